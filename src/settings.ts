@@ -26,16 +26,17 @@ export type Role = (typeof allRoles)[number];
 
 /** Every setting, with its default, and with what the reference of settings and `.env.example` say of it. */
 export const settings = z.object({
-  DATA_DIR: variable(z.string().default('data'), 'The folder of the embedded stores.'),
+  DATA_DIR: variable(z.string().default('data'), 'The folder that holds the embedded stores.'),
   EVENT_LOG_URL: variable(
     pathUrl('sqlite', 'esdb', 'esdb+discover', 'kurrentdb', 'kurrentdb+discover').optional(),
-    'The event log: `sqlite:FILE`, or EventStoreDB as `esdb://NODE-1,NODE-2,…` (all nodes) or `esdb+discover://NAME`, or KurrentDB as `kurrentdb://…` or `kurrentdb+discover://…`.',
+    'The event log: `sqlite:FILE`; EventStoreDB as `esdb://NODE-1,NODE-2,…` (list all nodes) or ' +
+      '`esdb+discover://NAME`; or KurrentDB as `kurrentdb://…` or `kurrentdb+discover://…`.',
     '`events.db` in `DATA_DIR`',
   ),
   READ_MODEL_URL: variable(
     pathUrl('sqlite', 'mongodb', 'mongodb+srv').optional(),
-    'The read models: `sqlite:FILE`, or MongoDB as `mongodb://…` or `mongodb+srv://…`, whose path names the database ' +
-      '(`chartledger` when it has none).',
+    'The read models: `sqlite:FILE`, or MongoDB as `mongodb://…` or `mongodb+srv://…`. The path of the URL ' +
+      'names the database (`chartledger` if it has no path).',
     '`read-models.db` in `DATA_DIR`',
   ),
   STATE_URL: variable(
@@ -45,111 +46,124 @@ export const settings = z.object({
   ),
   DOCUMENTS_URL: variable(
     pathUrl('file', 'gs').optional(),
-    "The documents' bytes: `file:FOLDER`, or `gs://BUCKET/PREFIX` in Google Cloud Storage, where " +
-      '`?endpoint=http://HOST:PORT` names an emulator.',
+    'The contents of documents: `file:FOLDER`, or `gs://BUCKET/PREFIX` for Google Cloud Storage; append ' +
+      '`?endpoint=http://HOST:PORT` to use an emulator.',
     '`documents` in `DATA_DIR`',
   ),
   PORT: variable(
     wholeNumber(0, 65_535).default(3000),
-    'The port on which the service listens. With Docker Compose: the port on this machine.',
+    'The port that the service listens on. With Docker Compose: the port on this machine.',
   ),
   HOST: variable(
     z.string().default('127.0.0.1'),
-    'The address on which the service listens. With Docker Compose it is reached on 127.0.0.1 alone.',
+    'The address that the service listens on. With Docker Compose, the service is reachable on 127.0.0.1 ' +
+      'only.',
   ),
   REQUEST_THREADS: variable(
     wholeNumber(1, 64).optional(),
-    'Threads that answer requests, each on the same port and with some 80 MB of memory. Systems other than Linux may know `1` alone.',
-    'on Linux the number of processors less two, at least 1 and at most 4; elsewhere 1',
+    'The number of threads that answer requests. All listen on the same port; each uses about 80 MB of ' +
+      'memory. Systems other than Linux may support only `1`.',
+    'on Linux, the number of processors minus two, at least 1 and at most 4; elsewhere 1',
   ),
   METRICS_PORT: variable(
     wholeNumber(0, 65_535).optional(),
-    'The port on which Prometheus finds metrics, at `/metrics`. Whoever reaches it needs no key.',
+    'The port that serves metrics to Prometheus, at `/metrics`. No key is needed to read them.',
     'metrics are not served',
   ),
-  METRICS_HOST: variable(z.string().optional(), 'The address on which metrics are served.', 'that of `HOST`'),
+  METRICS_HOST: variable(z.string().optional(), 'The address that serves metrics.', 'the value of `HOST`'),
   OTEL_EXPORTER_OTLP_ENDPOINT: variable(
     endpoint.optional(),
-    'A collector of OpenTelemetry that metrics are sent to once a minute (OTLP over HTTP): `http://collector:4318`.',
+    'The OpenTelemetry collector that metrics are sent to once a minute (OTLP over HTTP): ' +
+      '`http://collector:4318`.',
     'none',
   ),
   OTEL_EXPORTER_OTLP_METRICS_ENDPOINT: variable(
     endpoint.optional(),
-    'The whole address to which metrics are sent, where it is not `/v1/metrics` of the former.',
+    'The full address to send metrics to, if it is not `/v1/metrics` below `OTEL_EXPORTER_OTLP_ENDPOINT`.',
     'none',
   ),
   KEEP_ALIVE_SECONDS: variable(
     wholeNumber(1, 86_400).default(75),
-    'Seconds for which an idle connection is kept. Make it longer than the load balancer in front keeps one.',
+    'Seconds that an idle connection is kept open. Set it higher than the idle timeout of the load ' +
+      'balancer in front of the service.',
   ),
   DRAIN_SECONDS: variable(
     wholeNumber(0, 3_600).default(10),
-    'Seconds that requests under way have to finish when the service is stopped.',
+    'Seconds that requests in progress have to finish when the service is stopped.',
   ),
   RATE_LIMIT_PER_MINUTE: variable(
     wholeNumber(0, 1_000_000_000).default(100),
-    'API requests a minute from one client IP address; `0` turns the limit off.',
+    'API requests per minute from one client IP address; `0` turns the limit off.',
   ),
   BATCH_LINES_PER_MINUTE: variable(
     wholeNumber(0, 1_000_000_000).default(1_000_000),
-    'Lines of batches a minute of one workspace; `0` turns the limit off.',
+    'Batch lines per minute for one workspace; `0` turns the limit off.',
   ),
   BATCH_CONCURRENCY: variable(
     wholeNumber(1, 1_000).default(2),
-    'Batches that each request thread takes at once, each of which may hold some 150 MB of memory; others are asked to come back.',
+    'Batches that each request thread processes at the same time. Each may use about 150 MB of memory; ' +
+      'further batches are asked to retry later.',
   ),
   DASHBOARD_RATE_LIMIT_PER_MINUTE: variable(
     wholeNumber(0, 1_000_000_000).default(120),
-    'Dashboard requests a minute in one session, or from one address before sign-in; `0` turns the limit off.',
+    'Dashboard requests per minute in one session, or from one address before sign-in; `0` turns the limit ' +
+      'off.',
   ),
   TRUST_PROXY: variable(
     trustProxy.default('0'),
-    'The proxies whose `X-Forwarded-For` is believed: a number of hops, or addresses and networks, comma-separated.',
+    'The proxies whose `X-Forwarded-For` is trusted: a number of hops, or addresses and networks, ' +
+      'comma-separated.',
   ),
   DOCUMENT_RETENTION_DAYS: variable(
     wholeNumber(0, 36_500).default(30),
-    'Days for which replaced and removed documents are kept.',
+    'Days that replaced and removed documents are kept.',
   ),
   RETENTION_YEARS: variable(
     wholeNumber(MIN_RETENTION_YEARS, MAX_RETENTION_YEARS).optional(),
-    'Years for which records are kept in workspaces that have no retention of their own: `chartledger retention` lists and erases ' +
-      'what nobody changed since, and what has no encounter dated since.',
-    'for ever',
+    'Years that records are kept in workspaces without a retention period of their own: ' +
+      '`chartledger retention` lists and erases records that have not been changed, and have no encounter ' +
+      'dated, within this period.',
+    'forever',
   ),
   SIGNING_KEY: variable(
     oneOrTwo(base64(32)).optional(),
-    'Signs exports and tree heads: an Ed25519 private key (PKCS#8, DER, base64). All instances share one. While it is changed: the old and the new one, separated by a comma.',
-    '`signing-key` in `DATA_DIR`, made when first needed',
+    'Signs exports and tree heads: an Ed25519 private key (PKCS#8, DER, base64), the same for all ' +
+      'instances. During a rotation: the old and the new key, separated by a comma.',
+    '`signing-key` in `DATA_DIR`, created when first needed',
   ),
   HEADS_TO: variable(
     headsPlace.optional(),
-    "Where signed heads of each workspace's history, and notices of erasures, are sent: a folder that is there, by its path or as `file:FOLDER`; " +
-      '`gs://BUCKET/PREFIX`; or an `https:` address that takes POST requests. The role `heads` sends them.',
+    "Where signed heads of each workspace's history, and notices of erasures, are sent: an existing " +
+      'folder, as a path or as `file:FOLDER`; `gs://BUCKET/PREFIX`; or an `https:` address that accepts ' +
+      'POST requests. The role `heads` sends them.',
     'nowhere',
   ),
   HEADS_EVERY_MINUTES: variable(
     wholeNumber(1, 525_600).default(60),
-    'How often a head is sent of each workspace that has grown since its last one.',
+    'How often to send a head for each workspace that has grown since its last one.',
   ),
   DEIDENTIFICATION_KEY: variable(
     oneOrTwo(base64(32)).optional(),
-    'Keys the hashes that stand for ids in the de-identified view: 32 bytes or more, base64. All instances share one. While it is changed: the old and the new one, separated by a comma.',
-    '`deidentification-key` in `DATA_DIR`, made when first needed',
+    'Keys the hashes that replace ids in the de-identified view: 32 bytes or more, base64, the same for ' +
+      'all instances. During a rotation: the old and the new key, separated by a comma.',
+    '`deidentification-key` in `DATA_DIR`, created when first needed',
   ),
   WEBHOOK_SECRETS_KEY: variable(
     oneOrTwo(sealingKey).optional(),
-    'Seals the secrets of webhooks in the event log, and keys the digests of idempotency keys: 32 bytes, base64. All instances and the command line share one. While it is changed, and for a day after that: the old and the new one, separated by a comma.',
-    '`webhook-secrets-key` in `DATA_DIR`, made when first needed',
+    'Seals webhook secrets in the event log, and keys the digests of idempotency keys: 32 bytes, base64, ' +
+      'the same for all instances and the command line. During a rotation and for one day afterwards: the ' +
+      'old and the new key, separated by a comma.',
+    '`webhook-secrets-key` in `DATA_DIR`, created when first needed',
   ),
   SESSION_SECRET: variable(
     base64(32).optional(),
-    "Signs the dashboard's cookies: 32 bytes or more, base64. All instances share one.",
-    '`session-secret` in `DATA_DIR`, made when first needed',
+    "Signs the dashboard's cookies: 32 bytes or more, base64, the same for all instances.",
+    '`session-secret` in `DATA_DIR`, created when first needed',
   ),
   TOTP_SECRETS_KEY: variable(
     sealingKey.optional(),
-    'Seals the secrets of authenticator apps in the event log: 32 bytes, base64. All instances share one.',
-    '`totp-secrets-key` in `DATA_DIR`, made when first needed',
+    'Seals the secrets of authenticator apps in the event log: 32 bytes, base64, the same for all instances.',
+    '`totp-secrets-key` in `DATA_DIR`, created when first needed',
   ),
   DASHBOARD_REQUIRE_TOTP: variable(
     onOff.default(false),
@@ -157,18 +171,22 @@ export const settings = z.object({
   ),
   WEBHOOK_ALLOW_NETWORKS: variable(
     networks.optional(),
-    'Networks (CIDR, comma-separated) that webhooks may reach although they are not public; `http:` is allowed there.',
+    'Non-public networks (CIDR, comma-separated) that webhooks may reach; `http:` is allowed there.',
     'none',
   ),
-  OPENAPI_PUBLIC: variable(onOff.default(false), '`true`: the description of the interface needs no key.'),
+  OPENAPI_PUBLIC: variable(
+    onOff.default(false),
+    '`true`: the OpenAPI document, the event catalog and the event schemas can be read without a key.',
+  ),
   PUBLIC_URL: variable(
     baseUrl.optional(),
-    "The service's address as clients see it, such as `https://chartledger.example.com`.",
+    "The service's address as clients see it, for example `https://chartledger.example.com`.",
     'the address that a request was sent to',
   ),
   OIDC_ISSUER: variable(
     safeUrl.optional(),
-    'The identity provider (OpenID Connect) through which people sign in to the dashboard. Needs the next two.',
+    'The identity provider (OpenID Connect) that people use to sign in to the dashboard. Requires the next ' +
+      'two settings.',
     'none',
   ),
   OIDC_CLIENT_ID: variable(
@@ -183,7 +201,7 @@ export const settings = z.object({
   ),
   OIDC_ROLE_CLAIM: variable(
     z.string().default('roles'),
-    'The claim of the ID token that holds the role or roles of a user: `admin`, `compliance`, `viewer`.',
+    "The ID token claim that holds the user's role or roles: `admin`, `compliance`, `viewer`.",
   ),
   ROLES: variable(
     z
@@ -191,28 +209,32 @@ export const settings = z.object({
       .default(usualRoles.join())
       .transform((value) => value.split(',').map((role) => role.trim()))
       .pipe(z.array(z.enum(allRoles, { error: `must be a list of ${allRoles.join(', ')}` }))),
-    'What this process does: `api` answers requests, `projector` keeps the read models up to date, `webhooks` sends messages, ' +
-      '`heads` signs and sends heads, where `HEADS_TO` is set, `mllp` takes HL7 v2 messages over MLLP.',
+    'What this process does: `api` answers requests, `projector` keeps the read models up to date, ' +
+      '`webhooks` sends messages, `heads` signs and sends heads if `HEADS_TO` is set, `mllp` accepts HL7 ' +
+      'v2 messages over MLLP.',
   ),
   MLLP_PORT: variable(
     portNumbers.default([2575]),
-    'The port on which the role `mllp` listens, or several, comma-separated. With Docker Compose: the port on this machine.',
+    'The port that the role `mllp` listens on, or several, comma-separated. With Docker Compose: the port ' +
+      'on this machine.',
   ),
   MLLP_HOST: variable(
     z.string().default('127.0.0.1'),
-    'The address on which the role `mllp` listens. With Docker Compose it is reached on 127.0.0.1 alone.',
+    'The address that the role `mllp` listens on. With Docker Compose, it is reachable on 127.0.0.1 only.',
   ),
   MLLP_CONNECTIONS: variable(
     wholeNumber(1, 10_000).default(100),
-    'Connections of MLLP at once, each of which may hold some 2 MB of memory; others are closed.',
+    'The maximum number of concurrent MLLP connections. Each may use about 2 MB of memory; further ' +
+      'connections are closed.',
   ),
   MLLP_IDLE_SECONDS: variable(
     wholeNumber(1, 604_800).default(3_600),
-    'Seconds for which a connection of MLLP is kept on which nothing is sent.',
+    'Seconds that an idle MLLP connection is kept open.',
   ),
   MLLP_TLS_CERTIFICATE: variable(
     z.string().optional(),
-    'The certificate, with those between it and its authority, by which MLLP is spoken over TLS: the path of a PEM file. Needs the next one. Files that are replaced are taken within a minute.',
+    'The certificate for MLLP over TLS, followed by its intermediate certificates: the path of a PEM file. ' +
+      'Requires the next setting. Replaced files take effect within a minute.',
     'MLLP is not encrypted',
   ),
   MLLP_TLS_KEY: variable(
@@ -222,16 +244,19 @@ export const settings = z.object({
   ),
   MLLP_TLS_CA: variable(
     z.string().optional(),
-    'The authorities whose client certificates are trusted, by which sources can be told apart: the path of a PEM file.',
-    'no client certificate is asked for',
+    'The certificate authorities trusted to issue client certificates, which can identify sources: the ' +
+      'path of a PEM file.',
+    'no client certificate is requested',
   ),
   ALLOW_OTHER_EVENT_LOG: variable(
     onOff.default(false),
-    '`true`, for one start: begin although documents or read models belong to another event log, which was lost for good.',
+    '`true`, for one start only: start even though documents or read models belong to another event log, ' +
+      'which is permanently lost.',
   ),
   ALLOW_OTHER_KEYS: variable(
     onOff.default(false),
-    '`true`, for one start: go on although a key is not the one that the event log knows, which was lost for good.',
+    '`true`, for one start only: start even though a key is not the one that the event log knows, which is ' +
+      'permanently lost.',
   ),
   LOG_LEVEL: variable(
     z.enum(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent']).default('info'),
@@ -239,7 +264,8 @@ export const settings = z.object({
   ),
   NODE_ENV: variable(
     z.string().default('development'),
-    'With `production`, the first start makes no key; make one with `chartledger keys create`.',
+    'With `production`, the first start does not create an API key; create one with ' +
+      '`chartledger keys create`.',
   ),
 });
 

@@ -5,20 +5,22 @@ import { validate } from '../records/validate.ts';
 
 /** The terms of disclosures as they are sent: `null`, or nothing but blanks, takes one back. */
 export const disclosureTermsShape = {
-  recipient: text('Billing Partners LLC', 'Name of the organisation or person to whom data go'),
-  recipient_address: text('12 Main St, Omaha, NE 68102', 'Its postal address, as far as it is known'),
+  recipient: text('Billing Partners LLC', 'Name of the organization or person that receives the data'),
+  recipient_address: text('12 Main St, Omaha, NE 68102', "The recipient's postal address, if known"),
   purpose: z
     .enum(purposes)
     .nullable()
     .optional()
     .meta({
       description:
-        'Why data go there. Accountings of disclosures (45 CFR 164.528) mark `treatment`, `payment` and `operations` as exempt',
+        'Why the data is disclosed. Accountings of disclosures (45 CFR 164.528) mark `treatment`, ' +
+        '`payment` and `operations` as exempt',
       examples: ['payment'],
     }),
   purpose_statement: text(
     'Claims of the clinic are submitted on its behalf',
-    'The basis of the disclosures in a sentence, for the patient; an accounting needs it where the purpose is `other`',
+    'The basis of the disclosures in one sentence, for the patient; required for an accounting if the ' +
+      'purpose is `other`',
   ),
 };
 

@@ -45,7 +45,7 @@ function warnOfSettings(): void {
 /** All commands, with their usage; what one writes goes to the terminal that `terminal()` gives. */
 export function commandProgram(): Command {
   const program = new Command('chartledger')
-    .description('Runs a Chartledger service, manages it and sends records to it.')
+    .description('Run a Chartledger service, manage it, and send records to it.')
     .version(version)
     .showHelpAfterError('Run the command with --help for its usage and an example.')
     // A command may have an option `--version` of its own: the program's stands before the command.
@@ -94,7 +94,7 @@ export function commandProgram(): Command {
 }
 
 function initOption(): Option {
-  return new Option('--init', 'make the stores that the settings name where there are none');
+  return new Option('--init', 'create the stores that the settings name if they do not exist');
 }
 
 /** The option of the program may also stand behind a command. */

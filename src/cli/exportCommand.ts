@@ -112,32 +112,29 @@ async function finish(
 export function addExportCommand(program: Command): void {
   addTermOptions(program.command('export'))
     .description(
-      'Write the events of a workspace, in the order of the log: records, documents, keys and who read what. ' +
-        'With --out, a signed manifest beside the file tells what it holds (see `verify`), and an export that was ' +
-        'cut off goes on when the same command is run again.',
+      'Export the events of a workspace, in log order: records, documents, keys and who read what. With ' +
+        '--out, a signed manifest next to the file states what it contains (see `verify`), and running ' +
+        'the same command again resumes an interrupted export.',
     )
     .requiredOption('--workspace <id>', 'the workspace')
     .option('--from <time>', 'events recorded at or after this ISO 8601 date or date-time', parseInstant)
     .option('--to <time>', 'events recorded before this ISO 8601 date or date-time', parseInstant)
     .addOption(
-      new Option('--kind <kind>', 'only changes of records of one kind, or of documents').choices(
+      new Option('--kind <kind>', 'only changes to records of one kind, or to documents').choices(
         subjectKinds,
       ),
     )
     .addOption(
       new Option(
         '--format <format>',
-        'ndjson: every event whole, a line each; csv: a row each, where a cell that a spreadsheet would take for a ' +
-          'formula begins with an apostrophe',
+        'ndjson: one complete event per line; csv: one row per event, with an apostrophe in front of cells ' +
+          'that a spreadsheet would interpret as a formula',
       )
         .choices(['ndjson', 'csv'])
         .makeOptionMandatory(),
     )
     .option('--out <file>', 'the file to write (default: standard output, without a manifest)')
-    .option(
-      '--force',
-      'put the export in the place of a file that is there, or of an unfinished other export',
-    )
+    .option('--force', 'replace an existing file, or another unfinished export')
     .addHelpText(
       'after',
       example(

@@ -21,11 +21,11 @@ function chosen(name: string | undefined) {
 export function addProjectionCommands(program: Command): void {
   const commands = program
     .command('projections')
-    .description('Projections: each keeps a read model that is derived from the event log.');
+    .description('Projections: each maintains a read model derived from the event log.');
 
   commands
     .command('status')
-    .description('Show how far each read model is, and what could not be projected.')
+    .description('Show the progress of each read model, and the events that could not be projected.')
     .option('--json', 'print a JSON array')
     .addHelpText('after', example('chartledger projections status'))
     .action(({ json }: { json?: boolean }) =>
@@ -48,9 +48,9 @@ export function addProjectionCommands(program: Command): void {
 
   commands
     .command('rebuild')
-    .description('Build read models anew from the log, beside the current ones, and then replace those.')
-    .argument('[name]', 'the projection; default: all, one after the other')
-    .option('--accept-fewer', 'take the new read model also when it has fewer rows')
+    .description('Rebuild read models from the log next to the current ones, then replace the current ones.')
+    .argument('[name]', 'the projection; default: all, one after another')
+    .option('--accept-fewer', 'accept the new read model even if it has fewer rows')
     .option('--json', 'print a JSON array')
     .addHelpText('after', example('chartledger projections rebuild records'))
     .action(

@@ -126,22 +126,25 @@ export function addProveCommands(program: Command): void {
   program
     .command('prove')
     .description(
-      'Prove that one version of a record or document is in the history of its workspace: the event, its place in the ' +
-        'hash tree and a signed head. Whoever has the public key checks it offline with `chartledger verify`. The audit ' +
-        'trail tells that it was read, and by whom.',
+      'Prove that one version of a record or document is in the history of its workspace: the event, its ' +
+        'place in the hash tree and a signed head. Anyone with the public key can verify the proof ' +
+        'offline with `chartledger verify`. The audit trail records that it was read, and by whom.',
     )
     .addArgument(
       new Argument('<kind>', 'kind of the record').choices([...catalog.map(({ kind }) => kind), 'document']),
     )
-    .argument('<id>', 'id that the record was sent with')
+    .argument('<id>', 'the id that the record was sent with')
     .requiredOption('--workspace <id>', 'the workspace of the record')
     .requiredOption('--version <n>', 'the version: 1, 2, 3 …', parsePositive)
     .option('--encounter <id>', 'the encounter of a document')
     .option(
       '--head <file>',
-      'prove it for this signed head, or manifest of an export (default: one signed now)',
+      'the signed head, or manifest of an export, to prove it for (default: one signed now)',
     )
-    .option('--public-key <file>', 'the public key (PEM) that signed that head (default: the own one)')
+    .option(
+      '--public-key <file>',
+      "the public key (PEM) of the key that signed that head (default: the service's own key)",
+    )
     .option('--out <file>', 'the file to write (default: standard output)')
     .addHelpText(
       'after',
@@ -156,13 +159,19 @@ export function addProveCommands(program: Command): void {
   program
     .command('prove-consistency')
     .description(
-      'Prove that the history of an earlier signed head is the one with which that of a later head begins. Whoever has ' +
-        'the public key checks it offline with `chartledger verify`.',
+      'Prove that the history of a later signed head begins with the history of an earlier one. Anyone ' +
+        'with the public key can verify the proof offline with `chartledger verify`.',
     )
     .argument('<first>', 'file of the earlier head, or manifest of an export')
     .argument('<second>', 'file of the later one')
-    .requiredOption('--workspace <id>', "the workspace of both; '*': users and sign-ins, which are of none")
-    .option('--public-key <file>', 'the public key (PEM) that signed them (default: the own one)')
+    .requiredOption(
+      '--workspace <id>',
+      "the workspace of both; '*': users and sign-ins, which belong to no workspace",
+    )
+    .option(
+      '--public-key <file>',
+      "the public key (PEM) of the key that signed them (default: the service's own key)",
+    )
     .option('--out <file>', 'the file to write (default: standard output)')
     .addHelpText(
       'after',

@@ -127,12 +127,12 @@ async function setPassword(user: string, { passwordStdin }: PasswordOption): Pro
 export function addUserCommands(program: Command): void {
   const users = program
     .command('users')
-    .description('Users of the dashboard. A running service follows every change by itself.');
+    .description('Users of the dashboard. A running service picks up every change automatically.');
 
   users
     .command('create')
-    .description('Make a user; asks for the password.')
-    .argument('<name>', 'what is typed at sign-in, usually an e-mail address')
+    .description('Create a user; asks for the password.')
+    .argument('<name>', 'the name to sign in with, usually an email address')
     .requiredOption('--role <role>', `one of ${roles.join(', ')}`, parseRole)
     .addOption(passwordOption())
     .option('--json', 'print the user as JSON')
@@ -141,9 +141,9 @@ export function addUserCommands(program: Command): void {
 
   users
     .command('invite')
-    .description('Make a user with a link to choose a password, or another link for a user that there is.')
-    .argument('<user>', 'the name of the new user, or the name or the id of one that there is')
-    .option('--role <role>', `of a new user: one of ${roles.join(', ')}`, parseRole)
+    .description('Create a user with a link to choose a password, or a new link for an existing user.')
+    .argument('<user>', 'the name of the new user, or the name or id of an existing one')
+    .option('--role <role>', `the role of a new user: one of ${roles.join(', ')}`, parseRole)
     .option('--json', 'print the user and the link as JSON')
     .addHelpText(
       'after',
@@ -163,16 +163,16 @@ export function addUserCommands(program: Command): void {
 
   users
     .command('set-password')
-    .description('Give a user another password; asks for it.')
-    .argument('<user>', 'the name or the id of the user')
+    .description("Set a user's password; asks for it.")
+    .argument('<user>', 'the name or id of the user')
     .addOption(passwordOption())
     .addHelpText('after', example(`chartledger users set-password ${exampleName}`))
     .action(setPassword);
 
   users
     .command('set-role')
-    .description('Give a user another role.')
-    .argument('<user>', 'the name or the id of the user')
+    .description("Change a user's role.")
+    .argument('<user>', 'the name or id of the user')
     .argument('<role>', `one of ${roles.join(', ')}`, parseRole)
     .addHelpText('after', example(`chartledger users set-role ${exampleName} compliance`))
     .action(async (user: string, role: Role) => {
@@ -182,8 +182,8 @@ export function addUserCommands(program: Command): void {
 
   users
     .command('unlock')
-    .description('Let a user sign in again whose name was locked by wrong passwords.')
-    .argument('<user>', 'the name or the id of the user')
+    .description('Unlock a user whose name was locked after wrong passwords.')
+    .argument('<user>', 'the name or id of the user')
     .addHelpText('after', example(`chartledger users unlock ${exampleName}`))
     .action(async (user: string) => {
       await withUsers((tools) => tools.manager.unlock(findUser(tools, user).id));
@@ -192,8 +192,8 @@ export function addUserCommands(program: Command): void {
 
   users
     .command('reset-totp')
-    .description("Take a user's second factor away, such as when the authenticator app is lost.")
-    .argument('<user>', 'the name or the id of the user')
+    .description("Remove a user's second factor, for example when the authenticator app is lost.")
+    .argument('<user>', 'the name or id of the user')
     .addHelpText('after', example(`chartledger users reset-totp ${exampleName}`))
     .action(async (user: string) => {
       await withUsers((tools) => tools.resetTotp(findUser(tools, user).id));
@@ -204,7 +204,7 @@ export function addUserCommands(program: Command): void {
     users
       .command(name)
       .description(description)
-      .argument('<user>', 'the name or the id of the user')
+      .argument('<user>', 'the name or id of the user')
       .addHelpText('after', example(`chartledger users ${name} ${exampleName}`))
       .action(async (user: string) => {
         await withUsers((tools) => tools.manager.setState(findUser(tools, user).id, state));
@@ -218,8 +218,8 @@ const stateCommands = [
   {
     name: 'disable',
     state: 'disabled',
-    description: 'Keep a user out, until it is enabled again; open sessions end.',
+    description: 'Disable a user until it is enabled again; open sessions end.',
     result: 'is disabled',
   },
-  { name: 'enable', state: 'active', description: 'Let a disabled user in again.', result: 'is active' },
+  { name: 'enable', state: 'active', description: 'Enable a disabled user.', result: 'is active' },
 ] as const;

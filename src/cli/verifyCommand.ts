@@ -117,26 +117,29 @@ export function addVerifyCommand(program: Command): void {
   program
     .command('verify')
     .description(
-      'Find out whether history was changed. With --workspace: recompute the hash tree from the log, compare it with ' +
-        'the read model and with a signed head, and name the first event that differs, and what no service would have ' +
-        'written. With a file: check an export and its manifest, a proof, or the certificate of an erasure, offline, with ' +
-        'the public key alone. Exit codes: 0 all holds, 1 it does not, 3 there was nothing to compare with.',
+      'Check whether the history was changed. With --workspace: recompute the hash tree from the log, ' +
+        'compare it with the read model and with a signed head, and report the first event that differs ' +
+        'and anything that no service would have written. With a file: check an export and its manifest, ' +
+        'a proof, or the certificate of an erasure, offline, using only the public key. Exit codes: 0 ' +
+        'verification succeeded, 1 it failed, 3 there was nothing to compare with.',
     )
-    .argument('[file]', 'an export, whose manifest is beside it, or a proof')
+    .argument('[file]', 'an export, with its manifest next to it, or a proof')
     .option(
       '--workspace <id>',
-      "the workspace whose log is verified; '*': users and sign-ins, which are of none",
+      "the workspace whose log is verified; '*': users and sign-ins, which belong to no workspace",
     )
     .option(
       '--head <file>',
-      'a signed head, or the manifest of an export, that the log must still hold; with a proof: the head that it is of',
+      'a signed head, or the manifest of an export, that the log must still match; with a proof: the head ' +
+        'that the proof is for',
     )
-    .option('--heads <folder>', 'a folder of signed heads, all of which the log must still hold')
-    .option('--save-head <file>', 'where the signed head is written when all holds')
-    .option('--documents', 'read every stored document as well, and compare it with its digest in the log')
+    .option('--heads <folder>', 'a folder of signed heads, all of which the log must still match')
+    .option('--save-head <file>', 'the file to write the signed head to if verification succeeds')
+    .option('--documents', 'also read every stored document and compare it with its digest in the log')
     .option(
       '--public-key <file>',
-      'the public key (PEM) that signed, or one before or after it; with --workspace, by default the own one',
+      'the public key (PEM) of the signing key, or of an earlier or later one; with --workspace, defaults ' +
+        "to the service's own key",
     )
     .addHelpText(
       'after',
@@ -155,7 +158,8 @@ export function addVerifyCommand(program: Command): void {
   program
     .command('signing-key')
     .description(
-      'Print the public key (PEM) that checks exports and signed heads, and behind it how it came after those before it, so that what they signed is checked as well.',
+      'Print the public key (PEM) that verifies exports and signed heads, followed by the record of how it ' +
+        'succeeded earlier keys, so that signatures made with those keys can be verified too.',
     )
     .addHelpText('after', example('chartledger signing-key > chartledger.pem'))
     .action(async () => {

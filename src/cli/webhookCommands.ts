@@ -136,19 +136,20 @@ async function attempts(
 
 function addSettings(command: Command): Command {
   return addTermOptions(command)
-    .option('--description <text>', 'for people; an empty one clears it')
-    .option('--kinds <list>', 'only these kinds, separated by commas, or all')
-    .option('--types <list>', 'only these types of events, separated by commas, or all')
+    .option('--description <text>', 'a description for people; an empty one clears it')
+    .option('--kinds <list>', 'only events of these kinds, separated by commas, or all')
+    .option('--types <list>', 'only events of these types, separated by commas, or all')
     .addOption(
       new Option(
         '--payload <payload>',
-        'what messages hold: no values, all, or what identifies nobody',
+        'what messages contain: no values, all values, or only de-identified values',
       ).choices(webhookPayloads),
     )
     .addOption(
-      new Option('--unchanged <choice>', 'events that changed no field of their record').choices(
-        unchangedEvents,
-      ),
+      new Option(
+        '--unchanged <choice>',
+        'what to do with events that changed no field of their record',
+      ).choices(unchangedEvents),
     );
 }
 
@@ -156,7 +157,7 @@ function addSettings(command: Command): Command {
 export function addWebhookCommands(program: Command): void {
   const webhooks = program
     .command('webhooks')
-    .description('Webhooks: URLs to which the events of a workspace are sent, signed.');
+    .description('Webhooks: URLs that the events of a workspace are sent to, signed.');
   const command = (usage: string, description: string, ...examples: string[]) =>
     webhooks
       .command(usage)
@@ -167,28 +168,28 @@ export function addWebhookCommands(program: Command): void {
   addSettings(
     command(
       'create',
-      'Have the events of a workspace sent to a URL, and get the secret that signs them.',
+      'Send the events of a workspace to a URL, and print the secret that signs them.',
       'create --workspace clinic --url https://billing.example.com/hooks --start beginning',
-    ).requiredOption('--url <url>', 'where to send messages: https, with a public address'),
+    ).requiredOption('--url <url>', 'the URL to send messages to: https, with a public address'),
   )
-    .option('--start <start>', 'now, beginning, a position, or an ISO 8601 time', 'now')
+    .option('--start <start>', 'where to start: now, beginning, a position, or an ISO 8601 time', 'now')
     .option('--json', 'print the webhook as JSON')
     .action(create);
 
-  command('list', 'List webhooks, with the state of their delivery.', 'list --workspace clinic')
+  command('list', 'List webhooks with their delivery status.', 'list --workspace clinic')
     .option('--json', 'print a JSON array')
     .action(list);
 
   addSettings(
     command(
       'update <webhook-id>',
-      'Change, disable or enable a webhook. What is not named stays.',
+      'Change, disable or enable a webhook. Options that are not given keep their values.',
       `update ${exampleId} --workspace clinic --kinds patient,encounter`,
       `update ${exampleId} --workspace clinic --state enabled`,
-    ).option('--url <url>', 'where to send messages: https, with a public address'),
+    ).option('--url <url>', 'the URL to send messages to: https, with a public address'),
   )
     .addOption(
-      new Option('--state <state>', 'an enabled one goes on where it stopped').choices([
+      new Option('--state <state>', 'the new state; an enabled webhook resumes where it stopped').choices([
         'enabled',
         'disabled',
       ]),
@@ -198,7 +199,7 @@ export function addWebhookCommands(program: Command): void {
 
   command(
     'delete <webhook-id>',
-    'Send nothing more, and forget the webhook. This cannot be undone.',
+    'Delete a webhook; nothing more is sent to it. This cannot be undone.',
     `delete ${exampleId} --workspace clinic`,
   ).action(async (id: string, { workspace }: Scope) => {
     await withWebhooks(workspace, (manager, caller) => manager.delete(caller, id));
@@ -207,16 +208,20 @@ export function addWebhookCommands(program: Command): void {
 
   command(
     'secret <webhook-id>',
-    'Give a webhook a new secret; the previous one signs beside it for a while.',
+    'Rotate the secret of a webhook; for a while, messages are signed with the previous secret as well.',
     `secret ${exampleId} --workspace clinic --overlap 3600`,
   )
-    .option('--overlap <seconds>', 'how long, at most 604800; a day when it is not given', parseNumber)
+    .option(
+      '--overlap <seconds>',
+      'how long both secrets sign, at most 604800; default: one day',
+      parseNumber,
+    )
     .option('--json', 'print the webhook and its secret as JSON')
     .action(rotateSecret);
 
   command(
     'ping <webhook-id>',
-    'Send a message to see whether messages arrive.',
+    'Send a test message to check that messages arrive.',
     `ping ${exampleId} --workspace clinic`,
   ).action(async (id: string, { workspace }: Scope) => {
     const messageId = await withWebhooks(workspace, (manager, caller) => manager.ping(caller, id));
@@ -225,7 +230,7 @@ export function addWebhookCommands(program: Command): void {
 
   command(
     'retry <webhook-id>',
-    'Try now all that waits for another try.',
+    'Immediately retry all messages that are waiting for a retry.',
     `retry ${exampleId} --workspace clinic`,
   ).action(async (id: string, { workspace }: Scope) => {
     await withWebhooks(workspace, (manager, caller) => manager.retry(caller, id));
@@ -234,14 +239,14 @@ export function addWebhookCommands(program: Command): void {
 
   command(
     'replay <webhook-id>',
-    'Send messages once more: give one of the options.',
+    'Send messages again: give exactly one of --after, --from, --message and --failed.',
     `replay ${exampleId} --workspace clinic --failed`,
     `replay ${exampleId} --workspace clinic --from 2026-03-14T12:00:00Z`,
   )
-    .option('--after <position>', 'all events after this position; 0: all')
-    .option('--from <time>', 'all events from this ISO 8601 time on')
-    .option('--message <id>', 'one message, by its webhook-id')
-    .option('--failed', 'all messages that were given up')
+    .option('--after <position>', 'all events after this position; 0: all events')
+    .option('--from <time>', 'all events recorded at or after this ISO 8601 time')
+    .option('--message <id>', 'a single message, by its webhook-id')
+    .option('--failed', 'all messages that were given up after the last attempt')
     .action(replay);
 
   command(
@@ -250,10 +255,10 @@ export function addWebhookCommands(program: Command): void {
     `attempts ${exampleId} --workspace clinic --limit 20`,
     `attempts ${exampleId} --workspace clinic --kind patient --record patient-1 --outcome failed`,
   )
-    .option('--limit <number>', 'how many', parseNumber, 100)
-    .addOption(new Option('--outcome <outcome>', 'only these').choices(attemptOutcomes))
-    .addOption(new Option('--kind <kind>', 'only of this kind of record').choices(subjectKinds))
-    .option('--record <id>', 'only of this record; of documents, its encounter')
+    .option('--limit <number>', 'how many attempts to list', parseNumber, 100)
+    .addOption(new Option('--outcome <outcome>', 'only attempts with this outcome').choices(attemptOutcomes))
+    .addOption(new Option('--kind <kind>', 'only attempts for records of this kind').choices(subjectKinds))
+    .option('--record <id>', 'only attempts for this record; for documents, the id of the encounter')
     .option('--json', 'print a JSON array')
     .action(attempts);
 }

@@ -26,15 +26,15 @@ function parseRetention(text: string): RetentionChoice {
 export function addWorkspaceCommands(program: Command): void {
   const workspaces = program
     .command('workspaces')
-    .description('Workspaces: each holds records of its own, reached by keys of its own.');
+    .description('Workspaces: each has its own records and its own keys to access them.');
 
   workspaces
     .command('create')
-    .description('Make a workspace.')
-    .argument('<id>', '2 to 40 characters: lower-case letters, digits, underscores')
+    .description('Create a workspace.')
+    .argument('<id>', '2 to 40 characters: lowercase letters, digits, underscores')
     .option(
       '--sandbox',
-      'for tests: its keys begin with clk_test_, and it may be emptied; this cannot be changed',
+      'for tests: its keys begin with clk_test_, and it can be emptied; this cannot be changed later',
     )
     .option('--json', 'print the workspace as JSON')
     .addHelpText(
@@ -96,7 +96,7 @@ export function addWorkspaceCommands(program: Command): void {
 
   workspaces
     .command('activate')
-    .description('Take the keys of a deactivated workspace again.')
+    .description('Accept the keys of a deactivated workspace again.')
     .argument('<id>', 'the workspace')
     .addHelpText('after', example('chartledger workspaces activate north_clinic'))
     .action((id: string) =>
@@ -109,12 +109,13 @@ export function addWorkspaceCommands(program: Command): void {
   workspaces
     .command('retention')
     .description(
-      'Set for how long records of a workspace are kept; `chartledger retention` lists and erases what is beyond it.',
+      'Set how long the records of a workspace are kept; `chartledger retention` lists and erases older ' +
+        'ones.',
     )
     .argument('<id>', 'the workspace')
     .argument(
       '<years>',
-      'years, off to keep everything, or default for what RETENTION_YEARS says',
+      'a number of years, off to keep everything, or default for the value of RETENTION_YEARS',
       parseRetention,
     )
     .addHelpText('after', example('chartledger workspaces retention north_clinic 10'))
@@ -127,12 +128,12 @@ export function addWorkspaceCommands(program: Command): void {
 
   workspaces
     .command('set')
-    .description('Set what holds for requests to a workspace that do not say otherwise.')
+    .description('Set the defaults for requests to a workspace.')
     .argument('<id>', 'the workspace')
     .addOption(
       new Option(
         '--unchanged <choice>',
-        'a write that changes no field: append an event as of any other, or skip it',
+        'what to do with a write that changes no field: append an event as for any other write, or skip it',
       )
         .choices(unchangedChoices)
         .makeOptionMandatory(),

@@ -19,20 +19,20 @@ const commitSeconds = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.2
 const readModel = { 'chartledger.read_model': 'name of the read model' };
 const store = {
   'chartledger.store':
-    '`event_log`, `read_models`, `state_store`, `document_store`; of errors also `rate_limit_store`',
+    '`event_log`, `read_models`, `state_store`, `document_store`; for errors also `rate_limit_store`',
 };
-const thread = { 'chartledger.thread': 'number of the thread that answers requests; `0` is the first one' };
+const thread = { 'chartledger.thread': 'number of the request thread; `0` is the first one' };
 
 /** Every metric that the service exports, in the order in which they are explained. */
 export const metricTable = {
   'http.server.request.duration': {
     kind: 'histogram',
     unit: 's',
-    description: 'Requests that were answered, and how long that took.',
+    description: 'Answered requests, and how long each took.',
     attributes: {
-      'http.request.method': 'method; `_OTHER` for one that HTTP does not define',
-      'http.route': 'route as the OpenAPI document has it; `unmatched` for any other path',
-      'http.response.status_code': 'status of the answer',
+      'http.request.method': 'method; `_OTHER` if HTTP does not define it',
+      'http.route': 'route as in the OpenAPI document; `unmatched` for any other path',
+      'http.response.status_code': 'status of the response',
     },
     boundaries: httpSeconds,
   },
@@ -45,7 +45,7 @@ export const metricTable = {
   'chartledger.rate_limit.rejections': {
     kind: 'counter',
     unit: '{request}',
-    description: 'What came beyond a limit.',
+    description: 'Requests, sign-ins and batch lines rejected by a rate limit.',
     attributes: {
       'chartledger.limit': 'name of the limit, such as `requests` (by address) or `requests_of_keys`',
     },
@@ -53,7 +53,7 @@ export const metricTable = {
   'chartledger.append.duration': {
     kind: 'histogram',
     unit: 's',
-    description: 'Appends to the event log, and how long each took until it was durable.',
+    description: 'Appends to the event log, and how long each took to become durable.',
     boundaries: commitSeconds,
   },
   'chartledger.append.waiting': {
@@ -76,87 +76,88 @@ export const metricTable = {
   'chartledger.read_model.lag': {
     kind: 'gauge',
     unit: 's',
-    description: 'Age of the oldest event that a read model does not hold yet; 0 when it holds all.',
+    description: 'Age of the oldest event that a read model has not yet processed; 0 when it is up to date.',
     attributes: readModel,
     ofService: true,
   },
   'chartledger.read_model.parked': {
     kind: 'gauge',
     unit: '{event}',
-    description: 'Events that a read model could not take, at most 1,000.',
+    description: 'Events that a read model could not process, at most 1,000.',
     attributes: readModel,
     ofService: true,
   },
   'chartledger.projector.events': {
     kind: 'counter',
     unit: '{event}',
-    description: 'Events that were folded into read models, once for each.',
+    description: 'Events projected into read models, each counted once.',
   },
   'chartledger.projector.batch.duration': {
     kind: 'histogram',
     unit: 's',
-    description: 'Batches of events that were folded into read models, and how long each took.',
+    description: 'Batches of events projected into read models, and how long each took.',
     boundaries: httpSeconds,
   },
   'chartledger.webhook.attempts': {
     kind: 'counter',
     unit: '{attempt}',
-    description: 'Tries to deliver a message.',
+    description: 'Attempts to deliver a webhook message.',
     attributes: { 'chartledger.outcome': '`delivered`, `retrying`, `failed`' },
   },
   'chartledger.webhook.backlog': {
     kind: 'gauge',
     unit: '{message}',
     description:
-      'Messages of webhooks in use that wait; of each at most 1,000 are counted that nobody has looked at yet.',
+      'Messages of webhooks in use that are waiting for delivery; of the events not yet examined, at most ' +
+      '1,000 are counted per webhook.',
     ofService: true,
   },
   'chartledger.webhook.backlog.age': {
     kind: 'gauge',
     unit: 's',
-    description: 'Age of the event of the oldest of these; 0 when none waits.',
+    description: 'Age of the event behind the oldest waiting message; 0 when none is waiting.',
     ofService: true,
   },
   'chartledger.webhook.failed': {
     kind: 'gauge',
     unit: '{message}',
-    description: 'Messages that were given up and are kept, at most 1,000 of each webhook.',
+    description: 'Messages that were given up and are kept, at most 1,000 per webhook.',
     ofService: true,
   },
   'chartledger.store.available': {
     kind: 'gauge',
     unit: '1',
-    description: '1 while the process reaches a store, else 0.',
+    description: '1 while the process can reach a store, otherwise 0.',
     attributes: store,
   },
   'chartledger.store.errors': {
     kind: 'counter',
     unit: '{error}',
-    description: 'Failures of stores, those that were tried again among them.',
+    description: 'Store failures, including those that were retried.',
     attributes: store,
   },
   'chartledger.role.ready': {
     kind: 'gauge',
     unit: '1',
-    description: '1 while a role of the process can do its work, else 0, as `/readyz` tells it.',
+    description: '1 while a role of the process is ready, otherwise 0, as reported by `/readyz`.',
     attributes: { 'chartledger.role': '`api`, `projector`, `webhooks`, `heads`' },
   },
   'chartledger.warnings': {
     kind: 'gauge',
     unit: '{warning}',
-    description: 'What `/readyz` warns of.',
+    description: 'Warnings reported by `/readyz`.',
     attributes: { 'chartledger.code': '`code` of the warning' },
   },
   'chartledger.stream.open': {
     kind: 'gauge',
     unit: '{stream}',
-    description: 'Event streams that are open (server-sent events).',
+    description: 'Open event streams (server-sent events).',
   },
   'chartledger.document.io': {
     kind: 'counter',
     unit: 'By',
     description: 'Bytes of documents.',
-    attributes: { 'network.io.direction': '`receive`: of uploads; `transmit`: of downloads' },
+    attributes: { 'network.io.direction': '`receive` for uploads; `transmit` for downloads' },
   },
   'chartledger.batch.lines': {
     kind: 'counter',
@@ -167,33 +168,33 @@ export const metricTable = {
   'chartledger.readiness.encounters': {
     kind: 'gauge',
     unit: '{encounter}',
-    description: 'Encounters of all workspaces, by their readiness for billing.',
-    attributes: { 'chartledger.state': 'state, as the worklist has it' },
+    description: 'Encounters in all workspaces, by readiness for billing.',
+    attributes: { 'chartledger.state': 'state, as in the worklist' },
     ofService: true,
   },
   'chartledger.readiness.findings': {
     kind: 'gauge',
     unit: '{encounter}',
-    description: 'Encounters of all workspaces in which a rule finds something.',
+    description: 'Encounters in all workspaces with a finding, by rule.',
     attributes: { 'chartledger.rule': 'code of the rule' },
     ofService: true,
   },
   'nodejs.eventloop.delay.p99': {
     kind: 'gauge',
     unit: 's',
-    description: 'How late the event loop of a thread was in the last ten seconds: 99 of 100 times less.',
+    description: 'Event loop delay of a thread over the last ten seconds, 99th percentile.',
     attributes: thread,
   },
   'nodejs.eventloop.delay.max': {
     kind: 'gauge',
     unit: 's',
-    description: 'How late the event loop of a thread was in the last ten seconds, at most.',
+    description: 'Event loop delay of a thread over the last ten seconds, maximum.',
     attributes: thread,
   },
   'nodejs.eventloop.utilization': {
     kind: 'gauge',
     unit: '1',
-    description: 'Share of the last ten seconds in which a thread was at work.',
+    description: 'Share of the last ten seconds that a thread was busy.',
     attributes: thread,
   },
   'process.cpu.time': {
@@ -203,7 +204,7 @@ export const metricTable = {
     attributes: { 'cpu.mode': '`user`, `system`' },
   },
   'process.memory.usage': { kind: 'gauge', unit: 'By', description: 'Resident memory.' },
-  'process.uptime': { kind: 'gauge', unit: 's', description: 'Since the process began.' },
+  'process.uptime': { kind: 'gauge', unit: 's', description: 'Time since the process started.' },
 } as const satisfies Record<string, MetricDefinition>;
 
 export type MetricName = keyof typeof metricTable;

@@ -32,7 +32,7 @@ export type Decision = Rule | 'left out' | 'hashed' | 'shown';
 export const pseudonymSchema = z
   .string()
   .regex(/^[\w-]{22}$/)
-  .meta({ description: 'Keyed hash of the id: equal for equal ids of one kind in one workspace' });
+  .meta({ description: 'Keyed hash of the id: the same for the same id of a kind in a workspace' });
 
 /** The keyed hash of an id of a kind. */
 export function hashed(kind: string): Rule {
@@ -56,7 +56,7 @@ export const yearAlone: Rule = {
     .string()
     .regex(/^\d{4}(?: or earlier)?$/)
     .meta({
-      description: 'The year alone; years that tell an age of 90 or more are grouped',
+      description: 'Only the year; years that would reveal an age of 90 or more are grouped',
       examples: ['1984'],
     }),
   show(value, context) {
@@ -69,14 +69,14 @@ export const yearAlone: Rule = {
 
 /** A field of free text: what is not a state may be anything, such as a street. */
 export const stateAlone = listed(
-  z.enum(uspsStates).meta({ description: 'A USPS state code; others are left out', examples: ['NE'] }),
+  z.enum(uspsStates).meta({ description: 'A USPS state code; other values are omitted', examples: ['NE'] }),
 );
 
 export const countryAlone = listed(
   z
     .string()
     .regex(/^[A-Z]{2}$/)
-    .meta({ description: 'A two-letter country code; others are left out', examples: ['US'] }),
+    .meta({ description: 'A two-letter country code; other values are omitted', examples: ['US'] }),
 );
 
 /** The decisions on the fields of an address, from the city on. */

@@ -42,7 +42,7 @@ export function defineNested<Shape extends z.ZodRawShape>({
   const { title, description, replaces } = words;
   const schema = z
     .object(fields)
-    .meta({ id: title, description: `${description}. Sent, it replaces ${replaces} whole.` });
+    .meta({ id: title, description: `${description}. If sent, it replaces ${replaces} as a whole.` });
   const rules = rulesOf(fields, deidentified);
   const shown = shownSchema(rules, schema).meta({
     id: `Deidentified${title}`,

@@ -82,23 +82,29 @@ export function addAuditCommand(program: Command): void {
   program
     .command('audit')
     .description(
-      'Show the audit trail, newest first: who changed, read or was refused what. The trail tells that it was read, and by whom.',
+      'Show the audit trail, newest first: who changed, read or was denied what. The trail also records ' +
+        'that it was read, and by whom.',
     )
     .option('--workspace <id>', 'the trail of this workspace')
     .option('--installation', 'sign-ins and users, which belong to no workspace')
     .option('--from <time>', 'recorded at or after this ISO 8601 date or date-time', parseMoment)
     .option('--to <time>', 'recorded before this ISO 8601 date or date-time', parseMoment)
-    .option('--principal <id>', 'only what this key or user did, by its id')
-    .option('--action <action>', 'only this, such as record.read or PatientUpserted')
-    .option('--kind <kind>', 'only what is about this kind')
-    .option('--id <id>', 'only what is about the record of this id')
-    .addOption(new Option('--outcome <outcome>', 'only what came to this').choices(['accepted', 'refused']))
-    .option('--seen', 'who has seen the record of --kind and --id, also in lists, streams and webhooks')
-    .option('--limit <n>', 'only the newest entries, so many (default: all)', parsePositive)
+    .option('--principal <id>', 'only actions of the key or user with this id')
+    .option('--action <action>', 'only this action, such as record.read or PatientUpserted')
+    .option('--kind <kind>', 'only entries about this kind')
+    .option('--id <id>', 'only entries about the record with this id')
+    .addOption(
+      new Option('--outcome <outcome>', 'only entries with this outcome').choices(['accepted', 'refused']),
+    )
+    .option(
+      '--seen',
+      'who has seen the record given by --kind and --id, including in lists, streams and webhooks',
+    )
+    .option('--limit <n>', 'only the newest n entries (default: all)', parsePositive)
     .addOption(
       new Option(
         '--format <format>',
-        'table, cut to the width of the terminal; json, one array; csv, a line each',
+        'table, cut to the width of the terminal; json, one array; csv, one line per entry',
       )
         .choices(Object.keys(auditFormats))
         .default('table'),

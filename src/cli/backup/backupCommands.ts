@@ -92,11 +92,11 @@ export function addBackupCommands(program: Command): void {
     .command('backup')
     .argument('<to>', 'a folder, or gs://BUCKET/PREFIX')
     .description(
-      'Back up a service, also while it runs: events, documents, messages, how far webhooks are, and the ' +
-        'keys, sealed with a passphrase. A place that holds a backup already is brought up to date: what is new is ' +
-        'written, what was erased since is taken out.',
+      'Back up a service, even while it is running: events, documents, messages, the progress of webhooks, ' +
+        'and the keys, sealed with a passphrase. An existing backup is brought up to date: new data is ' +
+        'added, and data erased since is removed.',
     )
-    .option('--new-passphrase', 'seal the keys with another passphrase than before')
+    .option('--new-passphrase', 'seal the keys with a new passphrase')
     .addHelpText(
       'after',
       example(
@@ -110,9 +110,13 @@ export function addBackupCommands(program: Command): void {
     .command('verify')
     .argument('<from>', 'a folder, or gs://BUCKET/PREFIX')
     .description(
-      'Check every file of a backup by its digest, the events by their hash trees, and the signature of it all.',
+      'Verify every file of a backup by its digest, the events by their hash trees, and the signature of ' +
+        'the backup.',
     )
-    .option('--public-key <file>', 'the key that checks the signature (PEM), instead of the sealed one')
+    .option(
+      '--public-key <file>',
+      'the public key (PEM) that verifies the signature, instead of the one sealed in the backup',
+    )
     .addHelpText('after', example('chartledger backup verify /mnt/backup'))
     .action(verifyOne);
   addPassphraseOption(verify);
@@ -120,17 +124,19 @@ export function addBackupCommands(program: Command): void {
     .command('restore')
     .argument('<from>', 'a folder with a backup, or gs://BUCKET/PREFIX')
     .description(
-      'Restore a backup into an empty data folder, for the embedded engines. The service does not start on it before all is there; cut off, run it again.',
+      'Restore a backup into an empty data folder, for the embedded engines. The service does not start on ' +
+        'it until the restore is complete; if interrupted, run it again.',
     )
     .option(
       '--data-dir <folder>',
-      'the data folder, with all stores in it (default: as the settings name them)',
+      'the data folder for all stores (default: the stores that the settings name)',
     )
     .option(
       '--erasures <place>',
-      'where notices of erasures are, a folder or gs://BUCKET/PREFIX: what was erased after the backup is erased again (default: HEADS_TO)',
+      'the location of the notices of erasures, a folder or gs://BUCKET/PREFIX: what was erased after the ' +
+        'backup is erased again (default: HEADS_TO)',
     )
-    .option('--allow-missing-erasures', 'restore also where notices of erasures are missing or do not hold')
+    .option('--allow-missing-erasures', 'restore even if notices of erasures are missing or invalid')
     .addHelpText('after', example('chartledger restore /mnt/backup --data-dir /var/lib/chartledger'))
     .action(restoreOne);
   addPassphraseOption(restoring);
@@ -138,10 +144,10 @@ export function addBackupCommands(program: Command): void {
     .command('erasures')
     .argument('<place>', 'a folder with notices of erasures, or gs://BUCKET/PREFIX')
     .description(
-      'Where stores were put back to an earlier state by other means: carry out again the erasures of which notices tell and which the ' +
-        'event log does not know. Do it before others reach the service.',
+      'After stores were restored to an earlier state by other means, repeat the erasures that notices ' +
+        'report and that the event log does not contain. Run it before others can reach the service.',
     )
-    .option('--allow-missing-erasures', 'do it also where notices are missing or do not hold')
+    .option('--allow-missing-erasures', 'repeat them even if notices are missing or invalid')
     .addHelpText('after', example('chartledger restore erasures /mnt/heads'))
     .action(repeatAll);
 }

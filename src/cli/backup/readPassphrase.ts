@@ -15,7 +15,8 @@ export function addPassphraseOption(command: Command): Command {
   return command.addOption(
     new Option(
       '--passphrase-file <file>',
-      'take the passphrase of the keys from the first line of a file (default: ask for it at the terminal)',
+      'read the passphrase of the keys from the first line of this file (default: ask for it at the ' +
+        'terminal)',
     ),
   );
 }

@@ -11,7 +11,7 @@ const scripts = { bash: bashCompletion, zsh: zshCompletion, fish: fishCompletion
 export function addCompletionCommand(program: Command): void {
   program
     .command('completion')
-    .description('Print a script by which a shell completes commands, options and their values.')
+    .description('Print a shell completion script for commands, options and their values.')
     .addArgument(new Argument('<shell>', 'the shell').choices(Object.keys(scripts)))
     .addHelpText(
       'after',

@@ -27,12 +27,18 @@ export function addDemoCommand(program: Command): void {
   program
     .command('demo')
     .description(
-      'Fill a sandbox with made-up records: 200 patients with encounters, documents, changes and a webhook, and some requests that are ' +
-        'refused. Makes the sandbox when there is none of that id. The service must be running.',
+      'Fill a sandbox with made-up records: 200 patients with encounters, documents, changes and a ' +
+        'webhook, and some requests that are refused. Creates the sandbox if it does not exist. The ' +
+        'service must be running.',
     )
     .option('--workspace <id>', 'the sandbox', 'sandbox')
-    .option('--seed <number>', 'other records for another number, the same for the same', parseSeed, 1)
-    .option('--url <url>', 'address of the service (default: as the settings have it)')
+    .option(
+      '--seed <number>',
+      'the seed of the made-up records: the same number creates the same records',
+      parseSeed,
+      1,
+    )
+    .option('--url <url>', 'the address of the service (default: from the settings)')
     .addHelpText('after', example('chartledger demo', 'chartledger demo --seed 7 --workspace training'))
     .action(demo);
 }

@@ -35,35 +35,38 @@ export function addDisclosuresCommand(program: Command): void {
   program
     .command('disclosures')
     .description(
-      'Report to whom data of a patient went: its record, every record that refers or ever referred to it, and their documents; also ' +
-        'of one that was erased. Each access is told, newest first, or with --accounting the disclosures of 45 CFR 164.528. The ' +
-        'report holds ids and versions, no values; the audit trail tells who had it made.',
+      "Report who received a patient's data: its record, every record that refers or ever referred to it, " +
+        'and their documents, even if the patient was erased. Lists every access, newest first, or with ' +
+        '--accounting the disclosures under 45 CFR 164.528. The report contains ids and versions but no ' +
+        'values; the audit trail records who requested it.',
     )
     .addArgument(new Argument('<kind>', 'kind of the record').choices([patient.kind]))
-    .argument('<id>', 'id that the patient was sent with')
+    .argument('<id>', 'the id that the patient was sent with')
     .requiredOption('--workspace <id>', 'the workspace of the patient')
     .option(
       '--from <time>',
-      'at or after this ISO 8601 date or date-time (default: the beginning; of an accounting, six years ago)',
+      'at or after this ISO 8601 date or date-time (default: the beginning; for an accounting, six years ' +
+        'ago)',
       parseInstant,
     )
-    .option('--to <time>', 'before this ISO 8601 date or date-time (default: until now)', parseInstant)
+    .option('--to <time>', 'before this ISO 8601 date or date-time (default: now)', parseInstant)
     .option(
       '--accounting',
-      'disclosures alone, without uses by the organisation itself and what identifies nobody; treatment, payment and operations ' +
-        'are marked exempt',
+      'only disclosures, without uses by the organization itself and de-identified data; treatment, ' +
+        'payment and operations are marked exempt',
     )
     .addOption(
-      new Option('--omit-exempt', 'an accounting without what is exempt').implies({ accounting: true }),
+      new Option('--omit-exempt', 'an accounting without exempt disclosures').implies({ accounting: true }),
     )
     .addOption(
       new Option(
         '--summary',
-        'an accounting with a line for each recipient and purpose: the first, the number and the last',
+        'an accounting with one line per recipient and purpose: the first disclosure, their number and the ' +
+          'last',
       ).implies({ accounting: true }),
     )
     .addOption(
-      new Option('--format <format>', 'csv: a line each; json: one object')
+      new Option('--format <format>', 'csv: one line per entry; json: one object')
         .choices(reportFormats)
         .makeOptionMandatory(),
     )

@@ -12,12 +12,18 @@ export interface TermOptions {
 /** The options that say to whom data go, and why. */
 export function addTermOptions(command: Command): Command {
   return command
-    .option('--recipient <name>', 'the organisation or person to whom data go, for reports of disclosures')
-    .option('--recipient-address <address>', 'its postal address')
+    .option('--recipient <name>', 'the organization or person that receives the data, for disclosure reports')
+    .option('--recipient-address <address>', "the recipient's postal address")
     .addOption(
-      new Option('--purpose <purpose>', 'why data go there (45 CFR 164.528)').choices([...purposes, 'none']),
+      new Option('--purpose <purpose>', 'why the data is disclosed (45 CFR 164.528)').choices([
+        ...purposes,
+        'none',
+      ]),
     )
-    .option('--purpose-statement <text>', 'the basis in a sentence, for the patient: needed for other');
+    .option(
+      '--purpose-statement <text>',
+      'the basis in one sentence, for the patient; required for the purpose other',
+    );
 }
 
 /** The terms that options gave, and the other options. */

@@ -68,11 +68,15 @@ export function addDoctorCommand(program: Command): void {
   program
     .command('doctor')
     .description(
-      'Look at settings, stores and whether they fit one another, keys, clock, permissions and disk, whether the service runs or not, and say, a line each, ' +
-        'what is well (ok), what is worth seeing to (warn), and what does not work (fail), with what to do. Changes nothing. Exit ' +
-        'code 1: something fails.',
+      'Check the settings, the stores and whether they match one another, keys, clock, permissions and ' +
+        'disk, whether or not the service is running. Prints one line per check: ok, warn (needs ' +
+        'attention) or fail (does not work), with what to do. Changes nothing. Exit code 1: a check ' +
+        'failed.',
     )
-    .option('--documents', 'look for the bytes of every document, too: reads the log from its beginning')
+    .option(
+      '--documents',
+      'also check that the bytes of every document exist; reads the log from its beginning',
+    )
     .option('--json', 'print a JSON array')
     .addHelpText('after', example('chartledger doctor', 'chartledger doctor --documents'))
     .action(async ({ documents = false, json }: { documents?: boolean; json?: boolean }) => {

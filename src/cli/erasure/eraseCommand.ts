@@ -28,22 +28,23 @@ export function addEraseCommand(program: Command): void {
   program
     .command('erase')
     .description(
-      'Erase a record for good: its events, an encounter’s documents with their bytes, and what was derived from them. What ' +
-        'stays are its id, who erased it, when and why, and hashes that prove the log whole. The service must be running. ' +
-        'Backups made before still hold it.',
+      'Permanently erase a record: its events, an encounter’s documents with their bytes, and everything ' +
+        'derived from them. What remains is its id, who erased it, when and why, and hashes that prove ' +
+        'that the log is complete. The service must be running. Backups made before the erasure still ' +
+        'contain the record.',
     )
     .addArgument(new Argument('<kind>', 'kind of the record').choices(catalog.map(({ kind }) => kind)))
-    .argument('<id>', 'id that the record was sent with')
+    .argument('<id>', 'the id that the record was sent with')
     .requiredOption('--workspace <id>', 'the workspace of the record')
-    .requiredOption('--reason <text>', 'why, in words that do not say whom it concerns: it is kept')
-    .option('--with-encounters', 'of a patient: its encounters with their documents, too')
+    .requiredOption('--reason <text>', 'the reason, which is kept; do not identify the person concerned')
+    .option('--with-encounters', 'for a patient: also erase its encounters and their documents')
     .option(
       '--scavenge',
-      'on EventStoreDB and KurrentDB: have every node take the bytes out of its files now',
+      'on EventStoreDB and KurrentDB: have every node remove the bytes from its files now',
     )
     .option(
       '--certificate <file>',
-      'where a signed statement of what was erased is written: it is checked offline',
+      'where to write a signed statement of what was erased, which can be verified offline',
     )
     .addHelpText(
       'after',

@@ -26,24 +26,24 @@ export function addHoldCommands(program: Command): void {
   const hold = program
     .command('hold')
     .description(
-      'Legal holds: while one is in force, nothing of what it is on is erased, by nobody. One on a patient protects its ' +
-        'encounters with their documents, too; one on an encounter keeps its patient.',
+      'Legal holds: while a hold is in force, nobody can erase what it covers. A hold on a patient also ' +
+        'protects its encounters and their documents; a hold on an encounter also protects its patient.',
     );
   addAdd(hold);
   hold
     .command('list')
     .description('List the legal holds that are in force.')
     .requiredOption('--workspace <id>', 'the workspace of the holds')
-    .option('--all', 'the released ones, too')
+    .option('--all', 'include released holds')
     .option('--json', 'print a JSON array')
     .addHelpText('after', example('chartledger hold list --workspace clinic'))
     .action(list);
   hold
     .command('release')
-    .description('End a legal hold. What no other hold is on may be erased again.')
+    .description('Release a legal hold. Whatever no other hold covers can be erased again.')
     .argument('<hold-id>', 'the id of the hold, as listed')
     .requiredOption('--workspace <id>', 'the workspace of the hold')
-    .requiredOption('--reason <text>', 'why, in words that do not say whom it concerns: it is kept')
+    .requiredOption('--reason <text>', 'the reason, which is kept; do not identify the person concerned')
     .addHelpText(
       'after',
       example(
@@ -61,11 +61,11 @@ export function addHoldCommands(program: Command): void {
 function addAdd(hold: Command): void {
   hold
     .command('add')
-    .description('Put a record under legal hold, or, without one named, the whole workspace.')
+    .description('Put a record under legal hold, or the whole workspace if no record is given.')
     .addArgument(new Argument('[kind]', 'kind of the record').choices(catalog.map(({ kind }) => kind)))
-    .argument('[id]', 'id that the record was sent with')
-    .requiredOption('--workspace <id>', 'the workspace that is held, or that the record is in')
-    .requiredOption('--reason <text>', 'why, in words that do not say whom it concerns: it is kept')
+    .argument('[id]', 'the id that the record was sent with')
+    .requiredOption('--workspace <id>', 'the workspace to hold, or the workspace of the record')
+    .requiredOption('--reason <text>', 'the reason, which is kept; do not identify the person concerned')
     .option('--json', 'print the hold as JSON')
     .addHelpText(
       'after',

@@ -17,14 +17,15 @@ export function addResetCommand(workspaces: Command): void {
   workspaces
     .command('reset')
     .description(
-      'Empty a sandbox: erase all of its records and documents for good. Its keys and webhooks stay, and so do the audit trail and a ' +
-        'tombstone of each record. The service must be running. Cut off, it goes on when the command is run again.',
+      'Empty a sandbox: permanently erase all of its records and documents. Its keys and webhooks remain, ' +
+        'as do the audit trail and a tombstone for each record. The service must be running. If ' +
+        'interrupted, run the command again to resume.',
     )
     .argument('<id>', 'the sandbox')
-    .requiredOption('--confirm <id>', 'its id once more')
+    .requiredOption('--confirm <id>', 'the id of the sandbox again')
     .option(
       '--scavenge',
-      'on EventStoreDB and KurrentDB: have every node take the bytes out of its files then',
+      'on EventStoreDB and KurrentDB: have every node remove the bytes from its files afterwards',
     )
     .addHelpText('after', example('chartledger workspaces reset sandbox --confirm sandbox'))
     .action(reset);

@@ -29,21 +29,27 @@ export function addRetentionCommand(program: Command): void {
   program
     .command('retention')
     .description(
-      'List what is beyond the retention of a workspace: what nobody changed, and what has no encounter dated, within its ' +
-        'years. With --apply, erase it for good, a patient with its encounters; what is under legal hold or still referred ' +
-        'to is kept. The service must be running.',
+      'List the records that are past the retention period of a workspace: those that nobody changed, and ' +
+        'that have no encounter dated, within the period. With --apply, permanently erase them, patients ' +
+        'with their encounters; records under legal hold or still referred to are kept. The service must ' +
+        'be running.',
     )
     .requiredOption('--workspace <id>', 'the workspace')
     .addOption(
-      new Option('--format <format>', 'how it is listed; with --apply, table or json')
+      new Option('--format <format>', 'the output format; with --apply, table or json')
         .choices(retentionFormats)
         .default('table'),
     )
-    .option('--apply', 'erase what is due; cut off, it goes on when the command is run again')
-    .option('--limit <number>', 'with --apply: erase at most so many, a patient counted as one', parseLimit)
+    .option('--apply', 'erase what is due; if interrupted, run the command again to resume')
+    .option(
+      '--limit <number>',
+      'with --apply: erase at most this many records; a patient counts as one',
+      parseLimit,
+    )
     .option(
       '--scavenge',
-      'with --apply, on EventStoreDB and KurrentDB: have the server take the bytes out of its files then',
+      'with --apply, on EventStoreDB and KurrentDB: have the server remove the bytes from its files ' +
+        'afterwards',
     )
     .addHelpText(
       'after',

@@ -141,30 +141,32 @@ export function addHistoryCommand(program: Command): void {
   program
     .command('history')
     .description(
-      'Show every version of a record or document, newest first: who sent it, when, from where, and what it changed. ' +
-        'The audit trail tells that it was read, and by whom.',
+      'Show every version of a record or document, newest first: who sent it, when, from where, and what ' +
+        'it changed. The audit trail records that the history was read, and by whom.',
     )
     .addArgument(
       new Argument('<kind>', 'kind of the record').choices([...catalog.map(({ kind }) => kind), 'document']),
     )
-    .argument('<id>', 'id that the record was sent with')
+    .argument('<id>', 'the id that the record was sent with')
     .requiredOption('--workspace <id>', 'the workspace of the record')
     .option('--encounter <id>', 'the encounter of a document')
     .option(
       '--as-of <time>',
-      'show the record as it was then: an ISO 8601 date-time, in UTC when it has no offset, or a date, which is its first moment',
+      'show the record as of this time: an ISO 8601 date-time, in UTC unless it has an offset, or a date, ' +
+        'which means its first moment',
       parseMoment,
     )
     .addOption(
-      new Option('--limit <n>', 'only the newest versions, so many (default: all)')
+      new Option('--limit <n>', 'only the newest n versions (default: all)')
         .argParser(parsePositive)
         .conflicts('asOf'),
     )
     .addOption(
       new Option(
         '--format <format>',
-        'table, cut to the width of the terminal; json, one array; csv, a line a change, where a cell that a ' +
-          'spreadsheet would take for a formula (it begins with =, +, -, @ or a tab) has an apostrophe in front',
+        'table, cut to the width of the terminal; json, one array; csv, one line per change, where a cell ' +
+          'that a spreadsheet would interpret as a formula (starting with =, +, -, @ or a tab) has an ' +
+          'apostrophe in front',
       )
         .choices(formatNames)
         .default('table'),

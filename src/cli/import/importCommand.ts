@@ -156,44 +156,45 @@ export function addImportCommand(program: Command): void {
   const command = program
     .command('import')
     .description(
-      'Send records through the REST or FHIR interface of a service, in batches and in the order in which they refer to each ' +
-        'other, and then documents. It waits when the service limits requests. An import that was cut off goes on where it ' +
-        'stopped when it is started again, and sends nothing twice.',
+      'Import records through the REST or FHIR interface of a service, in batches and in the order in ' +
+        'which they refer to each other, and then documents. Waits when the service limits requests. Run ' +
+        'an interrupted import again to resume where it stopped; nothing is sent twice.',
     )
     .argument('[path]', 'a folder of CSV files or of FHIR, one of its files, or an NDJSON file')
     .addOption(
       new Option(
         '--format <format>',
-        'what the path holds; lines of ndjson are {"kind": "patient", "record": {…}}, fhir is Bulk Data (*.ndjson, *.ndjson.gz) and Bundles (*.json)',
+        'the format of the files; lines of ndjson are {"kind": "patient", "record": {…}}, fhir is Bulk ' +
+          'Data (*.ndjson, *.ndjson.gz) and Bundles (*.json)',
       ).choices(['synthea', 'ndjson', 'fhir']),
     )
     .addOption(
-      new Option('--mapping <file>', 'what the columns of CSV files are, as JSON').conflicts('format'),
+      new Option('--mapping <file>', 'a JSON file that maps the columns of CSV files').conflicts('format'),
     )
     .option(
       '--documents <folder>',
       'PDF and DOCX files to upload: ENCOUNTER/DOCUMENT.pdf, or ENCOUNTER/CATEGORY/DOCUMENT.pdf',
     )
     .addOption(
-      new Option('--category <category>', 'of documents whose path names none')
+      new Option('--category <category>', 'the category of documents whose path names none')
         .choices(documentFieldsSchema.shape.category.options)
         .default('medical_record'),
     );
   addServiceOptions(command, 'write')
-    .option('--key <key>', 'the API key itself, which other users of the machine can see')
+    .option('--key <key>', 'the API key itself; other users of the machine can see it')
     .addOption(
-      new Option('--unchanged <what>', 'make no new version of records that are so already').choices([
+      new Option('--unchanged <what>', 'create no new version of records that would not change').choices([
         'skip',
       ]),
     )
-    .option('--fresh', 'begin anew, although an earlier import of the same is not finished')
-    .option('--reject-file <file>', 'where refused records are listed (default: rejected-<time>.ndjson)')
+    .option('--fresh', 'start over even if an earlier import of the same data is unfinished')
+    .option('--reject-file <file>', 'the file that lists rejected records (default: rejected-<time>.ndjson)')
     .option(
       '--warning-file <file>',
-      'where accepted records with warnings are listed (default: warnings-<time>.ndjson)',
+      'the file that lists accepted records with warnings (default: warnings-<time>.ndjson)',
     )
-    .option('--state-file <file>', 'where it keeps how far it came (default: import-<digest>.state.json)')
-    .option('--allow-missing', 'import CSV files although expected columns are missing')
+    .option('--state-file <file>', 'the file that stores the progress (default: import-<digest>.state.json)')
+    .option('--allow-missing', 'import CSV files even if expected columns are missing')
     .option('--json', 'print the counts as one line of JSON')
     .addHelpText(
       'after',

@@ -131,10 +131,10 @@ const stateCommands = [
   {
     name: 'deactivate',
     state: 'deactivated',
-    description: 'Refuse a key, until it is activated again.',
+    description: 'Refuse a key until it is activated again.',
     result: 'is deactivated: it is refused',
   },
-  { name: 'activate', state: 'active', description: 'Take a deactivated key again.', result: 'is active' },
+  { name: 'activate', state: 'active', description: 'Accept a deactivated key again.', result: 'is active' },
 ] as const;
 
 /** `chartledger keys …` */
@@ -142,18 +142,19 @@ export function addKeyCommands(program: Command): void {
   const keys = program
     .command('keys')
     .description(
-      'API keys: each belongs to one workspace. A running service follows every change by itself.',
+      'API keys: each belongs to one workspace. A running service picks up every change automatically.',
     );
 
   const create = addTermOptions(
     keys
       .command('create')
-      .description('Make an API key, and its workspace when that is missing.')
-      .requiredOption('--workspace <id>', 'the workspace that the key reads and writes')
-      .option('--name <name>', 'what people will know the key by', 'API key')
+      .description('Create an API key, and its workspace if it does not exist.')
+      .requiredOption('--workspace <id>', 'the workspace that the key can access')
+      .option('--name <name>', 'the name of the key, for people', 'API key')
       .option(
         '--permissions <list>',
-        `any of ${permissions.join(', ')}; for one kind alone write:KIND, read:KIND (${scopeKinds.join(', ')})`,
+        `any of ${permissions.join(', ')}; for a single kind write:KIND, read:KIND ` +
+          `(${scopeKinds.join(', ')})`,
         parsePermissions,
         ['write'],
       )
@@ -171,7 +172,7 @@ export function addKeyCommands(program: Command): void {
 
   keys
     .command('list')
-    .description('List keys; the keys themselves are stored nowhere.')
+    .description('List keys; the keys themselves are not stored.')
     .option('--workspace <id>', 'only the keys of this workspace')
     .option('--json', 'print a JSON array')
     .addHelpText('after', example('chartledger keys list --workspace clinic'))
@@ -181,7 +182,8 @@ export function addKeyCommands(program: Command): void {
     keys
       .command('update')
       .description(
-        'Say to whom the data that are read with a key go, and why. What is not named stays; an empty value, or the purpose none, takes it back.',
+        'Set who receives the data read with a key, and why. Options that are not given keep their values; ' +
+          'an empty value, or the purpose none, clears one.',
       )
       .argument('<key-id>', 'the id of the key, as listed'),
   )
@@ -197,7 +199,8 @@ export function addKeyCommands(program: Command): void {
     keys
       .command('limit')
       .description(
-        'Set when a key ends, from where it is taken, or how many requests it may send. What is not named stays.',
+        'Set when a key expires, where it is accepted from, or how many requests it may send. Options that ' +
+          'are not given keep their values.',
       )
       .argument('<key-id>', 'the id of the key, as listed'),
   )
@@ -211,18 +214,23 @@ export function addKeyCommands(program: Command): void {
 
   keys
     .command('rotate')
-    .description('Make a key that takes the place of another, which expires after a while.')
-    .argument('<key-id>', 'the id of the key to be replaced, as listed')
-    .option('--expires-in <time>', 'how long that one is still taken, at most 30d', parseDuration, 86_400)
+    .description('Create a key that replaces another; the replaced key expires after a while.')
+    .argument('<key-id>', 'the id of the key to replace, as listed')
+    .option(
+      '--expires-in <time>',
+      'how long the replaced key is still accepted, at most 30d',
+      parseDuration,
+      86_400,
+    )
     .option('--json', 'print the new key as JSON')
     .addHelpText('after', example('chartledger keys rotate key_4fTq9LmZs2Xw8RbC --expires-in 7d'))
     .action(rotateKey);
 
   keys
     .command('delete')
-    .description('Refuse a key for ever, and disable the webhooks made with it. This cannot be undone.')
+    .description('Delete a key and disable the webhooks created with it. This cannot be undone.')
     .argument('<key-id>', 'the id of the key, as listed')
-    .option('--keep-webhooks', 'let the webhooks that were made with it go on sending')
+    .option('--keep-webhooks', 'let the webhooks that were created with it keep sending')
     .addHelpText('after', example('chartledger keys delete key_4fTq9LmZs2Xw8RbC'))
     .action(removeKey);
 

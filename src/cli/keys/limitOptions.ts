@@ -37,17 +37,18 @@ export function addLimitOptions(command: Command): Command {
   return command
     .option(
       '--expires <time>',
-      'when it ends: an ISO 8601 date or date-time, a time from now such as 90d, or never',
+      'when it expires: an ISO 8601 date or date-time, a time from now such as 90d, or never',
       parseEnd,
     )
     .option(
       '--network <cidr>',
-      'take it from this network alone, such as 192.0.2.0/24 or 2001:db8::/32; several with commas, or the option again; any: from anywhere',
+      'accept it only from this network, such as 192.0.2.0/24 or 2001:db8::/32; separate several with ' +
+        'commas, or repeat the option; any: from anywhere',
       parseNetworks,
     )
     .option(
       '--rate-limit <rate>',
-      'count its requests by the key and not by the address that they come from: so many, such as 6000/min; none: by the address',
+      'count its requests by key instead of by client address: a limit such as 6000/min; none: by address',
       parseRate,
     );
 }

@@ -30,13 +30,16 @@ const DEFAULT_LAST = 1000;
 export function addMappingCommands(program: Command): void {
   const mappings = program
     .command('mappings')
-    .description('What another configuration of a source would have made of the messages that it sent.');
+    .description(
+      'Compare what another configuration of a source would have made of the messages that it sent.',
+    );
 
   addOptions(
     mappings
       .command('test')
       .description(
-        'Show which records would change, and how, had a source been configured otherwise. Nothing is written; the values are shown, which is in the audit trail.',
+        'Show which records would change, and how, under another configuration of a source. Nothing is ' +
+          'written; because the values are shown, this is recorded in the audit trail.',
       ),
   )
     .addHelpText('after', example('chartledger mappings test epic.json --source epic --workspace clinic'))
@@ -46,7 +49,9 @@ export function addMappingCommands(program: Command): void {
     mappings
       .command('apply')
       .description(
-        'Configure a source so, make the records that are missing, and correct those that change: an event for each, which names you and the last message that led to it. Repeated, it appends nothing more.',
+        'Configure a source this way, create the records that are missing, and correct those that change: ' +
+          'one event each, which names you and the last message that led to it. Running it again appends ' +
+          'nothing more.',
       ),
   )
     .addHelpText('after', example('chartledger mappings apply epic.json --source epic --workspace clinic'))
@@ -59,11 +64,11 @@ function addOptions(command: Command): Command {
     .requiredOption('--source <id>', 'the source whose messages are read')
     .requiredOption('--workspace <id>', 'the workspace')
     .addOption(
-      new Option('--last <n>', 'read so many of its messages, the last ones')
+      new Option('--last <n>', 'read the last n of its messages')
         .argParser(parsePositive)
         .default(DEFAULT_LAST),
     )
-    .option('--json', 'print it as JSON');
+    .option('--json', 'print the result as JSON');
 }
 
 async function testMapping(path: string, options: MappingOptions): Promise<void> {

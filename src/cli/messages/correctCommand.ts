@@ -27,17 +27,22 @@ export function addCorrectCommand(messages: Command): void {
   messages
     .command('correct')
     .description(
-      'Carry out a corrected form of a message that was not taken whole, in its place in the order. The message stays as it came; the correction is kept as one of its own. It is in the audit trail.',
+      'Process a corrected version of a message that was not fully accepted, in its place in the order. ' +
+        'The original message is kept unchanged; the correction is kept as a message of its own. This is ' +
+        'recorded in the audit trail.',
     )
-    .argument('<id>', 'the message, as listed')
+    .argument('<id>', 'the id of the message, as listed')
     .requiredOption('--workspace <id>', 'the workspace')
     .requiredOption(
       '--file <file>',
-      'the whole message as it should have been, such as `messages show --raw` with what was wrong changed',
+      'the complete corrected message, for example the output of `messages show --raw` with the errors fixed',
     )
-    .option('--dry-run', 'tell what it would come to, and keep nothing')
-    .option('--force', 'also over values that are newer than the message, and what may be under way')
-    .option('--json', 'print it as JSON')
+    .option('--dry-run', 'show what the outcome would be, without storing anything')
+    .option(
+      '--force',
+      'also overwrite values newer than the message, and process messages that may still be in progress',
+    )
+    .option('--json', 'print the result as JSON')
     .addHelpText(
       'after',
       example(

@@ -27,24 +27,28 @@ const DEFAULT_LIMIT = 50;
 export function addMessageCommands(program: Command): void {
   const messages = program
     .command('messages')
-    .description('What EMRs sent as FHIR or HL7 v2, as it came, and what became of it.');
+    .description('The FHIR and HL7 v2 messages that EMRs sent, in their original form, and their outcomes.');
 
   messages
     .command('list')
     .description('List the messages of a workspace, newest first.')
     .requiredOption('--workspace <id>', 'the workspace')
-    .option('--rejected', 'only those that were not taken whole')
-    .addOption(new Option('--limit <n>', 'at most so many').argParser(parsePositive).default(DEFAULT_LIMIT))
+    .option('--rejected', 'only messages that were not fully accepted')
+    .addOption(
+      new Option('--limit <n>', 'at most this many messages').argParser(parsePositive).default(DEFAULT_LIMIT),
+    )
     .option('--json', 'print a JSON array')
     .addHelpText('after', example('chartledger messages list --workspace clinic --rejected'))
     .action(listMessages);
 
   messages
     .command('show')
-    .description('Show what became of a message, or the message as it came. It is in the audit trail.')
-    .argument('<id>', 'the id of the message, as listed and as the history of a record has it')
+    .description(
+      'Show the outcome of a message, or the original message. This is recorded in the audit trail.',
+    )
+    .argument('<id>', 'the id of the message, as in the list and in the history of a record')
     .requiredOption('--workspace <id>', 'the workspace')
-    .addOption(new Option('--raw', 'write its bytes, as they came, and nothing else').conflicts('fields'))
+    .addOption(new Option('--raw', 'write only its original bytes').conflicts('fields'))
     .option('--fields', 'show where in the message each field of its records comes from, and by which rule')
     .addHelpText(
       'after',

@@ -31,12 +31,17 @@ export function addResendCommand(messages: Command): void {
   messages
     .command('resend')
     .description(
-      'Carry out again what was not taken whole, the oldest first, as its source is configured now. What has changed since a message came stays as it is. Each is in the audit trail.',
+      'Process messages that were not fully accepted again, oldest first, using the current configuration ' +
+        'of their source. Values that changed after a message arrived are not overwritten. Each message ' +
+        'is recorded in the audit trail.',
     )
-    .argument('[ids...]', 'the messages; without any all that were not taken whole')
+    .argument('[ids...]', 'the ids of the messages; default: all that were not fully accepted')
     .requiredOption('--workspace <id>', 'the workspace')
-    .option('--source <id>', 'only those of this source')
-    .option('--force', 'also over values that are newer than the message, and what may be under way')
+    .option('--source <id>', 'only messages of this source')
+    .option(
+      '--force',
+      'also overwrite values newer than the message, and process messages that may still be in progress',
+    )
     .option('--json', 'print a JSON array')
     .addHelpText(
       'after',

@@ -23,12 +23,13 @@ export function addReadinessCommands(program: Command): void {
   const readiness = program
     .command('readiness')
     .description(
-      'What keeps encounters of a workspace from being billed: the rules, and what becomes of each.',
+      'Rules that decide whether the encounters of a workspace are ready to be billed, and the effect of ' +
+        'each.',
     );
 
   readiness
     .command('rules')
-    .description('List the rules, and what becomes of what each finds.')
+    .description('List the rules and the effect of their findings.')
     .requiredOption('--workspace <id>', 'the workspace')
     .option('--json', 'print a JSON array')
     .addHelpText('after', example('chartledger readiness rules --workspace clinic'))
@@ -36,12 +37,13 @@ export function addReadinessCommands(program: Command): void {
 
   readiness
     .command('set')
-    .description('Set what becomes of what a rule finds, for every encounter of the workspace, from now on.')
+    .description("Set the effect of a rule's findings on every encounter of the workspace, from now on.")
     .argument('<rule>', 'the rule, as listed')
     .addArgument(
       new Argument(
         '<choice>',
-        'blocks: the encounter is not ready; warns: it may be; off: nothing is found; default: as the rule has it',
+        'blocks: the encounter is not ready; warns: it can still be ready; off: no findings; default: the ' +
+          "rule's own severity",
       ).choices([...ruleChoices, 'default']),
     )
     .requiredOption('--workspace <id>', 'the workspace')
@@ -56,14 +58,15 @@ export function addReadinessCommands(program: Command): void {
   readiness
     .command('filing-limit')
     .description(
-      'Set for how many days after the date of service payers take a claim: what the rule timely_filing goes by.',
+      'Set how many days after the date of service payers accept a claim; used by the rules timely_filing ' +
+        'and filing_limit_near.',
     )
     .argument(
       '<days>',
-      'the last day on which a claim is taken, counted from the date of service; or none',
+      'the last day on which a claim is accepted, counted from the date of service; or none',
       parseDays,
     )
-    .option('--payer <id>', 'of this payer alone; without it, of all that have no limit of their own')
+    .option('--payer <id>', 'only for this payer; without it, for all payers that have no limit of their own')
     .requiredOption('--workspace <id>', 'the workspace')
     .addHelpText(
       'after',
@@ -83,10 +86,10 @@ export function addReadinessCommands(program: Command): void {
 
   readiness
     .command('require-document')
-    .description('Require a document of encounters of a visit type: what the rule document_missing goes by.')
+    .description('Require a document for encounters of a visit type; used by the rule document_missing.')
     .addArgument(new Argument('<visit_type>', 'the visit type').choices(visitTypes))
     .addArgument(new Argument('<category>', 'the category of the document').choices(categories))
-    .option('--remove', 'require it no longer')
+    .option('--remove', 'no longer require it')
     .requiredOption('--workspace <id>', 'the workspace')
     .addHelpText(
       'after',

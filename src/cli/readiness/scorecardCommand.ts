@@ -23,14 +23,14 @@ export function addScorecardCommand(readiness: Command): void {
   readiness
     .command('scorecard')
     .description(
-      'Tell for each key and field how many defects came in, how long it took until they were mended, and how many encounters they ' +
-        'delayed: by the whole history of the encounters.',
+      'For each key and field, report how many defects were sent, how long they took to be fixed, and how ' +
+        'many encounters they delayed, based on the full history of the encounters.',
     )
     .requiredOption('--workspace <id>', 'the workspace')
-    .option('--from <day>', 'only encounters with a day of service on or after this: 2026-03-14')
-    .option('--to <day>', 'only those with a day of service on or before this')
+    .option('--from <day>', 'only encounters with a day of service on or after this day: 2026-03-14')
+    .option('--to <day>', 'only encounters with a day of service on or before this day')
     .addOption(
-      new Option('--format <format>', 'how it is printed').choices(Object.keys(writers)).default('table'),
+      new Option('--format <format>', 'the output format').choices(Object.keys(writers)).default('table'),
     )
     .addHelpText(
       'after',

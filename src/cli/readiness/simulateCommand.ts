@@ -32,18 +32,16 @@ export function addSimulateCommand(readiness: Command): void {
   readiness
     .command('simulate')
     .description(
-      'Apply settings that are not in force to the encounters of the workspace, and tell how many would be in another state, by payer and rule. ' +
-        'Changes nothing. The file is JSON with what would be another setting: {"rules": {"facility_tax_id": "warns"}, "filing_limits": ' +
-        '{"default": 365, "payers": {"payer-1": 90}}, "required_documents": {"inpatient": ["discharge_summary"]}}.',
+      'Simulate other settings on the encounters of the workspace, and report how many would change state, ' +
+        'by payer and rule. Changes nothing. The file is JSON with the settings to change: {"rules": ' +
+        '{"facility_tax_id": "warns"}, "filing_limits": {"default": 365, "payers": {"payer-1": 90}}, ' +
+        '"required_documents": {"inpatient": ["discharge_summary"]}}.',
     )
     .requiredOption('--workspace <id>', 'the workspace')
     .requiredOption('--rules <file>', 'the settings')
-    .option('--from <day>', 'only encounters with a day of service on or after this: 2026-03-14')
-    .option('--to <day>', 'only those with a day of service on or before this')
-    .option(
-      '--state <file>',
-      'where to keep what was found so far: a run that was cut off goes on from there',
-    )
+    .option('--from <day>', 'only encounters with a day of service on or after this day: 2026-03-14')
+    .option('--to <day>', 'only encounters with a day of service on or before this day')
+    .option('--state <file>', 'where to keep intermediate results, so that an interrupted run can resume')
     .option('--json', 'print JSON')
     .addHelpText(
       'after',

@@ -119,22 +119,24 @@ const kindArgument = () =>
 export function addRecordsCommands(program: Command): void {
   const records = program
     .command('records')
-    .description('Records of a workspace, read from a running service.');
+    .description('Read the records of a workspace from a running service.');
   addServiceOptions(
     records
       .command('get')
-      .description('Show a record as it is now, or as it was. The audit trail tells that it was read.')
+      .description(
+        'Show the current or an earlier version of a record. The read is recorded in the audit trail.',
+      )
       .addArgument(kindArgument())
-      .argument('<id>', 'id that the record was sent with'),
+      .argument('<id>', 'the id that the record was sent with'),
     'read',
   )
-    .option('--version <n>', 'as it was in this version: 1, 2, 3 …', parsePositive)
+    .option('--version <n>', 'show this version: 1, 2, 3 …', parsePositive)
     .addOption(
-      new Option('--as-of <time>', 'as it was then: an ISO 8601 date or date-time')
+      new Option('--as-of <time>', 'show it as of this time: an ISO 8601 date or date-time')
         .argParser(parseMoment)
         .conflicts('version'),
     )
-    .option('--json', 'print the answer of the service')
+    .option('--json', "print the service's response")
     .addHelpText(
       'after',
       example('export CHARTLEDGER_API_KEY=clk_…', 'chartledger records get patient patient-1001'),
@@ -144,12 +146,13 @@ export function addRecordsCommands(program: Command): void {
     records
       .command('list')
       .description(
-        'List the records of a kind, in the order of their creation. The audit trail tells of each page.',
+        'List the records of a kind, in the order of their creation. Each page is recorded in the audit ' +
+          'trail.',
       )
       .addArgument(kindArgument()),
     'read',
   )
-    .option('--limit <n>', 'only the first ones, so many (default: all)', parsePositive)
+    .option('--limit <n>', 'only the first n records (default: all)', parsePositive)
     .option('--json', 'print a JSON array')
     .addHelpText(
       'after',

@@ -80,13 +80,14 @@ export function addSearchCommand(records: Command): void {
     records
       .command('search')
       .description(
-        'Find records and documents by names, dates of birth, ids and numbers. The audit trail tells of it, without the words.',
+        'Find records and documents by names, dates of birth, ids and numbers. The search is recorded in ' +
+          'the audit trail, without the words.',
       )
-      .argument('<words...>', 'all of these, in any order; each may be the beginning of a word'),
+      .argument('<words...>', 'words that must all match, in any order; each may be the beginning of a word'),
     'read',
   )
-    .addOption(new Option('--kind <kind>', 'only among these').choices([...scopeKinds]))
-    .option('--limit <n>', 'the first ones, so many', parsePositive, SHOWN)
+    .addOption(new Option('--kind <kind>', 'only this kind').choices([...scopeKinds]))
+    .option('--limit <n>', 'only the first n results', parsePositive, SHOWN)
     .option('--json', 'print a JSON array')
     .addHelpText(
       'after',

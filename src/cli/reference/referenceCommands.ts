@@ -9,16 +9,17 @@ import { readTaxonomyFile } from './readTaxonomyFile.ts';
 export function addReferenceCommands(program: Command): void {
   const reference = program
     .command('reference')
-    .description('Code sets that readiness holds codes against, in all workspaces.');
+    .description('Code sets that readiness checks codes against, in all workspaces.');
 
   reference
     .command('load')
     .description(
-      'Load the provider taxonomy: the rule taxonomy_code goes by it from now on, and no longer by the pattern of its codes.',
+      'Load the provider taxonomy. From then on, the rule taxonomy_code checks against it instead of the ' +
+        'code pattern.',
     )
     .addArgument(new Argument('<set>', 'the code set').choices([TAXONOMY]))
     .argument('<file>', 'the CSV file that NUCC publishes')
-    .option('--as <release>', 'what NUCC calls it')
+    .option('--as <release>', "NUCC's name for the release")
     .addHelpText('after', example('chartledger reference load nucc nucc_taxonomy_260.csv --as 26.0'))
     .action(async (set: string, file: string, { as: release }: { as?: string }) => {
       const codes = await readTaxonomyFile(file);
@@ -28,7 +29,7 @@ export function addReferenceCommands(program: Command): void {
 
   reference
     .command('list')
-    .description('List the code sets that were loaded, the latest last.')
+    .description('List the loaded code sets, latest last.')
     .option('--json', 'print a JSON array')
     .addHelpText('after', example('chartledger reference list'))
     .action(({ json }: { json?: boolean }) =>

@@ -34,38 +34,42 @@ async function rotateAllPseudonyms(): Promise<void> {
 
 /** `chartledger secrets` */
 export function addSecretsCommands(program: Command): void {
-  const secrets = program.command('secrets').description("Change the service's own keys.");
+  const secrets = program.command('secrets').description("Rotate the service's own keys.");
   const rotate = secrets
     .command('rotate')
     .description(
-      'Let a new key take the place of one of the service, also while it runs. Cut off, run it again. A key that is a setting ' +
-        'stands there with the new one behind it, separated by a comma, in every process beforehand.',
+      "Replace one of the service's keys with a new one, even while the service is running. If " +
+        'interrupted, run it again. If the key is given as a setting, first append the new key to it in ' +
+        'every process, separated by a comma.',
     );
   rotate
     .command('signing')
     .description(
-      'The key that signs exports, heads, proofs, certificates and backups. Both keys sign the change, and the log tells of it: what the ' +
-        'old key signed before still verifies, with either; what it signs later does not.',
+      'Rotate the key that signs exports, heads, proofs, certificates and backups. Both keys sign the ' +
+        'change, which is recorded in the log: anything the old key signed before still verifies with ' +
+        'either key; anything it signs later does not.',
     )
     .addHelpText('after', example('chartledger secrets rotate signing'))
     .action(rotateSigning);
   rotate
     .command('webhooks')
     .description(
-      'The key that seals the secrets of webhooks, and keys what is kept of idempotency keys. The secrets stay what they are, and are ' +
-        'sealed anew; requests that were sent before are known when they are sent again.',
+      'Rotate the key that seals webhook secrets and keys the stored digests of idempotency keys. The ' +
+        'secrets do not change and are resealed; requests sent before the rotation are still recognized ' +
+        'when they are sent again.',
     )
     .option(
       '--force',
-      'also within a day of the last change: requests from before that one are then written again',
+      'rotate even within a day of the last rotation; requests sent before that one are then written again ' +
+        'if repeated',
     )
     .addHelpText('after', example('chartledger secrets rotate webhooks'))
     .action(rotateWebhooks);
   rotate
     .command('pseudonyms')
     .description(
-      'The key of the hashes in the de-identified view. All hashes are others from then on, also those of what was read before; the ' +
-        'events tell the epoch that their hashes are of.',
+      'Rotate the key of the hashes in the de-identified view. From then on all hashes differ, including ' +
+        'those of data that was read before; each event states the epoch of its hashes.',
     )
     .addHelpText('after', example('chartledger secrets rotate pseudonyms'))
     .action(rotateAllPseudonyms);

@@ -23,10 +23,11 @@ function parseUrl(text: string): URL {
 /** The options by which a command reaches a service; the key has the permission. */
 export function addServiceOptions(command: Command, permission: string): Command {
   return command
-    .option('--url <url>', 'address of the service', parseUrl, new URL('http://127.0.0.1:3000'))
+    .option('--url <url>', 'the address of the service', parseUrl, new URL('http://127.0.0.1:3000'))
     .option(
       '--key-file <file>',
-      `file with the API key, which has the permission ${permission} (default: the key is in ${KEY_VARIABLE})`,
+      `a file with the API key, which needs the permission ${permission} (default: the key in ` +
+        `${KEY_VARIABLE})`,
     );
 }
 

@@ -19,7 +19,8 @@ export function addSourceCommands(program: Command): void {
   const sources = program
     .command('sources')
     .description(
-      'EMRs that send FHIR or HL7 v2 to a workspace, and how what they send is read. A running service follows every change by itself.',
+      'EMRs that send FHIR or HL7 v2 to a workspace, and how their messages are read. A running service ' +
+        'picks up every change automatically.',
     );
 
   sources
@@ -33,8 +34,10 @@ export function addSourceCommands(program: Command): void {
   addSourceOptions(
     sources
       .command('set')
-      .description('Configure a source, whole: what is not named is no longer set.')
-      .argument('<id>', 'what it is known by: 1 to 64 of a to z, 0 to 9, _ and -')
+      .description(
+        'Set the complete configuration of a source: options that are not given are no longer set.',
+      )
+      .argument('<id>', 'the id of the source: 1 to 64 of a to z, 0 to 9, _ and -')
       .requiredOption('--workspace <id>', 'the workspace'),
   )
     .option('--json', 'print the source as JSON')
@@ -50,7 +53,7 @@ export function addSourceCommands(program: Command): void {
 
   sources
     .command('remove')
-    .description('Remove a source. What it sent stays.')
+    .description('Remove a source. Everything that it sent is kept.')
     .argument('<id>', 'the id of the source, as listed')
     .requiredOption('--workspace <id>', 'the workspace')
     .addHelpText('after', example('chartledger sources remove epic --workspace clinic'))

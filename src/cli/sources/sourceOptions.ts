@@ -46,30 +46,36 @@ function parseNetworks(text: string, before: string[] = []): string[] {
 /** The options that configure a source. */
 export function addSourceOptions(command: Command): Command {
   return command
-    .addOption(new Option('--format <format>', 'what it sends').choices(sourceFormats).makeOptionMandatory())
+    .addOption(
+      new Option('--format <format>', 'what the source sends').choices(sourceFormats).makeOptionMandatory(),
+    )
     .option(
       '--key <key-id>',
-      'the API key with which it sends; without it, and without --mllp-…, it is the default source of the format',
+      'the API key that it sends with; without it, and without --mllp-…, it is the default source of the ' +
+        'format',
     )
     .option(
       '--mllp-network <cidr>',
-      'HL7 v2: it sends over MLLP from this network, such as 192.0.2.0/24; several with commas, or the option again',
+      'HL7 v2: it sends over MLLP from this network, such as 192.0.2.0/24; separate several with commas, ' +
+        'or repeat the option',
       parseNetworks,
     )
     .option(
       '--mllp-certificate <name>',
-      'HL7 v2: it sends over MLLP with the client certificate of this SHA-256 fingerprint or whole subject, such as CN=lab,O=Hospital; once for each',
+      'HL7 v2: it sends over MLLP with the client certificate that has this SHA-256 fingerprint or full ' +
+        'subject, such as CN=lab,O=Hospital; repeat the option for each',
       (name: string, before: string[] = []) => [...before, name],
     )
     .option(
       '--mllp-port <port>',
-      'HL7 v2: it sends over MLLP to this one of the ports in MLLP_PORT alone',
+      'HL7 v2: it sends over MLLP only to this port, one of those in MLLP_PORT',
       Number,
     )
-    .option('--time-zone <zone>', 'of times that it sends without an offset', DEFAULT_TIME_ZONE)
+    .option('--time-zone <zone>', 'the time zone of times that it sends without an offset', DEFAULT_TIME_ZONE)
     .option(
       '--id-system <type=uri>',
-      `FHIR: the system of the identifiers that are the ids of records, by resource type (${idSystemTypes.join(', ')}); once for each`,
+      'FHIR: the system of the identifiers used as record ids, by resource type ' +
+        `(${idSystemTypes.join(', ')}); repeat the option for each`,
       parseIdSystem,
     )
     .option(
@@ -80,15 +86,15 @@ export function addSourceOptions(command: Command): Command {
       '--visit-authority <name>',
       'HL7 v2: the assigning authority of the identifier in PV1-19 that is the id of the encounter',
     )
-    .option('--facility <id>', 'HL7 v2: the facility of encounters that name none')
+    .option('--facility <id>', 'HL7 v2: the facility for encounters that do not name one')
     .option('--facility-name <name>', 'HL7 v2: the name of that facility')
     .option(
       '--mapping <file>',
-      'a file with what of the usual rules is otherwise for this EMR, as JSON: codes, and where fields stand',
+      "a JSON file with this EMR's exceptions to the default mapping: codes, and where fields are found",
     )
     .option(
       '--retention-days <days>',
-      `for how long its messages are kept as they came (default: ${DEFAULT_RETENTION_DAYS})`,
+      `how long its original messages are kept (default: ${DEFAULT_RETENTION_DAYS})`,
       Number,
     );
 }

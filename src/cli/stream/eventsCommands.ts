@@ -41,11 +41,11 @@ export function addEventsCommands(program: Command): void {
     events
       .command('tail')
       .description(
-        'Print each event as it is recorded: its time, type, subject, version and position. Goes on by itself when the connection is ' +
-          'lost. Ctrl-C ends it.',
+        'Print each event as it is recorded: its time, type, subject, version and position. Reconnects ' +
+          'automatically if the connection is lost. Press Ctrl-C to stop.',
       ),
   )
-    .option('--json', 'print whole events, each as a line of JSON (a CloudEvent)')
+    .option('--json', 'print complete events, one per line of JSON (a CloudEvent)')
     .addHelpText(
       'after',
       example(

@@ -99,14 +99,16 @@ export function addListenCommand(program: Command): void {
     program
       .command('listen')
       .description(
-        'Forward events to an address, as webhooks send and sign them: for a receiver on a developer’s machine, without a webhook. ' +
-          `The secret is in ${SECRET_VARIABLE}, else a new one is made and shown. Prints a line for each event; one that is not accepted ` +
-          'in three tries is passed over, and a target that is away is waited for, up to five minutes. Ctrl-C ends it.',
+        'Forward events to an address, sent and signed like webhook messages: for a receiver on a ' +
+          `developer’s machine, without creating a webhook. The secret is read from ${SECRET_VARIABLE}; ` +
+          'if it is not set, a new one is created and shown. Prints a line for each event. An event that ' +
+          'is not accepted in three attempts is skipped; if the target is unreachable, the command waits ' +
+          'for it for up to five minutes. Press Ctrl-C to stop.',
       )
-      .requiredOption('--forward-to <url>', 'where events are sent', parseTarget),
+      .requiredOption('--forward-to <url>', 'the address to send events to', parseTarget),
   )
     .addOption(
-      new Option('--payload <payload>', 'what messages hold, as of webhooks')
+      new Option('--payload <payload>', 'what messages contain, as for webhooks')
         .choices(webhookPayloads)
         .default('reference'),
     )

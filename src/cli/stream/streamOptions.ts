@@ -27,7 +27,7 @@ export function addStreamOptions(command: Command): Command {
   return addServiceOptions(command, 'events')
     .option(
       '--from <place>',
-      'now; start, the first event ever; or the position after which to go on',
+      'now; start, the first event ever; or the position to resume after',
       parseFrom,
       'now',
     )

@@ -3,17 +3,18 @@ import { catalog } from '../../records/catalog.ts';
 import { type EventSchema, eventSchemas, subjectDescription } from './schemas.ts';
 
 const description = `
-Every accepted write of a workspace is one event, in the order of the log, from the first one on; so is what the service
-itself says of encounters that become ready to be billed, or blocked. Subscribers read them with \`GET /events\`, live as
-server-sent events or in pages of JSON lines, and go on where they stopped by the \`sequence\` of the last event that they took.
+Every accepted write in a workspace is one event, in log order, starting with the very first one; so is every change in
+the readiness of encounters for billing that the service itself reports. Subscribers read events with \`GET /events\`, live
+as server-sent events or in pages of JSON lines, and resume with the \`sequence\` of the last event that they processed.
 
-Each event is a CloudEvent 1.0 in its structured JSON form. \`dataschema\` is the address of the JSON Schema of its \`data\`.
-The last part of \`type\` is the version of that schema: a version may gain fields, and anything else makes a new one.
+Each event is a CloudEvent 1.0 in its structured JSON form. \`dataschema\` is the URL of the JSON Schema of its \`data\`.
+The last part of \`type\` is the version of that schema: a version may gain fields; any other change creates a new version.
 
-The de-identified view holds the same events without what could identify a person (HIPAA Safe Harbor, 45 CFR
-164.514(b)(2)): ids are keyed hashes that still join, dates are years, and names, addresses below the state, contact data
-and numbers are left out. When the key of the hashes is changed, all hashes are others, in what was read before as well: then
-\`pseudonymepoch\` of an event is greater than before, and a subscriber that joins reads again from the beginning.
+The de-identified view contains the same events without data that could identify a person (HIPAA Safe Harbor, 45 CFR
+164.514(b)(2)): ids are keyed hashes that can still be joined, dates are reduced to years, and names, addresses below the
+state, contact data and numbers are omitted. When the key of the hashes is changed, all hashes change, including those of
+events that were read before. \`pseudonymepoch\` of an event is then greater than before, and a subscriber that joins by
+hashes must read again from the beginning.
 `.trim();
 
 const channel = 'events';
@@ -28,9 +29,9 @@ const views = {
   deidentified: {
     operation: 'sendDeidentifiedEvents',
     title: 'De-identified events',
-    summary: 'The same events, without what could identify a person.',
+    summary: 'The same events, without data that could identify a person.',
     description:
-      'Keys with the permission `events:deidentified` alone get this view, and those that ask for it with ' +
+      'Keys that have only the permission `events:deidentified` get this view, and so do requests with ' +
       '`view=deidentified`.',
   },
 } as const;
@@ -40,12 +41,12 @@ const securitySchemes = {
     type: 'httpApiKey',
     in: 'header',
     name: 'x-api-key',
-    description: 'An API key. This is the recommended way.',
+    description: 'An API key. This is the recommended method.',
   },
   bearer: {
     type: 'http',
     scheme: 'bearer',
-    description: 'An API key, as `Authorization: Bearer`. Not looked at when `x-api-key` is sent.',
+    description: 'An API key, as `Authorization: Bearer`. Ignored if `x-api-key` is sent.',
   },
 };
 
@@ -59,7 +60,7 @@ function envelopeSchema({ name, feedType, data, view }: EventSchema): z.ZodObjec
     id: z.string().meta({
       description: deidentified
         ? 'Unique; a keyed hash'
-        : 'Unique: the id of the request; of what the service says by itself, an id of its own',
+        : 'Unique: the id of the request; for events that the service creates by itself, an id of its own',
     }),
     source: z.string().meta({
       description: deidentified ? '`/workspaces/` and a keyed hash' : '`/workspaces/{workspace}`',
@@ -69,17 +70,15 @@ function envelopeSchema({ name, feedType, data, view }: EventSchema): z.ZodObjec
       description: subjectDescription + (deidentified ? '. Ids are keyed hashes' : ''),
     }),
     time: z.iso.datetime().meta({
-      description: deidentified
-        ? 'The beginning of the year in which it was recorded'
-        : 'When it was recorded',
+      description: deidentified ? 'The beginning of the year when it was recorded' : 'When it was recorded',
     }),
     datacontenttype: z.literal('application/json'),
     dataschema: z
       .string()
       .regex(new RegExp(`/schemas/${name.replaceAll('.', '\\.')}$`))
-      .meta({ format: 'uri', description: 'Where the JSON Schema of `data` is' }),
+      .meta({ format: 'uri', description: 'URL of the JSON Schema of `data`' }),
     sequence: z.string().meta({
-      description: 'Place in the log: sorts as text, and is where a subscriber goes on after',
+      description: 'Position in the log: sorts as text; subscribers resume after it',
     }),
     ...(deidentified && {
       pseudonymepoch: z
@@ -88,13 +87,13 @@ function envelopeSchema({ name, feedType, data, view }: EventSchema): z.ZodObjec
         .optional()
         .meta({
           description:
-            'Of which key the hashes are; left out while the first one is in use. Hashes of different epochs do not join: read again ' +
-            'from the beginning',
+            'The number of the key that made the hashes; omitted while the first key is in use. Hashes of ' +
+            'different epochs do not join: read again from the beginning',
         }),
     }),
     ...(!deidentified && {
       traceparent: z.string().optional().meta({
-        description: 'The trace that the request was part of, where it was sent (W3C Trace Context)',
+        description: 'The trace that the request was part of, if it was sent (W3C Trace Context)',
       }),
     }),
     data,
@@ -175,8 +174,8 @@ export function buildAsyncapi(version: string): object {
       self: {
         host: '{host}',
         protocol: 'http',
-        description: 'The service that serves this document',
-        variables: { host: { default: 'localhost:3000', description: 'Where the service listens' } },
+        description: 'The service that provides this document',
+        variables: { host: { default: 'localhost:3000', description: 'Address of the service' } },
         security: Object.keys(securitySchemes).map((name) =>
           reference('components', 'securitySchemes', name),
         ),
@@ -186,7 +185,7 @@ export function buildAsyncapi(version: string): object {
       [channel]: {
         address: '/events',
         title: 'Event stream',
-        description: 'The events of the workspace of the API key, in order, without gaps.',
+        description: "The events of the API key's workspace, in order and without gaps.",
         messages: Object.fromEntries(names.map((name) => [name, reference('components', 'messages', name)])),
       },
     },

@@ -16,19 +16,19 @@ const kinds = catalog.map((entry) => entry.kind);
 const version = z.int().min(1);
 
 const usedVersion = z.object({
-  part: z.enum(claimParts).meta({ description: 'The part that the record has in the claim' }),
+  part: z.enum(claimParts).meta({ description: 'The role of the record in the claim' }),
   kind: z.enum(kinds),
   id: z.string(),
   version,
 });
 const versions = z
   .array(usedVersion)
-  .meta({ description: 'The versions of the records on which the claim rests' });
+  .meta({ description: 'The versions of the records that the claim is based on' });
 
 const state = z.enum(readinessStates);
 const foundBy = z
   .array(z.string().regex(/^[a-z_]+$/))
-  .meta({ description: 'The rules that find something', examples: [['payer_code_missing']] });
+  .meta({ description: 'The rules with findings', examples: [['payer_code_missing']] });
 const cause = z
   .object({
     event_id: z.string(),
@@ -38,7 +38,8 @@ const cause = z
   })
   .meta({
     description:
-      'The write that led to it (`readiness`: that the encounter was billed); left out where a finding began or ended by itself',
+      'The write that caused it (`readiness`: that the encounter was billed); omitted if a finding began ' +
+      'or ended by itself',
   });
 
 const count = z.int().min(0).optional();
@@ -49,36 +50,36 @@ const countsShape = { ready: count, blocked: count, not_completed: count, voided
 const counts = (description: string) =>
   z.object(countsShape).meta({ description, examples: [{ ready: 118, blocked: 4 }] });
 const before = counts(
-  'Encounters of the workspace in each state before; a state without any may be left out',
+  'Encounters of the workspace in each state before the change; states without any may be omitted',
 );
-const after = counts('Those after all encounters were evaluated again');
+const after = counts('The same after all encounters were reevaluated');
 
 /** What the events of readiness hold. */
 export const readinessSchemas = {
   EncounterBilled: z.object({
     encounter_id,
-    claim_id: identifier("The caller's id of the claim that was sent", 'claim-7001'),
+    claim_id: identifier("The caller's id for the claim that was sent", 'claim-7001'),
     versions,
   }),
   BillingChangeAcknowledged: z.object({
     encounter_id,
-    reason: z.string().meta({ description: 'Why no other claim is sent', examples: ['Accepted as it was'] }),
+    reason: z.string().meta({ description: 'Why no new claim is sent', examples: ['Accepted as it was'] }),
     versions,
   }),
   EncounterReadinessChanged: z.object({
     encounter_id,
-    from: state.optional().meta({ description: 'Left out where nothing was told of the encounter before' }),
+    from: state.optional().meta({ description: 'Omitted if nothing was reported for the encounter before' }),
     to: state,
     rules: foundBy,
     cause: cause.optional(),
     rules_version: z.string().meta({
-      description: 'Another text after a change of the rules, or of what the workspace has set of them',
+      description: 'Changes when the rules, or the rule settings of the workspace, change',
       examples: ['readiness_v2.44136fa355b3'],
     }),
   }),
   ReadinessErased: z.object({ encounter_id }),
   ReadinessRulesApplied: z.object({
-    cause: z.string().meta({ description: 'Id of the event that changed what the rules go by' }),
+    cause: z.string().meta({ description: 'Id of the event that changed the basis of the rules' }),
     before,
     after,
   }),

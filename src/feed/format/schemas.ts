@@ -31,9 +31,7 @@ export const documentSchemas = {
     encounter_id: encounterId,
     document_id,
     category,
-    filename: z
-      .string()
-      .meta({ description: 'Base name of the file as it was sent', examples: ['results.pdf'] }),
+    filename: z.string().meta({ description: 'Base name of the file, as sent', examples: ['results.pdf'] }),
     format: z.enum(Object.keys(documentFormats)).meta({ examples: ['pdf'] }),
     size: z
       .int()
@@ -42,7 +40,7 @@ export const documentSchemas = {
     sha256: z
       .string()
       .regex(/^[0-9a-f]{64}$/)
-      .meta({ description: 'SHA-256 of the file, lower-case hex' }),
+      .meta({ description: 'SHA-256 of the file, lowercase hex' }),
   }),
   DocumentRemoved: z.object({ encounter_id: encounterId, document_id }),
   DocumentErased: z.object({ encounter_id: encounterId, document_id }),
@@ -55,21 +53,23 @@ export function erasedSchema(kind: string): z.ZodObject {
 
 /** What the subject of an event is. */
 export const subjectDescription =
-  'The kind and the percent-encoded id; of a document, `document/{encounter}/{document}`; of what became of an encounter in ' +
-  'billing, `readiness/{encounter}`; of what becomes of all encounters of the workspace, `readiness`';
+  'The kind and the percent-encoded id; for a document, `document/{encounter}/{document}`; for the ' +
+  'billing readiness of an encounter, `readiness/{encounter}`; for the readiness of all encounters of the ' +
+  'workspace, `readiness`';
 
 const version = z
   .int()
   .min(1)
   .meta({
-    description: 'Place in the history of the record or document, or of what is told of readiness: 1, 2, 3 …',
+    description: 'Number in the history of the record or document, or among the readiness events: 1, 2, 3 …',
     examples: [2],
   });
 
 const sentDescription =
-  'The fields as they were sent; `null` cleared a field, and one that is not here kept its value';
+  'The fields as sent; `null` cleared a field, and a field that is missing here kept its value';
 const changedDescription =
-  'Names of the fields whose value the event changed; those of an insurance are dotted: `primary_insurance.payer_id`';
+  'Names of the fields whose values the event changed; insurance fields use dot notation: ' +
+  '`primary_insurance.payer_id`';
 
 /** A patch sends some of the fields alone. */
 function sentFields({ logType, kind }: FeedEventType): z.ZodObject {
@@ -92,11 +92,11 @@ function deidentifiedData(feedType: FeedEventType): z.ZodObject {
   return z.strictObject({
     version,
     sent: shownSchema(deidentifiedFields(feedType), sentFields(feedType)).meta({
-      description: `${sentDescription}; what could identify a person is left out`,
+      description: `${sentDescription}; data that could identify a person is omitted`,
     }),
     changed: z
       .array(z.enum(shownFieldNames(feedType)))
-      .meta({ description: `${changedDescription}; fields that are left out are not named` }),
+      .meta({ description: `${changedDescription}; omitted fields are not named` }),
   });
 }
 

@@ -7,7 +7,7 @@ import { statusOf } from '../server/errorAnswer.ts';
 export const versionNumber = z
   .int()
   .min(1)
-  .meta({ description: 'Place in the history: 1, 2, 3 …; also the `ETag`', examples: [1] });
+  .meta({ description: 'Number in the history: 1, 2, 3 …; also the `ETag`', examples: [1] });
 
 /** A moment, as the service writes it. */
 export function timestamp(description: string) {
@@ -20,7 +20,7 @@ export function principal(description: string) {
     .object({
       type: z.enum(principalTypes),
       id: z.string(),
-      name: z.string().nullable().meta({ description: "The key's or user's name; a deleted key keeps it" }),
+      name: z.string().nullable().meta({ description: 'Name of the key or user; kept after deletion' }),
     })
     .meta({ description });
 }
@@ -32,7 +32,7 @@ export function pageOf<Item extends z.ZodType>(item: Item) {
     next_page_token: z
       .string()
       .nullable()
-      .meta({ description: 'Send it as `page_token` to read on; `null` on the last page' }),
+      .meta({ description: 'Pass it as `page_token` to get the next page; `null` on the last page' }),
   });
 }
 
@@ -41,8 +41,8 @@ export function listPageOf<Item extends z.ZodType>(item: Item) {
   return pageOf(item).extend({
     unreadable: z.array(z.string()).meta({
       description:
-        'Ids of what belongs on this page but is left out, because this version of the service cannot read an event of ' +
-        'its history: a newer one wrote it, or its bytes were changed. Mostly empty',
+        'Ids of items omitted from this page because this version of the service cannot read an event in ' +
+        'their history: a newer version wrote it, or its bytes were changed. Usually empty',
     }),
   });
 }
@@ -51,31 +51,31 @@ export function listPageOf<Item extends z.ZodType>(item: Item) {
 export const fieldMessageSchema = z
   .object({
     field: z.string().meta({
-      description: 'Name of the field, dotted when nested',
+      description: 'Name of the field, in dot notation if nested',
       examples: ['primary_insurance.payer_id'],
     }),
     message: z.string().meta({ description: 'What to fix; never the value', examples: ['is required'] }),
   })
-  .meta({ id: 'FieldMessage', description: 'A complaint or remark about one field.' });
+  .meta({ id: 'FieldMessage', description: 'An error or warning about one field.' });
 
 const errorDetailSchema = fieldMessageSchema
   .extend({
     kind: z
       .enum(catalog.map(({ kind }) => kind))
       .optional()
-      .meta({ description: 'Of a reference to a record that does not exist: its kind', examples: ['payer'] }),
+      .meta({ description: 'Kind of the referenced record that does not exist', examples: ['payer'] }),
     id: z
       .string()
       .optional()
-      .meta({ description: 'Of such a reference: the id that was sent', examples: ['payer-aetna'] }),
-    code: z.literal('reference_not_found').optional().meta({ description: 'Of such a reference' }),
+      .meta({ description: 'Id of that record, as sent', examples: ['payer-aetna'] }),
+    code: z.literal('reference_not_found').optional().meta({ description: 'For a missing reference' }),
   })
   .meta({ id: 'ErrorDetail', description: 'A field at fault.' });
 
 /** Body of every answer to a request that failed (spec section 7). */
 export const errorSchema = z
   .object({
-    error: z.string().meta({ description: 'What went wrong, for people' }),
+    error: z.string().meta({ description: 'What went wrong, for humans' }),
     code: z
       .enum(Object.keys(statusOf) as [ErrorCode, ...ErrorCode[]])
       .meta({ description: 'What went wrong, for programs' }),
@@ -85,14 +85,14 @@ export const errorSchema = z
       .int()
       .min(1)
       .optional()
-      .meta({ description: 'With status 429: seconds until requests are taken again' }),
+      .meta({ description: 'With status 429: seconds until requests are accepted again' }),
     version: versionNumber
       .optional()
       .meta({ description: 'With status 412: the current version, if there is one' }),
     erased_at: timestamp('With `gone`: when it was erased').optional(),
     last_position: z.string().optional().meta({
-      description: 'With `position_gone`: the last position of the log before the one that was sent',
+      description: 'With `position_gone`: the last position in the log before the one that was sent',
     }),
-    requestId: z.uuid().meta({ description: 'The `Request-Id`; quote it to the operators of the service' }),
+    requestId: z.uuid().meta({ description: 'The `Request-Id`; quote it when contacting the operators' }),
   })
   .meta({ id: 'ErrorBody', description: 'A request that failed.' });

@@ -16,7 +16,8 @@ export const billingResponses = {
     },
   },
   VoidEncounter: {
-    description: 'The encounter is void, or the first request with the `Idempotency-Key` is still under way.',
+    description:
+      'The encounter is void, or the first request with this `Idempotency-Key` is still in progress.',
     errors: {
       conflict: billedThoughVoid(),
       idempotency_key_in_use: keyInUse(),
@@ -24,7 +25,8 @@ export const billingResponses = {
   },
   NotBilled: {
     description:
-      'The encounter has not been billed, or the first request with the `Idempotency-Key` is still under way.',
+      'The encounter has not been billed, or the first request with this `Idempotency-Key` is still in ' +
+      'progress.',
     errors: {
       conflict: notBilled(),
       idempotency_key_in_use: keyInUse(),

@@ -11,47 +11,46 @@ import { registerOperation } from './operation.ts';
 import { webhookMessages } from './webhookMessages.ts';
 
 const description = `
-Chartledger takes patients, payers, providers, facilities, encounters and their documents from an electronic medical
-record system (EMR) for billing. Each accepted write is one event in a history that is never changed.
+Chartledger accepts patients, payers, providers, facilities, encounters and their documents from an electronic medical
+record system (EMR) for billing. Each accepted write is one event in an immutable history.
 
-**Authentication.** Send an API key in the header \`x-api-key\`, or as \`Authorization: Bearer\`; when both are there,
-\`x-api-key\` counts. A key belongs to one workspace, reaches the data of that workspace alone, and has some of the
-permissions \`write\`, \`read\`, \`events\`, \`events:deidentified\` and \`webhooks\`; \`write\` and \`read\` may be for one kind alone,
-as \`write:encounter\` is. A key may expire, be taken from some networks alone, and have a rate limit of its own. Keys are for
-servers only.
+**Authentication.** Send an API key in the header \`x-api-key\`, or as \`Authorization: Bearer\`; if both are present,
+\`x-api-key\` takes precedence. A key belongs to one workspace, can access only the data of that workspace, and has some of
+the permissions \`write\`, \`read\`, \`events\`, \`events:deidentified\` and \`webhooks\`; \`write\` and \`read\` can be limited to
+one kind, for example \`write:encounter\`. A key can expire, be accepted only from certain networks, and have its own rate
+limit. Use keys on servers only.
 
-**Writing.** Records carry the \`id\` that your system gives them. A POST creates the record, or updates the one of that
-\`id\`; sending it again does no harm. A status of 200 means that the write is durable. Send records before those that
+**Writing.** Records carry the \`id\` that your system gives them. A POST creates the record, or updates the record with that
+\`id\`; sending it again is safe. A status of 200 means that the write is durable. Send records before those that
 refer to them: payers, patients, providers, facilities, encounters, documents.
 
-**Warnings.** A field that is not known is not stored, and a value that billing is likely to refuse is stored; the
-answer names both in \`warnings\`.
+**Warnings.** Unknown fields are not stored; values that billing is likely to refuse are stored. The response lists both in
+\`warnings\`.
 
-**Versions.** Each write of a record raises its \`version\` by one. Send \`If-Match\` with the version that you read to be
-sure that nobody else wrote meanwhile, and \`If-None-Match: *\` to create only.
+**Versions.** Each write to a record increases its \`version\` by one. Send \`If-Match\` with the version that you read to make
+sure that nobody else has written in the meantime, or \`If-None-Match: *\` to create only.
 
-**Reading.** Answers hold every write that was answered before the request. Lists come in pages: pass \`next_page_token\`
-on as \`page_token\` until it is \`null\`.
+**Reading.** Responses include every write that was answered before the request. Lists are paginated: pass
+\`next_page_token\` as \`page_token\` until it is \`null\`.
 
-**Webhooks.** Events can be sent to a URL of yours, from any point of the history on; the messages are listed under
-\`webhooks\`. They are signed as Standard Webhooks has it, arrive at least once, and in order for each record. Verify the
-signature, refuse old timestamps, answer with a status of 200 to 299 within 15 seconds, and pass over a \`webhook-id\` that
-you have seen.
+**Webhooks.** Events can be sent to a URL of yours, starting at any point in the history; the messages are listed under
+\`webhooks\`. They are signed according to Standard Webhooks and delivered at least once, in order for each record. Verify the
+signature, reject old timestamps, respond with a status of 200 to 299 within 15 seconds, and skip a \`webhook-id\` that
+you have seen before.
 
-**Parameters.** A query parameter that an operation does not know is refused with 400, and the known ones are named;
-\`GET /healthz\` and \`GET /readyz\` take no notice of a query.
+**Parameters.** Unknown query parameters are refused with 400, and the error names the known ones;
+\`GET /healthz\` and \`GET /readyz\` ignore the query.
 
-**Compression.** JSON may be sent with \`Content-Encoding: gzip\`; answers in JSON and JSON lines of 1 KB and more are compressed
-for clients that accept it.
+**Compression.** JSON may be sent with \`Content-Encoding: gzip\`; responses in JSON and JSON lines of 1 KB or more are
+compressed for clients that accept it.
 
-**Tracing.** \`X-Request-Id\` (up to 128 characters of printable ASCII) and \`traceparent\` of a request are kept beside its
-own id, in the audit trail and in the service's log. Send no data of patients in them.
+**Tracing.** The \`X-Request-Id\` (up to 128 printable ASCII characters) and \`traceparent\` of a request are kept alongside
+its own id, in the audit trail and in the service's log. Do not put patient data in them.
 
-**Errors.** The body has \`error\` for people, \`code\` for programs, and \`requestId\`, which is also the header
-\`Request-Id\` of every answer. Values that were refused are never repeated. An unknown path is answered with 404, another
-method with 405 and \`Allow\`. Requests are limited by client IP address, or by the
-key where that has a limit of its own; on 429 wait \`retryAfter\` seconds, on 503 as
-long as \`Retry-After\` says, and send the request again.
+**Errors.** The body has \`error\` for humans, \`code\` for programs, and \`requestId\`, which is also the header
+\`Request-Id\` of every response. Refused values are never repeated. An unknown path returns 404; an unsupported method
+returns 405 with \`Allow\`. Requests are limited by client IP address, or by key if the key has its own limit. On 429, wait
+\`retryAfter\` seconds; on 503, wait for the time in \`Retry-After\`; then send the request again.
 `.trim();
 
 const securitySchemes = {
@@ -59,24 +58,24 @@ const securitySchemes = {
     type: 'apiKey',
     in: 'header',
     name: 'x-api-key',
-    description: 'An API key. This is the recommended way.',
+    description: 'An API key. This is the recommended method.',
   },
   bearer: {
     type: 'http',
     scheme: 'bearer',
-    description: 'An API key, as `Authorization: Bearer`. Not looked at when `x-api-key` is sent.',
+    description: 'An API key, as `Authorization: Bearer`. Ignored if `x-api-key` is sent.',
   },
 } as const;
 
 const tags = [
   ...catalog.map((entry) => ({ name: tagOf(entry), description: entry.description })),
-  { name: 'Search', description: 'Records and documents by what people know of them.' },
-  { name: 'Batches', description: 'Many records with one request.' },
-  { name: 'HL7 v2', description: 'Messages of HL7 v2.' },
+  { name: 'Search', description: 'Find records and documents by names, dates, ids and numbers.' },
+  { name: 'Batches', description: 'Many records in one request.' },
+  { name: 'HL7 v2', description: 'HL7 v2 messages.' },
   { name: 'Documents', description: 'PDF and DOCX files of an encounter.' },
-  { name: 'Events', description: 'The stream of all events, and their catalogue.' },
-  { name: 'Webhooks', description: 'Endpoints to which events are sent, signed.' },
-  { name: 'Requests', description: 'What was refused, and why.' },
+  { name: 'Events', description: 'The stream of all events, and the event catalog.' },
+  { name: 'Webhooks', description: 'Endpoints that events are sent to, signed.' },
+  { name: 'Requests', description: 'Which requests were refused, and why.' },
   { name: 'Service', description: 'The service itself: its description and its health.' },
 ];
 
@@ -109,7 +108,7 @@ export function buildDocument(endpoints: readonly Endpoint[], publicUrl?: string
       description,
       license: { name: 'Apache License 2.0', identifier: 'Apache-2.0' },
     },
-    servers: [{ url: publicUrl ?? '/', description: 'The service that serves this document' }],
+    servers: [{ url: publicUrl ?? '/', description: 'The service that provides this document' }],
     security: Object.keys(securitySchemes).map((name) => ({ [name]: [] })),
     tags,
   });

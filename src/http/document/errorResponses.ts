@@ -64,7 +64,7 @@ export const errorResponses = {
     },
   },
   InvalidBatch: {
-    description: 'The body is broken, or no array of lines; nothing was stored.',
+    description: 'The body is malformed, or not an array of lines; nothing was stored.',
     errors: {
       malformed_body: malformedBody('is not valid gzip'),
       validation_failed: notAnArray(),
@@ -72,16 +72,18 @@ export const errorResponses = {
   },
   BatchTooLarge: {
     description:
-      'The batch has more than 100,000 lines, or more than 64 MB (67,108,864 bytes) when unpacked; in `application/json` 1 MB. Nothing was stored.',
+      'The batch has more than 100,000 lines, or more than 64 MB (67,108,864 bytes) when decompressed; as ' +
+      '`application/json`, more than 1 MB. Nothing was stored.',
     errors: { payload_too_large: batchTooLarge() },
   },
   NotLines: {
     description:
-      'The body is neither `application/x-ndjson` nor `application/json` in UTF-8, or it is compressed otherwise than with gzip.',
+      'The body is neither `application/x-ndjson` nor `application/json` in UTF-8, or is compressed with ' +
+      'something other than gzip.',
     errors: { unsupported_media_type: notLines() },
   },
   InvalidUpload: {
-    description: 'The form or its file is not valid, or the path is not; nothing was stored.',
+    description: 'The form, its file or the path is not valid; nothing was stored.',
     errors: {
       validation_failed: invalid('file', UNKNOWN_FORMAT),
       malformed_body: brokenForm(),
@@ -97,7 +99,7 @@ export const errorResponses = {
   ...billingResponses,
   ...hl7Responses,
   InvalidParameter: {
-    description: 'A parameter is not valid or not known, or the path is not valid percent-encoding.',
+    description: 'A parameter is invalid or unknown, or the path is not validly percent-encoded.',
     errors: {
       validation_failed: refusalOf(() => validate(pageQuerySchema, { limit: '1001' })),
       unknown_parameter: refusalOf(() =>
@@ -107,7 +109,7 @@ export const errorResponses = {
     },
   },
   Unauthorized: {
-    description: 'There is no API key in the request, or it is not valid.',
+    description: 'The request has no API key, or the key is not valid.',
     errors: {
       missing: missingKey(),
       invalid: unknownKey(),
@@ -115,7 +117,7 @@ export const errorResponses = {
     headers: ['WWW-Authenticate'],
   },
   Forbidden: {
-    description: 'The API key may not do this.',
+    description: 'The API key is not allowed to do this.',
     errors: {
       permission_denied: lackingPermission(onKind('write', 'patient')),
       key_deactivated: deactivatedKey(),
@@ -125,62 +127,63 @@ export const errorResponses = {
     },
   },
   RecordNotFound: {
-    description: 'There is no record of this kind and id in the workspace.',
+    description: 'The workspace has no record of this kind and id.',
     errors: { not_found: notFound('Patient') },
   },
   Erased: {
     description:
-      'The record or document was erased, or was at the time that was asked for; `erased_at` says when.',
+      'The record or document was erased, or had been erased by the requested time; `erased_at` says when.',
     errors: { gone: gone('Patient', '2026-03-14T16:05:12.480Z') },
   },
   PositionGone: {
     description:
-      'The event log was put back to an earlier state, as after a restore, and the position is none of it any more. `last_position` ' +
-      'is the last one before: what was read behind it was lost, and other events may come in its place.',
+      'The event log was reset to an earlier state, for example by a restore, and no longer contains this ' +
+      'position. `last_position` is the last position before it: events read after that one were lost, ' +
+      'and other events may take their place.',
     errors: { position_gone: positionGone(8136) },
   },
   EncounterNotFound: {
-    description: 'There is no such encounter in the workspace.',
+    description: 'The workspace has no such encounter.',
     errors: { not_found: notFound('Encounter') },
   },
   DocumentNotFound: {
-    description: 'There is no such encounter in the workspace, or it has no such document.',
+    description: 'The workspace has no such encounter, or the encounter has no such document.',
     errors: { not_found: notFound('Document') },
   },
   SchemaNotFound: {
-    description: 'There is no event schema of this name.',
+    description: 'There is no event schema with this name.',
     errors: {
       not_found: schemaNotFound(),
     },
   },
   InvalidWebhook: {
-    description: 'The body is not valid, or the path is not; nothing was changed.',
+    description: 'The body or the path is not valid; nothing was changed.',
     errors: {
       validation_failed: invalid('url', checkUrl('http://example.com', createAddressRules([])) as string),
       malformed_body: malformedBody('is not valid JSON'),
     },
   },
   WebhookNotFound: {
-    description: 'There is no webhook of this id in the workspace.',
+    description: 'The workspace has no webhook with this id.',
     errors: { not_found: notFound('Webhook') },
   },
   RequestNotFound: {
-    description: 'No request of the key with this id was refused.',
+    description: 'No request with this id from this key was refused.',
     errors: { not_found: notFound('Refused request') },
   },
   VersionNotFound: {
-    description: 'There is no such record in the workspace, or it has no such version.',
+    description: 'The workspace has no such record, or the record has no such version.',
     errors: { not_found: notFound('Patient') },
   },
   NotProvable: {
     description:
-      'The hash tree does not hold the event as the event log does: one of them was changed. Operators find out with ' +
-      '`chartledger verify`.',
+      'The event in the hash tree differs from the event in the event log: one of them was changed. ' +
+      'Operators can investigate with `chartledger verify`.',
     errors: { conflict: eventDiffers('clinic') },
   },
   WebhookDisabled: {
     description:
-      'The webhook is disabled, or the first request with the `Idempotency-Key` is still under way.',
+      'The webhook is disabled, or the first request with this `Idempotency-Key` is still in progress.',
     errors: {
       conflict: webhookDisabled(),
       idempotency_key_in_use: keyInUse(),
@@ -189,25 +192,28 @@ export const errorResponses = {
   },
   TooManyWebhooks: {
     description:
-      'The workspace has as many webhooks as it can have, or the first request with the `Idempotency-Key` is still under way.',
+      'The workspace has reached its maximum number of webhooks, or the first request with this ' +
+      '`Idempotency-Key` is still in progress.',
     errors: { conflict: tooManyWebhooks(), idempotency_key_in_use: keyInUse() },
     headers: ['Retry-After'],
   },
   IdempotencyKeyInUse: {
     description:
-      'The first request with this `Idempotency-Key` is still under way. Wait as long as `Retry-After` says.',
+      'The first request with this `Idempotency-Key` is still in progress. Wait for the time in ' +
+      '`Retry-After`.',
     errors: { idempotency_key_in_use: keyInUse() },
     headers: ['Retry-After'],
   },
   IdempotencyKeyReused: {
     description:
-      'The `Idempotency-Key` was sent with another request of the same API key within the last 24 hours; nothing was written.',
+      'This `Idempotency-Key` was sent with a different request by the same API key within the last 24 ' +
+      'hours; nothing was written.',
     errors: { idempotency_key_reused: keyReused() },
   },
   VersionConflict: {
     description:
-      'The record or document is not as `If-Match`, `If-None-Match` or the `version` of the body asks for; nothing was written. `version`, and the ' +
-      'header `ETag`, are the current one, if there is one.',
+      'The record or document does not satisfy `If-Match`, `If-None-Match` or the `version` in the body; ' +
+      'nothing was written. `version` and the header `ETag` contain the current version, if there is one.',
     errors: { version_conflict: versionConflict(3) },
   },
   BodyTooLarge: {
@@ -219,21 +225,23 @@ export const errorResponses = {
     errors: { payload_too_large: fileTooLarge() },
   },
   RangeNotSatisfiable: {
-    description: 'The file does not have the bytes that `Range` asks for.',
+    description: 'The file does not contain the bytes requested by `Range`.',
     errors: {
       range_not_satisfiable: rangeNotSatisfiable(),
     },
     headers: ['Content-Range'],
   },
   NotJson: {
-    description: 'The body is not `application/json` in UTF-8, or it is compressed otherwise than with gzip.',
+    description:
+      'The body is not `application/json` in UTF-8, or is compressed with something other than gzip.',
     errors: {
       unsupported_media_type: notJson(),
     },
   },
   NotMergePatch: {
     description:
-      'The body is not `application/merge-patch+json` in UTF-8, or it is compressed otherwise than with gzip.',
+      'The body is not `application/merge-patch+json` in UTF-8, or is compressed with something other ' +
+      'than gzip.',
     errors: {
       unsupported_media_type: notJson(MERGE_PATCH),
     },
@@ -246,19 +254,20 @@ export const errorResponses = {
     },
   },
   NotAcceptable: {
-    description: 'The service has no form of the answer that `Accept` allows.',
+    description: 'The service cannot provide a response in any format that `Accept` allows.',
     errors: {
       not_acceptable: notAcceptable(),
     },
   },
   TooSlow: {
-    description: 'The request did not arrive in time: 30 seconds, for the form of an upload an hour.',
+    description:
+      'The request did not arrive in time: within 30 seconds, or within an hour for an upload form.',
     errors: {
       request_timeout: tooSlow(),
     },
   },
   ExpectationFailed: {
-    description: 'The header `Expect` asks for something else than `100-continue`.',
+    description: 'The header `Expect` has a value other than `100-continue`.',
     errors: {
       expectation_failed: unknownExpectation(),
     },
@@ -271,7 +280,8 @@ export const errorResponses = {
   },
   RateLimited: {
     description:
-      'Too many requests from one client IP address, or with a key that has a limit of its own. Wait as long as `retryAfter` says.',
+      'Too many requests from one client IP address, or with a key that has its own limit. Wait for the ' +
+      'number of seconds in `retryAfter`.',
     errors: {
       rate_limited: rateLimited(17),
     },
@@ -285,8 +295,9 @@ export const errorResponses = {
   },
   Unavailable: {
     description:
-      'A store of the service is away, too many bodies are under way or requests waiting, or what was asked for holds an event that this ' +
-      'version of the service cannot read (`unreadable`). Send the request again after a moment; that is safe.',
+      'A store is unavailable, too many bodies are in progress or too many requests are waiting, or the ' +
+      'requested data contains an event that this version of the service cannot read (`unreadable`). ' +
+      'Retry after a moment; this is safe.',
     errors: {
       unavailable: unavailableError('event log'),
       overloaded: overloaded(),

@@ -57,7 +57,7 @@ export function upsertRequests(entry: CatalogEntry): Examples {
   ];
   return {
     complete: { summary: 'Complete', value: exampleOfEach(entry.schema.shape) },
-    minimal: { summary: 'The required fields alone; the others keep their values', value: required },
+    minimal: { summary: 'Only the required fields; the others keep their values', value: required },
     clear: { summary: `\`null\` clears \`${optional}\``, value: { ...required, [optional]: null } },
   };
 }
@@ -71,7 +71,7 @@ export function patchRequests({ schema }: CatalogEntry): Examples {
   const changed = texts.findLast(([name]) => name !== cleared);
   return {
     ...(changed && {
-      change: { summary: 'One field changes', value: { [changed[0]]: exampleOf(changed[1]) } },
+      change: { summary: 'Change one field', value: { [changed[0]]: exampleOf(changed[1]) } },
     }),
     ...(cleared && { clear: { summary: '`null` clears a field', value: { [cleared]: null } } }),
   };
@@ -90,11 +90,11 @@ export function upsertAnswers(entry: CatalogEntry): Examples {
   return {
     created: { summary: 'A new record', value: { ...answer(1, 'created'), warnings: [] } },
     updated: {
-      summary: 'A record that was there, sent with a field that is not known',
+      summary: 'An existing record, sent with an unknown field',
       value: { ...answer(2, 'updated'), warnings },
     },
     unchanged: {
-      summary: 'A record that is so already, with `unchanged=skip`',
+      summary: 'A record that does not change, with `unchanged=skip`',
       value: { ...answer(2, 'unchanged'), warnings: [] },
     },
     dry_run: {

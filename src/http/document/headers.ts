@@ -4,40 +4,45 @@ import { documentExample, exampleRequestId } from './examples.ts';
 /** Headers of answers, as components of the document. */
 export const headers = {
   'Request-Id': {
-    description: 'Id of the request; quote it to the operators of the service.',
+    description: 'Id of the request; quote it when contacting the operators of the service.',
     schema: { type: 'string', format: 'uuid' },
     example: exampleRequestId,
   },
   ETag: {
     description:
-      'The version, in quotes. Send it as `If-Match` to write only when nobody else did meanwhile. In a compressed answer it is weak: `W/"2"`. Of a schema, a digest: send it as `If-None-Match` to get it only when it changed.',
+      'The version, in quotes. Send it as `If-Match` to write only if nobody else has written in the ' +
+      'meantime. In a compressed response it is weak: `W/"2"`. For a schema, a digest: send it as ' +
+      '`If-None-Match` to get the schema only if it has changed.',
     schema: { type: 'string' },
     example: '"2"',
   },
   'Cache-Control': {
-    description: 'For how many seconds the answer may be used again without asking.',
+    description: 'How many seconds the response may be reused without asking again.',
     schema: { type: 'string' },
     example: 'private, max-age=3600',
   },
   'RateLimit-Policy': {
     description:
-      'The limit on requests from one client IP address: `q` requests in a window of `w` seconds. Not sent where the limit is off.',
+      'The limit on requests from one client IP address: `q` requests in a window of `w` seconds. Not ' +
+      'sent if the limit is off.',
     schema: { type: 'string' },
     example: '"default";q=100;w=60',
   },
   RateLimit: {
-    description: 'What is left of the limit: `r` requests, for `t` seconds. Not sent where the limit is off.',
+    description:
+      'What remains of the limit: `r` requests for the next `t` seconds. Not sent if the limit is off.',
     schema: { type: 'string' },
     example: '"default";r=83;t=42',
   },
   'Retry-After': {
-    description: 'Seconds to wait before the request is sent again.',
+    description: 'Seconds to wait before sending the request again.',
     schema: { type: 'integer', minimum: 1 },
     example: 17,
   },
   'Idempotent-Replayed': {
     description:
-      'Sent as `true` when the answer is that of an earlier request with the same `Idempotency-Key`: nothing was written now.',
+      '`true` if the response is that of an earlier request with the same `Idempotency-Key`: nothing was ' +
+      'written this time.',
     schema: { type: 'string', const: 'true' },
     example: 'true',
   },
@@ -47,7 +52,7 @@ export const headers = {
     example: 'Bearer realm="chartledger"',
   },
   'Accept-Patch': {
-    description: 'The media type in which patches are taken.',
+    description: 'The media type that patches must have.',
     schema: { type: 'string' },
     example: MERGE_PATCH,
   },
@@ -63,18 +68,20 @@ export const headers = {
   },
   'Chartledger-Position': {
     description:
-      'Of a page of events: where to go on. Send it as `after` to read what follows. Not sent with server-sent events, whose `id` says it. Of a list of records: a position up to which it has every write. Send it as `updated_since` to read what changed later.',
+      'For a page of events: where to continue. Send it as `after` to read what follows. Not sent with ' +
+      'server-sent events, which have it as `id`. For a list of records: a position up to which the list ' +
+      'includes every write. Send it as `updated_since` to read later changes.',
     schema: { type: 'string' },
     example: '0000000000008136',
   },
   'Accept-Ranges': {
-    description: 'Parts of the file can be asked for, with `Range`.',
+    description: 'Parts of the file can be requested with `Range`.',
     schema: { type: 'string' },
     example: 'bytes',
   },
   'Content-Range': {
     description:
-      'Which part of the file the answer holds, and how large the file is; with 416 its size alone.',
+      'Which part of the file the response contains, and the size of the file; with 416, only the size.',
     schema: { type: 'string' },
     example: `bytes 0-1023/${documentExample.size}`,
   },

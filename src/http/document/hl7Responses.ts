@@ -6,17 +6,19 @@ import { refusalOf } from './refusalOf.ts';
 /** How messages of HL7 v2 can be refused without an acknowledgement. */
 export const hl7Responses = {
   InvalidHl7: {
-    description: 'The body is broken, or something else than messages of HL7 v2; nothing was stored.',
+    description: 'The body is malformed, or does not contain HL7 v2 messages; nothing was stored.',
     errors: { malformed_body: refusalOf(() => splitMessages(Buffer.from('Hello'))) },
   },
   MessagesTooLarge: {
     description:
-      'There are more than 1,000 messages, or they have more than 8 MB (8,388,608 bytes) together, compressed or not.',
+      'The body contains more than 1,000 messages, or is larger than 8 MB (8,388,608 bytes), compressed ' +
+      'or not.',
     errors: { payload_too_large: tooManyMessages(), body_too_large: bodyTooLarge(MAX_MESSAGES_BYTES) },
   },
   NotHl7: {
     description:
-      'The body is neither `application/hl7-v2` nor `x-application/hl7-v2+er7`, or it is compressed otherwise than with gzip.',
+      'The body is neither `application/hl7-v2` nor `x-application/hl7-v2+er7`, or is compressed with ' +
+      'something other than gzip.',
     errors: { unsupported_media_type: notHl7() },
   },
 };

@@ -9,8 +9,9 @@ export const idempotencyKeyHeader = z.object({
     .optional()
     .meta({
       description:
-        'Any text of 1 to 255 printable ASCII characters, such as a UUID, that names this request. Sent again with the same ' +
-        'key within 24 hours, the request writes nothing and is answered as the first time. Keys of other API keys are others',
+        'A unique name for this request: 1 to 255 printable ASCII characters, such as a UUID. If the ' +
+        'request is sent again with the same key within 24 hours, nothing is written and the response is ' +
+        'the same as the first time. Each API key has its own idempotency keys',
       examples: ['8e03978e-40d5-43dd-bc93-6894a57f9324'],
     }),
 });

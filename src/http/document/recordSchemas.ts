@@ -34,7 +34,7 @@ function nestedPatch({ schema, title, description }: NestedObject): z.ZodObject 
   if (known) return known;
   const patch = schema.partial().meta({
     id: `${title}Patch`,
-    description: `${description}. Merged into the one that is there; without one, it must be complete.`,
+    description: `${description}. Merged into the existing one; if there is none, it must be complete.`,
   });
   nestedPatches.set(schema, patch);
   return patch;
@@ -57,7 +57,7 @@ function nestedState({ schema, title, description }: NestedObject): z.ZodObject 
   if (known) return known;
   const state = stateSchema(schema, {}).meta({
     id: `${title}State`,
-    description: `${description} as it is stored.`,
+    description: `${description}, as stored.`,
   });
   nestedStates.set(schema, state);
   return state;
@@ -70,15 +70,19 @@ function nestedState({ schema, title, description }: NestedObject): z.ZodObject 
 function schemasOf({ title, plural, description, schema, defaults }: CatalogEntry) {
   const request = requestSchema(schema).meta({
     id: title,
-    description: `${description} A field that is left out keeps its value, and \`null\` clears it. Other fields are not stored.`,
+    description:
+      `${description} A field that is left out keeps its value, and \`null\` clears it. Unknown fields ` +
+      'are not stored.',
   });
   const patch = patchSchema(schema).meta({
     id: `${title}Patch`,
-    description: `${description} What is to change alone: \`null\` clears a field that is not required. \`id\`, if it is sent, is that of the path. Other fields are not stored.`,
+    description:
+      `${description} Only the fields to change: \`null\` clears a field that is not required. \`id\`, if ` +
+      'sent, must match the path. Unknown fields are not stored.',
   });
   const state = stateSchema(schema, defaults).meta({
     id: `${title}State`,
-    description: `${description} All that was sent so far, merged; a field without a value is left out.`,
+    description: `${description} Everything sent so far, merged; fields without a value are omitted.`,
   });
   const view = z
     .object({

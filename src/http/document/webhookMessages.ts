@@ -21,7 +21,8 @@ export const exampleWebhookId = 'wh_7bQ2nVx0KfT4sLdR';
 
 const changed = z.array(z.string()).meta({
   description:
-    'Names of the fields whose value the event changed; those of an insurance are dotted: `primary_insurance.payer_id`',
+    'Names of the fields whose values the event changed; insurance fields use dot notation: ' +
+    '`primary_insurance.payer_id`',
 });
 
 const referenceData = z
@@ -29,31 +30,39 @@ const referenceData = z
     version: versionNumber,
     outcome: z.enum(['created', 'updated', 'unchanged', 'removed', 'erased']).meta({
       description:
-        'What became of it. `removed`: a document was removed; `erased`: all that was known of it is gone for good, and is to be erased wherever it was copied',
+        'The result. `removed`: a document was removed; `erased`: everything known about it was ' +
+        'permanently erased, and must be erased from any copies',
     }),
     changed,
-    truncated: z.literal(true).optional().meta({
-      description:
-        'The message was to hold values, too, but would have been larger than 256 KB; read the record itself',
-    }),
+    truncated: z
+      .literal(true)
+      .optional()
+      .meta({
+        description:
+          'The message would have contained values but would have been larger than 256 KB; read the record ' +
+          'instead',
+      }),
   })
   .meta({
     id: 'ReferenceData',
-    description: 'What happened to which version, without the values: the payload `reference`.',
+    description: 'What happened and in which version, without values: the payload `reference`.',
   });
 
 const signatureHeaders = z.object({
   'webhook-id': z.string().meta({
     description:
-      'Id of the message, the same with every try and every replay: a message whose id was seen before is a repeat',
+      'Id of the message, the same for every attempt and every replay: a message with an id that you have ' +
+      'seen before is a repeat',
     examples: [messageId(exampleWebhookId, exampleRequestId)],
   }),
   'webhook-timestamp': z
     .string()
-    .meta({ description: 'When it was sent: seconds since 1970', examples: ['1773482400'] }),
+    .meta({ description: 'When it was sent, in seconds since 1970', examples: ['1773482400'] }),
   'webhook-signature': z.string().meta({
     description:
-      'Signatures, separated by spaces, one for each secret that is valid: `v1,` and the HMAC-SHA256 of `{webhook-id}.{webhook-timestamp}.{body}` in base64, by the bytes that follow `whsec_` in base64 (Standard Webhooks)',
+      'Signatures, separated by spaces, one for each valid secret: `v1,` followed by the base64 ' +
+      'HMAC-SHA256 of `{webhook-id}.{webhook-timestamp}.{body}`, keyed with the base64-decoded part of ' +
+      'the secret after `whsec_` (Standard Webhooks)',
     examples: ['v1,K5oZfzN95Z9UVu1EsfQmfVNQhnkZ2pj9o9NDN/H/pI4='],
   }),
 });
@@ -61,27 +70,36 @@ const signatureHeaders = z.object({
 function envelope(type: string, subject: z.ZodType | undefined, data: z.ZodType) {
   return z.object({
     specversion: z.literal('1.0'),
-    id: z.string().meta({ description: 'Id of the event; a keyed hash in the payload `deidentified`' }),
+    id: z.string().meta({ description: 'Id of the event; in the payload `deidentified`, a keyed hash' }),
     source: z.string(),
     type: z.literal(type),
     ...(subject && {
       subject,
-      sequence: z.string().meta({ description: 'Place in the log: sorts as text' }),
+      sequence: z.string().meta({ description: 'Position in the log; sorts as text' }),
       traceparent: z.string().optional().meta({
         description:
-          'The trace that the request was part of, where it was sent; not in the payload `deidentified`',
+          'The trace that the request was part of, if it was sent; not in the payload `deidentified`',
       }),
-      pseudonymepoch: z.int().min(2).optional().meta({
-        description:
-          'In the payload `deidentified`, of which key the hashes are; left out while the first one is in use',
-      }),
-      dataschema: z.string().optional().meta({
-        format: 'uri',
-        description:
-          'Where the JSON Schema of `data` is; there where the service knows its own address (`PUBLIC_URL`), and not in the payload `reference`',
-      }),
+      pseudonymepoch: z
+        .int()
+        .min(2)
+        .optional()
+        .meta({
+          description:
+            'In the payload `deidentified`, the number of the key that made the hashes; omitted while the ' +
+            'first key is in use',
+        }),
+      dataschema: z
+        .string()
+        .optional()
+        .meta({
+          format: 'uri',
+          description:
+            'URL of the JSON Schema of `data`; present if the service knows its own address (`PUBLIC_URL`), ' +
+            'but not in the payload `reference`',
+        }),
     }),
-    time: timestamp('When it was recorded; its year in the payload `deidentified`'),
+    time: timestamp('When it was recorded; in the payload `deidentified`, only the year'),
     datacontenttype: z.literal('application/json'),
     data,
   });
@@ -133,13 +151,14 @@ function messageExamples(feedType: FeedEventType) {
 }
 
 const responses: RouteConfig['responses'] = {
-  '2XX': { description: 'The message is taken.' },
-  410: { description: 'Nothing more is wanted: the webhook is disabled.' },
-  429: { description: 'Too many messages. They are sent again when `Retry-After` says, within a day.' },
-  503: { description: 'Not now. The message is sent again when `Retry-After` says, within a day.' },
+  '2XX': { description: 'The message is accepted.' },
+  410: { description: 'No more messages are wanted: the webhook is disabled.' },
+  429: { description: 'Too many messages. They are sent again after `Retry-After`, at most one day later.' },
+  503: { description: 'Not now. The message is sent again after `Retry-After`, at most one day later.' },
   default: {
     description:
-      'Any other answer, and none within 15 seconds: the message is sent again, up to ten times within three days.',
+      'Any other response, or none within 15 seconds: the message is sent again, up to ten times within ' +
+      'three days.',
   },
 };
 
@@ -152,7 +171,8 @@ function webhook(type: string, summary: string, schema: z.ZodType, examples: obj
       .replace(/[._](\w)/g, (_, letter) => letter.toUpperCase()),
     summary,
     description:
-      'Sent to every webhook that wants it, once or more often; in order for each record and document, and for the readiness of each encounter.',
+      'Sent at least once to every webhook whose filters it matches, in order for each record and ' +
+      'document, and for the readiness of each encounter.',
     tags: ['Webhooks'],
     security: [],
     request: {
@@ -175,7 +195,7 @@ const pingRequest = {
 
 const ping = webhook(
   PING_TYPE,
-  'A ping, to see whether messages arrive',
+  'A ping, to check that messages arrive',
   envelope(PING_TYPE, undefined, z.object({ webhook_id: z.string() })),
   {
     ping: {

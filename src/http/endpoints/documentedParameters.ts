@@ -30,7 +30,8 @@ export const matchHeader = z.object({
     .optional()
     .meta({
       description:
-        'One version in quotes: write only when that is the current one, else 412. `*`: write only when there is one. A weak tag, such as `W/"3"`, counts as a strong one',
+        'A version in quotes: write only if it is the current version, otherwise 412. `*`: write only if ' +
+        'there is a version. A weak tag, such as `W/"3"`, counts as a strong one',
       examples: ['"3"'],
     }),
 });
@@ -41,7 +42,7 @@ export const conditionHeaders = matchHeader.extend({
     .literal('*')
     .optional()
     .meta({
-      description: 'Store only when there is none yet, else 412; not together with `If-Match`',
+      description: 'Store only if there is none yet, otherwise 412; cannot be combined with `If-Match`',
       examples: ['*'],
     }),
 });

@@ -29,11 +29,11 @@ export function wholeNumber(least: number, most?: number) {
 export const pageQuerySchema = z.object({
   limit: wholeNumber(1, 1000)
     .default(DEFAULT_LIMIT)
-    .meta({ description: 'Items a page, 1 to 1,000', examples: [DEFAULT_LIMIT] }),
+    .meta({ description: 'Items per page, 1 to 1,000', examples: [DEFAULT_LIMIT] }),
   page_token: z
     .string({ error: 'must be sent once' })
     .optional()
-    .meta({ description: 'The `next_page_token` of the page before', examples: ['MS4xMDA'] }),
+    .meta({ description: 'The `next_page_token` of the previous page', examples: ['MS4xMDA'] }),
 });
 
 const attemptFilterSchema = z.object({
@@ -41,7 +41,7 @@ const attemptFilterSchema = z.object({
     .enum(attemptOutcomes)
     .optional()
     .meta({
-      description: 'Only attempts that came to this',
+      description: 'Only attempts with this outcome',
       examples: ['failed'],
     }),
   kind: z
@@ -49,10 +49,10 @@ const attemptFilterSchema = z.object({
     .optional()
     .meta({ description: 'Only messages about this kind of record', examples: ['patient'] }),
   record_id: identifier(
-    'Only messages about the record of this id; of documents, about its encounter',
+    'Only messages about the record with this id; for documents, the id of the encounter',
     'patient-1',
   ).optional(),
-  document_id: identifier('Only messages about the document of this id', 'scan-1').optional(),
+  document_id: identifier('Only messages about the document with this id', 'scan-1').optional(),
 });
 
 /** Query of the attempts of a webhook. */
@@ -83,10 +83,11 @@ export function withPlus({ query }: Pick<Request, 'query'>, ...moments: string[]
 export const momentQuerySchema = z.object({
   version: wholeNumber(1)
     .optional()
-    .meta({ description: 'As it was in this version; not together with `as_of`', examples: [1] }),
+    .meta({ description: 'The version to read; cannot be combined with `as_of`', examples: [1] }),
   as_of: requiredDate(
     '2026-03-14T12:00:00Z',
-    'As it was at this moment: the last version recorded at or before it. A plain date is its first moment; without an offset it is UTC',
+    'The time to read it as of: the last version recorded at or before it. A plain date means its first ' +
+      'moment; a time without an offset is UTC',
   ).optional(),
 });
 

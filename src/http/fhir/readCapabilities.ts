@@ -21,21 +21,23 @@ function capabilityStatement(): object {
     date: startedAt,
     kind: 'instance',
     software: { name: 'Chartledger', version },
-    implementation: { description: 'Takes what a claim rests on, and keeps every version of it' },
+    implementation: { description: 'Accepts what claims are based on, and keeps every version' },
     fhirVersion: '4.0.1',
     format: ['application/fhir+json'],
     rest: [
       {
         mode: 'server',
         documentation:
-          'Resources become records: of Patient, Practitioner, Location, Organization (a payer by its type, else a facility), Encounter and ' +
-          'DocumentReference one each; Coverage and the coverage inside ExplanationOfBenefit become insurances of the patient, ' +
-          'PractitionerRole tells of the provider. Resources of other types in a Bundle are left out, which its entry says. A resource that ' +
-          'changes nothing makes no new version.\n\nOf a transaction everything is validated and resolved before anything is written, and ' +
-          'any refusal refuses all of it. It is no transaction of the store: one that is lost midway is answered with 503, and the same ' +
-          'Bundle, sent again, completes it.',
+          'Resources become records: Patient, Practitioner, Location, Organization (a payer or a ' +
+          'facility, depending on its type), Encounter and DocumentReference become one record each; ' +
+          'Coverage and the coverage inside ExplanationOfBenefit become insurances of the patient; ' +
+          'PractitionerRole adds data about the provider. Resources of other types in a Bundle are left ' +
+          'out, which is stated in their entry. A resource that changes nothing creates no new ' +
+          'version.\n\nIn a transaction, everything is validated and resolved before anything is written, ' +
+          'and any refusal refuses the whole transaction. It is not a transaction of the store: if a ' +
+          'store is lost midway, the response is 503, and sending the same Bundle again completes it.',
         security: {
-          description: 'An API key with permission to write, as `x-api-key` or as a bearer token.',
+          description: 'An API key with write permission, as `x-api-key` or as a bearer token.',
         },
         resource: resourceTypes.map((type) => ({
           type,
@@ -51,9 +53,9 @@ function capabilityStatement(): object {
             name: 'import',
             definition: 'https://hl7.org/fhir/uv/bulkdata/OperationDefinition/import',
             documentation:
-              'POST /fhir/$import with Bulk Data as the body: NDJSON, a resource a line, in any order, as application/fhir+ndjson. ' +
-              'The answer is NDJSON: the lines that were refused or remarked upon, each with its number and an OperationOutcome, and a ' +
-              'summary at the end.',
+              'POST /fhir/$import with Bulk Data as the body: NDJSON, one resource per line, in any ' +
+              'order, as application/fhir+ndjson. The response is NDJSON: the lines that were refused or ' +
+              'have remarks, each with its number and an OperationOutcome, and a summary at the end.',
           },
         ],
       },

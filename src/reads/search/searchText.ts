@@ -26,7 +26,7 @@ export const searchTextSchema = z
     error: `must have at most ${MAX_WORDS} words`,
   })
   .meta({
-    description: `Words of which all are looked for, up to ${MAX_WORDS}, in up to ${MAX_TEXT} characters`,
+    description: `Words that must all match, up to ${MAX_WORDS} words and ${MAX_TEXT} characters`,
     examples: ['lopez mar 1984'],
   });
 

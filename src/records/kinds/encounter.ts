@@ -26,7 +26,7 @@ export const encounter = defineKind({
     provider_id: reference('provider', 'Billing/attending provider', 'provider-2001'),
     rendering_provider_id: reference(
       'provider',
-      'Rendering provider if different; when omitted, `provider_id` is taken as the rendering provider',
+      'Rendering provider, if different; if omitted, `provider_id` is used as the rendering provider',
       'provider-2001',
       'Rendering provider',
     ),
@@ -38,9 +38,10 @@ export const encounter = defineKind({
     // Without examples: what people copy is an encounter that counts.
     voided_at: date(
       undefined,
-      'Since when the encounter is void: kept and readable, and not billed, whatever the date; `null`: it counts again',
+      'When the encounter was voided: it is kept and can be read, but is not billed, whatever the date; ' +
+        '`null`: it is valid again',
     ),
-    void_reason: text(undefined, 'Why the encounter is void'),
+    void_reason: text(undefined, 'Why the encounter was voided'),
   },
   defaults: { rendering_provider_id: { sameAs: 'provider_id' } },
   deidentified: {

@@ -30,7 +30,7 @@ import { defineNested } from '../nestedObject.ts';
 /** Spec section 2.2: an insurance object, nested in a patient. */
 export const insurance = defineNested({
   title: 'Insurance',
-  description: 'An insurance of a patient',
+  description: "A patient's insurance",
   replaces: 'the one of its rank',
   fields: {
     payer_id: requiredReference('payer', '`id` of an existing payer', 'payer-aetna'),
@@ -107,8 +107,9 @@ export const patient = defineKind({
     // Without an example: what people copy is a patient who counts.
     merged_into: reference(
       'patient',
-      '`id` of the patient into whom this one was merged, as both are one person: both stay readable, and encounters of this one are billed with the ' +
-        'data of that one; `null`: it was merged in error',
+      '`id` of the patient that this one was merged into, because both are the same person: both can still ' +
+        'be read, and encounters of this patient are billed with the data of the other; `null`: they were ' +
+        'merged in error',
       undefined,
       'Surviving patient',
     ),

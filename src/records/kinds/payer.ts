@@ -9,7 +9,7 @@ export const payer = defineKind({
   kind: 'payer',
   plural: 'payers',
   title: 'Payer',
-  description: 'An insurance company or programme that pays claims.',
+  description: 'An insurance company or program that pays claims.',
   eventType: 'PayerUpserted',
   fields: {
     id: identifier("The caller's payer identifier", 'payer-aetna'),

@@ -26,7 +26,7 @@ export const provider = defineKind({
     last_name: requiredName('Nguyen'),
     npi: foundBy(
       'number',
-      digits(10, '1234567893', '10 digits; needed for claim submission, give it when available'),
+      digits(10, '1234567893', '10 digits; required for claim submission, send it when available'),
     ),
     email: text('ada.nguyen@clinic.example'),
     phone: text('+1 402 555 0110'),

@@ -47,33 +47,33 @@ const url = z
   .string()
   .min(1)
   .meta({
-    description: 'Where to send messages: `https`, with a public address',
+    description: 'The URL to send messages to: `https`, with a public address',
     format: 'uri',
     maxLength: MAX_URL_LENGTH,
     examples: ['https://billing.example.com/webhooks/chartledger'],
   });
 
 const settings = {
-  description: text('Billing, production', 'For people'),
-  kinds: someOf(
-    feedKinds as [string, ...string[]],
-    'Only events of these kinds; all, when it is absent or `null`',
-  ),
+  description: text('Billing, production', 'A description for people'),
+  kinds: someOf(feedKinds as [string, ...string[]], 'Only events of these kinds; all if absent or `null`'),
   types: someOf(
     feedTypes as [string, ...string[]],
-    'Only events of these types, as in the event catalogue; all, when it is absent or `null`',
+    'Only events of these types, as in the event catalog; all if absent or `null`',
   ),
   ...disclosureTermsShape,
 };
 
 const payload = z.enum(webhookPayloads).meta({
   description:
-    '`reference`: the ids, the version and the names of the changed fields, but no values; `full`: an event as in `GET /events`, needs the permission `events` too; `deidentified`: the de-identified form of it, needs `events` or `events:deidentified` too',
+    '`reference`: the ids, the version and the names of the changed fields, but no values; `full`: an ' +
+    'event as in `GET /events`, which also requires the permission `events`; `deidentified`: its ' +
+    'de-identified form, which also requires `events` or `events:deidentified`',
 });
 
 const unchanged = z.enum(unchangedEvents).meta({
   description:
-    '`skip`: no message about an event that changed no field of its record; first versions and erasures are always sent',
+    '`skip`: sends no message for events that changed no field of their record; first versions and ' +
+    'erasures are always sent',
 });
 
 const start = z
@@ -89,7 +89,9 @@ const start = z
   .default('now')
   .meta({
     description:
-      'The first event to send: `now`, the next one; `beginning`, the first one of all; a position (the `sequence` of an event), the one after it; an ISO 8601 date-time, the first one recorded then or later',
+      'The first event to send: `now`, the next one; `beginning`, the very first one; a position (the ' +
+      '`sequence` of an event), the one after it; an ISO 8601 date-time, the first one recorded at or ' +
+      'after that time',
     examples: ['now'],
   });
 
@@ -109,7 +111,7 @@ export const updateWebhookSchema = exactly({
   payload: payload.optional(),
   unchanged: unchanged.optional(),
   state: z.enum(['enabled', 'disabled']).optional().meta({
-    description: '`disabled`: nothing is sent; `enabled`: it goes on where it stopped',
+    description: '`disabled`: nothing is sent; `enabled`: sending resumes where it stopped',
   }),
 });
 
@@ -122,7 +124,8 @@ export const rotateSecretSchema = exactly({
     .default(DEFAULT_OVERLAP_SECONDS)
     .meta({
       description:
-        'How long messages are signed with the previous secret, too. 0 ends it, and those before it, at once',
+        'How many seconds messages are also signed with the previous secret. 0 invalidates it, and any ' +
+        'earlier ones, immediately',
       examples: [DEFAULT_OVERLAP_SECONDS],
     }),
 });
@@ -135,20 +138,17 @@ export const replaySchema = exactly({
       error: 'must be a position: the sequence of an event',
     })
     .optional()
-    .meta({ description: 'All events after this position (the `sequence` of an event; `0`: all)' }),
-  from: requiredDate(
-    '2026-03-14T12:00:00Z',
-    'All events from the first one on that was recorded at this moment or later',
-  ).optional(),
+    .meta({ description: 'All events after this position (the `sequence` of an event; `0`: all events)' }),
+  from: requiredDate('2026-03-14T12:00:00Z', 'All events recorded at or after this time').optional(),
   message_id: z
     .string()
     .regex(/^msg_[\w-]{1,60}$/, { error: 'must be the webhook-id of a message' })
     .optional()
-    .meta({ description: 'One message, by its `webhook-id`' }),
+    .meta({ description: 'A single message, by its `webhook-id`' }),
   failed: z
     .literal(true)
     .optional()
-    .meta({ description: 'All messages that were given up after the last try' }),
+    .meta({ description: 'All messages that were given up after the last attempt' }),
 });
 
 /** What to send once more. */

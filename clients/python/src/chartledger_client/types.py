@@ -48,20 +48,20 @@ EventType = Literal[
 
 
 class ReferenceData(TypedDict):
-    """What happened to which version, without the values: the payload `reference`."""
+    """What happened and in which version, without values: the payload `reference`."""
 
-    # Place in the history: 1, 2, 3 …; also the `ETag`
+    # Number in the history: 1, 2, 3 …; also the `ETag`
     version: int
-    # What became of it. `removed`: a document was removed; `erased`: all that was known of it is gone for good, and is to be erased wherever it was copied
+    # The result. `removed`: a document was removed; `erased`: everything known about it was permanently erased, and must be erased from any copies
     outcome: Literal["created", "updated", "unchanged", "removed", "erased"]
-    # Names of the fields whose value the event changed; those of an insurance are dotted: `primary_insurance.payer_id`
+    # Names of the fields whose values the event changed; insurance fields use dot notation: `primary_insurance.payer_id`
     changed: list[str]
-    # The message was to hold values, too, but would have been larger than 256 KB; read the record itself
+    # The message would have contained values but would have been larger than 256 KB; read the record instead
     truncated: NotRequired[Literal[True]]
 
 
 class Payer(TypedDict):
-    """An insurance company or programme that pays claims. A field that is left out keeps its value, and `null` clears it. Other fields are not stored."""
+    """An insurance company or program that pays claims. A field that is left out keeps its value, and `null` clears it. Unknown fields are not stored."""
 
     # The caller's payer identifier
     id: str
@@ -87,7 +87,7 @@ class Payer(TypedDict):
 
 
 class Patient(TypedDict):
-    """A person who receives care, with up to three insurances. A field that is left out keeps its value, and `null` clears it. Other fields are not stored."""
+    """A person who receives care, with up to three insurances. A field that is left out keeps its value, and `null` clears it. Unknown fields are not stored."""
 
     # The caller's patient identifier
     id: str
@@ -110,12 +110,12 @@ class Patient(TypedDict):
     primary_insurance: NotRequired[Insurance | None]
     secondary_insurance: NotRequired[Insurance | None]
     tertiary_insurance: NotRequired[Insurance | None]
-    # `id` of the patient into whom this one was merged, as both are one person: both stay readable, and encounters of this one are billed with the data of that one; `null`: it was merged in error
+    # `id` of the patient that this one was merged into, because both are the same person: both can still be read, and encounters of this patient are billed with the data of the other; `null`: they were merged in error
     merged_into: NotRequired[str | None]
 
 
 class Insurance(TypedDict):
-    """An insurance of a patient. Sent, it replaces the one of its rank whole."""
+    """A patient's insurance. If sent, it replaces the one of its rank as a whole."""
 
     # `id` of an existing payer
     payer_id: str
@@ -139,31 +139,31 @@ class Insurance(TypedDict):
 
 
 class DeidentifiedInsurance(TypedDict):
-    """An insurance of a patient, de-identified."""
+    """A patient's insurance, de-identified."""
 
-    # Keyed hash of the id: equal for equal ids of one kind in one workspace
+    # Keyed hash of the id: the same for the same id of a kind in a workspace
     payer_id: str
-    # The year alone; years that tell an age of 90 or more are grouped
+    # Only the year; years that would reveal an age of 90 or more are grouped
     effective_date: NotRequired[str | None]
-    # The year alone; years that tell an age of 90 or more are grouped
+    # Only the year; years that would reveal an age of 90 or more are grouped
     termination_date: NotRequired[str | None]
     subscriber_relationship: NotRequired[Literal["self", "spouse", "child", "other"] | None]
-    # The year alone; years that tell an age of 90 or more are grouped
+    # Only the year; years that would reveal an age of 90 or more are grouped
     subscriber_date_of_birth: NotRequired[str | None]
-    # A USPS state code; others are left out
+    # A USPS state code; other values are omitted
     subscriber_state: NotRequired[State | None]
-    # A two-letter country code; others are left out
+    # A two-letter country code; other values are omitted
     subscriber_country: NotRequired[str | None]
 
 
 class Provider(TypedDict):
-    """A person who gives care. A field that is left out keeps its value, and `null` clears it. Other fields are not stored."""
+    """A person who gives care. A field that is left out keeps its value, and `null` clears it. Unknown fields are not stored."""
 
     # The caller's provider identifier
     id: str
     first_name: str
     last_name: str
-    # 10 digits; needed for claim submission, give it when available
+    # 10 digits; required for claim submission, send it when available
     npi: NotRequired[str | None]
     email: NotRequired[str | None]
     phone: NotRequired[str | None]
@@ -186,7 +186,7 @@ class Provider(TypedDict):
 
 
 class Facility(TypedDict):
-    """A place where care is given. A field that is left out keeps its value, and `null` clears it. Other fields are not stored."""
+    """A place where care is given. A field that is left out keeps its value, and `null` clears it. Unknown fields are not stored."""
 
     # The caller's facility identifier
     id: str
@@ -215,7 +215,7 @@ class Facility(TypedDict):
 
 
 class Encounter(TypedDict):
-    """A patient visit. A field that is left out keeps its value, and `null` clears it. Other fields are not stored."""
+    """A patient visit. A field that is left out keeps its value, and `null` clears it. Unknown fields are not stored."""
 
     # The caller's encounter identifier
     id: str
@@ -223,7 +223,7 @@ class Encounter(TypedDict):
     patient_id: str
     # Billing/attending provider
     provider_id: NotRequired[str | None]
-    # Rendering provider if different; when omitted, `provider_id` is taken as the rendering provider
+    # Rendering provider, if different; if omitted, `provider_id` is used as the rendering provider
     rendering_provider_id: NotRequired[str | None]
     # Where the service was rendered
     facility_id: NotRequired[str | None]
@@ -235,16 +235,16 @@ class Encounter(TypedDict):
     status: NotRequired[str | None]
     # `true` marks the encounter ready for the billing workflow
     is_completed: NotRequired[bool | None]
-    # Since when the encounter is void: kept and readable, and not billed, whatever the date; `null`: it counts again
+    # When the encounter was voided: it is kept and can be read, but is not billed, whatever the date; `null`: it is valid again
     voided_at: NotRequired[str | None]
-    # Why the encounter is void
+    # Why the encounter was voided
     void_reason: NotRequired[str | None]
 
 
 class ErrorBody(TypedDict):
     """A request that failed."""
 
-    # What went wrong, for people
+    # What went wrong, for humans
     error: str
     # What went wrong, for programs
     code: ErrorCode
@@ -252,72 +252,72 @@ class ErrorBody(TypedDict):
     details: NotRequired[list[ErrorDetail]]
     # With status 401
     statusCode: NotRequired[Literal[401]]
-    # With status 429: seconds until requests are taken again
+    # With status 429: seconds until requests are accepted again
     retryAfter: NotRequired[int]
     # With status 412: the current version, if there is one
     version: NotRequired[int]
     # With `gone`: when it was erased
     erased_at: NotRequired[str]
-    # With `position_gone`: the last position of the log before the one that was sent
+    # With `position_gone`: the last position in the log before the one that was sent
     last_position: NotRequired[str]
-    # The `Request-Id`; quote it to the operators of the service
+    # The `Request-Id`; quote it when contacting the operators
     requestId: str
 
 
 class ErrorDetail(TypedDict):
     """A field at fault."""
 
-    # Name of the field, dotted when nested
+    # Name of the field, in dot notation if nested
     field: str
     # What to fix; never the value
     message: str
-    # Of a reference to a record that does not exist: its kind
+    # Kind of the referenced record that does not exist
     kind: NotRequired[Kind]
-    # Of such a reference: the id that was sent
+    # Id of that record, as sent
     id: NotRequired[str]
-    # Of such a reference
+    # For a missing reference
     code: NotRequired[Literal["reference_not_found"]]
 
 
 class BatchResult(TypedDict):
-    """What became of one line of a batch."""
+    """The result of one line of a batch."""
 
-    # Which line, from 1 on
+    # Number of the line, starting at 1
     line: int
-    # As sent; `null` where it is none
+    # As sent; `null` if it is not a kind
     kind: Kind | None
-    # The id of the record, as sent; `null` where it is none
+    # Id of the record, as sent; `null` if it is not valid
     id: str | None
-    # As the single request would have had
+    # The status that a single request would have had
     status: int
     # With status 200
     outcome: NotRequired[Literal["created", "updated", "unchanged"]]
-    # With status 200; with 412 the current one
+    # With status 200; with 412, the current version
     version: NotRequired[int]
     # With status 200
     warnings: NotRequired[list[FieldMessage]]
     # Nothing was written
     dry_run: NotRequired[Literal[True]]
-    # Of a dry run: fields that would change
+    # For a dry run: fields that would change
     changed_fields: NotRequired[list[str]]
-    # What went wrong, for people
+    # What went wrong, for humans
     error: NotRequired[str]
     # What went wrong, for programs
     code: NotRequired[ErrorCode]
     # The fields at fault
     details: NotRequired[list[ErrorDetail]]
-    # With an error: the same line may be accepted later
+    # With an error: whether the same line may be accepted later
     retryable: NotRequired[bool]
-    # Seconds until it may be
+    # Seconds until it may be accepted
     retryAfter: NotRequired[int]
-    # `warnings`, `changed_fields` or `details` were left out, because too many results waited to be sent
+    # `warnings`, `changed_fields` or `details` were omitted because too many results were waiting to be sent
     shortened: NotRequired[Literal[True]]
 
 
 class FieldMessage(TypedDict):
-    """A complaint or remark about one field."""
+    """An error or warning about one field."""
 
-    # Name of the field, dotted when nested
+    # Name of the field, in dot notation if nested
     field: str
     # What to fix; never the value
     message: str
@@ -358,13 +358,13 @@ class BatchSummarySummaryCodes(TypedDict):
 
 
 class BatchSummarySummary(TypedDict):
-    # Lines that were sent
+    # Lines sent
     lines: int
     # Lines whose records are stored
     accepted: int
     created: int
     updated: int
-    # Known only of a dry run, and with `unchanged=skip`
+    # Known only for a dry run and with `unchanged=skip`
     unchanged: int
     # Lines that were not stored
     refused: int
@@ -375,30 +375,30 @@ class BatchSummarySummary(TypedDict):
 
 
 class BatchSummary(TypedDict):
-    """The last line of the answer to a batch. Without it the answer was cut off."""
+    """The last line of the response to a batch. If it is missing, the response was cut off."""
 
     summary: BatchSummarySummary
 
 
 class Written(TypedDict):
-    """A record was stored, or is so already."""
+    """A record was stored, or was already up to date."""
 
     success: Literal[True]
     message: str
-    # Place in the history: 1, 2, 3 …; also the `ETag`
+    # Number in the history: 1, 2, 3 …; also the `ETag`
     version: int
-    # `unchanged` is told where the record was looked at: by a dry run, with `unchanged=skip`, and by a patch
+    # `unchanged` is reported only where the record is compared: in a dry run, with `unchanged=skip`, and for a patch
     outcome: Literal["created", "updated", "unchanged"]
-    # Fields that were not stored, values that were stored but that billing may refuse, and what else is in the way of billing a completed encounter, by what is known of it at that moment
+    # Fields that were not stored, values that were stored but that billing may refuse, and anything else that prevents billing a completed encounter, as known at that moment
     warnings: list[FieldMessage]
     # Nothing was written
     dry_run: NotRequired[Literal[True]]
-    # Of a dry run: names of the fields whose value would change; those of an insurance are dotted
+    # For a dry run: names of the fields whose values would change; insurance fields use dot notation
     changed_fields: NotRequired[list[str]]
 
 
 class PayerPatch(TypedDict):
-    """An insurance company or programme that pays claims. What is to change alone: `null` clears a field that is not required. `id`, if it is sent, is that of the path. Other fields are not stored."""
+    """An insurance company or program that pays claims. Only the fields to change: `null` clears a field that is not required. `id`, if sent, must match the path. Unknown fields are not stored."""
 
     # The caller's payer identifier
     id: NotRequired[str]
@@ -427,9 +427,9 @@ class PayerPage(TypedDict):
     """A page of payers."""
 
     items: list[PayerView]
-    # Send it as `page_token` to read on; `null` on the last page
+    # Pass it as `page_token` to get the next page; `null` on the last page
     next_page_token: str | None
-    # Ids of what belongs on this page but is left out, because this version of the service cannot read an event of its history: a newer one wrote it, or its bytes were changed. Mostly empty
+    # Ids of items omitted from this page because this version of the service cannot read an event in their history: a newer version wrote it, or its bytes were changed. Usually empty
     unreadable: list[str]
 
 
@@ -438,7 +438,7 @@ class PayerView(TypedDict):
 
     # The caller's payer identifier
     id: str
-    # Place in the history: 1, 2, 3 …; also the `ETag`
+    # Number in the history: 1, 2, 3 …; also the `ETag`
     version: int
     # When the record was created
     created_at: str
@@ -448,7 +448,7 @@ class PayerView(TypedDict):
 
 
 class PayerState(TypedDict):
-    """An insurance company or programme that pays claims. All that was sent so far, merged; a field without a value is left out."""
+    """An insurance company or program that pays claims. Everything sent so far, merged; fields without a value are omitted."""
 
     # The caller's payer identifier
     id: str
@@ -477,7 +477,7 @@ class RecordHistoryPage(TypedDict):
     """A page of the versions of a record, newest first."""
 
     items: list[RecordVersion]
-    # Send it as `page_token` to read on; `null` on the last page
+    # Pass it as `page_token` to get the next page; `null` on the last page
     next_page_token: str | None
 
 
@@ -486,25 +486,25 @@ class RecordVersionPrincipal(TypedDict):
 
     type: Literal["api_key", "source", "user", "operator", "service"]
     id: str
-    # The key's or user's name; a deleted key keeps it
+    # Name of the key or user; kept after deletion
     name: str | None
 
 
 class RecordVersionSource(TypedDict):
-    """The message of an EMR that said it; left out where it came otherwise"""
+    """The EMR message that it came from; omitted if it came in another way"""
 
     # Id of the source
     id: str
-    # Id of the message, which is kept for some time
+    # Id of the message, which is kept for a limited time
     message: str
-    # Number of the configuration of the source by which the message was read again; left out where it was read as it came
+    # Number of the source configuration that the message was reprocessed with; omitted if it was processed on arrival
     configuration: NotRequired[int]
 
 
 class RecordVersion(TypedDict):
     """A version of a record: who sent it, and what it changed."""
 
-    # Place in the history: 1, 2, 3 …; also the `ETag`
+    # Number in the history: 1, 2, 3 …; also the `ETag`
     version: int
     # Id of the event in the event log
     event_id: str
@@ -514,18 +514,18 @@ class RecordVersion(TypedDict):
     recorded_at: str
     # Who sent it
     principal: RecordVersionPrincipal
-    # Where it came from
+    # The client IP address that it was sent from
     client_ip: str | None
     user_agent: str | None
     # The `Request-Id` of the write
     request_id: str
-    # The message of an EMR that said it; left out where it came otherwise
+    # The EMR message that it came from; omitted if it came in another way
     source: NotRequired[RecordVersionSource]
-    # Of an erasure alone: why all versions before it were erased
+    # Only for an erasure: why all versions before it were erased
     reason: NotRequired[str]
-    # `unchanged`: everything that was sent was so already; `erased`: all versions before it are gone for good
+    # `unchanged`: everything that was sent had the same value already; `erased`: all versions before it were permanently erased
     outcome: Literal["created", "updated", "unchanged", "erased"]
-    # All fields of the first version
+    # For the first version, all fields
     changes: list[FieldChange]
 
 
@@ -533,12 +533,12 @@ FieldChange = TypedDict("FieldChange", {"field": "str", "from": "str | bool | No
 
 
 class ProofEvent(TypedDict):
-    """The event as the event log has it: all that its leaf covers"""
+    """The event as stored in the event log: everything that its leaf covers"""
 
     id: str
     type: str
     stream: str
-    # One less than the version
+    # The version minus one
     revision: int
     recordedAt: str
     metadata: dict[str, Any]
@@ -548,48 +548,48 @@ class ProofEvent(TypedDict):
 class ProofTreeHead(TypedDict):
     type: Literal["chartledger.tree_root.v1"]
     workspace: str
-    # Events of the tree
+    # Number of events in the tree
     size: int
-    # SHA-256, lower-case hex
+    # SHA-256, lowercase hex
     root: str
 
 
 class ProofTreeHead2(TypedDict):
     type: Literal["chartledger.tree_head.v1"]
     workspace: str
-    # Events of the tree
+    # Number of events in the tree
     size: int
-    # SHA-256, lower-case hex
+    # SHA-256, lowercase hex
     root: str
-    # SHA-256, lower-case hex
+    # SHA-256, lowercase hex
     chain: str
     last_event_id: str
     last_event_recorded_at: NotRequired[str]
     created_at: str
-    # How the key came after those before it, where there were some
+    # How the key succeeded earlier keys, if there were any
     key_rotations: NotRequired[list[dict[str, Any]]]
     key_id: str
     signature: str
 
 
 class Proof(TypedDict):
-    """Shows that an event is in its workspace's hash tree. `chartledger verify` checks it offline."""
+    """Proves that an event is in its workspace's hash tree. Verify it offline with `chartledger verify`."""
 
     type: Literal["chartledger.proof.v1"]
-    # The event as the event log has it: all that its leaf covers
+    # The event as stored in the event log: everything that its leaf covers
     event: ProofEvent
     # SHA-256 of a zero byte and the canonical JSON (RFC 8785) of `event`
     leaf: str
-    # Which leaf of the tree it is; 0 is the first event of the workspace
+    # Index of the leaf in the tree; 0 is the first event of the workspace
     index: int
-    # The inclusion proof (RFC 9162, section 2.1.3), the deepest node first
+    # The inclusion proof (RFC 9162, section 2.1.3), deepest node first
     inclusion: list[str]
-    # The tree that the event is in: the last signed head that was sent, where the event is in it; else a root (`tree_root`) that nobody signed, to be compared with a signed head
+    # The tree that contains the event: the last signed head that was sent, if it contains the event; otherwise an unsigned root (`tree_root`), to be compared with a signed head
     tree_head: ProofTreeHead | ProofTreeHead2
 
 
 class PatientPatch(TypedDict):
-    """A person who receives care, with up to three insurances. What is to change alone: `null` clears a field that is not required. `id`, if it is sent, is that of the path. Other fields are not stored."""
+    """A person who receives care, with up to three insurances. Only the fields to change: `null` clears a field that is not required. `id`, if sent, must match the path. Unknown fields are not stored."""
 
     # The caller's patient identifier
     id: NotRequired[str]
@@ -612,12 +612,12 @@ class PatientPatch(TypedDict):
     primary_insurance: NotRequired[InsurancePatch | None]
     secondary_insurance: NotRequired[InsurancePatch | None]
     tertiary_insurance: NotRequired[InsurancePatch | None]
-    # `id` of the patient into whom this one was merged, as both are one person: both stay readable, and encounters of this one are billed with the data of that one; `null`: it was merged in error
+    # `id` of the patient that this one was merged into, because both are the same person: both can still be read, and encounters of this patient are billed with the data of the other; `null`: they were merged in error
     merged_into: NotRequired[str | None]
 
 
 class InsurancePatch(TypedDict):
-    """An insurance of a patient. Merged into the one that is there; without one, it must be complete."""
+    """A patient's insurance. Merged into the existing one; if there is none, it must be complete."""
 
     # `id` of an existing payer
     payer_id: NotRequired[str]
@@ -644,9 +644,9 @@ class PatientPage(TypedDict):
     """A page of patients."""
 
     items: list[PatientView]
-    # Send it as `page_token` to read on; `null` on the last page
+    # Pass it as `page_token` to get the next page; `null` on the last page
     next_page_token: str | None
-    # Ids of what belongs on this page but is left out, because this version of the service cannot read an event of its history: a newer one wrote it, or its bytes were changed. Mostly empty
+    # Ids of items omitted from this page because this version of the service cannot read an event in their history: a newer version wrote it, or its bytes were changed. Usually empty
     unreadable: list[str]
 
 
@@ -655,7 +655,7 @@ class PatientView(TypedDict):
 
     # The caller's patient identifier
     id: str
-    # Place in the history: 1, 2, 3 …; also the `ETag`
+    # Number in the history: 1, 2, 3 …; also the `ETag`
     version: int
     # When the record was created
     created_at: str
@@ -665,7 +665,7 @@ class PatientView(TypedDict):
 
 
 class PatientState(TypedDict):
-    """A person who receives care, with up to three insurances. All that was sent so far, merged; a field without a value is left out."""
+    """A person who receives care, with up to three insurances. Everything sent so far, merged; fields without a value are omitted."""
 
     # The caller's patient identifier
     id: str
@@ -688,12 +688,12 @@ class PatientState(TypedDict):
     primary_insurance: NotRequired[InsuranceState]
     secondary_insurance: NotRequired[InsuranceState]
     tertiary_insurance: NotRequired[InsuranceState]
-    # `id` of the patient into whom this one was merged, as both are one person: both stay readable, and encounters of this one are billed with the data of that one; `null`: it was merged in error
+    # `id` of the patient that this one was merged into, because both are the same person: both can still be read, and encounters of this patient are billed with the data of the other; `null`: they were merged in error
     merged_into: NotRequired[str]
 
 
 class InsuranceState(TypedDict):
-    """An insurance of a patient as it is stored."""
+    """A patient's insurance, as stored."""
 
     # `id` of an existing payer
     payer_id: str
@@ -717,13 +717,13 @@ class InsuranceState(TypedDict):
 
 
 class ProviderPatch(TypedDict):
-    """A person who gives care. What is to change alone: `null` clears a field that is not required. `id`, if it is sent, is that of the path. Other fields are not stored."""
+    """A person who gives care. Only the fields to change: `null` clears a field that is not required. `id`, if sent, must match the path. Unknown fields are not stored."""
 
     # The caller's provider identifier
     id: NotRequired[str]
     first_name: NotRequired[str]
     last_name: NotRequired[str]
-    # 10 digits; needed for claim submission, give it when available
+    # 10 digits; required for claim submission, send it when available
     npi: NotRequired[str | None]
     email: NotRequired[str | None]
     phone: NotRequired[str | None]
@@ -749,9 +749,9 @@ class ProviderPage(TypedDict):
     """A page of providers."""
 
     items: list[ProviderView]
-    # Send it as `page_token` to read on; `null` on the last page
+    # Pass it as `page_token` to get the next page; `null` on the last page
     next_page_token: str | None
-    # Ids of what belongs on this page but is left out, because this version of the service cannot read an event of its history: a newer one wrote it, or its bytes were changed. Mostly empty
+    # Ids of items omitted from this page because this version of the service cannot read an event in their history: a newer version wrote it, or its bytes were changed. Usually empty
     unreadable: list[str]
 
 
@@ -760,7 +760,7 @@ class ProviderView(TypedDict):
 
     # The caller's provider identifier
     id: str
-    # Place in the history: 1, 2, 3 …; also the `ETag`
+    # Number in the history: 1, 2, 3 …; also the `ETag`
     version: int
     # When the record was created
     created_at: str
@@ -770,13 +770,13 @@ class ProviderView(TypedDict):
 
 
 class ProviderState(TypedDict):
-    """A person who gives care. All that was sent so far, merged; a field without a value is left out."""
+    """A person who gives care. Everything sent so far, merged; fields without a value are omitted."""
 
     # The caller's provider identifier
     id: str
     first_name: str
     last_name: str
-    # 10 digits; needed for claim submission, give it when available
+    # 10 digits; required for claim submission, send it when available
     npi: NotRequired[str]
     email: NotRequired[str]
     phone: NotRequired[str]
@@ -799,7 +799,7 @@ class ProviderState(TypedDict):
 
 
 class FacilityPatch(TypedDict):
-    """A place where care is given. What is to change alone: `null` clears a field that is not required. `id`, if it is sent, is that of the path. Other fields are not stored."""
+    """A place where care is given. Only the fields to change: `null` clears a field that is not required. `id`, if sent, must match the path. Unknown fields are not stored."""
 
     # The caller's facility identifier
     id: NotRequired[str]
@@ -831,9 +831,9 @@ class FacilityPage(TypedDict):
     """A page of facilities."""
 
     items: list[FacilityView]
-    # Send it as `page_token` to read on; `null` on the last page
+    # Pass it as `page_token` to get the next page; `null` on the last page
     next_page_token: str | None
-    # Ids of what belongs on this page but is left out, because this version of the service cannot read an event of its history: a newer one wrote it, or its bytes were changed. Mostly empty
+    # Ids of items omitted from this page because this version of the service cannot read an event in their history: a newer version wrote it, or its bytes were changed. Usually empty
     unreadable: list[str]
 
 
@@ -842,7 +842,7 @@ class FacilityView(TypedDict):
 
     # The caller's facility identifier
     id: str
-    # Place in the history: 1, 2, 3 …; also the `ETag`
+    # Number in the history: 1, 2, 3 …; also the `ETag`
     version: int
     # When the record was created
     created_at: str
@@ -852,7 +852,7 @@ class FacilityView(TypedDict):
 
 
 class FacilityState(TypedDict):
-    """A place where care is given. All that was sent so far, merged; a field without a value is left out."""
+    """A place where care is given. Everything sent so far, merged; fields without a value are omitted."""
 
     # The caller's facility identifier
     id: str
@@ -881,7 +881,7 @@ class FacilityState(TypedDict):
 
 
 class EncounterPatch(TypedDict):
-    """A patient visit. What is to change alone: `null` clears a field that is not required. `id`, if it is sent, is that of the path. Other fields are not stored."""
+    """A patient visit. Only the fields to change: `null` clears a field that is not required. `id`, if sent, must match the path. Unknown fields are not stored."""
 
     # The caller's encounter identifier
     id: NotRequired[str]
@@ -889,7 +889,7 @@ class EncounterPatch(TypedDict):
     patient_id: NotRequired[str]
     # Billing/attending provider
     provider_id: NotRequired[str | None]
-    # Rendering provider if different; when omitted, `provider_id` is taken as the rendering provider
+    # Rendering provider, if different; if omitted, `provider_id` is used as the rendering provider
     rendering_provider_id: NotRequired[str | None]
     # Where the service was rendered
     facility_id: NotRequired[str | None]
@@ -901,9 +901,9 @@ class EncounterPatch(TypedDict):
     status: NotRequired[str | None]
     # `true` marks the encounter ready for the billing workflow
     is_completed: NotRequired[bool | None]
-    # Since when the encounter is void: kept and readable, and not billed, whatever the date; `null`: it counts again
+    # When the encounter was voided: it is kept and can be read, but is not billed, whatever the date; `null`: it is valid again
     voided_at: NotRequired[str | None]
-    # Why the encounter is void
+    # Why the encounter was voided
     void_reason: NotRequired[str | None]
 
 
@@ -911,9 +911,9 @@ class EncounterPage(TypedDict):
     """A page of encounters."""
 
     items: list[EncounterView]
-    # Send it as `page_token` to read on; `null` on the last page
+    # Pass it as `page_token` to get the next page; `null` on the last page
     next_page_token: str | None
-    # Ids of what belongs on this page but is left out, because this version of the service cannot read an event of its history: a newer one wrote it, or its bytes were changed. Mostly empty
+    # Ids of items omitted from this page because this version of the service cannot read an event in their history: a newer version wrote it, or its bytes were changed. Usually empty
     unreadable: list[str]
 
 
@@ -922,7 +922,7 @@ class EncounterView(TypedDict):
 
     # The caller's encounter identifier
     id: str
-    # Place in the history: 1, 2, 3 …; also the `ETag`
+    # Number in the history: 1, 2, 3 …; also the `ETag`
     version: int
     # When the record was created
     created_at: str
@@ -932,7 +932,7 @@ class EncounterView(TypedDict):
 
 
 class EncounterState(TypedDict):
-    """A patient visit. All that was sent so far, merged; a field without a value is left out."""
+    """A patient visit. Everything sent so far, merged; fields without a value are omitted."""
 
     # The caller's encounter identifier
     id: str
@@ -940,7 +940,7 @@ class EncounterState(TypedDict):
     patient_id: str
     # Billing/attending provider
     provider_id: NotRequired[str]
-    # Rendering provider if different; when omitted, `provider_id` is taken as the rendering provider
+    # Rendering provider, if different; if omitted, `provider_id` is used as the rendering provider
     rendering_provider_id: NotRequired[str]
     # Where the service was rendered
     facility_id: NotRequired[str]
@@ -952,9 +952,9 @@ class EncounterState(TypedDict):
     status: NotRequired[str]
     # `true` marks the encounter ready for the billing workflow
     is_completed: NotRequired[bool]
-    # Since when the encounter is void: kept and readable, and not billed, whatever the date; `null`: it counts again
+    # When the encounter was voided: it is kept and can be read, but is not billed, whatever the date; `null`: it is valid again
     voided_at: NotRequired[str]
-    # Why the encounter is void
+    # Why the encounter was voided
     void_reason: NotRequired[str]
 
 
@@ -963,7 +963,7 @@ class EncounterReadinessBilledPrincipal(TypedDict):
 
     type: Literal["api_key", "source", "user", "operator", "service"]
     id: str
-    # The key's or user's name; a deleted key keeps it
+    # Name of the key or user; kept after deletion
     name: str | None
 
 
@@ -972,35 +972,35 @@ class EncounterReadinessBilledAcknowledgedPrincipal(TypedDict):
 
     type: Literal["api_key", "source", "user", "operator", "service"]
     id: str
-    # The key's or user's name; a deleted key keeps it
+    # Name of the key or user; kept after deletion
     name: str | None
 
 
 class EncounterReadinessBilledAcknowledged(TypedDict):
-    """The last acknowledgement of changes since, up to these versions; left out where there was none"""
+    """The last acknowledgment of changes since then, up to these versions; omitted if there was none"""
 
     # When it was recorded
     at: str
     # Who recorded it
     principal: EncounterReadinessBilledAcknowledgedPrincipal
-    # The versions on which the claim rests; without parts that it does not have
+    # The versions that the claim is based on; roles that it does not have are omitted
     versions: list[UsedVersion]
-    # Why, as it was sent
+    # The reason, as sent
     reason: str
 
 
 class EncounterReadinessBilled(TypedDict):
-    """What was billed of it last; `null` before it was"""
+    """The last billing; `null` if there was none"""
 
-    # The caller's id of the claim that was sent
+    # The caller's id for the claim that was sent
     claim_id: str
     # When it was recorded
     at: str
     # Who recorded it
     principal: EncounterReadinessBilledPrincipal
-    # The versions on which the claim rests; without parts that it does not have
+    # The versions that the claim is based on; roles that it does not have are omitted
     versions: list[UsedVersion]
-    # The last acknowledgement of changes since, up to these versions; left out where there was none
+    # The last acknowledgment of changes since then, up to these versions; omitted if there was none
     acknowledged: NotRequired[EncounterReadinessBilledAcknowledged]
 
 
@@ -1009,39 +1009,39 @@ class EncounterReadiness(TypedDict):
 
     # The caller's id of the encounter
     id: str
-    # Place in the history: 1, 2, 3 …; also the `ETag`
+    # Number in the history: 1, 2, 3 …; also the `ETag`
     version: int
-    # `ready`: nothing blocks it; `blocked`: something does; `not_completed`: `is_completed` is not `true`, whatever was found; `voided`: `voided_at` is set, whatever else
+    # `ready`: nothing blocks billing; `blocked`: something does; `not_completed`: `is_completed` is not `true`, regardless of findings; `voided`: `voided_at` is set, regardless of everything else
     state: Literal["ready", "blocked", "not_completed", "voided"]
-    # The moment for which this is told
+    # The time that this describes
     as_of: str
-    # What was billed of it last; `null` before it was
+    # The last billing; `null` if there was none
     billed: EncounterReadinessBilled | None
-    # What blocks comes first
+    # Blocking findings come first
     findings: list[ReadinessFinding]
 
 
 class UsedVersion(TypedDict):
-    """A record in the version on which a claim rests."""
+    """A record, in the version that a claim is based on."""
 
-    # The part that the record has in the claim
+    # The role of the record in the claim
     part: Literal[
         "encounter", "patient", "payer", "provider", "rendering_provider", "facility",
     ]
     kind: Kind
     # The caller's id of the record
     id: str
-    # Place in the history: 1, 2, 3 …; also the `ETag`
+    # Number in the history: 1, 2, 3 …; also the `ETag`
     version: int
 
 
 class ReadinessFindingRecord(TypedDict):
-    """The record at fault, in the version that counts"""
+    """The record at fault, in the version that was evaluated"""
 
     kind: Kind
     # The caller's id of the record
     id: str
-    # Place in the history: 1, 2, 3 …; also the `ETag`
+    # Number in the history: 1, 2, 3 …; also the `ETag`
     version: int
 
 
@@ -1050,20 +1050,20 @@ class ReadinessFindingCausePrincipal(TypedDict):
 
     type: Literal["api_key", "source", "user", "operator", "service"]
     id: str
-    # The key's or user's name; a deleted key keeps it
+    # Name of the key or user; kept after deletion
     name: str | None
 
 
 class ReadinessFindingCause(TypedDict):
-    """The write from which it follows"""
+    """The write that caused the finding"""
 
-    # `workspace`: what the workspace has set of the rules; `code_set`: a set of codes that was loaded, such as `nucc`
+    # `workspace`: a rule setting of the workspace; `code_set`: a code set that was loaded, such as `nucc`
     kind: Literal[
         "payer", "patient", "provider", "facility", "encounter", "document", "workspace", "code_set",
     ]
     # The caller's id of the record
     id: str
-    # Place in the history: 1, 2, 3 …; also the `ETag`
+    # Number in the history: 1, 2, 3 …; also the `ETag`
     version: int
     event_id: str
     # Who did it
@@ -1071,7 +1071,7 @@ class ReadinessFindingCause(TypedDict):
 
 
 class ReadinessFinding(TypedDict):
-    """Something that is in the way of billing an encounter."""
+    """A problem with billing an encounter."""
 
     rule: Literal[
         "service_date_missing", "service_date_in_future", "service_before_birth", "timely_filing",
@@ -1083,24 +1083,24 @@ class ReadinessFinding(TypedDict):
     ]
     # `blocks`: the payer would refuse the claim; `warns`: it may
     severity: Literal["blocks", "warns"]
-    # What is wrong, without any value
+    # What is wrong, without any values
     text: str
-    # Where the demand comes from
+    # The source of the requirement
     source: str
-    # The field at fault, dotted when nested
+    # The field at fault, in dot notation if nested
     field: str
-    # The record at fault, in the version that counts
+    # The record at fault, in the version that was evaluated
     record: ReadinessFindingRecord
-    # Of `changed_after_billing`: the version of the record that was billed, or acknowledged since
+    # For `changed_after_billing`: the version of the record that was billed, or acknowledged since
     billed_version: NotRequired[int]
-    # Since when it stands without a break: the moment of `cause`, or a later one at which it began by itself
+    # Since when the finding has existed without interruption: the time of `cause`, or a later time at which it began by itself
     since: str
-    # The write from which it follows
+    # The write that caused the finding
     cause: ReadinessFindingCause
 
 
 class WorklistCountsStates(TypedDict):
-    """Encounters in each state; of those with `rule`, where it is asked for"""
+    """Encounters in each state; with the filter `rule`, only those with a finding of that rule"""
 
     ready: int
     blocked: int
@@ -1109,11 +1109,11 @@ class WorklistCountsStates(TypedDict):
 
 
 class WorklistCounts(TypedDict):
-    """How many there are. `null` where several of `payer_id`, `facility_id`, `provider_id` and the days are asked for at once"""
+    """How many there are. `null` if more than one of `payer_id`, `facility_id`, `provider_id` and the days is used as a filter"""
 
-    # Encounters in each state; of those with `rule`, where it is asked for
+    # Encounters in each state; with the filter `rule`, only those with a finding of that rule
     states: WorklistCountsStates
-    # Encounters with a finding of each rule; of those in `state`, where it is asked for
+    # Encounters with a finding of each rule; with the filter `state`, only those in that state
     rules: dict[str, Any]
 
 
@@ -1127,23 +1127,23 @@ class WorklistProgressUnderWay(TypedDict):
 
 
 class WorklistProgress(TypedDict):
-    """How far the list is"""
+    """How up to date the list is"""
 
-    # Whether it has every write that was answered before the request
+    # Whether the list includes every write that was answered before the request
     is_current: bool
-    # What changed of late, and how many of the encounters that rest on it were evaluated since; `workspace`: a rule was set; `code_set`: a set of codes was loaded
+    # Recent changes, and how many of the encounters that depend on each have been evaluated since; `workspace`: a rule was set; `code_set`: a code set was loaded
     under_way: list[WorklistProgressUnderWay]
 
 
 class Worklist(TypedDict):
-    """Encounters with what is in their way."""
+    """Encounters, with what prevents billing them."""
 
     items: list[WorklistItem]
-    # Send it as `page_token` to read on; `null` on the last page
+    # Pass it as `page_token` to get the next page; `null` on the last page
     next_page_token: str | None
-    # How many there are. `null` where several of `payer_id`, `facility_id`, `provider_id` and the days are asked for at once
+    # How many there are. `null` if more than one of `payer_id`, `facility_id`, `provider_id` and the days is used as a filter
     counts: WorklistCounts | None
-    # How far the list is
+    # How up to date the list is
     progress: WorklistProgress
 
 
@@ -1155,7 +1155,7 @@ class WorklistItem(TypedDict):
     state: Literal["ready", "blocked", "not_completed", "voided"]
     date_of_service: str | None
     patient_id: str | None
-    # Of the patient's primary insurance
+    # Payer of the patient's primary insurance
     payer_id: str | None
     facility_id: str | None
     provider_id: str | None
@@ -1170,7 +1170,7 @@ class WorklistFindingRecord(TypedDict):
 
 
 class WorklistFinding(TypedDict):
-    """Something that is in the way of billing an encounter."""
+    """A problem with billing an encounter."""
 
     rule: Literal[
         "service_date_missing", "service_date_in_future", "service_before_birth", "timely_filing",
@@ -1181,42 +1181,42 @@ class WorklistFinding(TypedDict):
         "zip_of_other_state", "suspected_duplicate", "changed_after_billing",
     ]
     severity: Literal["blocks", "warns"]
-    # The field at fault, dotted when nested
+    # The field at fault, in dot notation if nested
     field: str
     # The record at fault
     record: WorklistFindingRecord
 
 
 class BillingWritten(TypedDict):
-    """Something was recorded of an encounter in billing."""
+    """Something was recorded about the billing of an encounter."""
 
     success: Literal[True]
     message: str
     # The current version of the encounter
     version: int
-    # `created`: it was billed for the first time; `updated`: something was recorded of it before; `unchanged`: all of it was known
+    # `created`: billed for the first time; `updated`: something had been recorded before; `unchanged`: everything was already recorded
     outcome: Literal["created", "updated", "unchanged"]
-    # The versions on which the claim rests; without parts that it does not have
+    # The versions that the claim is based on; roles that it does not have are omitted
     versions: list[UsedVersion]
-    # What its readiness finds, with the kind of the record in front: `patient.zip_code`
+    # The findings of its readiness, prefixed with the kind of the record: `patient.zip_code`
     warnings: list[FieldMessage]
 
 
 class BilledClaim(TypedDict):
-    """A claim for an encounter that was sent."""
+    """A claim that was sent for an encounter."""
 
-    # The caller's id of the claim that was sent
+    # The caller's id for the claim that was sent
     claim_id: str
-    # The version of the encounter that is meant: 412 when it is no longer the current one
+    # The version of the encounter that you mean: 412 if it is no longer current
     version: NotRequired[int]
 
 
 class BillingAcknowledgement(TypedDict):
-    """That what was changed after billing may stay as it is."""
+    """Acknowledges that changes made after billing need no new claim."""
 
-    # Why no other claim is sent
+    # Why no new claim is sent
     reason: str
-    # The version of the encounter that is meant: 412 when it is no longer the current one
+    # The version of the encounter that you mean: 412 if it is no longer current
     version: NotRequired[int]
 
 
@@ -1227,15 +1227,15 @@ class BatchLine(TypedDict):
     kind: Kind
     # The record, as its own endpoint takes it
     record: Payer | Patient | Provider | Facility | Encounter
-    # Write only if the record is at this version, or with `*` if there is one
+    # Write only if the record has this version, or with `*`, only if it exists
     if_match: NotRequired[int | Literal["*"]]
 
 
 class FoundPage(TypedDict):
-    """A page of what was found."""
+    """A page of results."""
 
     items: list[Found]
-    # Send it as `page_token` to read on; `null` on the last page
+    # Pass it as `page_token` to get the next page; `null` on the last page
     next_page_token: str | None
 
 
@@ -1247,34 +1247,34 @@ class Found(TypedDict):
     ]
     # The id that it was sent with
     id: str
-    # Its name, or that of its file; its id where it has none
+    # Its name, or the name of its file; its id if it has none
     title: str
-    # What tells it apart from others of its name: dates, numbers, and the ids that it refers to, by the names of their fields. Of a document, its `encounter_id` and `category`
+    # What distinguishes it from others with the same name: dates, numbers, and the ids that it refers to, by field name. For a document, its `encounter_id` and `category`
     details: dict[str, Any]
-    # `whole`: its whole id or number is what was looked for; `words`: it has all of the words; `beginnings`: it has words that begin so
+    # `whole`: its entire id or number matches; `words`: it contains all of the words; `beginnings`: it contains words that begin with them
     matched: Literal["whole", "words", "beginnings"]
-    # Of a document that was removed
+    # For a document that was removed
     removed: NotRequired[Literal[True]]
-    # Place in the history: 1, 2, 3 …; also the `ETag`
+    # Number in the history: 1, 2, 3 …; also the `ETag`
     version: int
     # When it was created
     created_at: str
-    # When it was last sent; of a document that was removed, when it was
+    # When it was last sent; for a removed document, when it was removed
     updated_at: str
 
 
 class Search(TypedDict):
-    """What is looked for."""
+    """What to search for."""
 
-    # Words of which all are looked for, up to 8, in up to 200 characters
+    # Words that must all match, up to 8 words and 200 characters
     q: str
-    # Only among these
+    # Only this kind
     kind: NotRequired[Literal[
         "payer", "patient", "provider", "facility", "encounter", "document",
     ]]
-    # Items a page, 1 to 100; default 20
+    # Items per page, 1 to 100; default 20
     limit: NotRequired[int]
-    # The `next_page_token` of the page before
+    # The `next_page_token` of the previous page
     page_token: NotRequired[str]
 
 
@@ -1284,7 +1284,7 @@ class DocumentUploaded(TypedDict):
     success: Literal[True]
     # The caller's document identifier
     document_id: str
-    # Place in the history: 1, 2, 3 …; also the `ETag`
+    # Number in the history: 1, 2, 3 …; also the `ETag`
     version: int
 
 
@@ -1292,9 +1292,9 @@ class DocumentPage(TypedDict):
     """A page of the documents of an encounter."""
 
     items: list[Document]
-    # Send it as `page_token` to read on; `null` on the last page
+    # Pass it as `page_token` to get the next page; `null` on the last page
     next_page_token: str | None
-    # Ids of what belongs on this page but is left out, because this version of the service cannot read an event of its history: a newer one wrote it, or its bytes were changed. Mostly empty
+    # Ids of items omitted from this page because this version of the service cannot read an event in their history: a newer version wrote it, or its bytes were changed. Usually empty
     unreadable: list[str]
 
 
@@ -1305,16 +1305,16 @@ class Document(TypedDict):
     document_id: str
     # What the document is
     category: DocumentCategory
-    # As it was sent
+    # As sent
     filename: str
     content_type: Literal[
         "application/pdf", "application/vnd.openxmlformats-officedocument.wordprocessingml.document",
     ]
     # Bytes
     size: int
-    # Digest of the file, lower-case hex
+    # Digest of the file, lowercase hex
     sha256: str
-    # Place in the history: 1, 2, 3 …; also the `ETag`
+    # Number in the history: 1, 2, 3 …; also the `ETag`
     version: int
     # When the document was first uploaded
     created_at: str
@@ -1333,7 +1333,7 @@ class DocumentHistoryPage(TypedDict):
     """A page of the versions of a document, newest first."""
 
     items: list[DocumentVersion]
-    # Send it as `page_token` to read on; `null` on the last page
+    # Pass it as `page_token` to get the next page; `null` on the last page
     next_page_token: str | None
 
 
@@ -1342,25 +1342,25 @@ class DocumentVersionPrincipal(TypedDict):
 
     type: Literal["api_key", "source", "user", "operator", "service"]
     id: str
-    # The key's or user's name; a deleted key keeps it
+    # Name of the key or user; kept after deletion
     name: str | None
 
 
 class DocumentVersionSource(TypedDict):
-    """The message of an EMR that said it; left out where it came otherwise"""
+    """The EMR message that it came from; omitted if it came in another way"""
 
     # Id of the source
     id: str
-    # Id of the message, which is kept for some time
+    # Id of the message, which is kept for a limited time
     message: str
-    # Number of the configuration of the source by which the message was read again; left out where it was read as it came
+    # Number of the source configuration that the message was reprocessed with; omitted if it was processed on arrival
     configuration: NotRequired[int]
 
 
 class DocumentVersion(TypedDict):
-    """A version of a document. A removal and an erasure have no file: what tells of the file is `null`."""
+    """A version of a document. Removals and erasures have no file: their file fields are `null`."""
 
-    # Place in the history: 1, 2, 3 …; also the `ETag`
+    # Number in the history: 1, 2, 3 …; also the `ETag`
     version: int
     # Id of the event in the event log
     event_id: str
@@ -1369,27 +1369,27 @@ class DocumentVersion(TypedDict):
     recorded_at: str
     # Who sent it
     principal: DocumentVersionPrincipal
-    # Where it came from
+    # The client IP address that it was sent from
     client_ip: str | None
     user_agent: str | None
     # The `Request-Id` of the write
     request_id: str
-    # The message of an EMR that said it; left out where it came otherwise
+    # The EMR message that it came from; omitted if it came in another way
     source: NotRequired[DocumentVersionSource]
-    # Of an erasure alone: why all versions before it were erased
+    # Only for an erasure: why all versions before it were erased
     reason: NotRequired[str]
     # What the document is
     category: DocumentCategory | None
-    # As it was sent
+    # As sent
     filename: str | None
     content_type: Literal[
         "application/pdf", "application/vnd.openxmlformats-officedocument.wordprocessingml.document",
     ] | None
     # Bytes
     size: int | None
-    # Digest of the file, lower-case hex
+    # Digest of the file, lowercase hex
     sha256: str | None
-    # Whether the file can still be downloaded, with `version`
+    # Whether the file can still be downloaded, using `version`
     content_available: bool
 
 
@@ -1398,15 +1398,15 @@ class WebhookWithSecretCreatedBy(TypedDict):
 
     type: Literal["api_key", "source", "user", "operator", "service"]
     id: str
-    # The key's or user's name; a deleted key keeps it
+    # Name of the key or user; kept after deletion
     name: str | None
 
 
 class WebhookWithSecret(TypedDict):
-    """A webhook, and its new secret."""
+    """A webhook and its new secret."""
 
     id: str
-    # Where to send messages: `https`, with a public address
+    # The URL to send messages to: `https`, with a public address
     url: str
     description: str | None
     kinds: list[Literal[
@@ -1419,12 +1419,12 @@ class WebhookWithSecret(TypedDict):
     recipient_address: str | None
     purpose: Literal["treatment", "payment", "operations", "other"] | None
     purpose_statement: str | None
-    # The first event that was sent is the first one after this position
+    # Sending starts with the first event after this position
     start_after: str
     state: Literal["enabled", "disabled"]
-    # `caller`: somebody disabled it; `key_deleted`: the key that it was made with was deleted; `gone`: its endpoint answered 410; `failing`: its endpoint took nothing for five days
+    # `caller`: it was disabled on request; `key_deleted`: the key that created it was deleted; `gone`: its endpoint returned 410; `failing`: its endpoint accepted nothing for five days
     disabled_reason: Literal["caller", "key_deleted", "gone", "failing"] | None
-    # Until when messages are signed with the previous secret, too
+    # Until when messages are also signed with the previous secret
     previous_secret_expires_at: str | None
     # When it was made
     created_at: str
@@ -1432,7 +1432,7 @@ class WebhookWithSecret(TypedDict):
     created_by: WebhookWithSecretCreatedBy
     # When it was last changed
     updated_at: str
-    # The secret by which messages are verified; it is shown only now
+    # The secret to verify messages with; shown only this once
     secret: str
 
 
@@ -1440,7 +1440,7 @@ class WebhookPage(TypedDict):
     """A page of webhooks."""
 
     items: list[WebhookStatus]
-    # Send it as `page_token` to read on; `null` on the last page
+    # Pass it as `page_token` to get the next page; `null` on the last page
     next_page_token: str | None
 
 
@@ -1449,36 +1449,36 @@ class WebhookStatusCreatedBy(TypedDict):
 
     type: Literal["api_key", "source", "user", "operator", "service"]
     id: str
-    # The key's or user's name; a deleted key keeps it
+    # Name of the key or user; kept after deletion
     name: str | None
 
 
 class WebhookStatusDelivery(TypedDict):
-    """The state of the delivery"""
+    """The delivery status"""
 
-    # Every event up to this position was taken, waits for another try, or was given up
+    # Every event up to this position was accepted, is waiting for a retry, or was given up
     position: str
-    # Messages that wait, those of a disabled webhook too; of events that were not looked at yet, at most 1,000 are counted
+    # Waiting messages, including those of a disabled webhook; of events that have not been examined yet, at most 1,000 are counted
     pending: int
-    # When the event of the oldest message that waits was recorded; `null` when none does
+    # When the event of the oldest waiting message was recorded; `null` if none is waiting
     oldest_pending_at: str | None
-    # Records and documents whose messages wait, because their oldest one was not taken yet
+    # Records and documents whose messages are waiting because their oldest message has not been accepted yet
     blocked: int
-    # Messages that were given up after the last try, counted up to 1,000
+    # Messages that were given up after the last attempt, counted up to 1,000
     failed: int
-    # When a message was last taken
+    # When a message was last accepted
     last_success_at: str | None
-    # Since when no message is taken; `null` when the last one was
+    # Since when no message has been accepted; `null` if the last one was
     failing_since: str | None
-    # `secret_unreadable`: nothing is sent, because the secret cannot be opened with the key that the service has (`WEBHOOK_SECRETS_KEY`); rotating it mends that
+    # `secret_unreadable`: nothing is sent, because the secret cannot be decrypted with the service's key (`WEBHOOK_SECRETS_KEY`); rotate the secret to fix this
     problem: Literal["secret_unreadable"] | None
 
 
 class WebhookStatus(TypedDict):
-    """A webhook, with the state of its delivery."""
+    """A webhook, with its delivery status."""
 
     id: str
-    # Where to send messages: `https`, with a public address
+    # The URL to send messages to: `https`, with a public address
     url: str
     description: str | None
     kinds: list[Literal[
@@ -1491,12 +1491,12 @@ class WebhookStatus(TypedDict):
     recipient_address: str | None
     purpose: Literal["treatment", "payment", "operations", "other"] | None
     purpose_statement: str | None
-    # The first event that was sent is the first one after this position
+    # Sending starts with the first event after this position
     start_after: str
     state: Literal["enabled", "disabled"]
-    # `caller`: somebody disabled it; `key_deleted`: the key that it was made with was deleted; `gone`: its endpoint answered 410; `failing`: its endpoint took nothing for five days
+    # `caller`: it was disabled on request; `key_deleted`: the key that created it was deleted; `gone`: its endpoint returned 410; `failing`: its endpoint accepted nothing for five days
     disabled_reason: Literal["caller", "key_deleted", "gone", "failing"] | None
-    # Until when messages are signed with the previous secret, too
+    # Until when messages are also signed with the previous secret
     previous_secret_expires_at: str | None
     # When it was made
     created_at: str
@@ -1504,7 +1504,7 @@ class WebhookStatus(TypedDict):
     created_by: WebhookStatusCreatedBy
     # When it was last changed
     updated_at: str
-    # The state of the delivery
+    # The delivery status
     delivery: WebhookStatusDelivery
 
 
@@ -1513,15 +1513,15 @@ class WebhookCreatedBy(TypedDict):
 
     type: Literal["api_key", "source", "user", "operator", "service"]
     id: str
-    # The key's or user's name; a deleted key keeps it
+    # Name of the key or user; kept after deletion
     name: str | None
 
 
 class Webhook(TypedDict):
-    """An endpoint to which events are sent, without its secrets."""
+    """An endpoint that events are sent to, without its secrets."""
 
     id: str
-    # Where to send messages: `https`, with a public address
+    # The URL to send messages to: `https`, with a public address
     url: str
     description: str | None
     kinds: list[Literal[
@@ -1534,12 +1534,12 @@ class Webhook(TypedDict):
     recipient_address: str | None
     purpose: Literal["treatment", "payment", "operations", "other"] | None
     purpose_statement: str | None
-    # The first event that was sent is the first one after this position
+    # Sending starts with the first event after this position
     start_after: str
     state: Literal["enabled", "disabled"]
-    # `caller`: somebody disabled it; `key_deleted`: the key that it was made with was deleted; `gone`: its endpoint answered 410; `failing`: its endpoint took nothing for five days
+    # `caller`: it was disabled on request; `key_deleted`: the key that created it was deleted; `gone`: its endpoint returned 410; `failing`: its endpoint accepted nothing for five days
     disabled_reason: Literal["caller", "key_deleted", "gone", "failing"] | None
-    # Until when messages are signed with the previous secret, too
+    # Until when messages are also signed with the previous secret
     previous_secret_expires_at: str | None
     # When it was made
     created_at: str
@@ -1566,7 +1566,7 @@ class WebhookPingRequested(TypedDict):
 
 
 class WebhookRetryRequested(TypedDict):
-    """What waits is tried now."""
+    """Waiting messages are retried now."""
 
     success: Literal[True]
     message: str
@@ -1583,7 +1583,7 @@ class WebhookAttemptPage(TypedDict):
     """A page of attempts, newest first."""
 
     items: list[WebhookAttempt]
-    # Send it as `page_token` to read on; `null` on the last page
+    # Pass it as `page_token` to get the next page; `null` on the last page
     next_page_token: str | None
 
 
@@ -1598,11 +1598,11 @@ class WebhookAttempt(TypedDict):
     kind: NotRequired[Literal[
         "payer", "patient", "provider", "facility", "encounter", "document",
     ]]
-    # Its id; of a document, the id of its encounter
+    # Its id; for a document, the id of its encounter
     record_id: NotRequired[str]
     # Id of the document
     document_id: NotRequired[str]
-    # Version of the record that the event made; left out where it made none
+    # Version of the record that the event created; omitted if it created none
     version: NotRequired[int]
     # Position of the event: the `sequence` of its CloudEvent
     position: NotRequired[str]
@@ -1611,13 +1611,13 @@ class WebhookAttempt(TypedDict):
     # When it began
     at: str
     duration_ms: float
-    # `retrying`: it is tried again at `next_attempt_at`; `failed`: that was the last try
+    # `retrying`: it is retried at `next_attempt_at`; `failed`: this was the last attempt
     outcome: Literal["delivered", "retrying", "failed"]
-    # HTTP status of the answer, when there was one
+    # HTTP status of the response, if there was one
     status: NotRequired[int]
-    # Why there was no answer that counts
+    # Why there was no valid response
     error: NotRequired[str]
-    # The first 1,000 characters of the body of the answer; only for keys with the permission `events`
+    # The first 1,000 characters of the response body; only for keys with the permission `events`
     answer: NotRequired[str]
     # When it is tried again
     next_attempt_at: NotRequired[str]
@@ -1627,34 +1627,34 @@ class RefusedRequestPage(TypedDict):
     """A page of refused requests, newest first."""
 
     items: list[RefusedRequest]
-    # Send it as `page_token` to read on; `null` on the last page
+    # Pass it as `page_token` to get the next page; `null` on the last page
     next_page_token: str | None
 
 
 class RefusedRequestLines(TypedDict):
-    """Of a batch that was taken, and of which lines were refused; else `null`"""
+    """For a batch that was accepted but had refused lines; otherwise `null`"""
 
-    # Lines that the batch had
+    # Number of lines in the batch
     sent: int
-    # Lines that were refused, by `code`
+    # Refused lines, by `code`
     refused: dict[str, Any]
-    # Lines that had a field at fault, by its name: the 20 most frequent
+    # Lines with a field at fault, by field name: the 20 most frequent
     fields: dict[str, Any]
 
 
 class RefusedRequest(TypedDict):
-    """A request that was refused, without anything that it sent."""
+    """A refused request, without any data that it sent."""
 
-    # The `Request-Id` of its answer
+    # The `Request-Id` of its response
     id: str
     # When it was refused
     refused_at: str
     method: str
-    # Its path, with the names of parameters in the place of their values
+    # Its path, with parameter names in place of their values
     route: str
-    # The status of its answer; of a batch, that of the code below
+    # The status of its response; for a batch, the status for the code below
     status: int
-    # Why it was refused; of a batch, why most of its lines were
+    # Why it was refused; for a batch, why most of its lines were refused
     code: Literal[
         "validation_failed", "malformed_body", "reference_not_found", "unauthorized", "key_deactivated",
         "key_expired", "address_not_allowed", "workspace_deactivated", "permission_denied", "gone",
@@ -1663,18 +1663,18 @@ class RefusedRequest(TypedDict):
         "unsupported_media_type", "range_not_satisfiable", "expectation_failed", "rate_limited",
         "headers_too_large", "internal", "overloaded", "unavailable", "unreadable",
     ]
-    # Names of the fields, parameters and headers at fault, dotted when nested, at most 20; `unknown_field` stands for those that the interface does not know. Never what was sent in them. Empty where it was no field
+    # Names of the fields, parameters and headers at fault, in dot notation if nested, at most 20; `unknown_field` stands for names that the API does not know. Never contains the values sent. Empty if no field was at fault
     fields: list[str]
-    # Of a batch that was taken, and of which lines were refused; else `null`
+    # For a batch that was accepted but had refused lines; otherwise `null`
     lines: RefusedRequestLines | None
     # What it was about
     kind: Literal[
         "payer", "patient", "provider", "facility", "encounter", "document",
     ] | None
-    # The id of the record, as far as it named one that a record can have; of a document, that of its encounter
+    # The id of the record, if the request named one that a record can have; for a document, the id of its encounter
     record_id: str | None
     document_id: str | None
-    # From where it came
+    # The client IP address that it came from
     client_ip: str | None
     user_agent: str | None
     # Its `X-Request-Id`
@@ -1683,64 +1683,64 @@ class RefusedRequest(TypedDict):
 
 
 class WriteQuery(TypedDict):
-    # `true`: nothing is written; the answer is the one that the write would get now, with `dry_run` and `changed_fields`
+    # `true`: nothing is written; the response is the one that the write would get now, with `dry_run` and `changed_fields`
     dry_run: NotRequired[bool]
-    # `skip`: a record whose every sent field is so already gets no new version; the answer is `unchanged`, with its present version. `append`: it gets one. Default: what is set for the workspace, else `append`
+    # `skip`: if the write would change no field, no new version is created; the outcome is `unchanged`, with the current version. `append`: a new version is created. Default: the setting of the workspace, otherwise `append`
     unchanged: NotRequired[Literal["skip", "append"]]
-    # Seconds, 0 to 10, to wait for the records that this one refers to, where one is missing; then the answer is as ever
+    # Seconds, 0 to 10, to wait for referenced records that are missing; after that, the response is as usual
     wait: NotRequired[int]
 
 
 class BatchQuery(TypedDict):
-    # `true`: nothing is written; the answer is the one that the write would get now, with `dry_run` and `changed_fields`
+    # `true`: nothing is written; the response is the one that the write would get now, with `dry_run` and `changed_fields`
     dry_run: NotRequired[bool]
-    # `skip`: a record whose every sent field is so already gets no new version; the answer is `unchanged`, with its present version. `append`: it gets one. Default: what is set for the workspace, else `append`
+    # `skip`: if the write would change no field, no new version is created; the outcome is `unchanged`, with the current version. `append`: a new version is created. Default: the setting of the workspace, otherwise `append`
     unchanged: NotRequired[Literal["skip", "append"]]
 
 
 class ReadQuery(TypedDict):
-    # As it was in this version; not together with `as_of`
+    # The version to read; cannot be combined with `as_of`
     version: NotRequired[int]
-    # As it was at this moment: the last version recorded at or before it. A plain date is its first moment; without an offset it is UTC
+    # The time to read it as of: the last version recorded at or before it. A plain date means its first moment; a time without an offset is UTC
     as_of: NotRequired[str]
 
 
 class ListQuery(TypedDict):
-    # Items a page, 1 to 1,000
+    # Items per page, 1 to 1,000
     limit: NotRequired[int]
-    # Default `created_at`: in the order of their creation. `-updated_at`: those first that were sent last; `limit` and `page_token` then go by the last change
+    # Default `created_at`: in the order of creation. `-updated_at`: most recently sent first; `limit` and `page_token` then follow the last change
     sort: NotRequired[Literal["created_at", "-updated_at"]]
-    # Only records that were sent after this position of the event stream (`Chartledger-Position`), or at this moment (ISO 8601) or later. A plain date is its first moment; without an offset it is UTC
+    # Only records that were sent after this position of the event stream (`Chartledger-Position`), or at or after this time (ISO 8601). A plain date means its first moment; a time without an offset is UTC
     updated_since: NotRequired[str]
 
 
 class EncounterListQuery(TypedDict):
-    # Items a page, 1 to 1,000
+    # Items per page, 1 to 1,000
     limit: NotRequired[int]
-    # Default `created_at`: in the order of their creation. `-updated_at`: those first that were sent last; `limit` and `page_token` then go by the last change
+    # Default `created_at`: in the order of creation. `-updated_at`: most recently sent first; `limit` and `page_token` then follow the last change
     sort: NotRequired[Literal["created_at", "-updated_at"]]
-    # Only records that were sent after this position of the event stream (`Chartledger-Position`), or at this moment (ISO 8601) or later. A plain date is its first moment; without an offset it is UTC
+    # Only records that were sent after this position of the event stream (`Chartledger-Position`), or at or after this time (ISO 8601). A plain date means its first moment; a time without an offset is UTC
     updated_since: NotRequired[str]
-    # Only with this `patient_id`
+    # Only records with this `patient_id`
     patient_id: NotRequired[str]
-    # Only with this `provider_id`
+    # Only records with this `provider_id`
     provider_id: NotRequired[str]
-    # Only with this `facility_id`
+    # Only records with this `facility_id`
     facility_id: NotRequired[str]
-    # `true`: only with `is_completed`; `false`: only without it, also where it was never sent
+    # `true`: only records with `is_completed`; `false`: only records without it, including those where it was never sent
     is_completed: NotRequired[bool]
-    # Only with a date of service on or after this. A plain date is compared with the date as it was sent; of a date-time, what has no offset is UTC
+    # Only records with a date of service on or after this. A plain date is compared with the date as it was sent; a date-time without an offset is UTC
     date_of_service_from: NotRequired[str]
-    # Only with a date of service on or before this. A plain date is compared with the date as it was sent; of a date-time, what has no offset is UTC
+    # Only records with a date of service on or before this. A plain date is compared with the date as it was sent; a date-time without an offset is UTC
     date_of_service_to: NotRequired[str]
 
 
 class WorklistQuery(TypedDict):
-    # Items a page, 1 to 1,000
+    # Items per page, 1 to 1,000
     limit: NotRequired[int]
     # Only encounters in this state
     state: NotRequired[Literal["ready", "blocked", "not_completed", "voided"]]
-    # Only those with a finding of this rule
+    # Encounters with a finding of this rule
     rule: NotRequired[Literal[
         "service_date_missing", "service_date_in_future", "service_before_birth", "timely_filing",
         "filing_limit_near", "provider_missing", "provider_npi", "taxonomy_code", "taxonomy_code_missing",
@@ -1749,42 +1749,42 @@ class WorklistQuery(TypedDict):
         "policy_number_missing", "subscriber_incomplete", "payer_code_missing", "address_incomplete",
         "zip_of_other_state", "suspected_duplicate", "changed_after_billing",
     ]]
-    # Only those whose patient's primary insurance is of this payer
+    # Only encounters whose patient has primary insurance with this payer
     payer_id: NotRequired[str]
-    # Only those at this facility
+    # Only encounters at this facility
     facility_id: NotRequired[str]
-    # Only those of this billing provider
+    # Only encounters of this billing provider
     provider_id: NotRequired[str]
-    # Only those with a day of service on or before this
+    # Only encounters with a day of service on or before this day
     to: NotRequired[str]
 
 
 class SearchQuery(TypedDict):
-    # Only among these
+    # Only this kind
     kind: NotRequired[Literal[
         "payer", "patient", "provider", "facility", "encounter", "document",
     ]]
-    # Items a page, 1 to 100; default 20
+    # Items per page, 1 to 100; default 20
     limit: NotRequired[int]
 
 
 class ReferencePayerUpsertedEvent(TypedDict):
     specversion: Literal["1.0"]
-    # Id of the event; a keyed hash in the payload `deidentified`
+    # Id of the event; in the payload `deidentified`, a keyed hash
     id: str
     source: str
     type: Literal["chartledger.payer.upserted.v1"]
-    # The kind and the percent-encoded id; of a document, `document/{encounter}/{document}`; of what became of an encounter in billing, `readiness/{encounter}`; of what becomes of all encounters of the workspace, `readiness`
+    # The kind and the percent-encoded id; for a document, `document/{encounter}/{document}`; for the billing readiness of an encounter, `readiness/{encounter}`; for the readiness of all encounters of the workspace, `readiness`
     subject: str
-    # Place in the log: sorts as text
+    # Position in the log; sorts as text
     sequence: str
-    # The trace that the request was part of, where it was sent; not in the payload `deidentified`
+    # The trace that the request was part of, if it was sent; not in the payload `deidentified`
     traceparent: NotRequired[str]
-    # In the payload `deidentified`, of which key the hashes are; left out while the first one is in use
+    # In the payload `deidentified`, the number of the key that made the hashes; omitted while the first key is in use
     pseudonymepoch: NotRequired[int]
-    # Where the JSON Schema of `data` is; there where the service knows its own address (`PUBLIC_URL`), and not in the payload `reference`
+    # URL of the JSON Schema of `data`; present if the service knows its own address (`PUBLIC_URL`), but not in the payload `reference`
     dataschema: NotRequired[str]
-    # When it was recorded; its year in the payload `deidentified`
+    # When it was recorded; in the payload `deidentified`, only the year
     time: str
     datacontenttype: Literal["application/json"]
     data: ReferenceData
@@ -1793,30 +1793,30 @@ class ReferencePayerUpsertedEvent(TypedDict):
 class PayerUpsertedEventData(TypedDict):
     """The payload `full`"""
 
-    # Place in the history: 1, 2, 3 …; also the `ETag`
+    # Number in the history: 1, 2, 3 …; also the `ETag`
     version: int
     sent: Payer
-    # Names of the fields whose value the event changed; those of an insurance are dotted: `primary_insurance.payer_id`
+    # Names of the fields whose values the event changed; insurance fields use dot notation: `primary_insurance.payer_id`
     changed: list[str]
 
 
 class PayerUpsertedEvent(TypedDict):
     specversion: Literal["1.0"]
-    # Id of the event; a keyed hash in the payload `deidentified`
+    # Id of the event; in the payload `deidentified`, a keyed hash
     id: str
     source: str
     type: Literal["chartledger.payer.upserted.v1"]
-    # The kind and the percent-encoded id; of a document, `document/{encounter}/{document}`; of what became of an encounter in billing, `readiness/{encounter}`; of what becomes of all encounters of the workspace, `readiness`
+    # The kind and the percent-encoded id; for a document, `document/{encounter}/{document}`; for the billing readiness of an encounter, `readiness/{encounter}`; for the readiness of all encounters of the workspace, `readiness`
     subject: str
-    # Place in the log: sorts as text
+    # Position in the log; sorts as text
     sequence: str
-    # The trace that the request was part of, where it was sent; not in the payload `deidentified`
+    # The trace that the request was part of, if it was sent; not in the payload `deidentified`
     traceparent: NotRequired[str]
-    # In the payload `deidentified`, of which key the hashes are; left out while the first one is in use
+    # In the payload `deidentified`, the number of the key that made the hashes; omitted while the first key is in use
     pseudonymepoch: NotRequired[int]
-    # Where the JSON Schema of `data` is; there where the service knows its own address (`PUBLIC_URL`), and not in the payload `reference`
+    # URL of the JSON Schema of `data`; present if the service knows its own address (`PUBLIC_URL`), but not in the payload `reference`
     dataschema: NotRequired[str]
-    # When it was recorded; its year in the payload `deidentified`
+    # When it was recorded; in the payload `deidentified`, only the year
     time: str
     datacontenttype: Literal["application/json"]
     # The payload `full`
@@ -1824,45 +1824,45 @@ class PayerUpsertedEvent(TypedDict):
 
 
 class DeidentifiedPayerUpsertedEventDataSent(TypedDict):
-    """The fields as they were sent; `null` cleared a field, and one that is not here kept its value; what could identify a person is left out"""
+    """The fields as sent; `null` cleared a field, and a field that is missing here kept its value; data that could identify a person is omitted"""
 
-    # Keyed hash of the id: equal for equal ids of one kind in one workspace
+    # Keyed hash of the id: the same for the same id of a kind in a workspace
     id: str
     payer_type: NotRequired[Literal[
         "Private", "Medicare", "Medicaid", "Tricare", "Workers Compensation", "Self-Pay",
     ] | None]
-    # A USPS state code; others are left out
+    # A USPS state code; other values are omitted
     state: NotRequired[State | None]
-    # A two-letter country code; others are left out
+    # A two-letter country code; other values are omitted
     country: NotRequired[str | None]
 
 
 class DeidentifiedPayerUpsertedEventData(TypedDict):
-    # Place in the history of the record or document, or of what is told of readiness: 1, 2, 3 …
+    # Number in the history of the record or document, or among the readiness events: 1, 2, 3 …
     version: int
-    # The fields as they were sent; `null` cleared a field, and one that is not here kept its value; what could identify a person is left out
+    # The fields as sent; `null` cleared a field, and a field that is missing here kept its value; data that could identify a person is omitted
     sent: DeidentifiedPayerUpsertedEventDataSent
-    # Names of the fields whose value the event changed; those of an insurance are dotted: `primary_insurance.payer_id`; fields that are left out are not named
+    # Names of the fields whose values the event changed; insurance fields use dot notation: `primary_insurance.payer_id`; omitted fields are not named
     changed: list[Literal["id", "payer_type", "state", "country"]]
 
 
 class DeidentifiedPayerUpsertedEvent(TypedDict):
     specversion: Literal["1.0"]
-    # Id of the event; a keyed hash in the payload `deidentified`
+    # Id of the event; in the payload `deidentified`, a keyed hash
     id: str
     source: str
     type: Literal["chartledger.payer.upserted.v1"]
-    # The kind and the percent-encoded id; of a document, `document/{encounter}/{document}`; of what became of an encounter in billing, `readiness/{encounter}`; of what becomes of all encounters of the workspace, `readiness`
+    # The kind and the percent-encoded id; for a document, `document/{encounter}/{document}`; for the billing readiness of an encounter, `readiness/{encounter}`; for the readiness of all encounters of the workspace, `readiness`
     subject: str
-    # Place in the log: sorts as text
+    # Position in the log; sorts as text
     sequence: str
-    # The trace that the request was part of, where it was sent; not in the payload `deidentified`
+    # The trace that the request was part of, if it was sent; not in the payload `deidentified`
     traceparent: NotRequired[str]
-    # In the payload `deidentified`, of which key the hashes are; left out while the first one is in use
+    # In the payload `deidentified`, the number of the key that made the hashes; omitted while the first key is in use
     pseudonymepoch: NotRequired[int]
-    # Where the JSON Schema of `data` is; there where the service knows its own address (`PUBLIC_URL`), and not in the payload `reference`
+    # URL of the JSON Schema of `data`; present if the service knows its own address (`PUBLIC_URL`), but not in the payload `reference`
     dataschema: NotRequired[str]
-    # When it was recorded; its year in the payload `deidentified`
+    # When it was recorded; in the payload `deidentified`, only the year
     time: str
     datacontenttype: Literal["application/json"]
     data: DeidentifiedPayerUpsertedEventData
@@ -1870,21 +1870,21 @@ class DeidentifiedPayerUpsertedEvent(TypedDict):
 
 class ReferencePatientUpsertedEvent(TypedDict):
     specversion: Literal["1.0"]
-    # Id of the event; a keyed hash in the payload `deidentified`
+    # Id of the event; in the payload `deidentified`, a keyed hash
     id: str
     source: str
     type: Literal["chartledger.patient.upserted.v1"]
-    # The kind and the percent-encoded id; of a document, `document/{encounter}/{document}`; of what became of an encounter in billing, `readiness/{encounter}`; of what becomes of all encounters of the workspace, `readiness`
+    # The kind and the percent-encoded id; for a document, `document/{encounter}/{document}`; for the billing readiness of an encounter, `readiness/{encounter}`; for the readiness of all encounters of the workspace, `readiness`
     subject: str
-    # Place in the log: sorts as text
+    # Position in the log; sorts as text
     sequence: str
-    # The trace that the request was part of, where it was sent; not in the payload `deidentified`
+    # The trace that the request was part of, if it was sent; not in the payload `deidentified`
     traceparent: NotRequired[str]
-    # In the payload `deidentified`, of which key the hashes are; left out while the first one is in use
+    # In the payload `deidentified`, the number of the key that made the hashes; omitted while the first key is in use
     pseudonymepoch: NotRequired[int]
-    # Where the JSON Schema of `data` is; there where the service knows its own address (`PUBLIC_URL`), and not in the payload `reference`
+    # URL of the JSON Schema of `data`; present if the service knows its own address (`PUBLIC_URL`), but not in the payload `reference`
     dataschema: NotRequired[str]
-    # When it was recorded; its year in the payload `deidentified`
+    # When it was recorded; in the payload `deidentified`, only the year
     time: str
     datacontenttype: Literal["application/json"]
     data: ReferenceData
@@ -1893,30 +1893,30 @@ class ReferencePatientUpsertedEvent(TypedDict):
 class PatientUpsertedEventData(TypedDict):
     """The payload `full`"""
 
-    # Place in the history: 1, 2, 3 …; also the `ETag`
+    # Number in the history: 1, 2, 3 …; also the `ETag`
     version: int
     sent: Patient
-    # Names of the fields whose value the event changed; those of an insurance are dotted: `primary_insurance.payer_id`
+    # Names of the fields whose values the event changed; insurance fields use dot notation: `primary_insurance.payer_id`
     changed: list[str]
 
 
 class PatientUpsertedEvent(TypedDict):
     specversion: Literal["1.0"]
-    # Id of the event; a keyed hash in the payload `deidentified`
+    # Id of the event; in the payload `deidentified`, a keyed hash
     id: str
     source: str
     type: Literal["chartledger.patient.upserted.v1"]
-    # The kind and the percent-encoded id; of a document, `document/{encounter}/{document}`; of what became of an encounter in billing, `readiness/{encounter}`; of what becomes of all encounters of the workspace, `readiness`
+    # The kind and the percent-encoded id; for a document, `document/{encounter}/{document}`; for the billing readiness of an encounter, `readiness/{encounter}`; for the readiness of all encounters of the workspace, `readiness`
     subject: str
-    # Place in the log: sorts as text
+    # Position in the log; sorts as text
     sequence: str
-    # The trace that the request was part of, where it was sent; not in the payload `deidentified`
+    # The trace that the request was part of, if it was sent; not in the payload `deidentified`
     traceparent: NotRequired[str]
-    # In the payload `deidentified`, of which key the hashes are; left out while the first one is in use
+    # In the payload `deidentified`, the number of the key that made the hashes; omitted while the first key is in use
     pseudonymepoch: NotRequired[int]
-    # Where the JSON Schema of `data` is; there where the service knows its own address (`PUBLIC_URL`), and not in the payload `reference`
+    # URL of the JSON Schema of `data`; present if the service knows its own address (`PUBLIC_URL`), but not in the payload `reference`
     dataschema: NotRequired[str]
-    # When it was recorded; its year in the payload `deidentified`
+    # When it was recorded; in the payload `deidentified`, only the year
     time: str
     datacontenttype: Literal["application/json"]
     # The payload `full`
@@ -1924,30 +1924,30 @@ class PatientUpsertedEvent(TypedDict):
 
 
 class DeidentifiedPatientUpsertedEventDataSent(TypedDict):
-    """The fields as they were sent; `null` cleared a field, and one that is not here kept its value; what could identify a person is left out"""
+    """The fields as sent; `null` cleared a field, and a field that is missing here kept its value; data that could identify a person is omitted"""
 
-    # Keyed hash of the id: equal for equal ids of one kind in one workspace
+    # Keyed hash of the id: the same for the same id of a kind in a workspace
     id: str
-    # The year alone; years that tell an age of 90 or more are grouped
+    # Only the year; years that would reveal an age of 90 or more are grouped
     date_of_birth: NotRequired[str]
     gender: NotRequired[Literal["male", "female", "other"] | None]
-    # A USPS state code; others are left out
+    # A USPS state code; other values are omitted
     state: NotRequired[State | None]
-    # A two-letter country code; others are left out
+    # A two-letter country code; other values are omitted
     country: NotRequired[str | None]
     primary_insurance: NotRequired[DeidentifiedInsurance]
     secondary_insurance: NotRequired[DeidentifiedInsurance]
     tertiary_insurance: NotRequired[DeidentifiedInsurance]
-    # Keyed hash of the id: equal for equal ids of one kind in one workspace
+    # Keyed hash of the id: the same for the same id of a kind in a workspace
     merged_into: NotRequired[str | None]
 
 
 class DeidentifiedPatientUpsertedEventData(TypedDict):
-    # Place in the history of the record or document, or of what is told of readiness: 1, 2, 3 …
+    # Number in the history of the record or document, or among the readiness events: 1, 2, 3 …
     version: int
-    # The fields as they were sent; `null` cleared a field, and one that is not here kept its value; what could identify a person is left out
+    # The fields as sent; `null` cleared a field, and a field that is missing here kept its value; data that could identify a person is omitted
     sent: DeidentifiedPatientUpsertedEventDataSent
-    # Names of the fields whose value the event changed; those of an insurance are dotted: `primary_insurance.payer_id`; fields that are left out are not named
+    # Names of the fields whose values the event changed; insurance fields use dot notation: `primary_insurance.payer_id`; omitted fields are not named
     changed: list[Literal[
         "id", "date_of_birth", "gender", "state", "country", "primary_insurance.payer_id",
         "primary_insurance.effective_date", "primary_insurance.termination_date",
@@ -1965,21 +1965,21 @@ class DeidentifiedPatientUpsertedEventData(TypedDict):
 
 class DeidentifiedPatientUpsertedEvent(TypedDict):
     specversion: Literal["1.0"]
-    # Id of the event; a keyed hash in the payload `deidentified`
+    # Id of the event; in the payload `deidentified`, a keyed hash
     id: str
     source: str
     type: Literal["chartledger.patient.upserted.v1"]
-    # The kind and the percent-encoded id; of a document, `document/{encounter}/{document}`; of what became of an encounter in billing, `readiness/{encounter}`; of what becomes of all encounters of the workspace, `readiness`
+    # The kind and the percent-encoded id; for a document, `document/{encounter}/{document}`; for the billing readiness of an encounter, `readiness/{encounter}`; for the readiness of all encounters of the workspace, `readiness`
     subject: str
-    # Place in the log: sorts as text
+    # Position in the log; sorts as text
     sequence: str
-    # The trace that the request was part of, where it was sent; not in the payload `deidentified`
+    # The trace that the request was part of, if it was sent; not in the payload `deidentified`
     traceparent: NotRequired[str]
-    # In the payload `deidentified`, of which key the hashes are; left out while the first one is in use
+    # In the payload `deidentified`, the number of the key that made the hashes; omitted while the first key is in use
     pseudonymepoch: NotRequired[int]
-    # Where the JSON Schema of `data` is; there where the service knows its own address (`PUBLIC_URL`), and not in the payload `reference`
+    # URL of the JSON Schema of `data`; present if the service knows its own address (`PUBLIC_URL`), but not in the payload `reference`
     dataschema: NotRequired[str]
-    # When it was recorded; its year in the payload `deidentified`
+    # When it was recorded; in the payload `deidentified`, only the year
     time: str
     datacontenttype: Literal["application/json"]
     data: DeidentifiedPatientUpsertedEventData
@@ -1987,21 +1987,21 @@ class DeidentifiedPatientUpsertedEvent(TypedDict):
 
 class ReferenceProviderUpsertedEvent(TypedDict):
     specversion: Literal["1.0"]
-    # Id of the event; a keyed hash in the payload `deidentified`
+    # Id of the event; in the payload `deidentified`, a keyed hash
     id: str
     source: str
     type: Literal["chartledger.provider.upserted.v1"]
-    # The kind and the percent-encoded id; of a document, `document/{encounter}/{document}`; of what became of an encounter in billing, `readiness/{encounter}`; of what becomes of all encounters of the workspace, `readiness`
+    # The kind and the percent-encoded id; for a document, `document/{encounter}/{document}`; for the billing readiness of an encounter, `readiness/{encounter}`; for the readiness of all encounters of the workspace, `readiness`
     subject: str
-    # Place in the log: sorts as text
+    # Position in the log; sorts as text
     sequence: str
-    # The trace that the request was part of, where it was sent; not in the payload `deidentified`
+    # The trace that the request was part of, if it was sent; not in the payload `deidentified`
     traceparent: NotRequired[str]
-    # In the payload `deidentified`, of which key the hashes are; left out while the first one is in use
+    # In the payload `deidentified`, the number of the key that made the hashes; omitted while the first key is in use
     pseudonymepoch: NotRequired[int]
-    # Where the JSON Schema of `data` is; there where the service knows its own address (`PUBLIC_URL`), and not in the payload `reference`
+    # URL of the JSON Schema of `data`; present if the service knows its own address (`PUBLIC_URL`), but not in the payload `reference`
     dataschema: NotRequired[str]
-    # When it was recorded; its year in the payload `deidentified`
+    # When it was recorded; in the payload `deidentified`, only the year
     time: str
     datacontenttype: Literal["application/json"]
     data: ReferenceData
@@ -2010,30 +2010,30 @@ class ReferenceProviderUpsertedEvent(TypedDict):
 class ProviderUpsertedEventData(TypedDict):
     """The payload `full`"""
 
-    # Place in the history: 1, 2, 3 …; also the `ETag`
+    # Number in the history: 1, 2, 3 …; also the `ETag`
     version: int
     sent: Provider
-    # Names of the fields whose value the event changed; those of an insurance are dotted: `primary_insurance.payer_id`
+    # Names of the fields whose values the event changed; insurance fields use dot notation: `primary_insurance.payer_id`
     changed: list[str]
 
 
 class ProviderUpsertedEvent(TypedDict):
     specversion: Literal["1.0"]
-    # Id of the event; a keyed hash in the payload `deidentified`
+    # Id of the event; in the payload `deidentified`, a keyed hash
     id: str
     source: str
     type: Literal["chartledger.provider.upserted.v1"]
-    # The kind and the percent-encoded id; of a document, `document/{encounter}/{document}`; of what became of an encounter in billing, `readiness/{encounter}`; of what becomes of all encounters of the workspace, `readiness`
+    # The kind and the percent-encoded id; for a document, `document/{encounter}/{document}`; for the billing readiness of an encounter, `readiness/{encounter}`; for the readiness of all encounters of the workspace, `readiness`
     subject: str
-    # Place in the log: sorts as text
+    # Position in the log; sorts as text
     sequence: str
-    # The trace that the request was part of, where it was sent; not in the payload `deidentified`
+    # The trace that the request was part of, if it was sent; not in the payload `deidentified`
     traceparent: NotRequired[str]
-    # In the payload `deidentified`, of which key the hashes are; left out while the first one is in use
+    # In the payload `deidentified`, the number of the key that made the hashes; omitted while the first key is in use
     pseudonymepoch: NotRequired[int]
-    # Where the JSON Schema of `data` is; there where the service knows its own address (`PUBLIC_URL`), and not in the payload `reference`
+    # URL of the JSON Schema of `data`; present if the service knows its own address (`PUBLIC_URL`), but not in the payload `reference`
     dataschema: NotRequired[str]
-    # When it was recorded; its year in the payload `deidentified`
+    # When it was recorded; in the payload `deidentified`, only the year
     time: str
     datacontenttype: Literal["application/json"]
     # The payload `full`
@@ -2041,9 +2041,9 @@ class ProviderUpsertedEvent(TypedDict):
 
 
 class DeidentifiedProviderUpsertedEventDataSent(TypedDict):
-    """The fields as they were sent; `null` cleared a field, and one that is not here kept its value; what could identify a person is left out"""
+    """The fields as sent; `null` cleared a field, and a field that is missing here kept its value; data that could identify a person is omitted"""
 
-    # Keyed hash of the id: equal for equal ids of one kind in one workspace
+    # Keyed hash of the id: the same for the same id of a kind in a workspace
     id: str
     role: NotRequired[Literal[
         "attending_physician", "rendering_provider", "referring_provider", "billing_provider",
@@ -2051,38 +2051,38 @@ class DeidentifiedProviderUpsertedEventDataSent(TypedDict):
     ] | None]
     # NUCC classification: the first four characters of the code
     taxonomy_code: NotRequired[str | None]
-    # A USPS state code; others are left out
+    # A USPS state code; other values are omitted
     state: NotRequired[State | None]
-    # A two-letter country code; others are left out
+    # A two-letter country code; other values are omitted
     country: NotRequired[str | None]
 
 
 class DeidentifiedProviderUpsertedEventData(TypedDict):
-    # Place in the history of the record or document, or of what is told of readiness: 1, 2, 3 …
+    # Number in the history of the record or document, or among the readiness events: 1, 2, 3 …
     version: int
-    # The fields as they were sent; `null` cleared a field, and one that is not here kept its value; what could identify a person is left out
+    # The fields as sent; `null` cleared a field, and a field that is missing here kept its value; data that could identify a person is omitted
     sent: DeidentifiedProviderUpsertedEventDataSent
-    # Names of the fields whose value the event changed; those of an insurance are dotted: `primary_insurance.payer_id`; fields that are left out are not named
+    # Names of the fields whose values the event changed; insurance fields use dot notation: `primary_insurance.payer_id`; omitted fields are not named
     changed: list[Literal["id", "role", "taxonomy_code", "state", "country"]]
 
 
 class DeidentifiedProviderUpsertedEvent(TypedDict):
     specversion: Literal["1.0"]
-    # Id of the event; a keyed hash in the payload `deidentified`
+    # Id of the event; in the payload `deidentified`, a keyed hash
     id: str
     source: str
     type: Literal["chartledger.provider.upserted.v1"]
-    # The kind and the percent-encoded id; of a document, `document/{encounter}/{document}`; of what became of an encounter in billing, `readiness/{encounter}`; of what becomes of all encounters of the workspace, `readiness`
+    # The kind and the percent-encoded id; for a document, `document/{encounter}/{document}`; for the billing readiness of an encounter, `readiness/{encounter}`; for the readiness of all encounters of the workspace, `readiness`
     subject: str
-    # Place in the log: sorts as text
+    # Position in the log; sorts as text
     sequence: str
-    # The trace that the request was part of, where it was sent; not in the payload `deidentified`
+    # The trace that the request was part of, if it was sent; not in the payload `deidentified`
     traceparent: NotRequired[str]
-    # In the payload `deidentified`, of which key the hashes are; left out while the first one is in use
+    # In the payload `deidentified`, the number of the key that made the hashes; omitted while the first key is in use
     pseudonymepoch: NotRequired[int]
-    # Where the JSON Schema of `data` is; there where the service knows its own address (`PUBLIC_URL`), and not in the payload `reference`
+    # URL of the JSON Schema of `data`; present if the service knows its own address (`PUBLIC_URL`), but not in the payload `reference`
     dataschema: NotRequired[str]
-    # When it was recorded; its year in the payload `deidentified`
+    # When it was recorded; in the payload `deidentified`, only the year
     time: str
     datacontenttype: Literal["application/json"]
     data: DeidentifiedProviderUpsertedEventData
@@ -2090,21 +2090,21 @@ class DeidentifiedProviderUpsertedEvent(TypedDict):
 
 class ReferenceFacilityUpsertedEvent(TypedDict):
     specversion: Literal["1.0"]
-    # Id of the event; a keyed hash in the payload `deidentified`
+    # Id of the event; in the payload `deidentified`, a keyed hash
     id: str
     source: str
     type: Literal["chartledger.facility.upserted.v1"]
-    # The kind and the percent-encoded id; of a document, `document/{encounter}/{document}`; of what became of an encounter in billing, `readiness/{encounter}`; of what becomes of all encounters of the workspace, `readiness`
+    # The kind and the percent-encoded id; for a document, `document/{encounter}/{document}`; for the billing readiness of an encounter, `readiness/{encounter}`; for the readiness of all encounters of the workspace, `readiness`
     subject: str
-    # Place in the log: sorts as text
+    # Position in the log; sorts as text
     sequence: str
-    # The trace that the request was part of, where it was sent; not in the payload `deidentified`
+    # The trace that the request was part of, if it was sent; not in the payload `deidentified`
     traceparent: NotRequired[str]
-    # In the payload `deidentified`, of which key the hashes are; left out while the first one is in use
+    # In the payload `deidentified`, the number of the key that made the hashes; omitted while the first key is in use
     pseudonymepoch: NotRequired[int]
-    # Where the JSON Schema of `data` is; there where the service knows its own address (`PUBLIC_URL`), and not in the payload `reference`
+    # URL of the JSON Schema of `data`; present if the service knows its own address (`PUBLIC_URL`), but not in the payload `reference`
     dataschema: NotRequired[str]
-    # When it was recorded; its year in the payload `deidentified`
+    # When it was recorded; in the payload `deidentified`, only the year
     time: str
     datacontenttype: Literal["application/json"]
     data: ReferenceData
@@ -2113,30 +2113,30 @@ class ReferenceFacilityUpsertedEvent(TypedDict):
 class FacilityUpsertedEventData(TypedDict):
     """The payload `full`"""
 
-    # Place in the history: 1, 2, 3 …; also the `ETag`
+    # Number in the history: 1, 2, 3 …; also the `ETag`
     version: int
     sent: Facility
-    # Names of the fields whose value the event changed; those of an insurance are dotted: `primary_insurance.payer_id`
+    # Names of the fields whose values the event changed; insurance fields use dot notation: `primary_insurance.payer_id`
     changed: list[str]
 
 
 class FacilityUpsertedEvent(TypedDict):
     specversion: Literal["1.0"]
-    # Id of the event; a keyed hash in the payload `deidentified`
+    # Id of the event; in the payload `deidentified`, a keyed hash
     id: str
     source: str
     type: Literal["chartledger.facility.upserted.v1"]
-    # The kind and the percent-encoded id; of a document, `document/{encounter}/{document}`; of what became of an encounter in billing, `readiness/{encounter}`; of what becomes of all encounters of the workspace, `readiness`
+    # The kind and the percent-encoded id; for a document, `document/{encounter}/{document}`; for the billing readiness of an encounter, `readiness/{encounter}`; for the readiness of all encounters of the workspace, `readiness`
     subject: str
-    # Place in the log: sorts as text
+    # Position in the log; sorts as text
     sequence: str
-    # The trace that the request was part of, where it was sent; not in the payload `deidentified`
+    # The trace that the request was part of, if it was sent; not in the payload `deidentified`
     traceparent: NotRequired[str]
-    # In the payload `deidentified`, of which key the hashes are; left out while the first one is in use
+    # In the payload `deidentified`, the number of the key that made the hashes; omitted while the first key is in use
     pseudonymepoch: NotRequired[int]
-    # Where the JSON Schema of `data` is; there where the service knows its own address (`PUBLIC_URL`), and not in the payload `reference`
+    # URL of the JSON Schema of `data`; present if the service knows its own address (`PUBLIC_URL`), but not in the payload `reference`
     dataschema: NotRequired[str]
-    # When it was recorded; its year in the payload `deidentified`
+    # When it was recorded; in the payload `deidentified`, only the year
     time: str
     datacontenttype: Literal["application/json"]
     # The payload `full`
@@ -2144,46 +2144,46 @@ class FacilityUpsertedEvent(TypedDict):
 
 
 class DeidentifiedFacilityUpsertedEventDataSent(TypedDict):
-    """The fields as they were sent; `null` cleared a field, and one that is not here kept its value; what could identify a person is left out"""
+    """The fields as sent; `null` cleared a field, and a field that is missing here kept its value; data that could identify a person is omitted"""
 
-    # Keyed hash of the id: equal for equal ids of one kind in one workspace
+    # Keyed hash of the id: the same for the same id of a kind in a workspace
     id: str
     facility_type: NotRequired[Literal[
         "hospital", "clinic", "ambulatory_surgery_center", "skilled_nursing_facility", "laboratory",
         "pharmacy", "home_health", "telehealth", "other",
     ] | None]
-    # A USPS state code; others are left out
+    # A USPS state code; other values are omitted
     state: NotRequired[State | None]
-    # A two-letter country code; others are left out
+    # A two-letter country code; other values are omitted
     country: NotRequired[str | None]
 
 
 class DeidentifiedFacilityUpsertedEventData(TypedDict):
-    # Place in the history of the record or document, or of what is told of readiness: 1, 2, 3 …
+    # Number in the history of the record or document, or among the readiness events: 1, 2, 3 …
     version: int
-    # The fields as they were sent; `null` cleared a field, and one that is not here kept its value; what could identify a person is left out
+    # The fields as sent; `null` cleared a field, and a field that is missing here kept its value; data that could identify a person is omitted
     sent: DeidentifiedFacilityUpsertedEventDataSent
-    # Names of the fields whose value the event changed; those of an insurance are dotted: `primary_insurance.payer_id`; fields that are left out are not named
+    # Names of the fields whose values the event changed; insurance fields use dot notation: `primary_insurance.payer_id`; omitted fields are not named
     changed: list[Literal["id", "facility_type", "state", "country"]]
 
 
 class DeidentifiedFacilityUpsertedEvent(TypedDict):
     specversion: Literal["1.0"]
-    # Id of the event; a keyed hash in the payload `deidentified`
+    # Id of the event; in the payload `deidentified`, a keyed hash
     id: str
     source: str
     type: Literal["chartledger.facility.upserted.v1"]
-    # The kind and the percent-encoded id; of a document, `document/{encounter}/{document}`; of what became of an encounter in billing, `readiness/{encounter}`; of what becomes of all encounters of the workspace, `readiness`
+    # The kind and the percent-encoded id; for a document, `document/{encounter}/{document}`; for the billing readiness of an encounter, `readiness/{encounter}`; for the readiness of all encounters of the workspace, `readiness`
     subject: str
-    # Place in the log: sorts as text
+    # Position in the log; sorts as text
     sequence: str
-    # The trace that the request was part of, where it was sent; not in the payload `deidentified`
+    # The trace that the request was part of, if it was sent; not in the payload `deidentified`
     traceparent: NotRequired[str]
-    # In the payload `deidentified`, of which key the hashes are; left out while the first one is in use
+    # In the payload `deidentified`, the number of the key that made the hashes; omitted while the first key is in use
     pseudonymepoch: NotRequired[int]
-    # Where the JSON Schema of `data` is; there where the service knows its own address (`PUBLIC_URL`), and not in the payload `reference`
+    # URL of the JSON Schema of `data`; present if the service knows its own address (`PUBLIC_URL`), but not in the payload `reference`
     dataschema: NotRequired[str]
-    # When it was recorded; its year in the payload `deidentified`
+    # When it was recorded; in the payload `deidentified`, only the year
     time: str
     datacontenttype: Literal["application/json"]
     data: DeidentifiedFacilityUpsertedEventData
@@ -2191,21 +2191,21 @@ class DeidentifiedFacilityUpsertedEvent(TypedDict):
 
 class ReferenceEncounterUpsertedEvent(TypedDict):
     specversion: Literal["1.0"]
-    # Id of the event; a keyed hash in the payload `deidentified`
+    # Id of the event; in the payload `deidentified`, a keyed hash
     id: str
     source: str
     type: Literal["chartledger.encounter.upserted.v1"]
-    # The kind and the percent-encoded id; of a document, `document/{encounter}/{document}`; of what became of an encounter in billing, `readiness/{encounter}`; of what becomes of all encounters of the workspace, `readiness`
+    # The kind and the percent-encoded id; for a document, `document/{encounter}/{document}`; for the billing readiness of an encounter, `readiness/{encounter}`; for the readiness of all encounters of the workspace, `readiness`
     subject: str
-    # Place in the log: sorts as text
+    # Position in the log; sorts as text
     sequence: str
-    # The trace that the request was part of, where it was sent; not in the payload `deidentified`
+    # The trace that the request was part of, if it was sent; not in the payload `deidentified`
     traceparent: NotRequired[str]
-    # In the payload `deidentified`, of which key the hashes are; left out while the first one is in use
+    # In the payload `deidentified`, the number of the key that made the hashes; omitted while the first key is in use
     pseudonymepoch: NotRequired[int]
-    # Where the JSON Schema of `data` is; there where the service knows its own address (`PUBLIC_URL`), and not in the payload `reference`
+    # URL of the JSON Schema of `data`; present if the service knows its own address (`PUBLIC_URL`), but not in the payload `reference`
     dataschema: NotRequired[str]
-    # When it was recorded; its year in the payload `deidentified`
+    # When it was recorded; in the payload `deidentified`, only the year
     time: str
     datacontenttype: Literal["application/json"]
     data: ReferenceData
@@ -2214,30 +2214,30 @@ class ReferenceEncounterUpsertedEvent(TypedDict):
 class EncounterUpsertedEventData(TypedDict):
     """The payload `full`"""
 
-    # Place in the history: 1, 2, 3 …; also the `ETag`
+    # Number in the history: 1, 2, 3 …; also the `ETag`
     version: int
     sent: Encounter
-    # Names of the fields whose value the event changed; those of an insurance are dotted: `primary_insurance.payer_id`
+    # Names of the fields whose values the event changed; insurance fields use dot notation: `primary_insurance.payer_id`
     changed: list[str]
 
 
 class EncounterUpsertedEvent(TypedDict):
     specversion: Literal["1.0"]
-    # Id of the event; a keyed hash in the payload `deidentified`
+    # Id of the event; in the payload `deidentified`, a keyed hash
     id: str
     source: str
     type: Literal["chartledger.encounter.upserted.v1"]
-    # The kind and the percent-encoded id; of a document, `document/{encounter}/{document}`; of what became of an encounter in billing, `readiness/{encounter}`; of what becomes of all encounters of the workspace, `readiness`
+    # The kind and the percent-encoded id; for a document, `document/{encounter}/{document}`; for the billing readiness of an encounter, `readiness/{encounter}`; for the readiness of all encounters of the workspace, `readiness`
     subject: str
-    # Place in the log: sorts as text
+    # Position in the log; sorts as text
     sequence: str
-    # The trace that the request was part of, where it was sent; not in the payload `deidentified`
+    # The trace that the request was part of, if it was sent; not in the payload `deidentified`
     traceparent: NotRequired[str]
-    # In the payload `deidentified`, of which key the hashes are; left out while the first one is in use
+    # In the payload `deidentified`, the number of the key that made the hashes; omitted while the first key is in use
     pseudonymepoch: NotRequired[int]
-    # Where the JSON Schema of `data` is; there where the service knows its own address (`PUBLIC_URL`), and not in the payload `reference`
+    # URL of the JSON Schema of `data`; present if the service knows its own address (`PUBLIC_URL`), but not in the payload `reference`
     dataschema: NotRequired[str]
-    # When it was recorded; its year in the payload `deidentified`
+    # When it was recorded; in the payload `deidentified`, only the year
     time: str
     datacontenttype: Literal["application/json"]
     # The payload `full`
@@ -2245,35 +2245,35 @@ class EncounterUpsertedEvent(TypedDict):
 
 
 class DeidentifiedEncounterUpsertedEventDataSent(TypedDict):
-    """The fields as they were sent; `null` cleared a field, and one that is not here kept its value; what could identify a person is left out"""
+    """The fields as sent; `null` cleared a field, and a field that is missing here kept its value; data that could identify a person is omitted"""
 
-    # Keyed hash of the id: equal for equal ids of one kind in one workspace
+    # Keyed hash of the id: the same for the same id of a kind in a workspace
     id: str
-    # Keyed hash of the id: equal for equal ids of one kind in one workspace
+    # Keyed hash of the id: the same for the same id of a kind in a workspace
     patient_id: NotRequired[str]
-    # Keyed hash of the id: equal for equal ids of one kind in one workspace
+    # Keyed hash of the id: the same for the same id of a kind in a workspace
     provider_id: NotRequired[str | None]
-    # Keyed hash of the id: equal for equal ids of one kind in one workspace
+    # Keyed hash of the id: the same for the same id of a kind in a workspace
     rendering_provider_id: NotRequired[str | None]
-    # Keyed hash of the id: equal for equal ids of one kind in one workspace
+    # Keyed hash of the id: the same for the same id of a kind in a workspace
     facility_id: NotRequired[str | None]
-    # The year alone; years that tell an age of 90 or more are grouped
+    # Only the year; years that would reveal an age of 90 or more are grouped
     date_of_service: NotRequired[str | None]
     visit_type: NotRequired[Literal[
         "office_visit", "telehealth", "inpatient", "outpatient", "emergency", "observation", "surgical",
     ] | None]
     # `true` marks the encounter ready for the billing workflow
     is_completed: NotRequired[bool | None]
-    # The year alone; years that tell an age of 90 or more are grouped
+    # Only the year; years that would reveal an age of 90 or more are grouped
     voided_at: NotRequired[str | None]
 
 
 class DeidentifiedEncounterUpsertedEventData(TypedDict):
-    # Place in the history of the record or document, or of what is told of readiness: 1, 2, 3 …
+    # Number in the history of the record or document, or among the readiness events: 1, 2, 3 …
     version: int
-    # The fields as they were sent; `null` cleared a field, and one that is not here kept its value; what could identify a person is left out
+    # The fields as sent; `null` cleared a field, and a field that is missing here kept its value; data that could identify a person is omitted
     sent: DeidentifiedEncounterUpsertedEventDataSent
-    # Names of the fields whose value the event changed; those of an insurance are dotted: `primary_insurance.payer_id`; fields that are left out are not named
+    # Names of the fields whose values the event changed; insurance fields use dot notation: `primary_insurance.payer_id`; omitted fields are not named
     changed: list[Literal[
         "id", "patient_id", "provider_id", "rendering_provider_id", "facility_id", "date_of_service",
         "visit_type", "is_completed", "voided_at",
@@ -2282,21 +2282,21 @@ class DeidentifiedEncounterUpsertedEventData(TypedDict):
 
 class DeidentifiedEncounterUpsertedEvent(TypedDict):
     specversion: Literal["1.0"]
-    # Id of the event; a keyed hash in the payload `deidentified`
+    # Id of the event; in the payload `deidentified`, a keyed hash
     id: str
     source: str
     type: Literal["chartledger.encounter.upserted.v1"]
-    # The kind and the percent-encoded id; of a document, `document/{encounter}/{document}`; of what became of an encounter in billing, `readiness/{encounter}`; of what becomes of all encounters of the workspace, `readiness`
+    # The kind and the percent-encoded id; for a document, `document/{encounter}/{document}`; for the billing readiness of an encounter, `readiness/{encounter}`; for the readiness of all encounters of the workspace, `readiness`
     subject: str
-    # Place in the log: sorts as text
+    # Position in the log; sorts as text
     sequence: str
-    # The trace that the request was part of, where it was sent; not in the payload `deidentified`
+    # The trace that the request was part of, if it was sent; not in the payload `deidentified`
     traceparent: NotRequired[str]
-    # In the payload `deidentified`, of which key the hashes are; left out while the first one is in use
+    # In the payload `deidentified`, the number of the key that made the hashes; omitted while the first key is in use
     pseudonymepoch: NotRequired[int]
-    # Where the JSON Schema of `data` is; there where the service knows its own address (`PUBLIC_URL`), and not in the payload `reference`
+    # URL of the JSON Schema of `data`; present if the service knows its own address (`PUBLIC_URL`), but not in the payload `reference`
     dataschema: NotRequired[str]
-    # When it was recorded; its year in the payload `deidentified`
+    # When it was recorded; in the payload `deidentified`, only the year
     time: str
     datacontenttype: Literal["application/json"]
     data: DeidentifiedEncounterUpsertedEventData
@@ -2304,21 +2304,21 @@ class DeidentifiedEncounterUpsertedEvent(TypedDict):
 
 class ReferenceDocumentUploadedEvent(TypedDict):
     specversion: Literal["1.0"]
-    # Id of the event; a keyed hash in the payload `deidentified`
+    # Id of the event; in the payload `deidentified`, a keyed hash
     id: str
     source: str
     type: Literal["chartledger.document.uploaded.v1"]
-    # The kind and the percent-encoded id; of a document, `document/{encounter}/{document}`; of what became of an encounter in billing, `readiness/{encounter}`; of what becomes of all encounters of the workspace, `readiness`
+    # The kind and the percent-encoded id; for a document, `document/{encounter}/{document}`; for the billing readiness of an encounter, `readiness/{encounter}`; for the readiness of all encounters of the workspace, `readiness`
     subject: str
-    # Place in the log: sorts as text
+    # Position in the log; sorts as text
     sequence: str
-    # The trace that the request was part of, where it was sent; not in the payload `deidentified`
+    # The trace that the request was part of, if it was sent; not in the payload `deidentified`
     traceparent: NotRequired[str]
-    # In the payload `deidentified`, of which key the hashes are; left out while the first one is in use
+    # In the payload `deidentified`, the number of the key that made the hashes; omitted while the first key is in use
     pseudonymepoch: NotRequired[int]
-    # Where the JSON Schema of `data` is; there where the service knows its own address (`PUBLIC_URL`), and not in the payload `reference`
+    # URL of the JSON Schema of `data`; present if the service knows its own address (`PUBLIC_URL`), but not in the payload `reference`
     dataschema: NotRequired[str]
-    # When it was recorded; its year in the payload `deidentified`
+    # When it was recorded; in the payload `deidentified`, only the year
     time: str
     datacontenttype: Literal["application/json"]
     data: ReferenceData
@@ -2331,42 +2331,42 @@ class DocumentUploadedEventDataSent(TypedDict):
     document_id: str
     # What the document is
     category: DocumentCategory
-    # Base name of the file as it was sent
+    # Base name of the file, as sent
     filename: str
     format: Literal["pdf", "docx"]
     # Bytes
     size: int
-    # SHA-256 of the file, lower-case hex
+    # SHA-256 of the file, lowercase hex
     sha256: str
 
 
 class DocumentUploadedEventData(TypedDict):
     """The payload `full`"""
 
-    # Place in the history: 1, 2, 3 …; also the `ETag`
+    # Number in the history: 1, 2, 3 …; also the `ETag`
     version: int
     sent: DocumentUploadedEventDataSent
-    # Names of the fields whose value the event changed; those of an insurance are dotted: `primary_insurance.payer_id`
+    # Names of the fields whose values the event changed; insurance fields use dot notation: `primary_insurance.payer_id`
     changed: list[str]
 
 
 class DocumentUploadedEvent(TypedDict):
     specversion: Literal["1.0"]
-    # Id of the event; a keyed hash in the payload `deidentified`
+    # Id of the event; in the payload `deidentified`, a keyed hash
     id: str
     source: str
     type: Literal["chartledger.document.uploaded.v1"]
-    # The kind and the percent-encoded id; of a document, `document/{encounter}/{document}`; of what became of an encounter in billing, `readiness/{encounter}`; of what becomes of all encounters of the workspace, `readiness`
+    # The kind and the percent-encoded id; for a document, `document/{encounter}/{document}`; for the billing readiness of an encounter, `readiness/{encounter}`; for the readiness of all encounters of the workspace, `readiness`
     subject: str
-    # Place in the log: sorts as text
+    # Position in the log; sorts as text
     sequence: str
-    # The trace that the request was part of, where it was sent; not in the payload `deidentified`
+    # The trace that the request was part of, if it was sent; not in the payload `deidentified`
     traceparent: NotRequired[str]
-    # In the payload `deidentified`, of which key the hashes are; left out while the first one is in use
+    # In the payload `deidentified`, the number of the key that made the hashes; omitted while the first key is in use
     pseudonymepoch: NotRequired[int]
-    # Where the JSON Schema of `data` is; there where the service knows its own address (`PUBLIC_URL`), and not in the payload `reference`
+    # URL of the JSON Schema of `data`; present if the service knows its own address (`PUBLIC_URL`), but not in the payload `reference`
     dataschema: NotRequired[str]
-    # When it was recorded; its year in the payload `deidentified`
+    # When it was recorded; in the payload `deidentified`, only the year
     time: str
     datacontenttype: Literal["application/json"]
     # The payload `full`
@@ -2374,11 +2374,11 @@ class DocumentUploadedEvent(TypedDict):
 
 
 class DeidentifiedDocumentUploadedEventDataSent(TypedDict):
-    """The fields as they were sent; `null` cleared a field, and one that is not here kept its value; what could identify a person is left out"""
+    """The fields as sent; `null` cleared a field, and a field that is missing here kept its value; data that could identify a person is omitted"""
 
-    # Keyed hash of the id: equal for equal ids of one kind in one workspace
+    # Keyed hash of the id: the same for the same id of a kind in a workspace
     encounter_id: str
-    # Keyed hash of the id: equal for equal ids of one kind in one workspace
+    # Keyed hash of the id: the same for the same id of a kind in a workspace
     document_id: str
     # What the document is
     category: DocumentCategory
@@ -2386,31 +2386,31 @@ class DeidentifiedDocumentUploadedEventDataSent(TypedDict):
 
 
 class DeidentifiedDocumentUploadedEventData(TypedDict):
-    # Place in the history of the record or document, or of what is told of readiness: 1, 2, 3 …
+    # Number in the history of the record or document, or among the readiness events: 1, 2, 3 …
     version: int
-    # The fields as they were sent; `null` cleared a field, and one that is not here kept its value; what could identify a person is left out
+    # The fields as sent; `null` cleared a field, and a field that is missing here kept its value; data that could identify a person is omitted
     sent: DeidentifiedDocumentUploadedEventDataSent
-    # Names of the fields whose value the event changed; those of an insurance are dotted: `primary_insurance.payer_id`; fields that are left out are not named
+    # Names of the fields whose values the event changed; insurance fields use dot notation: `primary_insurance.payer_id`; omitted fields are not named
     changed: list[Literal["encounter_id", "document_id", "category", "format"]]
 
 
 class DeidentifiedDocumentUploadedEvent(TypedDict):
     specversion: Literal["1.0"]
-    # Id of the event; a keyed hash in the payload `deidentified`
+    # Id of the event; in the payload `deidentified`, a keyed hash
     id: str
     source: str
     type: Literal["chartledger.document.uploaded.v1"]
-    # The kind and the percent-encoded id; of a document, `document/{encounter}/{document}`; of what became of an encounter in billing, `readiness/{encounter}`; of what becomes of all encounters of the workspace, `readiness`
+    # The kind and the percent-encoded id; for a document, `document/{encounter}/{document}`; for the billing readiness of an encounter, `readiness/{encounter}`; for the readiness of all encounters of the workspace, `readiness`
     subject: str
-    # Place in the log: sorts as text
+    # Position in the log; sorts as text
     sequence: str
-    # The trace that the request was part of, where it was sent; not in the payload `deidentified`
+    # The trace that the request was part of, if it was sent; not in the payload `deidentified`
     traceparent: NotRequired[str]
-    # In the payload `deidentified`, of which key the hashes are; left out while the first one is in use
+    # In the payload `deidentified`, the number of the key that made the hashes; omitted while the first key is in use
     pseudonymepoch: NotRequired[int]
-    # Where the JSON Schema of `data` is; there where the service knows its own address (`PUBLIC_URL`), and not in the payload `reference`
+    # URL of the JSON Schema of `data`; present if the service knows its own address (`PUBLIC_URL`), but not in the payload `reference`
     dataschema: NotRequired[str]
-    # When it was recorded; its year in the payload `deidentified`
+    # When it was recorded; in the payload `deidentified`, only the year
     time: str
     datacontenttype: Literal["application/json"]
     data: DeidentifiedDocumentUploadedEventData
@@ -2418,21 +2418,21 @@ class DeidentifiedDocumentUploadedEvent(TypedDict):
 
 class ReferenceDocumentRemovedEvent(TypedDict):
     specversion: Literal["1.0"]
-    # Id of the event; a keyed hash in the payload `deidentified`
+    # Id of the event; in the payload `deidentified`, a keyed hash
     id: str
     source: str
     type: Literal["chartledger.document.removed.v1"]
-    # The kind and the percent-encoded id; of a document, `document/{encounter}/{document}`; of what became of an encounter in billing, `readiness/{encounter}`; of what becomes of all encounters of the workspace, `readiness`
+    # The kind and the percent-encoded id; for a document, `document/{encounter}/{document}`; for the billing readiness of an encounter, `readiness/{encounter}`; for the readiness of all encounters of the workspace, `readiness`
     subject: str
-    # Place in the log: sorts as text
+    # Position in the log; sorts as text
     sequence: str
-    # The trace that the request was part of, where it was sent; not in the payload `deidentified`
+    # The trace that the request was part of, if it was sent; not in the payload `deidentified`
     traceparent: NotRequired[str]
-    # In the payload `deidentified`, of which key the hashes are; left out while the first one is in use
+    # In the payload `deidentified`, the number of the key that made the hashes; omitted while the first key is in use
     pseudonymepoch: NotRequired[int]
-    # Where the JSON Schema of `data` is; there where the service knows its own address (`PUBLIC_URL`), and not in the payload `reference`
+    # URL of the JSON Schema of `data`; present if the service knows its own address (`PUBLIC_URL`), but not in the payload `reference`
     dataschema: NotRequired[str]
-    # When it was recorded; its year in the payload `deidentified`
+    # When it was recorded; in the payload `deidentified`, only the year
     time: str
     datacontenttype: Literal["application/json"]
     data: ReferenceData
@@ -2448,30 +2448,30 @@ class DocumentRemovedEventDataSent(TypedDict):
 class DocumentRemovedEventData(TypedDict):
     """The payload `full`"""
 
-    # Place in the history: 1, 2, 3 …; also the `ETag`
+    # Number in the history: 1, 2, 3 …; also the `ETag`
     version: int
     sent: DocumentRemovedEventDataSent
-    # Names of the fields whose value the event changed; those of an insurance are dotted: `primary_insurance.payer_id`
+    # Names of the fields whose values the event changed; insurance fields use dot notation: `primary_insurance.payer_id`
     changed: list[str]
 
 
 class DocumentRemovedEvent(TypedDict):
     specversion: Literal["1.0"]
-    # Id of the event; a keyed hash in the payload `deidentified`
+    # Id of the event; in the payload `deidentified`, a keyed hash
     id: str
     source: str
     type: Literal["chartledger.document.removed.v1"]
-    # The kind and the percent-encoded id; of a document, `document/{encounter}/{document}`; of what became of an encounter in billing, `readiness/{encounter}`; of what becomes of all encounters of the workspace, `readiness`
+    # The kind and the percent-encoded id; for a document, `document/{encounter}/{document}`; for the billing readiness of an encounter, `readiness/{encounter}`; for the readiness of all encounters of the workspace, `readiness`
     subject: str
-    # Place in the log: sorts as text
+    # Position in the log; sorts as text
     sequence: str
-    # The trace that the request was part of, where it was sent; not in the payload `deidentified`
+    # The trace that the request was part of, if it was sent; not in the payload `deidentified`
     traceparent: NotRequired[str]
-    # In the payload `deidentified`, of which key the hashes are; left out while the first one is in use
+    # In the payload `deidentified`, the number of the key that made the hashes; omitted while the first key is in use
     pseudonymepoch: NotRequired[int]
-    # Where the JSON Schema of `data` is; there where the service knows its own address (`PUBLIC_URL`), and not in the payload `reference`
+    # URL of the JSON Schema of `data`; present if the service knows its own address (`PUBLIC_URL`), but not in the payload `reference`
     dataschema: NotRequired[str]
-    # When it was recorded; its year in the payload `deidentified`
+    # When it was recorded; in the payload `deidentified`, only the year
     time: str
     datacontenttype: Literal["application/json"]
     # The payload `full`
@@ -2479,40 +2479,40 @@ class DocumentRemovedEvent(TypedDict):
 
 
 class DeidentifiedDocumentRemovedEventDataSent(TypedDict):
-    """The fields as they were sent; `null` cleared a field, and one that is not here kept its value; what could identify a person is left out"""
+    """The fields as sent; `null` cleared a field, and a field that is missing here kept its value; data that could identify a person is omitted"""
 
-    # Keyed hash of the id: equal for equal ids of one kind in one workspace
+    # Keyed hash of the id: the same for the same id of a kind in a workspace
     encounter_id: str
-    # Keyed hash of the id: equal for equal ids of one kind in one workspace
+    # Keyed hash of the id: the same for the same id of a kind in a workspace
     document_id: str
 
 
 class DeidentifiedDocumentRemovedEventData(TypedDict):
-    # Place in the history of the record or document, or of what is told of readiness: 1, 2, 3 …
+    # Number in the history of the record or document, or among the readiness events: 1, 2, 3 …
     version: int
-    # The fields as they were sent; `null` cleared a field, and one that is not here kept its value; what could identify a person is left out
+    # The fields as sent; `null` cleared a field, and a field that is missing here kept its value; data that could identify a person is omitted
     sent: DeidentifiedDocumentRemovedEventDataSent
-    # Names of the fields whose value the event changed; those of an insurance are dotted: `primary_insurance.payer_id`; fields that are left out are not named
+    # Names of the fields whose values the event changed; insurance fields use dot notation: `primary_insurance.payer_id`; omitted fields are not named
     changed: list[Literal["encounter_id", "document_id", "category", "format"]]
 
 
 class DeidentifiedDocumentRemovedEvent(TypedDict):
     specversion: Literal["1.0"]
-    # Id of the event; a keyed hash in the payload `deidentified`
+    # Id of the event; in the payload `deidentified`, a keyed hash
     id: str
     source: str
     type: Literal["chartledger.document.removed.v1"]
-    # The kind and the percent-encoded id; of a document, `document/{encounter}/{document}`; of what became of an encounter in billing, `readiness/{encounter}`; of what becomes of all encounters of the workspace, `readiness`
+    # The kind and the percent-encoded id; for a document, `document/{encounter}/{document}`; for the billing readiness of an encounter, `readiness/{encounter}`; for the readiness of all encounters of the workspace, `readiness`
     subject: str
-    # Place in the log: sorts as text
+    # Position in the log; sorts as text
     sequence: str
-    # The trace that the request was part of, where it was sent; not in the payload `deidentified`
+    # The trace that the request was part of, if it was sent; not in the payload `deidentified`
     traceparent: NotRequired[str]
-    # In the payload `deidentified`, of which key the hashes are; left out while the first one is in use
+    # In the payload `deidentified`, the number of the key that made the hashes; omitted while the first key is in use
     pseudonymepoch: NotRequired[int]
-    # Where the JSON Schema of `data` is; there where the service knows its own address (`PUBLIC_URL`), and not in the payload `reference`
+    # URL of the JSON Schema of `data`; present if the service knows its own address (`PUBLIC_URL`), but not in the payload `reference`
     dataschema: NotRequired[str]
-    # When it was recorded; its year in the payload `deidentified`
+    # When it was recorded; in the payload `deidentified`, only the year
     time: str
     datacontenttype: Literal["application/json"]
     data: DeidentifiedDocumentRemovedEventData
@@ -2520,21 +2520,21 @@ class DeidentifiedDocumentRemovedEvent(TypedDict):
 
 class ReferencePayerErasedEvent(TypedDict):
     specversion: Literal["1.0"]
-    # Id of the event; a keyed hash in the payload `deidentified`
+    # Id of the event; in the payload `deidentified`, a keyed hash
     id: str
     source: str
     type: Literal["chartledger.payer.erased.v1"]
-    # The kind and the percent-encoded id; of a document, `document/{encounter}/{document}`; of what became of an encounter in billing, `readiness/{encounter}`; of what becomes of all encounters of the workspace, `readiness`
+    # The kind and the percent-encoded id; for a document, `document/{encounter}/{document}`; for the billing readiness of an encounter, `readiness/{encounter}`; for the readiness of all encounters of the workspace, `readiness`
     subject: str
-    # Place in the log: sorts as text
+    # Position in the log; sorts as text
     sequence: str
-    # The trace that the request was part of, where it was sent; not in the payload `deidentified`
+    # The trace that the request was part of, if it was sent; not in the payload `deidentified`
     traceparent: NotRequired[str]
-    # In the payload `deidentified`, of which key the hashes are; left out while the first one is in use
+    # In the payload `deidentified`, the number of the key that made the hashes; omitted while the first key is in use
     pseudonymepoch: NotRequired[int]
-    # Where the JSON Schema of `data` is; there where the service knows its own address (`PUBLIC_URL`), and not in the payload `reference`
+    # URL of the JSON Schema of `data`; present if the service knows its own address (`PUBLIC_URL`), but not in the payload `reference`
     dataschema: NotRequired[str]
-    # When it was recorded; its year in the payload `deidentified`
+    # When it was recorded; in the payload `deidentified`, only the year
     time: str
     datacontenttype: Literal["application/json"]
     data: ReferenceData
@@ -2548,30 +2548,30 @@ class PayerErasedEventDataSent(TypedDict):
 class PayerErasedEventData(TypedDict):
     """The payload `full`"""
 
-    # Place in the history: 1, 2, 3 …; also the `ETag`
+    # Number in the history: 1, 2, 3 …; also the `ETag`
     version: int
     sent: PayerErasedEventDataSent
-    # Names of the fields whose value the event changed; those of an insurance are dotted: `primary_insurance.payer_id`
+    # Names of the fields whose values the event changed; insurance fields use dot notation: `primary_insurance.payer_id`
     changed: list[str]
 
 
 class PayerErasedEvent(TypedDict):
     specversion: Literal["1.0"]
-    # Id of the event; a keyed hash in the payload `deidentified`
+    # Id of the event; in the payload `deidentified`, a keyed hash
     id: str
     source: str
     type: Literal["chartledger.payer.erased.v1"]
-    # The kind and the percent-encoded id; of a document, `document/{encounter}/{document}`; of what became of an encounter in billing, `readiness/{encounter}`; of what becomes of all encounters of the workspace, `readiness`
+    # The kind and the percent-encoded id; for a document, `document/{encounter}/{document}`; for the billing readiness of an encounter, `readiness/{encounter}`; for the readiness of all encounters of the workspace, `readiness`
     subject: str
-    # Place in the log: sorts as text
+    # Position in the log; sorts as text
     sequence: str
-    # The trace that the request was part of, where it was sent; not in the payload `deidentified`
+    # The trace that the request was part of, if it was sent; not in the payload `deidentified`
     traceparent: NotRequired[str]
-    # In the payload `deidentified`, of which key the hashes are; left out while the first one is in use
+    # In the payload `deidentified`, the number of the key that made the hashes; omitted while the first key is in use
     pseudonymepoch: NotRequired[int]
-    # Where the JSON Schema of `data` is; there where the service knows its own address (`PUBLIC_URL`), and not in the payload `reference`
+    # URL of the JSON Schema of `data`; present if the service knows its own address (`PUBLIC_URL`), but not in the payload `reference`
     dataschema: NotRequired[str]
-    # When it was recorded; its year in the payload `deidentified`
+    # When it was recorded; in the payload `deidentified`, only the year
     time: str
     datacontenttype: Literal["application/json"]
     # The payload `full`
@@ -2579,38 +2579,38 @@ class PayerErasedEvent(TypedDict):
 
 
 class DeidentifiedPayerErasedEventDataSent(TypedDict):
-    """The fields as they were sent; `null` cleared a field, and one that is not here kept its value; what could identify a person is left out"""
+    """The fields as sent; `null` cleared a field, and a field that is missing here kept its value; data that could identify a person is omitted"""
 
-    # Keyed hash of the id: equal for equal ids of one kind in one workspace
+    # Keyed hash of the id: the same for the same id of a kind in a workspace
     id: str
 
 
 class DeidentifiedPayerErasedEventData(TypedDict):
-    # Place in the history of the record or document, or of what is told of readiness: 1, 2, 3 …
+    # Number in the history of the record or document, or among the readiness events: 1, 2, 3 …
     version: int
-    # The fields as they were sent; `null` cleared a field, and one that is not here kept its value; what could identify a person is left out
+    # The fields as sent; `null` cleared a field, and a field that is missing here kept its value; data that could identify a person is omitted
     sent: DeidentifiedPayerErasedEventDataSent
-    # Names of the fields whose value the event changed; those of an insurance are dotted: `primary_insurance.payer_id`; fields that are left out are not named
+    # Names of the fields whose values the event changed; insurance fields use dot notation: `primary_insurance.payer_id`; omitted fields are not named
     changed: list[Literal["id", "payer_type", "state", "country"]]
 
 
 class DeidentifiedPayerErasedEvent(TypedDict):
     specversion: Literal["1.0"]
-    # Id of the event; a keyed hash in the payload `deidentified`
+    # Id of the event; in the payload `deidentified`, a keyed hash
     id: str
     source: str
     type: Literal["chartledger.payer.erased.v1"]
-    # The kind and the percent-encoded id; of a document, `document/{encounter}/{document}`; of what became of an encounter in billing, `readiness/{encounter}`; of what becomes of all encounters of the workspace, `readiness`
+    # The kind and the percent-encoded id; for a document, `document/{encounter}/{document}`; for the billing readiness of an encounter, `readiness/{encounter}`; for the readiness of all encounters of the workspace, `readiness`
     subject: str
-    # Place in the log: sorts as text
+    # Position in the log; sorts as text
     sequence: str
-    # The trace that the request was part of, where it was sent; not in the payload `deidentified`
+    # The trace that the request was part of, if it was sent; not in the payload `deidentified`
     traceparent: NotRequired[str]
-    # In the payload `deidentified`, of which key the hashes are; left out while the first one is in use
+    # In the payload `deidentified`, the number of the key that made the hashes; omitted while the first key is in use
     pseudonymepoch: NotRequired[int]
-    # Where the JSON Schema of `data` is; there where the service knows its own address (`PUBLIC_URL`), and not in the payload `reference`
+    # URL of the JSON Schema of `data`; present if the service knows its own address (`PUBLIC_URL`), but not in the payload `reference`
     dataschema: NotRequired[str]
-    # When it was recorded; its year in the payload `deidentified`
+    # When it was recorded; in the payload `deidentified`, only the year
     time: str
     datacontenttype: Literal["application/json"]
     data: DeidentifiedPayerErasedEventData
@@ -2618,21 +2618,21 @@ class DeidentifiedPayerErasedEvent(TypedDict):
 
 class ReferencePatientErasedEvent(TypedDict):
     specversion: Literal["1.0"]
-    # Id of the event; a keyed hash in the payload `deidentified`
+    # Id of the event; in the payload `deidentified`, a keyed hash
     id: str
     source: str
     type: Literal["chartledger.patient.erased.v1"]
-    # The kind and the percent-encoded id; of a document, `document/{encounter}/{document}`; of what became of an encounter in billing, `readiness/{encounter}`; of what becomes of all encounters of the workspace, `readiness`
+    # The kind and the percent-encoded id; for a document, `document/{encounter}/{document}`; for the billing readiness of an encounter, `readiness/{encounter}`; for the readiness of all encounters of the workspace, `readiness`
     subject: str
-    # Place in the log: sorts as text
+    # Position in the log; sorts as text
     sequence: str
-    # The trace that the request was part of, where it was sent; not in the payload `deidentified`
+    # The trace that the request was part of, if it was sent; not in the payload `deidentified`
     traceparent: NotRequired[str]
-    # In the payload `deidentified`, of which key the hashes are; left out while the first one is in use
+    # In the payload `deidentified`, the number of the key that made the hashes; omitted while the first key is in use
     pseudonymepoch: NotRequired[int]
-    # Where the JSON Schema of `data` is; there where the service knows its own address (`PUBLIC_URL`), and not in the payload `reference`
+    # URL of the JSON Schema of `data`; present if the service knows its own address (`PUBLIC_URL`), but not in the payload `reference`
     dataschema: NotRequired[str]
-    # When it was recorded; its year in the payload `deidentified`
+    # When it was recorded; in the payload `deidentified`, only the year
     time: str
     datacontenttype: Literal["application/json"]
     data: ReferenceData
@@ -2646,30 +2646,30 @@ class PatientErasedEventDataSent(TypedDict):
 class PatientErasedEventData(TypedDict):
     """The payload `full`"""
 
-    # Place in the history: 1, 2, 3 …; also the `ETag`
+    # Number in the history: 1, 2, 3 …; also the `ETag`
     version: int
     sent: PatientErasedEventDataSent
-    # Names of the fields whose value the event changed; those of an insurance are dotted: `primary_insurance.payer_id`
+    # Names of the fields whose values the event changed; insurance fields use dot notation: `primary_insurance.payer_id`
     changed: list[str]
 
 
 class PatientErasedEvent(TypedDict):
     specversion: Literal["1.0"]
-    # Id of the event; a keyed hash in the payload `deidentified`
+    # Id of the event; in the payload `deidentified`, a keyed hash
     id: str
     source: str
     type: Literal["chartledger.patient.erased.v1"]
-    # The kind and the percent-encoded id; of a document, `document/{encounter}/{document}`; of what became of an encounter in billing, `readiness/{encounter}`; of what becomes of all encounters of the workspace, `readiness`
+    # The kind and the percent-encoded id; for a document, `document/{encounter}/{document}`; for the billing readiness of an encounter, `readiness/{encounter}`; for the readiness of all encounters of the workspace, `readiness`
     subject: str
-    # Place in the log: sorts as text
+    # Position in the log; sorts as text
     sequence: str
-    # The trace that the request was part of, where it was sent; not in the payload `deidentified`
+    # The trace that the request was part of, if it was sent; not in the payload `deidentified`
     traceparent: NotRequired[str]
-    # In the payload `deidentified`, of which key the hashes are; left out while the first one is in use
+    # In the payload `deidentified`, the number of the key that made the hashes; omitted while the first key is in use
     pseudonymepoch: NotRequired[int]
-    # Where the JSON Schema of `data` is; there where the service knows its own address (`PUBLIC_URL`), and not in the payload `reference`
+    # URL of the JSON Schema of `data`; present if the service knows its own address (`PUBLIC_URL`), but not in the payload `reference`
     dataschema: NotRequired[str]
-    # When it was recorded; its year in the payload `deidentified`
+    # When it was recorded; in the payload `deidentified`, only the year
     time: str
     datacontenttype: Literal["application/json"]
     # The payload `full`
@@ -2677,18 +2677,18 @@ class PatientErasedEvent(TypedDict):
 
 
 class DeidentifiedPatientErasedEventDataSent(TypedDict):
-    """The fields as they were sent; `null` cleared a field, and one that is not here kept its value; what could identify a person is left out"""
+    """The fields as sent; `null` cleared a field, and a field that is missing here kept its value; data that could identify a person is omitted"""
 
-    # Keyed hash of the id: equal for equal ids of one kind in one workspace
+    # Keyed hash of the id: the same for the same id of a kind in a workspace
     id: str
 
 
 class DeidentifiedPatientErasedEventData(TypedDict):
-    # Place in the history of the record or document, or of what is told of readiness: 1, 2, 3 …
+    # Number in the history of the record or document, or among the readiness events: 1, 2, 3 …
     version: int
-    # The fields as they were sent; `null` cleared a field, and one that is not here kept its value; what could identify a person is left out
+    # The fields as sent; `null` cleared a field, and a field that is missing here kept its value; data that could identify a person is omitted
     sent: DeidentifiedPatientErasedEventDataSent
-    # Names of the fields whose value the event changed; those of an insurance are dotted: `primary_insurance.payer_id`; fields that are left out are not named
+    # Names of the fields whose values the event changed; insurance fields use dot notation: `primary_insurance.payer_id`; omitted fields are not named
     changed: list[Literal[
         "id", "date_of_birth", "gender", "state", "country", "primary_insurance.payer_id",
         "primary_insurance.effective_date", "primary_insurance.termination_date",
@@ -2706,21 +2706,21 @@ class DeidentifiedPatientErasedEventData(TypedDict):
 
 class DeidentifiedPatientErasedEvent(TypedDict):
     specversion: Literal["1.0"]
-    # Id of the event; a keyed hash in the payload `deidentified`
+    # Id of the event; in the payload `deidentified`, a keyed hash
     id: str
     source: str
     type: Literal["chartledger.patient.erased.v1"]
-    # The kind and the percent-encoded id; of a document, `document/{encounter}/{document}`; of what became of an encounter in billing, `readiness/{encounter}`; of what becomes of all encounters of the workspace, `readiness`
+    # The kind and the percent-encoded id; for a document, `document/{encounter}/{document}`; for the billing readiness of an encounter, `readiness/{encounter}`; for the readiness of all encounters of the workspace, `readiness`
     subject: str
-    # Place in the log: sorts as text
+    # Position in the log; sorts as text
     sequence: str
-    # The trace that the request was part of, where it was sent; not in the payload `deidentified`
+    # The trace that the request was part of, if it was sent; not in the payload `deidentified`
     traceparent: NotRequired[str]
-    # In the payload `deidentified`, of which key the hashes are; left out while the first one is in use
+    # In the payload `deidentified`, the number of the key that made the hashes; omitted while the first key is in use
     pseudonymepoch: NotRequired[int]
-    # Where the JSON Schema of `data` is; there where the service knows its own address (`PUBLIC_URL`), and not in the payload `reference`
+    # URL of the JSON Schema of `data`; present if the service knows its own address (`PUBLIC_URL`), but not in the payload `reference`
     dataschema: NotRequired[str]
-    # When it was recorded; its year in the payload `deidentified`
+    # When it was recorded; in the payload `deidentified`, only the year
     time: str
     datacontenttype: Literal["application/json"]
     data: DeidentifiedPatientErasedEventData
@@ -2728,21 +2728,21 @@ class DeidentifiedPatientErasedEvent(TypedDict):
 
 class ReferenceProviderErasedEvent(TypedDict):
     specversion: Literal["1.0"]
-    # Id of the event; a keyed hash in the payload `deidentified`
+    # Id of the event; in the payload `deidentified`, a keyed hash
     id: str
     source: str
     type: Literal["chartledger.provider.erased.v1"]
-    # The kind and the percent-encoded id; of a document, `document/{encounter}/{document}`; of what became of an encounter in billing, `readiness/{encounter}`; of what becomes of all encounters of the workspace, `readiness`
+    # The kind and the percent-encoded id; for a document, `document/{encounter}/{document}`; for the billing readiness of an encounter, `readiness/{encounter}`; for the readiness of all encounters of the workspace, `readiness`
     subject: str
-    # Place in the log: sorts as text
+    # Position in the log; sorts as text
     sequence: str
-    # The trace that the request was part of, where it was sent; not in the payload `deidentified`
+    # The trace that the request was part of, if it was sent; not in the payload `deidentified`
     traceparent: NotRequired[str]
-    # In the payload `deidentified`, of which key the hashes are; left out while the first one is in use
+    # In the payload `deidentified`, the number of the key that made the hashes; omitted while the first key is in use
     pseudonymepoch: NotRequired[int]
-    # Where the JSON Schema of `data` is; there where the service knows its own address (`PUBLIC_URL`), and not in the payload `reference`
+    # URL of the JSON Schema of `data`; present if the service knows its own address (`PUBLIC_URL`), but not in the payload `reference`
     dataschema: NotRequired[str]
-    # When it was recorded; its year in the payload `deidentified`
+    # When it was recorded; in the payload `deidentified`, only the year
     time: str
     datacontenttype: Literal["application/json"]
     data: ReferenceData
@@ -2756,30 +2756,30 @@ class ProviderErasedEventDataSent(TypedDict):
 class ProviderErasedEventData(TypedDict):
     """The payload `full`"""
 
-    # Place in the history: 1, 2, 3 …; also the `ETag`
+    # Number in the history: 1, 2, 3 …; also the `ETag`
     version: int
     sent: ProviderErasedEventDataSent
-    # Names of the fields whose value the event changed; those of an insurance are dotted: `primary_insurance.payer_id`
+    # Names of the fields whose values the event changed; insurance fields use dot notation: `primary_insurance.payer_id`
     changed: list[str]
 
 
 class ProviderErasedEvent(TypedDict):
     specversion: Literal["1.0"]
-    # Id of the event; a keyed hash in the payload `deidentified`
+    # Id of the event; in the payload `deidentified`, a keyed hash
     id: str
     source: str
     type: Literal["chartledger.provider.erased.v1"]
-    # The kind and the percent-encoded id; of a document, `document/{encounter}/{document}`; of what became of an encounter in billing, `readiness/{encounter}`; of what becomes of all encounters of the workspace, `readiness`
+    # The kind and the percent-encoded id; for a document, `document/{encounter}/{document}`; for the billing readiness of an encounter, `readiness/{encounter}`; for the readiness of all encounters of the workspace, `readiness`
     subject: str
-    # Place in the log: sorts as text
+    # Position in the log; sorts as text
     sequence: str
-    # The trace that the request was part of, where it was sent; not in the payload `deidentified`
+    # The trace that the request was part of, if it was sent; not in the payload `deidentified`
     traceparent: NotRequired[str]
-    # In the payload `deidentified`, of which key the hashes are; left out while the first one is in use
+    # In the payload `deidentified`, the number of the key that made the hashes; omitted while the first key is in use
     pseudonymepoch: NotRequired[int]
-    # Where the JSON Schema of `data` is; there where the service knows its own address (`PUBLIC_URL`), and not in the payload `reference`
+    # URL of the JSON Schema of `data`; present if the service knows its own address (`PUBLIC_URL`), but not in the payload `reference`
     dataschema: NotRequired[str]
-    # When it was recorded; its year in the payload `deidentified`
+    # When it was recorded; in the payload `deidentified`, only the year
     time: str
     datacontenttype: Literal["application/json"]
     # The payload `full`
@@ -2787,38 +2787,38 @@ class ProviderErasedEvent(TypedDict):
 
 
 class DeidentifiedProviderErasedEventDataSent(TypedDict):
-    """The fields as they were sent; `null` cleared a field, and one that is not here kept its value; what could identify a person is left out"""
+    """The fields as sent; `null` cleared a field, and a field that is missing here kept its value; data that could identify a person is omitted"""
 
-    # Keyed hash of the id: equal for equal ids of one kind in one workspace
+    # Keyed hash of the id: the same for the same id of a kind in a workspace
     id: str
 
 
 class DeidentifiedProviderErasedEventData(TypedDict):
-    # Place in the history of the record or document, or of what is told of readiness: 1, 2, 3 …
+    # Number in the history of the record or document, or among the readiness events: 1, 2, 3 …
     version: int
-    # The fields as they were sent; `null` cleared a field, and one that is not here kept its value; what could identify a person is left out
+    # The fields as sent; `null` cleared a field, and a field that is missing here kept its value; data that could identify a person is omitted
     sent: DeidentifiedProviderErasedEventDataSent
-    # Names of the fields whose value the event changed; those of an insurance are dotted: `primary_insurance.payer_id`; fields that are left out are not named
+    # Names of the fields whose values the event changed; insurance fields use dot notation: `primary_insurance.payer_id`; omitted fields are not named
     changed: list[Literal["id", "role", "taxonomy_code", "state", "country"]]
 
 
 class DeidentifiedProviderErasedEvent(TypedDict):
     specversion: Literal["1.0"]
-    # Id of the event; a keyed hash in the payload `deidentified`
+    # Id of the event; in the payload `deidentified`, a keyed hash
     id: str
     source: str
     type: Literal["chartledger.provider.erased.v1"]
-    # The kind and the percent-encoded id; of a document, `document/{encounter}/{document}`; of what became of an encounter in billing, `readiness/{encounter}`; of what becomes of all encounters of the workspace, `readiness`
+    # The kind and the percent-encoded id; for a document, `document/{encounter}/{document}`; for the billing readiness of an encounter, `readiness/{encounter}`; for the readiness of all encounters of the workspace, `readiness`
     subject: str
-    # Place in the log: sorts as text
+    # Position in the log; sorts as text
     sequence: str
-    # The trace that the request was part of, where it was sent; not in the payload `deidentified`
+    # The trace that the request was part of, if it was sent; not in the payload `deidentified`
     traceparent: NotRequired[str]
-    # In the payload `deidentified`, of which key the hashes are; left out while the first one is in use
+    # In the payload `deidentified`, the number of the key that made the hashes; omitted while the first key is in use
     pseudonymepoch: NotRequired[int]
-    # Where the JSON Schema of `data` is; there where the service knows its own address (`PUBLIC_URL`), and not in the payload `reference`
+    # URL of the JSON Schema of `data`; present if the service knows its own address (`PUBLIC_URL`), but not in the payload `reference`
     dataschema: NotRequired[str]
-    # When it was recorded; its year in the payload `deidentified`
+    # When it was recorded; in the payload `deidentified`, only the year
     time: str
     datacontenttype: Literal["application/json"]
     data: DeidentifiedProviderErasedEventData
@@ -2826,21 +2826,21 @@ class DeidentifiedProviderErasedEvent(TypedDict):
 
 class ReferenceFacilityErasedEvent(TypedDict):
     specversion: Literal["1.0"]
-    # Id of the event; a keyed hash in the payload `deidentified`
+    # Id of the event; in the payload `deidentified`, a keyed hash
     id: str
     source: str
     type: Literal["chartledger.facility.erased.v1"]
-    # The kind and the percent-encoded id; of a document, `document/{encounter}/{document}`; of what became of an encounter in billing, `readiness/{encounter}`; of what becomes of all encounters of the workspace, `readiness`
+    # The kind and the percent-encoded id; for a document, `document/{encounter}/{document}`; for the billing readiness of an encounter, `readiness/{encounter}`; for the readiness of all encounters of the workspace, `readiness`
     subject: str
-    # Place in the log: sorts as text
+    # Position in the log; sorts as text
     sequence: str
-    # The trace that the request was part of, where it was sent; not in the payload `deidentified`
+    # The trace that the request was part of, if it was sent; not in the payload `deidentified`
     traceparent: NotRequired[str]
-    # In the payload `deidentified`, of which key the hashes are; left out while the first one is in use
+    # In the payload `deidentified`, the number of the key that made the hashes; omitted while the first key is in use
     pseudonymepoch: NotRequired[int]
-    # Where the JSON Schema of `data` is; there where the service knows its own address (`PUBLIC_URL`), and not in the payload `reference`
+    # URL of the JSON Schema of `data`; present if the service knows its own address (`PUBLIC_URL`), but not in the payload `reference`
     dataschema: NotRequired[str]
-    # When it was recorded; its year in the payload `deidentified`
+    # When it was recorded; in the payload `deidentified`, only the year
     time: str
     datacontenttype: Literal["application/json"]
     data: ReferenceData
@@ -2854,30 +2854,30 @@ class FacilityErasedEventDataSent(TypedDict):
 class FacilityErasedEventData(TypedDict):
     """The payload `full`"""
 
-    # Place in the history: 1, 2, 3 …; also the `ETag`
+    # Number in the history: 1, 2, 3 …; also the `ETag`
     version: int
     sent: FacilityErasedEventDataSent
-    # Names of the fields whose value the event changed; those of an insurance are dotted: `primary_insurance.payer_id`
+    # Names of the fields whose values the event changed; insurance fields use dot notation: `primary_insurance.payer_id`
     changed: list[str]
 
 
 class FacilityErasedEvent(TypedDict):
     specversion: Literal["1.0"]
-    # Id of the event; a keyed hash in the payload `deidentified`
+    # Id of the event; in the payload `deidentified`, a keyed hash
     id: str
     source: str
     type: Literal["chartledger.facility.erased.v1"]
-    # The kind and the percent-encoded id; of a document, `document/{encounter}/{document}`; of what became of an encounter in billing, `readiness/{encounter}`; of what becomes of all encounters of the workspace, `readiness`
+    # The kind and the percent-encoded id; for a document, `document/{encounter}/{document}`; for the billing readiness of an encounter, `readiness/{encounter}`; for the readiness of all encounters of the workspace, `readiness`
     subject: str
-    # Place in the log: sorts as text
+    # Position in the log; sorts as text
     sequence: str
-    # The trace that the request was part of, where it was sent; not in the payload `deidentified`
+    # The trace that the request was part of, if it was sent; not in the payload `deidentified`
     traceparent: NotRequired[str]
-    # In the payload `deidentified`, of which key the hashes are; left out while the first one is in use
+    # In the payload `deidentified`, the number of the key that made the hashes; omitted while the first key is in use
     pseudonymepoch: NotRequired[int]
-    # Where the JSON Schema of `data` is; there where the service knows its own address (`PUBLIC_URL`), and not in the payload `reference`
+    # URL of the JSON Schema of `data`; present if the service knows its own address (`PUBLIC_URL`), but not in the payload `reference`
     dataschema: NotRequired[str]
-    # When it was recorded; its year in the payload `deidentified`
+    # When it was recorded; in the payload `deidentified`, only the year
     time: str
     datacontenttype: Literal["application/json"]
     # The payload `full`
@@ -2885,38 +2885,38 @@ class FacilityErasedEvent(TypedDict):
 
 
 class DeidentifiedFacilityErasedEventDataSent(TypedDict):
-    """The fields as they were sent; `null` cleared a field, and one that is not here kept its value; what could identify a person is left out"""
+    """The fields as sent; `null` cleared a field, and a field that is missing here kept its value; data that could identify a person is omitted"""
 
-    # Keyed hash of the id: equal for equal ids of one kind in one workspace
+    # Keyed hash of the id: the same for the same id of a kind in a workspace
     id: str
 
 
 class DeidentifiedFacilityErasedEventData(TypedDict):
-    # Place in the history of the record or document, or of what is told of readiness: 1, 2, 3 …
+    # Number in the history of the record or document, or among the readiness events: 1, 2, 3 …
     version: int
-    # The fields as they were sent; `null` cleared a field, and one that is not here kept its value; what could identify a person is left out
+    # The fields as sent; `null` cleared a field, and a field that is missing here kept its value; data that could identify a person is omitted
     sent: DeidentifiedFacilityErasedEventDataSent
-    # Names of the fields whose value the event changed; those of an insurance are dotted: `primary_insurance.payer_id`; fields that are left out are not named
+    # Names of the fields whose values the event changed; insurance fields use dot notation: `primary_insurance.payer_id`; omitted fields are not named
     changed: list[Literal["id", "facility_type", "state", "country"]]
 
 
 class DeidentifiedFacilityErasedEvent(TypedDict):
     specversion: Literal["1.0"]
-    # Id of the event; a keyed hash in the payload `deidentified`
+    # Id of the event; in the payload `deidentified`, a keyed hash
     id: str
     source: str
     type: Literal["chartledger.facility.erased.v1"]
-    # The kind and the percent-encoded id; of a document, `document/{encounter}/{document}`; of what became of an encounter in billing, `readiness/{encounter}`; of what becomes of all encounters of the workspace, `readiness`
+    # The kind and the percent-encoded id; for a document, `document/{encounter}/{document}`; for the billing readiness of an encounter, `readiness/{encounter}`; for the readiness of all encounters of the workspace, `readiness`
     subject: str
-    # Place in the log: sorts as text
+    # Position in the log; sorts as text
     sequence: str
-    # The trace that the request was part of, where it was sent; not in the payload `deidentified`
+    # The trace that the request was part of, if it was sent; not in the payload `deidentified`
     traceparent: NotRequired[str]
-    # In the payload `deidentified`, of which key the hashes are; left out while the first one is in use
+    # In the payload `deidentified`, the number of the key that made the hashes; omitted while the first key is in use
     pseudonymepoch: NotRequired[int]
-    # Where the JSON Schema of `data` is; there where the service knows its own address (`PUBLIC_URL`), and not in the payload `reference`
+    # URL of the JSON Schema of `data`; present if the service knows its own address (`PUBLIC_URL`), but not in the payload `reference`
     dataschema: NotRequired[str]
-    # When it was recorded; its year in the payload `deidentified`
+    # When it was recorded; in the payload `deidentified`, only the year
     time: str
     datacontenttype: Literal["application/json"]
     data: DeidentifiedFacilityErasedEventData
@@ -2924,21 +2924,21 @@ class DeidentifiedFacilityErasedEvent(TypedDict):
 
 class ReferenceEncounterErasedEvent(TypedDict):
     specversion: Literal["1.0"]
-    # Id of the event; a keyed hash in the payload `deidentified`
+    # Id of the event; in the payload `deidentified`, a keyed hash
     id: str
     source: str
     type: Literal["chartledger.encounter.erased.v1"]
-    # The kind and the percent-encoded id; of a document, `document/{encounter}/{document}`; of what became of an encounter in billing, `readiness/{encounter}`; of what becomes of all encounters of the workspace, `readiness`
+    # The kind and the percent-encoded id; for a document, `document/{encounter}/{document}`; for the billing readiness of an encounter, `readiness/{encounter}`; for the readiness of all encounters of the workspace, `readiness`
     subject: str
-    # Place in the log: sorts as text
+    # Position in the log; sorts as text
     sequence: str
-    # The trace that the request was part of, where it was sent; not in the payload `deidentified`
+    # The trace that the request was part of, if it was sent; not in the payload `deidentified`
     traceparent: NotRequired[str]
-    # In the payload `deidentified`, of which key the hashes are; left out while the first one is in use
+    # In the payload `deidentified`, the number of the key that made the hashes; omitted while the first key is in use
     pseudonymepoch: NotRequired[int]
-    # Where the JSON Schema of `data` is; there where the service knows its own address (`PUBLIC_URL`), and not in the payload `reference`
+    # URL of the JSON Schema of `data`; present if the service knows its own address (`PUBLIC_URL`), but not in the payload `reference`
     dataschema: NotRequired[str]
-    # When it was recorded; its year in the payload `deidentified`
+    # When it was recorded; in the payload `deidentified`, only the year
     time: str
     datacontenttype: Literal["application/json"]
     data: ReferenceData
@@ -2952,30 +2952,30 @@ class EncounterErasedEventDataSent(TypedDict):
 class EncounterErasedEventData(TypedDict):
     """The payload `full`"""
 
-    # Place in the history: 1, 2, 3 …; also the `ETag`
+    # Number in the history: 1, 2, 3 …; also the `ETag`
     version: int
     sent: EncounterErasedEventDataSent
-    # Names of the fields whose value the event changed; those of an insurance are dotted: `primary_insurance.payer_id`
+    # Names of the fields whose values the event changed; insurance fields use dot notation: `primary_insurance.payer_id`
     changed: list[str]
 
 
 class EncounterErasedEvent(TypedDict):
     specversion: Literal["1.0"]
-    # Id of the event; a keyed hash in the payload `deidentified`
+    # Id of the event; in the payload `deidentified`, a keyed hash
     id: str
     source: str
     type: Literal["chartledger.encounter.erased.v1"]
-    # The kind and the percent-encoded id; of a document, `document/{encounter}/{document}`; of what became of an encounter in billing, `readiness/{encounter}`; of what becomes of all encounters of the workspace, `readiness`
+    # The kind and the percent-encoded id; for a document, `document/{encounter}/{document}`; for the billing readiness of an encounter, `readiness/{encounter}`; for the readiness of all encounters of the workspace, `readiness`
     subject: str
-    # Place in the log: sorts as text
+    # Position in the log; sorts as text
     sequence: str
-    # The trace that the request was part of, where it was sent; not in the payload `deidentified`
+    # The trace that the request was part of, if it was sent; not in the payload `deidentified`
     traceparent: NotRequired[str]
-    # In the payload `deidentified`, of which key the hashes are; left out while the first one is in use
+    # In the payload `deidentified`, the number of the key that made the hashes; omitted while the first key is in use
     pseudonymepoch: NotRequired[int]
-    # Where the JSON Schema of `data` is; there where the service knows its own address (`PUBLIC_URL`), and not in the payload `reference`
+    # URL of the JSON Schema of `data`; present if the service knows its own address (`PUBLIC_URL`), but not in the payload `reference`
     dataschema: NotRequired[str]
-    # When it was recorded; its year in the payload `deidentified`
+    # When it was recorded; in the payload `deidentified`, only the year
     time: str
     datacontenttype: Literal["application/json"]
     # The payload `full`
@@ -2983,18 +2983,18 @@ class EncounterErasedEvent(TypedDict):
 
 
 class DeidentifiedEncounterErasedEventDataSent(TypedDict):
-    """The fields as they were sent; `null` cleared a field, and one that is not here kept its value; what could identify a person is left out"""
+    """The fields as sent; `null` cleared a field, and a field that is missing here kept its value; data that could identify a person is omitted"""
 
-    # Keyed hash of the id: equal for equal ids of one kind in one workspace
+    # Keyed hash of the id: the same for the same id of a kind in a workspace
     id: str
 
 
 class DeidentifiedEncounterErasedEventData(TypedDict):
-    # Place in the history of the record or document, or of what is told of readiness: 1, 2, 3 …
+    # Number in the history of the record or document, or among the readiness events: 1, 2, 3 …
     version: int
-    # The fields as they were sent; `null` cleared a field, and one that is not here kept its value; what could identify a person is left out
+    # The fields as sent; `null` cleared a field, and a field that is missing here kept its value; data that could identify a person is omitted
     sent: DeidentifiedEncounterErasedEventDataSent
-    # Names of the fields whose value the event changed; those of an insurance are dotted: `primary_insurance.payer_id`; fields that are left out are not named
+    # Names of the fields whose values the event changed; insurance fields use dot notation: `primary_insurance.payer_id`; omitted fields are not named
     changed: list[Literal[
         "id", "patient_id", "provider_id", "rendering_provider_id", "facility_id", "date_of_service",
         "visit_type", "is_completed", "voided_at",
@@ -3003,21 +3003,21 @@ class DeidentifiedEncounterErasedEventData(TypedDict):
 
 class DeidentifiedEncounterErasedEvent(TypedDict):
     specversion: Literal["1.0"]
-    # Id of the event; a keyed hash in the payload `deidentified`
+    # Id of the event; in the payload `deidentified`, a keyed hash
     id: str
     source: str
     type: Literal["chartledger.encounter.erased.v1"]
-    # The kind and the percent-encoded id; of a document, `document/{encounter}/{document}`; of what became of an encounter in billing, `readiness/{encounter}`; of what becomes of all encounters of the workspace, `readiness`
+    # The kind and the percent-encoded id; for a document, `document/{encounter}/{document}`; for the billing readiness of an encounter, `readiness/{encounter}`; for the readiness of all encounters of the workspace, `readiness`
     subject: str
-    # Place in the log: sorts as text
+    # Position in the log; sorts as text
     sequence: str
-    # The trace that the request was part of, where it was sent; not in the payload `deidentified`
+    # The trace that the request was part of, if it was sent; not in the payload `deidentified`
     traceparent: NotRequired[str]
-    # In the payload `deidentified`, of which key the hashes are; left out while the first one is in use
+    # In the payload `deidentified`, the number of the key that made the hashes; omitted while the first key is in use
     pseudonymepoch: NotRequired[int]
-    # Where the JSON Schema of `data` is; there where the service knows its own address (`PUBLIC_URL`), and not in the payload `reference`
+    # URL of the JSON Schema of `data`; present if the service knows its own address (`PUBLIC_URL`), but not in the payload `reference`
     dataschema: NotRequired[str]
-    # When it was recorded; its year in the payload `deidentified`
+    # When it was recorded; in the payload `deidentified`, only the year
     time: str
     datacontenttype: Literal["application/json"]
     data: DeidentifiedEncounterErasedEventData
@@ -3025,21 +3025,21 @@ class DeidentifiedEncounterErasedEvent(TypedDict):
 
 class ReferenceDocumentErasedEvent(TypedDict):
     specversion: Literal["1.0"]
-    # Id of the event; a keyed hash in the payload `deidentified`
+    # Id of the event; in the payload `deidentified`, a keyed hash
     id: str
     source: str
     type: Literal["chartledger.document.erased.v1"]
-    # The kind and the percent-encoded id; of a document, `document/{encounter}/{document}`; of what became of an encounter in billing, `readiness/{encounter}`; of what becomes of all encounters of the workspace, `readiness`
+    # The kind and the percent-encoded id; for a document, `document/{encounter}/{document}`; for the billing readiness of an encounter, `readiness/{encounter}`; for the readiness of all encounters of the workspace, `readiness`
     subject: str
-    # Place in the log: sorts as text
+    # Position in the log; sorts as text
     sequence: str
-    # The trace that the request was part of, where it was sent; not in the payload `deidentified`
+    # The trace that the request was part of, if it was sent; not in the payload `deidentified`
     traceparent: NotRequired[str]
-    # In the payload `deidentified`, of which key the hashes are; left out while the first one is in use
+    # In the payload `deidentified`, the number of the key that made the hashes; omitted while the first key is in use
     pseudonymepoch: NotRequired[int]
-    # Where the JSON Schema of `data` is; there where the service knows its own address (`PUBLIC_URL`), and not in the payload `reference`
+    # URL of the JSON Schema of `data`; present if the service knows its own address (`PUBLIC_URL`), but not in the payload `reference`
     dataschema: NotRequired[str]
-    # When it was recorded; its year in the payload `deidentified`
+    # When it was recorded; in the payload `deidentified`, only the year
     time: str
     datacontenttype: Literal["application/json"]
     data: ReferenceData
@@ -3055,30 +3055,30 @@ class DocumentErasedEventDataSent(TypedDict):
 class DocumentErasedEventData(TypedDict):
     """The payload `full`"""
 
-    # Place in the history: 1, 2, 3 …; also the `ETag`
+    # Number in the history: 1, 2, 3 …; also the `ETag`
     version: int
     sent: DocumentErasedEventDataSent
-    # Names of the fields whose value the event changed; those of an insurance are dotted: `primary_insurance.payer_id`
+    # Names of the fields whose values the event changed; insurance fields use dot notation: `primary_insurance.payer_id`
     changed: list[str]
 
 
 class DocumentErasedEvent(TypedDict):
     specversion: Literal["1.0"]
-    # Id of the event; a keyed hash in the payload `deidentified`
+    # Id of the event; in the payload `deidentified`, a keyed hash
     id: str
     source: str
     type: Literal["chartledger.document.erased.v1"]
-    # The kind and the percent-encoded id; of a document, `document/{encounter}/{document}`; of what became of an encounter in billing, `readiness/{encounter}`; of what becomes of all encounters of the workspace, `readiness`
+    # The kind and the percent-encoded id; for a document, `document/{encounter}/{document}`; for the billing readiness of an encounter, `readiness/{encounter}`; for the readiness of all encounters of the workspace, `readiness`
     subject: str
-    # Place in the log: sorts as text
+    # Position in the log; sorts as text
     sequence: str
-    # The trace that the request was part of, where it was sent; not in the payload `deidentified`
+    # The trace that the request was part of, if it was sent; not in the payload `deidentified`
     traceparent: NotRequired[str]
-    # In the payload `deidentified`, of which key the hashes are; left out while the first one is in use
+    # In the payload `deidentified`, the number of the key that made the hashes; omitted while the first key is in use
     pseudonymepoch: NotRequired[int]
-    # Where the JSON Schema of `data` is; there where the service knows its own address (`PUBLIC_URL`), and not in the payload `reference`
+    # URL of the JSON Schema of `data`; present if the service knows its own address (`PUBLIC_URL`), but not in the payload `reference`
     dataschema: NotRequired[str]
-    # When it was recorded; its year in the payload `deidentified`
+    # When it was recorded; in the payload `deidentified`, only the year
     time: str
     datacontenttype: Literal["application/json"]
     # The payload `full`
@@ -3086,40 +3086,40 @@ class DocumentErasedEvent(TypedDict):
 
 
 class DeidentifiedDocumentErasedEventDataSent(TypedDict):
-    """The fields as they were sent; `null` cleared a field, and one that is not here kept its value; what could identify a person is left out"""
+    """The fields as sent; `null` cleared a field, and a field that is missing here kept its value; data that could identify a person is omitted"""
 
-    # Keyed hash of the id: equal for equal ids of one kind in one workspace
+    # Keyed hash of the id: the same for the same id of a kind in a workspace
     encounter_id: str
-    # Keyed hash of the id: equal for equal ids of one kind in one workspace
+    # Keyed hash of the id: the same for the same id of a kind in a workspace
     document_id: str
 
 
 class DeidentifiedDocumentErasedEventData(TypedDict):
-    # Place in the history of the record or document, or of what is told of readiness: 1, 2, 3 …
+    # Number in the history of the record or document, or among the readiness events: 1, 2, 3 …
     version: int
-    # The fields as they were sent; `null` cleared a field, and one that is not here kept its value; what could identify a person is left out
+    # The fields as sent; `null` cleared a field, and a field that is missing here kept its value; data that could identify a person is omitted
     sent: DeidentifiedDocumentErasedEventDataSent
-    # Names of the fields whose value the event changed; those of an insurance are dotted: `primary_insurance.payer_id`; fields that are left out are not named
+    # Names of the fields whose values the event changed; insurance fields use dot notation: `primary_insurance.payer_id`; omitted fields are not named
     changed: list[Literal["encounter_id", "document_id", "category", "format"]]
 
 
 class DeidentifiedDocumentErasedEvent(TypedDict):
     specversion: Literal["1.0"]
-    # Id of the event; a keyed hash in the payload `deidentified`
+    # Id of the event; in the payload `deidentified`, a keyed hash
     id: str
     source: str
     type: Literal["chartledger.document.erased.v1"]
-    # The kind and the percent-encoded id; of a document, `document/{encounter}/{document}`; of what became of an encounter in billing, `readiness/{encounter}`; of what becomes of all encounters of the workspace, `readiness`
+    # The kind and the percent-encoded id; for a document, `document/{encounter}/{document}`; for the billing readiness of an encounter, `readiness/{encounter}`; for the readiness of all encounters of the workspace, `readiness`
     subject: str
-    # Place in the log: sorts as text
+    # Position in the log; sorts as text
     sequence: str
-    # The trace that the request was part of, where it was sent; not in the payload `deidentified`
+    # The trace that the request was part of, if it was sent; not in the payload `deidentified`
     traceparent: NotRequired[str]
-    # In the payload `deidentified`, of which key the hashes are; left out while the first one is in use
+    # In the payload `deidentified`, the number of the key that made the hashes; omitted while the first key is in use
     pseudonymepoch: NotRequired[int]
-    # Where the JSON Schema of `data` is; there where the service knows its own address (`PUBLIC_URL`), and not in the payload `reference`
+    # URL of the JSON Schema of `data`; present if the service knows its own address (`PUBLIC_URL`), but not in the payload `reference`
     dataschema: NotRequired[str]
-    # When it was recorded; its year in the payload `deidentified`
+    # When it was recorded; in the payload `deidentified`, only the year
     time: str
     datacontenttype: Literal["application/json"]
     data: DeidentifiedDocumentErasedEventData
@@ -3127,28 +3127,28 @@ class DeidentifiedDocumentErasedEvent(TypedDict):
 
 class ReferenceEncounterBilledEvent(TypedDict):
     specversion: Literal["1.0"]
-    # Id of the event; a keyed hash in the payload `deidentified`
+    # Id of the event; in the payload `deidentified`, a keyed hash
     id: str
     source: str
     type: Literal["chartledger.encounter.billed.v1"]
-    # The kind and the percent-encoded id; of a document, `document/{encounter}/{document}`; of what became of an encounter in billing, `readiness/{encounter}`; of what becomes of all encounters of the workspace, `readiness`
+    # The kind and the percent-encoded id; for a document, `document/{encounter}/{document}`; for the billing readiness of an encounter, `readiness/{encounter}`; for the readiness of all encounters of the workspace, `readiness`
     subject: str
-    # Place in the log: sorts as text
+    # Position in the log; sorts as text
     sequence: str
-    # The trace that the request was part of, where it was sent; not in the payload `deidentified`
+    # The trace that the request was part of, if it was sent; not in the payload `deidentified`
     traceparent: NotRequired[str]
-    # In the payload `deidentified`, of which key the hashes are; left out while the first one is in use
+    # In the payload `deidentified`, the number of the key that made the hashes; omitted while the first key is in use
     pseudonymepoch: NotRequired[int]
-    # Where the JSON Schema of `data` is; there where the service knows its own address (`PUBLIC_URL`), and not in the payload `reference`
+    # URL of the JSON Schema of `data`; present if the service knows its own address (`PUBLIC_URL`), but not in the payload `reference`
     dataschema: NotRequired[str]
-    # When it was recorded; its year in the payload `deidentified`
+    # When it was recorded; in the payload `deidentified`, only the year
     time: str
     datacontenttype: Literal["application/json"]
     data: ReferenceData
 
 
 class EncounterBilledEventDataSentVersions(TypedDict):
-    # The part that the record has in the claim
+    # The role of the record in the claim
     part: Literal[
         "encounter", "patient", "payer", "provider", "rendering_provider", "facility",
     ]
@@ -3160,39 +3160,39 @@ class EncounterBilledEventDataSentVersions(TypedDict):
 class EncounterBilledEventDataSent(TypedDict):
     # The caller's encounter identifier
     encounter_id: str
-    # The caller's id of the claim that was sent
+    # The caller's id for the claim that was sent
     claim_id: str
-    # The versions of the records on which the claim rests
+    # The versions of the records that the claim is based on
     versions: list[EncounterBilledEventDataSentVersions]
 
 
 class EncounterBilledEventData(TypedDict):
     """The payload `full`"""
 
-    # Place in the history: 1, 2, 3 …; also the `ETag`
+    # Number in the history: 1, 2, 3 …; also the `ETag`
     version: int
     sent: EncounterBilledEventDataSent
-    # Names of the fields whose value the event changed; those of an insurance are dotted: `primary_insurance.payer_id`
+    # Names of the fields whose values the event changed; insurance fields use dot notation: `primary_insurance.payer_id`
     changed: list[str]
 
 
 class EncounterBilledEvent(TypedDict):
     specversion: Literal["1.0"]
-    # Id of the event; a keyed hash in the payload `deidentified`
+    # Id of the event; in the payload `deidentified`, a keyed hash
     id: str
     source: str
     type: Literal["chartledger.encounter.billed.v1"]
-    # The kind and the percent-encoded id; of a document, `document/{encounter}/{document}`; of what became of an encounter in billing, `readiness/{encounter}`; of what becomes of all encounters of the workspace, `readiness`
+    # The kind and the percent-encoded id; for a document, `document/{encounter}/{document}`; for the billing readiness of an encounter, `readiness/{encounter}`; for the readiness of all encounters of the workspace, `readiness`
     subject: str
-    # Place in the log: sorts as text
+    # Position in the log; sorts as text
     sequence: str
-    # The trace that the request was part of, where it was sent; not in the payload `deidentified`
+    # The trace that the request was part of, if it was sent; not in the payload `deidentified`
     traceparent: NotRequired[str]
-    # In the payload `deidentified`, of which key the hashes are; left out while the first one is in use
+    # In the payload `deidentified`, the number of the key that made the hashes; omitted while the first key is in use
     pseudonymepoch: NotRequired[int]
-    # Where the JSON Schema of `data` is; there where the service knows its own address (`PUBLIC_URL`), and not in the payload `reference`
+    # URL of the JSON Schema of `data`; present if the service knows its own address (`PUBLIC_URL`), but not in the payload `reference`
     dataschema: NotRequired[str]
-    # When it was recorded; its year in the payload `deidentified`
+    # When it was recorded; in the payload `deidentified`, only the year
     time: str
     datacontenttype: Literal["application/json"]
     # The payload `full`
@@ -3200,51 +3200,51 @@ class EncounterBilledEvent(TypedDict):
 
 
 class DeidentifiedEncounterBilledEventDataSentVersions(TypedDict):
-    # The part that the record has in the claim
+    # The role of the record in the claim
     part: Literal[
         "encounter", "patient", "payer", "provider", "rendering_provider", "facility",
     ]
     kind: Kind
-    # Keyed hash of the id: equal for equal ids of one kind in one workspace
+    # Keyed hash of the id: the same for the same id of a kind in a workspace
     id: str
     version: int
 
 
 class DeidentifiedEncounterBilledEventDataSent(TypedDict):
-    """The fields as they were sent; `null` cleared a field, and one that is not here kept its value; what could identify a person is left out"""
+    """The fields as sent; `null` cleared a field, and a field that is missing here kept its value; data that could identify a person is omitted"""
 
-    # Keyed hash of the id: equal for equal ids of one kind in one workspace
+    # Keyed hash of the id: the same for the same id of a kind in a workspace
     encounter_id: str
-    # The versions of the records on which the claim rests. Ids are keyed hashes
+    # The versions of the records that the claim is based on. Ids are keyed hashes
     versions: list[DeidentifiedEncounterBilledEventDataSentVersions]
 
 
 class DeidentifiedEncounterBilledEventData(TypedDict):
-    # Place in the history of the record or document, or of what is told of readiness: 1, 2, 3 …
+    # Number in the history of the record or document, or among the readiness events: 1, 2, 3 …
     version: int
-    # The fields as they were sent; `null` cleared a field, and one that is not here kept its value; what could identify a person is left out
+    # The fields as sent; `null` cleared a field, and a field that is missing here kept its value; data that could identify a person is omitted
     sent: DeidentifiedEncounterBilledEventDataSent
-    # Names of the fields whose value the event changed; those of an insurance are dotted: `primary_insurance.payer_id`; fields that are left out are not named
+    # Names of the fields whose values the event changed; insurance fields use dot notation: `primary_insurance.payer_id`; omitted fields are not named
     changed: list[Literal["encounter_id", "versions"]]
 
 
 class DeidentifiedEncounterBilledEvent(TypedDict):
     specversion: Literal["1.0"]
-    # Id of the event; a keyed hash in the payload `deidentified`
+    # Id of the event; in the payload `deidentified`, a keyed hash
     id: str
     source: str
     type: Literal["chartledger.encounter.billed.v1"]
-    # The kind and the percent-encoded id; of a document, `document/{encounter}/{document}`; of what became of an encounter in billing, `readiness/{encounter}`; of what becomes of all encounters of the workspace, `readiness`
+    # The kind and the percent-encoded id; for a document, `document/{encounter}/{document}`; for the billing readiness of an encounter, `readiness/{encounter}`; for the readiness of all encounters of the workspace, `readiness`
     subject: str
-    # Place in the log: sorts as text
+    # Position in the log; sorts as text
     sequence: str
-    # The trace that the request was part of, where it was sent; not in the payload `deidentified`
+    # The trace that the request was part of, if it was sent; not in the payload `deidentified`
     traceparent: NotRequired[str]
-    # In the payload `deidentified`, of which key the hashes are; left out while the first one is in use
+    # In the payload `deidentified`, the number of the key that made the hashes; omitted while the first key is in use
     pseudonymepoch: NotRequired[int]
-    # Where the JSON Schema of `data` is; there where the service knows its own address (`PUBLIC_URL`), and not in the payload `reference`
+    # URL of the JSON Schema of `data`; present if the service knows its own address (`PUBLIC_URL`), but not in the payload `reference`
     dataschema: NotRequired[str]
-    # When it was recorded; its year in the payload `deidentified`
+    # When it was recorded; in the payload `deidentified`, only the year
     time: str
     datacontenttype: Literal["application/json"]
     data: DeidentifiedEncounterBilledEventData
@@ -3252,28 +3252,28 @@ class DeidentifiedEncounterBilledEvent(TypedDict):
 
 class ReferenceEncounterBillingChangeAcknowledgedEvent(TypedDict):
     specversion: Literal["1.0"]
-    # Id of the event; a keyed hash in the payload `deidentified`
+    # Id of the event; in the payload `deidentified`, a keyed hash
     id: str
     source: str
     type: Literal["chartledger.encounter.billing_change_acknowledged.v1"]
-    # The kind and the percent-encoded id; of a document, `document/{encounter}/{document}`; of what became of an encounter in billing, `readiness/{encounter}`; of what becomes of all encounters of the workspace, `readiness`
+    # The kind and the percent-encoded id; for a document, `document/{encounter}/{document}`; for the billing readiness of an encounter, `readiness/{encounter}`; for the readiness of all encounters of the workspace, `readiness`
     subject: str
-    # Place in the log: sorts as text
+    # Position in the log; sorts as text
     sequence: str
-    # The trace that the request was part of, where it was sent; not in the payload `deidentified`
+    # The trace that the request was part of, if it was sent; not in the payload `deidentified`
     traceparent: NotRequired[str]
-    # In the payload `deidentified`, of which key the hashes are; left out while the first one is in use
+    # In the payload `deidentified`, the number of the key that made the hashes; omitted while the first key is in use
     pseudonymepoch: NotRequired[int]
-    # Where the JSON Schema of `data` is; there where the service knows its own address (`PUBLIC_URL`), and not in the payload `reference`
+    # URL of the JSON Schema of `data`; present if the service knows its own address (`PUBLIC_URL`), but not in the payload `reference`
     dataschema: NotRequired[str]
-    # When it was recorded; its year in the payload `deidentified`
+    # When it was recorded; in the payload `deidentified`, only the year
     time: str
     datacontenttype: Literal["application/json"]
     data: ReferenceData
 
 
 class EncounterBillingChangeAcknowledgedEventDataSentVersions(TypedDict):
-    # The part that the record has in the claim
+    # The role of the record in the claim
     part: Literal[
         "encounter", "patient", "payer", "provider", "rendering_provider", "facility",
     ]
@@ -3285,39 +3285,39 @@ class EncounterBillingChangeAcknowledgedEventDataSentVersions(TypedDict):
 class EncounterBillingChangeAcknowledgedEventDataSent(TypedDict):
     # The caller's encounter identifier
     encounter_id: str
-    # Why no other claim is sent
+    # Why no new claim is sent
     reason: str
-    # The versions of the records on which the claim rests
+    # The versions of the records that the claim is based on
     versions: list[EncounterBillingChangeAcknowledgedEventDataSentVersions]
 
 
 class EncounterBillingChangeAcknowledgedEventData(TypedDict):
     """The payload `full`"""
 
-    # Place in the history: 1, 2, 3 …; also the `ETag`
+    # Number in the history: 1, 2, 3 …; also the `ETag`
     version: int
     sent: EncounterBillingChangeAcknowledgedEventDataSent
-    # Names of the fields whose value the event changed; those of an insurance are dotted: `primary_insurance.payer_id`
+    # Names of the fields whose values the event changed; insurance fields use dot notation: `primary_insurance.payer_id`
     changed: list[str]
 
 
 class EncounterBillingChangeAcknowledgedEvent(TypedDict):
     specversion: Literal["1.0"]
-    # Id of the event; a keyed hash in the payload `deidentified`
+    # Id of the event; in the payload `deidentified`, a keyed hash
     id: str
     source: str
     type: Literal["chartledger.encounter.billing_change_acknowledged.v1"]
-    # The kind and the percent-encoded id; of a document, `document/{encounter}/{document}`; of what became of an encounter in billing, `readiness/{encounter}`; of what becomes of all encounters of the workspace, `readiness`
+    # The kind and the percent-encoded id; for a document, `document/{encounter}/{document}`; for the billing readiness of an encounter, `readiness/{encounter}`; for the readiness of all encounters of the workspace, `readiness`
     subject: str
-    # Place in the log: sorts as text
+    # Position in the log; sorts as text
     sequence: str
-    # The trace that the request was part of, where it was sent; not in the payload `deidentified`
+    # The trace that the request was part of, if it was sent; not in the payload `deidentified`
     traceparent: NotRequired[str]
-    # In the payload `deidentified`, of which key the hashes are; left out while the first one is in use
+    # In the payload `deidentified`, the number of the key that made the hashes; omitted while the first key is in use
     pseudonymepoch: NotRequired[int]
-    # Where the JSON Schema of `data` is; there where the service knows its own address (`PUBLIC_URL`), and not in the payload `reference`
+    # URL of the JSON Schema of `data`; present if the service knows its own address (`PUBLIC_URL`), but not in the payload `reference`
     dataschema: NotRequired[str]
-    # When it was recorded; its year in the payload `deidentified`
+    # When it was recorded; in the payload `deidentified`, only the year
     time: str
     datacontenttype: Literal["application/json"]
     # The payload `full`
@@ -3325,51 +3325,51 @@ class EncounterBillingChangeAcknowledgedEvent(TypedDict):
 
 
 class DeidentifiedEncounterBillingChangeAcknowledgedEventDataSentVersions(TypedDict):
-    # The part that the record has in the claim
+    # The role of the record in the claim
     part: Literal[
         "encounter", "patient", "payer", "provider", "rendering_provider", "facility",
     ]
     kind: Kind
-    # Keyed hash of the id: equal for equal ids of one kind in one workspace
+    # Keyed hash of the id: the same for the same id of a kind in a workspace
     id: str
     version: int
 
 
 class DeidentifiedEncounterBillingChangeAcknowledgedEventDataSent(TypedDict):
-    """The fields as they were sent; `null` cleared a field, and one that is not here kept its value; what could identify a person is left out"""
+    """The fields as sent; `null` cleared a field, and a field that is missing here kept its value; data that could identify a person is omitted"""
 
-    # Keyed hash of the id: equal for equal ids of one kind in one workspace
+    # Keyed hash of the id: the same for the same id of a kind in a workspace
     encounter_id: str
-    # The versions of the records on which the claim rests. Ids are keyed hashes
+    # The versions of the records that the claim is based on. Ids are keyed hashes
     versions: list[DeidentifiedEncounterBillingChangeAcknowledgedEventDataSentVersions]
 
 
 class DeidentifiedEncounterBillingChangeAcknowledgedEventData(TypedDict):
-    # Place in the history of the record or document, or of what is told of readiness: 1, 2, 3 …
+    # Number in the history of the record or document, or among the readiness events: 1, 2, 3 …
     version: int
-    # The fields as they were sent; `null` cleared a field, and one that is not here kept its value; what could identify a person is left out
+    # The fields as sent; `null` cleared a field, and a field that is missing here kept its value; data that could identify a person is omitted
     sent: DeidentifiedEncounterBillingChangeAcknowledgedEventDataSent
-    # Names of the fields whose value the event changed; those of an insurance are dotted: `primary_insurance.payer_id`; fields that are left out are not named
+    # Names of the fields whose values the event changed; insurance fields use dot notation: `primary_insurance.payer_id`; omitted fields are not named
     changed: list[Literal["encounter_id", "versions"]]
 
 
 class DeidentifiedEncounterBillingChangeAcknowledgedEvent(TypedDict):
     specversion: Literal["1.0"]
-    # Id of the event; a keyed hash in the payload `deidentified`
+    # Id of the event; in the payload `deidentified`, a keyed hash
     id: str
     source: str
     type: Literal["chartledger.encounter.billing_change_acknowledged.v1"]
-    # The kind and the percent-encoded id; of a document, `document/{encounter}/{document}`; of what became of an encounter in billing, `readiness/{encounter}`; of what becomes of all encounters of the workspace, `readiness`
+    # The kind and the percent-encoded id; for a document, `document/{encounter}/{document}`; for the billing readiness of an encounter, `readiness/{encounter}`; for the readiness of all encounters of the workspace, `readiness`
     subject: str
-    # Place in the log: sorts as text
+    # Position in the log; sorts as text
     sequence: str
-    # The trace that the request was part of, where it was sent; not in the payload `deidentified`
+    # The trace that the request was part of, if it was sent; not in the payload `deidentified`
     traceparent: NotRequired[str]
-    # In the payload `deidentified`, of which key the hashes are; left out while the first one is in use
+    # In the payload `deidentified`, the number of the key that made the hashes; omitted while the first key is in use
     pseudonymepoch: NotRequired[int]
-    # Where the JSON Schema of `data` is; there where the service knows its own address (`PUBLIC_URL`), and not in the payload `reference`
+    # URL of the JSON Schema of `data`; present if the service knows its own address (`PUBLIC_URL`), but not in the payload `reference`
     dataschema: NotRequired[str]
-    # When it was recorded; its year in the payload `deidentified`
+    # When it was recorded; in the payload `deidentified`, only the year
     time: str
     datacontenttype: Literal["application/json"]
     data: DeidentifiedEncounterBillingChangeAcknowledgedEventData
@@ -3377,28 +3377,28 @@ class DeidentifiedEncounterBillingChangeAcknowledgedEvent(TypedDict):
 
 class ReferenceEncounterReadinessChangedEvent(TypedDict):
     specversion: Literal["1.0"]
-    # Id of the event; a keyed hash in the payload `deidentified`
+    # Id of the event; in the payload `deidentified`, a keyed hash
     id: str
     source: str
     type: Literal["chartledger.encounter.readiness_changed.v1"]
-    # The kind and the percent-encoded id; of a document, `document/{encounter}/{document}`; of what became of an encounter in billing, `readiness/{encounter}`; of what becomes of all encounters of the workspace, `readiness`
+    # The kind and the percent-encoded id; for a document, `document/{encounter}/{document}`; for the billing readiness of an encounter, `readiness/{encounter}`; for the readiness of all encounters of the workspace, `readiness`
     subject: str
-    # Place in the log: sorts as text
+    # Position in the log; sorts as text
     sequence: str
-    # The trace that the request was part of, where it was sent; not in the payload `deidentified`
+    # The trace that the request was part of, if it was sent; not in the payload `deidentified`
     traceparent: NotRequired[str]
-    # In the payload `deidentified`, of which key the hashes are; left out while the first one is in use
+    # In the payload `deidentified`, the number of the key that made the hashes; omitted while the first key is in use
     pseudonymepoch: NotRequired[int]
-    # Where the JSON Schema of `data` is; there where the service knows its own address (`PUBLIC_URL`), and not in the payload `reference`
+    # URL of the JSON Schema of `data`; present if the service knows its own address (`PUBLIC_URL`), but not in the payload `reference`
     dataschema: NotRequired[str]
-    # When it was recorded; its year in the payload `deidentified`
+    # When it was recorded; in the payload `deidentified`, only the year
     time: str
     datacontenttype: Literal["application/json"]
     data: ReferenceData
 
 
 class EncounterReadinessChangedEventDataSentCause(TypedDict):
-    """The write that led to it (`readiness`: that the encounter was billed); left out where a finding began or ended by itself"""
+    """The write that caused it (`readiness`: that the encounter was billed); omitted if a finding began or ended by itself"""
 
     event_id: str
     kind: Literal[
@@ -3414,30 +3414,30 @@ EncounterReadinessChangedEventDataSent = TypedDict("EncounterReadinessChangedEve
 class EncounterReadinessChangedEventData(TypedDict):
     """The payload `full`"""
 
-    # Place in the history: 1, 2, 3 …; also the `ETag`
+    # Number in the history: 1, 2, 3 …; also the `ETag`
     version: int
     sent: EncounterReadinessChangedEventDataSent
-    # Names of the fields whose value the event changed; those of an insurance are dotted: `primary_insurance.payer_id`
+    # Names of the fields whose values the event changed; insurance fields use dot notation: `primary_insurance.payer_id`
     changed: list[str]
 
 
 class EncounterReadinessChangedEvent(TypedDict):
     specversion: Literal["1.0"]
-    # Id of the event; a keyed hash in the payload `deidentified`
+    # Id of the event; in the payload `deidentified`, a keyed hash
     id: str
     source: str
     type: Literal["chartledger.encounter.readiness_changed.v1"]
-    # The kind and the percent-encoded id; of a document, `document/{encounter}/{document}`; of what became of an encounter in billing, `readiness/{encounter}`; of what becomes of all encounters of the workspace, `readiness`
+    # The kind and the percent-encoded id; for a document, `document/{encounter}/{document}`; for the billing readiness of an encounter, `readiness/{encounter}`; for the readiness of all encounters of the workspace, `readiness`
     subject: str
-    # Place in the log: sorts as text
+    # Position in the log; sorts as text
     sequence: str
-    # The trace that the request was part of, where it was sent; not in the payload `deidentified`
+    # The trace that the request was part of, if it was sent; not in the payload `deidentified`
     traceparent: NotRequired[str]
-    # In the payload `deidentified`, of which key the hashes are; left out while the first one is in use
+    # In the payload `deidentified`, the number of the key that made the hashes; omitted while the first key is in use
     pseudonymepoch: NotRequired[int]
-    # Where the JSON Schema of `data` is; there where the service knows its own address (`PUBLIC_URL`), and not in the payload `reference`
+    # URL of the JSON Schema of `data`; present if the service knows its own address (`PUBLIC_URL`), but not in the payload `reference`
     dataschema: NotRequired[str]
-    # When it was recorded; its year in the payload `deidentified`
+    # When it was recorded; in the payload `deidentified`, only the year
     time: str
     datacontenttype: Literal["application/json"]
     # The payload `full`
@@ -3445,14 +3445,14 @@ class EncounterReadinessChangedEvent(TypedDict):
 
 
 class DeidentifiedEncounterReadinessChangedEventDataSentCause(TypedDict):
-    """The write that led to it (`readiness`: that the encounter was billed); left out where a finding began or ended by itself. Ids are keyed hashes"""
+    """The write that caused it (`readiness`: that the encounter was billed); omitted if a finding began or ended by itself. Ids are keyed hashes"""
 
-    # Keyed hash of the id: equal for equal ids of one kind in one workspace
+    # Keyed hash of the id: the same for the same id of a kind in a workspace
     event_id: str
     kind: Literal[
         "payer", "patient", "provider", "facility", "encounter", "document", "readiness",
     ]
-    # Keyed hash of the id: equal for equal ids of one kind in one workspace
+    # Keyed hash of the id: the same for the same id of a kind in a workspace
     id: str
     version: int
 
@@ -3461,31 +3461,31 @@ DeidentifiedEncounterReadinessChangedEventDataSent = TypedDict("DeidentifiedEnco
 
 
 class DeidentifiedEncounterReadinessChangedEventData(TypedDict):
-    # Place in the history of the record or document, or of what is told of readiness: 1, 2, 3 …
+    # Number in the history of the record or document, or among the readiness events: 1, 2, 3 …
     version: int
-    # The fields as they were sent; `null` cleared a field, and one that is not here kept its value; what could identify a person is left out
+    # The fields as sent; `null` cleared a field, and a field that is missing here kept its value; data that could identify a person is omitted
     sent: DeidentifiedEncounterReadinessChangedEventDataSent
-    # Names of the fields whose value the event changed; those of an insurance are dotted: `primary_insurance.payer_id`; fields that are left out are not named
+    # Names of the fields whose values the event changed; insurance fields use dot notation: `primary_insurance.payer_id`; omitted fields are not named
     changed: list[Literal["encounter_id", "from", "to", "rules", "cause"]]
 
 
 class DeidentifiedEncounterReadinessChangedEvent(TypedDict):
     specversion: Literal["1.0"]
-    # Id of the event; a keyed hash in the payload `deidentified`
+    # Id of the event; in the payload `deidentified`, a keyed hash
     id: str
     source: str
     type: Literal["chartledger.encounter.readiness_changed.v1"]
-    # The kind and the percent-encoded id; of a document, `document/{encounter}/{document}`; of what became of an encounter in billing, `readiness/{encounter}`; of what becomes of all encounters of the workspace, `readiness`
+    # The kind and the percent-encoded id; for a document, `document/{encounter}/{document}`; for the billing readiness of an encounter, `readiness/{encounter}`; for the readiness of all encounters of the workspace, `readiness`
     subject: str
-    # Place in the log: sorts as text
+    # Position in the log; sorts as text
     sequence: str
-    # The trace that the request was part of, where it was sent; not in the payload `deidentified`
+    # The trace that the request was part of, if it was sent; not in the payload `deidentified`
     traceparent: NotRequired[str]
-    # In the payload `deidentified`, of which key the hashes are; left out while the first one is in use
+    # In the payload `deidentified`, the number of the key that made the hashes; omitted while the first key is in use
     pseudonymepoch: NotRequired[int]
-    # Where the JSON Schema of `data` is; there where the service knows its own address (`PUBLIC_URL`), and not in the payload `reference`
+    # URL of the JSON Schema of `data`; present if the service knows its own address (`PUBLIC_URL`), but not in the payload `reference`
     dataschema: NotRequired[str]
-    # When it was recorded; its year in the payload `deidentified`
+    # When it was recorded; in the payload `deidentified`, only the year
     time: str
     datacontenttype: Literal["application/json"]
     data: DeidentifiedEncounterReadinessChangedEventData
@@ -3493,21 +3493,21 @@ class DeidentifiedEncounterReadinessChangedEvent(TypedDict):
 
 class ReferenceEncounterReadinessErasedEvent(TypedDict):
     specversion: Literal["1.0"]
-    # Id of the event; a keyed hash in the payload `deidentified`
+    # Id of the event; in the payload `deidentified`, a keyed hash
     id: str
     source: str
     type: Literal["chartledger.encounter.readiness_erased.v1"]
-    # The kind and the percent-encoded id; of a document, `document/{encounter}/{document}`; of what became of an encounter in billing, `readiness/{encounter}`; of what becomes of all encounters of the workspace, `readiness`
+    # The kind and the percent-encoded id; for a document, `document/{encounter}/{document}`; for the billing readiness of an encounter, `readiness/{encounter}`; for the readiness of all encounters of the workspace, `readiness`
     subject: str
-    # Place in the log: sorts as text
+    # Position in the log; sorts as text
     sequence: str
-    # The trace that the request was part of, where it was sent; not in the payload `deidentified`
+    # The trace that the request was part of, if it was sent; not in the payload `deidentified`
     traceparent: NotRequired[str]
-    # In the payload `deidentified`, of which key the hashes are; left out while the first one is in use
+    # In the payload `deidentified`, the number of the key that made the hashes; omitted while the first key is in use
     pseudonymepoch: NotRequired[int]
-    # Where the JSON Schema of `data` is; there where the service knows its own address (`PUBLIC_URL`), and not in the payload `reference`
+    # URL of the JSON Schema of `data`; present if the service knows its own address (`PUBLIC_URL`), but not in the payload `reference`
     dataschema: NotRequired[str]
-    # When it was recorded; its year in the payload `deidentified`
+    # When it was recorded; in the payload `deidentified`, only the year
     time: str
     datacontenttype: Literal["application/json"]
     data: ReferenceData
@@ -3521,30 +3521,30 @@ class EncounterReadinessErasedEventDataSent(TypedDict):
 class EncounterReadinessErasedEventData(TypedDict):
     """The payload `full`"""
 
-    # Place in the history: 1, 2, 3 …; also the `ETag`
+    # Number in the history: 1, 2, 3 …; also the `ETag`
     version: int
     sent: EncounterReadinessErasedEventDataSent
-    # Names of the fields whose value the event changed; those of an insurance are dotted: `primary_insurance.payer_id`
+    # Names of the fields whose values the event changed; insurance fields use dot notation: `primary_insurance.payer_id`
     changed: list[str]
 
 
 class EncounterReadinessErasedEvent(TypedDict):
     specversion: Literal["1.0"]
-    # Id of the event; a keyed hash in the payload `deidentified`
+    # Id of the event; in the payload `deidentified`, a keyed hash
     id: str
     source: str
     type: Literal["chartledger.encounter.readiness_erased.v1"]
-    # The kind and the percent-encoded id; of a document, `document/{encounter}/{document}`; of what became of an encounter in billing, `readiness/{encounter}`; of what becomes of all encounters of the workspace, `readiness`
+    # The kind and the percent-encoded id; for a document, `document/{encounter}/{document}`; for the billing readiness of an encounter, `readiness/{encounter}`; for the readiness of all encounters of the workspace, `readiness`
     subject: str
-    # Place in the log: sorts as text
+    # Position in the log; sorts as text
     sequence: str
-    # The trace that the request was part of, where it was sent; not in the payload `deidentified`
+    # The trace that the request was part of, if it was sent; not in the payload `deidentified`
     traceparent: NotRequired[str]
-    # In the payload `deidentified`, of which key the hashes are; left out while the first one is in use
+    # In the payload `deidentified`, the number of the key that made the hashes; omitted while the first key is in use
     pseudonymepoch: NotRequired[int]
-    # Where the JSON Schema of `data` is; there where the service knows its own address (`PUBLIC_URL`), and not in the payload `reference`
+    # URL of the JSON Schema of `data`; present if the service knows its own address (`PUBLIC_URL`), but not in the payload `reference`
     dataschema: NotRequired[str]
-    # When it was recorded; its year in the payload `deidentified`
+    # When it was recorded; in the payload `deidentified`, only the year
     time: str
     datacontenttype: Literal["application/json"]
     # The payload `full`
@@ -3552,38 +3552,38 @@ class EncounterReadinessErasedEvent(TypedDict):
 
 
 class DeidentifiedEncounterReadinessErasedEventDataSent(TypedDict):
-    """The fields as they were sent; `null` cleared a field, and one that is not here kept its value; what could identify a person is left out"""
+    """The fields as sent; `null` cleared a field, and a field that is missing here kept its value; data that could identify a person is omitted"""
 
-    # Keyed hash of the id: equal for equal ids of one kind in one workspace
+    # Keyed hash of the id: the same for the same id of a kind in a workspace
     encounter_id: str
 
 
 class DeidentifiedEncounterReadinessErasedEventData(TypedDict):
-    # Place in the history of the record or document, or of what is told of readiness: 1, 2, 3 …
+    # Number in the history of the record or document, or among the readiness events: 1, 2, 3 …
     version: int
-    # The fields as they were sent; `null` cleared a field, and one that is not here kept its value; what could identify a person is left out
+    # The fields as sent; `null` cleared a field, and a field that is missing here kept its value; data that could identify a person is omitted
     sent: DeidentifiedEncounterReadinessErasedEventDataSent
-    # Names of the fields whose value the event changed; those of an insurance are dotted: `primary_insurance.payer_id`; fields that are left out are not named
+    # Names of the fields whose values the event changed; insurance fields use dot notation: `primary_insurance.payer_id`; omitted fields are not named
     changed: list[Literal["encounter_id"]]
 
 
 class DeidentifiedEncounterReadinessErasedEvent(TypedDict):
     specversion: Literal["1.0"]
-    # Id of the event; a keyed hash in the payload `deidentified`
+    # Id of the event; in the payload `deidentified`, a keyed hash
     id: str
     source: str
     type: Literal["chartledger.encounter.readiness_erased.v1"]
-    # The kind and the percent-encoded id; of a document, `document/{encounter}/{document}`; of what became of an encounter in billing, `readiness/{encounter}`; of what becomes of all encounters of the workspace, `readiness`
+    # The kind and the percent-encoded id; for a document, `document/{encounter}/{document}`; for the billing readiness of an encounter, `readiness/{encounter}`; for the readiness of all encounters of the workspace, `readiness`
     subject: str
-    # Place in the log: sorts as text
+    # Position in the log; sorts as text
     sequence: str
-    # The trace that the request was part of, where it was sent; not in the payload `deidentified`
+    # The trace that the request was part of, if it was sent; not in the payload `deidentified`
     traceparent: NotRequired[str]
-    # In the payload `deidentified`, of which key the hashes are; left out while the first one is in use
+    # In the payload `deidentified`, the number of the key that made the hashes; omitted while the first key is in use
     pseudonymepoch: NotRequired[int]
-    # Where the JSON Schema of `data` is; there where the service knows its own address (`PUBLIC_URL`), and not in the payload `reference`
+    # URL of the JSON Schema of `data`; present if the service knows its own address (`PUBLIC_URL`), but not in the payload `reference`
     dataschema: NotRequired[str]
-    # When it was recorded; its year in the payload `deidentified`
+    # When it was recorded; in the payload `deidentified`, only the year
     time: str
     datacontenttype: Literal["application/json"]
     data: DeidentifiedEncounterReadinessErasedEventData
@@ -3591,28 +3591,28 @@ class DeidentifiedEncounterReadinessErasedEvent(TypedDict):
 
 class ReferenceReadinessRulesAppliedEvent(TypedDict):
     specversion: Literal["1.0"]
-    # Id of the event; a keyed hash in the payload `deidentified`
+    # Id of the event; in the payload `deidentified`, a keyed hash
     id: str
     source: str
     type: Literal["chartledger.readiness.rules_applied.v1"]
-    # The kind and the percent-encoded id; of a document, `document/{encounter}/{document}`; of what became of an encounter in billing, `readiness/{encounter}`; of what becomes of all encounters of the workspace, `readiness`
+    # The kind and the percent-encoded id; for a document, `document/{encounter}/{document}`; for the billing readiness of an encounter, `readiness/{encounter}`; for the readiness of all encounters of the workspace, `readiness`
     subject: str
-    # Place in the log: sorts as text
+    # Position in the log; sorts as text
     sequence: str
-    # The trace that the request was part of, where it was sent; not in the payload `deidentified`
+    # The trace that the request was part of, if it was sent; not in the payload `deidentified`
     traceparent: NotRequired[str]
-    # In the payload `deidentified`, of which key the hashes are; left out while the first one is in use
+    # In the payload `deidentified`, the number of the key that made the hashes; omitted while the first key is in use
     pseudonymepoch: NotRequired[int]
-    # Where the JSON Schema of `data` is; there where the service knows its own address (`PUBLIC_URL`), and not in the payload `reference`
+    # URL of the JSON Schema of `data`; present if the service knows its own address (`PUBLIC_URL`), but not in the payload `reference`
     dataschema: NotRequired[str]
-    # When it was recorded; its year in the payload `deidentified`
+    # When it was recorded; in the payload `deidentified`, only the year
     time: str
     datacontenttype: Literal["application/json"]
     data: ReferenceData
 
 
 class ReadinessRulesAppliedEventDataSentBefore(TypedDict):
-    """Encounters of the workspace in each state before; a state without any may be left out"""
+    """Encounters of the workspace in each state before the change; states without any may be omitted"""
 
     ready: NotRequired[int]
     blocked: NotRequired[int]
@@ -3621,7 +3621,7 @@ class ReadinessRulesAppliedEventDataSentBefore(TypedDict):
 
 
 class ReadinessRulesAppliedEventDataSentAfter(TypedDict):
-    """Those after all encounters were evaluated again"""
+    """The same after all encounters were reevaluated"""
 
     ready: NotRequired[int]
     blocked: NotRequired[int]
@@ -3630,41 +3630,41 @@ class ReadinessRulesAppliedEventDataSentAfter(TypedDict):
 
 
 class ReadinessRulesAppliedEventDataSent(TypedDict):
-    # Id of the event that changed what the rules go by
+    # Id of the event that changed the basis of the rules
     cause: str
-    # Encounters of the workspace in each state before; a state without any may be left out
+    # Encounters of the workspace in each state before the change; states without any may be omitted
     before: ReadinessRulesAppliedEventDataSentBefore
-    # Those after all encounters were evaluated again
+    # The same after all encounters were reevaluated
     after: ReadinessRulesAppliedEventDataSentAfter
 
 
 class ReadinessRulesAppliedEventData(TypedDict):
     """The payload `full`"""
 
-    # Place in the history: 1, 2, 3 …; also the `ETag`
+    # Number in the history: 1, 2, 3 …; also the `ETag`
     version: int
     sent: ReadinessRulesAppliedEventDataSent
-    # Names of the fields whose value the event changed; those of an insurance are dotted: `primary_insurance.payer_id`
+    # Names of the fields whose values the event changed; insurance fields use dot notation: `primary_insurance.payer_id`
     changed: list[str]
 
 
 class ReadinessRulesAppliedEvent(TypedDict):
     specversion: Literal["1.0"]
-    # Id of the event; a keyed hash in the payload `deidentified`
+    # Id of the event; in the payload `deidentified`, a keyed hash
     id: str
     source: str
     type: Literal["chartledger.readiness.rules_applied.v1"]
-    # The kind and the percent-encoded id; of a document, `document/{encounter}/{document}`; of what became of an encounter in billing, `readiness/{encounter}`; of what becomes of all encounters of the workspace, `readiness`
+    # The kind and the percent-encoded id; for a document, `document/{encounter}/{document}`; for the billing readiness of an encounter, `readiness/{encounter}`; for the readiness of all encounters of the workspace, `readiness`
     subject: str
-    # Place in the log: sorts as text
+    # Position in the log; sorts as text
     sequence: str
-    # The trace that the request was part of, where it was sent; not in the payload `deidentified`
+    # The trace that the request was part of, if it was sent; not in the payload `deidentified`
     traceparent: NotRequired[str]
-    # In the payload `deidentified`, of which key the hashes are; left out while the first one is in use
+    # In the payload `deidentified`, the number of the key that made the hashes; omitted while the first key is in use
     pseudonymepoch: NotRequired[int]
-    # Where the JSON Schema of `data` is; there where the service knows its own address (`PUBLIC_URL`), and not in the payload `reference`
+    # URL of the JSON Schema of `data`; present if the service knows its own address (`PUBLIC_URL`), but not in the payload `reference`
     dataschema: NotRequired[str]
-    # When it was recorded; its year in the payload `deidentified`
+    # When it was recorded; in the payload `deidentified`, only the year
     time: str
     datacontenttype: Literal["application/json"]
     # The payload `full`
@@ -3672,7 +3672,7 @@ class ReadinessRulesAppliedEvent(TypedDict):
 
 
 class DeidentifiedReadinessRulesAppliedEventDataSentBefore(TypedDict):
-    """Encounters of the workspace in each state before; a state without any may be left out"""
+    """Encounters of the workspace in each state before the change; states without any may be omitted"""
 
     ready: NotRequired[int]
     blocked: NotRequired[int]
@@ -3681,7 +3681,7 @@ class DeidentifiedReadinessRulesAppliedEventDataSentBefore(TypedDict):
 
 
 class DeidentifiedReadinessRulesAppliedEventDataSentAfter(TypedDict):
-    """Those after all encounters were evaluated again"""
+    """The same after all encounters were reevaluated"""
 
     ready: NotRequired[int]
     blocked: NotRequired[int]
@@ -3690,42 +3690,42 @@ class DeidentifiedReadinessRulesAppliedEventDataSentAfter(TypedDict):
 
 
 class DeidentifiedReadinessRulesAppliedEventDataSent(TypedDict):
-    """The fields as they were sent; `null` cleared a field, and one that is not here kept its value; what could identify a person is left out"""
+    """The fields as sent; `null` cleared a field, and a field that is missing here kept its value; data that could identify a person is omitted"""
 
-    # Keyed hash of the id: equal for equal ids of one kind in one workspace
+    # Keyed hash of the id: the same for the same id of a kind in a workspace
     cause: str
-    # Encounters of the workspace in each state before; a state without any may be left out
+    # Encounters of the workspace in each state before the change; states without any may be omitted
     before: DeidentifiedReadinessRulesAppliedEventDataSentBefore
-    # Those after all encounters were evaluated again
+    # The same after all encounters were reevaluated
     after: DeidentifiedReadinessRulesAppliedEventDataSentAfter
 
 
 class DeidentifiedReadinessRulesAppliedEventData(TypedDict):
-    # Place in the history of the record or document, or of what is told of readiness: 1, 2, 3 …
+    # Number in the history of the record or document, or among the readiness events: 1, 2, 3 …
     version: int
-    # The fields as they were sent; `null` cleared a field, and one that is not here kept its value; what could identify a person is left out
+    # The fields as sent; `null` cleared a field, and a field that is missing here kept its value; data that could identify a person is omitted
     sent: DeidentifiedReadinessRulesAppliedEventDataSent
-    # Names of the fields whose value the event changed; those of an insurance are dotted: `primary_insurance.payer_id`; fields that are left out are not named
+    # Names of the fields whose values the event changed; insurance fields use dot notation: `primary_insurance.payer_id`; omitted fields are not named
     changed: list[Literal["cause", "before", "after"]]
 
 
 class DeidentifiedReadinessRulesAppliedEvent(TypedDict):
     specversion: Literal["1.0"]
-    # Id of the event; a keyed hash in the payload `deidentified`
+    # Id of the event; in the payload `deidentified`, a keyed hash
     id: str
     source: str
     type: Literal["chartledger.readiness.rules_applied.v1"]
-    # The kind and the percent-encoded id; of a document, `document/{encounter}/{document}`; of what became of an encounter in billing, `readiness/{encounter}`; of what becomes of all encounters of the workspace, `readiness`
+    # The kind and the percent-encoded id; for a document, `document/{encounter}/{document}`; for the billing readiness of an encounter, `readiness/{encounter}`; for the readiness of all encounters of the workspace, `readiness`
     subject: str
-    # Place in the log: sorts as text
+    # Position in the log; sorts as text
     sequence: str
-    # The trace that the request was part of, where it was sent; not in the payload `deidentified`
+    # The trace that the request was part of, if it was sent; not in the payload `deidentified`
     traceparent: NotRequired[str]
-    # In the payload `deidentified`, of which key the hashes are; left out while the first one is in use
+    # In the payload `deidentified`, the number of the key that made the hashes; omitted while the first key is in use
     pseudonymepoch: NotRequired[int]
-    # Where the JSON Schema of `data` is; there where the service knows its own address (`PUBLIC_URL`), and not in the payload `reference`
+    # URL of the JSON Schema of `data`; present if the service knows its own address (`PUBLIC_URL`), but not in the payload `reference`
     dataschema: NotRequired[str]
-    # When it was recorded; its year in the payload `deidentified`
+    # When it was recorded; in the payload `deidentified`, only the year
     time: str
     datacontenttype: Literal["application/json"]
     data: DeidentifiedReadinessRulesAppliedEventData
@@ -3737,11 +3737,11 @@ class WebhookPingEventData(TypedDict):
 
 class WebhookPingEvent(TypedDict):
     specversion: Literal["1.0"]
-    # Id of the event; a keyed hash in the payload `deidentified`
+    # Id of the event; in the payload `deidentified`, a keyed hash
     id: str
     source: str
     type: Literal["chartledger.webhook.ping.v1"]
-    # When it was recorded; its year in the payload `deidentified`
+    # When it was recorded; in the payload `deidentified`, only the year
     time: str
     datacontenttype: Literal["application/json"]
     data: WebhookPingEventData

@@ -13,7 +13,7 @@ export interface paths {
         };
         /**
          * List payers
-         * @description The payers of the workspace, in the order of their creation or by their last change, with every write that was answered before the request. A page may have fewer items than `limit`, or none, where filters leave few of many: the list goes on for as long as there is a `next_page_token`. No record that stays as it is between two pages is left out or comes twice. One that is sent meanwhile keeps its place in the order of creation; sorted by the last change it moves to the front, and may be on none of the pages that follow: ask again with the `Chartledger-Position` of the first page as `updated_since`.
+         * @description The payers of the workspace, in the order of their creation or by their last change, including every write that was answered before the request. With filters, a page may have fewer items than `limit`, or none: the list continues as long as there is a `next_page_token`. A record that does not change between two pages is neither omitted nor repeated. A record that is sent in the meantime keeps its place in the order of creation; sorted by last change, it moves to the front and may be missing from the following pages: to get it, request again with the `Chartledger-Position` of the first page as `updated_since`.
          *
          *     Needs the permission `read` or `read:payer`.
          */
@@ -21,7 +21,7 @@ export interface paths {
         put?: never;
         /**
          * Create or update a payer
-         * @description Stores the payer of this `id`: a new one, or a new version of the one that is there. A field that is sent replaces its value, a field that is left out keeps it, and `null` clears it (JSON Merge Patch, RFC 7396). Sending the same payer again is safe. At most 1 MB.
+         * @description Creates the payer with this `id`, or a new version of it if it exists. A field that is sent replaces the stored value, a field that is left out keeps it, and `null` clears it (JSON Merge Patch, RFC 7396). Sending the same payer again is safe. At most 1 MB.
          *
          *     Needs the permission `write` or `write:payer`.
          */
@@ -41,7 +41,7 @@ export interface paths {
         };
         /**
          * Read a payer
-         * @description The latest version of the payer, with every write that was answered before the request, or an earlier one: that of `version`, or the one that stood at the moment `as_of`.
+         * @description The latest version of the payer, including every write that was answered before the request, or an earlier version: the one given by `version`, or the one current at the time `as_of`.
          *
          *     Needs the permission `read` or `read:payer`.
          */
@@ -53,7 +53,7 @@ export interface paths {
         head?: never;
         /**
          * Change fields of a payer
-         * @description Stores a new version of a payer that is there, by a JSON Merge Patch (RFC 7396): a field that is sent replaces its value, objects are merged field by field, `null` clears a field that is not required, and everything else stays. At most 1 MB.
+         * @description Stores a new version of an existing payer, using a JSON Merge Patch (RFC 7396): a field that is sent replaces the stored value, objects are merged field by field, `null` clears a field that is not required, and everything else stays unchanged. At most 1 MB.
          *
          *     Needs the permission `write` or `write:payer`.
          */
@@ -69,7 +69,7 @@ export interface paths {
         };
         /**
          * Read the history of a payer
-         * @description Every version of the payer, newest first: who sent it, when, from where, and what it changed. A value that was sent again as it was is no change. Versions that are stored meanwhile disturb no page.
+         * @description Every version of the payer, newest first: who sent it, when, from where, and what it changed. Sending the same value again is not a change. Versions stored in the meantime do not affect paging.
          *
          *     Needs the permission `read` or `read:payer`.
          */
@@ -91,7 +91,7 @@ export interface paths {
         };
         /**
          * Prove a version of a payer
-         * @description The event of one version of the payer as the event log has it, and the proof that it is in the hash tree of the workspace, which anybody can check offline: `chartledger verify proof.json --public-key key.pem`. Where heads are sent (`HEADS_TO`), it is for the last one that has the event; else its root is not signed, and is checked with a signed head of that size (`--head head.json`).
+         * @description The event of one version of the payer as stored in the event log, and the proof that it is in the hash tree of the workspace, which anyone can verify offline: `chartledger verify proof.json --public-key key.pem`. If heads are sent (`HEADS_TO`), the proof is for the last head that contains the event; otherwise its root is unsigned, and is verified with a signed head of that size (`--head head.json`).
          *
          *     Needs the permission `read` or `read:payer`.
          */
@@ -113,7 +113,7 @@ export interface paths {
         };
         /**
          * List patients
-         * @description The patients of the workspace, in the order of their creation or by their last change, with every write that was answered before the request. A page may have fewer items than `limit`, or none, where filters leave few of many: the list goes on for as long as there is a `next_page_token`. No record that stays as it is between two pages is left out or comes twice. One that is sent meanwhile keeps its place in the order of creation; sorted by the last change it moves to the front, and may be on none of the pages that follow: ask again with the `Chartledger-Position` of the first page as `updated_since`.
+         * @description The patients of the workspace, in the order of their creation or by their last change, including every write that was answered before the request. With filters, a page may have fewer items than `limit`, or none: the list continues as long as there is a `next_page_token`. A record that does not change between two pages is neither omitted nor repeated. A record that is sent in the meantime keeps its place in the order of creation; sorted by last change, it moves to the front and may be missing from the following pages: to get it, request again with the `Chartledger-Position` of the first page as `updated_since`.
          *
          *     Needs the permission `read` or `read:patient`.
          */
@@ -121,7 +121,7 @@ export interface paths {
         put?: never;
         /**
          * Create or update a patient
-         * @description Stores the patient of this `id`: a new one, or a new version of the one that is there. A field that is sent replaces its value, a field that is left out keeps it, and `null` clears it (JSON Merge Patch, RFC 7396). An insurance object replaces the one of its rank whole. These must refer to records already stored: `primary_insurance.payer_id` (Payer), `secondary_insurance.payer_id` (Payer), `tertiary_insurance.payer_id` (Payer), `merged_into` (Patient). Sending the same patient again is safe. At most 1 MB.
+         * @description Creates the patient with this `id`, or a new version of it if it exists. A field that is sent replaces the stored value, a field that is left out keeps it, and `null` clears it (JSON Merge Patch, RFC 7396). An insurance object replaces the one of its rank whole. These fields must refer to records that are already stored: `primary_insurance.payer_id` (Payer), `secondary_insurance.payer_id` (Payer), `tertiary_insurance.payer_id` (Payer), `merged_into` (Patient). Sending the same patient again is safe. At most 1 MB.
          *
          *     Needs the permission `write` or `write:patient`.
          */
@@ -141,7 +141,7 @@ export interface paths {
         };
         /**
          * Read a patient
-         * @description The latest version of the patient, with every write that was answered before the request, or an earlier one: that of `version`, or the one that stood at the moment `as_of`.
+         * @description The latest version of the patient, including every write that was answered before the request, or an earlier version: the one given by `version`, or the one current at the time `as_of`.
          *
          *     Needs the permission `read` or `read:patient`.
          */
@@ -153,7 +153,7 @@ export interface paths {
         head?: never;
         /**
          * Change fields of a patient
-         * @description Stores a new version of a patient that is there, by a JSON Merge Patch (RFC 7396): a field that is sent replaces its value, objects are merged field by field, `null` clears a field that is not required, and everything else stays. These must refer to records already stored: `primary_insurance.payer_id` (Payer), `secondary_insurance.payer_id` (Payer), `tertiary_insurance.payer_id` (Payer), `merged_into` (Patient). At most 1 MB.
+         * @description Stores a new version of an existing patient, using a JSON Merge Patch (RFC 7396): a field that is sent replaces the stored value, objects are merged field by field, `null` clears a field that is not required, and everything else stays unchanged. These fields must refer to records that are already stored: `primary_insurance.payer_id` (Payer), `secondary_insurance.payer_id` (Payer), `tertiary_insurance.payer_id` (Payer), `merged_into` (Patient). At most 1 MB.
          *
          *     Needs the permission `write` or `write:patient`.
          */
@@ -169,7 +169,7 @@ export interface paths {
         };
         /**
          * Read the history of a patient
-         * @description Every version of the patient, newest first: who sent it, when, from where, and what it changed. A value that was sent again as it was is no change. Versions that are stored meanwhile disturb no page.
+         * @description Every version of the patient, newest first: who sent it, when, from where, and what it changed. Sending the same value again is not a change. Versions stored in the meantime do not affect paging.
          *
          *     Needs the permission `read` or `read:patient`.
          */
@@ -191,7 +191,7 @@ export interface paths {
         };
         /**
          * Prove a version of a patient
-         * @description The event of one version of the patient as the event log has it, and the proof that it is in the hash tree of the workspace, which anybody can check offline: `chartledger verify proof.json --public-key key.pem`. Where heads are sent (`HEADS_TO`), it is for the last one that has the event; else its root is not signed, and is checked with a signed head of that size (`--head head.json`).
+         * @description The event of one version of the patient as stored in the event log, and the proof that it is in the hash tree of the workspace, which anyone can verify offline: `chartledger verify proof.json --public-key key.pem`. If heads are sent (`HEADS_TO`), the proof is for the last head that contains the event; otherwise its root is unsigned, and is verified with a signed head of that size (`--head head.json`).
          *
          *     Needs the permission `read` or `read:patient`.
          */
@@ -213,7 +213,7 @@ export interface paths {
         };
         /**
          * List providers
-         * @description The providers of the workspace, in the order of their creation or by their last change, with every write that was answered before the request. A page may have fewer items than `limit`, or none, where filters leave few of many: the list goes on for as long as there is a `next_page_token`. No record that stays as it is between two pages is left out or comes twice. One that is sent meanwhile keeps its place in the order of creation; sorted by the last change it moves to the front, and may be on none of the pages that follow: ask again with the `Chartledger-Position` of the first page as `updated_since`.
+         * @description The providers of the workspace, in the order of their creation or by their last change, including every write that was answered before the request. With filters, a page may have fewer items than `limit`, or none: the list continues as long as there is a `next_page_token`. A record that does not change between two pages is neither omitted nor repeated. A record that is sent in the meantime keeps its place in the order of creation; sorted by last change, it moves to the front and may be missing from the following pages: to get it, request again with the `Chartledger-Position` of the first page as `updated_since`.
          *
          *     Needs the permission `read` or `read:provider`.
          */
@@ -221,7 +221,7 @@ export interface paths {
         put?: never;
         /**
          * Create or update a provider
-         * @description Stores the provider of this `id`: a new one, or a new version of the one that is there. A field that is sent replaces its value, a field that is left out keeps it, and `null` clears it (JSON Merge Patch, RFC 7396). Sending the same provider again is safe. At most 1 MB.
+         * @description Creates the provider with this `id`, or a new version of it if it exists. A field that is sent replaces the stored value, a field that is left out keeps it, and `null` clears it (JSON Merge Patch, RFC 7396). Sending the same provider again is safe. At most 1 MB.
          *
          *     Needs the permission `write` or `write:provider`.
          */
@@ -241,7 +241,7 @@ export interface paths {
         };
         /**
          * Read a provider
-         * @description The latest version of the provider, with every write that was answered before the request, or an earlier one: that of `version`, or the one that stood at the moment `as_of`.
+         * @description The latest version of the provider, including every write that was answered before the request, or an earlier version: the one given by `version`, or the one current at the time `as_of`.
          *
          *     Needs the permission `read` or `read:provider`.
          */
@@ -253,7 +253,7 @@ export interface paths {
         head?: never;
         /**
          * Change fields of a provider
-         * @description Stores a new version of a provider that is there, by a JSON Merge Patch (RFC 7396): a field that is sent replaces its value, objects are merged field by field, `null` clears a field that is not required, and everything else stays. At most 1 MB.
+         * @description Stores a new version of an existing provider, using a JSON Merge Patch (RFC 7396): a field that is sent replaces the stored value, objects are merged field by field, `null` clears a field that is not required, and everything else stays unchanged. At most 1 MB.
          *
          *     Needs the permission `write` or `write:provider`.
          */
@@ -269,7 +269,7 @@ export interface paths {
         };
         /**
          * Read the history of a provider
-         * @description Every version of the provider, newest first: who sent it, when, from where, and what it changed. A value that was sent again as it was is no change. Versions that are stored meanwhile disturb no page.
+         * @description Every version of the provider, newest first: who sent it, when, from where, and what it changed. Sending the same value again is not a change. Versions stored in the meantime do not affect paging.
          *
          *     Needs the permission `read` or `read:provider`.
          */
@@ -291,7 +291,7 @@ export interface paths {
         };
         /**
          * Prove a version of a provider
-         * @description The event of one version of the provider as the event log has it, and the proof that it is in the hash tree of the workspace, which anybody can check offline: `chartledger verify proof.json --public-key key.pem`. Where heads are sent (`HEADS_TO`), it is for the last one that has the event; else its root is not signed, and is checked with a signed head of that size (`--head head.json`).
+         * @description The event of one version of the provider as stored in the event log, and the proof that it is in the hash tree of the workspace, which anyone can verify offline: `chartledger verify proof.json --public-key key.pem`. If heads are sent (`HEADS_TO`), the proof is for the last head that contains the event; otherwise its root is unsigned, and is verified with a signed head of that size (`--head head.json`).
          *
          *     Needs the permission `read` or `read:provider`.
          */
@@ -313,7 +313,7 @@ export interface paths {
         };
         /**
          * List facilities
-         * @description The facilities of the workspace, in the order of their creation or by their last change, with every write that was answered before the request. A page may have fewer items than `limit`, or none, where filters leave few of many: the list goes on for as long as there is a `next_page_token`. No record that stays as it is between two pages is left out or comes twice. One that is sent meanwhile keeps its place in the order of creation; sorted by the last change it moves to the front, and may be on none of the pages that follow: ask again with the `Chartledger-Position` of the first page as `updated_since`.
+         * @description The facilities of the workspace, in the order of their creation or by their last change, including every write that was answered before the request. With filters, a page may have fewer items than `limit`, or none: the list continues as long as there is a `next_page_token`. A record that does not change between two pages is neither omitted nor repeated. A record that is sent in the meantime keeps its place in the order of creation; sorted by last change, it moves to the front and may be missing from the following pages: to get it, request again with the `Chartledger-Position` of the first page as `updated_since`.
          *
          *     Needs the permission `read` or `read:facility`.
          */
@@ -321,7 +321,7 @@ export interface paths {
         put?: never;
         /**
          * Create or update a facility
-         * @description Stores the facility of this `id`: a new one, or a new version of the one that is there. A field that is sent replaces its value, a field that is left out keeps it, and `null` clears it (JSON Merge Patch, RFC 7396). Sending the same facility again is safe. At most 1 MB.
+         * @description Creates the facility with this `id`, or a new version of it if it exists. A field that is sent replaces the stored value, a field that is left out keeps it, and `null` clears it (JSON Merge Patch, RFC 7396). Sending the same facility again is safe. At most 1 MB.
          *
          *     Needs the permission `write` or `write:facility`.
          */
@@ -341,7 +341,7 @@ export interface paths {
         };
         /**
          * Read a facility
-         * @description The latest version of the facility, with every write that was answered before the request, or an earlier one: that of `version`, or the one that stood at the moment `as_of`.
+         * @description The latest version of the facility, including every write that was answered before the request, or an earlier version: the one given by `version`, or the one current at the time `as_of`.
          *
          *     Needs the permission `read` or `read:facility`.
          */
@@ -353,7 +353,7 @@ export interface paths {
         head?: never;
         /**
          * Change fields of a facility
-         * @description Stores a new version of a facility that is there, by a JSON Merge Patch (RFC 7396): a field that is sent replaces its value, objects are merged field by field, `null` clears a field that is not required, and everything else stays. At most 1 MB.
+         * @description Stores a new version of an existing facility, using a JSON Merge Patch (RFC 7396): a field that is sent replaces the stored value, objects are merged field by field, `null` clears a field that is not required, and everything else stays unchanged. At most 1 MB.
          *
          *     Needs the permission `write` or `write:facility`.
          */
@@ -369,7 +369,7 @@ export interface paths {
         };
         /**
          * Read the history of a facility
-         * @description Every version of the facility, newest first: who sent it, when, from where, and what it changed. A value that was sent again as it was is no change. Versions that are stored meanwhile disturb no page.
+         * @description Every version of the facility, newest first: who sent it, when, from where, and what it changed. Sending the same value again is not a change. Versions stored in the meantime do not affect paging.
          *
          *     Needs the permission `read` or `read:facility`.
          */
@@ -391,7 +391,7 @@ export interface paths {
         };
         /**
          * Prove a version of a facility
-         * @description The event of one version of the facility as the event log has it, and the proof that it is in the hash tree of the workspace, which anybody can check offline: `chartledger verify proof.json --public-key key.pem`. Where heads are sent (`HEADS_TO`), it is for the last one that has the event; else its root is not signed, and is checked with a signed head of that size (`--head head.json`).
+         * @description The event of one version of the facility as stored in the event log, and the proof that it is in the hash tree of the workspace, which anyone can verify offline: `chartledger verify proof.json --public-key key.pem`. If heads are sent (`HEADS_TO`), the proof is for the last head that contains the event; otherwise its root is unsigned, and is verified with a signed head of that size (`--head head.json`).
          *
          *     Needs the permission `read` or `read:facility`.
          */
@@ -413,7 +413,7 @@ export interface paths {
         };
         /**
          * List encounters
-         * @description The encounters of the workspace, in the order of their creation or by their last change, with every write that was answered before the request. A page may have fewer items than `limit`, or none, where filters leave few of many: the list goes on for as long as there is a `next_page_token`. No record that stays as it is between two pages is left out or comes twice. One that is sent meanwhile keeps its place in the order of creation; sorted by the last change it moves to the front, and may be on none of the pages that follow: ask again with the `Chartledger-Position` of the first page as `updated_since`.
+         * @description The encounters of the workspace, in the order of their creation or by their last change, including every write that was answered before the request. With filters, a page may have fewer items than `limit`, or none: the list continues as long as there is a `next_page_token`. A record that does not change between two pages is neither omitted nor repeated. A record that is sent in the meantime keeps its place in the order of creation; sorted by last change, it moves to the front and may be missing from the following pages: to get it, request again with the `Chartledger-Position` of the first page as `updated_since`.
          *
          *     Needs the permission `read` or `read:encounter`.
          */
@@ -421,7 +421,7 @@ export interface paths {
         put?: never;
         /**
          * Create or update an encounter
-         * @description Stores the encounter of this `id`: a new one, or a new version of the one that is there. A field that is sent replaces its value, a field that is left out keeps it, and `null` clears it (JSON Merge Patch, RFC 7396). These must refer to records already stored: `patient_id` (Patient), `provider_id` (Provider), `rendering_provider_id` (Provider), `facility_id` (Facility). Sending the same encounter again is safe. At most 1 MB.
+         * @description Creates the encounter with this `id`, or a new version of it if it exists. A field that is sent replaces the stored value, a field that is left out keeps it, and `null` clears it (JSON Merge Patch, RFC 7396). These fields must refer to records that are already stored: `patient_id` (Patient), `provider_id` (Provider), `rendering_provider_id` (Provider), `facility_id` (Facility). Sending the same encounter again is safe. At most 1 MB.
          *
          *     Needs the permission `write` or `write:encounter`.
          */
@@ -441,7 +441,7 @@ export interface paths {
         };
         /**
          * Read an encounter
-         * @description The latest version of the encounter, with every write that was answered before the request, or an earlier one: that of `version`, or the one that stood at the moment `as_of`.
+         * @description The latest version of the encounter, including every write that was answered before the request, or an earlier version: the one given by `version`, or the one current at the time `as_of`.
          *
          *     Needs the permission `read` or `read:encounter`.
          */
@@ -453,7 +453,7 @@ export interface paths {
         head?: never;
         /**
          * Change fields of an encounter
-         * @description Stores a new version of a encounter that is there, by a JSON Merge Patch (RFC 7396): a field that is sent replaces its value, objects are merged field by field, `null` clears a field that is not required, and everything else stays. These must refer to records already stored: `patient_id` (Patient), `provider_id` (Provider), `rendering_provider_id` (Provider), `facility_id` (Facility). At most 1 MB.
+         * @description Stores a new version of an existing encounter, using a JSON Merge Patch (RFC 7396): a field that is sent replaces the stored value, objects are merged field by field, `null` clears a field that is not required, and everything else stays unchanged. These fields must refer to records that are already stored: `patient_id` (Patient), `provider_id` (Provider), `rendering_provider_id` (Provider), `facility_id` (Facility). At most 1 MB.
          *
          *     Needs the permission `write` or `write:encounter`.
          */
@@ -469,7 +469,7 @@ export interface paths {
         };
         /**
          * Read the history of an encounter
-         * @description Every version of the encounter, newest first: who sent it, when, from where, and what it changed. A value that was sent again as it was is no change. Versions that are stored meanwhile disturb no page.
+         * @description Every version of the encounter, newest first: who sent it, when, from where, and what it changed. Sending the same value again is not a change. Versions stored in the meantime do not affect paging.
          *
          *     Needs the permission `read` or `read:encounter`.
          */
@@ -491,7 +491,7 @@ export interface paths {
         };
         /**
          * Prove a version of a encounter
-         * @description The event of one version of the encounter as the event log has it, and the proof that it is in the hash tree of the workspace, which anybody can check offline: `chartledger verify proof.json --public-key key.pem`. Where heads are sent (`HEADS_TO`), it is for the last one that has the event; else its root is not signed, and is checked with a signed head of that size (`--head head.json`).
+         * @description The event of one version of the encounter as stored in the event log, and the proof that it is in the hash tree of the workspace, which anyone can verify offline: `chartledger verify proof.json --public-key key.pem`. If heads are sent (`HEADS_TO`), the proof is for the last head that contains the event; otherwise its root is unsigned, and is verified with a signed head of that size (`--head head.json`).
          *
          *     Needs the permission `read` or `read:encounter`.
          */
@@ -513,7 +513,7 @@ export interface paths {
         };
         /**
          * Find out whether an encounter can be billed
-         * @description What billing would refuse about the encounter, its patient, providers and facility, and the payer of the primary insurance: per finding the rule, the field and record at fault, since when it stands, and which write of whom brought it about. With `as_of` all of it is told by what was recorded up to then.
+         * @description What billing would refuse about the encounter, its patient, providers and facility, and the payer of the primary insurance: for each finding, the rule, the field and record at fault, since when it has existed, and which write by whom caused it. With `as_of`, the result is based on everything recorded up to that time.
          *
          *     Needs the permission `read`.
          */
@@ -535,7 +535,7 @@ export interface paths {
         };
         /**
          * List encounters by what is in the way of billing them
-         * @description The encounters of the workspace with what billing would refuse about them, in the order of their creation (by day of service where days alone are asked for), and how many there are in each state and by rule. A change of a payer, provider or facility reaches all encounters that rest on it, many of them a little later: `progress` says how far the list is. With filters a page may have fewer items than `limit`, or none: the list goes on for as long as there is a `next_page_token`. An encounter that changes between two pages may be on both, or on none. Since when a finding stands, and who brought it about, is told by the readiness of the encounter.
+         * @description The encounters of the workspace with what billing would refuse about them, in the order of their creation (by day of service if days are the only filter), and how many there are in each state and by rule. A change to a payer, provider or facility reaches all encounters that depend on it, with a short delay if there are many: `progress` says how up to date the list is. With filters, a page may have fewer items than `limit`, or none: the list continues as long as there is a `next_page_token`. An encounter that changes between two pages may be on both, or on neither. The readiness of an encounter says since when a finding has existed, and who caused it.
          *
          *     Needs the permission `read`.
          */
@@ -559,7 +559,7 @@ export interface paths {
         put?: never;
         /**
          * Record that an encounter was billed
-         * @description Records which claim was sent for the encounter, with the versions of all records on which it rests at that moment. What a claim carries and changes later is a finding of its readiness, `changed_after_billing`, until the encounter is billed again or the change is acknowledged. An encounter that is not ready may have been billed all the same: `warnings` tell what was found. One that is void is refused. The same claim again, of the same versions, changes nothing.
+         * @description Records which claim was sent for the encounter, with the versions of all records that it is based on at that moment. If data that a claim contains changes later, the readiness of the encounter has the finding `changed_after_billing` until the encounter is billed again or the change is acknowledged. An encounter that is not ready can be recorded as billed too: `warnings` lists the findings. A void encounter is refused. Sending the same claim with the same versions again changes nothing.
          *
          *     Needs the permission `write`.
          */
@@ -580,8 +580,8 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Acknowledge what was changed after an encounter was billed
-         * @description Ends the findings `changed_after_billing` of the encounter as it is now, with a reason. What changes later is a finding again. Where nothing that a claim carries has changed, nothing is recorded.
+         * Acknowledge changes made after an encounter was billed
+         * @description Closes the current `changed_after_billing` findings of the encounter, with a reason. Later changes are findings again. If nothing that a claim contains has changed, nothing is recorded.
          *
          *     Needs the permission `write`.
          */
@@ -603,13 +603,13 @@ export interface paths {
         put?: never;
         /**
          * Create or update many records
-         * @description Stores many records of all kinds with one request: a line each (`BatchLine`), in any order, up to 100,000 lines or 64 MB when unpacked, a line up to 1 MB. What a record refers to may stand in the same batch, before or behind it. Versions of one record are stored in the order of their lines.
+         * @description Stores many records of all kinds in one request: one line per record (`BatchLine`), in any order, up to 100,000 lines or 64 MB when decompressed, with lines of up to 1 MB. Referenced records may be in the same batch, before or after the record. Versions of one record are stored in the order of their lines.
          *
-         *     Nothing is stored before all lines have come. Then the answer is a line (`BatchResult`) for each line that was sent, in their order, with what its own request would have been answered, and a last one (`BatchSummary`). A line with status 200 is stored, durably; one that is refused stops no other. An answer without a summary was cut off: send the batch again, which is safe.
+         *     Nothing is stored until all lines have arrived. The response then has one line (`BatchResult`) for each line that was sent, in the same order, with what its own request would have returned, and a final line (`BatchSummary`). A line with status 200 is durably stored; a refused line does not stop others. A response without a summary was cut off: send the batch again, which is safe.
          *
-         *     With an `Idempotency-Key` a batch that is sent again answers for what is stored already, writes it no second time, and goes on with the rest: lines that were refused are tried again. With `dry_run=true` each line is judged by what is stored now, and by itself: of several lines of one record none sees the others.
+         *     If a batch is sent again with the same `Idempotency-Key`, lines that are already stored are answered and not written again, and processing continues with the rest: refused lines are retried. With `dry_run=true`, each line is evaluated by itself against what is stored now: several lines for one record do not see each other.
          *
-         *     A key that may write some kinds alone sends lines of those; others are refused with 403. It counts as one request. Lines beyond the lines that a workspace may send in a minute are refused with 429.
+         *     A key that may write only certain kinds can send lines of those kinds; other lines are refused with 403. A batch counts as one request. Lines that exceed a workspace's limit per minute are refused with 429.
          *
          *     Needs the permission `write` or `write:payer` or `write:patient` or `write:provider` or `write:facility` or `write:encounter`.
          */
@@ -631,9 +631,9 @@ export interface paths {
         put?: never;
         /**
          * Send HL7 v2 messages
-         * @description Takes messages of HL7 v2, one or several one after another, also in the envelope of a batch (FHS, BHS), up to 1,000, of 1 MB each and 8 MB together, and carries them out in their order: ADT A01, A03, A04, A08, A11, A13, A28, A31, A40; SIU S12 to S15; DFT P03; MDM T02. The guide to HL7 v2 tells what becomes of them. They are read as the source of the key says: its identifiers, its time zone.
+         * @description Accepts one or more consecutive HL7 v2 messages, optionally in a batch envelope (FHS, BHS): up to 1,000 messages, 1 MB each and 8 MB in total. Processes them in order: ADT A01, A03, A04, A08, A11, A13, A28, A31, A40; SIU S12 to S15; DFT P03; MDM T02. The HL7 v2 guide describes how they are processed. They are read according to the source of the key: its identifiers and its time zone.
          *
-         *     The answer holds an acknowledgement (ACK) for each message, in their order: `AA` when all it says is stored, durably; `AE` when it is wrong, and `AR` when it is not for this service, with ERR segments that say what is the matter and where; then nothing of it is stored. When a store is away the answer is 503, and nothing is acknowledged: send the messages again, which is safe. A message that was taken and comes again, in the same words under the same control id (MSH-10) of the same sender (MSH-3, MSH-4), is acknowledged as before and changes nothing.
+         *     The response contains an acknowledgment (ACK) for each message, in order: `AA` if everything in the message is durably stored; `AE` if it is invalid; `AR` if it is not for this service. With `AE` and `AR`, ERR segments say what is wrong and where, and nothing of the message is stored. If a store is unavailable, the response is 503 and nothing is acknowledged: send the messages again, which is safe. If an accepted message is sent again with the same content, the same control id (MSH-10) and the same sender (MSH-3, MSH-4), it is acknowledged as before and changes nothing.
          *
          *     Needs the permission `write`.
          */
@@ -655,7 +655,7 @@ export interface paths {
         put?: never;
         /**
          * Find records and documents
-         * @description Finds records of all kinds, and documents, by names, dates of birth, ids, NPIs, policy and member numbers and the names of files: what holds every word of `q`. Case, accents, signs, blanks and the order of words do not count; a word may be the beginning of one, and a day may be written as 1984-02-29, 02/29/1984 or 19840229. Of an id the parts between signs are words, and of those with digits also ends of at least 4 characters. First comes what has `q` as a whole id or number, then what has its words, then what has words that begin so; within each those first whose names or numbers changed last. Answers hold every write that was answered before the request. What was erased is not found; removed documents are. A page may have fewer items than `limit`, or none: there are more for as long as there is a `next_page_token`. With a key for some kinds alone only these are looked at.
+         * @description Finds records of all kinds, and documents, by names, dates of birth, ids, NPIs, policy and member numbers, and file names. Results contain every word of `q`. Case, accents, punctuation, spaces and word order are ignored; a word may be the beginning of a longer one, and a day may be written as 1984-02-29, 02/29/1984 or 19840229. The parts of an id between punctuation characters are words; parts with digits are also found by endings of at least 4 characters. Results that match `q` as an entire id or number come first, then those that contain its words, then those with words that begin with them; within each group, results whose names or numbers changed most recently come first. Responses include every write that was answered before the request. Erased records are not found; removed documents are. A page may have fewer items than `limit`, or none: there are more as long as there is a `next_page_token`. With a key for certain kinds only, only these are searched.
          *
          *     Needs the permission `read` or `read:payer` or `read:patient` or `read:provider` or `read:facility` or `read:encounter` or `read:document`.
          */
@@ -683,7 +683,7 @@ export interface paths {
         put?: never;
         /**
          * Upload a document
-         * @description Attaches a document to the encounter, as a form with three parts. A document of the same `document_id` on the encounter is replaced.
+         * @description Attaches a document to the encounter, as a form with three parts. Replaces a document with the same `document_id` on the encounter.
          *
          *     Needs the permission `write` or `write:document`.
          */
@@ -703,7 +703,7 @@ export interface paths {
         };
         /**
          * Download a document
-         * @description The latest file of the document, or an earlier one: that of `version`, or the one that stood at the moment `as_of`, also of a document that was removed since. Files that were replaced or removed are kept for the time of retention.
+         * @description The latest file of the document, or an earlier one: the one given by `version`, or the one current at the time `as_of`, even if the document has been removed since. Replaced and removed files are kept for the retention period.
          *
          *     Needs the permission `read` or `read:document`.
          */
@@ -712,7 +712,7 @@ export interface paths {
         post?: never;
         /**
          * Remove a document
-         * @description From now on nobody can read the document. Its history stays.
+         * @description The document can no longer be read. Its history is kept.
          *
          *     Needs the permission `write` or `write:document`.
          */
@@ -731,7 +731,7 @@ export interface paths {
         };
         /**
          * Read the history of a document
-         * @description Every version of the document, newest first, also of one that was removed: who sent it, when, from where, and which file. Files that were replaced or removed are kept for the time of retention.
+         * @description Every version of the document, newest first, even if it was removed: who sent it, when, from where, and which file. Replaced and removed files are kept for the retention period.
          *
          *     Needs the permission `read` or `read:document`.
          */
@@ -753,7 +753,7 @@ export interface paths {
         };
         /**
          * Prove a version of a document
-         * @description The event of one version of the document, which holds the digest of its file, and the proof that it is in the hash tree of the workspace; as for records.
+         * @description The event of one version of the document, which contains the digest of its file, and the proof that it is in the hash tree of the workspace, as for records.
          *
          *     Needs the permission `read` or `read:document`.
          */
@@ -775,7 +775,7 @@ export interface paths {
         };
         /**
          * List webhooks
-         * @description The webhooks of the workspace, in the order of their creation; without those whose payload needs a permission that the key lacks.
+         * @description The webhooks of the workspace, in the order of their creation, except those whose payload requires a permission that the key lacks.
          *
          *     Needs the permission `webhooks`.
          */
@@ -783,7 +783,7 @@ export interface paths {
         put?: never;
         /**
          * Create a webhook
-         * @description Has events sent to a URL, from now on or from any point of the history. The answer holds the secret that signs the messages, this once. `recipient`, `recipient_address`, `purpose` and `purpose_statement` say to whom messages go and why: reports of disclosures tell what was said when a message went. The payload `full` needs the permission `events` too, and `deidentified` needs `events` or `events:deidentified`; so does everything that is done with such a webhook afterwards. A workspace has at most 100 webhooks.
+         * @description Sends events to a URL, from now on or from any point in the history. The response contains the secret that signs the messages, only this once. `recipient`, `recipient_address`, `purpose` and `purpose_statement` state who receives the messages and why: disclosure reports show the values that applied when a message was sent. The payload `full` also requires the permission `events`, and `deidentified` requires `events` or `events:deidentified`; so does every later operation on such a webhook. A workspace can have at most 100 webhooks.
          *
          *     Needs the permission `webhooks`.
          */
@@ -803,7 +803,7 @@ export interface paths {
         };
         /**
          * Read a webhook
-         * @description The webhook, with the state of its delivery.
+         * @description The webhook, with its delivery status.
          *
          *     Needs the permission `webhooks`.
          */
@@ -812,7 +812,7 @@ export interface paths {
         post?: never;
         /**
          * Delete a webhook
-         * @description Nothing more is sent. This cannot be undone.
+         * @description Stops all deliveries. This cannot be undone.
          *
          *     Needs the permission `webhooks`.
          */
@@ -821,7 +821,7 @@ export interface paths {
         head?: never;
         /**
          * Change, disable or enable a webhook
-         * @description A field that is left out keeps its value. What is changed counts for messages that are sent from then on, retries too. While a webhook is disabled nothing is sent; once it is enabled, it goes on where it stopped.
+         * @description A field that is left out keeps its value. Changes apply to all messages sent from then on, including retries. While a webhook is disabled, nothing is sent; when it is enabled again, it resumes where it stopped.
          *
          *     Needs the permission `webhooks`.
          */
@@ -839,7 +839,7 @@ export interface paths {
         put?: never;
         /**
          * Rotate the secret of a webhook
-         * @description The answer holds the new secret, this once. For the time of the overlap messages are signed with the previous one, too, so that receivers can be changed one after the other.
+         * @description The response contains the new secret, only this once. During the overlap, messages are also signed with the previous secret, so that receivers can be updated one after another.
          *
          *     Needs the permission `webhooks`.
          */
@@ -861,7 +861,7 @@ export interface paths {
         put?: never;
         /**
          * Send a ping
-         * @description Sends a message of the type `chartledger.webhook.ping.v1`. The attempts show what came of it.
+         * @description Sends a message of the type `chartledger.webhook.ping.v1`. The attempts show its outcome.
          *
          *     Needs the permission `webhooks`.
          */
@@ -883,7 +883,7 @@ export interface paths {
         put?: never;
         /**
          * Retry waiting messages now
-         * @description All messages that wait for another try are tried at once, such as after an outage of the endpoint. A try that fails changes nothing of when the next one is due. What was given up is sent again by a replay.
+         * @description Immediately retries all messages that are waiting for a retry, for example after an outage of the endpoint. A failed attempt does not change when the next one is due. To send messages that were given up, use a replay.
          *
          *     Needs the permission `webhooks`.
          */
@@ -905,7 +905,7 @@ export interface paths {
         put?: never;
         /**
          * Replay messages
-         * @description All events after a position or from a time on, one message, or all that were given up after the last try. They have the `webhook-id` that they had before. 404 also for a message that was not sent in the last 30 days.
+         * @description Replays all events after a position or from a point in time, a single message, or all messages that were given up after the last attempt. Messages keep their `webhook-id`. Returns 404 also for a message that was not sent in the last 30 days.
          *
          *     Needs the permission `webhooks`.
          */
@@ -925,7 +925,7 @@ export interface paths {
         };
         /**
          * List delivery attempts
-         * @description Those of the last 30 days, newest first. With a filter a page may hold fewer than `limit`, or none, although there is a next one. What the endpoint answered is shown to keys with the permission `events` alone: it may repeat what it was sent.
+         * @description The delivery attempts of the last 30 days, newest first. With a filter, a page may have fewer items than `limit`, or none, even if there is a next page. The endpoint's response is shown only to keys with the permission `events`, because it may repeat what was sent.
          *
          *     Needs the permission `webhooks`.
          */
@@ -947,11 +947,11 @@ export interface paths {
         };
         /**
          * Read or follow the event stream
-         * @description Every event of the records and documents of the workspace, and of the readiness of its encounters: each version once, in order and without gaps, from the first one ever. Each is a CloudEvent 1.0 in its structured JSON form; `GET /asyncapi/json` is the catalogue.
+         * @description Every event of the workspace's records and documents, and of the readiness of its encounters: each version once, in order and without gaps, from the very first one. Each is a CloudEvent 1.0 in its structured JSON form; `GET /asyncapi/json` is the event catalog.
          *
-         *     With `Accept: application/x-ndjson`, or any, the answer is a page, a line an event. The header `Chartledger-Position` says where to go on: send it as `after`. An empty page means that there is nothing beyond, for now; with `wait` it is waited for.
+         *     With `Accept: application/x-ndjson`, or any type, the response is a page with one event per line. The header `Chartledger-Position` says where to continue: send it as `after`. An empty page means that there are no further events for now; use `wait` to wait for one.
          *
-         *     With `Accept: text/event-stream` the answer goes on for as long as the reader stays: first what there is, then what is appended. `id` is the position of the event. Readers of server-sent events send the last one as `Last-Event-ID` when they connect again, and miss nothing. There is a comment at least every 15 seconds. `limit` and `wait` do not apply.
+         *     With `Accept: text/event-stream`, the response continues for as long as the client stays connected: first the existing events, then new ones as they are appended. `id` is the position of the event. Clients of server-sent events send the last one as `Last-Event-ID` when they reconnect, and miss nothing. A comment is sent at least every 15 seconds. `limit` and `wait` do not apply.
          *
          *     The de-identified view is for keys with the permission `events:deidentified`.
          *
@@ -975,7 +975,7 @@ export interface paths {
         };
         /**
          * Read every record of a kind
-         * @description Every record of a kind of the workspace, as a line of JSON each, in the view that the key has on `GET /events`; for who begins to consume the stream and does not want to fold it from its first event. The first line and the header `Chartledger-Position` tell the position after which `GET /events` goes on. A record may be newer than that: pass over events whose `version` is not above the one here. `record` has the fields as they were sent, merged. The last line, `end`, tells how many records there were; without it the snapshot is not whole, and has to be read again. `unreadable` counts records beside them that are left out because an event of theirs cannot be read; lists name them. Records that were erased are not in it.
+         * @description Every record of a kind in the workspace, one line of JSON each, in the view that the key has on `GET /events`. Use it to start consuming the stream without processing it from its first event. The first line and the header `Chartledger-Position` contain the position after which to continue with `GET /events`. A record may be newer than this position: skip events whose `version` is not higher than the one here. `record` has the fields as they were sent, merged. The last line, `end`, says how many records there were; if it is missing, the snapshot is incomplete and must be read again. `unreadable` counts additional records that are omitted because one of their events cannot be read; lists name them. Erased records are not included.
          *
          *     Needs the permission `events` or `events:deidentified`.
          */
@@ -996,7 +996,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Read the catalogue of events
+         * Read the event catalog
          * @description Every event of `GET /events` in both views, as an AsyncAPI 3.0.0 document.
          *
          *     Needs an API key of any permission.
@@ -1019,7 +1019,7 @@ export interface paths {
         };
         /**
          * Read the schema of an event
-         * @description The JSON Schema (2020-12) of the `data` of an event: what stands at the `dataschema` of the event.
+         * @description The JSON Schema (2020-12) of the `data` of an event: the document that the event's `dataschema` points to.
          *
          *     Needs an API key of any permission.
          */
@@ -1041,7 +1041,7 @@ export interface paths {
         };
         /**
          * List refused requests
-         * @description Those of the key itself that were refused, newest first, with every one that was answered before the request: why, and which fields were at fault, and nothing of what was sent in them. A batch of which lines were refused is one of them. With filters a page may have fewer items than `limit`, or none: the list goes on for as long as there is a `next_page_token`. What was refused before its key was known (401, and 429 by the limit of requests) and what failed for the service's own reasons (500 and above) is not there.
+         * @description The refused requests of this key, newest first, including every one that was answered before this request: why each was refused and which fields were at fault, but none of the values sent. Includes batches with refused lines. With filters, a page may have fewer items than `limit`, or none: the list continues as long as there is a `next_page_token`. Requests that were refused before their key was known (401, and 429 by the request limit) and requests that failed because of the service itself (500 and above) are not included.
          *
          *     Needs the permission `read`.
          */
@@ -1063,7 +1063,7 @@ export interface paths {
         };
         /**
          * Find out why a request was refused
-         * @description One refused request of the key itself, by the `requestId` of its error, which is also the header `Request-Id`: why, and which fields were at fault. That of another key is not found, and neither is one that was accepted.
+         * @description A refused request of this key, by the `requestId` of its error, which is also the header `Request-Id`: why it was refused, and which fields were at fault. Requests of other keys and accepted requests are not found.
          *
          *     Needs the permission `read`.
          */
@@ -1084,8 +1084,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Read the description of the interface
-         * @description The description of the interface, as OpenAPI 3.1.0.
+         * Read the OpenAPI document
+         * @description The OpenAPI 3.1.0 description of this API.
          *
          *     Needs an API key of any permission.
          */
@@ -1107,7 +1107,7 @@ export interface paths {
         };
         /**
          * Check that the process answers
-         * @description For liveness probes. Looks at nothing but the process itself.
+         * @description For liveness probes. Checks nothing but the process itself.
          *
          *     Needs no API key.
          */
@@ -1129,7 +1129,7 @@ export interface paths {
         };
         /**
          * Check that requests can be served
-         * @description For readiness probes and load balancers. A process with the role `api` is ready while events can be appended and read, whatever else is away: `degraded` names that. One without it is ready while all of its roles are. Says how each store does, and how far each read model is behind the event log.
+         * @description For readiness probes and load balancers. A process with the role `api` is ready while events can be appended and read, even if other stores are unavailable: `degraded` lists those. A process without this role is ready while all of its roles are ready. Also reports the state of each store, and how far each read model is behind the event log.
          *
          *     Needs no API key.
          */
@@ -1155,7 +1155,7 @@ export interface webhooks {
         put?: never;
         /**
          * Payer created or updated
-         * @description Sent to every webhook that wants it, once or more often; in order for each record and document, and for the readiness of each encounter.
+         * @description Sent at least once to every webhook whose filters it matches, in order for each record and document, and for the readiness of each encounter.
          */
         post: operations["payerUpserted"];
         delete?: never;
@@ -1175,7 +1175,7 @@ export interface webhooks {
         put?: never;
         /**
          * Patient created or updated
-         * @description Sent to every webhook that wants it, once or more often; in order for each record and document, and for the readiness of each encounter.
+         * @description Sent at least once to every webhook whose filters it matches, in order for each record and document, and for the readiness of each encounter.
          */
         post: operations["patientUpserted"];
         delete?: never;
@@ -1195,7 +1195,7 @@ export interface webhooks {
         put?: never;
         /**
          * Provider created or updated
-         * @description Sent to every webhook that wants it, once or more often; in order for each record and document, and for the readiness of each encounter.
+         * @description Sent at least once to every webhook whose filters it matches, in order for each record and document, and for the readiness of each encounter.
          */
         post: operations["providerUpserted"];
         delete?: never;
@@ -1215,7 +1215,7 @@ export interface webhooks {
         put?: never;
         /**
          * Facility created or updated
-         * @description Sent to every webhook that wants it, once or more often; in order for each record and document, and for the readiness of each encounter.
+         * @description Sent at least once to every webhook whose filters it matches, in order for each record and document, and for the readiness of each encounter.
          */
         post: operations["facilityUpserted"];
         delete?: never;
@@ -1235,7 +1235,7 @@ export interface webhooks {
         put?: never;
         /**
          * Encounter created or updated
-         * @description Sent to every webhook that wants it, once or more often; in order for each record and document, and for the readiness of each encounter.
+         * @description Sent at least once to every webhook whose filters it matches, in order for each record and document, and for the readiness of each encounter.
          */
         post: operations["encounterUpserted"];
         delete?: never;
@@ -1255,7 +1255,7 @@ export interface webhooks {
         put?: never;
         /**
          * Document uploaded
-         * @description Sent to every webhook that wants it, once or more often; in order for each record and document, and for the readiness of each encounter.
+         * @description Sent at least once to every webhook whose filters it matches, in order for each record and document, and for the readiness of each encounter.
          */
         post: operations["documentUploaded"];
         delete?: never;
@@ -1275,7 +1275,7 @@ export interface webhooks {
         put?: never;
         /**
          * Document removed
-         * @description Sent to every webhook that wants it, once or more often; in order for each record and document, and for the readiness of each encounter.
+         * @description Sent at least once to every webhook whose filters it matches, in order for each record and document, and for the readiness of each encounter.
          */
         post: operations["documentRemoved"];
         delete?: never;
@@ -1295,7 +1295,7 @@ export interface webhooks {
         put?: never;
         /**
          * Payer erased
-         * @description Sent to every webhook that wants it, once or more often; in order for each record and document, and for the readiness of each encounter.
+         * @description Sent at least once to every webhook whose filters it matches, in order for each record and document, and for the readiness of each encounter.
          */
         post: operations["payerErased"];
         delete?: never;
@@ -1315,7 +1315,7 @@ export interface webhooks {
         put?: never;
         /**
          * Patient erased
-         * @description Sent to every webhook that wants it, once or more often; in order for each record and document, and for the readiness of each encounter.
+         * @description Sent at least once to every webhook whose filters it matches, in order for each record and document, and for the readiness of each encounter.
          */
         post: operations["patientErased"];
         delete?: never;
@@ -1335,7 +1335,7 @@ export interface webhooks {
         put?: never;
         /**
          * Provider erased
-         * @description Sent to every webhook that wants it, once or more often; in order for each record and document, and for the readiness of each encounter.
+         * @description Sent at least once to every webhook whose filters it matches, in order for each record and document, and for the readiness of each encounter.
          */
         post: operations["providerErased"];
         delete?: never;
@@ -1355,7 +1355,7 @@ export interface webhooks {
         put?: never;
         /**
          * Facility erased
-         * @description Sent to every webhook that wants it, once or more often; in order for each record and document, and for the readiness of each encounter.
+         * @description Sent at least once to every webhook whose filters it matches, in order for each record and document, and for the readiness of each encounter.
          */
         post: operations["facilityErased"];
         delete?: never;
@@ -1375,7 +1375,7 @@ export interface webhooks {
         put?: never;
         /**
          * Encounter erased
-         * @description Sent to every webhook that wants it, once or more often; in order for each record and document, and for the readiness of each encounter.
+         * @description Sent at least once to every webhook whose filters it matches, in order for each record and document, and for the readiness of each encounter.
          */
         post: operations["encounterErased"];
         delete?: never;
@@ -1395,7 +1395,7 @@ export interface webhooks {
         put?: never;
         /**
          * Document erased
-         * @description Sent to every webhook that wants it, once or more often; in order for each record and document, and for the readiness of each encounter.
+         * @description Sent at least once to every webhook whose filters it matches, in order for each record and document, and for the readiness of each encounter.
          */
         post: operations["documentErased"];
         delete?: never;
@@ -1415,7 +1415,7 @@ export interface webhooks {
         put?: never;
         /**
          * Encounter billed
-         * @description Sent to every webhook that wants it, once or more often; in order for each record and document, and for the readiness of each encounter.
+         * @description Sent at least once to every webhook whose filters it matches, in order for each record and document, and for the readiness of each encounter.
          */
         post: operations["encounterBilled"];
         delete?: never;
@@ -1435,7 +1435,7 @@ export interface webhooks {
         put?: never;
         /**
          * Encounter billing change acknowledged
-         * @description Sent to every webhook that wants it, once or more often; in order for each record and document, and for the readiness of each encounter.
+         * @description Sent at least once to every webhook whose filters it matches, in order for each record and document, and for the readiness of each encounter.
          */
         post: operations["encounterBillingChangeAcknowledged"];
         delete?: never;
@@ -1455,7 +1455,7 @@ export interface webhooks {
         put?: never;
         /**
          * Encounter readiness changed
-         * @description Sent to every webhook that wants it, once or more often; in order for each record and document, and for the readiness of each encounter.
+         * @description Sent at least once to every webhook whose filters it matches, in order for each record and document, and for the readiness of each encounter.
          */
         post: operations["encounterReadinessChanged"];
         delete?: never;
@@ -1475,7 +1475,7 @@ export interface webhooks {
         put?: never;
         /**
          * Encounter readiness erased
-         * @description Sent to every webhook that wants it, once or more often; in order for each record and document, and for the readiness of each encounter.
+         * @description Sent at least once to every webhook whose filters it matches, in order for each record and document, and for the readiness of each encounter.
          */
         post: operations["encounterReadinessErased"];
         delete?: never;
@@ -1495,7 +1495,7 @@ export interface webhooks {
         put?: never;
         /**
          * Readiness rules applied
-         * @description Sent to every webhook that wants it, once or more often; in order for each record and document, and for the readiness of each encounter.
+         * @description Sent at least once to every webhook whose filters it matches, in order for each record and document, and for the readiness of each encounter.
          */
         post: operations["readinessRulesApplied"];
         delete?: never;
@@ -1514,8 +1514,8 @@ export interface webhooks {
         get?: never;
         put?: never;
         /**
-         * A ping, to see whether messages arrive
-         * @description Sent to every webhook that wants it, once or more often; in order for each record and document, and for the readiness of each encounter.
+         * A ping, to check that messages arrive
+         * @description Sent at least once to every webhook whose filters it matches, in order for each record and document, and for the readiness of each encounter.
          */
         post: operations["webhookPing"];
         delete?: never;
@@ -1527,27 +1527,27 @@ export interface webhooks {
 }
 export interface components {
     schemas: {
-        /** @description What happened to which version, without the values: the payload `reference`. */
+        /** @description What happened and in which version, without values: the payload `reference`. */
         ReferenceData: {
             /**
-             * @description Place in the history: 1, 2, 3 …; also the `ETag`
+             * @description Number in the history: 1, 2, 3 …; also the `ETag`
              * @example 1
              */
             version: number;
             /**
-             * @description What became of it. `removed`: a document was removed; `erased`: all that was known of it is gone for good, and is to be erased wherever it was copied
+             * @description The result. `removed`: a document was removed; `erased`: everything known about it was permanently erased, and must be erased from any copies
              * @enum {string}
              */
             outcome: "created" | "updated" | "unchanged" | "removed" | "erased";
-            /** @description Names of the fields whose value the event changed; those of an insurance are dotted: `primary_insurance.payer_id` */
+            /** @description Names of the fields whose values the event changed; insurance fields use dot notation: `primary_insurance.payer_id` */
             changed: string[];
             /**
-             * @description The message was to hold values, too, but would have been larger than 256 KB; read the record itself
+             * @description The message would have contained values but would have been larger than 256 KB; read the record instead
              * @enum {boolean}
              */
             truncated?: true;
         };
-        /** @description An insurance company or programme that pays claims. A field that is left out keeps its value, and `null` clears it. Other fields are not stored. */
+        /** @description An insurance company or program that pays claims. A field that is left out keeps its value, and `null` clears it. Unknown fields are not stored. */
         Payer: {
             /**
              * @description The caller's payer identifier
@@ -1599,7 +1599,7 @@ export interface components {
              */
             country?: string | null;
         };
-        /** @description A person who receives care, with up to three insurances. A field that is left out keeps its value, and `null` clears it. Other fields are not stored. */
+        /** @description A person who receives care, with up to three insurances. A field that is left out keeps its value, and `null` clears it. Unknown fields are not stored. */
         Patient: {
             /**
              * @description The caller's patient identifier
@@ -1647,10 +1647,10 @@ export interface components {
             primary_insurance?: components["schemas"]["Insurance"] | null;
             secondary_insurance?: components["schemas"]["Insurance"] | null;
             tertiary_insurance?: components["schemas"]["Insurance"] | null;
-            /** @description `id` of the patient into whom this one was merged, as both are one person: both stay readable, and encounters of this one are billed with the data of that one; `null`: it was merged in error */
+            /** @description `id` of the patient that this one was merged into, because both are the same person: both can still be read, and encounters of this patient are billed with the data of the other; `null`: they were merged in error */
             merged_into?: string | null;
         };
-        /** @description An insurance of a patient. Sent, it replaces the one of its rank whole. */
+        /** @description A patient's insurance. If sent, it replaces the one of its rank as a whole. */
         Insurance: {
             /**
              * @description `id` of an existing payer
@@ -1698,17 +1698,17 @@ export interface components {
             /** @example US */
             subscriber_country?: string | null;
         };
-        /** @description An insurance of a patient, de-identified. */
+        /** @description A patient's insurance, de-identified. */
         DeidentifiedInsurance: {
-            /** @description Keyed hash of the id: equal for equal ids of one kind in one workspace */
+            /** @description Keyed hash of the id: the same for the same id of a kind in a workspace */
             payer_id: string;
             /**
-             * @description The year alone; years that tell an age of 90 or more are grouped
+             * @description Only the year; years that would reveal an age of 90 or more are grouped
              * @example 1984
              */
             effective_date?: string | null;
             /**
-             * @description The year alone; years that tell an age of 90 or more are grouped
+             * @description Only the year; years that would reveal an age of 90 or more are grouped
              * @example 1984
              */
             termination_date?: string | null;
@@ -1718,23 +1718,23 @@ export interface components {
              */
             subscriber_relationship?: "self" | "spouse" | "child" | "other" | null;
             /**
-             * @description The year alone; years that tell an age of 90 or more are grouped
+             * @description Only the year; years that would reveal an age of 90 or more are grouped
              * @example 1984
              */
             subscriber_date_of_birth?: string | null;
             /**
-             * @description A USPS state code; others are left out
+             * @description A USPS state code; other values are omitted
              * @example NE
              * @enum {string|null}
              */
             subscriber_state?: "AL" | "AK" | "AZ" | "AR" | "CA" | "CO" | "CT" | "DE" | "FL" | "GA" | "HI" | "ID" | "IL" | "IN" | "IA" | "KS" | "KY" | "LA" | "ME" | "MD" | "MA" | "MI" | "MN" | "MS" | "MO" | "MT" | "NE" | "NV" | "NH" | "NJ" | "NM" | "NY" | "NC" | "ND" | "OH" | "OK" | "OR" | "PA" | "RI" | "SC" | "SD" | "TN" | "TX" | "UT" | "VT" | "VA" | "WA" | "WV" | "WI" | "WY" | "DC" | "AS" | "GU" | "MP" | "PR" | "VI" | "FM" | "MH" | "PW" | "AA" | "AE" | "AP" | null;
             /**
-             * @description A two-letter country code; others are left out
+             * @description A two-letter country code; other values are omitted
              * @example US
              */
             subscriber_country?: string | null;
         } | null;
-        /** @description A person who gives care. A field that is left out keeps its value, and `null` clears it. Other fields are not stored. */
+        /** @description A person who gives care. A field that is left out keeps its value, and `null` clears it. Unknown fields are not stored. */
         Provider: {
             /**
              * @description The caller's provider identifier
@@ -1746,7 +1746,7 @@ export interface components {
             /** @example Nguyen */
             last_name: string;
             /**
-             * @description 10 digits; needed for claim submission, give it when available
+             * @description 10 digits; required for claim submission, send it when available
              * @example 1234567893
              */
             npi?: string | null;
@@ -1788,7 +1788,7 @@ export interface components {
              */
             country?: string | null;
         };
-        /** @description A place where care is given. A field that is left out keeps its value, and `null` clears it. Other fields are not stored. */
+        /** @description A place where care is given. A field that is left out keeps its value, and `null` clears it. Unknown fields are not stored. */
         Facility: {
             /**
              * @description The caller's facility identifier
@@ -1842,7 +1842,7 @@ export interface components {
              */
             country?: string | null;
         };
-        /** @description A patient visit. A field that is left out keeps its value, and `null` clears it. Other fields are not stored. */
+        /** @description A patient visit. A field that is left out keeps its value, and `null` clears it. Unknown fields are not stored. */
         Encounter: {
             /**
              * @description The caller's encounter identifier
@@ -1860,7 +1860,7 @@ export interface components {
              */
             provider_id?: string | null;
             /**
-             * @description Rendering provider if different; when omitted, `provider_id` is taken as the rendering provider
+             * @description Rendering provider, if different; if omitted, `provider_id` is used as the rendering provider
              * @example provider-2001
              */
             rendering_provider_id?: string | null;
@@ -1886,14 +1886,14 @@ export interface components {
              * @example true
              */
             is_completed?: boolean | null;
-            /** @description Since when the encounter is void: kept and readable, and not billed, whatever the date; `null`: it counts again */
+            /** @description When the encounter was voided: it is kept and can be read, but is not billed, whatever the date; `null`: it is valid again */
             voided_at?: string | null;
-            /** @description Why the encounter is void */
+            /** @description Why the encounter was voided */
             void_reason?: string | null;
         };
         /** @description A request that failed. */
         ErrorBody: {
-            /** @description What went wrong, for people */
+            /** @description What went wrong, for humans */
             error: string;
             /**
              * @description What went wrong, for programs
@@ -1907,7 +1907,7 @@ export interface components {
              * @enum {number}
              */
             statusCode?: 401;
-            /** @description With status 429: seconds until requests are taken again */
+            /** @description With status 429: seconds until requests are accepted again */
             retryAfter?: number;
             /**
              * @description With status 412: the current version, if there is one
@@ -1920,18 +1920,18 @@ export interface components {
              * @example 2026-03-14T09:30:00.000Z
              */
             erased_at?: string;
-            /** @description With `position_gone`: the last position of the log before the one that was sent */
+            /** @description With `position_gone`: the last position in the log before the one that was sent */
             last_position?: string;
             /**
              * Format: uuid
-             * @description The `Request-Id`; quote it to the operators of the service
+             * @description The `Request-Id`; quote it when contacting the operators
              */
             requestId: string;
         };
         /** @description A field at fault. */
         ErrorDetail: {
             /**
-             * @description Name of the field, dotted when nested
+             * @description Name of the field, in dot notation if nested
              * @example primary_insurance.payer_id
              */
             field: string;
@@ -1941,35 +1941,35 @@ export interface components {
              */
             message: string;
             /**
-             * @description Of a reference to a record that does not exist: its kind
+             * @description Kind of the referenced record that does not exist
              * @example payer
              * @enum {string}
              */
             kind?: "payer" | "patient" | "provider" | "facility" | "encounter";
             /**
-             * @description Of such a reference: the id that was sent
+             * @description Id of that record, as sent
              * @example payer-aetna
              */
             id?: string;
             /**
-             * @description Of such a reference
+             * @description For a missing reference
              * @enum {string}
              */
             code?: "reference_not_found";
         };
-        /** @description What became of one line of a batch. */
+        /** @description The result of one line of a batch. */
         BatchResult: {
-            /** @description Which line, from 1 on */
+            /** @description Number of the line, starting at 1 */
             line: number;
             /**
-             * @description As sent; `null` where it is none
+             * @description As sent; `null` if it is not a kind
              * @enum {string|null}
              */
             kind: "payer" | "patient" | "provider" | "facility" | "encounter" | null;
-            /** @description The id of the record, as sent; `null` where it is none */
+            /** @description Id of the record, as sent; `null` if it is not valid */
             id: string | null;
             /**
-             * @description As the single request would have had
+             * @description The status that a single request would have had
              * @example 200
              */
             status: number;
@@ -1979,7 +1979,7 @@ export interface components {
              */
             outcome?: "created" | "updated" | "unchanged";
             /**
-             * @description With status 200; with 412 the current one
+             * @description With status 200; with 412, the current version
              * @example 1
              */
             version?: number;
@@ -1990,9 +1990,9 @@ export interface components {
              * @enum {boolean}
              */
             dry_run?: true;
-            /** @description Of a dry run: fields that would change */
+            /** @description For a dry run: fields that would change */
             changed_fields?: string[];
-            /** @description What went wrong, for people */
+            /** @description What went wrong, for humans */
             error?: string;
             /**
              * @description What went wrong, for programs
@@ -2001,20 +2001,20 @@ export interface components {
             code?: "validation_failed" | "malformed_body" | "reference_not_found" | "unauthorized" | "key_deactivated" | "key_expired" | "address_not_allowed" | "workspace_deactivated" | "permission_denied" | "not_found" | "gone" | "position_gone" | "method_not_allowed" | "not_acceptable" | "request_timeout" | "conflict" | "idempotency_key_in_use" | "version_conflict" | "payload_too_large" | "unsupported_media_type" | "range_not_satisfiable" | "expectation_failed" | "idempotency_key_reused" | "rate_limited" | "headers_too_large" | "internal" | "overloaded" | "unavailable" | "unreadable";
             /** @description The fields at fault */
             details?: components["schemas"]["ErrorDetail"][];
-            /** @description With an error: the same line may be accepted later */
+            /** @description With an error: whether the same line may be accepted later */
             retryable?: boolean;
-            /** @description Seconds until it may be */
+            /** @description Seconds until it may be accepted */
             retryAfter?: number;
             /**
-             * @description `warnings`, `changed_fields` or `details` were left out, because too many results waited to be sent
+             * @description `warnings`, `changed_fields` or `details` were omitted because too many results were waiting to be sent
              * @enum {boolean}
              */
             shortened?: true;
         };
-        /** @description A complaint or remark about one field. */
+        /** @description An error or warning about one field. */
         FieldMessage: {
             /**
-             * @description Name of the field, dotted when nested
+             * @description Name of the field, in dot notation if nested
              * @example primary_insurance.payer_id
              */
             field: string;
@@ -2024,16 +2024,16 @@ export interface components {
              */
             message: string;
         };
-        /** @description The last line of the answer to a batch. Without it the answer was cut off. */
+        /** @description The last line of the response to a batch. If it is missing, the response was cut off. */
         BatchSummary: {
             summary: {
-                /** @description Lines that were sent */
+                /** @description Lines sent */
                 lines: number;
                 /** @description Lines whose records are stored */
                 accepted: number;
                 created: number;
                 updated: number;
-                /** @description Known only of a dry run, and with `unchanged=skip` */
+                /** @description Known only for a dry run and with `unchanged=skip` */
                 unchanged: number;
                 /** @description Lines that were not stored */
                 refused: number;
@@ -2073,22 +2073,22 @@ export interface components {
                 };
             };
         };
-        /** @description A record was stored, or is so already. */
+        /** @description A record was stored, or was already up to date. */
         Written: {
             /** @enum {boolean} */
             success: true;
             message: string;
             /**
-             * @description Place in the history: 1, 2, 3 …; also the `ETag`
+             * @description Number in the history: 1, 2, 3 …; also the `ETag`
              * @example 1
              */
             version: number;
             /**
-             * @description `unchanged` is told where the record was looked at: by a dry run, with `unchanged=skip`, and by a patch
+             * @description `unchanged` is reported only where the record is compared: in a dry run, with `unchanged=skip`, and for a patch
              * @enum {string}
              */
             outcome: "created" | "updated" | "unchanged";
-            /** @description Fields that were not stored, values that were stored but that billing may refuse, and what else is in the way of billing a completed encounter, by what is known of it at that moment */
+            /** @description Fields that were not stored, values that were stored but that billing may refuse, and anything else that prevents billing a completed encounter, as known at that moment */
             warnings: components["schemas"]["FieldMessage"][];
             /**
              * @description Nothing was written
@@ -2096,7 +2096,7 @@ export interface components {
              */
             dry_run?: true;
             /**
-             * @description Of a dry run: names of the fields whose value would change; those of an insurance are dotted
+             * @description For a dry run: names of the fields whose values would change; insurance fields use dot notation
              * @example [
              *       "city",
              *       "primary_insurance.policy_number"
@@ -2104,7 +2104,7 @@ export interface components {
              */
             changed_fields?: string[];
         };
-        /** @description An insurance company or programme that pays claims. What is to change alone: `null` clears a field that is not required. `id`, if it is sent, is that of the path. Other fields are not stored. */
+        /** @description An insurance company or program that pays claims. Only the fields to change: `null` clears a field that is not required. `id`, if sent, must match the path. Unknown fields are not stored. */
         PayerPatch: {
             /**
              * @description The caller's payer identifier
@@ -2159,9 +2159,9 @@ export interface components {
         /** @description A page of payers. */
         PayerPage: {
             items: components["schemas"]["PayerView"][];
-            /** @description Send it as `page_token` to read on; `null` on the last page */
+            /** @description Pass it as `page_token` to get the next page; `null` on the last page */
             next_page_token: string | null;
-            /** @description Ids of what belongs on this page but is left out, because this version of the service cannot read an event of its history: a newer one wrote it, or its bytes were changed. Mostly empty */
+            /** @description Ids of items omitted from this page because this version of the service cannot read an event in their history: a newer version wrote it, or its bytes were changed. Usually empty */
             unreadable: string[];
         };
         /** @description The payer, with its version and dates. */
@@ -2172,7 +2172,7 @@ export interface components {
              */
             id: string;
             /**
-             * @description Place in the history: 1, 2, 3 …; also the `ETag`
+             * @description Number in the history: 1, 2, 3 …; also the `ETag`
              * @example 1
              */
             version: number;
@@ -2190,7 +2190,7 @@ export interface components {
             updated_at: string;
             record: components["schemas"]["PayerState"];
         };
-        /** @description An insurance company or programme that pays claims. All that was sent so far, merged; a field without a value is left out. */
+        /** @description An insurance company or program that pays claims. Everything sent so far, merged; fields without a value are omitted. */
         PayerState: {
             /**
              * @description The caller's payer identifier
@@ -2245,13 +2245,13 @@ export interface components {
         /** @description A page of the versions of a record, newest first. */
         RecordHistoryPage: {
             items: components["schemas"]["RecordVersion"][];
-            /** @description Send it as `page_token` to read on; `null` on the last page */
+            /** @description Pass it as `page_token` to get the next page; `null` on the last page */
             next_page_token: string | null;
         };
         /** @description A version of a record: who sent it, and what it changed. */
         RecordVersion: {
             /**
-             * @description Place in the history: 1, 2, 3 …; also the `ETag`
+             * @description Number in the history: 1, 2, 3 …; also the `ETag`
              * @example 1
              */
             version: number;
@@ -2273,10 +2273,10 @@ export interface components {
                 /** @enum {string} */
                 type: "api_key" | "source" | "user" | "operator" | "service";
                 id: string;
-                /** @description The key's or user's name; a deleted key keeps it */
+                /** @description Name of the key or user; kept after deletion */
                 name: string | null;
             };
-            /** @description Where it came from */
+            /** @description The client IP address that it was sent from */
             client_ip: string | null;
             user_agent: string | null;
             /**
@@ -2284,50 +2284,50 @@ export interface components {
              * @description The `Request-Id` of the write
              */
             request_id: string;
-            /** @description The message of an EMR that said it; left out where it came otherwise */
+            /** @description The EMR message that it came from; omitted if it came in another way */
             source?: {
                 /** @description Id of the source */
                 id: string;
                 /**
                  * Format: uuid
-                 * @description Id of the message, which is kept for some time
+                 * @description Id of the message, which is kept for a limited time
                  */
                 message: string;
-                /** @description Number of the configuration of the source by which the message was read again; left out where it was read as it came */
+                /** @description Number of the source configuration that the message was reprocessed with; omitted if it was processed on arrival */
                 configuration?: number;
             };
-            /** @description Of an erasure alone: why all versions before it were erased */
+            /** @description Only for an erasure: why all versions before it were erased */
             reason?: string;
             /**
-             * @description `unchanged`: everything that was sent was so already; `erased`: all versions before it are gone for good
+             * @description `unchanged`: everything that was sent had the same value already; `erased`: all versions before it were permanently erased
              * @enum {string}
              */
             outcome: "created" | "updated" | "unchanged" | "erased";
-            /** @description All fields of the first version */
+            /** @description For the first version, all fields */
             changes: components["schemas"]["FieldChange"][];
         };
-        /** @description A field whose value a version changed. */
+        /** @description A field whose value was changed by a version. */
         FieldChange: {
             /**
-             * @description Name of the field, dotted when nested
+             * @description Name of the field, in dot notation if nested
              * @example primary_insurance.policy_number
              */
             field: string;
-            /** @description `null` when it had no value */
+            /** @description `null` if it had no value */
             from: string | boolean | null;
-            /** @description `null` when it has none any more */
+            /** @description `null` if it no longer has a value */
             to: string | boolean | null;
         };
-        /** @description Shows that an event is in its workspace's hash tree. `chartledger verify` checks it offline. */
+        /** @description Proves that an event is in its workspace's hash tree. Verify it offline with `chartledger verify`. */
         Proof: {
             /** @enum {string} */
             type: "chartledger.proof.v1";
-            /** @description The event as the event log has it: all that its leaf covers */
+            /** @description The event as stored in the event log: everything that its leaf covers */
             event: {
                 id: string;
                 type: string;
                 stream: string;
-                /** @description One less than the version */
+                /** @description The version minus one */
                 revision: number;
                 recordedAt: string;
                 metadata: {
@@ -2339,33 +2339,33 @@ export interface components {
             };
             /** @description SHA-256 of a zero byte and the canonical JSON (RFC 8785) of `event` */
             leaf: string;
-            /** @description Which leaf of the tree it is; 0 is the first event of the workspace */
+            /** @description Index of the leaf in the tree; 0 is the first event of the workspace */
             index: number;
-            /** @description The inclusion proof (RFC 9162, section 2.1.3), the deepest node first */
+            /** @description The inclusion proof (RFC 9162, section 2.1.3), deepest node first */
             inclusion: string[];
-            /** @description The tree that the event is in: the last signed head that was sent, where the event is in it; else a root (`tree_root`) that nobody signed, to be compared with a signed head */
+            /** @description The tree that contains the event: the last signed head that was sent, if it contains the event; otherwise an unsigned root (`tree_root`), to be compared with a signed head */
             tree_head: {
                 /** @enum {string} */
                 type: "chartledger.tree_root.v1";
                 workspace: string;
-                /** @description Events of the tree */
+                /** @description Number of events in the tree */
                 size: number;
-                /** @description SHA-256, lower-case hex */
+                /** @description SHA-256, lowercase hex */
                 root: string;
             } | {
                 /** @enum {string} */
                 type: "chartledger.tree_head.v1";
                 workspace: string;
-                /** @description Events of the tree */
+                /** @description Number of events in the tree */
                 size: number;
-                /** @description SHA-256, lower-case hex */
+                /** @description SHA-256, lowercase hex */
                 root: string;
-                /** @description SHA-256, lower-case hex */
+                /** @description SHA-256, lowercase hex */
                 chain: string;
                 last_event_id: string;
                 last_event_recorded_at?: string;
                 created_at: string;
-                /** @description How the key came after those before it, where there were some */
+                /** @description How the key succeeded earlier keys, if there were any */
                 key_rotations?: {
                     [key: string]: unknown;
                 }[];
@@ -2373,7 +2373,7 @@ export interface components {
                 signature: string;
             };
         };
-        /** @description A person who receives care, with up to three insurances. What is to change alone: `null` clears a field that is not required. `id`, if it is sent, is that of the path. Other fields are not stored. */
+        /** @description A person who receives care, with up to three insurances. Only the fields to change: `null` clears a field that is not required. `id`, if sent, must match the path. Unknown fields are not stored. */
         PatientPatch: {
             /**
              * @description The caller's patient identifier
@@ -2421,10 +2421,10 @@ export interface components {
             primary_insurance?: components["schemas"]["InsurancePatch"] | null;
             secondary_insurance?: components["schemas"]["InsurancePatch"] | null;
             tertiary_insurance?: components["schemas"]["InsurancePatch"] | null;
-            /** @description `id` of the patient into whom this one was merged, as both are one person: both stay readable, and encounters of this one are billed with the data of that one; `null`: it was merged in error */
+            /** @description `id` of the patient that this one was merged into, because both are the same person: both can still be read, and encounters of this patient are billed with the data of the other; `null`: they were merged in error */
             merged_into?: string | null;
         };
-        /** @description An insurance of a patient. Merged into the one that is there; without one, it must be complete. */
+        /** @description A patient's insurance. Merged into the existing one; if there is none, it must be complete. */
         InsurancePatch: {
             /**
              * @description `id` of an existing payer
@@ -2475,9 +2475,9 @@ export interface components {
         /** @description A page of patients. */
         PatientPage: {
             items: components["schemas"]["PatientView"][];
-            /** @description Send it as `page_token` to read on; `null` on the last page */
+            /** @description Pass it as `page_token` to get the next page; `null` on the last page */
             next_page_token: string | null;
-            /** @description Ids of what belongs on this page but is left out, because this version of the service cannot read an event of its history: a newer one wrote it, or its bytes were changed. Mostly empty */
+            /** @description Ids of items omitted from this page because this version of the service cannot read an event in their history: a newer version wrote it, or its bytes were changed. Usually empty */
             unreadable: string[];
         };
         /** @description The patient, with its version and dates. */
@@ -2488,7 +2488,7 @@ export interface components {
              */
             id: string;
             /**
-             * @description Place in the history: 1, 2, 3 …; also the `ETag`
+             * @description Number in the history: 1, 2, 3 …; also the `ETag`
              * @example 1
              */
             version: number;
@@ -2506,7 +2506,7 @@ export interface components {
             updated_at: string;
             record: components["schemas"]["PatientState"];
         };
-        /** @description A person who receives care, with up to three insurances. All that was sent so far, merged; a field without a value is left out. */
+        /** @description A person who receives care, with up to three insurances. Everything sent so far, merged; fields without a value are omitted. */
         PatientState: {
             /**
              * @description The caller's patient identifier
@@ -2554,10 +2554,10 @@ export interface components {
             primary_insurance?: components["schemas"]["InsuranceState"];
             secondary_insurance?: components["schemas"]["InsuranceState"];
             tertiary_insurance?: components["schemas"]["InsuranceState"];
-            /** @description `id` of the patient into whom this one was merged, as both are one person: both stay readable, and encounters of this one are billed with the data of that one; `null`: it was merged in error */
+            /** @description `id` of the patient that this one was merged into, because both are the same person: both can still be read, and encounters of this patient are billed with the data of the other; `null`: they were merged in error */
             merged_into?: string;
         };
-        /** @description An insurance of a patient as it is stored. */
+        /** @description A patient's insurance, as stored. */
         InsuranceState: {
             /**
              * @description `id` of an existing payer
@@ -2605,7 +2605,7 @@ export interface components {
             /** @example US */
             subscriber_country?: string;
         };
-        /** @description A person who gives care. What is to change alone: `null` clears a field that is not required. `id`, if it is sent, is that of the path. Other fields are not stored. */
+        /** @description A person who gives care. Only the fields to change: `null` clears a field that is not required. `id`, if sent, must match the path. Unknown fields are not stored. */
         ProviderPatch: {
             /**
              * @description The caller's provider identifier
@@ -2617,7 +2617,7 @@ export interface components {
             /** @example Nguyen */
             last_name?: string;
             /**
-             * @description 10 digits; needed for claim submission, give it when available
+             * @description 10 digits; required for claim submission, send it when available
              * @example 1234567893
              */
             npi?: string | null;
@@ -2662,9 +2662,9 @@ export interface components {
         /** @description A page of providers. */
         ProviderPage: {
             items: components["schemas"]["ProviderView"][];
-            /** @description Send it as `page_token` to read on; `null` on the last page */
+            /** @description Pass it as `page_token` to get the next page; `null` on the last page */
             next_page_token: string | null;
-            /** @description Ids of what belongs on this page but is left out, because this version of the service cannot read an event of its history: a newer one wrote it, or its bytes were changed. Mostly empty */
+            /** @description Ids of items omitted from this page because this version of the service cannot read an event in their history: a newer version wrote it, or its bytes were changed. Usually empty */
             unreadable: string[];
         };
         /** @description The provider, with its version and dates. */
@@ -2675,7 +2675,7 @@ export interface components {
              */
             id: string;
             /**
-             * @description Place in the history: 1, 2, 3 …; also the `ETag`
+             * @description Number in the history: 1, 2, 3 …; also the `ETag`
              * @example 1
              */
             version: number;
@@ -2693,7 +2693,7 @@ export interface components {
             updated_at: string;
             record: components["schemas"]["ProviderState"];
         };
-        /** @description A person who gives care. All that was sent so far, merged; a field without a value is left out. */
+        /** @description A person who gives care. Everything sent so far, merged; fields without a value are omitted. */
         ProviderState: {
             /**
              * @description The caller's provider identifier
@@ -2705,7 +2705,7 @@ export interface components {
             /** @example Nguyen */
             last_name: string;
             /**
-             * @description 10 digits; needed for claim submission, give it when available
+             * @description 10 digits; required for claim submission, send it when available
              * @example 1234567893
              */
             npi?: string;
@@ -2747,7 +2747,7 @@ export interface components {
              */
             country: string;
         };
-        /** @description A place where care is given. What is to change alone: `null` clears a field that is not required. `id`, if it is sent, is that of the path. Other fields are not stored. */
+        /** @description A place where care is given. Only the fields to change: `null` clears a field that is not required. `id`, if sent, must match the path. Unknown fields are not stored. */
         FacilityPatch: {
             /**
              * @description The caller's facility identifier
@@ -2804,9 +2804,9 @@ export interface components {
         /** @description A page of facilities. */
         FacilityPage: {
             items: components["schemas"]["FacilityView"][];
-            /** @description Send it as `page_token` to read on; `null` on the last page */
+            /** @description Pass it as `page_token` to get the next page; `null` on the last page */
             next_page_token: string | null;
-            /** @description Ids of what belongs on this page but is left out, because this version of the service cannot read an event of its history: a newer one wrote it, or its bytes were changed. Mostly empty */
+            /** @description Ids of items omitted from this page because this version of the service cannot read an event in their history: a newer version wrote it, or its bytes were changed. Usually empty */
             unreadable: string[];
         };
         /** @description The facility, with its version and dates. */
@@ -2817,7 +2817,7 @@ export interface components {
              */
             id: string;
             /**
-             * @description Place in the history: 1, 2, 3 …; also the `ETag`
+             * @description Number in the history: 1, 2, 3 …; also the `ETag`
              * @example 1
              */
             version: number;
@@ -2835,7 +2835,7 @@ export interface components {
             updated_at: string;
             record: components["schemas"]["FacilityState"];
         };
-        /** @description A place where care is given. All that was sent so far, merged; a field without a value is left out. */
+        /** @description A place where care is given. Everything sent so far, merged; fields without a value are omitted. */
         FacilityState: {
             /**
              * @description The caller's facility identifier
@@ -2889,7 +2889,7 @@ export interface components {
              */
             country: string;
         };
-        /** @description A patient visit. What is to change alone: `null` clears a field that is not required. `id`, if it is sent, is that of the path. Other fields are not stored. */
+        /** @description A patient visit. Only the fields to change: `null` clears a field that is not required. `id`, if sent, must match the path. Unknown fields are not stored. */
         EncounterPatch: {
             /**
              * @description The caller's encounter identifier
@@ -2907,7 +2907,7 @@ export interface components {
              */
             provider_id?: string | null;
             /**
-             * @description Rendering provider if different; when omitted, `provider_id` is taken as the rendering provider
+             * @description Rendering provider, if different; if omitted, `provider_id` is used as the rendering provider
              * @example provider-2001
              */
             rendering_provider_id?: string | null;
@@ -2933,17 +2933,17 @@ export interface components {
              * @example true
              */
             is_completed?: boolean | null;
-            /** @description Since when the encounter is void: kept and readable, and not billed, whatever the date; `null`: it counts again */
+            /** @description When the encounter was voided: it is kept and can be read, but is not billed, whatever the date; `null`: it is valid again */
             voided_at?: string | null;
-            /** @description Why the encounter is void */
+            /** @description Why the encounter was voided */
             void_reason?: string | null;
         };
         /** @description A page of encounters. */
         EncounterPage: {
             items: components["schemas"]["EncounterView"][];
-            /** @description Send it as `page_token` to read on; `null` on the last page */
+            /** @description Pass it as `page_token` to get the next page; `null` on the last page */
             next_page_token: string | null;
-            /** @description Ids of what belongs on this page but is left out, because this version of the service cannot read an event of its history: a newer one wrote it, or its bytes were changed. Mostly empty */
+            /** @description Ids of items omitted from this page because this version of the service cannot read an event in their history: a newer version wrote it, or its bytes were changed. Usually empty */
             unreadable: string[];
         };
         /** @description The encounter, with its version and dates. */
@@ -2954,7 +2954,7 @@ export interface components {
              */
             id: string;
             /**
-             * @description Place in the history: 1, 2, 3 …; also the `ETag`
+             * @description Number in the history: 1, 2, 3 …; also the `ETag`
              * @example 1
              */
             version: number;
@@ -2972,7 +2972,7 @@ export interface components {
             updated_at: string;
             record: components["schemas"]["EncounterState"];
         };
-        /** @description A patient visit. All that was sent so far, merged; a field without a value is left out. */
+        /** @description A patient visit. Everything sent so far, merged; fields without a value are omitted. */
         EncounterState: {
             /**
              * @description The caller's encounter identifier
@@ -2990,7 +2990,7 @@ export interface components {
              */
             provider_id?: string;
             /**
-             * @description Rendering provider if different; when omitted, `provider_id` is taken as the rendering provider
+             * @description Rendering provider, if different; if omitted, `provider_id` is used as the rendering provider
              * @example provider-2001
              */
             rendering_provider_id?: string;
@@ -3016,9 +3016,9 @@ export interface components {
              * @example true
              */
             is_completed?: boolean;
-            /** @description Since when the encounter is void: kept and readable, and not billed, whatever the date; `null`: it counts again */
+            /** @description When the encounter was voided: it is kept and can be read, but is not billed, whatever the date; `null`: it is valid again */
             voided_at?: string;
-            /** @description Why the encounter is void */
+            /** @description Why the encounter was voided */
             void_reason?: string;
         };
         /** @description Whether an encounter can be billed, and what is in the way. */
@@ -3029,25 +3029,25 @@ export interface components {
              */
             id: string;
             /**
-             * @description Place in the history: 1, 2, 3 …; also the `ETag`
+             * @description Number in the history: 1, 2, 3 …; also the `ETag`
              * @example 1
              */
             version: number;
             /**
-             * @description `ready`: nothing blocks it; `blocked`: something does; `not_completed`: `is_completed` is not `true`, whatever was found; `voided`: `voided_at` is set, whatever else
+             * @description `ready`: nothing blocks billing; `blocked`: something does; `not_completed`: `is_completed` is not `true`, regardless of findings; `voided`: `voided_at` is set, regardless of everything else
              * @enum {string}
              */
             state: "ready" | "blocked" | "not_completed" | "voided";
             /**
              * Format: date-time
-             * @description The moment for which this is told
+             * @description The time that this describes
              * @example 2026-03-14T09:30:00.000Z
              */
             as_of: string;
-            /** @description What was billed of it last; `null` before it was */
+            /** @description The last billing; `null` if there was none */
             billed: {
                 /**
-                 * @description The caller's id of the claim that was sent
+                 * @description The caller's id for the claim that was sent
                  * @example claim-7001
                  */
                 claim_id: string;
@@ -3062,12 +3062,12 @@ export interface components {
                     /** @enum {string} */
                     type: "api_key" | "source" | "user" | "operator" | "service";
                     id: string;
-                    /** @description The key's or user's name; a deleted key keeps it */
+                    /** @description Name of the key or user; kept after deletion */
                     name: string | null;
                 };
-                /** @description The versions on which the claim rests; without parts that it does not have */
+                /** @description The versions that the claim is based on; roles that it does not have are omitted */
                 versions: components["schemas"]["UsedVersion"][];
-                /** @description The last acknowledgement of changes since, up to these versions; left out where there was none */
+                /** @description The last acknowledgment of changes since then, up to these versions; omitted if there was none */
                 acknowledged?: {
                     /**
                      * Format: date-time
@@ -3080,22 +3080,22 @@ export interface components {
                         /** @enum {string} */
                         type: "api_key" | "source" | "user" | "operator" | "service";
                         id: string;
-                        /** @description The key's or user's name; a deleted key keeps it */
+                        /** @description Name of the key or user; kept after deletion */
                         name: string | null;
                     };
-                    /** @description The versions on which the claim rests; without parts that it does not have */
+                    /** @description The versions that the claim is based on; roles that it does not have are omitted */
                     versions: components["schemas"]["UsedVersion"][];
-                    /** @description Why, as it was sent */
+                    /** @description The reason, as sent */
                     reason: string;
                 };
             } | null;
-            /** @description What blocks comes first */
+            /** @description Blocking findings come first */
             findings: components["schemas"]["ReadinessFinding"][];
         };
-        /** @description A record in the version on which a claim rests. */
+        /** @description A record, in the version that a claim is based on. */
         UsedVersion: {
             /**
-             * @description The part that the record has in the claim
+             * @description The role of the record in the claim
              * @enum {string}
              */
             part: "encounter" | "patient" | "payer" | "provider" | "rendering_provider" | "facility";
@@ -3104,12 +3104,12 @@ export interface components {
             /** @description The caller's id of the record */
             id: string;
             /**
-             * @description Place in the history: 1, 2, 3 …; also the `ETag`
+             * @description Number in the history: 1, 2, 3 …; also the `ETag`
              * @example 1
              */
             version: number;
         };
-        /** @description Something that is in the way of billing an encounter. */
+        /** @description A problem with billing an encounter. */
         ReadinessFinding: {
             /** @enum {string} */
             rule: "service_date_missing" | "service_date_in_future" | "service_before_birth" | "timely_filing" | "filing_limit_near" | "provider_missing" | "provider_npi" | "taxonomy_code" | "taxonomy_code_missing" | "rendering_role" | "facility_missing" | "facility_npi" | "facility_tax_id" | "clia_number" | "document_missing" | "primary_insurance_missing" | "insurance_rank_gap" | "coverage_not_in_force" | "policy_number_missing" | "subscriber_incomplete" | "payer_code_missing" | "address_incomplete" | "zip_of_other_state" | "suspected_duplicate" | "changed_after_billing";
@@ -3118,46 +3118,46 @@ export interface components {
              * @enum {string}
              */
             severity: "blocks" | "warns";
-            /** @description What is wrong, without any value */
+            /** @description What is wrong, without any values */
             text: string;
-            /** @description Where the demand comes from */
+            /** @description The source of the requirement */
             source: string;
-            /** @description The field at fault, dotted when nested */
+            /** @description The field at fault, in dot notation if nested */
             field: string;
-            /** @description The record at fault, in the version that counts */
+            /** @description The record at fault, in the version that was evaluated */
             record: {
                 /** @enum {string} */
                 kind: "payer" | "patient" | "provider" | "facility" | "encounter";
                 /** @description The caller's id of the record */
                 id: string;
                 /**
-                 * @description Place in the history: 1, 2, 3 …; also the `ETag`
+                 * @description Number in the history: 1, 2, 3 …; also the `ETag`
                  * @example 1
                  */
                 version: number;
             };
             /**
-             * @description Of `changed_after_billing`: the version of the record that was billed, or acknowledged since
+             * @description For `changed_after_billing`: the version of the record that was billed, or acknowledged since
              * @example 6
              */
             billed_version?: number;
             /**
              * Format: date-time
-             * @description Since when it stands without a break: the moment of `cause`, or a later one at which it began by itself
+             * @description Since when the finding has existed without interruption: the time of `cause`, or a later time at which it began by itself
              * @example 2026-03-14T09:30:00.000Z
              */
             since: string;
-            /** @description The write from which it follows */
+            /** @description The write that caused the finding */
             cause: {
                 /**
-                 * @description `workspace`: what the workspace has set of the rules; `code_set`: a set of codes that was loaded, such as `nucc`
+                 * @description `workspace`: a rule setting of the workspace; `code_set`: a code set that was loaded, such as `nucc`
                  * @enum {string}
                  */
                 kind: "payer" | "patient" | "provider" | "facility" | "encounter" | "document" | "workspace" | "code_set";
                 /** @description The caller's id of the record */
                 id: string;
                 /**
-                 * @description Place in the history: 1, 2, 3 …; also the `ETag`
+                 * @description Number in the history: 1, 2, 3 …; also the `ETag`
                  * @example 1
                  */
                 version: number;
@@ -3168,35 +3168,35 @@ export interface components {
                     /** @enum {string} */
                     type: "api_key" | "source" | "user" | "operator" | "service";
                     id: string;
-                    /** @description The key's or user's name; a deleted key keeps it */
+                    /** @description Name of the key or user; kept after deletion */
                     name: string | null;
                 };
             };
         };
-        /** @description Encounters with what is in their way. */
+        /** @description Encounters, with what prevents billing them. */
         Worklist: {
             items: components["schemas"]["WorklistItem"][];
-            /** @description Send it as `page_token` to read on; `null` on the last page */
+            /** @description Pass it as `page_token` to get the next page; `null` on the last page */
             next_page_token: string | null;
-            /** @description How many there are. `null` where several of `payer_id`, `facility_id`, `provider_id` and the days are asked for at once */
+            /** @description How many there are. `null` if more than one of `payer_id`, `facility_id`, `provider_id` and the days is used as a filter */
             counts: {
-                /** @description Encounters in each state; of those with `rule`, where it is asked for */
+                /** @description Encounters in each state; with the filter `rule`, only those with a finding of that rule */
                 states: {
                     ready: number;
                     blocked: number;
                     not_completed: number;
                     voided: number;
                 };
-                /** @description Encounters with a finding of each rule; of those in `state`, where it is asked for */
+                /** @description Encounters with a finding of each rule; with the filter `state`, only those in that state */
                 rules: {
                     [key: string]: number;
                 };
             } | null;
-            /** @description How far the list is */
+            /** @description How up to date the list is */
             progress: {
-                /** @description Whether it has every write that was answered before the request */
+                /** @description Whether the list includes every write that was answered before the request */
                 is_current: boolean;
-                /** @description What changed of late, and how many of the encounters that rest on it were evaluated since; `workspace`: a rule was set; `code_set`: a set of codes was loaded */
+                /** @description Recent changes, and how many of the encounters that depend on each have been evaluated since; `workspace`: a rule was set; `code_set`: a code set was loaded */
                 under_way: {
                     /** @enum {string} */
                     kind: "payer" | "patient" | "provider" | "facility" | "encounter" | "workspace" | "code_set";
@@ -3217,19 +3217,19 @@ export interface components {
             state: "ready" | "blocked" | "not_completed" | "voided";
             date_of_service: string | null;
             patient_id: string | null;
-            /** @description Of the patient's primary insurance */
+            /** @description Payer of the patient's primary insurance */
             payer_id: string | null;
             facility_id: string | null;
             provider_id: string | null;
             findings: components["schemas"]["WorklistFinding"][];
         };
-        /** @description Something that is in the way of billing an encounter. */
+        /** @description A problem with billing an encounter. */
         WorklistFinding: {
             /** @enum {string} */
             rule: "service_date_missing" | "service_date_in_future" | "service_before_birth" | "timely_filing" | "filing_limit_near" | "provider_missing" | "provider_npi" | "taxonomy_code" | "taxonomy_code_missing" | "rendering_role" | "facility_missing" | "facility_npi" | "facility_tax_id" | "clia_number" | "document_missing" | "primary_insurance_missing" | "insurance_rank_gap" | "coverage_not_in_force" | "policy_number_missing" | "subscriber_incomplete" | "payer_code_missing" | "address_incomplete" | "zip_of_other_state" | "suspected_duplicate" | "changed_after_billing";
             /** @enum {string} */
             severity: "blocks" | "warns";
-            /** @description The field at fault, dotted when nested */
+            /** @description The field at fault, in dot notation if nested */
             field: string;
             /** @description The record at fault */
             record: {
@@ -3238,7 +3238,7 @@ export interface components {
                 id: string;
             };
         };
-        /** @description Something was recorded of an encounter in billing. */
+        /** @description Something was recorded about the billing of an encounter. */
         BillingWritten: {
             /** @enum {boolean} */
             success: true;
@@ -3249,37 +3249,37 @@ export interface components {
              */
             version: number;
             /**
-             * @description `created`: it was billed for the first time; `updated`: something was recorded of it before; `unchanged`: all of it was known
+             * @description `created`: billed for the first time; `updated`: something had been recorded before; `unchanged`: everything was already recorded
              * @enum {string}
              */
             outcome: "created" | "updated" | "unchanged";
-            /** @description The versions on which the claim rests; without parts that it does not have */
+            /** @description The versions that the claim is based on; roles that it does not have are omitted */
             versions: components["schemas"]["UsedVersion"][];
-            /** @description What its readiness finds, with the kind of the record in front: `patient.zip_code` */
+            /** @description The findings of its readiness, prefixed with the kind of the record: `patient.zip_code` */
             warnings: components["schemas"]["FieldMessage"][];
         };
-        /** @description A claim for an encounter that was sent. */
+        /** @description A claim that was sent for an encounter. */
         BilledClaim: {
             /**
-             * @description The caller's id of the claim that was sent
+             * @description The caller's id for the claim that was sent
              * @example claim-7001
              */
             claim_id: string;
             /**
-             * @description The version of the encounter that is meant: 412 when it is no longer the current one
+             * @description The version of the encounter that you mean: 412 if it is no longer current
              * @example 2
              */
             version?: number;
         };
-        /** @description That what was changed after billing may stay as it is. */
+        /** @description Acknowledges that changes made after billing need no new claim. */
         BillingAcknowledgement: {
             /**
-             * @description Why no other claim is sent
+             * @description Why no new claim is sent
              * @example The payer has accepted the claim as it was
              */
             reason: string;
             /**
-             * @description The version of the encounter that is meant: 412 when it is no longer the current one
+             * @description The version of the encounter that you mean: 412 if it is no longer current
              * @example 2
              */
             version?: number;
@@ -3293,13 +3293,13 @@ export interface components {
             kind: "payer" | "patient" | "provider" | "facility" | "encounter";
             /** @description The record, as its own endpoint takes it */
             record: components["schemas"]["Payer"] | components["schemas"]["Patient"] | components["schemas"]["Provider"] | components["schemas"]["Facility"] | components["schemas"]["Encounter"];
-            /** @description Write only if the record is at this version, or with `*` if there is one */
+            /** @description Write only if the record has this version, or with `*`, only if it exists */
             if_match?: number | "*";
         };
-        /** @description A page of what was found. */
+        /** @description A page of results. */
         FoundPage: {
             items: components["schemas"]["Found"][];
-            /** @description Send it as `page_token` to read on; `null` on the last page */
+            /** @description Pass it as `page_token` to get the next page; `null` on the last page */
             next_page_token: string | null;
         };
         /** @description A record or document that was found. */
@@ -3312,12 +3312,12 @@ export interface components {
              */
             id: string;
             /**
-             * @description Its name, or that of its file; its id where it has none
+             * @description Its name, or the name of its file; its id if it has none
              * @example Maria Lopez
              */
             title: string;
             /**
-             * @description What tells it apart from others of its name: dates, numbers, and the ids that it refers to, by the names of their fields. Of a document, its `encounter_id` and `category`
+             * @description What distinguishes it from others with the same name: dates, numbers, and the ids that it refers to, by field name. For a document, its `encounter_id` and `category`
              * @example {
              *       "date_of_birth": "1984-02-29",
              *       "primary_insurance.payer_id": "payer-aetna"
@@ -3327,17 +3327,17 @@ export interface components {
                 [key: string]: string;
             };
             /**
-             * @description `whole`: its whole id or number is what was looked for; `words`: it has all of the words; `beginnings`: it has words that begin so
+             * @description `whole`: its entire id or number matches; `words`: it contains all of the words; `beginnings`: it contains words that begin with them
              * @enum {string}
              */
             matched: "whole" | "words" | "beginnings";
             /**
-             * @description Of a document that was removed
+             * @description For a document that was removed
              * @enum {boolean}
              */
             removed?: true;
             /**
-             * @description Place in the history: 1, 2, 3 …; also the `ETag`
+             * @description Number in the history: 1, 2, 3 …; also the `ETag`
              * @example 1
              */
             version: number;
@@ -3349,30 +3349,30 @@ export interface components {
             created_at: string;
             /**
              * Format: date-time
-             * @description When it was last sent; of a document that was removed, when it was
+             * @description When it was last sent; for a removed document, when it was removed
              * @example 2026-03-14T09:30:00.000Z
              */
             updated_at: string;
         };
-        /** @description What is looked for. */
+        /** @description What to search for. */
         Search: {
             /**
-             * @description Words of which all are looked for, up to 8, in up to 200 characters
+             * @description Words that must all match, up to 8 words and 200 characters
              * @example lopez mar 1984
              */
             q: string;
             /**
-             * @description Only among these
+             * @description Only this kind
              * @example patient
              * @enum {string}
              */
             kind?: "payer" | "patient" | "provider" | "facility" | "encounter" | "document";
             /**
-             * @description Items a page, 1 to 100; default 20
+             * @description Items per page, 1 to 100; default 20
              * @example 20
              */
             limit?: number;
-            /** @description The `next_page_token` of the page before */
+            /** @description The `next_page_token` of the previous page */
             page_token?: string;
         };
         /** @description A document was stored. */
@@ -3385,7 +3385,7 @@ export interface components {
              */
             document_id: string;
             /**
-             * @description Place in the history: 1, 2, 3 …; also the `ETag`
+             * @description Number in the history: 1, 2, 3 …; also the `ETag`
              * @example 1
              */
             version: number;
@@ -3405,16 +3405,16 @@ export interface components {
             category: "radiology_report" | "lab_results" | "diagnostic_report" | "progress_report" | "discharge_summary" | "doctor_notes" | "medical_record" | "patient_history" | "immunization_report" | "referral" | "consent_form";
             /**
              * Format: binary
-             * @description A PDF (`.pdf`) or DOCX (`.docx`) with its file name of at most 255 characters, at most 250 MB (262,144,000 bytes); told by name and content
+             * @description A PDF (`.pdf`) or DOCX (`.docx`) with a file name of at most 255 characters, at most 250 MB (262,144,000 bytes); recognized by name and content
              */
             file: unknown;
         };
         /** @description A page of the documents of an encounter. */
         DocumentPage: {
             items: components["schemas"]["Document"][];
-            /** @description Send it as `page_token` to read on; `null` on the last page */
+            /** @description Pass it as `page_token` to get the next page; `null` on the last page */
             next_page_token: string | null;
-            /** @description Ids of what belongs on this page but is left out, because this version of the service cannot read an event of its history: a newer one wrote it, or its bytes were changed. Mostly empty */
+            /** @description Ids of items omitted from this page because this version of the service cannot read an event in their history: a newer version wrote it, or its bytes were changed. Usually empty */
             unreadable: string[];
         };
         /** @description A document of an encounter, without its file. */
@@ -3431,7 +3431,7 @@ export interface components {
              */
             category: "radiology_report" | "lab_results" | "diagnostic_report" | "progress_report" | "discharge_summary" | "doctor_notes" | "medical_record" | "patient_history" | "immunization_report" | "referral" | "consent_form";
             /**
-             * @description As it was sent
+             * @description As sent
              * @example results.pdf
              */
             filename: string;
@@ -3439,10 +3439,10 @@ export interface components {
             content_type: "application/pdf" | "application/vnd.openxmlformats-officedocument.wordprocessingml.document";
             /** @description Bytes */
             size: number;
-            /** @description Digest of the file, lower-case hex */
+            /** @description Digest of the file, lowercase hex */
             sha256: string;
             /**
-             * @description Place in the history: 1, 2, 3 …; also the `ETag`
+             * @description Number in the history: 1, 2, 3 …; also the `ETag`
              * @example 1
              */
             version: number;
@@ -3468,13 +3468,13 @@ export interface components {
         /** @description A page of the versions of a document, newest first. */
         DocumentHistoryPage: {
             items: components["schemas"]["DocumentVersion"][];
-            /** @description Send it as `page_token` to read on; `null` on the last page */
+            /** @description Pass it as `page_token` to get the next page; `null` on the last page */
             next_page_token: string | null;
         };
-        /** @description A version of a document. A removal and an erasure have no file: what tells of the file is `null`. */
+        /** @description A version of a document. Removals and erasures have no file: their file fields are `null`. */
         DocumentVersion: {
             /**
-             * @description Place in the history: 1, 2, 3 …; also the `ETag`
+             * @description Number in the history: 1, 2, 3 …; also the `ETag`
              * @example 1
              */
             version: number;
@@ -3496,10 +3496,10 @@ export interface components {
                 /** @enum {string} */
                 type: "api_key" | "source" | "user" | "operator" | "service";
                 id: string;
-                /** @description The key's or user's name; a deleted key keeps it */
+                /** @description Name of the key or user; kept after deletion */
                 name: string | null;
             };
-            /** @description Where it came from */
+            /** @description The client IP address that it was sent from */
             client_ip: string | null;
             user_agent: string | null;
             /**
@@ -3507,19 +3507,19 @@ export interface components {
              * @description The `Request-Id` of the write
              */
             request_id: string;
-            /** @description The message of an EMR that said it; left out where it came otherwise */
+            /** @description The EMR message that it came from; omitted if it came in another way */
             source?: {
                 /** @description Id of the source */
                 id: string;
                 /**
                  * Format: uuid
-                 * @description Id of the message, which is kept for some time
+                 * @description Id of the message, which is kept for a limited time
                  */
                 message: string;
-                /** @description Number of the configuration of the source by which the message was read again; left out where it was read as it came */
+                /** @description Number of the source configuration that the message was reprocessed with; omitted if it was processed on arrival */
                 configuration?: number;
             };
-            /** @description Of an erasure alone: why all versions before it were erased */
+            /** @description Only for an erasure: why all versions before it were erased */
             reason?: string;
             /**
              * @description What the document is
@@ -3527,24 +3527,24 @@ export interface components {
              * @enum {string|null}
              */
             category: "radiology_report" | "lab_results" | "diagnostic_report" | "progress_report" | "discharge_summary" | "doctor_notes" | "medical_record" | "patient_history" | "immunization_report" | "referral" | "consent_form" | null;
-            /** @description As it was sent */
+            /** @description As sent */
             filename: string | null;
             /** @enum {string|null} */
             content_type: "application/pdf" | "application/vnd.openxmlformats-officedocument.wordprocessingml.document" | null;
             /** @description Bytes */
             size: number | null;
-            /** @description Digest of the file, lower-case hex */
+            /** @description Digest of the file, lowercase hex */
             sha256: string | null;
-            /** @description Whether the file can still be downloaded, with `version` */
+            /** @description Whether the file can still be downloaded, using `version` */
             content_available: boolean;
         };
-        /** @description A webhook, and its new secret. */
+        /** @description A webhook and its new secret. */
         WebhookWithSecret: {
             /** @example wh_7bQ2nVx0KfT4sLdR */
             id: string;
             /**
              * Format: uri
-             * @description Where to send messages: `https`, with a public address
+             * @description The URL to send messages to: `https`, with a public address
              * @example https://billing.example.com/webhooks/chartledger
              */
             url: string;
@@ -3561,20 +3561,20 @@ export interface components {
             purpose: "treatment" | "payment" | "operations" | "other" | null;
             purpose_statement: string | null;
             /**
-             * @description The first event that was sent is the first one after this position
+             * @description Sending starts with the first event after this position
              * @example 0000000000008135
              */
             start_after: string;
             /** @enum {string} */
             state: "enabled" | "disabled";
             /**
-             * @description `caller`: somebody disabled it; `key_deleted`: the key that it was made with was deleted; `gone`: its endpoint answered 410; `failing`: its endpoint took nothing for five days
+             * @description `caller`: it was disabled on request; `key_deleted`: the key that created it was deleted; `gone`: its endpoint returned 410; `failing`: its endpoint accepted nothing for five days
              * @enum {string|null}
              */
             disabled_reason: "caller" | "key_deleted" | "gone" | "failing" | null;
             /**
              * Format: date-time
-             * @description Until when messages are signed with the previous secret, too
+             * @description Until when messages are also signed with the previous secret
              * @example null
              */
             previous_secret_expires_at: string | null;
@@ -3589,7 +3589,7 @@ export interface components {
                 /** @enum {string} */
                 type: "api_key" | "source" | "user" | "operator" | "service";
                 id: string;
-                /** @description The key's or user's name; a deleted key keeps it */
+                /** @description Name of the key or user; kept after deletion */
                 name: string | null;
             };
             /**
@@ -3599,7 +3599,7 @@ export interface components {
              */
             updated_at: string;
             /**
-             * @description The secret by which messages are verified; it is shown only now
+             * @description The secret to verify messages with; shown only this once
              * @example whsec_C2FVsBQIhrscChlQIMV+b5sSYspob7oD
              */
             secret: string;
@@ -3607,16 +3607,16 @@ export interface components {
         /** @description A page of webhooks. */
         WebhookPage: {
             items: components["schemas"]["WebhookStatus"][];
-            /** @description Send it as `page_token` to read on; `null` on the last page */
+            /** @description Pass it as `page_token` to get the next page; `null` on the last page */
             next_page_token: string | null;
         };
-        /** @description A webhook, with the state of its delivery. */
+        /** @description A webhook, with its delivery status. */
         WebhookStatus: {
             /** @example wh_7bQ2nVx0KfT4sLdR */
             id: string;
             /**
              * Format: uri
-             * @description Where to send messages: `https`, with a public address
+             * @description The URL to send messages to: `https`, with a public address
              * @example https://billing.example.com/webhooks/chartledger
              */
             url: string;
@@ -3633,20 +3633,20 @@ export interface components {
             purpose: "treatment" | "payment" | "operations" | "other" | null;
             purpose_statement: string | null;
             /**
-             * @description The first event that was sent is the first one after this position
+             * @description Sending starts with the first event after this position
              * @example 0000000000008135
              */
             start_after: string;
             /** @enum {string} */
             state: "enabled" | "disabled";
             /**
-             * @description `caller`: somebody disabled it; `key_deleted`: the key that it was made with was deleted; `gone`: its endpoint answered 410; `failing`: its endpoint took nothing for five days
+             * @description `caller`: it was disabled on request; `key_deleted`: the key that created it was deleted; `gone`: its endpoint returned 410; `failing`: its endpoint accepted nothing for five days
              * @enum {string|null}
              */
             disabled_reason: "caller" | "key_deleted" | "gone" | "failing" | null;
             /**
              * Format: date-time
-             * @description Until when messages are signed with the previous secret, too
+             * @description Until when messages are also signed with the previous secret
              * @example null
              */
             previous_secret_expires_at: string | null;
@@ -3661,7 +3661,7 @@ export interface components {
                 /** @enum {string} */
                 type: "api_key" | "source" | "user" | "operator" | "service";
                 id: string;
-                /** @description The key's or user's name; a deleted key keeps it */
+                /** @description Name of the key or user; kept after deletion */
                 name: string | null;
             };
             /**
@@ -3670,48 +3670,48 @@ export interface components {
              * @example 2026-03-14T09:30:00.000Z
              */
             updated_at: string;
-            /** @description The state of the delivery */
+            /** @description The delivery status */
             delivery: {
-                /** @description Every event up to this position was taken, waits for another try, or was given up */
+                /** @description Every event up to this position was accepted, is waiting for a retry, or was given up */
                 position: string;
-                /** @description Messages that wait, those of a disabled webhook too; of events that were not looked at yet, at most 1,000 are counted */
+                /** @description Waiting messages, including those of a disabled webhook; of events that have not been examined yet, at most 1,000 are counted */
                 pending: number;
                 /**
                  * Format: date-time
-                 * @description When the event of the oldest message that waits was recorded; `null` when none does
+                 * @description When the event of the oldest waiting message was recorded; `null` if none is waiting
                  * @example 2026-03-14T09:30:00.000Z
                  */
                 oldest_pending_at: string | null;
-                /** @description Records and documents whose messages wait, because their oldest one was not taken yet */
+                /** @description Records and documents whose messages are waiting because their oldest message has not been accepted yet */
                 blocked: number;
-                /** @description Messages that were given up after the last try, counted up to 1,000 */
+                /** @description Messages that were given up after the last attempt, counted up to 1,000 */
                 failed: number;
                 /**
                  * Format: date-time
-                 * @description When a message was last taken
+                 * @description When a message was last accepted
                  * @example 2026-03-14T09:30:00.000Z
                  */
                 last_success_at: string | null;
                 /**
                  * Format: date-time
-                 * @description Since when no message is taken; `null` when the last one was
+                 * @description Since when no message has been accepted; `null` if the last one was
                  * @example 2026-03-14T09:30:00.000Z
                  */
                 failing_since: string | null;
                 /**
-                 * @description `secret_unreadable`: nothing is sent, because the secret cannot be opened with the key that the service has (`WEBHOOK_SECRETS_KEY`); rotating it mends that
+                 * @description `secret_unreadable`: nothing is sent, because the secret cannot be decrypted with the service's key (`WEBHOOK_SECRETS_KEY`); rotate the secret to fix this
                  * @enum {string|null}
                  */
                 problem: "secret_unreadable" | null;
             };
         };
-        /** @description An endpoint to which events are sent, without its secrets. */
+        /** @description An endpoint that events are sent to, without its secrets. */
         Webhook: {
             /** @example wh_7bQ2nVx0KfT4sLdR */
             id: string;
             /**
              * Format: uri
-             * @description Where to send messages: `https`, with a public address
+             * @description The URL to send messages to: `https`, with a public address
              * @example https://billing.example.com/webhooks/chartledger
              */
             url: string;
@@ -3728,20 +3728,20 @@ export interface components {
             purpose: "treatment" | "payment" | "operations" | "other" | null;
             purpose_statement: string | null;
             /**
-             * @description The first event that was sent is the first one after this position
+             * @description Sending starts with the first event after this position
              * @example 0000000000008135
              */
             start_after: string;
             /** @enum {string} */
             state: "enabled" | "disabled";
             /**
-             * @description `caller`: somebody disabled it; `key_deleted`: the key that it was made with was deleted; `gone`: its endpoint answered 410; `failing`: its endpoint took nothing for five days
+             * @description `caller`: it was disabled on request; `key_deleted`: the key that created it was deleted; `gone`: its endpoint returned 410; `failing`: its endpoint accepted nothing for five days
              * @enum {string|null}
              */
             disabled_reason: "caller" | "key_deleted" | "gone" | "failing" | null;
             /**
              * Format: date-time
-             * @description Until when messages are signed with the previous secret, too
+             * @description Until when messages are also signed with the previous secret
              * @example null
              */
             previous_secret_expires_at: string | null;
@@ -3756,7 +3756,7 @@ export interface components {
                 /** @enum {string} */
                 type: "api_key" | "source" | "user" | "operator" | "service";
                 id: string;
-                /** @description The key's or user's name; a deleted key keeps it */
+                /** @description Name of the key or user; kept after deletion */
                 name: string | null;
             };
             /**
@@ -3780,7 +3780,7 @@ export interface components {
             /** @description The `webhook-id` of the message */
             message_id: string;
         };
-        /** @description What waits is tried now. */
+        /** @description Waiting messages are retried now. */
         WebhookRetryRequested: {
             /** @enum {boolean} */
             success: true;
@@ -3795,7 +3795,7 @@ export interface components {
         /** @description A page of attempts, newest first. */
         WebhookAttemptPage: {
             items: components["schemas"]["WebhookAttempt"][];
-            /** @description Send it as `page_token` to read on; `null` on the last page */
+            /** @description Pass it as `page_token` to get the next page; `null` on the last page */
             next_page_token: string | null;
         };
         /** @description An attempt to deliver a message. */
@@ -3812,11 +3812,11 @@ export interface components {
              * @enum {string}
              */
             kind?: "payer" | "patient" | "provider" | "facility" | "encounter" | "document";
-            /** @description Its id; of a document, the id of its encounter */
+            /** @description Its id; for a document, the id of its encounter */
             record_id?: string;
             /** @description Id of the document */
             document_id?: string;
-            /** @description Version of the record that the event made; left out where it made none */
+            /** @description Version of the record that the event created; omitted if it created none */
             version?: number;
             /** @description Position of the event: the `sequence` of its CloudEvent */
             position?: string;
@@ -3830,18 +3830,18 @@ export interface components {
             at: string;
             duration_ms: number;
             /**
-             * @description `retrying`: it is tried again at `next_attempt_at`; `failed`: that was the last try
+             * @description `retrying`: it is retried at `next_attempt_at`; `failed`: this was the last attempt
              * @enum {string}
              */
             outcome: "delivered" | "retrying" | "failed";
-            /** @description HTTP status of the answer, when there was one */
+            /** @description HTTP status of the response, if there was one */
             status?: number;
             /**
-             * @description Why there was no answer that counts
+             * @description Why there was no valid response
              * @example timeout
              */
             error?: string;
-            /** @description The first 1,000 characters of the body of the answer; only for keys with the permission `events` */
+            /** @description The first 1,000 characters of the response body; only for keys with the permission `events` */
             answer?: string;
             /**
              * Format: date-time
@@ -3850,7 +3850,7 @@ export interface components {
              */
             next_attempt_at?: string;
         };
-        /** @description The catalogue of events. */
+        /** @description The event catalog. */
         AsyncApi: {
             /** @enum {string} */
             asyncapi: "3.0.0";
@@ -3887,13 +3887,13 @@ export interface components {
         /** @description A page of refused requests, newest first. */
         RefusedRequestPage: {
             items: components["schemas"]["RefusedRequest"][];
-            /** @description Send it as `page_token` to read on; `null` on the last page */
+            /** @description Pass it as `page_token` to get the next page; `null` on the last page */
             next_page_token: string | null;
         };
-        /** @description A request that was refused, without anything that it sent. */
+        /** @description A refused request, without any data that it sent. */
         RefusedRequest: {
             /**
-             * @description The `Request-Id` of its answer
+             * @description The `Request-Id` of its response
              * @example 019cebb7-54c0-7c1e-9b3a-5f0a6d2c8e41
              */
             id: string;
@@ -3906,37 +3906,37 @@ export interface components {
             /** @example POST */
             method: string;
             /**
-             * @description Its path, with the names of parameters in the place of their values
+             * @description Its path, with parameter names in place of their values
              * @example /integration/patients/:id
              */
             route: string;
             /**
-             * @description The status of its answer; of a batch, that of the code below
+             * @description The status of its response; for a batch, the status for the code below
              * @example 400
              */
             status: number;
             /**
-             * @description Why it was refused; of a batch, why most of its lines were
+             * @description Why it was refused; for a batch, why most of its lines were refused
              * @enum {string}
              */
             code: "validation_failed" | "malformed_body" | "reference_not_found" | "unauthorized" | "key_deactivated" | "key_expired" | "address_not_allowed" | "workspace_deactivated" | "permission_denied" | "gone" | "position_gone" | "not_found" | "method_not_allowed" | "not_acceptable" | "request_timeout" | "conflict" | "idempotency_key_in_use" | "idempotency_key_reused" | "version_conflict" | "payload_too_large" | "unsupported_media_type" | "range_not_satisfiable" | "expectation_failed" | "rate_limited" | "headers_too_large" | "internal" | "overloaded" | "unavailable" | "unreadable";
             /**
-             * @description Names of the fields, parameters and headers at fault, dotted when nested, at most 20; `unknown_field` stands for those that the interface does not know. Never what was sent in them. Empty where it was no field
+             * @description Names of the fields, parameters and headers at fault, in dot notation if nested, at most 20; `unknown_field` stands for names that the API does not know. Never contains the values sent. Empty if no field was at fault
              * @example [
              *       "last_name",
              *       "primary_insurance.payer_id"
              *     ]
              */
             fields: string[];
-            /** @description Of a batch that was taken, and of which lines were refused; else `null` */
+            /** @description For a batch that was accepted but had refused lines; otherwise `null` */
             lines: {
-                /** @description Lines that the batch had */
+                /** @description Number of lines in the batch */
                 sent: number;
-                /** @description Lines that were refused, by `code` */
+                /** @description Refused lines, by `code` */
                 refused: {
                     [key: string]: number;
                 };
-                /** @description Lines that had a field at fault, by its name: the 20 most frequent */
+                /** @description Lines with a field at fault, by field name: the 20 most frequent */
                 fields: {
                     [key: string]: number;
                 };
@@ -3946,10 +3946,10 @@ export interface components {
              * @enum {string|null}
              */
             kind: "payer" | "patient" | "provider" | "facility" | "encounter" | "document" | null;
-            /** @description The id of the record, as far as it named one that a record can have; of a document, that of its encounter */
+            /** @description The id of the record, if the request named one that a record can have; for a document, the id of its encounter */
             record_id: string | null;
             document_id: string | null;
-            /** @description From where it came */
+            /** @description The client IP address that it came from */
             client_ip: string | null;
             user_agent: string | null;
             /** @description Its `X-Request-Id` */
@@ -3981,7 +3981,7 @@ export interface components {
         Readiness: {
             /** @enum {string} */
             status: "ready" | "unavailable";
-            /** @description What each role of the process can do */
+            /** @description The state of each role of the process */
             roles: {
                 /** @enum {string} */
                 api?: "ready" | "unavailable";
@@ -3992,7 +3992,7 @@ export interface components {
                 /** @enum {string} */
                 heads?: "ready" | "unavailable";
             };
-            /** @description Stores that are away, while the process is ready without them */
+            /** @description Stores that are unavailable, although the process is ready without them */
             degraded: ("event_log" | "read_models" | "state_store" | "document_store")[];
             /** @enum {string} */
             event_log: "ok" | "unavailable";
@@ -4002,22 +4002,22 @@ export interface components {
             state_store: "ok" | "unavailable";
             /** @enum {string} */
             document_store: "ok" | "unavailable";
-            /** @description The read models by name */
+            /** @description The read models, by name */
             projections?: {
                 [key: string]: {
-                    /** @description Last position of the event log that it holds */
+                    /** @description Last position of the event log that it has processed */
                     position: number;
-                    /** @description Positions of the event log still to come */
+                    /** @description Positions of the event log still to be processed */
                     behind: number;
-                    /** @description Events that it could not take */
+                    /** @description Events that it could not process */
                     parked: number;
                 };
             };
-            /** @description What operators should see to, although requests are served; mostly empty */
+            /** @description What operators should fix, although requests are served; usually empty */
             warnings: {
                 /** @example clock_behind_log */
                 code: string;
-                /** @description What is the matter, and what to do */
+                /** @description What the problem is, and what to do */
                 message: string;
             }[];
         };
@@ -4033,13 +4033,13 @@ export interface operations {
     listPayers: {
         parameters: {
             query?: {
-                /** @description Items a page, 1 to 1,000 */
+                /** @description Items per page, 1 to 1,000 */
                 limit?: number;
-                /** @description The `next_page_token` of the page before */
+                /** @description The `next_page_token` of the previous page */
                 page_token?: string;
-                /** @description Default `created_at`: in the order of their creation. `-updated_at`: those first that were sent last; `limit` and `page_token` then go by the last change */
+                /** @description Default `created_at`: in the order of creation. `-updated_at`: most recently sent first; `limit` and `page_token` then follow the last change */
                 sort?: "created_at" | "-updated_at";
-                /** @description Only records that were sent after this position of the event stream (`Chartledger-Position`), or at this moment (ISO 8601) or later. A plain date is its first moment; without an offset it is UTC */
+                /** @description Only records that were sent after this position of the event stream (`Chartledger-Position`), or at or after this time (ISO 8601). A plain date means its first moment; a time without an offset is UTC */
                 updated_since?: string;
             };
             header?: never;
@@ -4071,19 +4071,19 @@ export interface operations {
     upsertPayer: {
         parameters: {
             query?: {
-                /** @description `true`: nothing is written; the answer is the one that the write would get now, with `dry_run` and `changed_fields` */
+                /** @description `true`: nothing is written; the response is the one that the write would get now, with `dry_run` and `changed_fields` */
                 dry_run?: boolean;
-                /** @description `skip`: a record whose every sent field is so already gets no new version; the answer is `unchanged`, with its present version. `append`: it gets one. Default: what is set for the workspace, else `append` */
+                /** @description `skip`: if the write would change no field, no new version is created; the outcome is `unchanged`, with the current version. `append`: a new version is created. Default: the setting of the workspace, otherwise `append` */
                 unchanged?: "skip" | "append";
-                /** @description Seconds, 0 to 10, to wait for the records that this one refers to, where one is missing; then the answer is as ever */
+                /** @description Seconds, 0 to 10, to wait for referenced records that are missing; after that, the response is as usual */
                 wait?: number;
             };
             header?: {
-                /** @description Any text of 1 to 255 printable ASCII characters, such as a UUID, that names this request. Sent again with the same key within 24 hours, the request writes nothing and is answered as the first time. Keys of other API keys are others */
+                /** @description A unique name for this request: 1 to 255 printable ASCII characters, such as a UUID. If the request is sent again with the same key within 24 hours, nothing is written and the response is the same as the first time. Each API key has its own idempotency keys */
                 "Idempotency-Key"?: string;
-                /** @description One version in quotes: write only when that is the current one, else 412. `*`: write only when there is one. A weak tag, such as `W/"3"`, counts as a strong one */
+                /** @description A version in quotes: write only if it is the current version, otherwise 412. `*`: write only if there is a version. A weak tag, such as `W/"3"`, counts as a strong one */
                 "If-Match"?: string;
-                /** @description Store only when there is none yet, else 412; not together with `If-Match` */
+                /** @description Store only if there is none yet, otherwise 412; cannot be combined with `If-Match` */
                 "If-None-Match"?: "*";
             };
             path?: never;
@@ -4095,7 +4095,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description The payer is stored, durably. */
+            /** @description The payer is durably stored. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -4118,9 +4118,9 @@ export interface operations {
     getPayer: {
         parameters: {
             query?: {
-                /** @description As it was in this version; not together with `as_of` */
+                /** @description The version to read; cannot be combined with `as_of` */
                 version?: number;
-                /** @description As it was at this moment: the last version recorded at or before it. A plain date is its first moment; without an offset it is UTC */
+                /** @description The time to read it as of: the last version recorded at or before it. A plain date means its first moment; a time without an offset is UTC */
                 as_of?: string;
             };
             header?: never;
@@ -4155,17 +4155,17 @@ export interface operations {
     patchPayer: {
         parameters: {
             query?: {
-                /** @description `true`: nothing is written; the answer is the one that the write would get now, with `dry_run` and `changed_fields` */
+                /** @description `true`: nothing is written; the response is the one that the write would get now, with `dry_run` and `changed_fields` */
                 dry_run?: boolean;
-                /** @description `skip`: a record whose every sent field is so already gets no new version; the answer is `unchanged`, with its present version. `append`: it gets one. Default: what is set for the workspace, else `append` */
+                /** @description `skip`: if the write would change no field, no new version is created; the outcome is `unchanged`, with the current version. `append`: a new version is created. Default: the setting of the workspace, otherwise `append` */
                 unchanged?: "skip" | "append";
-                /** @description Seconds, 0 to 10, to wait for the records that this one refers to, where one is missing; then the answer is as ever */
+                /** @description Seconds, 0 to 10, to wait for referenced records that are missing; after that, the response is as usual */
                 wait?: number;
             };
             header?: {
-                /** @description Any text of 1 to 255 printable ASCII characters, such as a UUID, that names this request. Sent again with the same key within 24 hours, the request writes nothing and is answered as the first time. Keys of other API keys are others */
+                /** @description A unique name for this request: 1 to 255 printable ASCII characters, such as a UUID. If the request is sent again with the same key within 24 hours, nothing is written and the response is the same as the first time. Each API key has its own idempotency keys */
                 "Idempotency-Key"?: string;
-                /** @description One version in quotes: write only when that is the current one, else 412. `*`: write only when there is one. A weak tag, such as `W/"3"`, counts as a strong one */
+                /** @description A version in quotes: write only if it is the current version, otherwise 412. `*`: write only if there is a version. A weak tag, such as `W/"3"`, counts as a strong one */
                 "If-Match"?: string;
             };
             path: {
@@ -4180,7 +4180,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description The payer is stored, durably. */
+            /** @description The payer is durably stored. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -4203,9 +4203,9 @@ export interface operations {
     getPayerHistory: {
         parameters: {
             query?: {
-                /** @description Items a page, 1 to 1,000 */
+                /** @description Items per page, 1 to 1,000 */
                 limit?: number;
-                /** @description The `next_page_token` of the page before */
+                /** @description The `next_page_token` of the previous page */
                 page_token?: string;
             };
             header?: never;
@@ -4240,14 +4240,14 @@ export interface operations {
     getPayerProof: {
         parameters: {
             query?: {
-                /** @description Prove it for the tree as it was when the workspace had so many events, such as the `size` of a signed head that you have; default: as it is now */
+                /** @description Prove it for the tree as it was when the workspace had this many events, for example the `size` of a signed head that you have; default: the current tree */
                 tree_size?: number;
             };
             header?: never;
             path: {
                 /** @description The `id` that the payer was sent with, percent-encoded */
                 id: string;
-                /** @description Place in the history: 1, 2, 3 …; also the `ETag` */
+                /** @description Number in the history: 1, 2, 3 …; also the `ETag` */
                 version: number;
             };
             cookie?: never;
@@ -4277,15 +4277,15 @@ export interface operations {
     listPatients: {
         parameters: {
             query?: {
-                /** @description Items a page, 1 to 1,000 */
+                /** @description Items per page, 1 to 1,000 */
                 limit?: number;
-                /** @description The `next_page_token` of the page before */
+                /** @description The `next_page_token` of the previous page */
                 page_token?: string;
-                /** @description Default `created_at`: in the order of their creation. `-updated_at`: those first that were sent last; `limit` and `page_token` then go by the last change */
+                /** @description Default `created_at`: in the order of creation. `-updated_at`: most recently sent first; `limit` and `page_token` then follow the last change */
                 sort?: "created_at" | "-updated_at";
-                /** @description Only records that were sent after this position of the event stream (`Chartledger-Position`), or at this moment (ISO 8601) or later. A plain date is its first moment; without an offset it is UTC */
+                /** @description Only records that were sent after this position of the event stream (`Chartledger-Position`), or at or after this time (ISO 8601). A plain date means its first moment; a time without an offset is UTC */
                 updated_since?: string;
-                /** @description Only with this `merged_into` */
+                /** @description Only records with this `merged_into` */
                 merged_into?: string;
             };
             header?: never;
@@ -4317,19 +4317,19 @@ export interface operations {
     upsertPatient: {
         parameters: {
             query?: {
-                /** @description `true`: nothing is written; the answer is the one that the write would get now, with `dry_run` and `changed_fields` */
+                /** @description `true`: nothing is written; the response is the one that the write would get now, with `dry_run` and `changed_fields` */
                 dry_run?: boolean;
-                /** @description `skip`: a record whose every sent field is so already gets no new version; the answer is `unchanged`, with its present version. `append`: it gets one. Default: what is set for the workspace, else `append` */
+                /** @description `skip`: if the write would change no field, no new version is created; the outcome is `unchanged`, with the current version. `append`: a new version is created. Default: the setting of the workspace, otherwise `append` */
                 unchanged?: "skip" | "append";
-                /** @description Seconds, 0 to 10, to wait for the records that this one refers to, where one is missing; then the answer is as ever */
+                /** @description Seconds, 0 to 10, to wait for referenced records that are missing; after that, the response is as usual */
                 wait?: number;
             };
             header?: {
-                /** @description Any text of 1 to 255 printable ASCII characters, such as a UUID, that names this request. Sent again with the same key within 24 hours, the request writes nothing and is answered as the first time. Keys of other API keys are others */
+                /** @description A unique name for this request: 1 to 255 printable ASCII characters, such as a UUID. If the request is sent again with the same key within 24 hours, nothing is written and the response is the same as the first time. Each API key has its own idempotency keys */
                 "Idempotency-Key"?: string;
-                /** @description One version in quotes: write only when that is the current one, else 412. `*`: write only when there is one. A weak tag, such as `W/"3"`, counts as a strong one */
+                /** @description A version in quotes: write only if it is the current version, otherwise 412. `*`: write only if there is a version. A weak tag, such as `W/"3"`, counts as a strong one */
                 "If-Match"?: string;
-                /** @description Store only when there is none yet, else 412; not together with `If-Match` */
+                /** @description Store only if there is none yet, otherwise 412; cannot be combined with `If-Match` */
                 "If-None-Match"?: "*";
             };
             path?: never;
@@ -4341,7 +4341,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description The patient is stored, durably. */
+            /** @description The patient is durably stored. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -4364,9 +4364,9 @@ export interface operations {
     getPatient: {
         parameters: {
             query?: {
-                /** @description As it was in this version; not together with `as_of` */
+                /** @description The version to read; cannot be combined with `as_of` */
                 version?: number;
-                /** @description As it was at this moment: the last version recorded at or before it. A plain date is its first moment; without an offset it is UTC */
+                /** @description The time to read it as of: the last version recorded at or before it. A plain date means its first moment; a time without an offset is UTC */
                 as_of?: string;
             };
             header?: never;
@@ -4401,17 +4401,17 @@ export interface operations {
     patchPatient: {
         parameters: {
             query?: {
-                /** @description `true`: nothing is written; the answer is the one that the write would get now, with `dry_run` and `changed_fields` */
+                /** @description `true`: nothing is written; the response is the one that the write would get now, with `dry_run` and `changed_fields` */
                 dry_run?: boolean;
-                /** @description `skip`: a record whose every sent field is so already gets no new version; the answer is `unchanged`, with its present version. `append`: it gets one. Default: what is set for the workspace, else `append` */
+                /** @description `skip`: if the write would change no field, no new version is created; the outcome is `unchanged`, with the current version. `append`: a new version is created. Default: the setting of the workspace, otherwise `append` */
                 unchanged?: "skip" | "append";
-                /** @description Seconds, 0 to 10, to wait for the records that this one refers to, where one is missing; then the answer is as ever */
+                /** @description Seconds, 0 to 10, to wait for referenced records that are missing; after that, the response is as usual */
                 wait?: number;
             };
             header?: {
-                /** @description Any text of 1 to 255 printable ASCII characters, such as a UUID, that names this request. Sent again with the same key within 24 hours, the request writes nothing and is answered as the first time. Keys of other API keys are others */
+                /** @description A unique name for this request: 1 to 255 printable ASCII characters, such as a UUID. If the request is sent again with the same key within 24 hours, nothing is written and the response is the same as the first time. Each API key has its own idempotency keys */
                 "Idempotency-Key"?: string;
-                /** @description One version in quotes: write only when that is the current one, else 412. `*`: write only when there is one. A weak tag, such as `W/"3"`, counts as a strong one */
+                /** @description A version in quotes: write only if it is the current version, otherwise 412. `*`: write only if there is a version. A weak tag, such as `W/"3"`, counts as a strong one */
                 "If-Match"?: string;
             };
             path: {
@@ -4426,7 +4426,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description The patient is stored, durably. */
+            /** @description The patient is durably stored. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -4449,9 +4449,9 @@ export interface operations {
     getPatientHistory: {
         parameters: {
             query?: {
-                /** @description Items a page, 1 to 1,000 */
+                /** @description Items per page, 1 to 1,000 */
                 limit?: number;
-                /** @description The `next_page_token` of the page before */
+                /** @description The `next_page_token` of the previous page */
                 page_token?: string;
             };
             header?: never;
@@ -4486,14 +4486,14 @@ export interface operations {
     getPatientProof: {
         parameters: {
             query?: {
-                /** @description Prove it for the tree as it was when the workspace had so many events, such as the `size` of a signed head that you have; default: as it is now */
+                /** @description Prove it for the tree as it was when the workspace had this many events, for example the `size` of a signed head that you have; default: the current tree */
                 tree_size?: number;
             };
             header?: never;
             path: {
                 /** @description The `id` that the patient was sent with, percent-encoded */
                 id: string;
-                /** @description Place in the history: 1, 2, 3 …; also the `ETag` */
+                /** @description Number in the history: 1, 2, 3 …; also the `ETag` */
                 version: number;
             };
             cookie?: never;
@@ -4523,13 +4523,13 @@ export interface operations {
     listProviders: {
         parameters: {
             query?: {
-                /** @description Items a page, 1 to 1,000 */
+                /** @description Items per page, 1 to 1,000 */
                 limit?: number;
-                /** @description The `next_page_token` of the page before */
+                /** @description The `next_page_token` of the previous page */
                 page_token?: string;
-                /** @description Default `created_at`: in the order of their creation. `-updated_at`: those first that were sent last; `limit` and `page_token` then go by the last change */
+                /** @description Default `created_at`: in the order of creation. `-updated_at`: most recently sent first; `limit` and `page_token` then follow the last change */
                 sort?: "created_at" | "-updated_at";
-                /** @description Only records that were sent after this position of the event stream (`Chartledger-Position`), or at this moment (ISO 8601) or later. A plain date is its first moment; without an offset it is UTC */
+                /** @description Only records that were sent after this position of the event stream (`Chartledger-Position`), or at or after this time (ISO 8601). A plain date means its first moment; a time without an offset is UTC */
                 updated_since?: string;
             };
             header?: never;
@@ -4561,19 +4561,19 @@ export interface operations {
     upsertProvider: {
         parameters: {
             query?: {
-                /** @description `true`: nothing is written; the answer is the one that the write would get now, with `dry_run` and `changed_fields` */
+                /** @description `true`: nothing is written; the response is the one that the write would get now, with `dry_run` and `changed_fields` */
                 dry_run?: boolean;
-                /** @description `skip`: a record whose every sent field is so already gets no new version; the answer is `unchanged`, with its present version. `append`: it gets one. Default: what is set for the workspace, else `append` */
+                /** @description `skip`: if the write would change no field, no new version is created; the outcome is `unchanged`, with the current version. `append`: a new version is created. Default: the setting of the workspace, otherwise `append` */
                 unchanged?: "skip" | "append";
-                /** @description Seconds, 0 to 10, to wait for the records that this one refers to, where one is missing; then the answer is as ever */
+                /** @description Seconds, 0 to 10, to wait for referenced records that are missing; after that, the response is as usual */
                 wait?: number;
             };
             header?: {
-                /** @description Any text of 1 to 255 printable ASCII characters, such as a UUID, that names this request. Sent again with the same key within 24 hours, the request writes nothing and is answered as the first time. Keys of other API keys are others */
+                /** @description A unique name for this request: 1 to 255 printable ASCII characters, such as a UUID. If the request is sent again with the same key within 24 hours, nothing is written and the response is the same as the first time. Each API key has its own idempotency keys */
                 "Idempotency-Key"?: string;
-                /** @description One version in quotes: write only when that is the current one, else 412. `*`: write only when there is one. A weak tag, such as `W/"3"`, counts as a strong one */
+                /** @description A version in quotes: write only if it is the current version, otherwise 412. `*`: write only if there is a version. A weak tag, such as `W/"3"`, counts as a strong one */
                 "If-Match"?: string;
-                /** @description Store only when there is none yet, else 412; not together with `If-Match` */
+                /** @description Store only if there is none yet, otherwise 412; cannot be combined with `If-Match` */
                 "If-None-Match"?: "*";
             };
             path?: never;
@@ -4585,7 +4585,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description The provider is stored, durably. */
+            /** @description The provider is durably stored. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -4608,9 +4608,9 @@ export interface operations {
     getProvider: {
         parameters: {
             query?: {
-                /** @description As it was in this version; not together with `as_of` */
+                /** @description The version to read; cannot be combined with `as_of` */
                 version?: number;
-                /** @description As it was at this moment: the last version recorded at or before it. A plain date is its first moment; without an offset it is UTC */
+                /** @description The time to read it as of: the last version recorded at or before it. A plain date means its first moment; a time without an offset is UTC */
                 as_of?: string;
             };
             header?: never;
@@ -4645,17 +4645,17 @@ export interface operations {
     patchProvider: {
         parameters: {
             query?: {
-                /** @description `true`: nothing is written; the answer is the one that the write would get now, with `dry_run` and `changed_fields` */
+                /** @description `true`: nothing is written; the response is the one that the write would get now, with `dry_run` and `changed_fields` */
                 dry_run?: boolean;
-                /** @description `skip`: a record whose every sent field is so already gets no new version; the answer is `unchanged`, with its present version. `append`: it gets one. Default: what is set for the workspace, else `append` */
+                /** @description `skip`: if the write would change no field, no new version is created; the outcome is `unchanged`, with the current version. `append`: a new version is created. Default: the setting of the workspace, otherwise `append` */
                 unchanged?: "skip" | "append";
-                /** @description Seconds, 0 to 10, to wait for the records that this one refers to, where one is missing; then the answer is as ever */
+                /** @description Seconds, 0 to 10, to wait for referenced records that are missing; after that, the response is as usual */
                 wait?: number;
             };
             header?: {
-                /** @description Any text of 1 to 255 printable ASCII characters, such as a UUID, that names this request. Sent again with the same key within 24 hours, the request writes nothing and is answered as the first time. Keys of other API keys are others */
+                /** @description A unique name for this request: 1 to 255 printable ASCII characters, such as a UUID. If the request is sent again with the same key within 24 hours, nothing is written and the response is the same as the first time. Each API key has its own idempotency keys */
                 "Idempotency-Key"?: string;
-                /** @description One version in quotes: write only when that is the current one, else 412. `*`: write only when there is one. A weak tag, such as `W/"3"`, counts as a strong one */
+                /** @description A version in quotes: write only if it is the current version, otherwise 412. `*`: write only if there is a version. A weak tag, such as `W/"3"`, counts as a strong one */
                 "If-Match"?: string;
             };
             path: {
@@ -4670,7 +4670,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description The provider is stored, durably. */
+            /** @description The provider is durably stored. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -4693,9 +4693,9 @@ export interface operations {
     getProviderHistory: {
         parameters: {
             query?: {
-                /** @description Items a page, 1 to 1,000 */
+                /** @description Items per page, 1 to 1,000 */
                 limit?: number;
-                /** @description The `next_page_token` of the page before */
+                /** @description The `next_page_token` of the previous page */
                 page_token?: string;
             };
             header?: never;
@@ -4730,14 +4730,14 @@ export interface operations {
     getProviderProof: {
         parameters: {
             query?: {
-                /** @description Prove it for the tree as it was when the workspace had so many events, such as the `size` of a signed head that you have; default: as it is now */
+                /** @description Prove it for the tree as it was when the workspace had this many events, for example the `size` of a signed head that you have; default: the current tree */
                 tree_size?: number;
             };
             header?: never;
             path: {
                 /** @description The `id` that the provider was sent with, percent-encoded */
                 id: string;
-                /** @description Place in the history: 1, 2, 3 …; also the `ETag` */
+                /** @description Number in the history: 1, 2, 3 …; also the `ETag` */
                 version: number;
             };
             cookie?: never;
@@ -4767,13 +4767,13 @@ export interface operations {
     listFacilities: {
         parameters: {
             query?: {
-                /** @description Items a page, 1 to 1,000 */
+                /** @description Items per page, 1 to 1,000 */
                 limit?: number;
-                /** @description The `next_page_token` of the page before */
+                /** @description The `next_page_token` of the previous page */
                 page_token?: string;
-                /** @description Default `created_at`: in the order of their creation. `-updated_at`: those first that were sent last; `limit` and `page_token` then go by the last change */
+                /** @description Default `created_at`: in the order of creation. `-updated_at`: most recently sent first; `limit` and `page_token` then follow the last change */
                 sort?: "created_at" | "-updated_at";
-                /** @description Only records that were sent after this position of the event stream (`Chartledger-Position`), or at this moment (ISO 8601) or later. A plain date is its first moment; without an offset it is UTC */
+                /** @description Only records that were sent after this position of the event stream (`Chartledger-Position`), or at or after this time (ISO 8601). A plain date means its first moment; a time without an offset is UTC */
                 updated_since?: string;
             };
             header?: never;
@@ -4805,19 +4805,19 @@ export interface operations {
     upsertFacility: {
         parameters: {
             query?: {
-                /** @description `true`: nothing is written; the answer is the one that the write would get now, with `dry_run` and `changed_fields` */
+                /** @description `true`: nothing is written; the response is the one that the write would get now, with `dry_run` and `changed_fields` */
                 dry_run?: boolean;
-                /** @description `skip`: a record whose every sent field is so already gets no new version; the answer is `unchanged`, with its present version. `append`: it gets one. Default: what is set for the workspace, else `append` */
+                /** @description `skip`: if the write would change no field, no new version is created; the outcome is `unchanged`, with the current version. `append`: a new version is created. Default: the setting of the workspace, otherwise `append` */
                 unchanged?: "skip" | "append";
-                /** @description Seconds, 0 to 10, to wait for the records that this one refers to, where one is missing; then the answer is as ever */
+                /** @description Seconds, 0 to 10, to wait for referenced records that are missing; after that, the response is as usual */
                 wait?: number;
             };
             header?: {
-                /** @description Any text of 1 to 255 printable ASCII characters, such as a UUID, that names this request. Sent again with the same key within 24 hours, the request writes nothing and is answered as the first time. Keys of other API keys are others */
+                /** @description A unique name for this request: 1 to 255 printable ASCII characters, such as a UUID. If the request is sent again with the same key within 24 hours, nothing is written and the response is the same as the first time. Each API key has its own idempotency keys */
                 "Idempotency-Key"?: string;
-                /** @description One version in quotes: write only when that is the current one, else 412. `*`: write only when there is one. A weak tag, such as `W/"3"`, counts as a strong one */
+                /** @description A version in quotes: write only if it is the current version, otherwise 412. `*`: write only if there is a version. A weak tag, such as `W/"3"`, counts as a strong one */
                 "If-Match"?: string;
-                /** @description Store only when there is none yet, else 412; not together with `If-Match` */
+                /** @description Store only if there is none yet, otherwise 412; cannot be combined with `If-Match` */
                 "If-None-Match"?: "*";
             };
             path?: never;
@@ -4829,7 +4829,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description The facility is stored, durably. */
+            /** @description The facility is durably stored. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -4852,9 +4852,9 @@ export interface operations {
     getFacility: {
         parameters: {
             query?: {
-                /** @description As it was in this version; not together with `as_of` */
+                /** @description The version to read; cannot be combined with `as_of` */
                 version?: number;
-                /** @description As it was at this moment: the last version recorded at or before it. A plain date is its first moment; without an offset it is UTC */
+                /** @description The time to read it as of: the last version recorded at or before it. A plain date means its first moment; a time without an offset is UTC */
                 as_of?: string;
             };
             header?: never;
@@ -4889,17 +4889,17 @@ export interface operations {
     patchFacility: {
         parameters: {
             query?: {
-                /** @description `true`: nothing is written; the answer is the one that the write would get now, with `dry_run` and `changed_fields` */
+                /** @description `true`: nothing is written; the response is the one that the write would get now, with `dry_run` and `changed_fields` */
                 dry_run?: boolean;
-                /** @description `skip`: a record whose every sent field is so already gets no new version; the answer is `unchanged`, with its present version. `append`: it gets one. Default: what is set for the workspace, else `append` */
+                /** @description `skip`: if the write would change no field, no new version is created; the outcome is `unchanged`, with the current version. `append`: a new version is created. Default: the setting of the workspace, otherwise `append` */
                 unchanged?: "skip" | "append";
-                /** @description Seconds, 0 to 10, to wait for the records that this one refers to, where one is missing; then the answer is as ever */
+                /** @description Seconds, 0 to 10, to wait for referenced records that are missing; after that, the response is as usual */
                 wait?: number;
             };
             header?: {
-                /** @description Any text of 1 to 255 printable ASCII characters, such as a UUID, that names this request. Sent again with the same key within 24 hours, the request writes nothing and is answered as the first time. Keys of other API keys are others */
+                /** @description A unique name for this request: 1 to 255 printable ASCII characters, such as a UUID. If the request is sent again with the same key within 24 hours, nothing is written and the response is the same as the first time. Each API key has its own idempotency keys */
                 "Idempotency-Key"?: string;
-                /** @description One version in quotes: write only when that is the current one, else 412. `*`: write only when there is one. A weak tag, such as `W/"3"`, counts as a strong one */
+                /** @description A version in quotes: write only if it is the current version, otherwise 412. `*`: write only if there is a version. A weak tag, such as `W/"3"`, counts as a strong one */
                 "If-Match"?: string;
             };
             path: {
@@ -4914,7 +4914,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description The facility is stored, durably. */
+            /** @description The facility is durably stored. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -4937,9 +4937,9 @@ export interface operations {
     getFacilityHistory: {
         parameters: {
             query?: {
-                /** @description Items a page, 1 to 1,000 */
+                /** @description Items per page, 1 to 1,000 */
                 limit?: number;
-                /** @description The `next_page_token` of the page before */
+                /** @description The `next_page_token` of the previous page */
                 page_token?: string;
             };
             header?: never;
@@ -4974,14 +4974,14 @@ export interface operations {
     getFacilityProof: {
         parameters: {
             query?: {
-                /** @description Prove it for the tree as it was when the workspace had so many events, such as the `size` of a signed head that you have; default: as it is now */
+                /** @description Prove it for the tree as it was when the workspace had this many events, for example the `size` of a signed head that you have; default: the current tree */
                 tree_size?: number;
             };
             header?: never;
             path: {
                 /** @description The `id` that the facility was sent with, percent-encoded */
                 id: string;
-                /** @description Place in the history: 1, 2, 3 …; also the `ETag` */
+                /** @description Number in the history: 1, 2, 3 …; also the `ETag` */
                 version: number;
             };
             cookie?: never;
@@ -5011,25 +5011,25 @@ export interface operations {
     listEncounters: {
         parameters: {
             query?: {
-                /** @description Items a page, 1 to 1,000 */
+                /** @description Items per page, 1 to 1,000 */
                 limit?: number;
-                /** @description The `next_page_token` of the page before */
+                /** @description The `next_page_token` of the previous page */
                 page_token?: string;
-                /** @description Default `created_at`: in the order of their creation. `-updated_at`: those first that were sent last; `limit` and `page_token` then go by the last change */
+                /** @description Default `created_at`: in the order of creation. `-updated_at`: most recently sent first; `limit` and `page_token` then follow the last change */
                 sort?: "created_at" | "-updated_at";
-                /** @description Only records that were sent after this position of the event stream (`Chartledger-Position`), or at this moment (ISO 8601) or later. A plain date is its first moment; without an offset it is UTC */
+                /** @description Only records that were sent after this position of the event stream (`Chartledger-Position`), or at or after this time (ISO 8601). A plain date means its first moment; a time without an offset is UTC */
                 updated_since?: string;
-                /** @description Only with this `patient_id` */
+                /** @description Only records with this `patient_id` */
                 patient_id?: string;
-                /** @description Only with this `provider_id` */
+                /** @description Only records with this `provider_id` */
                 provider_id?: string;
-                /** @description Only with this `facility_id` */
+                /** @description Only records with this `facility_id` */
                 facility_id?: string;
-                /** @description `true`: only with `is_completed`; `false`: only without it, also where it was never sent */
+                /** @description `true`: only records with `is_completed`; `false`: only records without it, including those where it was never sent */
                 is_completed?: "true" | "false";
-                /** @description Only with a date of service on or after this. A plain date is compared with the date as it was sent; of a date-time, what has no offset is UTC */
+                /** @description Only records with a date of service on or after this. A plain date is compared with the date as it was sent; a date-time without an offset is UTC */
                 date_of_service_from?: string;
-                /** @description Only with a date of service on or before this. A plain date is compared with the date as it was sent; of a date-time, what has no offset is UTC */
+                /** @description Only records with a date of service on or before this. A plain date is compared with the date as it was sent; a date-time without an offset is UTC */
                 date_of_service_to?: string;
             };
             header?: never;
@@ -5061,19 +5061,19 @@ export interface operations {
     upsertEncounter: {
         parameters: {
             query?: {
-                /** @description `true`: nothing is written; the answer is the one that the write would get now, with `dry_run` and `changed_fields` */
+                /** @description `true`: nothing is written; the response is the one that the write would get now, with `dry_run` and `changed_fields` */
                 dry_run?: boolean;
-                /** @description `skip`: a record whose every sent field is so already gets no new version; the answer is `unchanged`, with its present version. `append`: it gets one. Default: what is set for the workspace, else `append` */
+                /** @description `skip`: if the write would change no field, no new version is created; the outcome is `unchanged`, with the current version. `append`: a new version is created. Default: the setting of the workspace, otherwise `append` */
                 unchanged?: "skip" | "append";
-                /** @description Seconds, 0 to 10, to wait for the records that this one refers to, where one is missing; then the answer is as ever */
+                /** @description Seconds, 0 to 10, to wait for referenced records that are missing; after that, the response is as usual */
                 wait?: number;
             };
             header?: {
-                /** @description Any text of 1 to 255 printable ASCII characters, such as a UUID, that names this request. Sent again with the same key within 24 hours, the request writes nothing and is answered as the first time. Keys of other API keys are others */
+                /** @description A unique name for this request: 1 to 255 printable ASCII characters, such as a UUID. If the request is sent again with the same key within 24 hours, nothing is written and the response is the same as the first time. Each API key has its own idempotency keys */
                 "Idempotency-Key"?: string;
-                /** @description One version in quotes: write only when that is the current one, else 412. `*`: write only when there is one. A weak tag, such as `W/"3"`, counts as a strong one */
+                /** @description A version in quotes: write only if it is the current version, otherwise 412. `*`: write only if there is a version. A weak tag, such as `W/"3"`, counts as a strong one */
                 "If-Match"?: string;
-                /** @description Store only when there is none yet, else 412; not together with `If-Match` */
+                /** @description Store only if there is none yet, otherwise 412; cannot be combined with `If-Match` */
                 "If-None-Match"?: "*";
             };
             path?: never;
@@ -5085,7 +5085,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description The encounter is stored, durably. */
+            /** @description The encounter is durably stored. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -5108,9 +5108,9 @@ export interface operations {
     getEncounter: {
         parameters: {
             query?: {
-                /** @description As it was in this version; not together with `as_of` */
+                /** @description The version to read; cannot be combined with `as_of` */
                 version?: number;
-                /** @description As it was at this moment: the last version recorded at or before it. A plain date is its first moment; without an offset it is UTC */
+                /** @description The time to read it as of: the last version recorded at or before it. A plain date means its first moment; a time without an offset is UTC */
                 as_of?: string;
             };
             header?: never;
@@ -5145,17 +5145,17 @@ export interface operations {
     patchEncounter: {
         parameters: {
             query?: {
-                /** @description `true`: nothing is written; the answer is the one that the write would get now, with `dry_run` and `changed_fields` */
+                /** @description `true`: nothing is written; the response is the one that the write would get now, with `dry_run` and `changed_fields` */
                 dry_run?: boolean;
-                /** @description `skip`: a record whose every sent field is so already gets no new version; the answer is `unchanged`, with its present version. `append`: it gets one. Default: what is set for the workspace, else `append` */
+                /** @description `skip`: if the write would change no field, no new version is created; the outcome is `unchanged`, with the current version. `append`: a new version is created. Default: the setting of the workspace, otherwise `append` */
                 unchanged?: "skip" | "append";
-                /** @description Seconds, 0 to 10, to wait for the records that this one refers to, where one is missing; then the answer is as ever */
+                /** @description Seconds, 0 to 10, to wait for referenced records that are missing; after that, the response is as usual */
                 wait?: number;
             };
             header?: {
-                /** @description Any text of 1 to 255 printable ASCII characters, such as a UUID, that names this request. Sent again with the same key within 24 hours, the request writes nothing and is answered as the first time. Keys of other API keys are others */
+                /** @description A unique name for this request: 1 to 255 printable ASCII characters, such as a UUID. If the request is sent again with the same key within 24 hours, nothing is written and the response is the same as the first time. Each API key has its own idempotency keys */
                 "Idempotency-Key"?: string;
-                /** @description One version in quotes: write only when that is the current one, else 412. `*`: write only when there is one. A weak tag, such as `W/"3"`, counts as a strong one */
+                /** @description A version in quotes: write only if it is the current version, otherwise 412. `*`: write only if there is a version. A weak tag, such as `W/"3"`, counts as a strong one */
                 "If-Match"?: string;
             };
             path: {
@@ -5170,7 +5170,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description The encounter is stored, durably. */
+            /** @description The encounter is durably stored. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -5193,9 +5193,9 @@ export interface operations {
     getEncounterHistory: {
         parameters: {
             query?: {
-                /** @description Items a page, 1 to 1,000 */
+                /** @description Items per page, 1 to 1,000 */
                 limit?: number;
-                /** @description The `next_page_token` of the page before */
+                /** @description The `next_page_token` of the previous page */
                 page_token?: string;
             };
             header?: never;
@@ -5230,14 +5230,14 @@ export interface operations {
     getEncounterProof: {
         parameters: {
             query?: {
-                /** @description Prove it for the tree as it was when the workspace had so many events, such as the `size` of a signed head that you have; default: as it is now */
+                /** @description Prove it for the tree as it was when the workspace had this many events, for example the `size` of a signed head that you have; default: the current tree */
                 tree_size?: number;
             };
             header?: never;
             path: {
                 /** @description The `id` that the encounter was sent with, percent-encoded */
                 id: string;
-                /** @description Place in the history: 1, 2, 3 …; also the `ETag` */
+                /** @description Number in the history: 1, 2, 3 …; also the `ETag` */
                 version: number;
             };
             cookie?: never;
@@ -5267,7 +5267,7 @@ export interface operations {
     getEncounterReadiness: {
         parameters: {
             query?: {
-                /** @description As it was at this moment: the last version recorded at or before it. A plain date is its first moment; without an offset it is UTC */
+                /** @description The time to read it as of: the last version recorded at or before it. A plain date means its first moment; a time without an offset is UTC */
                 as_of?: string;
             };
             header?: never;
@@ -5279,7 +5279,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description How the encounter stands. */
+            /** @description The readiness of the encounter. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -5302,23 +5302,23 @@ export interface operations {
     listReadiness: {
         parameters: {
             query?: {
-                /** @description Items a page, 1 to 1,000 */
+                /** @description Items per page, 1 to 1,000 */
                 limit?: number;
-                /** @description The `next_page_token` of the page before */
+                /** @description The `next_page_token` of the previous page */
                 page_token?: string;
                 /** @description Only encounters in this state */
                 state?: "ready" | "blocked" | "not_completed" | "voided";
-                /** @description Only those with a finding of this rule */
+                /** @description Encounters with a finding of this rule */
                 rule?: "service_date_missing" | "service_date_in_future" | "service_before_birth" | "timely_filing" | "filing_limit_near" | "provider_missing" | "provider_npi" | "taxonomy_code" | "taxonomy_code_missing" | "rendering_role" | "facility_missing" | "facility_npi" | "facility_tax_id" | "clia_number" | "document_missing" | "primary_insurance_missing" | "insurance_rank_gap" | "coverage_not_in_force" | "policy_number_missing" | "subscriber_incomplete" | "payer_code_missing" | "address_incomplete" | "zip_of_other_state" | "suspected_duplicate" | "changed_after_billing";
-                /** @description Only those whose patient's primary insurance is of this payer */
+                /** @description Only encounters whose patient has primary insurance with this payer */
                 payer_id?: string;
-                /** @description Only those at this facility */
+                /** @description Only encounters at this facility */
                 facility_id?: string;
-                /** @description Only those of this billing provider */
+                /** @description Only encounters of this billing provider */
                 provider_id?: string;
-                /** @description Only those with a day of service on or after this, as the date was sent */
+                /** @description Only encounters with a day of service on or after this day, as the date was sent */
                 from?: string;
-                /** @description Only those with a day of service on or before this */
+                /** @description Only encounters with a day of service on or before this day */
                 to?: string;
             };
             header?: never;
@@ -5351,7 +5351,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Any text of 1 to 255 printable ASCII characters, such as a UUID, that names this request. Sent again with the same key within 24 hours, the request writes nothing and is answered as the first time. Keys of other API keys are others */
+                /** @description A unique name for this request: 1 to 255 printable ASCII characters, such as a UUID. If the request is sent again with the same key within 24 hours, nothing is written and the response is the same as the first time. Each API key has its own idempotency keys */
                 "Idempotency-Key"?: string;
             };
             path: {
@@ -5366,7 +5366,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description It is recorded, durably. */
+            /** @description It is durably recorded. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -5390,7 +5390,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Any text of 1 to 255 printable ASCII characters, such as a UUID, that names this request. Sent again with the same key within 24 hours, the request writes nothing and is answered as the first time. Keys of other API keys are others */
+                /** @description A unique name for this request: 1 to 255 printable ASCII characters, such as a UUID. If the request is sent again with the same key within 24 hours, nothing is written and the response is the same as the first time. Each API key has its own idempotency keys */
                 "Idempotency-Key"?: string;
             };
             path: {
@@ -5405,7 +5405,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description It is recorded, durably. */
+            /** @description It is durably recorded. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -5428,13 +5428,13 @@ export interface operations {
     sendBatch: {
         parameters: {
             query?: {
-                /** @description `true`: nothing is written; the answer is the one that the write would get now, with `dry_run` and `changed_fields` */
+                /** @description `true`: nothing is written; the response is the one that the write would get now, with `dry_run` and `changed_fields` */
                 dry_run?: boolean;
-                /** @description `skip`: a record whose every sent field is so already gets no new version; the answer is `unchanged`, with its present version. `append`: it gets one. Default: what is set for the workspace, else `append` */
+                /** @description `skip`: if the write would change no field, no new version is created; the outcome is `unchanged`, with the current version. `append`: a new version is created. Default: the setting of the workspace, otherwise `append` */
                 unchanged?: "skip" | "append";
             };
             header?: {
-                /** @description Any text of 1 to 255 printable ASCII characters, such as a UUID, that names this request. Sent again with the same key within 24 hours, the request writes nothing and is answered as the first time. Keys of other API keys are others */
+                /** @description A unique name for this request: 1 to 255 printable ASCII characters, such as a UUID. If the request is sent again with the same key within 24 hours, nothing is written and the response is the same as the first time. Each API key has its own idempotency keys */
                 "Idempotency-Key"?: string;
             };
             path?: never;
@@ -5447,7 +5447,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description What became of each line, and of all. */
+            /** @description The result of each line, and a summary. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -5481,7 +5481,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description What became of each message. */
+            /** @description The outcome of each message. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -5515,7 +5515,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description What was found, what fits best first. */
+            /** @description The results, best matches first. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -5538,9 +5538,9 @@ export interface operations {
     listDocuments: {
         parameters: {
             query?: {
-                /** @description Items a page, 1 to 1,000 */
+                /** @description Items per page, 1 to 1,000 */
                 limit?: number;
-                /** @description The `next_page_token` of the page before */
+                /** @description The `next_page_token` of the previous page */
                 page_token?: string;
             };
             header?: never;
@@ -5576,11 +5576,11 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Any text of 1 to 255 printable ASCII characters, such as a UUID, that names this request. Sent again with the same key within 24 hours, the request writes nothing and is answered as the first time. Keys of other API keys are others */
+                /** @description A unique name for this request: 1 to 255 printable ASCII characters, such as a UUID. If the request is sent again with the same key within 24 hours, nothing is written and the response is the same as the first time. Each API key has its own idempotency keys */
                 "Idempotency-Key"?: string;
-                /** @description One version in quotes: write only when that is the current one, else 412. `*`: write only when there is one. A weak tag, such as `W/"3"`, counts as a strong one */
+                /** @description A version in quotes: write only if it is the current version, otherwise 412. `*`: write only if there is a version. A weak tag, such as `W/"3"`, counts as a strong one */
                 "If-Match"?: string;
-                /** @description Store only when there is none yet, else 412; not together with `If-Match` */
+                /** @description Store only if there is none yet, otherwise 412; cannot be combined with `If-Match` */
                 "If-None-Match"?: "*";
             };
             path: {
@@ -5595,7 +5595,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description The document is stored, durably. */
+            /** @description The document is durably stored. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -5618,15 +5618,15 @@ export interface operations {
     downloadDocument: {
         parameters: {
             query?: {
-                /** @description As it was in this version; not together with `as_of` */
+                /** @description The version to read; cannot be combined with `as_of` */
                 version?: number;
-                /** @description As it was at this moment: the last version recorded at or before it. A plain date is its first moment; without an offset it is UTC */
+                /** @description The time to read it as of: the last version recorded at or before it. A plain date means its first moment; a time without an offset is UTC */
                 as_of?: string;
             };
             header?: {
-                /** @description One part of the file, in bytes; several are not sent */
+                /** @description One part of the file, in bytes; multiple ranges are not supported */
                 Range?: string;
-                /** @description The `ETag` of the parts before: the whole file when it has changed */
+                /** @description The `ETag` of the parts received so far: if it has changed, the whole file is sent */
                 "If-Range"?: string;
             };
             path: {
@@ -5649,7 +5649,7 @@ export interface operations {
                     "application/vnd.openxmlformats-officedocument.wordprocessingml.document": string;
                 };
             };
-            /** @description The part of the file that `Range` asks for. It is not compared with the digest, as the whole is. */
+            /** @description The part of the file requested by `Range`. Unlike the whole file, it is not compared with the digest. */
             206: {
                 headers: {
                     [name: string]: unknown;
@@ -5674,9 +5674,9 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Any text of 1 to 255 printable ASCII characters, such as a UUID, that names this request. Sent again with the same key within 24 hours, the request writes nothing and is answered as the first time. Keys of other API keys are others */
+                /** @description A unique name for this request: 1 to 255 printable ASCII characters, such as a UUID. If the request is sent again with the same key within 24 hours, nothing is written and the response is the same as the first time. Each API key has its own idempotency keys */
                 "Idempotency-Key"?: string;
-                /** @description One version in quotes: write only when that is the current one, else 412. `*`: write only when there is one. A weak tag, such as `W/"3"`, counts as a strong one */
+                /** @description A version in quotes: write only if it is the current version, otherwise 412. `*`: write only if there is a version. A weak tag, such as `W/"3"`, counts as a strong one */
                 "If-Match"?: string;
             };
             path: {
@@ -5712,9 +5712,9 @@ export interface operations {
     getDocumentHistory: {
         parameters: {
             query?: {
-                /** @description Items a page, 1 to 1,000 */
+                /** @description Items per page, 1 to 1,000 */
                 limit?: number;
-                /** @description The `next_page_token` of the page before */
+                /** @description The `next_page_token` of the previous page */
                 page_token?: string;
             };
             header?: never;
@@ -5751,7 +5751,7 @@ export interface operations {
     getDocumentProof: {
         parameters: {
             query?: {
-                /** @description Prove it for the tree as it was when the workspace had so many events, such as the `size` of a signed head that you have; default: as it is now */
+                /** @description Prove it for the tree as it was when the workspace had this many events, for example the `size` of a signed head that you have; default: the current tree */
                 tree_size?: number;
             };
             header?: never;
@@ -5760,7 +5760,7 @@ export interface operations {
                 id: string;
                 /** @description The `document_id` that the document was uploaded with, percent-encoded */
                 documentId: string;
-                /** @description Place in the history: 1, 2, 3 …; also the `ETag` */
+                /** @description Number in the history: 1, 2, 3 …; also the `ETag` */
                 version: number;
             };
             cookie?: never;
@@ -5790,9 +5790,9 @@ export interface operations {
     listWebhooks: {
         parameters: {
             query?: {
-                /** @description Items a page, 1 to 1,000 */
+                /** @description Items per page, 1 to 1,000 */
                 limit?: number;
-                /** @description The `next_page_token` of the page before */
+                /** @description The `next_page_token` of the previous page */
                 page_token?: string;
             };
             header?: never;
@@ -5825,7 +5825,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Any text of 1 to 255 printable ASCII characters, such as a UUID, that names this request. Sent again with the same key within 24 hours, the request writes nothing and is answered as the first time. Keys of other API keys are others */
+                /** @description A unique name for this request: 1 to 255 printable ASCII characters, such as a UUID. If the request is sent again with the same key within 24 hours, nothing is written and the response is the same as the first time. Each API key has its own idempotency keys */
                 "Idempotency-Key"?: string;
             };
             path?: never;
@@ -5836,64 +5836,64 @@ export interface operations {
                 "application/json": {
                     /**
                      * Format: uri
-                     * @description Where to send messages: `https`, with a public address
+                     * @description The URL to send messages to: `https`, with a public address
                      * @example https://billing.example.com/webhooks/chartledger
                      */
                     url: string;
                     /**
-                     * @description For people
+                     * @description A description for people
                      * @example Billing, production
                      */
                     description?: string | null;
                     /**
-                     * @description Only events of these kinds; all, when it is absent or `null`
+                     * @description Only events of these kinds; all if absent or `null`
                      * @example [
                      *       "patient"
                      *     ]
                      */
                     kinds?: ("payer" | "patient" | "provider" | "facility" | "encounter" | "document" | "readiness")[] | null;
                     /**
-                     * @description Only events of these types, as in the event catalogue; all, when it is absent or `null`
+                     * @description Only events of these types, as in the event catalog; all if absent or `null`
                      * @example [
                      *       "chartledger.patient.upserted.v1"
                      *     ]
                      */
                     types?: ("chartledger.payer.upserted.v1" | "chartledger.patient.upserted.v1" | "chartledger.provider.upserted.v1" | "chartledger.facility.upserted.v1" | "chartledger.encounter.upserted.v1" | "chartledger.document.uploaded.v1" | "chartledger.document.removed.v1" | "chartledger.payer.erased.v1" | "chartledger.patient.erased.v1" | "chartledger.provider.erased.v1" | "chartledger.facility.erased.v1" | "chartledger.encounter.erased.v1" | "chartledger.document.erased.v1" | "chartledger.encounter.billed.v1" | "chartledger.encounter.billing_change_acknowledged.v1" | "chartledger.encounter.readiness_changed.v1" | "chartledger.encounter.readiness_erased.v1" | "chartledger.readiness.rules_applied.v1")[] | null;
                     /**
-                     * @description Name of the organisation or person to whom data go
+                     * @description Name of the organization or person that receives the data
                      * @example Billing Partners LLC
                      */
                     recipient?: string | null;
                     /**
-                     * @description Its postal address, as far as it is known
+                     * @description The recipient's postal address, if known
                      * @example 12 Main St, Omaha, NE 68102
                      */
                     recipient_address?: string | null;
                     /**
-                     * @description Why data go there. Accountings of disclosures (45 CFR 164.528) mark `treatment`, `payment` and `operations` as exempt
+                     * @description Why the data is disclosed. Accountings of disclosures (45 CFR 164.528) mark `treatment`, `payment` and `operations` as exempt
                      * @example payment
                      * @enum {string|null}
                      */
                     purpose?: "treatment" | "payment" | "operations" | "other" | null;
                     /**
-                     * @description The basis of the disclosures in a sentence, for the patient; an accounting needs it where the purpose is `other`
+                     * @description The basis of the disclosures in one sentence, for the patient; required for an accounting if the purpose is `other`
                      * @example Claims of the clinic are submitted on its behalf
                      */
                     purpose_statement?: string | null;
                     /**
-                     * @description `reference`: the ids, the version and the names of the changed fields, but no values; `full`: an event as in `GET /events`, needs the permission `events` too; `deidentified`: the de-identified form of it, needs `events` or `events:deidentified` too
+                     * @description `reference`: the ids, the version and the names of the changed fields, but no values; `full`: an event as in `GET /events`, which also requires the permission `events`; `deidentified`: its de-identified form, which also requires `events` or `events:deidentified`
                      * @default reference
                      * @enum {string}
                      */
                     payload?: "reference" | "full" | "deidentified";
                     /**
-                     * @description `skip`: no message about an event that changed no field of its record; first versions and erasures are always sent
+                     * @description `skip`: sends no message for events that changed no field of their record; first versions and erasures are always sent
                      * @default send
                      * @enum {string}
                      */
                     unchanged?: "skip" | "send";
                     /**
-                     * @description The first event to send: `now`, the next one; `beginning`, the first one of all; a position (the `sequence` of an event), the one after it; an ISO 8601 date-time, the first one recorded then or later
+                     * @description The first event to send: `now`, the next one; `beginning`, the very first one; a position (the `sequence` of an event), the one after it; an ISO 8601 date-time, the first one recorded at or after that time
                      * @default now
                      * @example now
                      */
@@ -5958,7 +5958,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Any text of 1 to 255 printable ASCII characters, such as a UUID, that names this request. Sent again with the same key within 24 hours, the request writes nothing and is answered as the first time. Keys of other API keys are others */
+                /** @description A unique name for this request: 1 to 255 printable ASCII characters, such as a UUID. If the request is sent again with the same key within 24 hours, nothing is written and the response is the same as the first time. Each API key has its own idempotency keys */
                 "Idempotency-Key"?: string;
             };
             path: {
@@ -5993,7 +5993,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Any text of 1 to 255 printable ASCII characters, such as a UUID, that names this request. Sent again with the same key within 24 hours, the request writes nothing and is answered as the first time. Keys of other API keys are others */
+                /** @description A unique name for this request: 1 to 255 printable ASCII characters, such as a UUID. If the request is sent again with the same key within 24 hours, nothing is written and the response is the same as the first time. Each API key has its own idempotency keys */
                 "Idempotency-Key"?: string;
             };
             path: {
@@ -6007,62 +6007,62 @@ export interface operations {
                 "application/json": {
                     /**
                      * Format: uri
-                     * @description Where to send messages: `https`, with a public address
+                     * @description The URL to send messages to: `https`, with a public address
                      * @example https://billing.example.com/webhooks/chartledger
                      */
                     url?: string;
                     /**
-                     * @description For people
+                     * @description A description for people
                      * @example Billing, production
                      */
                     description?: string | null;
                     /**
-                     * @description Only events of these kinds; all, when it is absent or `null`
+                     * @description Only events of these kinds; all if absent or `null`
                      * @example [
                      *       "patient"
                      *     ]
                      */
                     kinds?: ("payer" | "patient" | "provider" | "facility" | "encounter" | "document" | "readiness")[] | null;
                     /**
-                     * @description Only events of these types, as in the event catalogue; all, when it is absent or `null`
+                     * @description Only events of these types, as in the event catalog; all if absent or `null`
                      * @example [
                      *       "chartledger.patient.upserted.v1"
                      *     ]
                      */
                     types?: ("chartledger.payer.upserted.v1" | "chartledger.patient.upserted.v1" | "chartledger.provider.upserted.v1" | "chartledger.facility.upserted.v1" | "chartledger.encounter.upserted.v1" | "chartledger.document.uploaded.v1" | "chartledger.document.removed.v1" | "chartledger.payer.erased.v1" | "chartledger.patient.erased.v1" | "chartledger.provider.erased.v1" | "chartledger.facility.erased.v1" | "chartledger.encounter.erased.v1" | "chartledger.document.erased.v1" | "chartledger.encounter.billed.v1" | "chartledger.encounter.billing_change_acknowledged.v1" | "chartledger.encounter.readiness_changed.v1" | "chartledger.encounter.readiness_erased.v1" | "chartledger.readiness.rules_applied.v1")[] | null;
                     /**
-                     * @description Name of the organisation or person to whom data go
+                     * @description Name of the organization or person that receives the data
                      * @example Billing Partners LLC
                      */
                     recipient?: string | null;
                     /**
-                     * @description Its postal address, as far as it is known
+                     * @description The recipient's postal address, if known
                      * @example 12 Main St, Omaha, NE 68102
                      */
                     recipient_address?: string | null;
                     /**
-                     * @description Why data go there. Accountings of disclosures (45 CFR 164.528) mark `treatment`, `payment` and `operations` as exempt
+                     * @description Why the data is disclosed. Accountings of disclosures (45 CFR 164.528) mark `treatment`, `payment` and `operations` as exempt
                      * @example payment
                      * @enum {string|null}
                      */
                     purpose?: "treatment" | "payment" | "operations" | "other" | null;
                     /**
-                     * @description The basis of the disclosures in a sentence, for the patient; an accounting needs it where the purpose is `other`
+                     * @description The basis of the disclosures in one sentence, for the patient; required for an accounting if the purpose is `other`
                      * @example Claims of the clinic are submitted on its behalf
                      */
                     purpose_statement?: string | null;
                     /**
-                     * @description `reference`: the ids, the version and the names of the changed fields, but no values; `full`: an event as in `GET /events`, needs the permission `events` too; `deidentified`: the de-identified form of it, needs `events` or `events:deidentified` too
+                     * @description `reference`: the ids, the version and the names of the changed fields, but no values; `full`: an event as in `GET /events`, which also requires the permission `events`; `deidentified`: its de-identified form, which also requires `events` or `events:deidentified`
                      * @enum {string}
                      */
                     payload?: "reference" | "full" | "deidentified";
                     /**
-                     * @description `skip`: no message about an event that changed no field of its record; first versions and erasures are always sent
+                     * @description `skip`: sends no message for events that changed no field of their record; first versions and erasures are always sent
                      * @enum {string}
                      */
                     unchanged?: "skip" | "send";
                     /**
-                     * @description `disabled`: nothing is sent; `enabled`: it goes on where it stopped
+                     * @description `disabled`: nothing is sent; `enabled`: sending resumes where it stopped
                      * @enum {string}
                      */
                     state?: "enabled" | "disabled";
@@ -6094,7 +6094,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Any text of 1 to 255 printable ASCII characters, such as a UUID, that names this request. Sent again with the same key within 24 hours, the request writes nothing and is answered as the first time. Keys of other API keys are others */
+                /** @description A unique name for this request: 1 to 255 printable ASCII characters, such as a UUID. If the request is sent again with the same key within 24 hours, nothing is written and the response is the same as the first time. Each API key has its own idempotency keys */
                 "Idempotency-Key"?: string;
             };
             path: {
@@ -6107,7 +6107,7 @@ export interface operations {
             content: {
                 "application/json": {
                     /**
-                     * @description How long messages are signed with the previous secret, too. 0 ends it, and those before it, at once
+                     * @description How many seconds messages are also signed with the previous secret. 0 invalidates it, and any earlier ones, immediately
                      * @default 86400
                      * @example 86400
                      */
@@ -6140,7 +6140,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Any text of 1 to 255 printable ASCII characters, such as a UUID, that names this request. Sent again with the same key within 24 hours, the request writes nothing and is answered as the first time. Keys of other API keys are others */
+                /** @description A unique name for this request: 1 to 255 printable ASCII characters, such as a UUID. If the request is sent again with the same key within 24 hours, nothing is written and the response is the same as the first time. Each API key has its own idempotency keys */
                 "Idempotency-Key"?: string;
             };
             path: {
@@ -6175,7 +6175,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Any text of 1 to 255 printable ASCII characters, such as a UUID, that names this request. Sent again with the same key within 24 hours, the request writes nothing and is answered as the first time. Keys of other API keys are others */
+                /** @description A unique name for this request: 1 to 255 printable ASCII characters, such as a UUID. If the request is sent again with the same key within 24 hours, nothing is written and the response is the same as the first time. Each API key has its own idempotency keys */
                 "Idempotency-Key"?: string;
             };
             path: {
@@ -6186,7 +6186,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description The waiting messages are tried. */
+            /** @description The waiting messages are retried. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -6210,7 +6210,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Any text of 1 to 255 printable ASCII characters, such as a UUID, that names this request. Sent again with the same key within 24 hours, the request writes nothing and is answered as the first time. Keys of other API keys are others */
+                /** @description A unique name for this request: 1 to 255 printable ASCII characters, such as a UUID. If the request is sent again with the same key within 24 hours, nothing is written and the response is the same as the first time. Each API key has its own idempotency keys */
                 "Idempotency-Key"?: string;
             };
             path: {
@@ -6222,17 +6222,17 @@ export interface operations {
         requestBody: {
             content: {
                 "application/json": {
-                    /** @description All events after this position (the `sequence` of an event; `0`: all) */
+                    /** @description All events after this position (the `sequence` of an event; `0`: all events) */
                     after?: string;
                     /**
-                     * @description All events from the first one on that was recorded at this moment or later
+                     * @description All events recorded at or after this time
                      * @example 2026-03-14T12:00:00Z
                      */
                     from?: string;
-                    /** @description One message, by its `webhook-id` */
+                    /** @description A single message, by its `webhook-id` */
                     message_id?: string;
                     /**
-                     * @description All messages that were given up after the last try
+                     * @description All messages that were given up after the last attempt
                      * @enum {boolean}
                      */
                     failed?: true;
@@ -6263,17 +6263,17 @@ export interface operations {
     listWebhookAttempts: {
         parameters: {
             query?: {
-                /** @description Items a page, 1 to 1,000 */
+                /** @description Items per page, 1 to 1,000 */
                 limit?: number;
-                /** @description The `next_page_token` of the page before */
+                /** @description The `next_page_token` of the previous page */
                 page_token?: string;
-                /** @description Only attempts that came to this */
+                /** @description Only attempts with this outcome */
                 outcome?: "delivered" | "retrying" | "failed";
                 /** @description Only messages about this kind of record */
                 kind?: "payer" | "patient" | "provider" | "facility" | "encounter" | "document";
-                /** @description Only messages about the record of this id; of documents, about its encounter */
+                /** @description Only messages about the record with this id; for documents, the id of the encounter */
                 record_id?: string;
-                /** @description Only messages about the document of this id */
+                /** @description Only messages about the document with this id */
                 document_id?: string;
             };
             header?: never;
@@ -6308,25 +6308,25 @@ export interface operations {
     readEvents: {
         parameters: {
             query?: {
-                /** @description Events after this position, such as the `sequence` of the last event that you took */
+                /** @description Events after this position, for example the `sequence` of the last event that you processed */
                 after?: string;
-                /** @description Begin with the first event recorded at this moment or later; not together with `after`. A plain date is its first moment; without an offset it is UTC. In the de-identified view it must be the beginning of a year */
+                /** @description Begin with the first event recorded at this moment or later; cannot be combined with `after`. A plain date means its first moment; a time without an offset is UTC. In the de-identified view, it must be the beginning of a year */
                 from?: string;
                 /** @description Only events of these kinds, separated by commas */
                 kinds?: string;
                 /** @description Only events of these types, separated by commas */
                 types?: string;
-                /** @description Default `full`, or `deidentified` for a key that may see no other */
+                /** @description Default `full`, or `deidentified` for a key that is allowed no other view */
                 view?: "full" | "deidentified";
-                /** @description `skip`: without events that changed no field of their record, such as those of a record that was sent again as it was. First versions and erasures are never left out */
+                /** @description `skip`: omits events that changed no field of their record, for example when a record was sent again unchanged. First versions and erasures are never omitted */
                 unchanged?: "skip" | "send";
-                /** @description Events a page, 1 to 10,000; a page of large events may have fewer */
+                /** @description Events per page, 1 to 10,000; a page of large events may have fewer */
                 limit?: number;
-                /** @description Seconds, 0 to 60, to wait for an event where a page would be empty */
+                /** @description Seconds, 0 to 60, to wait for an event if the page would be empty */
                 wait?: number;
             };
             header?: {
-                /** @description The `id` of the last event that you took, as readers of server-sent events send it; counts before `after` and `from` */
+                /** @description The `id` of the last event that you processed, as sent by clients of server-sent events; takes precedence over `after` and `from` */
                 "Last-Event-ID"?: string;
             };
             path?: never;
@@ -6334,7 +6334,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Events, in the order of the log. */
+            /** @description Events, in log order. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -6360,7 +6360,7 @@ export interface operations {
             query: {
                 /** @description The kind of record */
                 kind: "payer" | "patient" | "provider" | "facility" | "encounter";
-                /** @description Default `full`, or `deidentified` for a key that may see no other */
+                /** @description Default `full`, or `deidentified` for a key that is allowed no other view */
                 view?: "full" | "deidentified";
             };
             header?: never;
@@ -6393,7 +6393,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description An `ETag` from earlier: 304 when the document is still that one */
+                /** @description An earlier `ETag`: returns 304 if the document has not changed */
                 "If-None-Match"?: string;
             };
             path?: never;
@@ -6425,11 +6425,11 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description An `ETag` from earlier: 304 when the document is still that one */
+                /** @description An earlier `ETag`: returns 304 if the document has not changed */
                 "If-None-Match"?: string;
             };
             path: {
-                /** @description The type of an event, such as `chartledger.patient.upserted.v1`; with `.deidentified` behind it for the de-identified view. It is the last part of the event’s `dataschema`. */
+                /** @description The type of an event, such as `chartledger.patient.upserted.v1`; with the suffix `.deidentified` for the de-identified view. It is the last part of the event’s `dataschema`. */
                 name: string;
             };
             cookie?: never;
@@ -6459,19 +6459,19 @@ export interface operations {
     listRefusedRequests: {
         parameters: {
             query?: {
-                /** @description Items a page, 1 to 1,000 */
+                /** @description Items per page, 1 to 1,000 */
                 limit?: number;
-                /** @description The `next_page_token` of the page before */
+                /** @description The `next_page_token` of the previous page */
                 page_token?: string;
-                /** @description Only those refused for this reason */
+                /** @description Only requests refused for this reason */
                 code?: "validation_failed" | "malformed_body" | "reference_not_found" | "unauthorized" | "key_deactivated" | "key_expired" | "address_not_allowed" | "workspace_deactivated" | "permission_denied" | "gone" | "position_gone" | "not_found" | "method_not_allowed" | "not_acceptable" | "request_timeout" | "conflict" | "idempotency_key_in_use" | "idempotency_key_reused" | "version_conflict" | "payload_too_large" | "unsupported_media_type" | "range_not_satisfiable" | "expectation_failed" | "rate_limited" | "headers_too_large" | "internal" | "overloaded" | "unavailable" | "unreadable";
-                /** @description Only those answered with this status */
+                /** @description Only requests answered with this status */
                 status?: number;
                 /** @description Only those with this field at fault */
                 field?: string;
-                /** @description Only those refused at this moment or later. A plain date is its first moment; without an offset it is UTC */
+                /** @description Only requests refused at or after this time. A plain date means its first moment; a time without an offset is UTC */
                 from?: string;
-                /** @description Only those refused before this moment */
+                /** @description Only requests refused before this time */
                 to?: string;
             };
             header?: never;
@@ -6505,7 +6505,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description The `Request-Id` of its answer */
+                /** @description The `Request-Id` of its response */
                 id: string;
             };
             cookie?: never;
@@ -6623,11 +6623,11 @@ export interface operations {
         parameters: {
             query?: never;
             header: {
-                /** @description Id of the message, the same with every try and every replay: a message whose id was seen before is a repeat */
+                /** @description Id of the message, the same for every attempt and every replay: a message with an id that you have seen before is a repeat */
                 "webhook-id": string;
-                /** @description When it was sent: seconds since 1970 */
+                /** @description When it was sent, in seconds since 1970 */
                 "webhook-timestamp": string;
-                /** @description Signatures, separated by spaces, one for each secret that is valid: `v1,` and the HMAC-SHA256 of `{webhook-id}.{webhook-timestamp}.{body}` in base64, by the bytes that follow `whsec_` in base64 (Standard Webhooks) */
+                /** @description Signatures, separated by spaces, one for each valid secret: `v1,` followed by the base64 HMAC-SHA256 of `{webhook-id}.{webhook-timestamp}.{body}`, keyed with the base64-decoded part of the secret after `whsec_` (Standard Webhooks) */
                 "webhook-signature": string;
             };
             path?: never;
@@ -6638,27 +6638,27 @@ export interface operations {
                 "application/cloudevents+json": {
                     /** @enum {string} */
                     specversion: "1.0";
-                    /** @description Id of the event; a keyed hash in the payload `deidentified` */
+                    /** @description Id of the event; in the payload `deidentified`, a keyed hash */
                     id: string;
                     source: string;
                     /** @enum {string} */
                     type: "chartledger.payer.upserted.v1";
-                    /** @description The kind and the percent-encoded id; of a document, `document/{encounter}/{document}`; of what became of an encounter in billing, `readiness/{encounter}`; of what becomes of all encounters of the workspace, `readiness` */
+                    /** @description The kind and the percent-encoded id; for a document, `document/{encounter}/{document}`; for the billing readiness of an encounter, `readiness/{encounter}`; for the readiness of all encounters of the workspace, `readiness` */
                     subject: string;
-                    /** @description Place in the log: sorts as text */
+                    /** @description Position in the log; sorts as text */
                     sequence: string;
-                    /** @description The trace that the request was part of, where it was sent; not in the payload `deidentified` */
+                    /** @description The trace that the request was part of, if it was sent; not in the payload `deidentified` */
                     traceparent?: string;
-                    /** @description In the payload `deidentified`, of which key the hashes are; left out while the first one is in use */
+                    /** @description In the payload `deidentified`, the number of the key that made the hashes; omitted while the first key is in use */
                     pseudonymepoch?: number;
                     /**
                      * Format: uri
-                     * @description Where the JSON Schema of `data` is; there where the service knows its own address (`PUBLIC_URL`), and not in the payload `reference`
+                     * @description URL of the JSON Schema of `data`; present if the service knows its own address (`PUBLIC_URL`), but not in the payload `reference`
                      */
                     dataschema?: string;
                     /**
                      * Format: date-time
-                     * @description When it was recorded; its year in the payload `deidentified`
+                     * @description When it was recorded; in the payload `deidentified`, only the year
                      * @example 2026-03-14T09:30:00.000Z
                      */
                     time: string;
@@ -6666,38 +6666,38 @@ export interface operations {
                     datacontenttype: "application/json";
                     data: components["schemas"]["ReferenceData"] | {
                         /**
-                         * @description Place in the history: 1, 2, 3 …; also the `ETag`
+                         * @description Number in the history: 1, 2, 3 …; also the `ETag`
                          * @example 1
                          */
                         version: number;
                         sent: components["schemas"]["Payer"];
-                        /** @description Names of the fields whose value the event changed; those of an insurance are dotted: `primary_insurance.payer_id` */
+                        /** @description Names of the fields whose values the event changed; insurance fields use dot notation: `primary_insurance.payer_id` */
                         changed: string[];
                     } | {
                         /**
-                         * @description Place in the history of the record or document, or of what is told of readiness: 1, 2, 3 …
+                         * @description Number in the history of the record or document, or among the readiness events: 1, 2, 3 …
                          * @example 2
                          */
                         version: number;
-                        /** @description The fields as they were sent; `null` cleared a field, and one that is not here kept its value; what could identify a person is left out */
+                        /** @description The fields as sent; `null` cleared a field, and a field that is missing here kept its value; data that could identify a person is omitted */
                         sent: {
-                            /** @description Keyed hash of the id: equal for equal ids of one kind in one workspace */
+                            /** @description Keyed hash of the id: the same for the same id of a kind in a workspace */
                             id: string;
                             /** @enum {string|null} */
                             payer_type?: "Private" | "Medicare" | "Medicaid" | "Tricare" | "Workers Compensation" | "Self-Pay" | null;
                             /**
-                             * @description A USPS state code; others are left out
+                             * @description A USPS state code; other values are omitted
                              * @example NE
                              * @enum {string|null}
                              */
                             state?: "AL" | "AK" | "AZ" | "AR" | "CA" | "CO" | "CT" | "DE" | "FL" | "GA" | "HI" | "ID" | "IL" | "IN" | "IA" | "KS" | "KY" | "LA" | "ME" | "MD" | "MA" | "MI" | "MN" | "MS" | "MO" | "MT" | "NE" | "NV" | "NH" | "NJ" | "NM" | "NY" | "NC" | "ND" | "OH" | "OK" | "OR" | "PA" | "RI" | "SC" | "SD" | "TN" | "TX" | "UT" | "VT" | "VA" | "WA" | "WV" | "WI" | "WY" | "DC" | "AS" | "GU" | "MP" | "PR" | "VI" | "FM" | "MH" | "PW" | "AA" | "AE" | "AP" | null;
                             /**
-                             * @description A two-letter country code; others are left out
+                             * @description A two-letter country code; other values are omitted
                              * @example US
                              */
                             country?: string | null;
                         };
-                        /** @description Names of the fields whose value the event changed; those of an insurance are dotted: `primary_insurance.payer_id`; fields that are left out are not named */
+                        /** @description Names of the fields whose values the event changed; insurance fields use dot notation: `primary_insurance.payer_id`; omitted fields are not named */
                         changed: ("id" | "payer_type" | "state" | "country")[];
                     };
                 };
@@ -6709,11 +6709,11 @@ export interface operations {
         parameters: {
             query?: never;
             header: {
-                /** @description Id of the message, the same with every try and every replay: a message whose id was seen before is a repeat */
+                /** @description Id of the message, the same for every attempt and every replay: a message with an id that you have seen before is a repeat */
                 "webhook-id": string;
-                /** @description When it was sent: seconds since 1970 */
+                /** @description When it was sent, in seconds since 1970 */
                 "webhook-timestamp": string;
-                /** @description Signatures, separated by spaces, one for each secret that is valid: `v1,` and the HMAC-SHA256 of `{webhook-id}.{webhook-timestamp}.{body}` in base64, by the bytes that follow `whsec_` in base64 (Standard Webhooks) */
+                /** @description Signatures, separated by spaces, one for each valid secret: `v1,` followed by the base64 HMAC-SHA256 of `{webhook-id}.{webhook-timestamp}.{body}`, keyed with the base64-decoded part of the secret after `whsec_` (Standard Webhooks) */
                 "webhook-signature": string;
             };
             path?: never;
@@ -6724,27 +6724,27 @@ export interface operations {
                 "application/cloudevents+json": {
                     /** @enum {string} */
                     specversion: "1.0";
-                    /** @description Id of the event; a keyed hash in the payload `deidentified` */
+                    /** @description Id of the event; in the payload `deidentified`, a keyed hash */
                     id: string;
                     source: string;
                     /** @enum {string} */
                     type: "chartledger.patient.upserted.v1";
-                    /** @description The kind and the percent-encoded id; of a document, `document/{encounter}/{document}`; of what became of an encounter in billing, `readiness/{encounter}`; of what becomes of all encounters of the workspace, `readiness` */
+                    /** @description The kind and the percent-encoded id; for a document, `document/{encounter}/{document}`; for the billing readiness of an encounter, `readiness/{encounter}`; for the readiness of all encounters of the workspace, `readiness` */
                     subject: string;
-                    /** @description Place in the log: sorts as text */
+                    /** @description Position in the log; sorts as text */
                     sequence: string;
-                    /** @description The trace that the request was part of, where it was sent; not in the payload `deidentified` */
+                    /** @description The trace that the request was part of, if it was sent; not in the payload `deidentified` */
                     traceparent?: string;
-                    /** @description In the payload `deidentified`, of which key the hashes are; left out while the first one is in use */
+                    /** @description In the payload `deidentified`, the number of the key that made the hashes; omitted while the first key is in use */
                     pseudonymepoch?: number;
                     /**
                      * Format: uri
-                     * @description Where the JSON Schema of `data` is; there where the service knows its own address (`PUBLIC_URL`), and not in the payload `reference`
+                     * @description URL of the JSON Schema of `data`; present if the service knows its own address (`PUBLIC_URL`), but not in the payload `reference`
                      */
                     dataschema?: string;
                     /**
                      * Format: date-time
-                     * @description When it was recorded; its year in the payload `deidentified`
+                     * @description When it was recorded; in the payload `deidentified`, only the year
                      * @example 2026-03-14T09:30:00.000Z
                      */
                     time: string;
@@ -6752,25 +6752,25 @@ export interface operations {
                     datacontenttype: "application/json";
                     data: components["schemas"]["ReferenceData"] | {
                         /**
-                         * @description Place in the history: 1, 2, 3 …; also the `ETag`
+                         * @description Number in the history: 1, 2, 3 …; also the `ETag`
                          * @example 1
                          */
                         version: number;
                         sent: components["schemas"]["Patient"];
-                        /** @description Names of the fields whose value the event changed; those of an insurance are dotted: `primary_insurance.payer_id` */
+                        /** @description Names of the fields whose values the event changed; insurance fields use dot notation: `primary_insurance.payer_id` */
                         changed: string[];
                     } | {
                         /**
-                         * @description Place in the history of the record or document, or of what is told of readiness: 1, 2, 3 …
+                         * @description Number in the history of the record or document, or among the readiness events: 1, 2, 3 …
                          * @example 2
                          */
                         version: number;
-                        /** @description The fields as they were sent; `null` cleared a field, and one that is not here kept its value; what could identify a person is left out */
+                        /** @description The fields as sent; `null` cleared a field, and a field that is missing here kept its value; data that could identify a person is omitted */
                         sent: {
-                            /** @description Keyed hash of the id: equal for equal ids of one kind in one workspace */
+                            /** @description Keyed hash of the id: the same for the same id of a kind in a workspace */
                             id: string;
                             /**
-                             * @description The year alone; years that tell an age of 90 or more are grouped
+                             * @description Only the year; years that would reveal an age of 90 or more are grouped
                              * @example 1984
                              */
                             date_of_birth?: string;
@@ -6780,23 +6780,23 @@ export interface operations {
                              */
                             gender?: "male" | "female" | "other" | null;
                             /**
-                             * @description A USPS state code; others are left out
+                             * @description A USPS state code; other values are omitted
                              * @example NE
                              * @enum {string|null}
                              */
                             state?: "AL" | "AK" | "AZ" | "AR" | "CA" | "CO" | "CT" | "DE" | "FL" | "GA" | "HI" | "ID" | "IL" | "IN" | "IA" | "KS" | "KY" | "LA" | "ME" | "MD" | "MA" | "MI" | "MN" | "MS" | "MO" | "MT" | "NE" | "NV" | "NH" | "NJ" | "NM" | "NY" | "NC" | "ND" | "OH" | "OK" | "OR" | "PA" | "RI" | "SC" | "SD" | "TN" | "TX" | "UT" | "VT" | "VA" | "WA" | "WV" | "WI" | "WY" | "DC" | "AS" | "GU" | "MP" | "PR" | "VI" | "FM" | "MH" | "PW" | "AA" | "AE" | "AP" | null;
                             /**
-                             * @description A two-letter country code; others are left out
+                             * @description A two-letter country code; other values are omitted
                              * @example US
                              */
                             country?: string | null;
                             primary_insurance?: components["schemas"]["DeidentifiedInsurance"];
                             secondary_insurance?: components["schemas"]["DeidentifiedInsurance"];
                             tertiary_insurance?: components["schemas"]["DeidentifiedInsurance"];
-                            /** @description Keyed hash of the id: equal for equal ids of one kind in one workspace */
+                            /** @description Keyed hash of the id: the same for the same id of a kind in a workspace */
                             merged_into?: string | null;
                         };
-                        /** @description Names of the fields whose value the event changed; those of an insurance are dotted: `primary_insurance.payer_id`; fields that are left out are not named */
+                        /** @description Names of the fields whose values the event changed; insurance fields use dot notation: `primary_insurance.payer_id`; omitted fields are not named */
                         changed: ("id" | "date_of_birth" | "gender" | "state" | "country" | "primary_insurance.payer_id" | "primary_insurance.effective_date" | "primary_insurance.termination_date" | "primary_insurance.subscriber_relationship" | "primary_insurance.subscriber_date_of_birth" | "primary_insurance.subscriber_state" | "primary_insurance.subscriber_country" | "secondary_insurance.payer_id" | "secondary_insurance.effective_date" | "secondary_insurance.termination_date" | "secondary_insurance.subscriber_relationship" | "secondary_insurance.subscriber_date_of_birth" | "secondary_insurance.subscriber_state" | "secondary_insurance.subscriber_country" | "tertiary_insurance.payer_id" | "tertiary_insurance.effective_date" | "tertiary_insurance.termination_date" | "tertiary_insurance.subscriber_relationship" | "tertiary_insurance.subscriber_date_of_birth" | "tertiary_insurance.subscriber_state" | "tertiary_insurance.subscriber_country" | "merged_into")[];
                     };
                 };
@@ -6808,11 +6808,11 @@ export interface operations {
         parameters: {
             query?: never;
             header: {
-                /** @description Id of the message, the same with every try and every replay: a message whose id was seen before is a repeat */
+                /** @description Id of the message, the same for every attempt and every replay: a message with an id that you have seen before is a repeat */
                 "webhook-id": string;
-                /** @description When it was sent: seconds since 1970 */
+                /** @description When it was sent, in seconds since 1970 */
                 "webhook-timestamp": string;
-                /** @description Signatures, separated by spaces, one for each secret that is valid: `v1,` and the HMAC-SHA256 of `{webhook-id}.{webhook-timestamp}.{body}` in base64, by the bytes that follow `whsec_` in base64 (Standard Webhooks) */
+                /** @description Signatures, separated by spaces, one for each valid secret: `v1,` followed by the base64 HMAC-SHA256 of `{webhook-id}.{webhook-timestamp}.{body}`, keyed with the base64-decoded part of the secret after `whsec_` (Standard Webhooks) */
                 "webhook-signature": string;
             };
             path?: never;
@@ -6823,27 +6823,27 @@ export interface operations {
                 "application/cloudevents+json": {
                     /** @enum {string} */
                     specversion: "1.0";
-                    /** @description Id of the event; a keyed hash in the payload `deidentified` */
+                    /** @description Id of the event; in the payload `deidentified`, a keyed hash */
                     id: string;
                     source: string;
                     /** @enum {string} */
                     type: "chartledger.provider.upserted.v1";
-                    /** @description The kind and the percent-encoded id; of a document, `document/{encounter}/{document}`; of what became of an encounter in billing, `readiness/{encounter}`; of what becomes of all encounters of the workspace, `readiness` */
+                    /** @description The kind and the percent-encoded id; for a document, `document/{encounter}/{document}`; for the billing readiness of an encounter, `readiness/{encounter}`; for the readiness of all encounters of the workspace, `readiness` */
                     subject: string;
-                    /** @description Place in the log: sorts as text */
+                    /** @description Position in the log; sorts as text */
                     sequence: string;
-                    /** @description The trace that the request was part of, where it was sent; not in the payload `deidentified` */
+                    /** @description The trace that the request was part of, if it was sent; not in the payload `deidentified` */
                     traceparent?: string;
-                    /** @description In the payload `deidentified`, of which key the hashes are; left out while the first one is in use */
+                    /** @description In the payload `deidentified`, the number of the key that made the hashes; omitted while the first key is in use */
                     pseudonymepoch?: number;
                     /**
                      * Format: uri
-                     * @description Where the JSON Schema of `data` is; there where the service knows its own address (`PUBLIC_URL`), and not in the payload `reference`
+                     * @description URL of the JSON Schema of `data`; present if the service knows its own address (`PUBLIC_URL`), but not in the payload `reference`
                      */
                     dataschema?: string;
                     /**
                      * Format: date-time
-                     * @description When it was recorded; its year in the payload `deidentified`
+                     * @description When it was recorded; in the payload `deidentified`, only the year
                      * @example 2026-03-14T09:30:00.000Z
                      */
                     time: string;
@@ -6851,22 +6851,22 @@ export interface operations {
                     datacontenttype: "application/json";
                     data: components["schemas"]["ReferenceData"] | {
                         /**
-                         * @description Place in the history: 1, 2, 3 …; also the `ETag`
+                         * @description Number in the history: 1, 2, 3 …; also the `ETag`
                          * @example 1
                          */
                         version: number;
                         sent: components["schemas"]["Provider"];
-                        /** @description Names of the fields whose value the event changed; those of an insurance are dotted: `primary_insurance.payer_id` */
+                        /** @description Names of the fields whose values the event changed; insurance fields use dot notation: `primary_insurance.payer_id` */
                         changed: string[];
                     } | {
                         /**
-                         * @description Place in the history of the record or document, or of what is told of readiness: 1, 2, 3 …
+                         * @description Number in the history of the record or document, or among the readiness events: 1, 2, 3 …
                          * @example 2
                          */
                         version: number;
-                        /** @description The fields as they were sent; `null` cleared a field, and one that is not here kept its value; what could identify a person is left out */
+                        /** @description The fields as sent; `null` cleared a field, and a field that is missing here kept its value; data that could identify a person is omitted */
                         sent: {
-                            /** @description Keyed hash of the id: equal for equal ids of one kind in one workspace */
+                            /** @description Keyed hash of the id: the same for the same id of a kind in a workspace */
                             id: string;
                             /**
                              * @example attending_physician
@@ -6879,18 +6879,18 @@ export interface operations {
                              */
                             taxonomy_code?: string | null;
                             /**
-                             * @description A USPS state code; others are left out
+                             * @description A USPS state code; other values are omitted
                              * @example NE
                              * @enum {string|null}
                              */
                             state?: "AL" | "AK" | "AZ" | "AR" | "CA" | "CO" | "CT" | "DE" | "FL" | "GA" | "HI" | "ID" | "IL" | "IN" | "IA" | "KS" | "KY" | "LA" | "ME" | "MD" | "MA" | "MI" | "MN" | "MS" | "MO" | "MT" | "NE" | "NV" | "NH" | "NJ" | "NM" | "NY" | "NC" | "ND" | "OH" | "OK" | "OR" | "PA" | "RI" | "SC" | "SD" | "TN" | "TX" | "UT" | "VT" | "VA" | "WA" | "WV" | "WI" | "WY" | "DC" | "AS" | "GU" | "MP" | "PR" | "VI" | "FM" | "MH" | "PW" | "AA" | "AE" | "AP" | null;
                             /**
-                             * @description A two-letter country code; others are left out
+                             * @description A two-letter country code; other values are omitted
                              * @example US
                              */
                             country?: string | null;
                         };
-                        /** @description Names of the fields whose value the event changed; those of an insurance are dotted: `primary_insurance.payer_id`; fields that are left out are not named */
+                        /** @description Names of the fields whose values the event changed; insurance fields use dot notation: `primary_insurance.payer_id`; omitted fields are not named */
                         changed: ("id" | "role" | "taxonomy_code" | "state" | "country")[];
                     };
                 };
@@ -6902,11 +6902,11 @@ export interface operations {
         parameters: {
             query?: never;
             header: {
-                /** @description Id of the message, the same with every try and every replay: a message whose id was seen before is a repeat */
+                /** @description Id of the message, the same for every attempt and every replay: a message with an id that you have seen before is a repeat */
                 "webhook-id": string;
-                /** @description When it was sent: seconds since 1970 */
+                /** @description When it was sent, in seconds since 1970 */
                 "webhook-timestamp": string;
-                /** @description Signatures, separated by spaces, one for each secret that is valid: `v1,` and the HMAC-SHA256 of `{webhook-id}.{webhook-timestamp}.{body}` in base64, by the bytes that follow `whsec_` in base64 (Standard Webhooks) */
+                /** @description Signatures, separated by spaces, one for each valid secret: `v1,` followed by the base64 HMAC-SHA256 of `{webhook-id}.{webhook-timestamp}.{body}`, keyed with the base64-decoded part of the secret after `whsec_` (Standard Webhooks) */
                 "webhook-signature": string;
             };
             path?: never;
@@ -6917,27 +6917,27 @@ export interface operations {
                 "application/cloudevents+json": {
                     /** @enum {string} */
                     specversion: "1.0";
-                    /** @description Id of the event; a keyed hash in the payload `deidentified` */
+                    /** @description Id of the event; in the payload `deidentified`, a keyed hash */
                     id: string;
                     source: string;
                     /** @enum {string} */
                     type: "chartledger.facility.upserted.v1";
-                    /** @description The kind and the percent-encoded id; of a document, `document/{encounter}/{document}`; of what became of an encounter in billing, `readiness/{encounter}`; of what becomes of all encounters of the workspace, `readiness` */
+                    /** @description The kind and the percent-encoded id; for a document, `document/{encounter}/{document}`; for the billing readiness of an encounter, `readiness/{encounter}`; for the readiness of all encounters of the workspace, `readiness` */
                     subject: string;
-                    /** @description Place in the log: sorts as text */
+                    /** @description Position in the log; sorts as text */
                     sequence: string;
-                    /** @description The trace that the request was part of, where it was sent; not in the payload `deidentified` */
+                    /** @description The trace that the request was part of, if it was sent; not in the payload `deidentified` */
                     traceparent?: string;
-                    /** @description In the payload `deidentified`, of which key the hashes are; left out while the first one is in use */
+                    /** @description In the payload `deidentified`, the number of the key that made the hashes; omitted while the first key is in use */
                     pseudonymepoch?: number;
                     /**
                      * Format: uri
-                     * @description Where the JSON Schema of `data` is; there where the service knows its own address (`PUBLIC_URL`), and not in the payload `reference`
+                     * @description URL of the JSON Schema of `data`; present if the service knows its own address (`PUBLIC_URL`), but not in the payload `reference`
                      */
                     dataschema?: string;
                     /**
                      * Format: date-time
-                     * @description When it was recorded; its year in the payload `deidentified`
+                     * @description When it was recorded; in the payload `deidentified`, only the year
                      * @example 2026-03-14T09:30:00.000Z
                      */
                     time: string;
@@ -6945,22 +6945,22 @@ export interface operations {
                     datacontenttype: "application/json";
                     data: components["schemas"]["ReferenceData"] | {
                         /**
-                         * @description Place in the history: 1, 2, 3 …; also the `ETag`
+                         * @description Number in the history: 1, 2, 3 …; also the `ETag`
                          * @example 1
                          */
                         version: number;
                         sent: components["schemas"]["Facility"];
-                        /** @description Names of the fields whose value the event changed; those of an insurance are dotted: `primary_insurance.payer_id` */
+                        /** @description Names of the fields whose values the event changed; insurance fields use dot notation: `primary_insurance.payer_id` */
                         changed: string[];
                     } | {
                         /**
-                         * @description Place in the history of the record or document, or of what is told of readiness: 1, 2, 3 …
+                         * @description Number in the history of the record or document, or among the readiness events: 1, 2, 3 …
                          * @example 2
                          */
                         version: number;
-                        /** @description The fields as they were sent; `null` cleared a field, and one that is not here kept its value; what could identify a person is left out */
+                        /** @description The fields as sent; `null` cleared a field, and a field that is missing here kept its value; data that could identify a person is omitted */
                         sent: {
-                            /** @description Keyed hash of the id: equal for equal ids of one kind in one workspace */
+                            /** @description Keyed hash of the id: the same for the same id of a kind in a workspace */
                             id: string;
                             /**
                              * @example hospital
@@ -6968,18 +6968,18 @@ export interface operations {
                              */
                             facility_type?: "hospital" | "clinic" | "ambulatory_surgery_center" | "skilled_nursing_facility" | "laboratory" | "pharmacy" | "home_health" | "telehealth" | "other" | null;
                             /**
-                             * @description A USPS state code; others are left out
+                             * @description A USPS state code; other values are omitted
                              * @example NE
                              * @enum {string|null}
                              */
                             state?: "AL" | "AK" | "AZ" | "AR" | "CA" | "CO" | "CT" | "DE" | "FL" | "GA" | "HI" | "ID" | "IL" | "IN" | "IA" | "KS" | "KY" | "LA" | "ME" | "MD" | "MA" | "MI" | "MN" | "MS" | "MO" | "MT" | "NE" | "NV" | "NH" | "NJ" | "NM" | "NY" | "NC" | "ND" | "OH" | "OK" | "OR" | "PA" | "RI" | "SC" | "SD" | "TN" | "TX" | "UT" | "VT" | "VA" | "WA" | "WV" | "WI" | "WY" | "DC" | "AS" | "GU" | "MP" | "PR" | "VI" | "FM" | "MH" | "PW" | "AA" | "AE" | "AP" | null;
                             /**
-                             * @description A two-letter country code; others are left out
+                             * @description A two-letter country code; other values are omitted
                              * @example US
                              */
                             country?: string | null;
                         };
-                        /** @description Names of the fields whose value the event changed; those of an insurance are dotted: `primary_insurance.payer_id`; fields that are left out are not named */
+                        /** @description Names of the fields whose values the event changed; insurance fields use dot notation: `primary_insurance.payer_id`; omitted fields are not named */
                         changed: ("id" | "facility_type" | "state" | "country")[];
                     };
                 };
@@ -6991,11 +6991,11 @@ export interface operations {
         parameters: {
             query?: never;
             header: {
-                /** @description Id of the message, the same with every try and every replay: a message whose id was seen before is a repeat */
+                /** @description Id of the message, the same for every attempt and every replay: a message with an id that you have seen before is a repeat */
                 "webhook-id": string;
-                /** @description When it was sent: seconds since 1970 */
+                /** @description When it was sent, in seconds since 1970 */
                 "webhook-timestamp": string;
-                /** @description Signatures, separated by spaces, one for each secret that is valid: `v1,` and the HMAC-SHA256 of `{webhook-id}.{webhook-timestamp}.{body}` in base64, by the bytes that follow `whsec_` in base64 (Standard Webhooks) */
+                /** @description Signatures, separated by spaces, one for each valid secret: `v1,` followed by the base64 HMAC-SHA256 of `{webhook-id}.{webhook-timestamp}.{body}`, keyed with the base64-decoded part of the secret after `whsec_` (Standard Webhooks) */
                 "webhook-signature": string;
             };
             path?: never;
@@ -7006,27 +7006,27 @@ export interface operations {
                 "application/cloudevents+json": {
                     /** @enum {string} */
                     specversion: "1.0";
-                    /** @description Id of the event; a keyed hash in the payload `deidentified` */
+                    /** @description Id of the event; in the payload `deidentified`, a keyed hash */
                     id: string;
                     source: string;
                     /** @enum {string} */
                     type: "chartledger.encounter.upserted.v1";
-                    /** @description The kind and the percent-encoded id; of a document, `document/{encounter}/{document}`; of what became of an encounter in billing, `readiness/{encounter}`; of what becomes of all encounters of the workspace, `readiness` */
+                    /** @description The kind and the percent-encoded id; for a document, `document/{encounter}/{document}`; for the billing readiness of an encounter, `readiness/{encounter}`; for the readiness of all encounters of the workspace, `readiness` */
                     subject: string;
-                    /** @description Place in the log: sorts as text */
+                    /** @description Position in the log; sorts as text */
                     sequence: string;
-                    /** @description The trace that the request was part of, where it was sent; not in the payload `deidentified` */
+                    /** @description The trace that the request was part of, if it was sent; not in the payload `deidentified` */
                     traceparent?: string;
-                    /** @description In the payload `deidentified`, of which key the hashes are; left out while the first one is in use */
+                    /** @description In the payload `deidentified`, the number of the key that made the hashes; omitted while the first key is in use */
                     pseudonymepoch?: number;
                     /**
                      * Format: uri
-                     * @description Where the JSON Schema of `data` is; there where the service knows its own address (`PUBLIC_URL`), and not in the payload `reference`
+                     * @description URL of the JSON Schema of `data`; present if the service knows its own address (`PUBLIC_URL`), but not in the payload `reference`
                      */
                     dataschema?: string;
                     /**
                      * Format: date-time
-                     * @description When it was recorded; its year in the payload `deidentified`
+                     * @description When it was recorded; in the payload `deidentified`, only the year
                      * @example 2026-03-14T09:30:00.000Z
                      */
                     time: string;
@@ -7034,33 +7034,33 @@ export interface operations {
                     datacontenttype: "application/json";
                     data: components["schemas"]["ReferenceData"] | {
                         /**
-                         * @description Place in the history: 1, 2, 3 …; also the `ETag`
+                         * @description Number in the history: 1, 2, 3 …; also the `ETag`
                          * @example 1
                          */
                         version: number;
                         sent: components["schemas"]["Encounter"];
-                        /** @description Names of the fields whose value the event changed; those of an insurance are dotted: `primary_insurance.payer_id` */
+                        /** @description Names of the fields whose values the event changed; insurance fields use dot notation: `primary_insurance.payer_id` */
                         changed: string[];
                     } | {
                         /**
-                         * @description Place in the history of the record or document, or of what is told of readiness: 1, 2, 3 …
+                         * @description Number in the history of the record or document, or among the readiness events: 1, 2, 3 …
                          * @example 2
                          */
                         version: number;
-                        /** @description The fields as they were sent; `null` cleared a field, and one that is not here kept its value; what could identify a person is left out */
+                        /** @description The fields as sent; `null` cleared a field, and a field that is missing here kept its value; data that could identify a person is omitted */
                         sent: {
-                            /** @description Keyed hash of the id: equal for equal ids of one kind in one workspace */
+                            /** @description Keyed hash of the id: the same for the same id of a kind in a workspace */
                             id: string;
-                            /** @description Keyed hash of the id: equal for equal ids of one kind in one workspace */
+                            /** @description Keyed hash of the id: the same for the same id of a kind in a workspace */
                             patient_id?: string;
-                            /** @description Keyed hash of the id: equal for equal ids of one kind in one workspace */
+                            /** @description Keyed hash of the id: the same for the same id of a kind in a workspace */
                             provider_id?: string | null;
-                            /** @description Keyed hash of the id: equal for equal ids of one kind in one workspace */
+                            /** @description Keyed hash of the id: the same for the same id of a kind in a workspace */
                             rendering_provider_id?: string | null;
-                            /** @description Keyed hash of the id: equal for equal ids of one kind in one workspace */
+                            /** @description Keyed hash of the id: the same for the same id of a kind in a workspace */
                             facility_id?: string | null;
                             /**
-                             * @description The year alone; years that tell an age of 90 or more are grouped
+                             * @description Only the year; years that would reveal an age of 90 or more are grouped
                              * @example 1984
                              */
                             date_of_service?: string | null;
@@ -7075,12 +7075,12 @@ export interface operations {
                              */
                             is_completed?: boolean | null;
                             /**
-                             * @description The year alone; years that tell an age of 90 or more are grouped
+                             * @description Only the year; years that would reveal an age of 90 or more are grouped
                              * @example 1984
                              */
                             voided_at?: string | null;
                         };
-                        /** @description Names of the fields whose value the event changed; those of an insurance are dotted: `primary_insurance.payer_id`; fields that are left out are not named */
+                        /** @description Names of the fields whose values the event changed; insurance fields use dot notation: `primary_insurance.payer_id`; omitted fields are not named */
                         changed: ("id" | "patient_id" | "provider_id" | "rendering_provider_id" | "facility_id" | "date_of_service" | "visit_type" | "is_completed" | "voided_at")[];
                     };
                 };
@@ -7092,11 +7092,11 @@ export interface operations {
         parameters: {
             query?: never;
             header: {
-                /** @description Id of the message, the same with every try and every replay: a message whose id was seen before is a repeat */
+                /** @description Id of the message, the same for every attempt and every replay: a message with an id that you have seen before is a repeat */
                 "webhook-id": string;
-                /** @description When it was sent: seconds since 1970 */
+                /** @description When it was sent, in seconds since 1970 */
                 "webhook-timestamp": string;
-                /** @description Signatures, separated by spaces, one for each secret that is valid: `v1,` and the HMAC-SHA256 of `{webhook-id}.{webhook-timestamp}.{body}` in base64, by the bytes that follow `whsec_` in base64 (Standard Webhooks) */
+                /** @description Signatures, separated by spaces, one for each valid secret: `v1,` followed by the base64 HMAC-SHA256 of `{webhook-id}.{webhook-timestamp}.{body}`, keyed with the base64-decoded part of the secret after `whsec_` (Standard Webhooks) */
                 "webhook-signature": string;
             };
             path?: never;
@@ -7107,27 +7107,27 @@ export interface operations {
                 "application/cloudevents+json": {
                     /** @enum {string} */
                     specversion: "1.0";
-                    /** @description Id of the event; a keyed hash in the payload `deidentified` */
+                    /** @description Id of the event; in the payload `deidentified`, a keyed hash */
                     id: string;
                     source: string;
                     /** @enum {string} */
                     type: "chartledger.document.uploaded.v1";
-                    /** @description The kind and the percent-encoded id; of a document, `document/{encounter}/{document}`; of what became of an encounter in billing, `readiness/{encounter}`; of what becomes of all encounters of the workspace, `readiness` */
+                    /** @description The kind and the percent-encoded id; for a document, `document/{encounter}/{document}`; for the billing readiness of an encounter, `readiness/{encounter}`; for the readiness of all encounters of the workspace, `readiness` */
                     subject: string;
-                    /** @description Place in the log: sorts as text */
+                    /** @description Position in the log; sorts as text */
                     sequence: string;
-                    /** @description The trace that the request was part of, where it was sent; not in the payload `deidentified` */
+                    /** @description The trace that the request was part of, if it was sent; not in the payload `deidentified` */
                     traceparent?: string;
-                    /** @description In the payload `deidentified`, of which key the hashes are; left out while the first one is in use */
+                    /** @description In the payload `deidentified`, the number of the key that made the hashes; omitted while the first key is in use */
                     pseudonymepoch?: number;
                     /**
                      * Format: uri
-                     * @description Where the JSON Schema of `data` is; there where the service knows its own address (`PUBLIC_URL`), and not in the payload `reference`
+                     * @description URL of the JSON Schema of `data`; present if the service knows its own address (`PUBLIC_URL`), but not in the payload `reference`
                      */
                     dataschema?: string;
                     /**
                      * Format: date-time
-                     * @description When it was recorded; its year in the payload `deidentified`
+                     * @description When it was recorded; in the payload `deidentified`, only the year
                      * @example 2026-03-14T09:30:00.000Z
                      */
                     time: string;
@@ -7135,7 +7135,7 @@ export interface operations {
                     datacontenttype: "application/json";
                     data: components["schemas"]["ReferenceData"] | {
                         /**
-                         * @description Place in the history: 1, 2, 3 …; also the `ETag`
+                         * @description Number in the history: 1, 2, 3 …; also the `ETag`
                          * @example 1
                          */
                         version: number;
@@ -7157,7 +7157,7 @@ export interface operations {
                              */
                             category: "radiology_report" | "lab_results" | "diagnostic_report" | "progress_report" | "discharge_summary" | "doctor_notes" | "medical_record" | "patient_history" | "immunization_report" | "referral" | "consent_form";
                             /**
-                             * @description Base name of the file as it was sent
+                             * @description Base name of the file, as sent
                              * @example results.pdf
                              */
                             filename: string;
@@ -7171,22 +7171,22 @@ export interface operations {
                              * @example 48213
                              */
                             size: number;
-                            /** @description SHA-256 of the file, lower-case hex */
+                            /** @description SHA-256 of the file, lowercase hex */
                             sha256: string;
                         };
-                        /** @description Names of the fields whose value the event changed; those of an insurance are dotted: `primary_insurance.payer_id` */
+                        /** @description Names of the fields whose values the event changed; insurance fields use dot notation: `primary_insurance.payer_id` */
                         changed: string[];
                     } | {
                         /**
-                         * @description Place in the history of the record or document, or of what is told of readiness: 1, 2, 3 …
+                         * @description Number in the history of the record or document, or among the readiness events: 1, 2, 3 …
                          * @example 2
                          */
                         version: number;
-                        /** @description The fields as they were sent; `null` cleared a field, and one that is not here kept its value; what could identify a person is left out */
+                        /** @description The fields as sent; `null` cleared a field, and a field that is missing here kept its value; data that could identify a person is omitted */
                         sent: {
-                            /** @description Keyed hash of the id: equal for equal ids of one kind in one workspace */
+                            /** @description Keyed hash of the id: the same for the same id of a kind in a workspace */
                             encounter_id: string;
-                            /** @description Keyed hash of the id: equal for equal ids of one kind in one workspace */
+                            /** @description Keyed hash of the id: the same for the same id of a kind in a workspace */
                             document_id: string;
                             /**
                              * @description What the document is
@@ -7197,7 +7197,7 @@ export interface operations {
                             /** @enum {string} */
                             format: "pdf" | "docx";
                         };
-                        /** @description Names of the fields whose value the event changed; those of an insurance are dotted: `primary_insurance.payer_id`; fields that are left out are not named */
+                        /** @description Names of the fields whose values the event changed; insurance fields use dot notation: `primary_insurance.payer_id`; omitted fields are not named */
                         changed: ("encounter_id" | "document_id" | "category" | "format")[];
                     };
                 };
@@ -7209,11 +7209,11 @@ export interface operations {
         parameters: {
             query?: never;
             header: {
-                /** @description Id of the message, the same with every try and every replay: a message whose id was seen before is a repeat */
+                /** @description Id of the message, the same for every attempt and every replay: a message with an id that you have seen before is a repeat */
                 "webhook-id": string;
-                /** @description When it was sent: seconds since 1970 */
+                /** @description When it was sent, in seconds since 1970 */
                 "webhook-timestamp": string;
-                /** @description Signatures, separated by spaces, one for each secret that is valid: `v1,` and the HMAC-SHA256 of `{webhook-id}.{webhook-timestamp}.{body}` in base64, by the bytes that follow `whsec_` in base64 (Standard Webhooks) */
+                /** @description Signatures, separated by spaces, one for each valid secret: `v1,` followed by the base64 HMAC-SHA256 of `{webhook-id}.{webhook-timestamp}.{body}`, keyed with the base64-decoded part of the secret after `whsec_` (Standard Webhooks) */
                 "webhook-signature": string;
             };
             path?: never;
@@ -7224,27 +7224,27 @@ export interface operations {
                 "application/cloudevents+json": {
                     /** @enum {string} */
                     specversion: "1.0";
-                    /** @description Id of the event; a keyed hash in the payload `deidentified` */
+                    /** @description Id of the event; in the payload `deidentified`, a keyed hash */
                     id: string;
                     source: string;
                     /** @enum {string} */
                     type: "chartledger.document.removed.v1";
-                    /** @description The kind and the percent-encoded id; of a document, `document/{encounter}/{document}`; of what became of an encounter in billing, `readiness/{encounter}`; of what becomes of all encounters of the workspace, `readiness` */
+                    /** @description The kind and the percent-encoded id; for a document, `document/{encounter}/{document}`; for the billing readiness of an encounter, `readiness/{encounter}`; for the readiness of all encounters of the workspace, `readiness` */
                     subject: string;
-                    /** @description Place in the log: sorts as text */
+                    /** @description Position in the log; sorts as text */
                     sequence: string;
-                    /** @description The trace that the request was part of, where it was sent; not in the payload `deidentified` */
+                    /** @description The trace that the request was part of, if it was sent; not in the payload `deidentified` */
                     traceparent?: string;
-                    /** @description In the payload `deidentified`, of which key the hashes are; left out while the first one is in use */
+                    /** @description In the payload `deidentified`, the number of the key that made the hashes; omitted while the first key is in use */
                     pseudonymepoch?: number;
                     /**
                      * Format: uri
-                     * @description Where the JSON Schema of `data` is; there where the service knows its own address (`PUBLIC_URL`), and not in the payload `reference`
+                     * @description URL of the JSON Schema of `data`; present if the service knows its own address (`PUBLIC_URL`), but not in the payload `reference`
                      */
                     dataschema?: string;
                     /**
                      * Format: date-time
-                     * @description When it was recorded; its year in the payload `deidentified`
+                     * @description When it was recorded; in the payload `deidentified`, only the year
                      * @example 2026-03-14T09:30:00.000Z
                      */
                     time: string;
@@ -7252,7 +7252,7 @@ export interface operations {
                     datacontenttype: "application/json";
                     data: components["schemas"]["ReferenceData"] | {
                         /**
-                         * @description Place in the history: 1, 2, 3 …; also the `ETag`
+                         * @description Number in the history: 1, 2, 3 …; also the `ETag`
                          * @example 1
                          */
                         version: number;
@@ -7268,22 +7268,22 @@ export interface operations {
                              */
                             document_id: string;
                         };
-                        /** @description Names of the fields whose value the event changed; those of an insurance are dotted: `primary_insurance.payer_id` */
+                        /** @description Names of the fields whose values the event changed; insurance fields use dot notation: `primary_insurance.payer_id` */
                         changed: string[];
                     } | {
                         /**
-                         * @description Place in the history of the record or document, or of what is told of readiness: 1, 2, 3 …
+                         * @description Number in the history of the record or document, or among the readiness events: 1, 2, 3 …
                          * @example 2
                          */
                         version: number;
-                        /** @description The fields as they were sent; `null` cleared a field, and one that is not here kept its value; what could identify a person is left out */
+                        /** @description The fields as sent; `null` cleared a field, and a field that is missing here kept its value; data that could identify a person is omitted */
                         sent: {
-                            /** @description Keyed hash of the id: equal for equal ids of one kind in one workspace */
+                            /** @description Keyed hash of the id: the same for the same id of a kind in a workspace */
                             encounter_id: string;
-                            /** @description Keyed hash of the id: equal for equal ids of one kind in one workspace */
+                            /** @description Keyed hash of the id: the same for the same id of a kind in a workspace */
                             document_id: string;
                         };
-                        /** @description Names of the fields whose value the event changed; those of an insurance are dotted: `primary_insurance.payer_id`; fields that are left out are not named */
+                        /** @description Names of the fields whose values the event changed; insurance fields use dot notation: `primary_insurance.payer_id`; omitted fields are not named */
                         changed: ("encounter_id" | "document_id" | "category" | "format")[];
                     };
                 };
@@ -7295,11 +7295,11 @@ export interface operations {
         parameters: {
             query?: never;
             header: {
-                /** @description Id of the message, the same with every try and every replay: a message whose id was seen before is a repeat */
+                /** @description Id of the message, the same for every attempt and every replay: a message with an id that you have seen before is a repeat */
                 "webhook-id": string;
-                /** @description When it was sent: seconds since 1970 */
+                /** @description When it was sent, in seconds since 1970 */
                 "webhook-timestamp": string;
-                /** @description Signatures, separated by spaces, one for each secret that is valid: `v1,` and the HMAC-SHA256 of `{webhook-id}.{webhook-timestamp}.{body}` in base64, by the bytes that follow `whsec_` in base64 (Standard Webhooks) */
+                /** @description Signatures, separated by spaces, one for each valid secret: `v1,` followed by the base64 HMAC-SHA256 of `{webhook-id}.{webhook-timestamp}.{body}`, keyed with the base64-decoded part of the secret after `whsec_` (Standard Webhooks) */
                 "webhook-signature": string;
             };
             path?: never;
@@ -7310,27 +7310,27 @@ export interface operations {
                 "application/cloudevents+json": {
                     /** @enum {string} */
                     specversion: "1.0";
-                    /** @description Id of the event; a keyed hash in the payload `deidentified` */
+                    /** @description Id of the event; in the payload `deidentified`, a keyed hash */
                     id: string;
                     source: string;
                     /** @enum {string} */
                     type: "chartledger.payer.erased.v1";
-                    /** @description The kind and the percent-encoded id; of a document, `document/{encounter}/{document}`; of what became of an encounter in billing, `readiness/{encounter}`; of what becomes of all encounters of the workspace, `readiness` */
+                    /** @description The kind and the percent-encoded id; for a document, `document/{encounter}/{document}`; for the billing readiness of an encounter, `readiness/{encounter}`; for the readiness of all encounters of the workspace, `readiness` */
                     subject: string;
-                    /** @description Place in the log: sorts as text */
+                    /** @description Position in the log; sorts as text */
                     sequence: string;
-                    /** @description The trace that the request was part of, where it was sent; not in the payload `deidentified` */
+                    /** @description The trace that the request was part of, if it was sent; not in the payload `deidentified` */
                     traceparent?: string;
-                    /** @description In the payload `deidentified`, of which key the hashes are; left out while the first one is in use */
+                    /** @description In the payload `deidentified`, the number of the key that made the hashes; omitted while the first key is in use */
                     pseudonymepoch?: number;
                     /**
                      * Format: uri
-                     * @description Where the JSON Schema of `data` is; there where the service knows its own address (`PUBLIC_URL`), and not in the payload `reference`
+                     * @description URL of the JSON Schema of `data`; present if the service knows its own address (`PUBLIC_URL`), but not in the payload `reference`
                      */
                     dataschema?: string;
                     /**
                      * Format: date-time
-                     * @description When it was recorded; its year in the payload `deidentified`
+                     * @description When it was recorded; in the payload `deidentified`, only the year
                      * @example 2026-03-14T09:30:00.000Z
                      */
                     time: string;
@@ -7338,7 +7338,7 @@ export interface operations {
                     datacontenttype: "application/json";
                     data: components["schemas"]["ReferenceData"] | {
                         /**
-                         * @description Place in the history: 1, 2, 3 …; also the `ETag`
+                         * @description Number in the history: 1, 2, 3 …; also the `ETag`
                          * @example 1
                          */
                         version: number;
@@ -7349,20 +7349,20 @@ export interface operations {
                              */
                             id: string;
                         };
-                        /** @description Names of the fields whose value the event changed; those of an insurance are dotted: `primary_insurance.payer_id` */
+                        /** @description Names of the fields whose values the event changed; insurance fields use dot notation: `primary_insurance.payer_id` */
                         changed: string[];
                     } | {
                         /**
-                         * @description Place in the history of the record or document, or of what is told of readiness: 1, 2, 3 …
+                         * @description Number in the history of the record or document, or among the readiness events: 1, 2, 3 …
                          * @example 2
                          */
                         version: number;
-                        /** @description The fields as they were sent; `null` cleared a field, and one that is not here kept its value; what could identify a person is left out */
+                        /** @description The fields as sent; `null` cleared a field, and a field that is missing here kept its value; data that could identify a person is omitted */
                         sent: {
-                            /** @description Keyed hash of the id: equal for equal ids of one kind in one workspace */
+                            /** @description Keyed hash of the id: the same for the same id of a kind in a workspace */
                             id: string;
                         };
-                        /** @description Names of the fields whose value the event changed; those of an insurance are dotted: `primary_insurance.payer_id`; fields that are left out are not named */
+                        /** @description Names of the fields whose values the event changed; insurance fields use dot notation: `primary_insurance.payer_id`; omitted fields are not named */
                         changed: ("id" | "payer_type" | "state" | "country")[];
                     };
                 };
@@ -7374,11 +7374,11 @@ export interface operations {
         parameters: {
             query?: never;
             header: {
-                /** @description Id of the message, the same with every try and every replay: a message whose id was seen before is a repeat */
+                /** @description Id of the message, the same for every attempt and every replay: a message with an id that you have seen before is a repeat */
                 "webhook-id": string;
-                /** @description When it was sent: seconds since 1970 */
+                /** @description When it was sent, in seconds since 1970 */
                 "webhook-timestamp": string;
-                /** @description Signatures, separated by spaces, one for each secret that is valid: `v1,` and the HMAC-SHA256 of `{webhook-id}.{webhook-timestamp}.{body}` in base64, by the bytes that follow `whsec_` in base64 (Standard Webhooks) */
+                /** @description Signatures, separated by spaces, one for each valid secret: `v1,` followed by the base64 HMAC-SHA256 of `{webhook-id}.{webhook-timestamp}.{body}`, keyed with the base64-decoded part of the secret after `whsec_` (Standard Webhooks) */
                 "webhook-signature": string;
             };
             path?: never;
@@ -7389,27 +7389,27 @@ export interface operations {
                 "application/cloudevents+json": {
                     /** @enum {string} */
                     specversion: "1.0";
-                    /** @description Id of the event; a keyed hash in the payload `deidentified` */
+                    /** @description Id of the event; in the payload `deidentified`, a keyed hash */
                     id: string;
                     source: string;
                     /** @enum {string} */
                     type: "chartledger.patient.erased.v1";
-                    /** @description The kind and the percent-encoded id; of a document, `document/{encounter}/{document}`; of what became of an encounter in billing, `readiness/{encounter}`; of what becomes of all encounters of the workspace, `readiness` */
+                    /** @description The kind and the percent-encoded id; for a document, `document/{encounter}/{document}`; for the billing readiness of an encounter, `readiness/{encounter}`; for the readiness of all encounters of the workspace, `readiness` */
                     subject: string;
-                    /** @description Place in the log: sorts as text */
+                    /** @description Position in the log; sorts as text */
                     sequence: string;
-                    /** @description The trace that the request was part of, where it was sent; not in the payload `deidentified` */
+                    /** @description The trace that the request was part of, if it was sent; not in the payload `deidentified` */
                     traceparent?: string;
-                    /** @description In the payload `deidentified`, of which key the hashes are; left out while the first one is in use */
+                    /** @description In the payload `deidentified`, the number of the key that made the hashes; omitted while the first key is in use */
                     pseudonymepoch?: number;
                     /**
                      * Format: uri
-                     * @description Where the JSON Schema of `data` is; there where the service knows its own address (`PUBLIC_URL`), and not in the payload `reference`
+                     * @description URL of the JSON Schema of `data`; present if the service knows its own address (`PUBLIC_URL`), but not in the payload `reference`
                      */
                     dataschema?: string;
                     /**
                      * Format: date-time
-                     * @description When it was recorded; its year in the payload `deidentified`
+                     * @description When it was recorded; in the payload `deidentified`, only the year
                      * @example 2026-03-14T09:30:00.000Z
                      */
                     time: string;
@@ -7417,7 +7417,7 @@ export interface operations {
                     datacontenttype: "application/json";
                     data: components["schemas"]["ReferenceData"] | {
                         /**
-                         * @description Place in the history: 1, 2, 3 …; also the `ETag`
+                         * @description Number in the history: 1, 2, 3 …; also the `ETag`
                          * @example 1
                          */
                         version: number;
@@ -7428,20 +7428,20 @@ export interface operations {
                              */
                             id: string;
                         };
-                        /** @description Names of the fields whose value the event changed; those of an insurance are dotted: `primary_insurance.payer_id` */
+                        /** @description Names of the fields whose values the event changed; insurance fields use dot notation: `primary_insurance.payer_id` */
                         changed: string[];
                     } | {
                         /**
-                         * @description Place in the history of the record or document, or of what is told of readiness: 1, 2, 3 …
+                         * @description Number in the history of the record or document, or among the readiness events: 1, 2, 3 …
                          * @example 2
                          */
                         version: number;
-                        /** @description The fields as they were sent; `null` cleared a field, and one that is not here kept its value; what could identify a person is left out */
+                        /** @description The fields as sent; `null` cleared a field, and a field that is missing here kept its value; data that could identify a person is omitted */
                         sent: {
-                            /** @description Keyed hash of the id: equal for equal ids of one kind in one workspace */
+                            /** @description Keyed hash of the id: the same for the same id of a kind in a workspace */
                             id: string;
                         };
-                        /** @description Names of the fields whose value the event changed; those of an insurance are dotted: `primary_insurance.payer_id`; fields that are left out are not named */
+                        /** @description Names of the fields whose values the event changed; insurance fields use dot notation: `primary_insurance.payer_id`; omitted fields are not named */
                         changed: ("id" | "date_of_birth" | "gender" | "state" | "country" | "primary_insurance.payer_id" | "primary_insurance.effective_date" | "primary_insurance.termination_date" | "primary_insurance.subscriber_relationship" | "primary_insurance.subscriber_date_of_birth" | "primary_insurance.subscriber_state" | "primary_insurance.subscriber_country" | "secondary_insurance.payer_id" | "secondary_insurance.effective_date" | "secondary_insurance.termination_date" | "secondary_insurance.subscriber_relationship" | "secondary_insurance.subscriber_date_of_birth" | "secondary_insurance.subscriber_state" | "secondary_insurance.subscriber_country" | "tertiary_insurance.payer_id" | "tertiary_insurance.effective_date" | "tertiary_insurance.termination_date" | "tertiary_insurance.subscriber_relationship" | "tertiary_insurance.subscriber_date_of_birth" | "tertiary_insurance.subscriber_state" | "tertiary_insurance.subscriber_country" | "merged_into")[];
                     };
                 };
@@ -7453,11 +7453,11 @@ export interface operations {
         parameters: {
             query?: never;
             header: {
-                /** @description Id of the message, the same with every try and every replay: a message whose id was seen before is a repeat */
+                /** @description Id of the message, the same for every attempt and every replay: a message with an id that you have seen before is a repeat */
                 "webhook-id": string;
-                /** @description When it was sent: seconds since 1970 */
+                /** @description When it was sent, in seconds since 1970 */
                 "webhook-timestamp": string;
-                /** @description Signatures, separated by spaces, one for each secret that is valid: `v1,` and the HMAC-SHA256 of `{webhook-id}.{webhook-timestamp}.{body}` in base64, by the bytes that follow `whsec_` in base64 (Standard Webhooks) */
+                /** @description Signatures, separated by spaces, one for each valid secret: `v1,` followed by the base64 HMAC-SHA256 of `{webhook-id}.{webhook-timestamp}.{body}`, keyed with the base64-decoded part of the secret after `whsec_` (Standard Webhooks) */
                 "webhook-signature": string;
             };
             path?: never;
@@ -7468,27 +7468,27 @@ export interface operations {
                 "application/cloudevents+json": {
                     /** @enum {string} */
                     specversion: "1.0";
-                    /** @description Id of the event; a keyed hash in the payload `deidentified` */
+                    /** @description Id of the event; in the payload `deidentified`, a keyed hash */
                     id: string;
                     source: string;
                     /** @enum {string} */
                     type: "chartledger.provider.erased.v1";
-                    /** @description The kind and the percent-encoded id; of a document, `document/{encounter}/{document}`; of what became of an encounter in billing, `readiness/{encounter}`; of what becomes of all encounters of the workspace, `readiness` */
+                    /** @description The kind and the percent-encoded id; for a document, `document/{encounter}/{document}`; for the billing readiness of an encounter, `readiness/{encounter}`; for the readiness of all encounters of the workspace, `readiness` */
                     subject: string;
-                    /** @description Place in the log: sorts as text */
+                    /** @description Position in the log; sorts as text */
                     sequence: string;
-                    /** @description The trace that the request was part of, where it was sent; not in the payload `deidentified` */
+                    /** @description The trace that the request was part of, if it was sent; not in the payload `deidentified` */
                     traceparent?: string;
-                    /** @description In the payload `deidentified`, of which key the hashes are; left out while the first one is in use */
+                    /** @description In the payload `deidentified`, the number of the key that made the hashes; omitted while the first key is in use */
                     pseudonymepoch?: number;
                     /**
                      * Format: uri
-                     * @description Where the JSON Schema of `data` is; there where the service knows its own address (`PUBLIC_URL`), and not in the payload `reference`
+                     * @description URL of the JSON Schema of `data`; present if the service knows its own address (`PUBLIC_URL`), but not in the payload `reference`
                      */
                     dataschema?: string;
                     /**
                      * Format: date-time
-                     * @description When it was recorded; its year in the payload `deidentified`
+                     * @description When it was recorded; in the payload `deidentified`, only the year
                      * @example 2026-03-14T09:30:00.000Z
                      */
                     time: string;
@@ -7496,7 +7496,7 @@ export interface operations {
                     datacontenttype: "application/json";
                     data: components["schemas"]["ReferenceData"] | {
                         /**
-                         * @description Place in the history: 1, 2, 3 …; also the `ETag`
+                         * @description Number in the history: 1, 2, 3 …; also the `ETag`
                          * @example 1
                          */
                         version: number;
@@ -7507,20 +7507,20 @@ export interface operations {
                              */
                             id: string;
                         };
-                        /** @description Names of the fields whose value the event changed; those of an insurance are dotted: `primary_insurance.payer_id` */
+                        /** @description Names of the fields whose values the event changed; insurance fields use dot notation: `primary_insurance.payer_id` */
                         changed: string[];
                     } | {
                         /**
-                         * @description Place in the history of the record or document, or of what is told of readiness: 1, 2, 3 …
+                         * @description Number in the history of the record or document, or among the readiness events: 1, 2, 3 …
                          * @example 2
                          */
                         version: number;
-                        /** @description The fields as they were sent; `null` cleared a field, and one that is not here kept its value; what could identify a person is left out */
+                        /** @description The fields as sent; `null` cleared a field, and a field that is missing here kept its value; data that could identify a person is omitted */
                         sent: {
-                            /** @description Keyed hash of the id: equal for equal ids of one kind in one workspace */
+                            /** @description Keyed hash of the id: the same for the same id of a kind in a workspace */
                             id: string;
                         };
-                        /** @description Names of the fields whose value the event changed; those of an insurance are dotted: `primary_insurance.payer_id`; fields that are left out are not named */
+                        /** @description Names of the fields whose values the event changed; insurance fields use dot notation: `primary_insurance.payer_id`; omitted fields are not named */
                         changed: ("id" | "role" | "taxonomy_code" | "state" | "country")[];
                     };
                 };
@@ -7532,11 +7532,11 @@ export interface operations {
         parameters: {
             query?: never;
             header: {
-                /** @description Id of the message, the same with every try and every replay: a message whose id was seen before is a repeat */
+                /** @description Id of the message, the same for every attempt and every replay: a message with an id that you have seen before is a repeat */
                 "webhook-id": string;
-                /** @description When it was sent: seconds since 1970 */
+                /** @description When it was sent, in seconds since 1970 */
                 "webhook-timestamp": string;
-                /** @description Signatures, separated by spaces, one for each secret that is valid: `v1,` and the HMAC-SHA256 of `{webhook-id}.{webhook-timestamp}.{body}` in base64, by the bytes that follow `whsec_` in base64 (Standard Webhooks) */
+                /** @description Signatures, separated by spaces, one for each valid secret: `v1,` followed by the base64 HMAC-SHA256 of `{webhook-id}.{webhook-timestamp}.{body}`, keyed with the base64-decoded part of the secret after `whsec_` (Standard Webhooks) */
                 "webhook-signature": string;
             };
             path?: never;
@@ -7547,27 +7547,27 @@ export interface operations {
                 "application/cloudevents+json": {
                     /** @enum {string} */
                     specversion: "1.0";
-                    /** @description Id of the event; a keyed hash in the payload `deidentified` */
+                    /** @description Id of the event; in the payload `deidentified`, a keyed hash */
                     id: string;
                     source: string;
                     /** @enum {string} */
                     type: "chartledger.facility.erased.v1";
-                    /** @description The kind and the percent-encoded id; of a document, `document/{encounter}/{document}`; of what became of an encounter in billing, `readiness/{encounter}`; of what becomes of all encounters of the workspace, `readiness` */
+                    /** @description The kind and the percent-encoded id; for a document, `document/{encounter}/{document}`; for the billing readiness of an encounter, `readiness/{encounter}`; for the readiness of all encounters of the workspace, `readiness` */
                     subject: string;
-                    /** @description Place in the log: sorts as text */
+                    /** @description Position in the log; sorts as text */
                     sequence: string;
-                    /** @description The trace that the request was part of, where it was sent; not in the payload `deidentified` */
+                    /** @description The trace that the request was part of, if it was sent; not in the payload `deidentified` */
                     traceparent?: string;
-                    /** @description In the payload `deidentified`, of which key the hashes are; left out while the first one is in use */
+                    /** @description In the payload `deidentified`, the number of the key that made the hashes; omitted while the first key is in use */
                     pseudonymepoch?: number;
                     /**
                      * Format: uri
-                     * @description Where the JSON Schema of `data` is; there where the service knows its own address (`PUBLIC_URL`), and not in the payload `reference`
+                     * @description URL of the JSON Schema of `data`; present if the service knows its own address (`PUBLIC_URL`), but not in the payload `reference`
                      */
                     dataschema?: string;
                     /**
                      * Format: date-time
-                     * @description When it was recorded; its year in the payload `deidentified`
+                     * @description When it was recorded; in the payload `deidentified`, only the year
                      * @example 2026-03-14T09:30:00.000Z
                      */
                     time: string;
@@ -7575,7 +7575,7 @@ export interface operations {
                     datacontenttype: "application/json";
                     data: components["schemas"]["ReferenceData"] | {
                         /**
-                         * @description Place in the history: 1, 2, 3 …; also the `ETag`
+                         * @description Number in the history: 1, 2, 3 …; also the `ETag`
                          * @example 1
                          */
                         version: number;
@@ -7586,20 +7586,20 @@ export interface operations {
                              */
                             id: string;
                         };
-                        /** @description Names of the fields whose value the event changed; those of an insurance are dotted: `primary_insurance.payer_id` */
+                        /** @description Names of the fields whose values the event changed; insurance fields use dot notation: `primary_insurance.payer_id` */
                         changed: string[];
                     } | {
                         /**
-                         * @description Place in the history of the record or document, or of what is told of readiness: 1, 2, 3 …
+                         * @description Number in the history of the record or document, or among the readiness events: 1, 2, 3 …
                          * @example 2
                          */
                         version: number;
-                        /** @description The fields as they were sent; `null` cleared a field, and one that is not here kept its value; what could identify a person is left out */
+                        /** @description The fields as sent; `null` cleared a field, and a field that is missing here kept its value; data that could identify a person is omitted */
                         sent: {
-                            /** @description Keyed hash of the id: equal for equal ids of one kind in one workspace */
+                            /** @description Keyed hash of the id: the same for the same id of a kind in a workspace */
                             id: string;
                         };
-                        /** @description Names of the fields whose value the event changed; those of an insurance are dotted: `primary_insurance.payer_id`; fields that are left out are not named */
+                        /** @description Names of the fields whose values the event changed; insurance fields use dot notation: `primary_insurance.payer_id`; omitted fields are not named */
                         changed: ("id" | "facility_type" | "state" | "country")[];
                     };
                 };
@@ -7611,11 +7611,11 @@ export interface operations {
         parameters: {
             query?: never;
             header: {
-                /** @description Id of the message, the same with every try and every replay: a message whose id was seen before is a repeat */
+                /** @description Id of the message, the same for every attempt and every replay: a message with an id that you have seen before is a repeat */
                 "webhook-id": string;
-                /** @description When it was sent: seconds since 1970 */
+                /** @description When it was sent, in seconds since 1970 */
                 "webhook-timestamp": string;
-                /** @description Signatures, separated by spaces, one for each secret that is valid: `v1,` and the HMAC-SHA256 of `{webhook-id}.{webhook-timestamp}.{body}` in base64, by the bytes that follow `whsec_` in base64 (Standard Webhooks) */
+                /** @description Signatures, separated by spaces, one for each valid secret: `v1,` followed by the base64 HMAC-SHA256 of `{webhook-id}.{webhook-timestamp}.{body}`, keyed with the base64-decoded part of the secret after `whsec_` (Standard Webhooks) */
                 "webhook-signature": string;
             };
             path?: never;
@@ -7626,27 +7626,27 @@ export interface operations {
                 "application/cloudevents+json": {
                     /** @enum {string} */
                     specversion: "1.0";
-                    /** @description Id of the event; a keyed hash in the payload `deidentified` */
+                    /** @description Id of the event; in the payload `deidentified`, a keyed hash */
                     id: string;
                     source: string;
                     /** @enum {string} */
                     type: "chartledger.encounter.erased.v1";
-                    /** @description The kind and the percent-encoded id; of a document, `document/{encounter}/{document}`; of what became of an encounter in billing, `readiness/{encounter}`; of what becomes of all encounters of the workspace, `readiness` */
+                    /** @description The kind and the percent-encoded id; for a document, `document/{encounter}/{document}`; for the billing readiness of an encounter, `readiness/{encounter}`; for the readiness of all encounters of the workspace, `readiness` */
                     subject: string;
-                    /** @description Place in the log: sorts as text */
+                    /** @description Position in the log; sorts as text */
                     sequence: string;
-                    /** @description The trace that the request was part of, where it was sent; not in the payload `deidentified` */
+                    /** @description The trace that the request was part of, if it was sent; not in the payload `deidentified` */
                     traceparent?: string;
-                    /** @description In the payload `deidentified`, of which key the hashes are; left out while the first one is in use */
+                    /** @description In the payload `deidentified`, the number of the key that made the hashes; omitted while the first key is in use */
                     pseudonymepoch?: number;
                     /**
                      * Format: uri
-                     * @description Where the JSON Schema of `data` is; there where the service knows its own address (`PUBLIC_URL`), and not in the payload `reference`
+                     * @description URL of the JSON Schema of `data`; present if the service knows its own address (`PUBLIC_URL`), but not in the payload `reference`
                      */
                     dataschema?: string;
                     /**
                      * Format: date-time
-                     * @description When it was recorded; its year in the payload `deidentified`
+                     * @description When it was recorded; in the payload `deidentified`, only the year
                      * @example 2026-03-14T09:30:00.000Z
                      */
                     time: string;
@@ -7654,7 +7654,7 @@ export interface operations {
                     datacontenttype: "application/json";
                     data: components["schemas"]["ReferenceData"] | {
                         /**
-                         * @description Place in the history: 1, 2, 3 …; also the `ETag`
+                         * @description Number in the history: 1, 2, 3 …; also the `ETag`
                          * @example 1
                          */
                         version: number;
@@ -7665,20 +7665,20 @@ export interface operations {
                              */
                             id: string;
                         };
-                        /** @description Names of the fields whose value the event changed; those of an insurance are dotted: `primary_insurance.payer_id` */
+                        /** @description Names of the fields whose values the event changed; insurance fields use dot notation: `primary_insurance.payer_id` */
                         changed: string[];
                     } | {
                         /**
-                         * @description Place in the history of the record or document, or of what is told of readiness: 1, 2, 3 …
+                         * @description Number in the history of the record or document, or among the readiness events: 1, 2, 3 …
                          * @example 2
                          */
                         version: number;
-                        /** @description The fields as they were sent; `null` cleared a field, and one that is not here kept its value; what could identify a person is left out */
+                        /** @description The fields as sent; `null` cleared a field, and a field that is missing here kept its value; data that could identify a person is omitted */
                         sent: {
-                            /** @description Keyed hash of the id: equal for equal ids of one kind in one workspace */
+                            /** @description Keyed hash of the id: the same for the same id of a kind in a workspace */
                             id: string;
                         };
-                        /** @description Names of the fields whose value the event changed; those of an insurance are dotted: `primary_insurance.payer_id`; fields that are left out are not named */
+                        /** @description Names of the fields whose values the event changed; insurance fields use dot notation: `primary_insurance.payer_id`; omitted fields are not named */
                         changed: ("id" | "patient_id" | "provider_id" | "rendering_provider_id" | "facility_id" | "date_of_service" | "visit_type" | "is_completed" | "voided_at")[];
                     };
                 };
@@ -7690,11 +7690,11 @@ export interface operations {
         parameters: {
             query?: never;
             header: {
-                /** @description Id of the message, the same with every try and every replay: a message whose id was seen before is a repeat */
+                /** @description Id of the message, the same for every attempt and every replay: a message with an id that you have seen before is a repeat */
                 "webhook-id": string;
-                /** @description When it was sent: seconds since 1970 */
+                /** @description When it was sent, in seconds since 1970 */
                 "webhook-timestamp": string;
-                /** @description Signatures, separated by spaces, one for each secret that is valid: `v1,` and the HMAC-SHA256 of `{webhook-id}.{webhook-timestamp}.{body}` in base64, by the bytes that follow `whsec_` in base64 (Standard Webhooks) */
+                /** @description Signatures, separated by spaces, one for each valid secret: `v1,` followed by the base64 HMAC-SHA256 of `{webhook-id}.{webhook-timestamp}.{body}`, keyed with the base64-decoded part of the secret after `whsec_` (Standard Webhooks) */
                 "webhook-signature": string;
             };
             path?: never;
@@ -7705,27 +7705,27 @@ export interface operations {
                 "application/cloudevents+json": {
                     /** @enum {string} */
                     specversion: "1.0";
-                    /** @description Id of the event; a keyed hash in the payload `deidentified` */
+                    /** @description Id of the event; in the payload `deidentified`, a keyed hash */
                     id: string;
                     source: string;
                     /** @enum {string} */
                     type: "chartledger.document.erased.v1";
-                    /** @description The kind and the percent-encoded id; of a document, `document/{encounter}/{document}`; of what became of an encounter in billing, `readiness/{encounter}`; of what becomes of all encounters of the workspace, `readiness` */
+                    /** @description The kind and the percent-encoded id; for a document, `document/{encounter}/{document}`; for the billing readiness of an encounter, `readiness/{encounter}`; for the readiness of all encounters of the workspace, `readiness` */
                     subject: string;
-                    /** @description Place in the log: sorts as text */
+                    /** @description Position in the log; sorts as text */
                     sequence: string;
-                    /** @description The trace that the request was part of, where it was sent; not in the payload `deidentified` */
+                    /** @description The trace that the request was part of, if it was sent; not in the payload `deidentified` */
                     traceparent?: string;
-                    /** @description In the payload `deidentified`, of which key the hashes are; left out while the first one is in use */
+                    /** @description In the payload `deidentified`, the number of the key that made the hashes; omitted while the first key is in use */
                     pseudonymepoch?: number;
                     /**
                      * Format: uri
-                     * @description Where the JSON Schema of `data` is; there where the service knows its own address (`PUBLIC_URL`), and not in the payload `reference`
+                     * @description URL of the JSON Schema of `data`; present if the service knows its own address (`PUBLIC_URL`), but not in the payload `reference`
                      */
                     dataschema?: string;
                     /**
                      * Format: date-time
-                     * @description When it was recorded; its year in the payload `deidentified`
+                     * @description When it was recorded; in the payload `deidentified`, only the year
                      * @example 2026-03-14T09:30:00.000Z
                      */
                     time: string;
@@ -7733,7 +7733,7 @@ export interface operations {
                     datacontenttype: "application/json";
                     data: components["schemas"]["ReferenceData"] | {
                         /**
-                         * @description Place in the history: 1, 2, 3 …; also the `ETag`
+                         * @description Number in the history: 1, 2, 3 …; also the `ETag`
                          * @example 1
                          */
                         version: number;
@@ -7749,22 +7749,22 @@ export interface operations {
                              */
                             document_id: string;
                         };
-                        /** @description Names of the fields whose value the event changed; those of an insurance are dotted: `primary_insurance.payer_id` */
+                        /** @description Names of the fields whose values the event changed; insurance fields use dot notation: `primary_insurance.payer_id` */
                         changed: string[];
                     } | {
                         /**
-                         * @description Place in the history of the record or document, or of what is told of readiness: 1, 2, 3 …
+                         * @description Number in the history of the record or document, or among the readiness events: 1, 2, 3 …
                          * @example 2
                          */
                         version: number;
-                        /** @description The fields as they were sent; `null` cleared a field, and one that is not here kept its value; what could identify a person is left out */
+                        /** @description The fields as sent; `null` cleared a field, and a field that is missing here kept its value; data that could identify a person is omitted */
                         sent: {
-                            /** @description Keyed hash of the id: equal for equal ids of one kind in one workspace */
+                            /** @description Keyed hash of the id: the same for the same id of a kind in a workspace */
                             encounter_id: string;
-                            /** @description Keyed hash of the id: equal for equal ids of one kind in one workspace */
+                            /** @description Keyed hash of the id: the same for the same id of a kind in a workspace */
                             document_id: string;
                         };
-                        /** @description Names of the fields whose value the event changed; those of an insurance are dotted: `primary_insurance.payer_id`; fields that are left out are not named */
+                        /** @description Names of the fields whose values the event changed; insurance fields use dot notation: `primary_insurance.payer_id`; omitted fields are not named */
                         changed: ("encounter_id" | "document_id" | "category" | "format")[];
                     };
                 };
@@ -7776,11 +7776,11 @@ export interface operations {
         parameters: {
             query?: never;
             header: {
-                /** @description Id of the message, the same with every try and every replay: a message whose id was seen before is a repeat */
+                /** @description Id of the message, the same for every attempt and every replay: a message with an id that you have seen before is a repeat */
                 "webhook-id": string;
-                /** @description When it was sent: seconds since 1970 */
+                /** @description When it was sent, in seconds since 1970 */
                 "webhook-timestamp": string;
-                /** @description Signatures, separated by spaces, one for each secret that is valid: `v1,` and the HMAC-SHA256 of `{webhook-id}.{webhook-timestamp}.{body}` in base64, by the bytes that follow `whsec_` in base64 (Standard Webhooks) */
+                /** @description Signatures, separated by spaces, one for each valid secret: `v1,` followed by the base64 HMAC-SHA256 of `{webhook-id}.{webhook-timestamp}.{body}`, keyed with the base64-decoded part of the secret after `whsec_` (Standard Webhooks) */
                 "webhook-signature": string;
             };
             path?: never;
@@ -7791,27 +7791,27 @@ export interface operations {
                 "application/cloudevents+json": {
                     /** @enum {string} */
                     specversion: "1.0";
-                    /** @description Id of the event; a keyed hash in the payload `deidentified` */
+                    /** @description Id of the event; in the payload `deidentified`, a keyed hash */
                     id: string;
                     source: string;
                     /** @enum {string} */
                     type: "chartledger.encounter.billed.v1";
-                    /** @description The kind and the percent-encoded id; of a document, `document/{encounter}/{document}`; of what became of an encounter in billing, `readiness/{encounter}`; of what becomes of all encounters of the workspace, `readiness` */
+                    /** @description The kind and the percent-encoded id; for a document, `document/{encounter}/{document}`; for the billing readiness of an encounter, `readiness/{encounter}`; for the readiness of all encounters of the workspace, `readiness` */
                     subject: string;
-                    /** @description Place in the log: sorts as text */
+                    /** @description Position in the log; sorts as text */
                     sequence: string;
-                    /** @description The trace that the request was part of, where it was sent; not in the payload `deidentified` */
+                    /** @description The trace that the request was part of, if it was sent; not in the payload `deidentified` */
                     traceparent?: string;
-                    /** @description In the payload `deidentified`, of which key the hashes are; left out while the first one is in use */
+                    /** @description In the payload `deidentified`, the number of the key that made the hashes; omitted while the first key is in use */
                     pseudonymepoch?: number;
                     /**
                      * Format: uri
-                     * @description Where the JSON Schema of `data` is; there where the service knows its own address (`PUBLIC_URL`), and not in the payload `reference`
+                     * @description URL of the JSON Schema of `data`; present if the service knows its own address (`PUBLIC_URL`), but not in the payload `reference`
                      */
                     dataschema?: string;
                     /**
                      * Format: date-time
-                     * @description When it was recorded; its year in the payload `deidentified`
+                     * @description When it was recorded; in the payload `deidentified`, only the year
                      * @example 2026-03-14T09:30:00.000Z
                      */
                     time: string;
@@ -7819,7 +7819,7 @@ export interface operations {
                     datacontenttype: "application/json";
                     data: components["schemas"]["ReferenceData"] | {
                         /**
-                         * @description Place in the history: 1, 2, 3 …; also the `ETag`
+                         * @description Number in the history: 1, 2, 3 …; also the `ETag`
                          * @example 1
                          */
                         version: number;
@@ -7830,14 +7830,14 @@ export interface operations {
                              */
                             encounter_id: string;
                             /**
-                             * @description The caller's id of the claim that was sent
+                             * @description The caller's id for the claim that was sent
                              * @example claim-7001
                              */
                             claim_id: string;
-                            /** @description The versions of the records on which the claim rests */
+                            /** @description The versions of the records that the claim is based on */
                             versions: {
                                 /**
-                                 * @description The part that the record has in the claim
+                                 * @description The role of the record in the claim
                                  * @enum {string}
                                  */
                                 part: "encounter" | "patient" | "payer" | "provider" | "rendering_provider" | "facility";
@@ -7847,33 +7847,33 @@ export interface operations {
                                 version: number;
                             }[];
                         };
-                        /** @description Names of the fields whose value the event changed; those of an insurance are dotted: `primary_insurance.payer_id` */
+                        /** @description Names of the fields whose values the event changed; insurance fields use dot notation: `primary_insurance.payer_id` */
                         changed: string[];
                     } | {
                         /**
-                         * @description Place in the history of the record or document, or of what is told of readiness: 1, 2, 3 …
+                         * @description Number in the history of the record or document, or among the readiness events: 1, 2, 3 …
                          * @example 2
                          */
                         version: number;
-                        /** @description The fields as they were sent; `null` cleared a field, and one that is not here kept its value; what could identify a person is left out */
+                        /** @description The fields as sent; `null` cleared a field, and a field that is missing here kept its value; data that could identify a person is omitted */
                         sent: {
-                            /** @description Keyed hash of the id: equal for equal ids of one kind in one workspace */
+                            /** @description Keyed hash of the id: the same for the same id of a kind in a workspace */
                             encounter_id: string;
-                            /** @description The versions of the records on which the claim rests. Ids are keyed hashes */
+                            /** @description The versions of the records that the claim is based on. Ids are keyed hashes */
                             versions: {
                                 /**
-                                 * @description The part that the record has in the claim
+                                 * @description The role of the record in the claim
                                  * @enum {string}
                                  */
                                 part: "encounter" | "patient" | "payer" | "provider" | "rendering_provider" | "facility";
                                 /** @enum {string} */
                                 kind: "payer" | "patient" | "provider" | "facility" | "encounter";
-                                /** @description Keyed hash of the id: equal for equal ids of one kind in one workspace */
+                                /** @description Keyed hash of the id: the same for the same id of a kind in a workspace */
                                 id: string;
                                 version: number;
                             }[];
                         };
-                        /** @description Names of the fields whose value the event changed; those of an insurance are dotted: `primary_insurance.payer_id`; fields that are left out are not named */
+                        /** @description Names of the fields whose values the event changed; insurance fields use dot notation: `primary_insurance.payer_id`; omitted fields are not named */
                         changed: ("encounter_id" | "versions")[];
                     };
                 };
@@ -7885,11 +7885,11 @@ export interface operations {
         parameters: {
             query?: never;
             header: {
-                /** @description Id of the message, the same with every try and every replay: a message whose id was seen before is a repeat */
+                /** @description Id of the message, the same for every attempt and every replay: a message with an id that you have seen before is a repeat */
                 "webhook-id": string;
-                /** @description When it was sent: seconds since 1970 */
+                /** @description When it was sent, in seconds since 1970 */
                 "webhook-timestamp": string;
-                /** @description Signatures, separated by spaces, one for each secret that is valid: `v1,` and the HMAC-SHA256 of `{webhook-id}.{webhook-timestamp}.{body}` in base64, by the bytes that follow `whsec_` in base64 (Standard Webhooks) */
+                /** @description Signatures, separated by spaces, one for each valid secret: `v1,` followed by the base64 HMAC-SHA256 of `{webhook-id}.{webhook-timestamp}.{body}`, keyed with the base64-decoded part of the secret after `whsec_` (Standard Webhooks) */
                 "webhook-signature": string;
             };
             path?: never;
@@ -7900,27 +7900,27 @@ export interface operations {
                 "application/cloudevents+json": {
                     /** @enum {string} */
                     specversion: "1.0";
-                    /** @description Id of the event; a keyed hash in the payload `deidentified` */
+                    /** @description Id of the event; in the payload `deidentified`, a keyed hash */
                     id: string;
                     source: string;
                     /** @enum {string} */
                     type: "chartledger.encounter.billing_change_acknowledged.v1";
-                    /** @description The kind and the percent-encoded id; of a document, `document/{encounter}/{document}`; of what became of an encounter in billing, `readiness/{encounter}`; of what becomes of all encounters of the workspace, `readiness` */
+                    /** @description The kind and the percent-encoded id; for a document, `document/{encounter}/{document}`; for the billing readiness of an encounter, `readiness/{encounter}`; for the readiness of all encounters of the workspace, `readiness` */
                     subject: string;
-                    /** @description Place in the log: sorts as text */
+                    /** @description Position in the log; sorts as text */
                     sequence: string;
-                    /** @description The trace that the request was part of, where it was sent; not in the payload `deidentified` */
+                    /** @description The trace that the request was part of, if it was sent; not in the payload `deidentified` */
                     traceparent?: string;
-                    /** @description In the payload `deidentified`, of which key the hashes are; left out while the first one is in use */
+                    /** @description In the payload `deidentified`, the number of the key that made the hashes; omitted while the first key is in use */
                     pseudonymepoch?: number;
                     /**
                      * Format: uri
-                     * @description Where the JSON Schema of `data` is; there where the service knows its own address (`PUBLIC_URL`), and not in the payload `reference`
+                     * @description URL of the JSON Schema of `data`; present if the service knows its own address (`PUBLIC_URL`), but not in the payload `reference`
                      */
                     dataschema?: string;
                     /**
                      * Format: date-time
-                     * @description When it was recorded; its year in the payload `deidentified`
+                     * @description When it was recorded; in the payload `deidentified`, only the year
                      * @example 2026-03-14T09:30:00.000Z
                      */
                     time: string;
@@ -7928,7 +7928,7 @@ export interface operations {
                     datacontenttype: "application/json";
                     data: components["schemas"]["ReferenceData"] | {
                         /**
-                         * @description Place in the history: 1, 2, 3 …; also the `ETag`
+                         * @description Number in the history: 1, 2, 3 …; also the `ETag`
                          * @example 1
                          */
                         version: number;
@@ -7939,14 +7939,14 @@ export interface operations {
                              */
                             encounter_id: string;
                             /**
-                             * @description Why no other claim is sent
+                             * @description Why no new claim is sent
                              * @example Accepted as it was
                              */
                             reason: string;
-                            /** @description The versions of the records on which the claim rests */
+                            /** @description The versions of the records that the claim is based on */
                             versions: {
                                 /**
-                                 * @description The part that the record has in the claim
+                                 * @description The role of the record in the claim
                                  * @enum {string}
                                  */
                                 part: "encounter" | "patient" | "payer" | "provider" | "rendering_provider" | "facility";
@@ -7956,33 +7956,33 @@ export interface operations {
                                 version: number;
                             }[];
                         };
-                        /** @description Names of the fields whose value the event changed; those of an insurance are dotted: `primary_insurance.payer_id` */
+                        /** @description Names of the fields whose values the event changed; insurance fields use dot notation: `primary_insurance.payer_id` */
                         changed: string[];
                     } | {
                         /**
-                         * @description Place in the history of the record or document, or of what is told of readiness: 1, 2, 3 …
+                         * @description Number in the history of the record or document, or among the readiness events: 1, 2, 3 …
                          * @example 2
                          */
                         version: number;
-                        /** @description The fields as they were sent; `null` cleared a field, and one that is not here kept its value; what could identify a person is left out */
+                        /** @description The fields as sent; `null` cleared a field, and a field that is missing here kept its value; data that could identify a person is omitted */
                         sent: {
-                            /** @description Keyed hash of the id: equal for equal ids of one kind in one workspace */
+                            /** @description Keyed hash of the id: the same for the same id of a kind in a workspace */
                             encounter_id: string;
-                            /** @description The versions of the records on which the claim rests. Ids are keyed hashes */
+                            /** @description The versions of the records that the claim is based on. Ids are keyed hashes */
                             versions: {
                                 /**
-                                 * @description The part that the record has in the claim
+                                 * @description The role of the record in the claim
                                  * @enum {string}
                                  */
                                 part: "encounter" | "patient" | "payer" | "provider" | "rendering_provider" | "facility";
                                 /** @enum {string} */
                                 kind: "payer" | "patient" | "provider" | "facility" | "encounter";
-                                /** @description Keyed hash of the id: equal for equal ids of one kind in one workspace */
+                                /** @description Keyed hash of the id: the same for the same id of a kind in a workspace */
                                 id: string;
                                 version: number;
                             }[];
                         };
-                        /** @description Names of the fields whose value the event changed; those of an insurance are dotted: `primary_insurance.payer_id`; fields that are left out are not named */
+                        /** @description Names of the fields whose values the event changed; insurance fields use dot notation: `primary_insurance.payer_id`; omitted fields are not named */
                         changed: ("encounter_id" | "versions")[];
                     };
                 };
@@ -7994,11 +7994,11 @@ export interface operations {
         parameters: {
             query?: never;
             header: {
-                /** @description Id of the message, the same with every try and every replay: a message whose id was seen before is a repeat */
+                /** @description Id of the message, the same for every attempt and every replay: a message with an id that you have seen before is a repeat */
                 "webhook-id": string;
-                /** @description When it was sent: seconds since 1970 */
+                /** @description When it was sent, in seconds since 1970 */
                 "webhook-timestamp": string;
-                /** @description Signatures, separated by spaces, one for each secret that is valid: `v1,` and the HMAC-SHA256 of `{webhook-id}.{webhook-timestamp}.{body}` in base64, by the bytes that follow `whsec_` in base64 (Standard Webhooks) */
+                /** @description Signatures, separated by spaces, one for each valid secret: `v1,` followed by the base64 HMAC-SHA256 of `{webhook-id}.{webhook-timestamp}.{body}`, keyed with the base64-decoded part of the secret after `whsec_` (Standard Webhooks) */
                 "webhook-signature": string;
             };
             path?: never;
@@ -8009,27 +8009,27 @@ export interface operations {
                 "application/cloudevents+json": {
                     /** @enum {string} */
                     specversion: "1.0";
-                    /** @description Id of the event; a keyed hash in the payload `deidentified` */
+                    /** @description Id of the event; in the payload `deidentified`, a keyed hash */
                     id: string;
                     source: string;
                     /** @enum {string} */
                     type: "chartledger.encounter.readiness_changed.v1";
-                    /** @description The kind and the percent-encoded id; of a document, `document/{encounter}/{document}`; of what became of an encounter in billing, `readiness/{encounter}`; of what becomes of all encounters of the workspace, `readiness` */
+                    /** @description The kind and the percent-encoded id; for a document, `document/{encounter}/{document}`; for the billing readiness of an encounter, `readiness/{encounter}`; for the readiness of all encounters of the workspace, `readiness` */
                     subject: string;
-                    /** @description Place in the log: sorts as text */
+                    /** @description Position in the log; sorts as text */
                     sequence: string;
-                    /** @description The trace that the request was part of, where it was sent; not in the payload `deidentified` */
+                    /** @description The trace that the request was part of, if it was sent; not in the payload `deidentified` */
                     traceparent?: string;
-                    /** @description In the payload `deidentified`, of which key the hashes are; left out while the first one is in use */
+                    /** @description In the payload `deidentified`, the number of the key that made the hashes; omitted while the first key is in use */
                     pseudonymepoch?: number;
                     /**
                      * Format: uri
-                     * @description Where the JSON Schema of `data` is; there where the service knows its own address (`PUBLIC_URL`), and not in the payload `reference`
+                     * @description URL of the JSON Schema of `data`; present if the service knows its own address (`PUBLIC_URL`), but not in the payload `reference`
                      */
                     dataschema?: string;
                     /**
                      * Format: date-time
-                     * @description When it was recorded; its year in the payload `deidentified`
+                     * @description When it was recorded; in the payload `deidentified`, only the year
                      * @example 2026-03-14T09:30:00.000Z
                      */
                     time: string;
@@ -8037,7 +8037,7 @@ export interface operations {
                     datacontenttype: "application/json";
                     data: components["schemas"]["ReferenceData"] | {
                         /**
-                         * @description Place in the history: 1, 2, 3 …; also the `ETag`
+                         * @description Number in the history: 1, 2, 3 …; also the `ETag`
                          * @example 1
                          */
                         version: number;
@@ -8048,20 +8048,20 @@ export interface operations {
                              */
                             encounter_id: string;
                             /**
-                             * @description Left out where nothing was told of the encounter before
+                             * @description Omitted if nothing was reported for the encounter before
                              * @enum {string}
                              */
                             from?: "ready" | "blocked" | "not_completed" | "voided";
                             /** @enum {string} */
                             to: "ready" | "blocked" | "not_completed" | "voided";
                             /**
-                             * @description The rules that find something
+                             * @description The rules with findings
                              * @example [
                              *       "payer_code_missing"
                              *     ]
                              */
                             rules: string[];
-                            /** @description The write that led to it (`readiness`: that the encounter was billed); left out where a finding began or ended by itself */
+                            /** @description The write that caused it (`readiness`: that the encounter was billed); omitted if a finding began or ended by itself */
                             cause?: {
                                 event_id: string;
                                 /** @enum {string} */
@@ -8070,46 +8070,46 @@ export interface operations {
                                 version: number;
                             };
                             /**
-                             * @description Another text after a change of the rules, or of what the workspace has set of them
+                             * @description Changes when the rules, or the rule settings of the workspace, change
                              * @example readiness_v2.44136fa355b3
                              */
                             rules_version: string;
                         };
-                        /** @description Names of the fields whose value the event changed; those of an insurance are dotted: `primary_insurance.payer_id` */
+                        /** @description Names of the fields whose values the event changed; insurance fields use dot notation: `primary_insurance.payer_id` */
                         changed: string[];
                     } | {
                         /**
-                         * @description Place in the history of the record or document, or of what is told of readiness: 1, 2, 3 …
+                         * @description Number in the history of the record or document, or among the readiness events: 1, 2, 3 …
                          * @example 2
                          */
                         version: number;
-                        /** @description The fields as they were sent; `null` cleared a field, and one that is not here kept its value; what could identify a person is left out */
+                        /** @description The fields as sent; `null` cleared a field, and a field that is missing here kept its value; data that could identify a person is omitted */
                         sent: {
-                            /** @description Keyed hash of the id: equal for equal ids of one kind in one workspace */
+                            /** @description Keyed hash of the id: the same for the same id of a kind in a workspace */
                             encounter_id: string;
                             /** @enum {string} */
                             from?: "ready" | "blocked" | "not_completed" | "voided";
                             /** @enum {string} */
                             to: "ready" | "blocked" | "not_completed" | "voided";
                             /**
-                             * @description The rules that find something
+                             * @description The rules with findings
                              * @example [
                              *       "payer_code_missing"
                              *     ]
                              */
                             rules: string[];
-                            /** @description The write that led to it (`readiness`: that the encounter was billed); left out where a finding began or ended by itself. Ids are keyed hashes */
+                            /** @description The write that caused it (`readiness`: that the encounter was billed); omitted if a finding began or ended by itself. Ids are keyed hashes */
                             cause?: {
-                                /** @description Keyed hash of the id: equal for equal ids of one kind in one workspace */
+                                /** @description Keyed hash of the id: the same for the same id of a kind in a workspace */
                                 event_id: string;
                                 /** @enum {string} */
                                 kind: "payer" | "patient" | "provider" | "facility" | "encounter" | "document" | "readiness";
-                                /** @description Keyed hash of the id: equal for equal ids of one kind in one workspace */
+                                /** @description Keyed hash of the id: the same for the same id of a kind in a workspace */
                                 id: string;
                                 version: number;
                             };
                         };
-                        /** @description Names of the fields whose value the event changed; those of an insurance are dotted: `primary_insurance.payer_id`; fields that are left out are not named */
+                        /** @description Names of the fields whose values the event changed; insurance fields use dot notation: `primary_insurance.payer_id`; omitted fields are not named */
                         changed: ("encounter_id" | "from" | "to" | "rules" | "cause")[];
                     };
                 };
@@ -8121,11 +8121,11 @@ export interface operations {
         parameters: {
             query?: never;
             header: {
-                /** @description Id of the message, the same with every try and every replay: a message whose id was seen before is a repeat */
+                /** @description Id of the message, the same for every attempt and every replay: a message with an id that you have seen before is a repeat */
                 "webhook-id": string;
-                /** @description When it was sent: seconds since 1970 */
+                /** @description When it was sent, in seconds since 1970 */
                 "webhook-timestamp": string;
-                /** @description Signatures, separated by spaces, one for each secret that is valid: `v1,` and the HMAC-SHA256 of `{webhook-id}.{webhook-timestamp}.{body}` in base64, by the bytes that follow `whsec_` in base64 (Standard Webhooks) */
+                /** @description Signatures, separated by spaces, one for each valid secret: `v1,` followed by the base64 HMAC-SHA256 of `{webhook-id}.{webhook-timestamp}.{body}`, keyed with the base64-decoded part of the secret after `whsec_` (Standard Webhooks) */
                 "webhook-signature": string;
             };
             path?: never;
@@ -8136,27 +8136,27 @@ export interface operations {
                 "application/cloudevents+json": {
                     /** @enum {string} */
                     specversion: "1.0";
-                    /** @description Id of the event; a keyed hash in the payload `deidentified` */
+                    /** @description Id of the event; in the payload `deidentified`, a keyed hash */
                     id: string;
                     source: string;
                     /** @enum {string} */
                     type: "chartledger.encounter.readiness_erased.v1";
-                    /** @description The kind and the percent-encoded id; of a document, `document/{encounter}/{document}`; of what became of an encounter in billing, `readiness/{encounter}`; of what becomes of all encounters of the workspace, `readiness` */
+                    /** @description The kind and the percent-encoded id; for a document, `document/{encounter}/{document}`; for the billing readiness of an encounter, `readiness/{encounter}`; for the readiness of all encounters of the workspace, `readiness` */
                     subject: string;
-                    /** @description Place in the log: sorts as text */
+                    /** @description Position in the log; sorts as text */
                     sequence: string;
-                    /** @description The trace that the request was part of, where it was sent; not in the payload `deidentified` */
+                    /** @description The trace that the request was part of, if it was sent; not in the payload `deidentified` */
                     traceparent?: string;
-                    /** @description In the payload `deidentified`, of which key the hashes are; left out while the first one is in use */
+                    /** @description In the payload `deidentified`, the number of the key that made the hashes; omitted while the first key is in use */
                     pseudonymepoch?: number;
                     /**
                      * Format: uri
-                     * @description Where the JSON Schema of `data` is; there where the service knows its own address (`PUBLIC_URL`), and not in the payload `reference`
+                     * @description URL of the JSON Schema of `data`; present if the service knows its own address (`PUBLIC_URL`), but not in the payload `reference`
                      */
                     dataschema?: string;
                     /**
                      * Format: date-time
-                     * @description When it was recorded; its year in the payload `deidentified`
+                     * @description When it was recorded; in the payload `deidentified`, only the year
                      * @example 2026-03-14T09:30:00.000Z
                      */
                     time: string;
@@ -8164,7 +8164,7 @@ export interface operations {
                     datacontenttype: "application/json";
                     data: components["schemas"]["ReferenceData"] | {
                         /**
-                         * @description Place in the history: 1, 2, 3 …; also the `ETag`
+                         * @description Number in the history: 1, 2, 3 …; also the `ETag`
                          * @example 1
                          */
                         version: number;
@@ -8175,20 +8175,20 @@ export interface operations {
                              */
                             encounter_id: string;
                         };
-                        /** @description Names of the fields whose value the event changed; those of an insurance are dotted: `primary_insurance.payer_id` */
+                        /** @description Names of the fields whose values the event changed; insurance fields use dot notation: `primary_insurance.payer_id` */
                         changed: string[];
                     } | {
                         /**
-                         * @description Place in the history of the record or document, or of what is told of readiness: 1, 2, 3 …
+                         * @description Number in the history of the record or document, or among the readiness events: 1, 2, 3 …
                          * @example 2
                          */
                         version: number;
-                        /** @description The fields as they were sent; `null` cleared a field, and one that is not here kept its value; what could identify a person is left out */
+                        /** @description The fields as sent; `null` cleared a field, and a field that is missing here kept its value; data that could identify a person is omitted */
                         sent: {
-                            /** @description Keyed hash of the id: equal for equal ids of one kind in one workspace */
+                            /** @description Keyed hash of the id: the same for the same id of a kind in a workspace */
                             encounter_id: string;
                         };
-                        /** @description Names of the fields whose value the event changed; those of an insurance are dotted: `primary_insurance.payer_id`; fields that are left out are not named */
+                        /** @description Names of the fields whose values the event changed; insurance fields use dot notation: `primary_insurance.payer_id`; omitted fields are not named */
                         changed: "encounter_id"[];
                     };
                 };
@@ -8200,11 +8200,11 @@ export interface operations {
         parameters: {
             query?: never;
             header: {
-                /** @description Id of the message, the same with every try and every replay: a message whose id was seen before is a repeat */
+                /** @description Id of the message, the same for every attempt and every replay: a message with an id that you have seen before is a repeat */
                 "webhook-id": string;
-                /** @description When it was sent: seconds since 1970 */
+                /** @description When it was sent, in seconds since 1970 */
                 "webhook-timestamp": string;
-                /** @description Signatures, separated by spaces, one for each secret that is valid: `v1,` and the HMAC-SHA256 of `{webhook-id}.{webhook-timestamp}.{body}` in base64, by the bytes that follow `whsec_` in base64 (Standard Webhooks) */
+                /** @description Signatures, separated by spaces, one for each valid secret: `v1,` followed by the base64 HMAC-SHA256 of `{webhook-id}.{webhook-timestamp}.{body}`, keyed with the base64-decoded part of the secret after `whsec_` (Standard Webhooks) */
                 "webhook-signature": string;
             };
             path?: never;
@@ -8215,27 +8215,27 @@ export interface operations {
                 "application/cloudevents+json": {
                     /** @enum {string} */
                     specversion: "1.0";
-                    /** @description Id of the event; a keyed hash in the payload `deidentified` */
+                    /** @description Id of the event; in the payload `deidentified`, a keyed hash */
                     id: string;
                     source: string;
                     /** @enum {string} */
                     type: "chartledger.readiness.rules_applied.v1";
-                    /** @description The kind and the percent-encoded id; of a document, `document/{encounter}/{document}`; of what became of an encounter in billing, `readiness/{encounter}`; of what becomes of all encounters of the workspace, `readiness` */
+                    /** @description The kind and the percent-encoded id; for a document, `document/{encounter}/{document}`; for the billing readiness of an encounter, `readiness/{encounter}`; for the readiness of all encounters of the workspace, `readiness` */
                     subject: string;
-                    /** @description Place in the log: sorts as text */
+                    /** @description Position in the log; sorts as text */
                     sequence: string;
-                    /** @description The trace that the request was part of, where it was sent; not in the payload `deidentified` */
+                    /** @description The trace that the request was part of, if it was sent; not in the payload `deidentified` */
                     traceparent?: string;
-                    /** @description In the payload `deidentified`, of which key the hashes are; left out while the first one is in use */
+                    /** @description In the payload `deidentified`, the number of the key that made the hashes; omitted while the first key is in use */
                     pseudonymepoch?: number;
                     /**
                      * Format: uri
-                     * @description Where the JSON Schema of `data` is; there where the service knows its own address (`PUBLIC_URL`), and not in the payload `reference`
+                     * @description URL of the JSON Schema of `data`; present if the service knows its own address (`PUBLIC_URL`), but not in the payload `reference`
                      */
                     dataschema?: string;
                     /**
                      * Format: date-time
-                     * @description When it was recorded; its year in the payload `deidentified`
+                     * @description When it was recorded; in the payload `deidentified`, only the year
                      * @example 2026-03-14T09:30:00.000Z
                      */
                     time: string;
@@ -8243,15 +8243,15 @@ export interface operations {
                     datacontenttype: "application/json";
                     data: components["schemas"]["ReferenceData"] | {
                         /**
-                         * @description Place in the history: 1, 2, 3 …; also the `ETag`
+                         * @description Number in the history: 1, 2, 3 …; also the `ETag`
                          * @example 1
                          */
                         version: number;
                         sent: {
-                            /** @description Id of the event that changed what the rules go by */
+                            /** @description Id of the event that changed the basis of the rules */
                             cause: string;
                             /**
-                             * @description Encounters of the workspace in each state before; a state without any may be left out
+                             * @description Encounters of the workspace in each state before the change; states without any may be omitted
                              * @example {
                              *       "ready": 118,
                              *       "blocked": 4
@@ -8264,7 +8264,7 @@ export interface operations {
                                 voided?: number;
                             };
                             /**
-                             * @description Those after all encounters were evaluated again
+                             * @description The same after all encounters were reevaluated
                              * @example {
                              *       "ready": 118,
                              *       "blocked": 4
@@ -8277,20 +8277,20 @@ export interface operations {
                                 voided?: number;
                             };
                         };
-                        /** @description Names of the fields whose value the event changed; those of an insurance are dotted: `primary_insurance.payer_id` */
+                        /** @description Names of the fields whose values the event changed; insurance fields use dot notation: `primary_insurance.payer_id` */
                         changed: string[];
                     } | {
                         /**
-                         * @description Place in the history of the record or document, or of what is told of readiness: 1, 2, 3 …
+                         * @description Number in the history of the record or document, or among the readiness events: 1, 2, 3 …
                          * @example 2
                          */
                         version: number;
-                        /** @description The fields as they were sent; `null` cleared a field, and one that is not here kept its value; what could identify a person is left out */
+                        /** @description The fields as sent; `null` cleared a field, and a field that is missing here kept its value; data that could identify a person is omitted */
                         sent: {
-                            /** @description Keyed hash of the id: equal for equal ids of one kind in one workspace */
+                            /** @description Keyed hash of the id: the same for the same id of a kind in a workspace */
                             cause: string;
                             /**
-                             * @description Encounters of the workspace in each state before; a state without any may be left out
+                             * @description Encounters of the workspace in each state before the change; states without any may be omitted
                              * @example {
                              *       "ready": 118,
                              *       "blocked": 4
@@ -8303,7 +8303,7 @@ export interface operations {
                                 voided?: number;
                             };
                             /**
-                             * @description Those after all encounters were evaluated again
+                             * @description The same after all encounters were reevaluated
                              * @example {
                              *       "ready": 118,
                              *       "blocked": 4
@@ -8316,7 +8316,7 @@ export interface operations {
                                 voided?: number;
                             };
                         };
-                        /** @description Names of the fields whose value the event changed; those of an insurance are dotted: `primary_insurance.payer_id`; fields that are left out are not named */
+                        /** @description Names of the fields whose values the event changed; insurance fields use dot notation: `primary_insurance.payer_id`; omitted fields are not named */
                         changed: ("cause" | "before" | "after")[];
                     };
                 };
@@ -8328,11 +8328,11 @@ export interface operations {
         parameters: {
             query?: never;
             header: {
-                /** @description Id of the message, the same with every try and every replay: a message whose id was seen before is a repeat */
+                /** @description Id of the message, the same for every attempt and every replay: a message with an id that you have seen before is a repeat */
                 "webhook-id": string;
-                /** @description When it was sent: seconds since 1970 */
+                /** @description When it was sent, in seconds since 1970 */
                 "webhook-timestamp": string;
-                /** @description Signatures, separated by spaces, one for each secret that is valid: `v1,` and the HMAC-SHA256 of `{webhook-id}.{webhook-timestamp}.{body}` in base64, by the bytes that follow `whsec_` in base64 (Standard Webhooks) */
+                /** @description Signatures, separated by spaces, one for each valid secret: `v1,` followed by the base64 HMAC-SHA256 of `{webhook-id}.{webhook-timestamp}.{body}`, keyed with the base64-decoded part of the secret after `whsec_` (Standard Webhooks) */
                 "webhook-signature": string;
             };
             path?: never;
@@ -8343,14 +8343,14 @@ export interface operations {
                 "application/cloudevents+json": {
                     /** @enum {string} */
                     specversion: "1.0";
-                    /** @description Id of the event; a keyed hash in the payload `deidentified` */
+                    /** @description Id of the event; in the payload `deidentified`, a keyed hash */
                     id: string;
                     source: string;
                     /** @enum {string} */
                     type: "chartledger.webhook.ping.v1";
                     /**
                      * Format: date-time
-                     * @description When it was recorded; its year in the payload `deidentified`
+                     * @description When it was recorded; in the payload `deidentified`, only the year
                      * @example 2026-03-14T09:30:00.000Z
                      */
                     time: string;

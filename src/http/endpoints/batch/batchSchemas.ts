@@ -19,7 +19,7 @@ export const batchLineSchema = z
     if_match: z
       .union([z.int().min(1), z.literal('*')])
       .optional()
-      .meta({ description: 'Write only if the record is at this version, or with `*` if there is one' }),
+      .meta({ description: 'Write only if the record has this version, or with `*`, only if it exists' }),
   })
   .meta({ id: 'BatchLine', description: 'One record of a batch.' });
 
@@ -29,42 +29,46 @@ const { error, code, details, retryAfter } = errorSchema.shape;
 /** What became of a line. */
 export const batchResultSchema = z
   .object({
-    line: z.int().min(1).meta({ description: 'Which line, from 1 on' }),
-    kind: kind.nullable().meta({ description: 'As sent; `null` where it is none' }),
-    id: z.string().nullable().meta({ description: 'The id of the record, as sent; `null` where it is none' }),
-    status: z.int().meta({ description: 'As the single request would have had', examples: [200] }),
+    line: z.int().min(1).meta({ description: 'Number of the line, starting at 1' }),
+    kind: kind.nullable().meta({ description: 'As sent; `null` if it is not a kind' }),
+    id: z.string().nullable().meta({ description: 'Id of the record, as sent; `null` if it is not valid' }),
+    status: z.int().meta({ description: 'The status that a single request would have had', examples: [200] }),
     outcome: z.enum(outcomes).optional().meta({ description: 'With status 200' }),
-    version: versionNumber.optional().meta({ description: 'With status 200; with 412 the current one' }),
+    version: versionNumber.optional().meta({ description: 'With status 200; with 412, the current version' }),
     warnings: z.array(fieldMessageSchema).optional().meta({ description: 'With status 200' }),
     dry_run: z.literal(true).optional().meta({ description: 'Nothing was written' }),
     changed_fields: z
       .array(z.string())
       .optional()
-      .meta({ description: 'Of a dry run: fields that would change' }),
+      .meta({ description: 'For a dry run: fields that would change' }),
     error: error.optional(),
     code: code.optional(),
     details,
     retryable: z
       .boolean()
       .optional()
-      .meta({ description: 'With an error: the same line may be accepted later' }),
-    retryAfter: retryAfter.unwrap().optional().meta({ description: 'Seconds until it may be' }),
-    shortened: z.literal(true).optional().meta({
-      description:
-        '`warnings`, `changed_fields` or `details` were left out, because too many results waited to be sent',
-    }),
+      .meta({ description: 'With an error: whether the same line may be accepted later' }),
+    retryAfter: retryAfter.unwrap().optional().meta({ description: 'Seconds until it may be accepted' }),
+    shortened: z
+      .literal(true)
+      .optional()
+      .meta({
+        description:
+          '`warnings`, `changed_fields` or `details` were omitted because too many results were waiting to ' +
+          'be sent',
+      }),
   })
-  .meta({ id: 'BatchResult', description: 'What became of one line of a batch.' });
+  .meta({ id: 'BatchResult', description: 'The result of one line of a batch.' });
 
 /** What became of all lines. */
 export const batchSummarySchema = z
   .object({
     summary: z.object({
-      lines: count.meta({ description: 'Lines that were sent' }),
+      lines: count.meta({ description: 'Lines sent' }),
       accepted: count.meta({ description: 'Lines whose records are stored' }),
       created: count,
       updated: count,
-      unchanged: count.meta({ description: 'Known only of a dry run, and with `unchanged=skip`' }),
+      unchanged: count.meta({ description: 'Known only for a dry run and with `unchanged=skip`' }),
       refused: count.meta({ description: 'Lines that were not stored' }),
       retryable: count.meta({ description: 'Refused lines that may be accepted later' }),
       codes: z
@@ -74,7 +78,7 @@ export const batchSummarySchema = z
   })
   .meta({
     id: 'BatchSummary',
-    description: 'The last line of the answer to a batch. Without it the answer was cut off.',
+    description: 'The last line of the response to a batch. If it is missing, the response was cut off.',
   });
 
 /** What the minimal record of the first kinds looks like, in an order in which none could be stored by itself. */

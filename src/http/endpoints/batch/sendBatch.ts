@@ -34,17 +34,19 @@ export const sendBatch = endpoint({
   operationId: 'sendBatch',
   summary: 'Create or update many records',
   description:
-    'Stores many records of all kinds with one request: a line each (`BatchLine`), in any order, up to 100,000 lines or 64 MB ' +
-    'when unpacked, a line up to 1 MB. What a record refers to may stand in the same batch, before or behind it. Versions of ' +
-    'one record are stored in the order of their lines.\n\n' +
-    'Nothing is stored before all lines have come. Then the answer is a line (`BatchResult`) for each line that was sent, in ' +
-    'their order, with what its own request would have been answered, and a last one (`BatchSummary`). A line with status ' +
-    '200 is stored, durably; one that is refused stops no other. An answer without a summary was cut off: send the batch again, ' +
-    'which is safe.\n\n' +
-    'With an `Idempotency-Key` a batch that is sent again answers for what is stored already, writes it no second time, and goes ' +
-    'on with the rest: lines that were refused are tried again. With `dry_run=true` each line is judged by what is stored now, ' +
-    'and by itself: of several lines of one record none sees the others.\n\n' +
-    'A key that may write some kinds alone sends lines of those; others are refused with 403. It counts as one request. Lines beyond the lines that a workspace may send in a minute are refused with 429.',
+    'Stores many records of all kinds in one request: one line per record (`BatchLine`), in any order, up ' +
+    'to 100,000 lines or 64 MB when decompressed, with lines of up to 1 MB. Referenced records may be in ' +
+    'the same batch, before or after the record. Versions of one record are stored in the order of their ' +
+    'lines.\n\nNothing is stored until all lines have arrived. The response then has one line ' +
+    '(`BatchResult`) for each line that was sent, in the same order, with what its own request would have ' +
+    'returned, and a final line (`BatchSummary`). A line with status 200 is durably stored; a refused ' +
+    'line does not stop others. A response without a summary was cut off: send the batch again, which is ' +
+    'safe.\n\nIf a batch is sent again with the same `Idempotency-Key`, lines that are already stored are ' +
+    'answered and not written again, and processing continues with the rest: refused lines are retried. ' +
+    'With `dry_run=true`, each line is evaluated by itself against what is stored now: several lines for ' +
+    'one record do not see each other.\n\nA key that may write only certain kinds can send lines of those ' +
+    'kinds; other lines are refused with 403. A batch counts as one request. Lines that exceed a ' +
+    "workspace's limit per minute are refused with 429.",
   tag: 'Batches',
   permission: ['write', ...catalog.flatMap(({ kind }) => onKind('write', kind).slice(1))],
   // The batch itself is what its lines wait for.
@@ -55,14 +57,14 @@ export const sendBatch = endpoint({
     content: {
       [NDJSON]: { schema: textOf(component('BatchLine')), example: linesOf(exampleLines) },
       'application/json': {
-        schema: z.array(batchLineSchema).meta({ description: 'A few lines, of at most 1 MB together' }),
+        schema: z.array(batchLineSchema).meta({ description: 'A few lines, at most 1 MB in total' }),
         example: exampleLines,
       },
     },
   },
   answers: {
     200: {
-      description: 'What became of each line, and of all.',
+      description: 'The result of each line, and a summary.',
       stream: {
         [NDJSON]: {
           schema: textOf({ anyOf: [component('BatchResult'), component('BatchSummary')] }),

@@ -26,7 +26,7 @@ export const deleteDocument = endpoint({
   path: documentMember,
   operationId: 'deleteDocument',
   summary: 'Remove a document',
-  description: 'From now on nobody can read the document. Its history stays.',
+  description: 'The document can no longer be read. Its history is kept.',
   tag: 'Documents',
   permission: onKind('write', 'document'),
   params: documentParams,

@@ -32,14 +32,14 @@ const rangeHeaders = z.object({
     .string()
     .optional()
     .meta({
-      description: 'One part of the file, in bytes; several are not sent',
+      description: 'One part of the file, in bytes; multiple ranges are not supported',
       examples: ['bytes=0-1023'],
     }),
   'If-Range': z
     .string()
     .optional()
     .meta({
-      description: 'The `ETag` of the parts before: the whole file when it has changed',
+      description: 'The `ETag` of the parts received so far: if it has changed, the whole file is sent',
       examples: ['"1"'],
     }),
 });
@@ -51,9 +51,9 @@ export const downloadDocument = endpoint({
   operationId: 'downloadDocument',
   summary: 'Download a document',
   description:
-    'The latest file of the document, or an earlier one: that of `version`, or the one that stood at the moment ' +
-    '`as_of`, also of a document that was removed since. Files that were replaced or removed are kept for the time ' +
-    'of retention.',
+    'The latest file of the document, or an earlier one: the one given by `version`, or the one current ' +
+    'at the time `as_of`, even if the document has been removed since. Replaced and removed files are ' +
+    'kept for the retention period.',
   tag: 'Documents',
   permission: onKind('read', 'document'),
   params: documentParams,
@@ -63,7 +63,8 @@ export const downloadDocument = endpoint({
     200: { description: 'The file.', headers: fileHeaders, stream: files },
     206: {
       description:
-        'The part of the file that `Range` asks for. It is not compared with the digest, as the whole is.',
+        'The part of the file requested by `Range`. Unlike the whole file, it is not compared with the ' +
+        'digest.',
       headers: [...fileHeaders, 'Content-Range'],
       stream: files,
     },

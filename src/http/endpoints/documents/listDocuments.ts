@@ -19,10 +19,10 @@ const documentSchema = z
   .object({
     document_id,
     category,
-    filename: z.string().meta({ description: 'As it was sent', examples: ['results.pdf'] }),
+    filename: z.string().meta({ description: 'As sent', examples: ['results.pdf'] }),
     content_type: z.enum(Object.values(documentFormats)),
     size: z.int().min(0).meta({ description: 'Bytes' }),
-    sha256: z.hash('sha256').meta({ description: 'Digest of the file, lower-case hex' }),
+    sha256: z.hash('sha256').meta({ description: 'Digest of the file, lowercase hex' }),
     version: versionNumber,
     created_at: timestamp('When the document was first uploaded'),
     updated_at: timestamp('When its file was last replaced'),

@@ -29,7 +29,8 @@ const uploadSchema = documentFieldsSchema
       format: 'binary',
       contentMediaType: 'application/octet-stream',
       description:
-        'A PDF (`.pdf`) or DOCX (`.docx`) with its file name of at most 255 characters, at most 250 MB (262,144,000 bytes); told by name and content',
+        'A PDF (`.pdf`) or DOCX (`.docx`) with a file name of at most 255 characters, at most 250 MB ' +
+        '(262,144,000 bytes); recognized by name and content',
     }),
   })
   .required()
@@ -48,8 +49,8 @@ export const uploadDocument = endpoint({
   operationId: 'uploadDocument',
   summary: 'Upload a document',
   description:
-    'Attaches a document to the encounter, as a form with three parts. A document of the same `document_id` on ' +
-    'the encounter is replaced.',
+    'Attaches a document to the encounter, as a form with three parts. Replaces a document with the same ' +
+    '`document_id` on the encounter.',
   tag: 'Documents',
   permission: onKind('write', 'document'),
   params: collectionParams,
@@ -75,7 +76,7 @@ export const uploadDocument = endpoint({
   },
   answers: {
     200: {
-      description: 'The document is stored, durably.',
+      description: 'The document is durably stored.',
       headers: ['ETag'],
       schema: uploadedSchema,
       example: { success: true, document_id: documentExample.document_id, version: 1 },

@@ -41,7 +41,7 @@ export const ifNoneMatch = z.object({
     .string()
     .optional()
     .meta({
-      description: 'An `ETag` from earlier: 304 when the document is still that one',
+      description: 'An earlier `ETag`: returns 304 if the document has not changed',
       examples: ['"h1T5Tjd5cPtkeFRPtb4aGG5S0eTIXrVCTTlQIR_6kRg"'],
     }),
 });
@@ -51,7 +51,7 @@ export const cacheHeaders = ['ETag', 'Cache-Control'] as const;
 
 /** The answer to who has it. */
 export const notModified = {
-  description: 'The document is still the one that `If-None-Match` names. The answer has no body.',
+  description: 'The document has not changed since the `ETag` in `If-None-Match`. The response has no body.',
   headers: cacheHeaders,
   empty: true,
 } as const;

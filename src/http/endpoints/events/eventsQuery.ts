@@ -25,13 +25,15 @@ const position = z
 /** Query of the event stream. */
 export const eventsQuerySchema = z.object({
   after: position.optional().meta({
-    description: 'Events after this position, such as the `sequence` of the last event that you took',
+    description:
+      'Events after this position, for example the `sequence` of the last event that you processed',
     examples: ['0000000000008135'],
   }),
   from: requiredDate(
     '2026-03-14T09:30:00Z',
-    'Begin with the first event recorded at this moment or later; not together with `after`. A plain date is its ' +
-      'first moment; without an offset it is UTC. In the de-identified view it must be the beginning of a year',
+    'Begin with the first event recorded at this moment or later; cannot be combined with `after`. A plain ' +
+      'date means its first moment; a time without an offset is UTC. In the de-identified view, it must ' +
+      'be the beginning of a year',
   ).optional(),
   kinds: listOf([...new Set(feedEventTypes.map(({ kind }) => kind))])
     .optional()
@@ -49,7 +51,7 @@ export const eventsQuerySchema = z.object({
     .enum(['full', 'deidentified'])
     .optional()
     .meta({
-      description: 'Default `full`, or `deidentified` for a key that may see no other',
+      description: 'Default `full`, or `deidentified` for a key that is allowed no other view',
       examples: ['full'],
     }),
   unchanged: z
@@ -57,19 +59,20 @@ export const eventsQuerySchema = z.object({
     .default('send')
     .meta({
       description:
-        '`skip`: without events that changed no field of their record, such as those of a record that was sent again as it was. First versions and erasures are never left out',
+        '`skip`: omits events that changed no field of their record, for example when a record was sent ' +
+        'again unchanged. First versions and erasures are never omitted',
       examples: ['skip'],
     }),
   limit: wholeNumber(1, 10_000)
     .default(1_000)
     .meta({
-      description: 'Events a page, 1 to 10,000; a page of large events may have fewer',
+      description: 'Events per page, 1 to 10,000; a page of large events may have fewer',
       examples: [1_000],
     }),
   wait: wholeNumber(0, 60)
     .default(0)
     .meta({
-      description: 'Seconds, 0 to 60, to wait for an event where a page would be empty',
+      description: 'Seconds, 0 to 60, to wait for an event if the page would be empty',
       examples: [30],
     }),
 });
@@ -79,6 +82,7 @@ export type EventsQuery = z.infer<typeof eventsQuerySchema>;
 /** Header of a reconnecting reader of server-sent events. */
 export const lastEventIdSchema = position.meta({
   description:
-    'The `id` of the last event that you took, as readers of server-sent events send it; counts before `after` and `from`',
+    'The `id` of the last event that you processed, as sent by clients of server-sent events; takes ' +
+    'precedence over `after` and `from`',
   examples: ['0000000000008135'],
 });

@@ -13,7 +13,7 @@ const asyncapiSchema = z
     operations: z.looseObject({}),
     components: z.looseObject({}),
   })
-  .meta({ id: 'AsyncApi', description: 'The catalogue of events.' });
+  .meta({ id: 'AsyncApi', description: 'The event catalog.' });
 
 type AsyncApi = z.output<typeof asyncapiSchema>;
 
@@ -23,7 +23,7 @@ export function readAsyncApi(openapiPublic: boolean) {
     method: 'get',
     path: '/asyncapi/json',
     operationId: 'getAsyncApi',
-    summary: 'Read the catalogue of events',
+    summary: 'Read the event catalog',
     description: 'Every event of `GET /events` in both views, as an AsyncAPI 3.0.0 document.',
     tag: 'Events',
     ...descriptionAccess(openapiPublic),

@@ -21,7 +21,8 @@ const example = eventSchemas.get('chartledger.document.removed.v1') as EventSche
 
 const name = z.string().meta({
   description:
-    'The type of an event, such as `chartledger.patient.upserted.v1`; with `.deidentified` behind it for the de-identified view. It is the last part of the event’s `dataschema`.',
+    'The type of an event, such as `chartledger.patient.upserted.v1`; with the suffix `.deidentified` for ' +
+    'the de-identified view. It is the last part of the event’s `dataschema`.',
   examples: [example.name],
 });
 
@@ -34,7 +35,8 @@ export function readEventSchema(openapiPublic: boolean) {
     operationId: 'getEventSchema',
     summary: 'Read the schema of an event',
     description:
-      'The JSON Schema (2020-12) of the `data` of an event: what stands at the `dataschema` of the event.',
+      "The JSON Schema (2020-12) of the `data` of an event: the document that the event's `dataschema` " +
+      'points to.',
     tag: 'Events',
     permission,
     params: z.object({ name }),

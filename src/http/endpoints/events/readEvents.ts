@@ -49,15 +49,16 @@ export function readEvents(times: StreamTimes = streamTimes) {
     operationId: 'readEvents',
     summary: 'Read or follow the event stream',
     description:
-      'Every event of the records and documents of the workspace, and of the readiness of its encounters: each version once, in order and ' +
-      'without gaps, from the first one ever. Each is a CloudEvent 1.0 in its structured JSON form; `GET /asyncapi/json` is the catalogue.\n\n' +
-      `With \`Accept: ${eventMediaTypes.ndjson}\`, or any, the answer is a page, a line an event. The header ` +
-      '`Chartledger-Position` says where to go on: send it as `after`. An empty page means that there is nothing ' +
-      'beyond, for now; with `wait` it is waited for.\n\n' +
-      `With \`Accept: ${eventMediaTypes.sse}\` the answer goes on for as long as the reader stays: first what there is, ` +
-      'then what is appended. `id` is the position of the event. Readers of server-sent events send the last one as ' +
-      '`Last-Event-ID` when they connect again, and miss nothing. There is a comment at least every 15 seconds. ' +
-      '`limit` and `wait` do not apply.\n\n' +
+      "Every event of the workspace's records and documents, and of the readiness of its encounters: each " +
+      'version once, in order and without gaps, from the very first one. Each is a CloudEvent 1.0 in its ' +
+      'structured JSON form; `GET /asyncapi/json` is the event catalog.\n\nWith ' +
+      `\`Accept: ${eventMediaTypes.ndjson}\`, or any type, the response is a page with one event per ` +
+      'line. The header `Chartledger-Position` says where to continue: send it as `after`. An empty page ' +
+      'means that there are no further events for now; use `wait` to wait for one.\n\nWith ' +
+      `\`Accept: ${eventMediaTypes.sse}\`, the response continues for as long as the client stays ` +
+      'connected: first the existing events, then new ones as they are appended. `id` is the position of ' +
+      'the event. Clients of server-sent events send the last one as `Last-Event-ID` when they reconnect, ' +
+      'and miss nothing. A comment is sent at least every 15 seconds. `limit` and `wait` do not apply.\n\n' +
       'The de-identified view is for keys with the permission `events:deidentified`.',
     tag: 'Events',
     permission: EVENT_ACCESS,
@@ -65,7 +66,7 @@ export function readEvents(times: StreamTimes = streamTimes) {
     headers: z.object({ 'Last-Event-ID': lastEventIdSchema.optional() }),
     answers: {
       200: {
-        description: 'Events, in the order of the log.',
+        description: 'Events, in log order.',
         headers: ['Chartledger-Position'],
         stream: {
           [eventMediaTypes.ndjson]: { schema: text, example: `${JSON.stringify(eventExample)}\n` },

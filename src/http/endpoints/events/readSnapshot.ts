@@ -23,7 +23,7 @@ const snapshotQuerySchema = z.object({
     .enum(['full', 'deidentified'])
     .optional()
     .meta({
-      description: 'Default `full`, or `deidentified` for a key that may see no other',
+      description: 'Default `full`, or `deidentified` for a key that is allowed no other view',
       examples: ['full'],
     }),
 });
@@ -48,12 +48,14 @@ export function readSnapshot() {
     operationId: 'readSnapshot',
     summary: 'Read every record of a kind',
     description:
-      'Every record of a kind of the workspace, as a line of JSON each, in the view that the key has on `GET /events`; for who ' +
-      'begins to consume the stream and does not want to fold it from its first event. The first line and the header ' +
-      '`Chartledger-Position` tell the position after which `GET /events` goes on. A record may be newer than that: pass over events ' +
-      'whose `version` is not above the one here. `record` has the fields as they were sent, merged. The last line, `end`, tells how ' +
-      'many records there were; without it the snapshot is not whole, and has to be read again. `unreadable` counts records ' +
-      'beside them that are left out because an event of theirs cannot be read; lists name them. Records that were erased are not in it.',
+      'Every record of a kind in the workspace, one line of JSON each, in the view that the key has on ' +
+      '`GET /events`. Use it to start consuming the stream without processing it from its first event. ' +
+      'The first line and the header `Chartledger-Position` contain the position after which to continue ' +
+      'with `GET /events`. A record may be newer than this position: skip events whose `version` is not ' +
+      'higher than the one here. `record` has the fields as they were sent, merged. The last line, `end`, ' +
+      'says how many records there were; if it is missing, the snapshot is incomplete and must be read ' +
+      'again. `unreadable` counts additional records that are omitted because one of their events cannot ' +
+      'be read; lists name them. Erased records are not included.',
     tag: 'Events',
     permission: EVENT_ACCESS,
     query: snapshotQuerySchema,

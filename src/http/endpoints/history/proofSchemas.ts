@@ -12,17 +12,17 @@ export const proofQuerySchema = z.object({
     .optional()
     .meta({
       description:
-        'Prove it for the tree as it was when the workspace had so many events, such as the `size` of a signed head that ' +
-        'you have; default: as it is now',
+        'Prove it for the tree as it was when the workspace had this many events, for example the `size` ' +
+        'of a signed head that you have; default: the current tree',
       examples: [1024],
     }),
 });
 
-const hash = z.string().meta({ description: 'SHA-256, lower-case hex' });
+const hash = z.string().meta({ description: 'SHA-256, lowercase hex' });
 
 const treeFields = {
   workspace: z.string(),
-  size: z.int().min(1).meta({ description: 'Events of the tree' }),
+  size: z.int().min(1).meta({ description: 'Number of events in the tree' }),
   root: hash,
 };
 
@@ -34,20 +34,20 @@ export const proofSchema = z
         id: z.string(),
         type: z.string(),
         stream: z.string(),
-        revision: z.int().min(0).meta({ description: 'One less than the version' }),
+        revision: z.int().min(0).meta({ description: 'The version minus one' }),
         recordedAt: z.string(),
         metadata: z.record(z.string(), z.unknown()),
         data: z.record(z.string(), z.unknown()),
       })
-      .meta({ description: 'The event as the event log has it: all that its leaf covers' }),
+      .meta({ description: 'The event as stored in the event log: everything that its leaf covers' }),
     leaf: hash.meta({ description: 'SHA-256 of a zero byte and the canonical JSON (RFC 8785) of `event`' }),
     index: z
       .int()
       .min(0)
-      .meta({ description: 'Which leaf of the tree it is; 0 is the first event of the workspace' }),
+      .meta({ description: 'Index of the leaf in the tree; 0 is the first event of the workspace' }),
     inclusion: z
       .array(hash)
-      .meta({ description: 'The inclusion proof (RFC 9162, section 2.1.3), the deepest node first' }),
+      .meta({ description: 'The inclusion proof (RFC 9162, section 2.1.3), deepest node first' }),
     tree_head: z
       .discriminatedUnion('type', [
         z.object({ type: z.literal('chartledger.tree_root.v1'), ...treeFields }),
@@ -61,21 +61,21 @@ export const proofSchema = z
           key_rotations: z
             .array(z.record(z.string(), z.unknown()))
             .optional()
-            .meta({ description: 'How the key came after those before it, where there were some' }),
+            .meta({ description: 'How the key succeeded earlier keys, if there were any' }),
           key_id: z.string(),
           signature: z.string(),
         }),
       ])
       .meta({
         description:
-          'The tree that the event is in: the last signed head that was sent, where the event is in it; else a root ' +
-          '(`tree_root`) that nobody signed, to be compared with a signed head',
+          'The tree that contains the event: the last signed head that was sent, if it contains the ' +
+          'event; otherwise an unsigned root (`tree_root`), to be compared with a signed head',
       }),
   })
   .meta({
     id: 'Proof',
     description:
-      "Shows that an event is in its workspace's hash tree. `chartledger verify` checks it offline.",
+      "Proves that an event is in its workspace's hash tree. Verify it offline with `chartledger verify`.",
   });
 
 /** A payer's only event, which is the second one of its workspace. */

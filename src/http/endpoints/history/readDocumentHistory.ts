@@ -23,18 +23,17 @@ const documentVersionSchema = versionEntrySchema
   .extend({
     type: z.enum(documentEventTypes),
     category: documentFieldsSchema.shape.category.nullable(),
-    filename: z.string().nullable().meta({ description: 'As it was sent' }),
+    filename: z.string().nullable().meta({ description: 'As sent' }),
     content_type: z.enum(Object.values(documentFormats)).nullable(),
     size: z.int().min(0).nullable().meta({ description: 'Bytes' }),
-    sha256: z.hash('sha256').nullable().meta({ description: 'Digest of the file, lower-case hex' }),
+    sha256: z.hash('sha256').nullable().meta({ description: 'Digest of the file, lowercase hex' }),
     content_available: z
       .boolean()
-      .meta({ description: 'Whether the file can still be downloaded, with `version`' }),
+      .meta({ description: 'Whether the file can still be downloaded, using `version`' }),
   })
   .meta({
     id: 'DocumentVersion',
-    description:
-      'A version of a document. A removal and an erasure have no file: what tells of the file is `null`.',
+    description: 'A version of a document. Removals and erasures have no file: their file fields are `null`.',
   });
 
 const pageSchema = pageOf(documentVersionSchema).meta({
@@ -77,8 +76,8 @@ export const readDocumentHistory = endpoint({
   operationId: 'getDocumentHistory',
   summary: 'Read the history of a document',
   description:
-    'Every version of the document, newest first, also of one that was removed: who sent it, when, from where, and ' +
-    'which file. Files that were replaced or removed are kept for the time of retention.',
+    'Every version of the document, newest first, even if it was removed: who sent it, when, from where, ' +
+    'and which file. Replaced and removed files are kept for the retention period.',
   tag: 'Documents',
   permission: onKind('read', 'document'),
   params: documentParams,

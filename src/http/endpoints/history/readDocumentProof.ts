@@ -19,8 +19,8 @@ export const readDocumentProof = endpoint({
   operationId: 'getDocumentProof',
   summary: 'Prove a version of a document',
   description:
-    'The event of one version of the document, which holds the digest of its file, and the proof that it is in the hash ' +
-    'tree of the workspace; as for records.',
+    'The event of one version of the document, which contains the digest of its file, and the proof that ' +
+    'it is in the hash tree of the workspace, as for records.',
   tag: 'Documents',
   permission: onKind('read', 'document'),
   params: documentParams.extend(versionPath),

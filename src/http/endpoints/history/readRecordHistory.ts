@@ -19,21 +19,22 @@ const fieldValue = z.union([z.string(), z.boolean(), z.null()]);
 const fieldChangeSchema = z
   .object({
     field: z.string().meta({
-      description: 'Name of the field, dotted when nested',
+      description: 'Name of the field, in dot notation if nested',
       examples: ['primary_insurance.policy_number'],
     }),
-    from: fieldValue.meta({ description: '`null` when it had no value' }),
-    to: fieldValue.meta({ description: '`null` when it has none any more' }),
+    from: fieldValue.meta({ description: '`null` if it had no value' }),
+    to: fieldValue.meta({ description: '`null` if it no longer has a value' }),
   })
-  .meta({ id: 'FieldChange', description: 'A field whose value a version changed.' });
+  .meta({ id: 'FieldChange', description: 'A field whose value was changed by a version.' });
 
 const recordVersionSchema = versionEntrySchema
   .extend({
     outcome: z.enum(['created', 'updated', 'unchanged', 'erased']).meta({
       description:
-        '`unchanged`: everything that was sent was so already; `erased`: all versions before it are gone for good',
+        '`unchanged`: everything that was sent had the same value already; `erased`: all versions before ' +
+        'it were permanently erased',
     }),
-    changes: z.array(fieldChangeSchema).meta({ description: 'All fields of the first version' }),
+    changes: z.array(fieldChangeSchema).meta({ description: 'For the first version, all fields' }),
   })
   .meta({ id: 'RecordVersion', description: 'A version of a record: who sent it, and what it changed.' });
 
@@ -67,8 +68,8 @@ export function readRecordHistory(entry: CatalogEntry) {
     operationId: `get${title}History`,
     summary: `Read the history of ${withArticle(kind)}`,
     description:
-      `Every version of the ${kind}, newest first: who sent it, when, from where, and what it changed. A value that ` +
-      'was sent again as it was is no change. Versions that are stored meanwhile disturb no page.',
+      `Every version of the ${kind}, newest first: who sent it, when, from where, and what it changed. ` +
+      'Sending the same value again is not a change. Versions stored in the meantime do not affect paging.',
     tag: tagOf(entry),
     permission: onKind('read', kind),
     params: recordPath(entry),

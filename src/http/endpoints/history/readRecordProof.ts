@@ -18,9 +18,10 @@ export function readRecordProof(entry: CatalogEntry) {
     operationId: `get${title}Proof`,
     summary: `Prove a version of a ${kind}`,
     description:
-      `The event of one version of the ${kind} as the event log has it, and the proof that it is in the hash tree of the ` +
-      'workspace, which anybody can check offline: `chartledger verify proof.json --public-key key.pem`. Where heads are ' +
-      'sent (`HEADS_TO`), it is for the last one that has the event; else its root is not signed, and is checked with a ' +
+      `The event of one version of the ${kind} as stored in the event log, and the proof that it is in ` +
+      'the hash tree of the workspace, which anyone can verify offline: ' +
+      '`chartledger verify proof.json --public-key key.pem`. If heads are sent (`HEADS_TO`), the proof is ' +
+      'for the last head that contains the event; otherwise its root is unsigned, and is verified with a ' +
       'signed head of that size (`--head head.json`).',
     tag: tagOf(entry),
     permission: onKind('read', kind),

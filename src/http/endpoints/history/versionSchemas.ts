@@ -8,24 +8,28 @@ export const versionEntrySchema = z.object({
   type: z.string().meta({ description: 'Type of the event' }),
   recorded_at: timestamp('When the version was stored'),
   principal: principal('Who sent it'),
-  client_ip: z.string().nullable().meta({ description: 'Where it came from' }),
+  client_ip: z.string().nullable().meta({ description: 'The client IP address that it was sent from' }),
   user_agent: z.string().nullable(),
   request_id: z.uuid().meta({ description: 'The `Request-Id` of the write' }),
   source: z
     .object({
       id: z.string().meta({ description: 'Id of the source' }),
-      message: z.uuid().meta({ description: 'Id of the message, which is kept for some time' }),
-      configuration: z.int().optional().meta({
-        description:
-          'Number of the configuration of the source by which the message was read again; left out where it was read as it came',
-      }),
+      message: z.uuid().meta({ description: 'Id of the message, which is kept for a limited time' }),
+      configuration: z
+        .int()
+        .optional()
+        .meta({
+          description:
+            'Number of the source configuration that the message was reprocessed with; omitted if it was ' +
+            'processed on arrival',
+        }),
     })
     .optional()
-    .meta({ description: 'The message of an EMR that said it; left out where it came otherwise' }),
+    .meta({ description: 'The EMR message that it came from; omitted if it came in another way' }),
   reason: z
     .string()
     .optional()
-    .meta({ description: 'Of an erasure alone: why all versions before it were erased' }),
+    .meta({ description: 'Only for an erasure: why all versions before it were erased' }),
 });
 
 /** Who sent the versions of examples. */

@@ -43,18 +43,21 @@ export const receiveMessages = endpoint({
   operationId: 'receiveHl7Messages',
   summary: 'Send HL7 v2 messages',
   description:
-    'Takes messages of HL7 v2, one or several one after another, also in the envelope of a batch (FHS, BHS), up to 1,000, of 1 MB each and 8 MB together, ' +
-    'and carries them out in their order: ADT A01, A03, A04, A08, A11, A13, A28, A31, A40; SIU S12 to S15; DFT P03; MDM T02. The guide to HL7 v2 tells ' +
-    'what becomes of them. They are read as the source of the key says: its identifiers, its time zone.\n\n' +
-    'The answer holds an acknowledgement (ACK) for each message, in their order: `AA` when all it says is stored, durably; `AE` when it is wrong, ' +
-    'and `AR` when it is not for this service, with ERR segments that say what is the matter and where; then nothing of it is stored. When a store is away the ' +
-    'answer is 503, and nothing is acknowledged: send the messages again, which is safe. A message that was taken and comes again, in the same words under the ' +
-    'same control id (MSH-10) of the same sender (MSH-3, MSH-4), is acknowledged as before and changes nothing.',
+    'Accepts one or more consecutive HL7 v2 messages, optionally in a batch envelope (FHS, BHS): up to ' +
+    '1,000 messages, 1 MB each and 8 MB in total. Processes them in order: ADT A01, A03, A04, A08, A11, ' +
+    'A13, A28, A31, A40; SIU S12 to S15; DFT P03; MDM T02. The HL7 v2 guide describes how they are ' +
+    'processed. They are read according to the source of the key: its identifiers and its time zone.\n\n' +
+    'The response contains an acknowledgment (ACK) for each message, in order: `AA` if everything in the ' +
+    'message is durably stored; `AE` if it is invalid; `AR` if it is not for this service. With `AE` and ' +
+    '`AR`, ERR segments say what is wrong and where, and nothing of the message is stored. If a store is ' +
+    'unavailable, the response is 503 and nothing is acknowledged: send the messages again, which is ' +
+    'safe. If an accepted message is sent again with the same content, the same control id (MSH-10) and ' +
+    'the same sender (MSH-3, MSH-4), it is acknowledged as before and changes nothing.',
   tag: 'HL7 v2',
   permission: 'write',
   body: { required: true, content: contentOf(example.sent) },
   answers: {
-    200: { description: 'What became of each message.', stream: contentOf(example.answered) },
+    200: { description: 'The outcome of each message.', stream: contentOf(example.answered) },
   },
   errors: ['InvalidHl7', 'MessagesTooLarge', 'NotHl7'],
   handler: (ports: Hl7Ports) => async (exchange) => {

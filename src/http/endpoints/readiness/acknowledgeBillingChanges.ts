@@ -23,14 +23,14 @@ export const acknowledgementSchema = z
       .min(1)
       .max(MAX_REASON)
       .meta({
-        description: 'Why no other claim is sent',
+        description: 'Why no new claim is sent',
         examples: ['The payer has accepted the claim as it was'],
       }),
     version: wantedVersion,
   })
   .meta({
     id: 'BillingAcknowledgement',
-    description: 'That what was changed after billing may stay as it is.',
+    description: 'Acknowledges that changes made after billing need no new claim.',
   });
 
 /** `POST /integration/encounters/{id}/billed/acknowledge`. */
@@ -38,10 +38,10 @@ export const acknowledgeBillingChanges = endpoint({
   ...billingEndpoint,
   path: '/integration/encounters/{id}/billed/acknowledge',
   operationId: 'acknowledgeBillingChanges',
-  summary: 'Acknowledge what was changed after an encounter was billed',
+  summary: 'Acknowledge changes made after an encounter was billed',
   description:
-    'Ends the findings `changed_after_billing` of the encounter as it is now, with a reason. What changes later is a finding again. ' +
-    'Where nothing that a claim carries has changed, nothing is recorded.',
+    'Closes the current `changed_after_billing` findings of the encounter, with a reason. Later changes ' +
+    'are findings again. If nothing that a claim contains has changed, nothing is recorded.',
   body: {
     required: true,
     content: {
@@ -53,7 +53,7 @@ export const acknowledgeBillingChanges = endpoint({
   },
   answers: {
     200: {
-      description: 'It is recorded, durably.',
+      description: 'It is durably recorded.',
       schema: billingWrittenSchema,
       example: { ...exampleWritten, message: 'Changes acknowledged', outcome: 'updated' },
     },

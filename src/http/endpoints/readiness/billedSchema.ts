@@ -16,14 +16,14 @@ export const billedSchema = z
     claim_id: claimId,
     ...done,
     acknowledged: z
-      .object({ ...done, reason: z.string().meta({ description: 'Why, as it was sent' }) })
+      .object({ ...done, reason: z.string().meta({ description: 'The reason, as sent' }) })
       .optional()
       .meta({
         description:
-          'The last acknowledgement of changes since, up to these versions; left out where there was none',
+          'The last acknowledgment of changes since then, up to these versions; omitted if there was none',
       }),
   })
-  .meta({ id: 'Billed', description: 'What was billed of an encounter last.' });
+  .meta({ id: 'Billed', description: 'The last billing of an encounter.' });
 
 /** What was billed, as the interface tells it; the names of those who act must have been learnt. */
 export function viewBilling(

@@ -16,7 +16,7 @@ import type { RecordWritePorts } from '../records/writeOnce.ts';
 const entry = catalogEntry('encounter');
 
 /** A claim's id, as its sender calls it. */
-export const claimId = identifier("The caller's id of the claim that was sent", 'claim-7001');
+export const claimId = identifier("The caller's id for the claim that was sent", 'claim-7001');
 
 /** The version of the encounter, where that is asked for. */
 export const wantedVersion = z
@@ -24,7 +24,7 @@ export const wantedVersion = z
   .min(1, { error: 'must be at least 1' })
   .optional()
   .meta({
-    description: 'The version of the encounter that is meant: 412 when it is no longer the current one',
+    description: 'The version of the encounter that you mean: 412 if it is no longer current',
     examples: [2],
   });
 
@@ -33,14 +33,14 @@ export const usedVersionsSchema = z
   .array(
     z
       .object({
-        part: z.enum(claimParts).meta({ description: 'The part that the record has in the claim' }),
+        part: z.enum(claimParts).meta({ description: 'The role of the record in the claim' }),
         kind: z.enum(catalog.map(({ kind }) => kind)),
         id: z.string().meta({ description: "The caller's id of the record" }),
         version: versionNumber,
       })
-      .meta({ id: 'UsedVersion', description: 'A record in the version on which a claim rests.' }),
+      .meta({ id: 'UsedVersion', description: 'A record, in the version that a claim is based on.' }),
   )
-  .meta({ description: 'The versions on which the claim rests; without parts that it does not have' });
+  .meta({ description: 'The versions that the claim is based on; roles that it does not have are omitted' });
 
 export const exampleVersions: z.infer<typeof usedVersionsSchema> = [
   { part: 'encounter', kind: 'encounter', id: 'encounter-4001', version: 2 },
@@ -56,14 +56,15 @@ export const billingWrittenSchema = z
     version: versionNumber.meta({ description: 'The current version of the encounter', examples: [2] }),
     outcome: z.enum(outcomes).meta({
       description:
-        '`created`: it was billed for the first time; `updated`: something was recorded of it before; `unchanged`: all of it was known',
+        '`created`: billed for the first time; `updated`: something had been recorded before; ' +
+        '`unchanged`: everything was already recorded',
     }),
     versions: usedVersionsSchema,
     warnings: z.array(fieldMessageSchema).meta({
-      description: 'What its readiness finds, with the kind of the record in front: `patient.zip_code`',
+      description: 'The findings of its readiness, prefixed with the kind of the record: `patient.zip_code`',
     }),
   })
-  .meta({ id: 'BillingWritten', description: 'Something was recorded of an encounter in billing.' });
+  .meta({ id: 'BillingWritten', description: 'Something was recorded about the billing of an encounter.' });
 
 export const exampleWritten: z.infer<typeof billingWrittenSchema> = {
   ...{ success: true, message: 'Encounter billed', version: 2, outcome: 'created' },

@@ -35,30 +35,32 @@ const findingSchema = z
     severity: z.enum(severities).meta({
       description: '`blocks`: the payer would refuse the claim; `warns`: it may',
     }),
-    text: z.string().meta({ description: 'What is wrong, without any value' }),
-    source: z.string().meta({ description: 'Where the demand comes from' }),
-    field: z.string().meta({ description: 'The field at fault, dotted when nested' }),
-    record: recordSchema.meta({ description: 'The record at fault, in the version that counts' }),
+    text: z.string().meta({ description: 'What is wrong, without any values' }),
+    source: z.string().meta({ description: 'The source of the requirement' }),
+    field: z.string().meta({ description: 'The field at fault, in dot notation if nested' }),
+    record: recordSchema.meta({ description: 'The record at fault, in the version that was evaluated' }),
     billed_version: versionNumber.optional().meta({
       description:
-        'Of `changed_after_billing`: the version of the record that was billed, or acknowledged since',
+        'For `changed_after_billing`: the version of the record that was billed, or acknowledged since',
       examples: [6],
     }),
     since: timestamp(
-      'Since when it stands without a break: the moment of `cause`, or a later one at which it began by itself',
+      'Since when the finding has existed without interruption: the time of `cause`, or a later time at ' +
+        'which it began by itself',
     ),
     cause: recordSchema
       .extend({
         kind: z.enum([...catalog.map(({ kind }) => kind), 'document', 'workspace', 'code_set']).meta({
           description:
-            '`workspace`: what the workspace has set of the rules; `code_set`: a set of codes that was loaded, such as `nucc`',
+            '`workspace`: a rule setting of the workspace; `code_set`: a code set that was loaded, such ' +
+            'as `nucc`',
         }),
         event_id: z.uuid(),
         principal: principal('Who did it'),
       })
-      .meta({ description: 'The write from which it follows' }),
+      .meta({ description: 'The write that caused the finding' }),
   })
-  .meta({ id: 'ReadinessFinding', description: 'Something that is in the way of billing an encounter.' });
+  .meta({ id: 'ReadinessFinding', description: 'A problem with billing an encounter.' });
 
 const readinessSchema = z
   .object({
@@ -66,12 +68,12 @@ const readinessSchema = z
     version: versionNumber,
     state: z.enum(readinessStates).meta({
       description:
-        '`ready`: nothing blocks it; `blocked`: something does; `not_completed`: `is_completed` is not `true`, whatever was found; ' +
-        '`voided`: `voided_at` is set, whatever else',
+        '`ready`: nothing blocks billing; `blocked`: something does; `not_completed`: `is_completed` is ' +
+        'not `true`, regardless of findings; `voided`: `voided_at` is set, regardless of everything else',
     }),
-    as_of: timestamp('The moment for which this is told'),
-    billed: billedSchema.nullable().meta({ description: 'What was billed of it last; `null` before it was' }),
-    findings: z.array(findingSchema).meta({ description: 'What blocks comes first' }),
+    as_of: timestamp('The time that this describes'),
+    billed: billedSchema.nullable().meta({ description: 'The last billing; `null` if there was none' }),
+    findings: z.array(findingSchema).meta({ description: 'Blocking findings come first' }),
   })
   .meta({
     id: 'EncounterReadiness',
@@ -107,15 +109,16 @@ export const readEncounterReadiness = endpoint({
   operationId: 'getEncounterReadiness',
   summary: 'Find out whether an encounter can be billed',
   description:
-    'What billing would refuse about the encounter, its patient, providers and facility, and the payer of the primary ' +
-    'insurance: per finding the rule, the field and record at fault, since when it stands, and which write of whom brought it ' +
-    'about. With `as_of` all of it is told by what was recorded up to then.',
+    'What billing would refuse about the encounter, its patient, providers and facility, and the payer of ' +
+    'the primary insurance: for each finding, the rule, the field and record at fault, since when it has ' +
+    'existed, and which write by whom caused it. With `as_of`, the result is based on everything recorded ' +
+    'up to that time.',
   tag: tagOf(entry),
   permission: 'read',
   params: recordPath(entry),
   query: querySchema,
   answers: {
-    200: { description: 'How the encounter stands.', schema: readinessSchema, example },
+    200: { description: 'The readiness of the encounter.', schema: readinessSchema, example },
   },
   errors: ['RecordNotFound', 'Erased'],
   subject: ({ req }) => accessSubject('encounter', req.params.id),

@@ -35,12 +35,15 @@ export const worklistFilterSchema = z.object({
     .meta({ description: 'Only encounters in this state', examples: ['blocked'] }),
   rule: ruleCode
     .optional()
-    .meta({ description: 'Only those with a finding of this rule', examples: ['policy_number_missing'] }),
-  payer_id: identifier("Only those whose patient's primary insurance is of this payer", 'payer-1').optional(),
-  facility_id: identifier('Only those at this facility', 'facility-3001').optional(),
-  provider_id: identifier('Only those of this billing provider', 'provider-2001').optional(),
-  from: day('Only those with a day of service on or after this, as the date was sent'),
-  to: day('Only those with a day of service on or before this'),
+    .meta({ description: 'Encounters with a finding of this rule', examples: ['policy_number_missing'] }),
+  payer_id: identifier(
+    'Only encounters whose patient has primary insurance with this payer',
+    'payer-1',
+  ).optional(),
+  facility_id: identifier('Only encounters at this facility', 'facility-3001').optional(),
+  provider_id: identifier('Only encounters of this billing provider', 'provider-2001').optional(),
+  from: day('Only encounters with a day of service on or after this day, as the date was sent'),
+  to: day('Only encounters with a day of service on or before this day'),
 });
 
 const query = pageQuerySchema.extend(worklistFilterSchema.shape);
@@ -52,10 +55,10 @@ const findingSchema = z
   .object({
     rule: ruleCode,
     severity: z.enum(severities),
-    field: z.string().meta({ description: 'The field at fault, dotted when nested' }),
+    field: z.string().meta({ description: 'The field at fault, in dot notation if nested' }),
     record: z.object({ kind: z.enum(kinds), id: z.string() }).meta({ description: 'The record at fault' }),
   })
-  .meta({ id: 'WorklistFinding', description: 'Something that is in the way of billing an encounter.' });
+  .meta({ id: 'WorklistFinding', description: 'A problem with billing an encounter.' });
 
 const itemSchema = z
   .object({
@@ -63,7 +66,7 @@ const itemSchema = z
     state: z.enum(readinessStates),
     date_of_service: z.string().nullable(),
     patient_id: z.string().nullable(),
-    payer_id: z.string().nullable().meta({ description: "Of the patient's primary insurance" }),
+    payer_id: z.string().nullable().meta({ description: "Payer of the patient's primary insurance" }),
     facility_id: z.string().nullable(),
     provider_id: z.string().nullable(),
     findings: z.array(findingSchema),
@@ -75,21 +78,24 @@ const pageSchema = pageOf(itemSchema)
     counts: z
       .object({
         states: byState.meta({
-          description: 'Encounters in each state; of those with `rule`, where it is asked for',
+          description:
+            'Encounters in each state; with the filter `rule`, only those with a finding of that rule',
         }),
         rules: z.record(z.string(), count).meta({
-          description: 'Encounters with a finding of each rule; of those in `state`, where it is asked for',
+          description:
+            'Encounters with a finding of each rule; with the filter `state`, only those in that state',
         }),
       })
       .nullable()
       .meta({
         description:
-          'How many there are. `null` where several of `payer_id`, `facility_id`, `provider_id` and the days are asked for at once',
+          'How many there are. `null` if more than one of `payer_id`, `facility_id`, `provider_id` and ' +
+          'the days is used as a filter',
       }),
     progress: z
       .object({
         is_current: z.boolean().meta({
-          description: 'Whether it has every write that was answered before the request',
+          description: 'Whether the list includes every write that was answered before the request',
         }),
         under_way: z
           .array(
@@ -102,12 +108,13 @@ const pageSchema = pageOf(itemSchema)
           )
           .meta({
             description:
-              'What changed of late, and how many of the encounters that rest on it were evaluated since; `workspace`: a rule was set; `code_set`: a set of codes was loaded',
+              'Recent changes, and how many of the encounters that depend on each have been evaluated ' +
+              'since; `workspace`: a rule was set; `code_set`: a code set was loaded',
           }),
       })
-      .meta({ description: 'How far the list is' }),
+      .meta({ description: 'How up to date the list is' }),
   })
-  .meta({ id: 'Worklist', description: 'Encounters with what is in their way.' });
+  .meta({ id: 'Worklist', description: 'Encounters, with what prevents billing them.' });
 
 const example: z.infer<typeof pageSchema> = {
   items: [
@@ -138,12 +145,13 @@ export const readReadinessWorklist = endpoint({
   operationId: 'listReadiness',
   summary: 'List encounters by what is in the way of billing them',
   description:
-    'The encounters of the workspace with what billing would refuse about them, in the order of their creation (by day of service where days ' +
-    'alone are asked for), and how many there are in each state and by rule. A change of a payer, provider or facility reaches ' +
-    'all encounters that rest on it, many of them a little later: `progress` says how far the list is. With filters a page may ' +
-    'have fewer items than `limit`, or none: the list goes on for as long as there is a `next_page_token`. An encounter that changes ' +
-    'between two pages may be on both, or on none. Since when a finding stands, and who brought it about, is told by ' +
-    'the readiness of the encounter.',
+    'The encounters of the workspace with what billing would refuse about them, in the order of their ' +
+    'creation (by day of service if days are the only filter), and how many there are in each state and ' +
+    'by rule. A change to a payer, provider or facility reaches all encounters that depend on it, with a ' +
+    'short delay if there are many: `progress` says how up to date the list is. With filters, a page may ' +
+    'have fewer items than `limit`, or none: the list continues as long as there is a `next_page_token`. ' +
+    'An encounter that changes between two pages may be on both, or on neither. The readiness of an ' +
+    'encounter says since when a finding has existed, and who caused it.',
   tag: tagOf(entry),
   permission: 'read',
   query,

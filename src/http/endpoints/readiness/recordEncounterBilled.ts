@@ -15,7 +15,7 @@ import {
 
 const billedSchema = z
   .object({ claim_id: claimId, version: wantedVersion })
-  .meta({ id: 'BilledClaim', description: 'A claim for an encounter that was sent.' });
+  .meta({ id: 'BilledClaim', description: 'A claim that was sent for an encounter.' });
 
 /** `POST /integration/encounters/{id}/billed`. */
 export const recordEncounterBilled = endpoint({
@@ -24,10 +24,11 @@ export const recordEncounterBilled = endpoint({
   operationId: 'recordEncounterBilled',
   summary: 'Record that an encounter was billed',
   description:
-    'Records which claim was sent for the encounter, with the versions of all records on which it rests at that moment. What a claim carries and ' +
-    'changes later is a finding of its readiness, `changed_after_billing`, until the encounter is billed again or the change is acknowledged. An ' +
-    'encounter that is not ready may have been billed all the same: `warnings` tell what was found. One that is void is refused. The same claim ' +
-    'again, of the same versions, changes nothing.',
+    'Records which claim was sent for the encounter, with the versions of all records that it is based on ' +
+    'at that moment. If data that a claim contains changes later, the readiness of the encounter has the ' +
+    'finding `changed_after_billing` until the encounter is billed again or the change is acknowledged. ' +
+    'An encounter that is not ready can be recorded as billed too: `warnings` lists the findings. A void ' +
+    'encounter is refused. Sending the same claim with the same versions again changes nothing.',
   body: {
     required: true,
     content: {
@@ -35,7 +36,7 @@ export const recordEncounterBilled = endpoint({
     },
   },
   answers: {
-    200: { description: 'It is recorded, durably.', schema: billingWrittenSchema, example: exampleWritten },
+    200: { description: 'It is durably recorded.', schema: billingWrittenSchema, example: exampleWritten },
   },
   errors: [
     'InvalidBilling',

@@ -21,11 +21,12 @@ export function listRecords(entry: CatalogEntry) {
     operationId: `list${tagOf(entry)}`,
     summary: `List ${plural}`,
     description:
-      `The ${plural} of the workspace, in the order of their creation or by their last change, with every write that was ` +
-      'answered before the request. A page may have fewer items than `limit`, or none, where filters leave few of many: ' +
-      'the list goes on for as long as there is a `next_page_token`. No record that stays as it is between two pages is ' +
-      'left out or comes twice. One that is sent meanwhile keeps its place in the order of creation; sorted by the last ' +
-      'change it moves to the front, and may be on none of the pages that follow: ask again with the ' +
+      `The ${plural} of the workspace, in the order of their creation or by their last change, including ` +
+      'every write that was answered before the request. With filters, a page may have fewer items than ' +
+      '`limit`, or none: the list continues as long as there is a `next_page_token`. A record that does ' +
+      'not change between two pages is neither omitted nor repeated. A record that is sent in the ' +
+      'meantime keeps its place in the order of creation; sorted by last change, it moves to the front ' +
+      'and may be missing from the following pages: to get it, request again with the ' +
       '`Chartledger-Position` of the first page as `updated_since`.',
     tag: tagOf(entry),
     permission: onKind('read', kind),

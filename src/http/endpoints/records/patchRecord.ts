@@ -25,9 +25,9 @@ export function patchRecord(entry: CatalogEntry) {
     operationId: `patch${title}`,
     summary: `Change fields of ${withArticle(kind)}`,
     description:
-      `Stores a new version of a ${kind} that is there, by a JSON Merge Patch (RFC 7396): a field that is sent replaces its ` +
-      'value, objects are merged field by field, `null` clears a field that is not required, and everything else stays.' +
-      `${referencesText(entry)} At most 1 MB.`,
+      `Stores a new version of an existing ${kind}, using a JSON Merge Patch (RFC 7396): a field that is ` +
+      'sent replaces the stored value, objects are merged field by field, `null` clears a field that is ' +
+      `not required, and everything else stays unchanged.${referencesText(entry)} At most 1 MB.`,
     tag: tagOf(entry),
     permission: onKind('write', kind),
     params: recordPath(entry),
@@ -40,7 +40,7 @@ export function patchRecord(entry: CatalogEntry) {
     },
     answers: {
       200: {
-        description: `The ${kind} is stored, durably.`,
+        description: `The ${kind} is durably stored.`,
         headers: ['ETag'],
         schema: writtenSchema,
         examples: answers,

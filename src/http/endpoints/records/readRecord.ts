@@ -20,8 +20,8 @@ export function readRecord(entry: CatalogEntry) {
     operationId: `get${title}`,
     summary: `Read ${withArticle(kind)}`,
     description:
-      `The latest version of the ${kind}, with every write that was answered before the request, or an earlier one: ` +
-      'that of `version`, or the one that stood at the moment `as_of`.',
+      `The latest version of the ${kind}, including every write that was answered before the request, or ` +
+      'an earlier version: the one given by `version`, or the one current at the time `as_of`.',
     tag: tagOf(entry),
     permission: onKind('read', kind),
     params: recordPath(entry),

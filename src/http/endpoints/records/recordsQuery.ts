@@ -16,8 +16,8 @@ const sortSchema = z
   .optional()
   .meta({
     description:
-      'Default `created_at`: in the order of their creation. `-updated_at`: those first that were sent last; `limit` and ' +
-      '`page_token` then go by the last change',
+      'Default `created_at`: in the order of creation. `-updated_at`: most recently sent first; `limit` ' +
+      'and `page_token` then follow the last change',
     examples: ['-updated_at'],
   });
 
@@ -29,8 +29,9 @@ const sinceSchema = z
   .optional()
   .meta({
     description:
-      'Only records that were sent after this position of the event stream (`Chartledger-Position`), or at this moment ' +
-      '(ISO 8601) or later. A plain date is its first moment; without an offset it is UTC',
+      'Only records that were sent after this position of the event stream (`Chartledger-Position`), or ' +
+      'at or after this time (ISO 8601). A plain date means its first moment; a time without an offset is ' +
+      'UTC',
     examples: ['0000000000008135'],
   });
 
@@ -40,15 +41,17 @@ function parametersOf(entry: CatalogEntry, { field, by }: FilterField): [string,
   const title = field.replaceAll('_', ' ');
   if (by === 'range') {
     const described = (words: string) =>
-      `Only with a ${title} ${words} this. A plain date is compared with the date as it was sent; of a date-time, what ` +
-      'has no offset is UTC';
+      `Only records with a ${title} ${words} this. A plain date is compared with the date as it was sent; ` +
+      'a date-time without an offset is UTC';
     return (['from', 'to'] as const).map((bound) => [
       `${field}_${bound}`,
       requiredDate('2026-03-14', described(bounds[bound])).optional(),
     ]);
   }
   if (isFlag(entry, field)) {
-    const description = `\`true\`: only with \`${field}\`; \`false\`: only without it, also where it was never sent`;
+    const description =
+      `\`true\`: only records with \`${field}\`; \`false\`: only records without it, including those where ` +
+      'it was never sent';
     return [
       [
         field,
@@ -60,7 +63,7 @@ function parametersOf(entry: CatalogEntry, { field, by }: FilterField): [string,
     ];
   }
   const [example] = ((entry.schema.shape[field] as z.ZodType).meta()?.examples ?? []) as string[];
-  return [[field, identifier(`Only with this \`${field}\``, example as string).optional()]];
+  return [[field, identifier(`Only records with this \`${field}\``, example as string).optional()]];
 }
 
 /** Query of the list of a kind: what any list takes, and what its filters take. */

@@ -16,7 +16,7 @@ import { writtenAnswer, writtenSchema } from './writtenAnswer.ts';
 export function referencesText({ references }: CatalogEntry): string {
   if (references.length === 0) return '';
   const named = references.map(({ field, kind }) => `\`${field}\` (${catalogEntry(kind).title})`);
-  return ` These must refer to records already stored: ${named.join(', ')}.`;
+  return ` These fields must refer to records that are already stored: ${named.join(', ')}.`;
 }
 
 function nestedText({ nested }: CatalogEntry): string {
@@ -38,9 +38,10 @@ export function upsertRecord(entry: CatalogEntry) {
     operationId: `upsert${title}`,
     summary: `Create or update ${withArticle(kind)}`,
     description:
-      `Stores the ${kind} of this \`id\`: a new one, or a new version of the one that is there. ` +
-      'A field that is sent replaces its value, a field that is left out keeps it, and `null` clears it ' +
-      `(JSON Merge Patch, RFC 7396).${nestedText(entry)}${referencesText(entry)} Sending the same ${kind} again is safe. At most 1 MB.`,
+      `Creates the ${kind} with this \`id\`, or a new version of it if it exists. A field that is sent ` +
+      'replaces the stored value, a field that is left out keeps it, and `null` clears it (JSON Merge ' +
+      `Patch, RFC 7396).${nestedText(entry)}${referencesText(entry)} Sending the same ${kind} again is ` +
+      'safe. At most 1 MB.',
     tag: tagOf(entry),
     permission: onKind('write', kind),
     query: writeQuerySchema,
@@ -54,7 +55,7 @@ export function upsertRecord(entry: CatalogEntry) {
     },
     answers: {
       200: {
-        description: `The ${kind} is stored, durably.`,
+        description: `The ${kind} is durably stored.`,
         headers: ['ETag'],
         schema: writtenSchema,
         examples: upsertAnswers(entry),

@@ -21,7 +21,8 @@ export const writeQuerySchema = z.object({
     .default(false)
     .meta({
       description:
-        '`true`: nothing is written; the answer is the one that the write would get now, with `dry_run` and `changed_fields`',
+        '`true`: nothing is written; the response is the one that the write would get now, with `dry_run` ' +
+        'and `changed_fields`',
       examples: [true],
     }),
   unchanged: z
@@ -29,14 +30,17 @@ export const writeQuerySchema = z.object({
     .optional()
     .meta({
       description:
-        '`skip`: a record whose every sent field is so already gets no new version; the answer is `unchanged`, with its present version. `append`: it gets one. Default: what is set for the workspace, else `append`',
+        '`skip`: if the write would change no field, no new version is created; the outcome is ' +
+        '`unchanged`, with the current version. `append`: a new version is created. Default: the setting ' +
+        'of the workspace, otherwise `append`',
       examples: ['skip'],
     }),
   wait: wholeNumber(0, MAX_WAIT_SECONDS)
     .default(0)
     .meta({
       description:
-        'Seconds, 0 to 10, to wait for the records that this one refers to, where one is missing; then the answer is as ever',
+        'Seconds, 0 to 10, to wait for referenced records that are missing; after that, the response is ' +
+        'as usual',
       examples: [5],
     }),
 });

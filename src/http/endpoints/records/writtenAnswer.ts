@@ -12,12 +12,13 @@ export const writtenSchema = z
     version: versionNumber,
     outcome: z.enum(outcomes).meta({
       description:
-        '`unchanged` is told where the record was looked at: by a dry run, with `unchanged=skip`, and by a patch',
+        '`unchanged` is reported only where the record is compared: in a dry run, with `unchanged=skip`, ' +
+        'and for a patch',
     }),
     warnings: z.array(fieldMessageSchema).meta({
       description:
-        'Fields that were not stored, values that were stored but that billing may refuse, and what else is in the way of ' +
-        'billing a completed encounter, by what is known of it at that moment',
+        'Fields that were not stored, values that were stored but that billing may refuse, and anything ' +
+        'else that prevents billing a completed encounter, as known at that moment',
     }),
     dry_run: z.literal(true).optional().meta({ description: 'Nothing was written' }),
     changed_fields: z
@@ -25,11 +26,11 @@ export const writtenSchema = z
       .optional()
       .meta({
         description:
-          'Of a dry run: names of the fields whose value would change; those of an insurance are dotted',
+          'For a dry run: names of the fields whose values would change; insurance fields use dot notation',
         examples: [['city', 'primary_insurance.policy_number']],
       }),
   })
-  .meta({ id: 'Written', description: 'A record was stored, or is so already.' });
+  .meta({ id: 'Written', description: 'A record was stored, or was already up to date.' });
 
 /** The answer to a write. */
 export function writtenAnswer({ title }: CatalogEntry, { dryRun }: WriteOptions, written: Written) {

@@ -16,11 +16,12 @@ export const listRefusedRequests = endpoint({
   operationId: 'listRefusedRequests',
   summary: 'List refused requests',
   description:
-    'Those of the key itself that were refused, newest first, with every one that was answered before the request: why, and ' +
-    'which fields were at fault, and nothing of what was sent in them. A batch of which lines were refused is one of them. ' +
-    'With filters a page may have fewer items than `limit`, or none: the list goes on for as long as there is a ' +
-    '`next_page_token`. What was refused before its key was known (401, and 429 by the limit of requests) and what failed for ' +
-    "the service's own reasons (500 and above) is not there.",
+    'The refused requests of this key, newest first, including every one that was answered before this ' +
+    'request: why each was refused and which fields were at fault, but none of the values sent. Includes ' +
+    'batches with refused lines. With filters, a page may have fewer items than `limit`, or none: the ' +
+    'list continues as long as there is a `next_page_token`. Requests that were refused before their key ' +
+    'was known (401, and 429 by the request limit) and requests that failed because of the service itself ' +
+    '(500 and above) are not included.',
   tag: 'Requests',
   permission: 'read',
   query,

@@ -14,12 +14,13 @@ export const readRefusedRequest = endpoint({
   operationId: 'getRefusedRequest',
   summary: 'Find out why a request was refused',
   description:
-    'One refused request of the key itself, by the `requestId` of its error, which is also the header `Request-Id`: why, and ' +
-    'which fields were at fault. That of another key is not found, and neither is one that was accepted.',
+    'A refused request of this key, by the `requestId` of its error, which is also the header ' +
+    '`Request-Id`: why it was refused, and which fields were at fault. Requests of other keys and ' +
+    'accepted requests are not found.',
   tag: 'Requests',
   permission: 'read',
   params: z.object({
-    id: z.string().meta({ description: 'The `Request-Id` of its answer', examples: [exampleRequestId] }),
+    id: z.string().meta({ description: 'The `Request-Id` of its response', examples: [exampleRequestId] }),
   }),
   answers: {
     200: { description: 'The request.', schema: refusedRequestSchema, example: refusedRequestExample },

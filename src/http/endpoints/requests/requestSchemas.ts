@@ -14,48 +14,53 @@ const counts = z.record(z.string(), z.int().min(1));
 /** A request that was refused. */
 export const refusedRequestSchema = z
   .object({
-    id: z.string().meta({ description: 'The `Request-Id` of its answer', examples: [exampleRequestId] }),
+    id: z.string().meta({ description: 'The `Request-Id` of its response', examples: [exampleRequestId] }),
     refused_at: timestamp('When it was refused'),
     method: z.string().meta({ examples: ['POST'] }),
     route: z.string().meta({
-      description: 'Its path, with the names of parameters in the place of their values',
+      description: 'Its path, with parameter names in place of their values',
       examples: ['/integration/patients/:id'],
     }),
     status: z.int().meta({
-      description: 'The status of its answer; of a batch, that of the code below',
+      description: 'The status of its response; for a batch, the status for the code below',
       examples: [400],
     }),
     code: z.enum(errorCodes).meta({
-      description: 'Why it was refused; of a batch, why most of its lines were',
+      description: 'Why it was refused; for a batch, why most of its lines were refused',
     }),
     fields: z.array(z.string()).meta({
       description:
-        `Names of the fields, parameters and headers at fault, dotted when nested, at most 20; \`${UNKNOWN_FIELD}\` stands ` +
-        'for those that the interface does not know. Never what was sent in them. Empty where it was no field',
+        'Names of the fields, parameters and headers at fault, in dot notation if nested, at most 20; ' +
+        `\`${UNKNOWN_FIELD}\` stands for names that the API does not know. Never contains the values ` +
+        'sent. Empty if no field was at fault',
       examples: [['last_name', 'primary_insurance.payer_id']],
     }),
     lines: z
       .object({
-        sent: z.int().min(1).meta({ description: 'Lines that the batch had' }),
-        refused: counts.meta({ description: 'Lines that were refused, by `code`' }),
+        sent: z.int().min(1).meta({ description: 'Number of lines in the batch' }),
+        refused: counts.meta({ description: 'Refused lines, by `code`' }),
         fields: counts.meta({
-          description: 'Lines that had a field at fault, by its name: the 20 most frequent',
+          description: 'Lines with a field at fault, by field name: the 20 most frequent',
         }),
       })
       .nullable()
-      .meta({ description: 'Of a batch that was taken, and of which lines were refused; else `null`' }),
+      .meta({ description: 'For a batch that was accepted but had refused lines; otherwise `null`' }),
     kind: z.enum(subjectKinds).nullable().meta({ description: 'What it was about' }),
-    record_id: z.string().nullable().meta({
-      description:
-        'The id of the record, as far as it named one that a record can have; of a document, that of its encounter',
-    }),
+    record_id: z
+      .string()
+      .nullable()
+      .meta({
+        description:
+          'The id of the record, if the request named one that a record can have; for a document, the id of ' +
+          'its encounter',
+      }),
     document_id: z.string().nullable(),
-    client_ip: z.string().nullable().meta({ description: 'From where it came' }),
+    client_ip: z.string().nullable().meta({ description: 'The client IP address that it came from' }),
     user_agent: z.string().nullable(),
     client_request_id: z.string().nullable().meta({ description: 'Its `X-Request-Id`' }),
     traceparent: z.string().nullable(),
   })
-  .meta({ id: 'RefusedRequest', description: 'A request that was refused, without anything that it sent.' });
+  .meta({ id: 'RefusedRequest', description: 'A refused request, without any data that it sent.' });
 
 export const refusedRequestPageSchema = pageOf(refusedRequestSchema).meta({
   id: 'RefusedRequestPage',

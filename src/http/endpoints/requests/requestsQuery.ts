@@ -10,10 +10,10 @@ export const requestFilterSchema = z.object({
   code: z
     .enum(errorCodes)
     .optional()
-    .meta({ description: 'Only those refused for this reason', examples: ['validation_failed'] }),
+    .meta({ description: 'Only requests refused for this reason', examples: ['validation_failed'] }),
   status: wholeNumber(400, 499)
     .optional()
-    .meta({ description: 'Only those answered with this status', examples: [400] }),
+    .meta({ description: 'Only requests answered with this status', examples: [400] }),
   field: z
     .string({ error: 'must be sent once' })
     .min(1)
@@ -22,9 +22,10 @@ export const requestFilterSchema = z.object({
     .meta({ description: 'Only those with this field at fault', examples: ['primary_insurance.payer_id'] }),
   from: requiredDate(
     '2026-03-14T09:00:00Z',
-    'Only those refused at this moment or later. A plain date is its first moment; without an offset it is UTC',
+    'Only requests refused at or after this time. A plain date means its first moment; a time without an ' +
+      'offset is UTC',
   ).optional(),
-  to: requiredDate('2026-03-14T10:00:00Z', 'Only those refused before this moment').optional(),
+  to: requiredDate('2026-03-14T10:00:00Z', 'Only requests refused before this time').optional(),
 });
 
 /** The filter that a checked query asks for. */

@@ -21,43 +21,43 @@ const kind = z.enum(scopeKinds);
 const searchSchema = z
   .object({
     q: searchTextSchema,
-    kind: kind.optional().meta({ description: 'Only among these', examples: ['patient'] }),
+    kind: kind.optional().meta({ description: 'Only this kind', examples: ['patient'] }),
     limit: z
       .int({ error: 'must be a whole number' })
       .min(1)
       .max(MAX_ITEMS)
       .optional()
       .meta({
-        description: `Items a page, 1 to ${MAX_ITEMS}; default ${DEFAULT_ITEMS}`,
+        description: `Items per page, 1 to ${MAX_ITEMS}; default ${DEFAULT_ITEMS}`,
         examples: [DEFAULT_ITEMS],
       }),
-    page_token: z.string().optional().meta({ description: 'The `next_page_token` of the page before' }),
+    page_token: z.string().optional().meta({ description: 'The `next_page_token` of the previous page' }),
   })
-  .meta({ id: 'Search', description: 'What is looked for.' });
+  .meta({ id: 'Search', description: 'What to search for.' });
 
 const foundSchema = z
   .object({
     kind,
     id: z.string().meta({ description: 'The id that it was sent with', examples: ['patient-1001'] }),
     title: z.string().meta({
-      description: 'Its name, or that of its file; its id where it has none',
+      description: 'Its name, or the name of its file; its id if it has none',
       examples: ['Maria Lopez'],
     }),
     details: z.record(z.string(), z.string()).meta({
       description:
-        'What tells it apart from others of its name: dates, numbers, and the ids that it refers to, by the names of their ' +
-        'fields. Of a document, its `encounter_id` and `category`',
+        'What distinguishes it from others with the same name: dates, numbers, and the ids that it refers ' +
+        'to, by field name. For a document, its `encounter_id` and `category`',
       examples: [{ date_of_birth: '1984-02-29', 'primary_insurance.payer_id': 'payer-aetna' }],
     }),
     matched: z.enum(matches).meta({
       description:
-        '`whole`: its whole id or number is what was looked for; `words`: it has all of the words; `beginnings`: it has ' +
-        'words that begin so',
+        '`whole`: its entire id or number matches; `words`: it contains all of the words; `beginnings`: ' +
+        'it contains words that begin with them',
     }),
-    removed: z.literal(true).optional().meta({ description: 'Of a document that was removed' }),
+    removed: z.literal(true).optional().meta({ description: 'For a document that was removed' }),
     version: versionNumber,
     created_at: timestamp('When it was created'),
-    updated_at: timestamp('When it was last sent; of a document that was removed, when it was'),
+    updated_at: timestamp('When it was last sent; for a removed document, when it was removed'),
   })
   .meta({ id: 'Found', description: 'A record or document that was found.' });
 
@@ -80,13 +80,16 @@ export const searchRecords = endpoint({
   operationId: 'search',
   summary: 'Find records and documents',
   description:
-    'Finds records of all kinds, and documents, by names, dates of birth, ids, NPIs, policy and member numbers and the names of ' +
-    'files: what holds every word of `q`. Case, accents, signs, blanks and the order of words do not count; a word may be the ' +
-    'beginning of one, and a day may be written as 1984-02-29, 02/29/1984 or 19840229. Of an id the parts between signs are words, ' +
-    'and of those with digits also ends of at least 4 characters. First comes what has `q` as a whole id or number, then what has its words, then ' +
-    'what has words that begin so; within each those first whose names or numbers changed last. Answers hold every write that was ' +
-    'answered before the request. What was erased is not found; removed documents are. A page may have fewer items than `limit`, or ' +
-    'none: there are more for as long as there is a `next_page_token`. With a key for some kinds alone only these are looked at.',
+    'Finds records of all kinds, and documents, by names, dates of birth, ids, NPIs, policy and member ' +
+    'numbers, and file names. Results contain every word of `q`. Case, accents, punctuation, spaces and ' +
+    'word order are ignored; a word may be the beginning of a longer one, and a day may be written as ' +
+    '1984-02-29, 02/29/1984 or 19840229. The parts of an id between punctuation characters are words; ' +
+    'parts with digits are also found by endings of at least 4 characters. Results that match `q` as an ' +
+    'entire id or number come first, then those that contain its words, then those with words that begin ' +
+    'with them; within each group, results whose names or numbers changed most recently come first. ' +
+    'Responses include every write that was answered before the request. Erased records are not found; ' +
+    'removed documents are. A page may have fewer items than `limit`, or none: there are more as long as ' +
+    'there is a `next_page_token`. With a key for certain kinds only, only these are searched.',
   tag: 'Search',
   permission: ['read', ...scopeKinds.map((one): Permission => `read:${one}`)],
   body: {
@@ -97,8 +100,8 @@ export const searchRecords = endpoint({
   },
   answers: {
     200: {
-      description: 'What was found, what fits best first.',
-      schema: pageOf(foundSchema).meta({ id: 'FoundPage', description: 'A page of what was found.' }),
+      description: 'The results, best matches first.',
+      schema: pageOf(foundSchema).meta({ id: 'FoundPage', description: 'A page of results.' }),
       example: { items: [example], next_page_token: null },
     },
   },

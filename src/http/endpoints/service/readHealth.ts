@@ -13,7 +13,7 @@ export const readHealth = endpoint({
   path: '/healthz',
   operationId: 'getHealth',
   summary: 'Check that the process answers',
-  description: 'For liveness probes. Looks at nothing but the process itself.',
+  description: 'For liveness probes. Checks nothing but the process itself.',
   tag: 'Service',
   permission: 'public',
   query: 'ignored',

@@ -21,10 +21,10 @@ export function readOpenApi(openapiPublic: boolean) {
     method: 'get',
     path: '/openapi/json',
     operationId: 'getOpenApi',
-    summary: 'Read the description of the interface',
+    summary: 'Read the OpenAPI document',
     description: openapiPublic
-      ? 'The description of the interface, as OpenAPI 3.1.0. This service is set to show it to everyone.'
-      : 'The description of the interface, as OpenAPI 3.1.0.',
+      ? 'The OpenAPI 3.1.0 description of this API. This service is configured to show it to everyone.'
+      : 'The OpenAPI 3.1.0 description of this API.',
     tag: 'Service',
     ...descriptionAccess(openapiPublic),
     answers: {

@@ -14,10 +14,10 @@ const readinessSchema = z
     roles: z
       .object({ api: roleState, projector: roleState, webhooks: roleState, heads: roleState })
       .partial()
-      .meta({ description: 'What each role of the process can do' }),
+      .meta({ description: 'The state of each role of the process' }),
     degraded: z
       .array(z.enum(['event_log', 'read_models', 'state_store', 'document_store']))
-      .meta({ description: 'Stores that are away, while the process is ready without them' }),
+      .meta({ description: 'Stores that are unavailable, although the process is ready without them' }),
     event_log: storeState,
     read_models: storeState,
     state_store: storeState,
@@ -26,21 +26,21 @@ const readinessSchema = z
       .record(
         z.string(),
         z.object({
-          position: z.int().meta({ description: 'Last position of the event log that it holds' }),
-          behind: z.int().min(0).meta({ description: 'Positions of the event log still to come' }),
-          parked: z.int().min(0).meta({ description: 'Events that it could not take' }),
+          position: z.int().meta({ description: 'Last position of the event log that it has processed' }),
+          behind: z.int().min(0).meta({ description: 'Positions of the event log still to be processed' }),
+          parked: z.int().min(0).meta({ description: 'Events that it could not process' }),
         }),
       )
       .optional()
-      .meta({ description: 'The read models by name' }),
+      .meta({ description: 'The read models, by name' }),
     warnings: z
       .array(
         z.object({
           code: z.string().meta({ examples: ['clock_behind_log'] }),
-          message: z.string().meta({ description: 'What is the matter, and what to do' }),
+          message: z.string().meta({ description: 'What the problem is, and what to do' }),
         }),
       )
-      .meta({ description: 'What operators should see to, although requests are served; mostly empty' }),
+      .meta({ description: 'What operators should fix, although requests are served; usually empty' }),
   })
   .meta({ id: 'Readiness', description: 'Whether requests can be served, and the state of each store.' });
 
@@ -73,9 +73,10 @@ export const readReadiness = endpoint({
   operationId: 'getReadiness',
   summary: 'Check that requests can be served',
   description:
-    'For readiness probes and load balancers. A process with the role `api` is ready while events can be appended and ' +
-    'read, whatever else is away: `degraded` names that. One without it is ready while all of its roles are. Says how ' +
-    'each store does, and how far each read model is behind the event log.',
+    'For readiness probes and load balancers. A process with the role `api` is ready while events can be ' +
+    'appended and read, even if other stores are unavailable: `degraded` lists those. A process without ' +
+    'this role is ready while all of its roles are ready. Also reports the state of each store, and how ' +
+    'far each read model is behind the event log.',
   tag: 'Service',
   permission: 'public',
   query: 'ignored',
@@ -83,7 +84,8 @@ export const readReadiness = endpoint({
     200: { description: 'Requests can be served.', schema: readinessSchema, example: readyExample },
     503: {
       description:
-        'The event log takes nothing; in a process without the role `api`, what its roles need is away.',
+        'The event log is unavailable; in a process without the role `api`, something that its roles need ' +
+        'is unavailable.',
       headers: ['Retry-After'],
       schema: z.union([readinessSchema, errorSchema]),
       example: {

@@ -20,16 +20,17 @@ export const createWebhook = endpoint({
   operationId: 'createWebhook',
   summary: 'Create a webhook',
   description:
-    'Has events sent to a URL, from now on or from any point of the history. The answer holds the secret that signs ' +
-    'the messages, this once. `recipient`, `recipient_address`, `purpose` and `purpose_statement` say to whom messages go ' +
-    'and why: reports of disclosures tell what was said when a message went. The payload `full` needs the permission `events` too, and `deidentified` needs ' +
-    '`events` or `events:deidentified`; so does everything that is done with such a webhook afterwards. A workspace ' +
-    `has at most ${MAX_WEBHOOKS} webhooks.`,
+    'Sends events to a URL, from now on or from any point in the history. The response contains the ' +
+    'secret that signs the messages, only this once. `recipient`, `recipient_address`, `purpose` and ' +
+    '`purpose_statement` state who receives the messages and why: disclosure reports show the values that ' +
+    'applied when a message was sent. The payload `full` also requires the permission `events`, and ' +
+    '`deidentified` requires `events` or `events:deidentified`; so does every later operation on such a ' +
+    `webhook. A workspace can have at most ${MAX_WEBHOOKS} webhooks.`,
   takesIdempotencyKey: true,
   body: jsonBody(createWebhookSchema, {
     minimal: { summary: 'Every event from now on', value: { url: webhookExample.url } },
     complete: {
-      summary: 'Some kinds, from the first event on',
+      summary: 'Some kinds, starting with the first event',
       value: {
         url: webhookExample.url,
         description: webhookExample.description,

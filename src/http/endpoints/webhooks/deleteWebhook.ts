@@ -17,7 +17,7 @@ export const deleteWebhook = endpoint({
   path: webhookMember,
   operationId: 'deleteWebhook',
   summary: 'Delete a webhook',
-  description: 'Nothing more is sent. This cannot be undone.',
+  description: 'Stops all deliveries. This cannot be undone.',
   takesIdempotencyKey: true,
   answers: {
     200: doneAnswer(

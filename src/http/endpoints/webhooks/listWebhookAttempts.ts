@@ -17,9 +17,9 @@ export const listWebhookAttempts = endpoint({
   operationId: 'listWebhookAttempts',
   summary: 'List delivery attempts',
   description:
-    'Those of the last 30 days, newest first. With a filter a page may hold fewer than `limit`, or none, although there is ' +
-    'a next one. What the endpoint answered is shown to keys with the permission ' +
-    '`events` alone: it may repeat what it was sent.',
+    'The delivery attempts of the last 30 days, newest first. With a filter, a page may have fewer items ' +
+    "than `limit`, or none, even if there is a next page. The endpoint's response is shown only to keys " +
+    'with the permission `events`, because it may repeat what was sent.',
   query: attemptsQuerySchema,
   answers: {
     200: {

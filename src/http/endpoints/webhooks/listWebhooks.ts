@@ -23,8 +23,8 @@ export const listWebhooks = endpoint({
   operationId: 'listWebhooks',
   summary: 'List webhooks',
   description:
-    'The webhooks of the workspace, in the order of their creation; without those whose payload needs a permission ' +
-    'that the key lacks.',
+    'The webhooks of the workspace, in the order of their creation, except those whose payload requires a ' +
+    'permission that the key lacks.',
   query: pageQuerySchema,
   answers: {
     200: {

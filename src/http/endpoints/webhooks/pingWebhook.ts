@@ -28,8 +28,7 @@ export const pingWebhook = endpoint({
   path: `${webhookMember}/ping`,
   operationId: 'pingWebhook',
   summary: 'Send a ping',
-  description:
-    'Sends a message of the type `chartledger.webhook.ping.v1`. The attempts show what came of it.',
+  description: 'Sends a message of the type `chartledger.webhook.ping.v1`. The attempts show its outcome.',
   takesIdempotencyKey: true,
   answers: {
     200: {

@@ -10,7 +10,7 @@ export const readWebhook = endpoint({
   path: webhookMember,
   operationId: 'getWebhook',
   summary: 'Read a webhook',
-  description: 'The webhook, with the state of its delivery.',
+  description: 'The webhook, with its delivery status.',
   answers: { 200: { description: 'The webhook.', schema: webhookStatusSchema, example: statusExample } },
   errors: ['WebhookNotFound'],
   handler:

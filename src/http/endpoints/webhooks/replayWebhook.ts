@@ -22,12 +22,13 @@ export const replayWebhook = endpoint({
   operationId: 'replayWebhook',
   summary: 'Replay messages',
   description:
-    'All events after a position or from a time on, one message, or all that were given up after the last try. They ' +
-    'have the `webhook-id` that they had before. 404 also for a message that was not sent in the last 30 days.',
+    'Replays all events after a position or from a point in time, a single message, or all messages that ' +
+    'were given up after the last attempt. Messages keep their `webhook-id`. Returns 404 also for a ' +
+    'message that was not sent in the last 30 days.',
   takesIdempotencyKey: true,
   body: jsonBody(replaySchema, {
-    failed: { summary: 'What was given up', value: { failed: true } },
-    time: { summary: 'From a time on', value: { from: '2026-03-14T12:00:00Z' } },
+    failed: { summary: 'Messages that were given up', value: { failed: true } },
+    time: { summary: 'From a point in time', value: { from: '2026-03-14T12:00:00Z' } },
     beginning: { summary: 'Everything', value: { after: '0' } },
   }),
   answers: {

@@ -18,13 +18,14 @@ export const retryWebhook = endpoint({
   operationId: 'retryWebhook',
   summary: 'Retry waiting messages now',
   description:
-    'All messages that wait for another try are tried at once, such as after an outage of the endpoint. A try that ' +
-    'fails changes nothing of when the next one is due. What was given up is sent again by a replay.',
+    'Immediately retries all messages that are waiting for a retry, for example after an outage of the ' +
+    'endpoint. A failed attempt does not change when the next one is due. To send messages that were ' +
+    'given up, use a replay.',
   takesIdempotencyKey: true,
   answers: {
     200: doneAnswer(
-      'The waiting messages are tried.',
-      { id: 'WebhookRetryRequested', description: 'What waits is tried now.' },
+      'The waiting messages are retried.',
+      { id: 'WebhookRetryRequested', description: 'Waiting messages are retried now.' },
       done,
     ),
   },

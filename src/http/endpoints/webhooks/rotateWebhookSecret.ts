@@ -28,13 +28,13 @@ export const rotateWebhookSecret = endpoint({
   operationId: 'rotateWebhookSecret',
   summary: 'Rotate the secret of a webhook',
   description:
-    'The answer holds the new secret, this once. For the time of the overlap messages are signed with the previous ' +
-    'one, too, so that receivers can be changed one after the other.',
+    'The response contains the new secret, only this once. During the overlap, messages are also signed ' +
+    'with the previous secret, so that receivers can be updated one after another.',
   takesIdempotencyKey: true,
   body: jsonBody(
     rotateSecretSchema,
     {
-      day: { summary: 'Both count for a day', value: { overlap_seconds: 86_400 } },
+      day: { summary: 'Both secrets are valid for a day', value: { overlap_seconds: 86_400 } },
       leaked: { summary: 'The previous one leaked', value: { overlap_seconds: 0 } },
     },
     false,

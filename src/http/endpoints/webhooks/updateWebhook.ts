@@ -20,8 +20,9 @@ export const updateWebhook = endpoint({
   operationId: 'updateWebhook',
   summary: 'Change, disable or enable a webhook',
   description:
-    'A field that is left out keeps its value. What is changed counts for messages that are sent from then on, ' +
-    'retries too. While a webhook is disabled nothing is sent; once it is enabled, it goes on where it stopped.',
+    'A field that is left out keeps its value. Changes apply to all messages sent from then on, including ' +
+    'retries. While a webhook is disabled, nothing is sent; when it is enabled again, it resumes where it ' +
+    'stopped.',
   takesIdempotencyKey: true,
   body: jsonBody(updateWebhookSchema, {
     enable: { summary: 'Enable it', value: { state: 'enabled' } },

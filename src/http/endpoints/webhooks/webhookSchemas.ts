@@ -24,18 +24,22 @@ const webhookFields = {
   purpose: purpose.unwrap(),
   purpose_statement: purpose_statement.unwrap(),
   start_after: z.string().meta({
-    description: 'The first event that was sent is the first one after this position',
+    description: 'Sending starts with the first event after this position',
     examples: ['0000000000008135'],
   }),
   state: z.enum(['enabled', 'disabled']),
-  disabled_reason: z.enum(disabledReasons).nullable().meta({
-    description:
-      '`caller`: somebody disabled it; `key_deleted`: the key that it was made with was deleted; `gone`: its endpoint answered 410; `failing`: its endpoint took nothing for five days',
-  }),
+  disabled_reason: z
+    .enum(disabledReasons)
+    .nullable()
+    .meta({
+      description:
+        '`caller`: it was disabled on request; `key_deleted`: the key that created it was deleted; `gone`: ' +
+        'its endpoint returned 410; `failing`: its endpoint accepted nothing for five days',
+    }),
   previous_secret_expires_at: z.iso
     .datetime()
     .nullable()
-    .meta({ description: 'Until when messages are signed with the previous secret, too', examples: [null] }),
+    .meta({ description: 'Until when messages are also signed with the previous secret', examples: [null] }),
   created_at: timestamp('When it was made'),
   created_by: principal('Who made it'),
   updated_at: timestamp('When it was last changed'),
@@ -43,7 +47,7 @@ const webhookFields = {
 
 export const webhookSchema = z
   .object(webhookFields)
-  .meta({ id: 'Webhook', description: 'An endpoint to which events are sent, without its secrets.' });
+  .meta({ id: 'Webhook', description: 'An endpoint that events are sent to, without its secrets.' });
 
 export const webhookStatusSchema = z
   .object({
@@ -51,34 +55,49 @@ export const webhookStatusSchema = z
     delivery: z
       .object({
         position: z.string().meta({
-          description: 'Every event up to this position was taken, waits for another try, or was given up',
-        }),
-        pending: z.int().min(0).meta({
           description:
-            'Messages that wait, those of a disabled webhook too; of events that were not looked at yet, at most 1,000 are counted',
+            'Every event up to this position was accepted, is waiting for a retry, or was given up',
         }),
+        pending: z
+          .int()
+          .min(0)
+          .meta({
+            description:
+              'Waiting messages, including those of a disabled webhook; of events that have not been ' +
+              'examined yet, at most 1,000 are counted',
+          }),
         oldest_pending_at: timestamp(
-          'When the event of the oldest message that waits was recorded; `null` when none does',
+          'When the event of the oldest waiting message was recorded; `null` if none is waiting',
         ).nullable(),
-        blocked: z.int().min(0).meta({
-          description:
-            'Records and documents whose messages wait, because their oldest one was not taken yet',
-        }),
+        blocked: z
+          .int()
+          .min(0)
+          .meta({
+            description:
+              'Records and documents whose messages are waiting because their oldest message has not been ' +
+              'accepted yet',
+          }),
         failed: z
           .int()
           .min(0)
           .max(1000)
-          .meta({ description: 'Messages that were given up after the last try, counted up to 1,000' }),
-        last_success_at: timestamp('When a message was last taken').nullable(),
-        failing_since: timestamp('Since when no message is taken; `null` when the last one was').nullable(),
-        problem: z.enum(['secret_unreadable']).nullable().meta({
-          description:
-            '`secret_unreadable`: nothing is sent, because the secret cannot be opened with the key that the service has (`WEBHOOK_SECRETS_KEY`); rotating it mends that',
-        }),
+          .meta({ description: 'Messages that were given up after the last attempt, counted up to 1,000' }),
+        last_success_at: timestamp('When a message was last accepted').nullable(),
+        failing_since: timestamp(
+          'Since when no message has been accepted; `null` if the last one was',
+        ).nullable(),
+        problem: z
+          .enum(['secret_unreadable'])
+          .nullable()
+          .meta({
+            description:
+              '`secret_unreadable`: nothing is sent, because the secret cannot be decrypted with the ' +
+              "service's key (`WEBHOOK_SECRETS_KEY`); rotate the secret to fix this",
+          }),
       })
-      .meta({ description: 'The state of the delivery' }),
+      .meta({ description: 'The delivery status' }),
   })
-  .meta({ id: 'WebhookStatus', description: 'A webhook, with the state of its delivery.' });
+  .meta({ id: 'WebhookStatus', description: 'A webhook, with its delivery status.' });
 
 export const attemptSchema = z
   .object({
@@ -90,13 +109,13 @@ export const attemptSchema = z
       .enum(subjectKinds)
       .optional()
       .meta({ description: 'Kind of the record that the message is about' }),
-    record_id: z.string().optional().meta({ description: 'Its id; of a document, the id of its encounter' }),
+    record_id: z.string().optional().meta({ description: 'Its id; for a document, the id of its encounter' }),
     document_id: z.string().optional().meta({ description: 'Id of the document' }),
     version: z
       .int()
       .min(1)
       .optional()
-      .meta({ description: 'Version of the record that the event made; left out where it made none' }),
+      .meta({ description: 'Version of the record that the event created; omitted if it created none' }),
     position: z
       .string()
       .optional()
@@ -105,16 +124,16 @@ export const attemptSchema = z
     at: timestamp('When it began'),
     duration_ms: z.number().min(0),
     outcome: z.enum(['delivered', 'retrying', 'failed']).meta({
-      description: '`retrying`: it is tried again at `next_attempt_at`; `failed`: that was the last try',
+      description: '`retrying`: it is retried at `next_attempt_at`; `failed`: this was the last attempt',
     }),
-    status: z.int().optional().meta({ description: 'HTTP status of the answer, when there was one' }),
+    status: z.int().optional().meta({ description: 'HTTP status of the response, if there was one' }),
     error: z
       .string()
       .optional()
-      .meta({ description: 'Why there was no answer that counts', examples: ['timeout'] }),
+      .meta({ description: 'Why there was no valid response', examples: ['timeout'] }),
     answer: z.string().optional().meta({
       description:
-        'The first 1,000 characters of the body of the answer; only for keys with the permission `events`',
+        'The first 1,000 characters of the response body; only for keys with the permission `events`',
     }),
     next_attempt_at: timestamp('When it is tried again').optional(),
   })
@@ -124,11 +143,11 @@ export const webhookWithSecretSchema = z
   .object({
     ...webhookFields,
     secret: z.string().meta({
-      description: 'The secret by which messages are verified; it is shown only now',
+      description: 'The secret to verify messages with; shown only this once',
       examples: ['whsec_C2FVsBQIhrscChlQIMV+b5sSYspob7oD'],
     }),
   })
-  .meta({ id: 'WebhookWithSecret', description: 'A webhook, and its new secret.' });
+  .meta({ id: 'WebhookWithSecret', description: 'A webhook and its new secret.' });
 
 export const webhookExample = {
   id: exampleWebhookId,
