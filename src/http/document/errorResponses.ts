@@ -9,9 +9,6 @@ import { keyInUse, keyReused } from '../../idempotency/idempotencyRefusals.ts';
 import { versionConflict } from '../../ports/eventLogRefusals.ts';
 import { onKind } from '../../principals/keys/permissions.ts';
 import { validate, validationError } from '../../records/validate.ts';
-import { createAddressRules } from '../../webhooks/settings/addressRules.ts';
-import { checkUrl } from '../../webhooks/settings/checkUrl.ts';
-import { tooManyWebhooks, webhookDisabled } from '../../webhooks/settings/webhookRefusals.ts';
 import { batchTooLarge } from '../endpoints/batch/LineSplitter.ts';
 import { notAnArray, notLines } from '../endpoints/batch/readBatch.ts';
 import { notAcceptable, schemaNotFound } from '../endpoints/events/eventRefusals.ts';
@@ -38,6 +35,7 @@ import { billingResponses } from './billingResponses.ts';
 import type { HeaderName } from './headers.ts';
 import { hl7Responses } from './hl7Responses.ts';
 import { refusalOf } from './refusalOf.ts';
+import { webhookResponses } from './webhookResponses.ts';
 
 /** A way in which operations can fail. */
 export interface ErrorResponse {
@@ -156,17 +154,7 @@ export const errorResponses = {
       not_found: schemaNotFound(),
     },
   },
-  InvalidWebhook: {
-    description: 'The body or the path is not valid; nothing was changed.',
-    errors: {
-      validation_failed: invalid('url', checkUrl('http://example.com', createAddressRules([])) as string),
-      malformed_body: malformedBody('is not valid JSON'),
-    },
-  },
-  WebhookNotFound: {
-    description: 'The workspace has no webhook with this id.',
-    errors: { not_found: notFound('Webhook') },
-  },
+  ...webhookResponses,
   RequestNotFound: {
     description: 'No request with this id from this key was refused.',
     errors: { not_found: notFound('Refused request') },
@@ -180,22 +168,6 @@ export const errorResponses = {
       'The event in the hash tree differs from the event in the event log: one of them was changed. ' +
       'Operators can investigate with `chartledger verify`.',
     errors: { conflict: eventDiffers('clinic') },
-  },
-  WebhookDisabled: {
-    description:
-      'The webhook is disabled, or the first request with this `Idempotency-Key` is still in progress.',
-    errors: {
-      conflict: webhookDisabled(),
-      idempotency_key_in_use: keyInUse(),
-    },
-    headers: ['Retry-After'],
-  },
-  TooManyWebhooks: {
-    description:
-      'The workspace has reached its maximum number of webhooks, or the first request with this ' +
-      '`Idempotency-Key` is still in progress.',
-    errors: { conflict: tooManyWebhooks(), idempotency_key_in_use: keyInUse() },
-    headers: ['Retry-After'],
   },
   IdempotencyKeyInUse: {
     description:

@@ -1,0 +1,44 @@
+import { notFound } from '../../errors.ts';
+import { keyInUse } from '../../idempotency/idempotencyRefusals.ts';
+import { validationError } from '../../records/validate.ts';
+import { createAddressRules } from '../../webhooks/settings/addressRules.ts';
+import { checkUrl } from '../../webhooks/settings/checkUrl.ts';
+import { tooManyWebhooks, webhookDisabled } from '../../webhooks/settings/webhookRefusals.ts';
+import { malformedBody } from '../server/readJson.ts';
+import type { ErrorResponse } from './errorResponses.ts';
+
+/** How operations on webhooks can fail. */
+export const webhookResponses = {
+  InvalidWebhook: {
+    description: 'The body or the path is not valid; nothing was changed.',
+    errors: {
+      validation_failed: invalidUrl(),
+      malformed_body: malformedBody('is not valid JSON'),
+    },
+  },
+  WebhookNotFound: {
+    description: 'The workspace has no webhook with this id.',
+    errors: { not_found: notFound('Webhook') },
+  },
+  WebhookDisabled: {
+    description:
+      'The webhook is disabled, or the first request with this `Idempotency-Key` is still in progress.',
+    errors: {
+      conflict: webhookDisabled(),
+      idempotency_key_in_use: keyInUse(),
+    },
+    headers: ['Retry-After'],
+  },
+  TooManyWebhooks: {
+    description:
+      'The workspace has reached its maximum number of webhooks, or the first request with this ' +
+      '`Idempotency-Key` is still in progress.',
+    errors: { conflict: tooManyWebhooks(), idempotency_key_in_use: keyInUse() },
+    headers: ['Retry-After'],
+  },
+} satisfies Record<string, ErrorResponse>;
+
+function invalidUrl() {
+  const message = checkUrl('http://example.com', createAddressRules([])) as string;
+  return validationError([{ field: 'url', message }]);
+}
