@@ -29,7 +29,7 @@ export async function insistOnList<Answer>(
 ): Promise<Answer> {
   for (let tries = 1; ; tries += 1) {
     const answer = await ask();
-    if (tries === MOST_TRIES || !/^Th(e|is) (list|search|readiness) /.test(errorOf(answer) ?? ''))
+    if (tries === MOST_TRIES || !/^Th(e|is) (list|search|readiness|snapshot) /.test(errorOf(answer) ?? ''))
       return answer;
   }
 }
