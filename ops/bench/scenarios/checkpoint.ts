@@ -36,12 +36,12 @@ function checkpoints({ stores }: Chartledger): () => Promise<void> {
   };
 }
 
-/** Runs a command of the service over and over, each time with what `args` gives; returns how to end that. */
-function repeated({ stores }: Chartledger, args: () => string[]): () => Promise<void> {
+/** Runs a command of the service over and over, each time with what `args` gives behind it; returns how to end that. */
+function repeated({ stores }: Chartledger, command: string, args: () => string[]): () => Promise<void> {
   let ended = false;
   let child = start();
   function start() {
-    return spawn(process.execPath, ['src/cli/main.ts', ...args()], {
+    return spawn(process.execPath, ['src/cli/main.ts', command, ...args()], {
       cwd: root,
       env: { PATH: process.env.PATH, ...stores.env },
       stdio: ['ignore', 'ignore', 'pipe'],
@@ -51,7 +51,7 @@ function repeated({ stores }: Chartledger, args: () => string[]): () => Promise<
     while (!ended) {
       const said = text(child.stderr);
       const [code, signal] = await once(child, 'exit');
-      if (!ended && code !== 0) throw new Error(`${args()[0]} ended with ${code ?? signal}: ${await said}`);
+      if (!ended && code !== 0) throw new Error(`${command} ended with ${code ?? signal}: ${await said}`);
       if (!ended) child = start();
     }
   };
@@ -66,16 +66,16 @@ function repeated({ stores }: Chartledger, args: () => string[]): () => Promise<
 }
 
 /** Builds all read models anew, beside those that serve. */
-const rebuilds = (server: Chartledger) => repeated(server, () => ['projections', 'rebuild']);
+const rebuilds = (server: Chartledger) => repeated(server, 'projections', () => ['rebuild']);
 
 /** Takes full backups, each into a folder of its own. */
 function backups(server: Chartledger): () => Promise<void> {
   const { folder } = server.stores;
   const passphrase = join(folder, 'passphrase');
   writeFileSync(passphrase, randomUUID());
-  return repeated(server, () => {
+  return repeated(server, 'backup', () => {
     const to = mkdtempSync(join(folder, 'backup-'));
-    return ['backup', to, '--passphrase-file', passphrase];
+    return [to, '--passphrase-file', passphrase];
   });
 }
 
