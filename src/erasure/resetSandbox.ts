@@ -3,6 +3,7 @@ import { ServiceError } from '../errors.ts';
 import type { Caller } from '../events/newEvent.ts';
 import type { Workspace } from '../principals/keys/keyState.ts';
 import type { ErasurePorts } from './finishErasure.ts';
+import { patiently } from './patiently.ts';
 import { purgeErased } from './purgeErased.ts';
 import { eraseExpired, type RetentionTally } from './retention/eraseExpired.ts';
 
@@ -29,6 +30,6 @@ export async function resetSandbox(
   await recordAccess(ports.eventLog, caller, { action: 'workspace.reset' });
   const expiry = { before: AFTER_ALL, reason: 'Reset of the sandbox' };
   const tally = await eraseExpired(ports, caller, expiry, { limit: Number.POSITIVE_INFINITY, onBatch });
-  if (tally.erased > 0) await purgeErased(ports);
+  if (tally.erased > 0) await patiently(() => purgeErased(ports));
   return tally;
 }

@@ -1,4 +1,10 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { openReadModels, openStateStore } from '../../src/app/openBackend.ts';
+import type { ErasurePorts } from '../../src/erasure/finishErasure.ts';
+import { resetSandbox } from '../../src/erasure/resetSandbox.ts';
+import { unavailable } from '../../src/errors.ts';
+import type { Caller } from '../../src/events/newEvent.ts';
+import type { Workspace } from '../../src/principals/keys/keyState.ts';
 import { type CliResult, runCli, storesOf } from '../support/cli.ts';
 import type { Client } from '../support/client.ts';
 import { createEncounter, documentForm, documentsPath } from '../support/documents.ts';
@@ -36,6 +42,7 @@ onEveryEngine((start) => {
     return runCli(args, { env: { ...storesOf(service.config), DATA_DIR: service.config.dataDir } });
   }
   const reset = (id = workspace, confirm = id) => cli('workspaces', 'reset', id, '--confirm', confirm);
+  const emptied = async () => expect(await reset()).toMatchObject({ code: 0 });
   const left = async () => {
     const lists = ['patients', 'payers', 'providers', 'facilities', 'encounters'].map(
       async (plural) => (await client.get(`/integration/${plural}`)).body.items,
@@ -73,7 +80,7 @@ onEveryEngine((start) => {
   });
 
   test('a reset erases all records and documents; keys, webhooks and the audit trail stay, and ids may be used again', async () => {
-    await reset();
+    await emptied();
     const payer = samples.payer();
     const patient = { ...samples.patient(), primary_insurance: { payer_id: payer.id } };
     await client.post('/integration/payers', payer);
@@ -103,13 +110,50 @@ onEveryEngine((start) => {
   });
 
   test('a reset of what is empty erases nothing; each is one entry of the audit trail', async () => {
-    await reset();
+    await emptied();
     const events = await newEvents(service, async () => {
       expect(await reset()).toMatchObject({ code: 0, stdout: expect.stringContaining('Erased: 0.') });
     });
     // What the webhook was sent before is told in the trail when its time comes.
     const own = events.filter(({ data }) => data.action !== 'webhook.sent');
     expect(own.map(({ type, data }) => [type, data.action])).toEqual([['AccessRecorded', 'workspace.reset']]);
+  });
+
+  test('a read model that lags for a while does not end a reset, neither before it erases nor behind', async () => {
+    await emptied();
+    await client.post('/integration/payers', samples.payer());
+    const models = await openReadModels(service.config.readModelUrl);
+    const stateStore = await openStateStore(service.config.stateUrl);
+    let lags = 0;
+    const readModels = new Proxy(models, {
+      get: (target, name) => {
+        const own = Reflect.get(target, name);
+        return typeof own !== 'function'
+          ? own
+          : async (...args: unknown[]) => {
+              if (name === 'checkpoint' && lags-- > 0) throw unavailable('list');
+              return own.apply(target, args);
+            };
+      },
+    });
+    const caller = { workspace, principal: { type: 'operator', id: 'test' }, requestId: crypto.randomUUID() };
+    const ports = { eventLog: service.eventLog, readModels, stateStore, webhooksOf: () => [] };
+    const appended = await appendedBy(service, async () => {
+      lags = 1;
+      const resetting = resetSandbox(
+        ports as unknown as ErasurePorts,
+        caller as Caller,
+        { id: workspace, sandbox: true } as Workspace,
+        // Told when all is erased, and before it is taken out of the files.
+        () => {
+          lags = 1;
+        },
+      );
+      expect(await resetting).toMatchObject({ erased: 1 });
+    });
+    expect(appended.map((line) => line.replace(/.*: /, ''))).toEqual(['RecordErased']);
+    await models.close();
+    await stateStore.close();
   });
 
   test('what is under legal hold is kept, and said', async () => {

@@ -1,12 +1,15 @@
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { stripVTControlCharacters } from 'node:util';
 import type { Reporter, SerializedError, TestModule } from 'vitest/node';
 import { outputFolder } from './output.ts';
+
+const MOST_OF_A_REASON = 1_000;
 
 const folder = `${outputFolder}/totals`;
 
 /**
  * Ends a run with `N passed, N failed, N skipped`, counting the runs of `npm run test:all` so far together, behind the names of
- * those that failed: of a long output only the end may be kept.
+ * those that failed, and why: of a long output only the end may be kept.
  */
 export class ClosingLine implements Reporter {
   onTestRunEnd(modules: readonly TestModule[], unhandled: readonly SerializedError[]): void {
@@ -15,10 +18,10 @@ export class ClosingLine implements Reporter {
     for (const module of modules) {
       const failed = failures.length;
       for (const test of module.children.allTests()) {
-        const { state } = test.result();
+        const { state, errors = [] } = test.result();
         counts[state === 'pending' ? 'failed' : state] += 1;
         if (state === 'failed' || state === 'pending')
-          failures.push(`${module.relativeModuleId} > ${test.fullName}`);
+          failures.push(`${module.relativeModuleId} > ${test.fullName}${reasonOf(errors, module.moduleId)}`);
       }
       // What fails outside of every test: a file that cannot be loaded, a hook.
       if (module.ok() || failures.length > failed) continue;
@@ -35,4 +38,14 @@ export class ClosingLine implements Reporter {
     writeFileSync(`${outputFolder}/closing-line.txt`, line);
     process.stdout.write(`\n${line}`);
   }
+}
+
+/** The text of each error, what differs, and where in the test that was, on lines of their own. */
+function reasonOf(errors: readonly SerializedError[], file: string): string {
+  const lines = errors.flatMap(({ message, diff, stacks = [] }) => {
+    const at = stacks.find((stack) => stack.file === file);
+    const text = stripVTControlCharacters(`${message}\n${diff ?? ''}`).slice(0, MOST_OF_A_REASON);
+    return [...(at ? [`line ${at.line}:`] : []), ...text.trimEnd().split('\n')];
+  });
+  return lines.map((line) => `\n  ${line}`).join('');
 }

@@ -4,6 +4,7 @@ import { withErasure } from '../../app/withErasure.ts';
 import { retentionSetting } from '../../app/withStores.ts';
 import { recordAccess, recordFurtherAccess } from '../../audit/recordAccess.ts';
 import type { ErasurePorts } from '../../erasure/finishErasure.ts';
+import { patiently } from '../../erasure/patiently.ts';
 import { purgeErased } from '../../erasure/purgeErased.ts';
 import { eraseExpired, expiryOf, type RetentionTally } from '../../erasure/retention/eraseExpired.ts';
 import { type ExpiredRecord, findExpired } from '../../erasure/retention/findExpired.ts';
@@ -132,7 +133,7 @@ async function apply(
   await recordAccess(ports.eventLog, caller, { action: 'retention.apply', query });
   const onBatch = (tally: RetentionTally) => terminal().stderr.write(`${tallyLine(tally)}\n`);
   const tally = await eraseExpired(ports, caller, expiryOf(policy), { limit, onBatch });
-  if (tally.erased > 0) await purgeErased(ports);
+  if (tally.erased > 0) await patiently(() => purgeErased(ports));
   const isAsked = tally.erased > 0 && ports.eventLog.scavenges && scavenge;
   if (isAsked) await ports.eventLog.purge();
   if (format === 'json') {

@@ -1,4 +1,3 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import { ServiceError, UnreadableError } from '../../errors.ts';
 import type { RecordedEvent } from '../../events/event.ts';
 import type { Caller } from '../../events/newEvent.ts';
@@ -9,6 +8,7 @@ import { doneTombstone } from '../appendTombstones.ts';
 import { ErasureRefused } from '../ErasureRefused.ts';
 import { eraseRecord } from '../eraseRecord.ts';
 import { type ErasurePorts, finishErasure } from '../finishErasure.ts';
+import { patiently } from '../patiently.ts';
 import { type ExpiredRecord, findExpired, retentionCaughtUp } from './findExpired.ts';
 import { RecordAges } from './RecordAges.ts';
 
@@ -37,9 +37,6 @@ export interface RetentionTally {
   /** Their history cannot be read by this version of the service. */
   unreadable: number;
 }
-
-const TRIES = 30;
-const PAUSE_MS = 1_000;
 
 interface RetentionRun {
   /** At most so many records, a patient with its encounters counted as one. */
@@ -87,18 +84,15 @@ async function eraseOne(
   expiry: Expiry,
   record: ExpiredRecord,
 ): Promise<RecordedEvent[] | Kept> {
-  for (let tries = 1; ; tries++) {
-    try {
-      return await eraseDue(ports, caller, expiry, record);
-    } catch (error) {
-      if (error instanceof ChangedMeanwhile) return 'changed';
-      if (error instanceof ErasureRefused) return error.obstacle;
-      if (error instanceof UnreadableError) return 'unreadable';
-      if (!(error instanceof ServiceError)) throw error;
-      if (error.code === 'gone') return finishOwn(ports, caller, record);
-      if (error.code !== 'unavailable' || tries === TRIES) throw error;
-      await sleep(PAUSE_MS);
-    }
+  try {
+    return await patiently(() => eraseDue(ports, caller, expiry, record));
+  } catch (error) {
+    if (error instanceof ChangedMeanwhile) return 'changed';
+    if (error instanceof ErasureRefused) return error.obstacle;
+    if (error instanceof UnreadableError) return 'unreadable';
+    if (error instanceof ServiceError && error.code === 'gone')
+      return patiently(() => finishOwn(ports, caller, record));
+    throw error;
   }
 }
 

@@ -12,6 +12,7 @@ import { catalog } from '../../records/catalog.ts';
 import { type HoldState, noHolds } from '../holds/holdState.ts';
 import { type Erasable, holdsOver } from '../holds/holdsOver.ts';
 import { readHolds } from '../holds/readHolds.ts';
+import { patiently } from '../patiently.ts';
 import { inChunks } from './inChunks.ts';
 import { type RecordAge, RecordAges, type RecordRow } from './RecordAges.ts';
 import { referredTo } from './referredTo.ts';
@@ -90,7 +91,7 @@ class Search {
     find: (rows: RecordRow[]) => Promise<(ExpiredRecord | undefined)[]>,
   ): AsyncGenerator<ExpiredRecord[]> {
     this.#patients.clear();
-    await retentionCaughtUp(this.#ports);
+    await patiently(() => retentionCaughtUp(this.#ports));
     for await (const rows of inChunks(this.#expired(kind), size)) {
       await readHolds(this.#ports.eventLog, this.#workspace, { known: this.#holds });
       const found = (await find(rows)).filter((record) => record !== undefined);
