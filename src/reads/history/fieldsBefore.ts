@@ -18,21 +18,23 @@ const LARGEST_CHUNK = 500;
  * Folding the stream up to there would cost all of it. A field's value is that of the last event that sent it, so the
  * events are read backwards until each field was met: mostly one or two, because callers tend to send whole records.
  * Only a field that nobody sent before leads back to the first event. A chunk at a time is held, and requests are
- * served between two chunks. Rejects with `unreadable` where an event is missing, or cannot be read.
+ * served between two chunks; `older`, the event before `next`, is read already where it is given. Rejects with `unreadable` where an event is missing, or cannot be read.
  */
 export async function fieldsBefore(
   eventLog: EventLog,
   stream: string,
   next: RecordedEvent,
   fields: ReadonlySet<string>,
+  older?: RecordedEvent,
 ): Promise<RecordFields | undefined> {
   const unmet = new Set(fields);
   let found: RecordFields | undefined;
   let limit = FIRST_CHUNK;
   // What stands before a tombstone is erased, and may be gone.
   if (erasureStep(next) === 'done') return undefined;
-  for (let from = next.revision - 1; from >= 0 && unmet.size > 0; ) {
-    const events = await eventLog.readStream(stream, { direction: 'backwards', from, limit });
+  let events = older && [older];
+  for (let from = next.revision - 1; from >= 0 && unmet.size > 0; events = undefined) {
+    events ??= await eventLog.readStream(stream, { direction: 'backwards', from, limit });
     if (events.length === 0) throw new MissingVersion(from + 1);
     for (const [index, event] of events.entries()) {
       requireNext(from - index, event);
@@ -44,7 +46,7 @@ export async function fieldsBefore(
     }
     from -= events.length;
     limit = Math.min(limit * 4, LARGEST_CHUNK);
-    await nextTurn();
+    if (unmet.size > 0) await nextTurn();
   }
   return found;
 }

@@ -1,5 +1,4 @@
 import { notFound } from '../../errors.ts';
-import type { RecordedEvent } from '../../events/event.ts';
 import { erasureStep } from '../../events/recordErased.ts';
 import { recordStream } from '../../events/streamNames.ts';
 import { upcast } from '../../events/upcast.ts';
@@ -13,7 +12,13 @@ import type { Page, PageRequest } from '../page.ts';
 import { type RecordView, toRecordView } from '../readRecord.ts';
 import { fieldsBefore } from './fieldsBefore.ts';
 import { type Moment, stateAt } from './stateAt.ts';
-import { type HistoryPorts, readEventPage, toEntries, type VersionEntry } from './versionPage.ts';
+import {
+  type EventPage,
+  type HistoryPorts,
+  readEventPage,
+  toEntries,
+  type VersionEntry,
+} from './versionPage.ts';
 
 const noFields = {} as RecordFields;
 
@@ -33,9 +38,10 @@ export async function readRecordHistory(
 ): Promise<Page<RecordVersion>> {
   const { eventLog } = ports;
   const stream = recordStream(workspace, entry.kind, id);
-  const { events, next_page_token } = await readEventPage(eventLog, stream, request);
+  const page = await readEventPage(eventLog, stream, request);
+  const { events, next_page_token } = page;
   if (events.length === 0 && request.pageToken === undefined) throw notFound(entry.title);
-  const changes = await changesOf(eventLog, entry, stream, events);
+  const changes = await changesOf(eventLog, entry, stream, page);
   const entries = await toEntries(ports, events);
   return { items: entries.map((one, at) => ({ ...one, ...(changes[at] as Changes) })), next_page_token };
 }
@@ -47,13 +53,13 @@ async function changesOf(
   eventLog: EventLog,
   entry: CatalogEntry,
   stream: string,
-  events: RecordedEvent[],
+  { events, before: older }: EventPage,
 ): Promise<Changes[]> {
   const oldest = events.at(-1);
   if (oldest === undefined) return [];
   const sent = events.map((event) => ({ event, fields: upcast(event).data as RecordFields }));
   const named = new Set(sent.flatMap(({ fields }) => Object.keys(fields)));
-  let before = await fieldsBefore(eventLog, stream, oldest, named);
+  let before = await fieldsBefore(eventLog, stream, oldest, named, older);
   return sent
     .toReversed()
     .map(({ event, fields }): Changes => {

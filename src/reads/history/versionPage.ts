@@ -38,6 +38,8 @@ export interface VersionEntry {
 /** A page of a stream's events, newest first; empty when the stream does not exist. */
 export interface EventPage {
   events: RecordedEvent[];
+  /** The event before the oldest of these, unless what stood before it is erased. */
+  before?: RecordedEvent;
   next_page_token: string | null;
 }
 
@@ -52,19 +54,20 @@ export async function readEventPage(
 ): Promise<EventPage> {
   // The version before the token's has a revision two below it. A token that was made up reads the first version.
   const from = pageToken === undefined ? undefined : Math.max(decodeToken(pageToken) - 2, 0);
-  const events = await eventLog.readStream(stream, {
+  const found = await eventLog.readStream(stream, {
     direction: 'backwards',
     ...(from !== undefined && { from }),
-    limit,
+    limit: limit + 1,
   });
-  const newest = events[0]?.revision ?? 0;
+  const newest = found[0]?.revision ?? 0;
+  const [events, [before]] = [found.slice(0, limit), found.slice(limit)];
   for (const [index, event] of events.entries()) requireNext(newest - index, event);
   for (const [index, event] of events.entries()) {
     if (await beginsAnew(eventLog, event))
       return { events: events.slice(0, index + 1), next_page_token: null };
   }
   const oldest = events.at(-1)?.revision ?? 0;
-  return { events, next_page_token: oldest > 0 ? encodeToken(oldest + 1) : null };
+  return { events, ...(before && { before }), next_page_token: oldest > 0 ? encodeToken(oldest + 1) : null };
 }
 
 /**
