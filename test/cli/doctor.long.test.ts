@@ -6,7 +6,7 @@ import { runCli, storesOf } from '../support/cli.ts';
 import { onEveryEngine } from '../support/engines.ts';
 import { eventually } from '../support/eventually.ts';
 import { samples } from '../support/samples.ts';
-import { newEvents, startTestService, type TestService } from '../support/service.ts';
+import { changesBy, newEvents, startTestService, type TestService } from '../support/service.ts';
 
 interface Result {
   check: string;
@@ -76,6 +76,26 @@ test('bad and misspelt settings are told, the bad ones alone', async () => {
   expect(misspelt.of('settings')).toMatchObject([
     { status: 'warn', message: 'DATA_DIRR is no setting; is DATA_DIR meant?' },
   ]);
+  await service.stop();
+});
+
+test('the signing key is named as everything that it signs names it', async () => {
+  const service = await startTestService();
+  expect((await service.post('/integration/payers', samples.payer())).status).toBe(200);
+  const env = { ...storesOf(service.config), DATA_DIR: service.config.dataDir };
+  const head = join(service.config.dataDir, 'head.json');
+  const events = await changesBy(service, async () => {
+    const workspace = service.workspaceId('clinic');
+    // The read model has no tree at once.
+    await eventually(async () => {
+      const saved = await runCli(['verify', '--workspace', workspace, '--save-head', head], { env });
+      expect(saved).toMatchObject({ code: 0, stderr: '' });
+    });
+    const { key_id } = JSON.parse(readFileSync(head, 'utf8'));
+    const [keys] = (await doctor(service)).of('keys');
+    expect(keys?.message).toContain(`SIGNING_KEY ${key_id} since 20`);
+  });
+  expect(events).toEqual([]);
   await service.stop();
 });
 

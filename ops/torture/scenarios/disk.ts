@@ -1,7 +1,8 @@
-import { canMount } from '../../../test/support/smallDisk.ts';
+import { canMount, SmallDisk } from '../../../test/support/smallDisk.ts';
+import { makeStores } from '../../bench/support/chartledger.ts';
 import { damagedPages } from '../disk/damagedPages.ts';
 import { fewFiles } from '../disk/fewFiles.ts';
-import { fullDisk } from '../disk/fullDisk.ts';
+import { type DiskWithStores, fullDisk } from '../disk/fullDisk.ts';
 import { movedClock } from '../disk/movedClock.ts';
 import { readOnlyDisk } from '../disk/readOnlyDisk.ts';
 import { slowDisk } from '../disk/slowDisk.ts';
@@ -10,17 +11,27 @@ import type { Outcome, Scenario, Torture } from '../scenario.ts';
 type Part = (torture: Torture) => Promise<Outcome>;
 
 const parts: [name: string, run: Part][] = [
-  ['full', onMounted(fullDisk)],
-  ['read-only', onMounted(readOnlyDisk)],
+  ['full', onMounted('24m', fullDisk)],
+  ['read-only', onMounted('2g', readOnlyDisk)],
   ['slow', slowDisk],
   ['few files', fewFiles],
   ['clock', movedClock],
   ['damaged', damagedPages],
 ];
 
-function onMounted(run: Part): Part {
-  const noMount: Outcome = { leftOut: 'file systems cannot be mounted', figures: [], failures: [] };
-  return async (torture) => (canMount() ? run(torture) : noMount);
+/** Runs a part with stores on a file system of its own. */
+function onMounted(size: string, run: (torture: Torture, on: DiskWithStores) => Promise<Outcome>): Part {
+  return async (torture) => {
+    if (!canMount()) return { leftOut: 'file systems cannot be mounted', figures: [], failures: [] };
+    const disk = new SmallDisk(size);
+    try {
+      const settings = { RATE_LIMIT_PER_MINUTE: '0' };
+      const stores = await makeStores({ folder: disk.path }, settings, ['write', 'read']);
+      return await run(torture, { disk, stores });
+    } finally {
+      disk.remove();
+    }
+  };
 }
 
 /** What is the matter with a disk, one after the other. */

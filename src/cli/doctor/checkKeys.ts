@@ -1,5 +1,8 @@
+import { createPublicKey } from 'node:crypto';
 import { findSessionSecret, type LastingKeyName, lastingKeys } from '../../app/keys/keyFiles.ts';
+import { findSigningKey } from '../../app/keys/signingKey.ts';
 import type { Config } from '../../config.ts';
+import { keyId } from '../../evidence/signing.ts';
 import type { EventLog } from '../../ports/eventLog.ts';
 import { KnownKeys } from '../../sameLog/KnownKeys.ts';
 import { type CheckResult, failed, looked, ok, warn } from './checkResult.ts';
@@ -27,9 +30,13 @@ export async function checkKeys(eventLog: EventLog, config: Config): Promise<Che
   const found = (await Promise.all([...checks, session])).flat();
   if (found.length > 0) return found;
   const ages = await Promise.all(names.map(async (name) => ({ name, known: await known.since(name) })));
-  const told = ages.flatMap(({ name, known: key }) =>
-    key ? [`${keys[name].setting} ${key.fingerprint} since ${key.since.slice(0, 10)}`] : [],
-  );
+  // The signing key has a name that everything which it signed tells.
+  const signing = await findSigningKey(eventLog, known, false);
+  const signingId = signing && keyId(createPublicKey(signing.privateKey));
+  const told = ages.flatMap(({ name, known: key }) => {
+    const id = name === 'signing' ? signingId : key?.fingerprint;
+    return key && id ? [`${keys[name].setting} ${id} since ${key.since.slice(0, 10)}`] : [];
+  });
   const said = [
     'those that the log knows are there, and can be used',
     ...(told.length > 0 ? [told.join(', ')] : []),
