@@ -2,13 +2,13 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { BatchLine, BatchResult, Chartledger } from '../../clients/typescript/src/index.ts';
 import { badRoad, type Fault } from '../support/badRoad.ts';
 import { chartledgerOf, collect, errorOf } from '../support/chartledger.ts';
-import { onEveryEngine } from '../support/engines.ts';
+import { onEmbeddedEngines } from '../support/engines.ts';
 import { samples } from '../support/samples.ts';
 import { appendedBy, type TestService } from '../support/service.ts';
 
 const payerLine = (): BatchLine => ({ kind: 'payer', record: samples.payer() });
 
-onEveryEngine((start) => {
+onEmbeddedEngines((start) => {
   let service: TestService;
   let chartledger: Chartledger;
   beforeAll(async () => {

@@ -2,13 +2,13 @@ import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import type { ChartledgerEvent, EventsOptions } from '../../clients/typescript/src/index.ts';
 import { badRoad } from '../support/badRoad.ts';
 import { chartledgerOf, collect, errorOf } from '../support/chartledger.ts';
-import { onEveryEngine } from '../support/engines.ts';
+import { onEmbeddedEngines } from '../support/engines.ts';
 import { samples } from '../support/samples.ts';
 import { appendedBy, type TestService } from '../support/service.ts';
 
 const LONG_MS = 120_000;
 
-onEveryEngine((start) => {
+onEmbeddedEngines((start) => {
   let service: TestService;
   let key: string;
   let tests = 0;

@@ -1,12 +1,12 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type Chartledger, ChartledgerError } from '../../clients/typescript/src/index.ts';
 import { chartledgerOf, collect, errorOf } from '../support/chartledger.ts';
-import { onEveryEngine } from '../support/engines.ts';
+import { onEmbeddedEngines } from '../support/engines.ts';
 import { eventually } from '../support/eventually.ts';
 import { pdf, samples } from '../support/samples.ts';
 import { appendedBy, type TestService } from '../support/service.ts';
 
-onEveryEngine((start) => {
+onEmbeddedEngines((start) => {
   let service: TestService;
   let chartledger: Chartledger;
   beforeAll(async () => {

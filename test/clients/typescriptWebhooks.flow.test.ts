@@ -2,7 +2,7 @@ import { Webhook } from 'standardwebhooks';
 import { describe, expect, test } from 'vitest';
 import { type ReceivedMessage, verifyWebhook } from '../../clients/typescript/src/index.ts';
 import { errorOf } from '../support/chartledger.ts';
-import { onEveryEngine } from '../support/engines.ts';
+import { onEmbeddedEngines } from '../support/engines.ts';
 import { eventually } from '../support/eventually.ts';
 import { HookSuite, LONG_MS, payersOf, subjectOf } from '../support/hookSuite.ts';
 
@@ -81,7 +81,7 @@ describe('a message', () => {
   });
 });
 
-onEveryEngine((start) => {
+onEmbeddedEngines((start) => {
   const suite = new HookSuite(start);
 
   test(

@@ -1,12 +1,12 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { onEveryEngine } from '../support/engines.ts';
+import { onEmbeddedEngines } from '../support/engines.ts';
 import { inShort, installationEvents } from '../support/installation.ts';
 import { samples } from '../support/samples.ts';
 import { newEvents, type TestService } from '../support/service.ts';
 import { signedIn } from '../support/signedIn.ts';
 import type { Visitor } from '../support/visitor.ts';
 
-onEveryEngine((start) => {
+onEmbeddedEngines((start) => {
   let service: TestService;
   let visitor: Visitor;
   beforeAll(async () => {

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Role } from '../../src/principals/users/user.ts';
-import { onEveryEngine } from '../support/engines.ts';
+import { onEmbeddedEngines } from '../support/engines.ts';
 import { readAll } from '../support/events.ts';
 import { phi } from '../support/phi.ts';
 import { samples } from '../support/samples.ts';
@@ -8,7 +8,7 @@ import type { TestService } from '../support/service.ts';
 import { signedIn } from '../support/signedIn.ts';
 import type { Visitor } from '../support/visitor.ts';
 
-onEveryEngine((start) => {
+onEmbeddedEngines((start) => {
   let service: TestService;
   let workspace: string;
   const visitors = new Map<Role, { visitor: Visitor; id: string }>();

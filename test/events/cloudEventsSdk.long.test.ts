@@ -2,14 +2,14 @@ import { CloudEvent, HTTP } from 'cloudevents';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Client } from '../support/client.ts';
 import { createEncounter, documentForm, documentsPath } from '../support/documents.ts';
-import { onEveryEngine } from '../support/engines.ts';
+import { onEmbeddedEngines } from '../support/engines.ts';
 import { EventReader } from '../support/eventReader.ts';
 import { HookSuite, payersOf } from '../support/hookSuite.ts';
 import { accessesBy, appendedBy, type TestService } from '../support/service.ts';
 
 const PUBLIC_URL = 'https://chartledger.example.com';
 
-onEveryEngine((start) => {
+onEmbeddedEngines((start) => {
   describe('the official SDK takes every event of the stream', () => {
     let service: TestService;
     let full: Client;

@@ -6,7 +6,7 @@ import { DatabaseSync } from 'node:sqlite';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { badRoad, type Fault } from '../support/badRoad.ts';
 import { temporaryFolder } from '../support/cli.ts';
-import { onEveryEngine } from '../support/engines.ts';
+import { onEmbeddedEngines } from '../support/engines.ts';
 import { eventually } from '../support/eventually.ts';
 import { samples } from '../support/samples.ts';
 import type { TestService } from '../support/service.ts';
@@ -25,7 +25,7 @@ const faults: Fault[] = [429, 503, 'cut before', 'cut amid'];
 /** Every second request fails. */
 const faultOf = (number: number) => (number % 2 === 0 ? faults[(number / 2) % faults.length] : undefined);
 
-onEveryEngine((start) => {
+onEmbeddedEngines((start) => {
   let service: TestService;
   beforeAll(async () => {
     service = await start();

@@ -2,12 +2,12 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { catalog } from '../../src/records/catalog.ts';
 import type { TestResponse } from '../support/client.ts';
 import { createEncounter, documentForm, documentsPath } from '../support/documents.ts';
-import { onEveryEngine } from '../support/engines.ts';
+import { onEmbeddedEngines } from '../support/engines.ts';
 import { expectDocumented, fetchDocument, type OpenApi, operationOf } from '../support/openapi.ts';
 import { phi } from '../support/phi.ts';
 import type { TestService } from '../support/service.ts';
 
-onEveryEngine((start) => {
+onEmbeddedEngines((start) => {
   let service: TestService;
   let document: OpenApi;
   beforeAll(async () => {

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { auditEntry } from '../../projections/audit/auditEntry.ts';
 import type { RecordedEvent } from '../../src/events/event.ts';
-import { onEveryEngine } from '../support/engines.ts';
+import { onEmbeddedEngines } from '../support/engines.ts';
 import { eventually } from '../support/eventually.ts';
 import { paths } from '../support/fieldValues.ts';
 import { logLines } from '../support/logLines.ts';
@@ -10,7 +10,7 @@ import { newEvents, type TestService } from '../support/service.ts';
 
 const traceparent = '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01';
 
-onEveryEngine((start) => {
+onEmbeddedEngines((start) => {
   let service: TestService;
   beforeAll(async () => {
     service = await start();

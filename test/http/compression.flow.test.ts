@@ -1,7 +1,7 @@
 import { gunzipSync, gzipSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Client } from '../support/client.ts';
-import { onEveryEngine } from '../support/engines.ts';
+import { onEmbeddedEngines } from '../support/engines.ts';
 import { eventsOf } from '../support/eventReader.ts';
 import { pathOf, paths } from '../support/fieldValues.ts';
 import { samples } from '../support/samples.ts';
@@ -10,7 +10,7 @@ import { appendedBy, type TestService } from '../support/service.ts';
 const MEGABYTE = 1024 * 1024;
 const gzip = { 'accept-encoding': 'gzip' };
 
-onEveryEngine((start) => {
+onEmbeddedEngines((start) => {
   let service: TestService;
   let client: Client;
   const payer = { ...samples.payer(), website: `payer.example/${'x'.repeat(900)}` };

@@ -3,7 +3,7 @@ import { mkdirSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { onEveryEngine } from '../support/engines.ts';
+import { onEmbeddedEngines } from '../support/engines.ts';
 import { fetchDocument } from '../support/openapi.ts';
 import { outputFolder } from '../support/output.ts';
 import type { TestService } from '../support/service.ts';
@@ -85,7 +85,7 @@ async function run(script: string, ...args: string[]): Promise<string> {
   return done.stdout + done.stderr;
 }
 
-onEveryEngine((start) => {
+onEmbeddedEngines((start) => {
   let service: TestService;
   beforeAll(async () => {
     service = await start({ PUBLIC_URL });

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { lastBodyOf, openConnection, rawRequest, statusesOf } from '../support/connection.ts';
-import { onEveryEngine } from '../support/engines.ts';
+import { onEmbeddedEngines } from '../support/engines.ts';
 import { eventually } from '../support/eventually.ts';
 import { paths } from '../support/fieldValues.ts';
 import { samples } from '../support/samples.ts';
@@ -9,7 +9,7 @@ import { appendedBy, type TestService } from '../support/service.ts';
 const json = { 'content-type': 'application/json' };
 const twoMegabytes = JSON.stringify({ id: 'x', name: 'y', filler: 'f'.repeat(2 * 1024 * 1024) });
 
-onEveryEngine((start) => {
+onEmbeddedEngines((start) => {
   let service: TestService;
   beforeAll(async () => {
     service = await start();

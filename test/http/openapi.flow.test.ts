@@ -3,7 +3,7 @@ import type { DashboardPorts } from '../../src/dashboard/shell/routes.ts';
 import { apiRoutes, healthRoutes } from '../../src/http/endpoints/index.ts';
 import type { HealthPorts } from '../../src/http/endpoints/service/readReadiness.ts';
 import type { Permission } from '../../src/principals/keys/permissions.ts';
-import { onEveryEngine } from '../support/engines.ts';
+import { onEmbeddedEngines } from '../support/engines.ts';
 import { lint } from '../support/lint.ts';
 import { fetchDocument, type OpenApi, operationOf, operationsOf } from '../support/openapi.ts';
 import { appendedBy, type TestService } from '../support/service.ts';
@@ -16,7 +16,7 @@ function registeredRoutes(): string[] {
   );
 }
 
-onEveryEngine((start) => {
+onEmbeddedEngines((start) => {
   let service: TestService;
   let open: TestService;
   let document: OpenApi;

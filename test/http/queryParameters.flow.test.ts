@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { onEveryEngine } from '../support/engines.ts';
+import { onEmbeddedEngines } from '../support/engines.ts';
 import { paths } from '../support/fieldValues.ts';
 import { fetchDocument, type OpenApi, type Operation, operationsOf } from '../support/openapi.ts';
 import { samples } from '../support/samples.ts';
@@ -7,7 +7,7 @@ import { appendedBy, refusalsBy, type TestService } from '../support/service.ts'
 
 const ignored = ['/healthz', '/readyz'];
 
-onEveryEngine((start) => {
+onEmbeddedEngines((start) => {
   let service: TestService;
   let document: OpenApi;
   beforeAll(async () => {

@@ -2,13 +2,13 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { temporaryFolder } from '../support/cli.ts';
-import { onEveryEngine } from '../support/engines.ts';
+import { onEmbeddedEngines } from '../support/engines.ts';
 import { freshId } from '../support/fhir.ts';
 import { appendedBy, changesBy, type TestService } from '../support/service.ts';
 import { inStores } from '../support/worklists.ts';
 import { hl7Message, pid } from './hl7Messages.ts';
 
-onEveryEngine((start) => {
+onEmbeddedEngines((start) => {
   let service: TestService;
   const folder = temporaryFolder();
   beforeAll(async () => {

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { onEveryEngine } from '../support/engines.ts';
+import { onEmbeddedEngines } from '../support/engines.ts';
 import { eventsOf } from '../support/eventReader.ts';
 import { eventually } from '../support/eventually.ts';
 import { type Hook, HookSuite, LONG_MS } from '../support/hookSuite.ts';
@@ -9,7 +9,7 @@ import { changesBy } from '../support/service.ts';
 const traceparent = '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01';
 const PAYERS = '/integration/payers';
 
-onEveryEngine((start) => {
+onEmbeddedEngines((start) => {
   const suite = new HookSuite(start);
 
   /** What the messages that an endpoint took say of the trace: in the header, and in the event. */

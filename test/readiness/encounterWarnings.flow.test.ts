@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { sendBatch } from '../support/batches.ts';
 import { freshClaim, sendClaim } from '../support/claims.ts';
 import { runCli, storesOf, temporaryFolder } from '../support/cli.ts';
-import { onEveryEngine } from '../support/engines.ts';
+import { onEmbeddedEngines } from '../support/engines.ts';
 import { eventually } from '../support/eventually.ts';
 import { pathOf, paths } from '../support/fieldValues.ts';
 import { phi } from '../support/phi.ts';
@@ -26,7 +26,7 @@ const perhapsMissing = (field: string) => ({
     'was not sent, though the encounter is completed; billing needs it, now or from an earlier version',
 });
 
-onEveryEngine((start) => {
+onEmbeddedEngines((start) => {
   const folder = temporaryFolder();
   let service: TestService;
   beforeAll(async () => {

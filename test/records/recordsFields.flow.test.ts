@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { onEveryEngine } from '../support/engines.ts';
+import { onEmbeddedEngines } from '../support/engines.ts';
 import {
   allowedValues,
   type Fields,
@@ -28,7 +28,7 @@ function readForm(kind: SpecKind, sent: Fields): Fields {
   return read;
 }
 
-onEveryEngine((start) => {
+onEmbeddedEngines((start) => {
   let service: TestService;
   let referred: Referred;
   beforeAll(async () => {

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { onEveryEngine } from '../support/engines.ts';
+import { onEmbeddedEngines } from '../support/engines.ts';
 import {
   type Fields,
   minimal,
@@ -90,7 +90,7 @@ const doubtful: [SpecKind, string, string][] = [
   ['patient', 'tertiary_insurance.subscriber_zip_code', '6'],
 ];
 
-onEveryEngine((start) => {
+onEmbeddedEngines((start) => {
   let service: TestService;
   let referred: Referred;
   beforeAll(async () => {

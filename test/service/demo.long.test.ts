@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { demoRequests } from '../../src/cli/demo/demoRequests.ts';
 import { runCli, storesOf } from '../support/cli.ts';
 import type { Client } from '../support/client.ts';
-import { onEveryEngine } from '../support/engines.ts';
+import { onEmbeddedEngines } from '../support/engines.ts';
 import { notePhi } from '../support/phi.ts';
 import { changesBy, newEvents, type TestService } from '../support/service.ts';
 
@@ -13,7 +13,7 @@ test('what is made up is the same for the same seed, and another for another', (
   expect(demoRequests(7)).not.toEqual(demoRequests(8));
 });
 
-onEveryEngine((start) => {
+onEmbeddedEngines((start) => {
   let service: TestService;
   beforeAll(async () => {
     // The demonstration is not held up by the limit of an address.

@@ -47,6 +47,14 @@ export function onEveryEngine(suite: (start: StartService, engines: Engines) => 
   }
 }
 
+/**
+ * Runs a suite on the embedded engines alone, in the form of `onEveryEngine`: for what is decided before a store is asked, or after it
+ * has answered.
+ */
+export function onEmbeddedEngines(suite: (start: StartService) => void): void {
+  describe('embedded engines', () => suite(startTestService));
+}
+
 const production = (log: StandIn | undefined): Engines => ({
   settings: () => ({ ...productionSettings(), ...placeOf(log) }),
   logServer: log,

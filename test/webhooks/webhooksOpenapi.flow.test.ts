@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { feedEventTypes } from '../../src/feed/format/cloudEvent.ts';
 import type { Client, TestResponse } from '../support/client.ts';
-import { onEveryEngine } from '../support/engines.ts';
+import { onEmbeddedEngines } from '../support/engines.ts';
 import {
   bodySchema,
   expectDocumented,
@@ -14,7 +14,7 @@ import { notePhi } from '../support/phi.ts';
 import { appendedBy, type TestService } from '../support/service.ts';
 import { hookUrl, patch, webhooksPath } from '../support/webhooks.ts';
 
-onEveryEngine((start) => {
+onEmbeddedEngines((start) => {
   let service: TestService;
   let client: Client;
   let document: OpenApi;
