@@ -1,6 +1,7 @@
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
 import { afterAll, afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { SqliteReadModels } from '../../src/backends/sqlite/SqliteReadModels.ts';
 import { readModelsContract } from '../contracts/readModels.ts';
@@ -122,4 +123,23 @@ test('terms that were removed are in no file after a purge', async () => {
     if (isGone(at)) expect([at, files.includes(term(at))]).toEqual([at, false]);
   }
   await store.close();
+});
+
+test('a row without a checksum, as earlier versions wrote it, is taken; one whose text was changed is not', async () => {
+  const path = join(folder, 'checksums', 'read-models.db');
+  const models = new SqliteReadModels(path);
+  await models.write({ model: 'a_v1', rows: [row('a', 5), row('b', 6)], checkpoint: 6 });
+  const db = new DatabaseSync(path);
+  db.prepare('UPDATE "model_a_v1" SET body = ? WHERE id = ?').run('{"id":"a"}', 'a');
+  db.exec(`UPDATE "model_a_v1" SET body = replace(body, '"b"', '"c"') WHERE id = 'b'`);
+  db.close();
+  expect(await models.load('a_v1', ['a'])).toEqual([row('a', 5)]);
+  await expect(models.load('a_v1', ['b'])).rejects.toMatchObject({
+    code: 'unavailable',
+    problem: expect.stringContaining(`${path} is damaged`),
+  });
+  await expect(models.page('a_v1', { partition: 'p', limit: 2 })).rejects.toMatchObject({
+    code: 'unavailable',
+  });
+  await models.close();
 });

@@ -49,3 +49,18 @@ test('a write that the file lets wait holds up nobody else', async () => {
   other.close();
   await store.close();
 });
+
+test('a row without a checksum, as earlier versions wrote it, is taken; one whose text was changed is not', async () => {
+  const damaged = join(folder, 'checksums', 'state.db');
+  const table = { name: 'table_v1', body: z.object({ at: z.number() }) };
+  const row = (id: string) => ({ id, partition: 'p', order: 1, revision: 1, body: { at: 1 } });
+  const store = new SqliteStateStore(damaged);
+  await store.save(table, [row('a'), row('b')]);
+  const db = new DatabaseSync(damaged);
+  db.prepare('UPDATE state_table_v1 SET body = ? WHERE id = ?').run('{"at":1}', 'a');
+  db.exec(`UPDATE state_table_v1 SET body = replace(body, '"at":1', '"at":2') WHERE id = 'b'`);
+  db.close();
+  expect(await store.load(table, ['a'])).toEqual([row('a')]);
+  await expect(store.load(table, ['b'])).rejects.toMatchObject({ code: 'unavailable' });
+  await store.close();
+});

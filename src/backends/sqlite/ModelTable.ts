@@ -1,5 +1,6 @@
 import type { DatabaseSync } from 'node:sqlite';
 import type { ChangesQuery, HeadsQuery, PageQuery, Row, SearchQuery } from '../../ports/readModels.ts';
+import { checkedBody, withChecksum } from './checksum.ts';
 import { addLists, type ListedStatements, listsBeside, prepareListed, writeListed } from './listedRows.ts';
 import {
   prepareRows,
@@ -161,20 +162,20 @@ function tableOf(model: string): string {
 function toStored({ id, partition, order, position: version, body, lists, search }: Row): SearchedRow {
   return {
     ...{ id, partition, order, version },
-    body: JSON.stringify(body),
+    body: withChecksum({ id, version }, JSON.stringify(body)),
     lists: lists === undefined ? null : JSON.stringify(lists),
     since: search?.since ?? null,
     terms: search === undefined ? null : termsText(search),
   };
 }
 
-/** The row that a table gave; the last of its columns are there when a row of the table has had such. */
+/** The row that a table gave. Throws as SQLite does where it is damaged; the last of its columns are there when a row of the table has had such. */
 export function toRow<Body extends object>(stored: unknown): Row<Body> {
   const { id, partition, order, version: position, body } = toStoredRow(stored);
   const [lists, since, terms] = (stored as (string | number | null)[]).slice(5);
   return {
     ...{ id, partition, order, position },
-    body: JSON.parse(body),
+    body: checkedBody<Body>({ id, version: position }, body),
     ...(typeof lists === 'string' && { lists: JSON.parse(lists) }),
     ...(typeof since === 'number' && { search: storedTerms(String(terms), since) }),
   };

@@ -47,16 +47,26 @@ export class SqliteReadModels implements ReadModels {
   }
 
   async load<Body extends object>(model: ModelName<Body>, ids: string[]): Promise<Row<Body>[]> {
-    return this.#file.run((db) => this.#model(db, model).load(ids)).map(toRow<Body>);
+    return this.#file.run((db) =>
+      this.#model(db, model)
+        .load(ids)
+        .map(toRow<Body>),
+    );
   }
 
   async page<Body extends object>(model: ModelName<Body>, query: PageQuery): Promise<Row<Body>[]> {
-    return this.#file.run((db) => this.#model(db, model).page(query)).map(toRow<Body>);
+    return this.#file.run((db) =>
+      this.#model(db, model)
+        .page(query)
+        .map(toRow<Body>),
+    );
   }
 
   async heads<Body extends object>(model: ModelName<Body>, query: HeadsQuery): Promise<Row<Body>[][]> {
-    const found = this.#file.run((db) => this.#model(db, model).heads(query));
-    return found.map((rows) => rows.map(toRow<Body>));
+    return this.#file.run((db) => {
+      const found = this.#model(db, model).heads(query);
+      return found.map((rows) => rows.map(toRow<Body>));
+    });
   }
 
   async countPage(model: ModelName, query: Omit<PageQuery, 'after'>): Promise<number> {
@@ -64,11 +74,19 @@ export class SqliteReadModels implements ReadModels {
   }
 
   async changes<Body extends object>(model: ModelName<Body>, query: ChangesQuery): Promise<Row<Body>[]> {
-    return this.#file.run((db) => this.#model(db, model).changes(query)).map(toRow<Body>);
+    return this.#file.run((db) =>
+      this.#model(db, model)
+        .changes(query)
+        .map(toRow<Body>),
+    );
   }
 
   async search<Body extends object>(model: ModelName<Body>, query: SearchQuery): Promise<Row<Body>[]> {
-    return this.#file.run((db) => this.#model(db, model).search(query)).map(toRow<Body>);
+    return this.#file.run((db) =>
+      this.#model(db, model)
+        .search(query)
+        .map(toRow<Body>),
+    );
   }
 
   async write(...batches: RowBatch[]): Promise<void> {

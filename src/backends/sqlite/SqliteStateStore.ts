@@ -1,6 +1,7 @@
 import type { DatabaseSync } from 'node:sqlite';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { StateQuery, StateRow, StateScan, StateStore, StateTable } from '../../ports/stateStore.ts';
+import { checkedBody, withChecksum } from './checksum.ts';
 import {
   type OwnRowStatements,
   PRUNED_AT_ONCE,
@@ -28,16 +29,14 @@ export class SqliteStateStore implements StateStore {
   }
 
   async load<Body extends object>(table: StateTable<Body>, ids: string[]): Promise<StateRow<Body>[]> {
-    const found = this.#file.run((db) => this.#table(db, table).load.all(JSON.stringify(ids)));
-    return found.map((row) => toRow(table, row));
+    return this.#rows(table, ({ load }) => load.all(JSON.stringify(ids)));
   }
 
   async page<Body extends object>(
     table: StateTable<Body>,
     { partition, after = -1, limit }: StateQuery,
   ): Promise<StateRow<Body>[]> {
-    const found = this.#file.run((db) => this.#table(db, table).page.all(partition, after, limit));
-    return found.map((row) => toRow(table, row));
+    return this.#rows(table, ({ page }) => page.all(partition, after, limit));
   }
 
   async scan<Body extends object>(
@@ -45,8 +44,7 @@ export class SqliteStateStore implements StateStore {
     { after, limit }: StateScan,
   ): Promise<StateRow<Body>[]> {
     const behind = after ?? null;
-    const found = this.#file.run((db) => this.#table(db, table).scan.all(behind, behind, limit));
-    return found.map((row) => toRow(table, row));
+    return this.#rows(table, ({ scan }) => scan.all(behind, behind, limit));
   }
 
   async save<Body extends object>(table: StateTable<Body>, rows: StateRow<Body>[]): Promise<void> {
@@ -94,6 +92,13 @@ export class SqliteStateStore implements StateStore {
     this.#file.close();
   }
 
+  #rows<Body extends object>(
+    table: StateTable<Body>,
+    read: (statements: OwnRowStatements) => unknown[],
+  ): StateRow<Body>[] {
+    return this.#file.run((db) => read(this.#table(db, table)).map((row) => toRow(table, row)));
+  }
+
   #table<Body extends object>(db: DatabaseSync, table: StateTable<Body>): OwnRowStatements {
     let statements = this.#tables.get(table.name);
     if (statements === undefined) {
@@ -109,10 +114,11 @@ function tableName({ name }: { name: string }): string {
 }
 
 function toStored<Body extends object>({ revision: version, body, ...row }: StateRow<Body>): StoredRow {
-  return { ...row, version, body: JSON.stringify(body) };
+  return { ...row, version, body: withChecksum({ id: row.id, version }, JSON.stringify(body)) };
 }
 
 function toRow<Body extends object>(table: StateTable<Body>, stored: unknown): StateRow<Body> {
   const { version: revision, body, ...row } = toStoredRow(stored);
-  return { ...row, revision, body: table.body.parse(JSON.parse(body)) };
+  const parsed = checkedBody({ id: row.id, version: revision }, body);
+  return { ...row, revision, body: table.body.parse(parsed) };
 }

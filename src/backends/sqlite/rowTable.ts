@@ -11,7 +11,7 @@ export interface StoredRow {
   partition: string;
   order: number;
   version: number;
-  /** JSON. */
+  /** JSON behind its checksum (`withChecksum`). */
   body: string;
 }
 
