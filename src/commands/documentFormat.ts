@@ -7,7 +7,7 @@ const PDF_HEADER_WITHIN = 1024;
 const PDF_HEADER = '%PDF-';
 const HEAD_BYTES = PDF_HEADER_WITHIN + PDF_HEADER.length;
 
-/** Passes a file's bytes through and keeps the first ones, by which a PDF is told. */
+/** Passes a file's bytes through and keeps the first ones, by which a PDF is recognised. */
 export class FileHead extends Transform {
   #bytes = Buffer.alloc(0);
 
@@ -17,15 +17,15 @@ export class FileHead extends Transform {
     done(null, chunk);
   }
 
-  /** Whether the bytes that passed are those of a PDF. */
+  /** Whether the bytes passed are those of a PDF. */
   get isPdf(): boolean {
     return this.#bytes.includes(PDF_HEADER);
   }
 }
 
 /**
- * The format of a stored file by its name and by its content; undefined when the two do not agree on PDF or DOCX
- * (spec section 8). Rejects as `read` does.
+ * Returns the format of a stored file by its name and content; undefined when the two do not agree on PDF or DOCX (spec section
+ * 8). Rejects as `read` does.
  */
 export async function documentFormat(
   filename: string,
