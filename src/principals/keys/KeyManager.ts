@@ -159,7 +159,7 @@ export class KeyManager {
 
   /**
    * Changes the limits of a key; omitted limits stay, `null` removes one. Does nothing when already set so; `conflict` when the
-   * key is deleted, or when its expiry was set by its replacement.
+   * key is deleted, and for a new expiry when it has been replaced.
    */
   async setLimits(id: string, limits: NullableLimits): Promise<void> {
     const sent = parseLimits(limits, Date.now());
