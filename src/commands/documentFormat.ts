@@ -2,12 +2,12 @@ import { Transform, type TransformCallback } from 'node:stream';
 import type { DocumentFormat } from '../records/document.ts';
 import { isDocx, type ReadRange } from './isDocx.ts';
 
-/** Readers accept a PDF whose header stands within its first 1,024 bytes (ISO 32000-1, annex H, note 13). */
+/** Readers accept a PDF whose header is within its first 1,024 bytes (ISO 32000-1, annex H, note 13). */
 const PDF_HEADER_WITHIN = 1024;
 const PDF_HEADER = '%PDF-';
 const HEAD_BYTES = PDF_HEADER_WITHIN + PDF_HEADER.length;
 
-/** Passes a file's bytes through and keeps the first ones, by which a PDF is recognised. */
+/** Passes a file's bytes through and keeps the first ones, by which a PDF is recognized. */
 export class FileHead extends Transform {
   #bytes = Buffer.alloc(0);
 

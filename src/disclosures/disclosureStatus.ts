@@ -5,7 +5,7 @@ import type { AuditEntry } from '../../projections/audit/auditEntry.ts';
  * - `accountable`: a disclosure that an accounting includes.
  * - `purpose_not_given`: a disclosure without a stated purpose, so that it is accounted for.
  * - `exempt`: a disclosure for treatment, payment or health care operations.
- * - `internal_use`: by the organisation's own workforce, which is a use and not a disclosure (45 CFR 160.103).
+ * - `internal_use`: by the organization's own workforce, which is a use and not a disclosure (45 CFR 160.103).
  * - `deidentified`: nothing that identified anyone was disclosed (45 CFR 164.502(d), 164.514).
  */
 export const disclosureStatuses = [

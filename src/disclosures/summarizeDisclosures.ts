@@ -13,7 +13,7 @@ export type DisclosureSummary = Pick<
   };
 
 /**
- * Summarises disclosures, given newest first: `what` and `action` are those of the first of the period. Without a recipient each
+ * Summarizes disclosures, given newest first: `what` and `action` are those of the first of the period. Without a recipient each
  * key and webhook is listed separately, and what was disclosed to a different address or with a different statement is listed
  * separately.
  */

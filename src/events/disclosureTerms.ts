@@ -4,7 +4,7 @@ export type Purpose = (typeof purposes)[number];
 
 /** The recipient and purpose of disclosed data, as stated for a key, a webhook or an export; what was not stated is left out. */
 export interface DisclosureTerms {
-  /** Name of the organisation or person. */
+  /** Name of the organization or person. */
   recipient?: string | undefined;
   recipient_address?: string | undefined;
   purpose?: Purpose | undefined;

@@ -53,7 +53,7 @@ export function treeRoot({ subtrees }: Pick<HashTree, 'subtrees'>): Hash {
   return joinSubtrees(subtrees);
 }
 
-/** Returns the root over neighbouring perfect subtrees, one or more, each smaller than the one to its left. */
+/** Returns the root over neighboring perfect subtrees, one or more, each smaller than the one to its left. */
 export function joinSubtrees(roots: readonly Hash[]): Hash {
   return roots.reduceRight((right, left) => nodeHash(left, right));
 }

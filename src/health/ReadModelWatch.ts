@@ -4,7 +4,7 @@ import type { ReadModels } from '../ports/readModels.ts';
 import { type ReadModelLag, readModelLag } from '../reads/readModelLag.ts';
 import type { Finding } from './finding.ts';
 
-/** How often it checks by itself. */
+/** How often it checks on its own. */
 const LOOK_MS = 10_000;
 /** How long a result is reused for callers. */
 const FRESH_MS = 1_000;

@@ -21,7 +21,7 @@ export type StoreName = (typeof storeNames)[number];
 
 export type StoreStates = Record<StoreName, StoreState>;
 
-/** How often it checks by itself. */
+/** How often it checks on its own. */
 const LOOK_MS = 10_000;
 /** How long a result is reused for callers. */
 const FRESH_MS = 500;

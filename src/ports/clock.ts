@@ -1,4 +1,4 @@
-/** The time, for code whose behaviour depends on it. */
+/** The time, for code whose behavior depends on it. */
 export interface Clock {
   /** Milliseconds since 1970, UTC. May be set forward or back at any moment. */
   now(): number;

@@ -50,7 +50,7 @@ export interface DocumentStore {
   discard(objectId: string): Promise<void>;
 
   /**
-   * Returns the uploads left behind by dead processes; from now on they are this store's to settle. A process may be recognised
+   * Returns the uploads left behind by dead processes; from now on they are this store's to settle. A process may be recognized
    * as dead only some seconds after the first call, or by the age of what it left.
    */
   abandoned(): Promise<AbandonedUpload[]>;

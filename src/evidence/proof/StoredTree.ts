@@ -63,7 +63,7 @@ export class StoredTree {
     return { index: (row.body.number - 1) * LEAVES_A_ROW + at, leaf: row.body.leaves[at] as TreeLeaf };
   }
 
-  /** Returns the roots over ranges of which proofs consist, all within the tree. */
+  /** Returns the roots over the ranges that make up proofs, all within the tree. */
   async roots(ranges: readonly LeafRange[]): Promise<Hash[]> {
     const subtrees = ranges.map(perfectSubtrees);
     const rows = await this.#load(subtrees.flat());

@@ -161,7 +161,7 @@ function operations(): Record<string, object> {
   );
 }
 
-/** Returns the catalogue of all events that can be subscribed to, as an AsyncAPI 3.0.0 document. */
+/** Returns the catalog of all events that can be subscribed to, as an AsyncAPI 3.0.0 document. */
 export function buildAsyncapi(version: string): object {
   const names = [...eventSchemas.keys()];
   return {

@@ -43,7 +43,7 @@ export function generateId(prefix: string): string {
   return `${prefix}_${randomBase62(16)}`;
 }
 
-/** Whether a text can be an API key at all: recognises typos without a lookup. */
+/** Whether a text can be an API key at all: recognizes typos without a lookup. */
 export function looksLikeApiKey(text: string): boolean {
   return shape.test(text) && checksum(text.slice(0, -CHECK_LENGTH)) === text.slice(-CHECK_LENGTH);
 }

@@ -40,7 +40,7 @@ const schema = z.object({
 });
 
 /**
- * Validates limits at a moment (milliseconds since 1970): the expiry is in the future, networks are normalised and unique; an
+ * Validates limits at a moment (milliseconds since 1970): the expiry is in the future, networks are normalized and unique; an
  * empty list becomes `null`. Throws `validation_failed` with one detail per bad field.
  */
 export function parseLimits(input: NullableLimits, now: number): NullableLimits {

@@ -69,7 +69,7 @@ export class AppendWriter {
 
   /**
    * Removes events in one transaction. Their rows stay, emptied, with the leaf: a page from which rows are deleted is filled with
-   * rows of its neighbours, of which SQLite leaves copies behind. Throws `NotErasable`, with nothing changed.
+   * rows of its neighbors, of which SQLite leaves copies behind. Throws `NotErasable`, with nothing changed.
    */
   erase({ stream, before, erased }: EraseRequest): void {
     const { findStream, hasRevision, markErased, emptyEvent, unerased } = this.#statements;
