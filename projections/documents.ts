@@ -2,7 +2,7 @@ import { encounterOfDocument } from '../src/events/streamNames.ts';
 import { type DocumentState, documentEventTypes, evolveDocument } from '../src/records/document.ts';
 import { bodyOf, type Incomplete, incompleteBody, modelName, type Projection } from './projection.ts';
 
-/** Every document's current state, a row a stream; partitions list one encounter's documents by creation. */
+/** Every document's current state, a row per stream; partitions list one encounter's documents by creation. */
 export const documents: Projection<DocumentState | Incomplete> = {
   name: 'documents',
   version: 2,
@@ -28,17 +28,17 @@ export const documents: Projection<DocumentState | Incomplete> = {
   }),
 };
 
-/** The partitions that list an encounter's documents: those that are there, and those that were removed. */
+/** Returns the partitions that list an encounter's documents: the existing ones, and the removed ones. */
 export function documentPartitions(encounter: string): string[] {
   return [encounter, `${encounter} removed`];
 }
 
-/** The partitions that list all documents that an encounter ever had, those that were erased at the end. */
+/** Returns the partitions that list all documents that an encounter ever had, with erased ones last. */
 export function everyDocumentPartition(encounter: string): string[] {
   return [...documentPartitions(encounter), `${encounter} erased`];
 }
 
-/** Those that are no longer there are apart, and still found by who erases the encounter. */
+/** Those that no longer exist are kept separate, and are still found when the encounter is erased. */
 function partitionOf(encounter: string, state: DocumentState): string {
   if (!state.removed) return encounter;
   return `${encounter} ${state.erased ? 'erased' : 'removed'}`;

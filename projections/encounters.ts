@@ -3,12 +3,12 @@ import { recordStream } from '../src/events/streamNames.ts';
 import { upcast } from '../src/events/upcast.ts';
 import { type Incomplete, incompleteBody, modelName, type Projection } from './projection.ts';
 
-/** Nothing: a row says by its partition which patient the encounter is of; the read model of records has the rest. */
+/** Empty: a row's partition says to which patient the encounter belongs; the read model of records has the rest. */
 type Empty = Record<never, never>;
 
 /**
- * The encounters of each patient, a row a stream; partitions are named by the patient's stream. An upsert names the
- * patient; a patch that does not leaves it as it is. What was erased is apart.
+ * The encounters of each patient, a row per stream; partitions are named by the patient's stream. An upsert names the patient; a
+ * patch that does not name one leaves it as it is. Erased ones are kept separate.
  */
 export const encounters: Projection<Empty | Incomplete> = {
   name: 'encounters',
@@ -30,7 +30,7 @@ export const encounters: Projection<Empty | Incomplete> = {
   },
   incomplete: (row, { stream, position }) => ({
     id: stream,
-    // Whose it is nobody can tell where its first event cannot be read.
+    // If its first event cannot be read, nobody can tell whose it is.
     partition: row?.partition ?? 'unknown',
     order: row?.order ?? position,
     position,

@@ -20,5 +20,5 @@ export const projections: readonly Projection[] = [
   audit,
 ];
 
-/** Every read model that is kept up to the log. */
+/** Every read model that is kept up to date with the log. */
 export const models: readonly ModelName[] = [...projections.map(modelName), readinessModel];

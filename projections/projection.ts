@@ -2,24 +2,26 @@ import type { ErasedEvent, RecordedEvent, UnreadableEvent } from '../src/events/
 import type { ListedEvent } from '../src/events/recordErased.ts';
 import type { ModelName, Row } from '../src/ports/readModels.ts';
 
-/** Pure code that folds events into one read model, whose rows have such bodies. */
+/** Pure code that folds events into one read model, with the given type of row bodies. */
 export interface Projection<Body extends object = object> {
   name: string;
-  /** Rises when `evolve` changes its meaning, or `eventTypes` grows; the read model is then built anew under its new name. */
+  /**
+   * Incremented when the meaning of `evolve` changes, or `eventTypes` grows; the read model is then rebuilt under its new name.
+   */
   version: number;
-  /** The types of events that it takes; left out: every event, also of types that only a newer version knows. */
+  /** The types of events that it takes; if omitted: every event, including types that only a newer version knows. */
   eventTypes?: string[];
-  /** Id of the one row that an event changes. */
+  /** Returns the id of the one row that an event changes. */
   rowId(event: RecordedEvent): string;
   /**
-   * The row after the event; in an array, behind it, further rows that the event completes, whole and without regard to what
-   * stood in their place. Throws when the event cannot be taken; it is then parked.
+   * Returns the row after the event; in an array, it is followed by further rows that the event completes, whole and regardless
+   * of any previous row in their place. Throws when the event cannot be processed; it is then parked.
    */
   evolve(row: Row<Body> | undefined, event: RecordedEvent): Row<Body> | [Row<Body>, ...Row<Body>[]];
   /**
-   * What a projection makes of the places of events that were erased before it came to them, if it makes anything of them: as
-   * `rowId` and `evolve`. A projection that has it takes every event. `listed` is what a tombstone says of the event, where that
-   * can be told; undefined instead of a row leaves everything as it is.
+   * How a projection handles the places of events that were erased before it reached them, if it does: as `rowId` and `evolve`. A
+   * projection that has it takes every event. `listed` is what a tombstone says about the event, if known; undefined instead of a
+   * row leaves everything as it is.
    */
   erased?: {
     rowId(event: ErasedEvent): string;
@@ -30,30 +32,30 @@ export interface Projection<Body extends object = object> {
     ): Row<Body> | [Row<Body>, ...Row<Body>[]] | undefined;
   };
   /**
-   * Of a projection that has a row for each stream, named by it: the row of a stream with an event that was parked. It is
-   * `incomplete`, keeps its place in lists, and holds nothing, so that nothing is folded over the gap.
+   * For a projection that has a row for each stream, named by it: returns the row of a stream with a parked event. It is
+   * `incomplete`, keeps its place in lists, and contains nothing, so that nothing is folded over the gap.
    */
   incomplete?(row: Row<Body> | undefined, event: UnreadableEvent): Row<Body>;
 }
 
-/** The body of a row whose stream has an event that was parked: what the stream says has to be read from the log. */
+/** The body of a row whose stream has a parked event: the stream's state has to be read from the log. */
 export interface Incomplete {
   incomplete: true;
 }
 
 export const incompleteBody: Incomplete = { incomplete: true };
 
-/** Whether the row says only that its stream has an event that was parked. */
+/** Whether the row says only that its stream has a parked event. */
 export function isIncomplete({ body }: Pick<Row, 'body'>): boolean {
   return 'incomplete' in body;
 }
 
-/** What a row holds; undefined where it holds nothing, or there is none. */
+/** Returns the contents of a row; undefined if it has none, or does not exist. */
 export function bodyOf<Body extends object>(row: Row<Body | Incomplete> | undefined): Body | undefined {
   return row === undefined || isIncomplete(row) ? undefined : (row.body as Body);
 }
 
-/** The read model of a projection, as stores name it. */
+/** Returns the name of a projection's read model in stores. */
 export function modelName<Body extends object>({ name, version }: Projection<Body>): ModelName<Body> {
   return `${name}_v${version}`;
 }

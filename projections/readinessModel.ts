@@ -1,7 +1,7 @@
 import type { ModelName } from '../src/ports/readModels.ts';
 
 /**
- * The read model of the worklist of readiness. No projection builds it: what stands in a row comes from several records, so
- * `keepWorklist` evaluates it. The number rises when a rule changes its meaning; the read model is then built anew.
+ * The read model of the readiness worklist. No projection builds it: a row is based on several records, so `keepWorklist`
+ * evaluates it. The number is incremented when the meaning of a rule changes; the read model is then rebuilt.
  */
 export const readinessModel: ModelName = 'readiness_v5';

@@ -11,9 +11,9 @@ import { referredIds } from '../src/records/referredIds.ts';
 import { visitLists } from '../src/records/visits.ts';
 import { bodyOf, type Incomplete, incompleteBody, modelName, type Projection } from './projection.ts';
 
-/** Body of a row that says of a patient that a record refers to it, or once did. */
+/** Body of a row that says that a record refers, or once referred, to a patient. */
 export interface PatientReference {
-  /** Of the record that refers. */
+  /** Of the referring record. */
   stream: string;
 }
 
@@ -22,10 +22,10 @@ type RecordsBody = RecordState | Incomplete | PatientReference;
 const kindByEventType = new Map(catalog.map(({ eventType, kind }) => [eventType, kind]));
 
 /**
- * Every record's current state, a row a stream; partitions list one workspace's records of one kind by creation, without
- * those that were erased; these are also found by their last change, and on a list for each value by which their kind's lists
- * are narrowed, encounters also on those of the visits of which they are or were. Beside them a row for each patient to which a record ever referred, so that all that was ever of a
- * patient can be found; it is written when the reference is new.
+ * Every record's current state, a row per stream; partitions list one workspace's records of one kind by creation, without erased
+ * ones; these are also found by their last change, and on a list for each value by which their kind's lists are filtered,
+ * encounters also on those of the visits to which they belong or belonged. In addition, a row for each patient to which a record
+ * ever referred, so that everything that ever belonged to a patient can be found; it is written when the reference is new.
  */
 export const records: Projection<RecordsBody> = {
   name: 'records',
@@ -65,7 +65,9 @@ function visitsOf(row: Row | undefined, { kind, fields }: RecordState): string[]
   return kind === encounter.kind ? visitLists(row?.lists, fields) : [];
 }
 
-/** The patients to which a record refers since the event; of a tombstone those that it names, as what named them is gone. */
+/**
+ * Returns the patients to which a record refers since the event; for a tombstone those that it names, as what named them is gone.
+ */
 function newPatients(
   { type, data }: RecordedEvent,
   before: RecordState | undefined,
@@ -86,7 +88,9 @@ function referenceRow(
   return { id: `${partition} ${stream}`, partition, order, position, body: { stream } };
 }
 
-/** The partition that lists the records that refer, or once referred, to the patient of a stream: erased ones, too. */
+/**
+ * Returns the partition that lists the records that refer, or once referred, to the patient of a stream, including erased ones.
+ */
 export function referrersPartition(patientStream: string): string {
   return `${patientStream} referrers`;
 }

@@ -8,18 +8,20 @@ import { evolveRecord, type RecordState } from '../src/records/fold.ts';
 import { boundedTerms, idTerms, nameTerms, recordTerms, searchedFields } from '../src/records/searchTerms.ts';
 import { bodyOf, type Incomplete, incompleteBody, modelName, type Projection } from './projection.ts';
 
-/** What is found: of a record the fields that the search knows, of a document all but its file, also when it was removed. */
+/**
+ * What is found: for a record the fields that the search covers, for a document everything but its file, even if it was removed.
+ */
 export type Findable = RecordState | DocumentState;
 
-/** What the terms come from, as a text, and what makes them of it. */
+/** The source of the terms, as text, and the function that derives them. */
 interface Terms {
   source: string | undefined;
   terms: () => string[];
 }
 
 /**
- * What the search finds, a row a stream of a record or document, by the partition of its workspace and kind. What was erased is not
- * found any more, and its row is empty.
+ * What the search finds, a row per record or document stream, by the partition of its workspace and kind. What was erased is no
+ * longer found, and its row is empty.
  */
 export const search: Projection<Findable | Incomplete> = {
   name: 'search',
@@ -60,12 +62,12 @@ function documentAfter(before: Findable | undefined, event: RecordedEvent): Docu
   return evolveDocument(before as DocumentState | undefined, event);
 }
 
-/** Whether what is found is a record; else it is a document. */
+/** Whether what is found is a record; otherwise it is a document. */
 export function isRecordState(state: Findable): state is RecordState {
   return 'fields' in state;
 }
 
-/** Undefined where there is nothing by which it could be found. */
+/** Undefined if there is nothing by which it could be found. */
 function termsOf(stream: string, state: Findable): Terms | undefined {
   if (isRecordState(state)) {
     const { kind, fields, erased } = state;
@@ -82,7 +84,7 @@ function termsOf(stream: string, state: Findable): Terms | undefined {
   };
 }
 
-/** Terms that stay as they are keep their place, and cost nothing. */
+/** Unchanged terms keep their place, and cost nothing. */
 function searchAfter(
   earlier: SearchTerms | undefined,
   before: Terms | undefined,

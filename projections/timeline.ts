@@ -6,10 +6,10 @@ import { modelName, type Projection } from './projection.ts';
 
 const HOUR_MS = 3_600_000;
 
-/** The partition of the hours; the order of one is its number since 1970. */
+/** The partition of the hours; an hour's order is its number since 1970. */
 export const HOURS_PARTITION = 'hours';
 
-/** Id of the row that says how far the hours go. */
+/** Id of the row that says how far the hours extend. */
 export const TIMELINE_HEAD = 'head';
 
 /** Body of an hour's row: everything up to `after` was recorded in earlier hours. */
@@ -17,19 +17,19 @@ export interface TimelineHour {
   after: Position;
 }
 
-/** Body of the row that says how far the hours go. */
+/** Body of the row that says how far the hours extend. */
 export interface TimelineHead {
   hour: number;
 }
 
-/** Number of the hour of a moment, given in milliseconds since 1970. */
+/** Returns the number of the hour of a moment, given in milliseconds since 1970. */
 export function hourOf(time: number): number {
   return Math.floor(time / HOUR_MS);
 }
 
 /**
- * Where in the log each hour begins, over the events of records and documents of all workspaces, so that a reader who
- * starts at a time need not begin at the first event. Should a clock go back, its events count to the latest hour.
+ * Where in the log each hour begins, over the events of records and documents of all workspaces, so that a reader who starts at a
+ * time need not begin at the first event. If a clock goes back, its events count towards the latest hour.
  */
 export const timeline: Projection<TimelineHead | TimelineHour> = {
   name: 'timeline',

@@ -8,20 +8,20 @@ import { modelName, type Projection } from './projection.ts';
 /** The level of the perfect subtree over the leaves of a full row. */
 export const ROW_LEVEL = 6;
 
-/** Leaves of one row: the head row, which every batch rewrites, has to stay small. */
+/** Number of leaves in a row: the head row, which every batch rewrites, has to stay small. */
 export const LEAVES_A_ROW = 2 ** ROW_LEVEL;
 
-/** A leaf, and the event that it is of. */
+/** A leaf, and its event. */
 export type TreeLeaf = [position: Position, eventId: string, leaf: Hash];
 
-/** Body of a workspace's head row: the tree as it stands, and the leaves that do not fill a row of their own yet. */
+/** Body of a workspace's head row: the current tree, and the leaves that do not fill a row of their own yet. */
 export interface TreeHeadRow extends HashTree {
   leaves: TreeLeaf[];
-  /** The event of the last leaf, and when the log took it, ISO 8601, UTC; of one that was erased nobody knows that any more. */
+  /** The event of the last leaf, and when the log recorded it, ISO 8601, UTC; unknown for an erased event. */
   last: { id: string; recordedAt?: string };
 }
 
-/** Body of a row that is full. */
+/** Body of a full row. */
 export interface TreeLeavesRow {
   /** The row's number: 1, 2, 3 … */
   number: number;
@@ -31,10 +31,10 @@ export interface TreeLeavesRow {
 }
 
 /**
- * A hash tree and chain over every event of a workspace in log order: its head is the row of the workspace's id. The
- * leaves are in the partition of that id, in rows that never change, and at last in the head. A row's `order` is the
- * position of its last leaf, so that the row of an event is found by the event's position; its id has its number, so
- * that the root of any perfect subtree is found by its place, in the row with which it ends.
+ * A hash tree and chain over every event of a workspace in log order: its head is the row with the workspace's id. The leaves are
+ * in the partition with that id, in rows that never change, and finally in the head. A row's `order` is the position of its last
+ * leaf, so that an event's row is found by its position; its id contains its number, so that the root of any perfect subtree is
+ * found by its place, in the row with which it ends.
  */
 export const tree: Projection<TreeHeadRow | TreeLeavesRow> = {
   name: 'tree',
@@ -55,8 +55,8 @@ export const tree: Projection<TreeHeadRow | TreeLeavesRow> = {
 };
 
 /**
- * The head row of a workspace after one more leaf, of an event that the log took at `recordedAt`; behind it the row that the
- * leaf fills, if it does.
+ * Returns the head row of a workspace after one more leaf, for an event that the log recorded at `recordedAt`; followed by the
+ * row that the leaf fills, if it does.
  */
 export function addTreeLeaf(
   row: Row<TreeHeadRow> | undefined,
@@ -71,7 +71,7 @@ export function addTreeLeaf(
   const isFull = all.length === LEAVES_A_ROW;
   const head = {
     id: workspace,
-    // No workspace has an id like that.
+    // No workspace has such an id.
     partition: 'tree heads',
     order: row?.order ?? position,
     position,
@@ -87,7 +87,7 @@ export function addTreeLeaf(
   ];
 }
 
-/** Id of a full row. */
+/** Returns the id of a full row. */
 export function leavesRowId(workspace: string, number: number): string {
   return `${workspace}/${number}`;
 }

@@ -19,14 +19,14 @@ import {
 import { newestFirst } from './newestFirst.ts';
 import { type RefusedRequest, refusedRequestRow } from './refusedRequest.ts';
 
-/** Entries of one chunk: the head row, which every batch rewrites, has to stay small. */
+/** Number of entries in a chunk: the head row, which every batch rewrites, has to stay small. */
 export const ENTRIES_A_CHUNK = 64;
-/** Chunks of one index row. */
+/** Number of chunks in an index row. */
 export const CHUNKS_AN_INDEX = 16;
 
-/** Body of a workspace's head row: the entries that do not fill a chunk yet, and what all chunks come to. */
+/** Body of a workspace's head row: the entries that do not fill a chunk yet, and the totals of all chunks. */
 export interface AuditHead {
-  /** Entries of the workspace, those in chunks too. */
+  /** Number of entries of the workspace, including those in chunks. */
   size: number;
   entries: AuditEntry[];
   /** Of the last chunks, which do not fill an index row yet, oldest first. */
@@ -35,31 +35,31 @@ export interface AuditHead {
   latest: string;
   /** Of all entries in chunks. */
   uses: PrincipalUses;
-  /** Of the entries in chunks, of the last span of each length: that one is not over yet. */
+  /** Of the entries in chunks, for the last span of each length, which is not over yet. */
   tallies: Partial<Record<Span, AuditTally>>;
   /** Of the entries in chunks. */
   firsts: AuditFirsts;
 }
 
-/** Body of a chunk's row: entries in log order. The chunk of number n begins with entry `n * ENTRIES_A_CHUNK`. */
+/** Body of a chunk's row: entries in log order. Chunk number n begins with entry `n * ENTRIES_A_CHUNK`. */
 export interface AuditChunk {
   entries: AuditEntry[];
 }
 
-/** Tells whether it is worth looking into a chunk. */
+/** Tells whether a chunk is worth reading. */
 export interface AuditIndex {
-  /** The latest time so far at the chunk's first and at its last entry, ISO 8601: it never goes back. */
+  /** The latest time up to the chunk's first and last entry, ISO 8601: it never decreases. */
   from: string;
   to: string;
   signatures: string;
 }
 
-/** Body of an index row: that of number n is of the chunks from `n * CHUNKS_AN_INDEX` on. */
+/** Body of an index row: number n covers the chunks from `n * CHUNKS_AN_INDEX` on. */
 export interface AuditIndexRow {
   indexes: AuditIndex[];
 }
 
-/** What the rows of the read model hold. */
+/** The contents of the read model's rows. */
 export type AuditBody = AuditHead | AuditChunk | AuditIndexRow | AuditTally | RefusedRequest;
 
 const emptyHead: AuditHead = {
@@ -73,9 +73,9 @@ const emptyHead: AuditHead = {
 };
 
 /**
- * The audit trail of a workspace: every event in log order, numbered from 0. Its head is the row of the workspace's
- * id. Entries are kept a chunk a row, because a row an event would cost more than all else that is done for it. Those of
- * refused requests, which are few, have a row each beside; so has each of the last minutes, hours and days that are over.
+ * The audit trail of a workspace: every event in log order, numbered from 0. Its head is the row with the workspace's id. Entries
+ * are stored a chunk per row, because a row per event would cost more than everything else done for it. Those of refused
+ * requests, which are few, also have a row each; so has each of the last completed minutes, hours and days.
  */
 export const audit: Projection<AuditBody> = {
   name: 'audit',
@@ -93,13 +93,13 @@ export const audit: Projection<AuditBody> = {
   },
 };
 
-/** Where an entry stands. */
+/** The place of an entry. */
 interface Place {
   workspace: string;
   position: Position;
 }
 
-/** The head row with one more entry; behind it the rows that the entry fills. */
+/** Returns the head row with one more entry, followed by the rows that the entry fills. */
 function withEntry(
   row: Row<AuditBody> | undefined,
   workspace: string,
@@ -138,12 +138,12 @@ function withEntry(
   return changed;
 }
 
-/** Id of a chunk's row. */
+/** Returns the id of a chunk's row. */
 export function chunkId(workspace: string, number: number): string {
   return `${workspace}/${number}`;
 }
 
-/** The partition that lists the index rows of a workspace, newest first. */
+/** Returns the partition that lists the index rows of a workspace, newest first. */
 export function indexPartition(workspace: string): string {
   return `${workspace} index`;
 }
@@ -151,7 +151,7 @@ export function indexPartition(workspace: string): string {
 function headRow(row: Row | undefined, { workspace, position }: Place, body: AuditHead): Row<AuditHead> {
   return {
     id: workspace,
-    // No workspace has an id like that.
+    // No workspace has such an id.
     partition: 'audit heads',
     order: row?.order ?? position,
     position,
@@ -170,7 +170,7 @@ function indexRow({ workspace, position }: Place, number: number, body: AuditInd
   return { id, partition, order: newestFirst(number), position, body };
 }
 
-/** Id of the row of a span that is over. It takes the place of an earlier one, of which it is no longer asked. */
+/** Returns the id of the row of a completed span. It replaces an earlier one that is no longer needed. */
 export function tallyId(workspace: string, span: Span, number: number): string {
   return `${workspace} ${span}/${number % spans[span].kept}`;
 }

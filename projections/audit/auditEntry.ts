@@ -7,53 +7,53 @@ import type { Shown } from '../../src/events/shown.ts';
 import { upcast } from '../../src/events/upcast.ts';
 import { changedKind, type EventSubject, eventSubject } from '../../src/records/eventSubject.ts';
 
-/** What of the settings was changed. */
+/** Which setting was changed. */
 type SettingKind = 'workspace' | 'api_key' | 'webhook' | 'user';
 
-/** One line of the audit trail: who did what to what, and what came of it. It holds no field of a record but ids. */
+/** One line of the audit trail: who did what to what, and with what result. It contains no field of a record except ids. */
 export interface AuditEntry {
   position: Position;
   eventId: string;
   /** Type of the event. */
   type: string;
-  /** Of an `AccessRecorded`, its action. */
+  /** The action of an `AccessRecorded`. */
   action?: string;
   /** ISO 8601, UTC. */
   recordedAt: string;
   principal: Principal;
   clientIp?: string;
   userAgent?: string;
-  /** What the client calls its request, and the trace that it is part of. */
+  /** The client's id for its request, and the trace that it is part of. */
   clientRequestId?: string;
   traceparent?: string;
-  /** Left out where it is the event's id. */
+  /** Absent if it is the event's id. */
   requestId?: string;
   /** What it is about: a kind of record, `document`, or a `SettingKind`. */
   kind?: string;
-  /** The caller's id of the record; of a document, that of its encounter; else the id of what was changed. */
+  /** The caller's id of the record; for a document, that of its encounter; otherwise the id of what was changed. */
   id?: string;
   documentId?: string;
-  /** Of a record or document that was changed: the version that the event made. */
+  /** For a record or document that was changed: the version created by the event. */
   version?: number;
-  /** Why it was refused; left out where it was accepted. */
+  /** Why it was refused; absent if it was accepted. */
   code?: string;
-  /** Of a refused request, or batch of which lines were. */
+  /** For a refused request, or a batch with refused lines. */
   method?: string;
   route?: string;
-  /** The HTTP status of the code; entries of earlier versions have none. */
+  /** The HTTP status of the code; absent in entries of earlier versions. */
   status?: number;
-  /** Names of the fields at fault, where there are any. */
+  /** Names of the fields at fault, if any. */
   fields?: string[];
   lines?: RefusedLines;
-  /** What was shown or sent, where it was more than one thing. */
+  /** What was shown or sent, if more than one thing. */
   shown?: Shown;
-  /** How many of these there were, where the entry stands for several. */
+  /** How many there were, if the entry stands for several. */
   count?: number;
-  /** To whom it went and why, as it was said when it went. */
+  /** Recipient and purpose, as stated at the time of disclosure. */
   disclosedTo?: DisclosureTerms;
 }
 
-/** Types of events that change settings begin with one of these; the field holds the id of what is changed. */
+/** Types of events that change settings start with one of these; the field contains the id of what is changed. */
 const settings: readonly { begin: string; kind: SettingKind; field: string }[] = [
   { begin: 'ApiKey', kind: 'api_key', field: 'key_id' },
   { begin: 'Webhook', kind: 'webhook', field: 'webhook_id' },
@@ -62,7 +62,7 @@ const settings: readonly { begin: string; kind: SettingKind; field: string }[] =
   { begin: 'Hold', kind: 'workspace', field: 'workspace' },
 ];
 
-/** The entry of an event. Throws when it is of a schema version that is not known. */
+/** Returns the entry of an event. Throws when it has an unknown schema version. */
 export function auditEntry(recorded: RecordedEvent): AuditEntry {
   const event = upcast(recorded);
   const { type, data } = event;
@@ -73,7 +73,7 @@ export function auditEntry(recorded: RecordedEvent): AuditEntry {
   return entry;
 }
 
-/** The entry of an event that was erased, by what its tombstone says of it: the same as it was before. */
+/** Returns the entry of an erased event, from what its tombstone says about it: the same as it was before. */
 export function erasedEntry(event: ErasedEvent, listed: ListedEvent): AuditEntry {
   const { kind, record_id: recordId, document_id: documentId, written } = listed;
   return entryOf(event, written, { kind: kind === 'readiness' ? 'encounter' : kind, recordId, documentId });

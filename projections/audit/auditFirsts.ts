@@ -4,7 +4,7 @@ import type { AuditEntry } from './auditEntry.ts';
 export const firstSteps = ['key', 'record', 'events', 'webhook'] as const;
 export type FirstStep = (typeof firstSteps)[number];
 
-/** When each was first done, ISO 8601, UTC; left out where it was not. */
+/** When each was first done, ISO 8601, UTC; absent if it was not. */
 export type AuditFirsts = Partial<Record<FirstStep, string>>;
 
 const isDone: Record<FirstStep, (entry: AuditEntry) => boolean> = {
@@ -17,7 +17,7 @@ const isDone: Record<FirstStep, (entry: AuditEntry) => boolean> = {
   webhook: ({ type }) => type === 'WebhookCreated',
 };
 
-/** What was first done when, after these entries. */
+/** Returns when each step was first done, after these entries. */
 export function addFirsts(before: AuditFirsts, entries: readonly AuditEntry[]): AuditFirsts {
   const firsts = { ...before };
   for (const step of firstSteps) {

@@ -1,13 +1,13 @@
 import type { AuditEntry } from './auditEntry.ts';
 
-/** What entries can be looked for by. */
+/** The properties by which entries can be found. */
 export const auditFacets = ['principal', 'action', 'kind', 'id', 'outcome'] as const;
 export type AuditFacet = (typeof auditFacets)[number];
 
-/** Values that an entry must have; those left out may be any. */
+/** Values that an entry must have; any if omitted. */
 export type AuditFacetValues = Partial<Record<AuditFacet, string>>;
 
-/** Characters of a facet in a signature, of 6 bits each. */
+/** Number of characters for a facet in a signature, of 6 bits each. */
 const FACET_LENGTH = 3;
 const SIGNATURE_LENGTH = auditFacets.length * FACET_LENGTH;
 const DIGITS = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_';
@@ -28,7 +28,7 @@ export function hasFacets(entry: AuditEntry, wanted: AuditFacetValues): boolean 
   );
 }
 
-/** The signatures of entries, one after the other: of each facet a hash of 18 bits. */
+/** Returns the concatenated signatures of entries: for each facet a hash of 18 bits. */
 export function signaturesOf(entries: readonly AuditEntry[]): string {
   let text = '';
   for (const entry of entries) {
@@ -37,10 +37,10 @@ export function signaturesOf(entries: readonly AuditEntry[]): string {
   return text;
 }
 
-/** From the facet that mostly says most (what is refused is rare) to the one that says least. */
+/** From the facet that is usually most selective (refusals are rare) to the least selective. */
 const bySelectivity: readonly AuditFacet[] = ['id', 'outcome', 'principal', 'action', 'kind'];
 
-/** A test for signatures: false means that none of the entries has all these values, true that one most likely has. */
+/** Returns a test for signatures: false means that none of the entries has all these values, true that one very probably has. */
 export function signatureTest(wanted: AuditFacetValues): (signatures: string) => boolean {
   const [first, ...others] = bySelectivity.flatMap((facet) => {
     const value = wanted[facet];
@@ -61,8 +61,8 @@ export function signatureTest(wanted: AuditFacetValues): (signatures: string) =>
 }
 
 /**
- * A test for signatures: false means that no entry has all values of one of these alternatives, true that one most likely has.
- * Its work does not grow with their number.
+ * Returns a test for signatures: false means that no entry has all values of one of these alternatives, true that one very
+ * probably has. Its work does not grow with their number.
  */
 export function anySignatureTest(alternatives: readonly AuditFacetValues[]): (signatures: string) => boolean {
   const facetsOf = (values: AuditFacetValues) => auditFacets.filter((facet) => values[facet] !== undefined);

@@ -2,19 +2,19 @@ import { eventIdTime } from '../../src/events/eventIdTime.ts';
 import { isProgram } from '../../src/events/eventMetadata.ts';
 import type { AuditEntry } from './auditEntry.ts';
 
-/** The last use of a key or user, and how many there were. */
+/** The last use by a key or user, and the number of uses. */
 export interface PrincipalUse {
   /** ISO 8601, UTC. */
   at: string;
-  /** Why the last one was refused; left out where it was accepted. */
+  /** Why the last one was refused; absent if it was accepted. */
   code?: string;
   count: number;
 }
 
-/** Uses by the id of the key or user, the one that was used last at the end. */
+/** Uses by the id of the key or user, the most recently used last. */
 export type PrincipalUses = Record<string, PrincipalUse>;
 
-/** What is counted in spans of UTC: how long one is, in milliseconds, and of how many of the last ones the counts are kept. */
+/** What is counted in spans of UTC: the length of one, in milliseconds, and for how many of the last ones the counts are kept. */
 export const spans = {
   minute: { ms: 60_000, kept: 60 },
   hour: { ms: 3_600_000, kept: 168 },
@@ -32,41 +32,41 @@ export interface KeyTally {
 
 /** What happened in a span. */
 export interface AuditTally {
-  /** Which one it is: spans since 1970. */
+  /** The number of the span since 1970. */
   number: number;
-  /** Requests with a key, and of sources: changes, reads and what was refused. */
+  /** Requests with a key, and by sources: changes, reads and what was refused. */
   requests: number;
-  /** New versions of records and documents, whoever made them. */
+  /** New versions of records and documents, by anyone. */
   writes: number;
-  /** How many of these requests were refused, by code: pages of the dashboard that a role may not see do not count. */
+  /** How many of these requests were refused, by code: dashboard pages that a role may not see do not count. */
   refused: Record<string, number>;
   /** The writes by kind. */
   kinds: Record<string, number>;
-  /** By the id of the key or source; of those that came first. */
+  /** By the id of the key or source; for those that came first. */
   keys: Record<string, KeyTally>;
-  /** How many records took how long from the request's arrival until the log had them: by the bound of `timeBounds`. */
+  /** How many records took how long from the request's arrival until they were in the log: by the bound in `timeBounds`. */
   times: Record<string, number>;
 }
 
-/** Who was not among the last so many to do anything is forgotten: the row of all uses has to stay small. */
+/** Keys and users that are not among the last this many to do anything are forgotten: the row of all uses has to stay small. */
 export const MAX_USES = 1_000;
-/** Keys and sources that a span counts apart. */
+/** Number of keys and sources that a span counts separately. */
 export const MAX_KEYS = 50;
 
-/** Milliseconds; what took longer than the last but one counts to the last, which stands for more. */
+/** Milliseconds; anything longer than the second to last counts towards the last, which stands for all longer times. */
 export const timeBounds = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1_000, 2_000, 5_000, 10_000, 100_000] as const;
 
-/** What happened in a span in which nothing did. */
+/** Returns the tally of a span in which nothing happened. */
 export function emptyTally(number: number): AuditTally {
   return { number, requests: 0, writes: 0, refused: {}, kinds: {}, keys: {}, times: {} };
 }
 
-/** Number of the span in which a moment is, given in milliseconds since 1970. */
+/** Returns the number of the span that contains a moment, given in milliseconds since 1970. */
 export function spanNumber(span: Span, time: number): number {
   return Math.floor(time / spans[span].ms);
 }
 
-/** The uses after these entries, in order. */
+/** Returns the uses after these entries, in order. */
 export function addUses(before: PrincipalUses, entries: readonly AuditEntry[]): PrincipalUses {
   const uses = new Map(Object.entries(before));
   for (const { principal, recordedAt: at, code } of entries) {
@@ -78,7 +78,10 @@ export function addUses(before: PrincipalUses, entries: readonly AuditEntry[]): 
   return Object.fromEntries([...uses].slice(-MAX_USES));
 }
 
-/** What these entries tell of each minute in which anything happened. Should a clock go back, they count to the latest. */
+/**
+ * Returns the tallies of these entries for each minute in which anything happened. If a clock goes back, its entries count
+ * towards the latest minute.
+ */
 export function tallyMinutes(entries: readonly AuditEntry[]): AuditTally[] {
   const minutes: AuditTally[] = [];
   for (const entry of entries) {
@@ -94,8 +97,8 @@ export function tallyMinutes(entries: readonly AuditEntry[]): AuditTally[] {
 }
 
 /**
- * The spans in which anything happened, from that of `before` on, after these minutes: no more than are kept. Minutes before it,
- * of a clock that went back, count to it.
+ * Returns the spans in which anything happened, from that of `before` on, after these minutes: no more than are kept. Minutes
+ * before it, from a clock that went back, count towards it.
  */
 export function addTallies(
   span: Span,
@@ -112,7 +115,7 @@ export function addTallies(
   return tallies.slice(-spans[span].kept);
 }
 
-/** Adds up tallies of spans, one after the other; `number` is that of the first. */
+/** Adds up the tallies of consecutive spans; `number` is that of the first. */
 export function sumTallies(number: number, tallies: readonly AuditTally[]): AuditTally {
   const sum = emptyTally(number);
   for (const { requests, writes, refused, kinds, keys, times } of tallies) {
@@ -153,7 +156,7 @@ function count(tally: AuditTally, entry: AuditEntry): void {
   if (code !== undefined) key.refused += 1;
 }
 
-/** Undefined where as many others are counted apart as may be. */
+/** Undefined when the maximum number of others are already counted separately. */
 function keyTally({ keys }: AuditTally, id: string): KeyTally | undefined {
   if (keys[id] === undefined && Object.keys(keys).length === MAX_KEYS) return undefined;
   keys[id] ??= { requests: 0, writes: 0, refused: 0 };
@@ -165,8 +168,9 @@ function more(counts: Record<string, number>, name: string, added = 1): void {
 }
 
 /**
- * Milliseconds from the arrival of the request, which its id tells, until the log had the record. Undefined for a document,
- * whose sender sets the pace, and where the event bears another id than its request: lines of a batch, and repeats.
+ * Returns the milliseconds from the arrival of the request, according to its id, until the record was in the log. Undefined for a
+ * document, where the sender sets the pace, and when the event's id differs from its request's: for lines of a batch, and
+ * repeats.
  */
 function timeTaken({ kind, eventId, requestId, recordedAt }: AuditEntry): number | undefined {
   if (kind === 'document' || requestId !== undefined) return undefined;

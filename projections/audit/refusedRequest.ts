@@ -4,17 +4,17 @@ import type { Row } from '../../src/ports/readModels.ts';
 import type { AuditEntry } from './auditEntry.ts';
 import { newestFirst } from './newestFirst.ts';
 
-/** The entry of a request that was refused, or of a batch of which lines were. */
+/** The entry of a refused request, or of a batch with refused lines. */
 export type RefusedRequest = AuditEntry & Required<Pick<AuditEntry, 'code'>>;
 
-/** What refused requests can be looked for by; `key` is the id of the API key or source. */
+/** The properties by which refused requests can be found; `key` is the id of the API key or source. */
 export const requestFacets = ['key', 'field', 'code', 'status'] as const;
 export type RequestFacet = (typeof requestFacets)[number];
 
-/** Values that an entry must have; those left out may be any. */
+/** Values that an entry must have; any if omitted. */
 export type RequestFacetValues = Partial<Record<RequestFacet, string>>;
 
-/** An entry of a batch has several values of a facet. */
+/** A batch's entry has several values for a facet. */
 const facetValues: Record<RequestFacet, (entry: RefusedRequest) => readonly string[]> = {
   key: ({ principal }) => [principal.id],
   field: ({ fields, lines }) => fields ?? Object.keys(lines?.fields ?? {}),
@@ -22,7 +22,7 @@ const facetValues: Record<RequestFacet, (entry: RefusedRequest) => readonly stri
   status: ({ status }) => (status === undefined ? [] : [String(status)]),
 };
 
-/** Whether an entry tells of a refused request. */
+/** Whether an entry is for a refused request. */
 export function isRefusedRequest(entry: AuditEntry): entry is RefusedRequest {
   const { action, code } = entry;
   return code !== undefined && (action === 'request.refused' || action === 'record.batch');
@@ -36,7 +36,10 @@ export function hasRequestFacets(entry: RefusedRequest, wanted: RequestFacetValu
   });
 }
 
-/** Of the lists on which refused requests are, the shortest one that has all with these values; undefined: none is limited. */
+/**
+ * Returns the shortest of the lists of refused requests that contains all those with these values; undefined if there are no
+ * values.
+ */
 export function requestList(wanted: RequestFacetValues): string | undefined {
   const { key, ...others } = wanted;
   const ofKey = key === undefined ? [] : [listed('key', key)];
@@ -45,17 +48,17 @@ export function requestList(wanted: RequestFacetValues): string | undefined {
   return parts.length === 0 ? undefined : parts.join(' ');
 }
 
-/** The partition that lists the refused requests of a workspace's keys and sources, newest first. */
+/** Returns the partition that lists the refused requests of a workspace's keys and sources, newest first. */
 export function requestsPartition(workspace: string): string {
   return `${workspace} requests`;
 }
 
-/** Id of a refused request's row. */
+/** Returns the id of a refused request's row. */
 export function refusedRequestId(workspace: string, requestId: string): string {
   return `${workspace} request/${requestId}`;
 }
 
-/** The row of an entry, where it tells of a refused request. Pages of the dashboard that were refused are apart. */
+/** Returns the row of an entry, if it is for a refused request. Refused dashboard pages are kept separate. */
 export function refusedRequestRow(
   { id, metadata, position }: RecordedEvent,
   entry: AuditEntry,

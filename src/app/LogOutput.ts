@@ -5,15 +5,15 @@ import sonicBoom from 'sonic-boom';
 
 const BATCH_CHARACTERS = 16 * 1024;
 const BATCH_MS = 100;
-/** What is held for a reader that pauses: some 4,000 lines. */
+/** What is buffered for a reader that pauses: about 4,000 lines. */
 const HELD_BYTES = 1024 * 1024;
 const CLOSE_MS = 1_000;
 const WARN = 40;
 
 /**
- * Where log lines go: a file descriptor, many lines at a time and never on the request path. Whatever goes wrong there
- * costs lines and nothing else: what finds no room is counted, and the count is a line of its own once there is room
- * again, in the place of the lines that were lost.
+ * The destination of log lines: a file descriptor, written in batches and never on the request path. Failures there cost lines
+ * and nothing else: lines that do not fit are counted, and the count is logged as a line of its own once there is room again, in
+ * place of the lost lines.
  */
 export class LogOutput implements DestinationStream {
   readonly #fd: number;
@@ -27,7 +27,7 @@ export class LogOutput implements DestinationStream {
 
   constructor(fd: number) {
     this.#fd = fd;
-    // Lines reach it in batches: it measures its last piece anew with everything that it is given.
+    // Lines are passed on in batches: the library measures its last piece again with every write.
     this.#stream = new sonicBoom.SonicBoom({ fd, sync: false, minLength: 1, maxLength: HELD_BYTES });
     this.#stream.on('drop', () => {
       this.#refused = true;
@@ -35,20 +35,20 @@ export class LogOutput implements DestinationStream {
     this.#stream.on('drain', () => {
       this.#idle = true;
     });
-    // A full file system, or nobody who reads: it keeps what it holds, and is asked to try again with the next batch.
+    // A full file system, or no reader: it keeps what it holds, and tries again with the next batch.
     this.#stream.on('error', () => undefined);
     this.#timer = setInterval(() => this.#passOn(), BATCH_MS).unref();
     process.on('exit', this.#writeLast);
   }
 
-  /** Takes a line, or several; never throws and never waits. */
+  /** Takes one or more lines; never throws and never waits. */
   write(line: string): void {
     this.#lines.push(line);
     this.#length += line.length;
     if (this.#length > BATCH_CHARACTERS) this.#passOn();
   }
 
-  /** Resolves when everything is written, or could not be within a second; takes no more. */
+  /** Resolves when everything is written, or after a second at the latest; takes no more lines. */
   async close(): Promise<void> {
     this.#passOn();
     clearInterval(this.#timer);
@@ -77,12 +77,12 @@ export class LogOutput implements DestinationStream {
     return true;
   }
 
-  /** The last batch of a process that ends without `close`. */
+  /** Writes the last batch of a process that ends without `close`. */
   readonly #writeLast = (): void => {
     try {
       writeSync(this.#fd, this.#lines.join(''));
     } catch {
-      // Nobody is left to be told.
+      // There is nobody left to tell.
     }
   };
 }

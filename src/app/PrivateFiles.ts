@@ -6,26 +6,29 @@ const PRIVATE_FILE = 0o600;
 const OTHERS = 0o077;
 const STICKY = 0o1000;
 
-/** A file or folder that users other than its owner may look into, and that could not be changed. */
+/** A file or folder accessible to users other than its owner that could not be changed. */
 export interface OpenToOthers {
   path: string;
   /** Its permissions, such as `0755`. */
   mode: string;
-  /** Why: the file system's code, `unchanged` where nothing was to be changed, `shared` for a folder that others share (`/tmp`), or `ignored` by a mounted volume. */
+  /**
+   * The reason: the file system's error code, `unchanged` if no changes were to be made, `shared` for a folder shared with others
+   * (`/tmp`), or `ignored` by a mounted volume.
+   */
   reason: string;
 }
 
-/** Takes folders and files of the service away from other users; gives those that it could not change. */
+/** Makes the service's folders and files inaccessible to other users; lists those that it could not change. */
 export class PrivateFiles {
   readonly open: OpenToOthers[] = [];
   readonly #changes: boolean;
 
-  /** `changes`: false to look only. */
+  /** `changes`: false for checking only. */
   constructor({ changes }: { changes: boolean } = { changes: true }) {
     this.#changes = changes;
   }
 
-  /** A folder, but not what is in it: 0700. One that is not there is none of its business. */
+  /** A folder, but not its contents: 0700. Ignores a missing one. */
   folder(path: string): void {
     this.#restrict(path, PRIVATE_FOLDER);
   }
@@ -36,8 +39,8 @@ export class PrivateFiles {
   }
 
   /**
-   * All that is in a folder of the service's own. A folder in it that was gone through is 0700, and is not gone through
-   * again. None that is not there.
+   * Everything in one of the service's own folders. Folders inside it that were processed are 0700, and are not processed again.
+   * Ignores a missing folder.
    */
   inside(path: string): void {
     if (modeOf(path) === undefined) return;

@@ -5,18 +5,18 @@ import { keyFiles } from './keys/keyFiles.ts';
 import { pathOf } from './openBackend.ts';
 import { type OpenToOthers, PrivateFiles } from './PrivateFiles.ts';
 
-/** Warnings about single files; more are only counted. */
+/** Maximum number of warnings about single files; the rest are only counted. */
 const MAX_WARNINGS = 20;
 
-/** From now on, the files and folders that this process makes are for its own user alone. */
+/** From now on, the files and folders that this process creates are accessible only to its own user. */
 export function makeFilesPrivate(): void {
   process.umask(0o077);
 }
 
 /**
- * Takes what earlier versions, backups or hands left open to other users away from them: the data folder, the SQLite
- * files, the documents, the keys. What cannot be changed is a warning. Folders beside the data folder that hold a
- * SQLite file may be anybody's, and stay as they are. Throws what the file system says when a folder cannot be read.
+ * Makes what earlier versions, backups or manual changes left accessible to other users private: the data folder, the SQLite
+ * files, the documents, the keys. What cannot be changed is logged as a warning. Folders beside the data folder that contain a
+ * SQLite file may belong to anyone, and stay as they are. Throws the file system's error when a folder cannot be read.
  */
 export function keepFilesPrivate(config: Config, logger: Logger): void {
   const files = new PrivateFiles();
@@ -28,7 +28,7 @@ export function keepFilesPrivate(config: Config, logger: Logger): void {
   if (more > 0) logger.warn({ more }, 'there are more such files and folders');
 }
 
-/** What others may look into of the files and folders that `keepFilesPrivate` keeps from them; nothing is changed. Throws as that does. */
+/** Returns the files and folders covered by `keepFilesPrivate` that others can access; changes nothing. Throws as that does. */
 export function openFiles(config: Config): OpenToOthers[] {
   const files = new PrivateFiles({ changes: false });
   goThrough(config, files);

@@ -16,14 +16,14 @@ import type { ReadModels } from '../ports/readModels.ts';
 import type { StateStore } from '../ports/stateStore.ts';
 
 /**
- * `sqlite:/a/b`, `file:/a/b` and `file:///a/b` all name the path `/a/b`; relative paths are taken as they are. In all of
- * them `%20` is a space.
+ * `sqlite:/a/b`, `file:/a/b` and `file:///a/b` all name the path `/a/b`; relative paths are used as they are. In all of them
+ * `%20` is a space.
  */
 export function pathOf(url: string): string {
   return url.startsWith('file://') ? fileURLToPath(url) : decodeURIComponent(url.slice(url.indexOf(':') + 1));
 }
 
-/** What opening a file or folder gives; rejects with `unavailable`, whose `problem` names it. */
+/** Returns what opening a file or folder returns; rejects with `unavailable`, whose `problem` names it. */
 async function openAt<Store>(
   store: string,
   url: string,
@@ -44,13 +44,13 @@ function isMongo(url: string): boolean {
 }
 
 export interface EventLogOptions {
-  /** A server that is away is waited for. */
+  /** How long to wait for a server that is unreachable. */
   patience?: Patience;
-  /** Where one writer serves all threads of the process (`EventLog.linkWriter`): a way to it. */
+  /** Where one writer serves all threads of the process (`EventLog.linkWriter`): returns a link to it. */
   linkWriter?: () => Promise<WriterLink>;
 }
 
-/** The event log at a URL. Backends are loaded when they are asked for. */
+/** Opens the event log at a URL. Backends are loaded on demand. */
 export async function openEventLog(
   url: string,
   { patience, linkWriter }: EventLogOptions = {},
@@ -63,7 +63,7 @@ export async function openEventLog(
   return openAt('event log', url, (path) => SqliteEventLog.open(path, linkWriter));
 }
 
-/** The read models at a URL. */
+/** Opens the read models at a URL. */
 export async function openReadModels(url: string): Promise<ReadModels> {
   if (isMongo(url)) {
     const { MongoReadModels } = await import('../backends/mongodb/MongoReadModels.ts');
@@ -73,7 +73,7 @@ export async function openReadModels(url: string): Promise<ReadModels> {
   return openAt('read models', url, (path) => new SqliteReadModels(path));
 }
 
-/** The state store at a URL. */
+/** Opens the state store at a URL. */
 export async function openStateStore(url: string): Promise<StateStore> {
   if (isMongo(url)) {
     const { MongoStateStore } = await import('../backends/mongodb/MongoStateStore.ts');
@@ -83,7 +83,7 @@ export async function openStateStore(url: string): Promise<StateStore> {
   return openAt('state store', url, (path) => new SqliteStateThread(path));
 }
 
-/** The leases beside the state store at a URL. */
+/** Opens the leases beside the state store at a URL. */
 export async function openLeases(stateUrl: string): Promise<Leases> {
   if (isMongo(stateUrl)) {
     const { MongoLeases } = await import('../backends/mongodb/MongoLeases.ts');
@@ -93,7 +93,7 @@ export async function openLeases(stateUrl: string): Promise<Leases> {
   return openAt('state store', stateUrl, (path) => new SqliteLeases(path));
 }
 
-/** The document store at a URL. */
+/** Opens the document store at a URL. */
 export async function openDocumentStore(url: string): Promise<DocumentStore> {
   if (url.startsWith('gs:')) {
     const { GcsDocumentStore } = await import('../backends/gcs/GcsDocumentStore.ts');
@@ -103,7 +103,9 @@ export async function openDocumentStore(url: string): Promise<DocumentStore> {
   return openAt('document store', url, (path) => LocalDocumentStore.open(path));
 }
 
-/** Where heads are sent: a folder, by its path or as `file:`, a bucket as `gs:`, or an address that takes POST requests. */
+/**
+ * Opens the destination of heads: a folder, as a path or `file:`, a bucket as `gs:`, or an address that accepts POST requests.
+ */
 export async function openHeadTarget(place: string): Promise<HeadTarget> {
   if (place.startsWith('gs:')) {
     const { GcsHeadTarget } = await import('../backends/gcs/GcsHeadTarget.ts');
@@ -117,7 +119,7 @@ export async function openHeadTarget(place: string): Promise<HeadTarget> {
   return new LocalHeadTarget(resolve(place.startsWith('file:') ? pathOf(place) : place));
 }
 
-/** A place of backups: a folder, by its path or as `file:`, or a bucket as `gs:`. */
+/** Opens a place for backups: a folder, as a path or `file:`, or a bucket as `gs:`. */
 export async function openBackupTarget(place: string): Promise<BackupTarget> {
   if (place.startsWith('gs:')) {
     const { GcsBackupTarget } = await import('../backends/gcs/GcsBackupTarget.ts');
@@ -127,15 +129,15 @@ export async function openBackupTarget(place: string): Promise<BackupTarget> {
   return new LocalBackupTarget(resolve(place.startsWith('file:') ? pathOf(place) : place));
 }
 
-/** A new event log at a URL of SQLite's, to be filled from another one. Rejects with `unavailable`. */
+/** Creates an event log at a SQLite URL, to be filled from another one. Rejects with `unavailable`. */
 export async function openLogCopy(url: string, identity: string): Promise<LogCopy> {
   const { SqliteLogCopy } = await import('../backends/sqlite/SqliteLogCopy.ts');
   return new SqliteLogCopy(pathOf(url), identity);
 }
 
 /**
- * Limiters that count where the state at `stateUrl` is: in MongoDB for all instances together, beside SQLite in this
- * process's memory; where several threads count, in what they `share`.
+ * Opens limiters that count where the state at `stateUrl` is: in MongoDB for all instances together, beside SQLite in this
+ * process's memory; if several threads count, in the memory that they `share`.
  */
 export async function openRateLimiters(stateUrl: string, share?: CountsMemory): Promise<RateLimiters> {
   if (isMongo(stateUrl)) {

@@ -21,17 +21,17 @@ import { openEventLog, openLeases, openReadModels, openStateStore } from './open
 
 const NOTE_EVERY_MS = 60_000;
 
-/** What tests set so that they need not wait. */
+/** Set by tests to avoid waiting. */
 export interface WebhooksTiming {
   schedule?: RetrySchedule;
   clock?: Clock;
-  /** How often the log is told at most how far a delivery has come. */
+  /** The shortest interval at which the progress of a delivery is recorded in the log. */
   noteEveryMs?: number;
 }
 
 /**
- * Opens an instance that delivers webhooks, one of several that share the work. The result does so until its signal, and
- * waits for stores that are away. Rejects when the event log is.
+ * Opens an instance that delivers webhooks, one of several that share the work. The returned function delivers until its signal,
+ * and waits for stores that are unavailable. Rejects when the event log is unavailable.
  */
 export async function openWebhooks(
   config: Config,

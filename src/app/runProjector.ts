@@ -28,21 +28,21 @@ import {
 } from './openBackend.ts';
 
 /**
- * The lease of the one instance that projects. Versions of the service whose read models differ do so side by side, as
- * each serves its own while an upgrade is under way; those that they share take both.
+ * The lease of the one instance that projects. Versions of the service with different read models project side by side, as each
+ * serves its own while an upgrade is under way; read models that they share are written by both.
  */
 const PROJECTOR_LEASE = `projector ${models.join(' ')}`;
 
 const RETRY_MS = 250;
-/** For so long events may gather while nobody waits for read models: what a batch costs is then shared by more of them. */
+/** How long events may gather while nobody waits for read models: the cost of a batch is then shared by more of them. */
 const GATHER_MS = 100;
 const PURGE_EVERY_MS = 3_600_000;
-/** An instance of an earlier version that stood still may park events yet when this one has the lease. */
+/** An instance of an earlier version that was suspended may still park events after this one has acquired the lease. */
 const TAKE_UP_EVERY_MS = 60_000;
 
 /**
- * Runs every projection, takes up what was parked, and purges documents until the signal, while this instance holds the
- * lease. A store that is away is waited for. `awaited` is raised when something waits for read models.
+ * Runs every projection, retries what was parked, and purges documents until the signal, while this instance holds the lease.
+ * Waits for unavailable stores. `awaited` is raised when something waits for read models.
  */
 export async function runProjector(
   config: Config,
@@ -52,7 +52,7 @@ export async function runProjector(
 ): Promise<void> {
   const eventLog = await openEventLog(config.eventLogUrl);
   const readModels = await openReadModels(config.readModelUrl);
-  // Who writes a read model learns from its checkpoint that it was set back: nobody else may read that through the same object.
+  // The writer of a read model learns from its checkpoint that it was reset: nobody else may read that through the same object.
   const worklistModels = await openReadModels(config.readModelUrl);
   const erasureModels = await openReadModels(config.readModelUrl);
   const stateStore = await openStateStore(config.stateUrl);
@@ -66,7 +66,7 @@ export async function runProjector(
     onParked: parked.add.bind(parked),
     onMismatch: (model: string, mismatch: LogMismatch) => report({ kind: 'mismatch', model, mismatch }),
   };
-  // Where all requests are served elsewhere, nobody could tell that one of them waits.
+  // If all requests are served elsewhere, nobody could report that one of them is waiting.
   const gather = () =>
     config.roles.includes('api') ? { ms: GATHER_MS, isAwaited: awaited.watch() } : undefined;
   const erasurePorts = {
@@ -119,7 +119,7 @@ async function repeatUntil(
     try {
       await work();
     } catch (error) {
-      // As after every rebuild: it goes on from the checkpoint that is there now.
+      // As after every rebuild, it continues from the checkpoint that exists now.
       if (!isSetBack(error)) onError(error);
       pause = RETRY_MS;
     }

@@ -10,9 +10,12 @@ import { welcome } from './welcome.ts';
 
 const STDOUT = 1;
 
-/** Runs the service until `stopping`; resolves with the exit code. Why it did not start is a line of standard error. */
+/**
+ * Runs the service until `stopping`; resolves with the exit code. The reason for a failed start is written to standard error in
+ * one line.
+ */
 export async function serve(env: Record<string, string | undefined>, stopping: AbortSignal): Promise<number> {
-  // Asking for them makes a pipe non-blocking. A write that blocks would hold up a thread, and the end of the process.
+  // Accessing them makes a pipe non-blocking. A blocking write would hold up a thread, and the end of the process.
   for (const stream of [process.stdout, process.stderr]) stream.on('error', () => undefined);
   makeFilesPrivate();
   const output = new LogOutput(STDOUT);

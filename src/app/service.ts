@@ -25,15 +25,15 @@ import { startProjector } from './startProjector.ts';
 import { startWebhooks } from './startWebhooks.ts';
 import { watchHealth } from './watchHealth.ts';
 
-/** A service that runs. */
+/** A running service. */
 export interface Service {
   /** Where it listens: `http://127.0.0.1:3000`. */
   url: string;
-  /** Where it takes messages over MLLP, in the order of the settings; none without that role. */
+  /** Where it receives messages over MLLP, in the order of the settings; empty without that role. */
   mllpPorts: readonly number[];
-  /** The key made at the very first start. */
+  /** The key created on the very first start. */
   firstKey: CreatedKey | undefined;
-  /** While there is no user: where the first one is made, once. */
+  /** While there are no users: where the first one is created, once. */
   setupUrl: string | undefined;
   /** Where its metrics are served, if they are. */
   metricsUrl: string | undefined;
@@ -41,24 +41,23 @@ export interface Service {
   stop(): Promise<void>;
 }
 
-/** For so long a start waits for an event log on a server that is away. */
+/** How long a start waits for an event log on a server that is unreachable. */
 const START_PATIENCE_MS = 60_000;
 
 export interface ServiceOptions {
-  /** Ends a start that is under way. */
+  /** Aborts a start that is under way. */
   stopping?: AbortSignal;
-  /** Set by tests alone, so that they need not wait. */
+  /** Set only by tests, to avoid waiting. */
   webhookSchedule?: RetrySchedule;
   headPauses?: HeadPauses;
   arrivalTimes?: ArrivalTimes;
   mllpTimes?: ConnectionTimes;
-  /** By which idempotency keys expire, where one thread answers requests. */
+  /** The clock by which idempotency keys expire, if one thread answers requests. */
   clock?: Clock;
 }
 
 /**
- * Starts everything the configuration asks for; rejects, with nothing left running, when that fails, or with the reason
- * of `stopping`.
+ * Starts everything that is configured; rejects, with nothing left running, when that fails, or with the reason of `stopping`.
  */
 export async function startService(
   config: Config,
@@ -127,7 +126,7 @@ export async function startService(
     stops.push(() => Promise.all([server.stop(), mllp?.stop()]));
     await step(started);
     if (config.roles.includes('mllp')) mllp = await step(startMllp(config, logger, stores, mllpTimes));
-    // Last, so that a start that fails never makes a key or a link that nobody gets to see.
+    // Last, so that a failed start never creates a key or link that nobody gets to see.
     const firstKey = config.production || !isApi ? undefined : await createFirstKey(directory);
     const token = users && (await issueFirstSetupLink(users));
     const setupUrl = token && `${config.publicUrl ?? url}/dashboard/setup?token=${token}`;
@@ -139,7 +138,7 @@ export async function startService(
   }
 }
 
-/** The role that sends heads, where the process has it. */
+/** Opens the role that sends heads, if the process has it. */
 async function openHeads(
   { headsTo, ...config }: Config,
   logger: Logger,
@@ -151,14 +150,14 @@ async function openHeads(
   return startHeads({ ...config, headsTo }, logger, { ...stores, signingKey }, pauses);
 }
 
-/** The keys that work with what the log holds; the role `heads` can wait for its own. */
+/** Returns the keys that work with the contents of the log; the role `heads` can wait for its own. */
 function neededKeys({ roles }: Config): LastingKeyName[] {
   if (roles.includes('api')) return ['deidentification', 'webhookSecrets', 'totpSecrets'];
   if (roles.includes('webhooks')) return ['deidentification', 'webhookSecrets'];
   return roles.includes('mllp') ? ['webhookSecrets'] : [];
 }
 
-/** What `work` gives; rejects with the signal's reason as soon as that aborts, whatever becomes of the work. */
+/** Returns the result of `work`; rejects with the signal's reason as soon as it aborts, whatever the outcome of the work. */
 async function unlessStopped<Result>(
   work: Promise<Result>,
   stopping: AbortSignal | undefined,

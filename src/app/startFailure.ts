@@ -6,7 +6,10 @@ const DETAILED = ['debug', 'trace'];
 /** User and password in a URL. */
 const CREDENTIALS = /\/\/[^/@\s]*@/g;
 
-/** Why something did not start, in one line: what, which path or host, what to do. Below that a stack, at debug level alone. */
+/**
+ * Describes in one line why something did not start: what, which path or host, and what to do. Followed by a stack, only at debug
+ * level.
+ */
 export function startFailure(error: unknown, logLevel: string | undefined): string {
   const stack = DETAILED.includes(logLevel ?? '') ? `\n${JSON.stringify(describeError(error))}` : '';
   return reason(error) + stack;

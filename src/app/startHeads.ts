@@ -18,11 +18,11 @@ import { openHeadTarget, openLeases } from './openBackend.ts';
 
 const LEASE = 'heads';
 const MINUTE_MS = 60_000;
-/** How often it is looked for erasures to tell of. */
+/** How often to check for erasures to report. */
 const LOOK_MS = 10_000;
-/** How soon it is tried again when something could not be sent. */
+/** How soon to retry when something could not be sent. */
 const RETRY_MS = 30_000;
-/** So long a stop waits for the last heads. */
+/** How long a stop waits for the last heads. */
 const LAST_MS = 15_000;
 
 export interface HeadStores extends Omit<HeadPorts, 'target'> {
@@ -31,7 +31,7 @@ export interface HeadStores extends Omit<HeadPorts, 'target'> {
   signingKey(): Promise<SigningKey>;
 }
 
-/** Pauses in milliseconds; set by tests alone. */
+/** Pauses in milliseconds; set only by tests. */
 export interface HeadPauses {
   everyMs: number;
   retryMs: number;
@@ -44,7 +44,7 @@ export interface HeadsRole {
   stop(): Promise<void>;
 }
 
-/** Starts to send heads and notices of erasures while this instance holds the lease, until `stop`. */
+/** Starts sending heads and notices of erasures while this instance holds the lease, until `stop`. */
 export async function startHeads(
   config: Config & { headsTo: string },
   logger: Logger,
@@ -79,7 +79,7 @@ export async function startHeads(
   };
 }
 
-/** Sends heads, and tells of what is in the way: each problem once. */
+/** Sends heads, and reports each problem once. */
 class HeadSender {
   readonly #ports: HeadStores & HeadPorts;
   readonly #notices: ErasureNotices;
@@ -93,13 +93,13 @@ class HeadSender {
     this.#logger = logger;
   }
 
-  /** Sends notices of erasures and, where they are due, heads; says whether all were sent. Never rejects. */
+  /** Sends notices of erasures and, if due, heads; returns whether all were sent. Never rejects. */
   async send(isDue: boolean): Promise<boolean> {
     const before = this.#problem;
     let key: SigningKey | undefined;
     try {
       key = await this.#ports.signingKey();
-      // Neither waits for what is in the way of the other alone.
+      // A problem with one of them does not hold up the other.
       const failures: unknown[] = [];
       await this.#notices.send(key, isDue).catch((error) => failures.push(error));
       if (isDue) await this.#sendHeads().catch((error) => failures.push(error));
@@ -115,7 +115,7 @@ class HeadSender {
 
   async #sendHeads(): Promise<void> {
     const { eventLog, readModels, directory } = this.#ports;
-    // What the projector has not reached by then is in the next head.
+    // What the projector has not reached by then goes into the next head.
     await untilReached(readModels, treeModel, await eventLog.head(), 'hash tree').catch(() => undefined);
     const workspaces = [INSTALLATION, ...directory.known.workspaces.keys()];
     this.#tellContradicted(await sendHeads(this.#ports, workspaces, this.#ports.signingKey));
@@ -126,7 +126,7 @@ class HeadSender {
     return this.#problem === undefined ? findings : [...findings, notSent(this.#problem)];
   }
 
-  /** For the dashboard of all processes, which may lag: what matters is told by the log and `/readyz`. */
+  /** For the dashboards of all processes, which may lag: what matters is reported by the log and `/readyz`. */
   async #tellStatus(key: SigningKey | undefined): Promise<void> {
     const { stateStore, target } = this.#ports;
     await tellHeadsStatus(stateStore, {

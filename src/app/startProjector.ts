@@ -7,22 +7,22 @@ import { keepThread } from '../threads/keepThread.ts';
 import type { SharedFlag } from '../threads/SharedFlag.ts';
 import { workerUrl } from '../threads/workerUrl.ts';
 
-/** It tries again at short intervals: who did not fail for so long gets on. */
+/** It retries at short intervals: without a failure for this long, it is making progress. */
 const FAILING_MS = 5_000;
 
 export interface ProjectorThread {
-  /** Whether it does not get on, by its own word. */
+  /** Whether it reports that it is not making progress. */
   failing(): boolean;
   stop(): Promise<void>;
 }
 
 /**
- * Starts the projector in a thread of its own, so that folding never delays a request. `awaited` is raised by what of this
- * process waits for read models.
+ * Starts the projector in its own thread, so that folding never delays a request. `awaited` is raised by anything in this process
+ * that waits for read models.
  */
 export function startProjector(config: Config, logger: Logger, awaited: SharedFlag): ProjectorThread {
   let failedAt = Number.NEGATIVE_INFINITY;
-  /** What was told of the present failures, and when it last failed at anything. */
+  /** The current failures already reported, and when it last failed at anything. */
   let told = new Set<unknown>();
   let retriedAt = failedAt;
   const isRecent = (at: number) => performance.now() - at < FAILING_MS;

@@ -9,18 +9,18 @@ import type { WebhookDirectory } from '../webhooks/settings/WebhookDirectory.ts'
 
 const LOOK_MS = 250;
 
-/** A thread that failed is started again after a second: who did not fail for so long gets on. */
+/** A failed thread is restarted after a second: without a failure for this long, it is making progress. */
 const FAILING_MS = 5_000;
 
 export interface WebhooksThread {
-  /** Whether it does not get on. */
+  /** Whether it is not making progress. */
   failing(): boolean;
   stop(): Promise<void>;
 }
 
 /**
- * Starts the delivery of webhooks in a thread of its own, so that it never delays a request; and not before there is a
- * webhook, so that who has none does not pay for the thread.
+ * Starts the delivery of webhooks in its own thread, so that it never delays a request; not before there is a webhook, so that
+ * installations without any do not pay for the thread.
  */
 export function startWebhooks(
   config: Config,

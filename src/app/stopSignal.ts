@@ -1,8 +1,8 @@
 import { constants, readFileSync } from 'node:fs';
 
 /**
- * Aborts when the process is asked to end: by SIGINT, SIGTERM, or SIGHUP, unless whoever started it wanted that ignored.
- * From now on neither SIGUSR1, at which Node opens its inspector, nor SIGUSR2 does anything.
+ * Returns a signal that aborts when the process is asked to end: by SIGINT, SIGTERM, or SIGHUP, unless its parent had that
+ * ignored. From now on neither SIGUSR1, on which Node opens its inspector, nor SIGUSR2 has any effect.
  */
 export function stopSignal(env: Record<string, string | undefined>): AbortSignal {
   const stopping = new AbortController();
@@ -17,9 +17,9 @@ export function stopSignal(env: Record<string, string | undefined>): AbortSignal
 }
 
 /**
- * Node takes back what its parent had ignored, before any of our code runs; so it is told by the traces: `nohup` named
- * in the environment by the shell, the standard input that `nohup` puts in a terminal's place, which can only be written
- * to, or a parent that ignores the signal itself (`trap '' HUP`).
+ * Node resets signals ignored by its parent before any of our code runs; so this goes by traces: `nohup` named in the environment
+ * by the shell, the write-only standard input with which `nohup` replaces a terminal, or a parent that ignores the signal itself
+ * (`trap '' HUP`).
  */
 function isHangupIgnored(env: Record<string, string | undefined>): boolean {
   if (/(^|\/)nohup$/.test(env._ ?? '')) return true;
@@ -29,7 +29,7 @@ function isHangupIgnored(env: Record<string, string | undefined>): boolean {
   return (ignoredByParent & 1n) === 1n;
 }
 
-/** What a file of `/proc` says; `0` where it does not, or where there is none. */
+/** Returns what a file in `/proc` says; `0` when it does not, or does not exist. */
 function find(path: string, what: RegExp): string {
   try {
     return what.exec(readFileSync(path, 'utf8'))?.[1] ?? '0';

@@ -9,21 +9,21 @@ import { systemClock } from '../ports/clock.ts';
 import type { Role } from '../settings.ts';
 import type { OpenStores } from './requests/openApiPorts.ts';
 
-/** What the roles of a process tell of themselves. */
+/** What the roles of a process report about themselves. */
 export interface RoleReports {
-  /** Roles whose own thread does not get on. */
+  /** Roles whose own thread is not making progress. */
   failing(): Role[];
   findings(): Finding[];
 }
 
-/** How a process does, looked after. */
+/** Watches the health of a process. */
 export interface HealthWatch {
   /** Never rejects. */
   processState(): Promise<ProcessState>;
   close(): void;
 }
 
-/** Looks after the stores, the clock and the read models, and tells operators of what is the matter. */
+/** Watches the stores, the clock and the read models, and reports problems to operators. */
 export function watchHealth(stores: OpenStores, logger: Logger, roles: RoleReports): HealthWatch {
   const { eventLog, readModels } = stores;
   const storeWatch = new StoreWatch(stores, logger);
@@ -34,7 +34,7 @@ export function watchHealth(stores: OpenStores, logger: Logger, roles: RoleRepor
       const states = await storeWatch.states();
       const hasLog = states.event_log === 'ok';
       const hasModels = hasLog && states.read_models === 'ok';
-      // What cannot be found out is what a store that is away would tell.
+      // What cannot be determined counts as with an unavailable store.
       const [clockFinding, behind] = await Promise.all([
         hasLog ? clockProblem(eventLog, systemClock).catch(() => undefined) : undefined,
         hasModels ? readModelWatch.findings().catch(() => []) : [],

@@ -1,8 +1,8 @@
 import type { Service } from './service.ts';
 
 /**
- * What a start prints: the address, after a first start the key and a line to try it with, and while there is no user
- * of the dashboard the link that makes one.
+ * Returns what a start prints: the address, after a first start the key and a line to try it with, and while there is no
+ * dashboard user the link that creates one.
  */
 export function welcome({ url, firstKey, setupUrl }: Service): string {
   const lines = ['', `Chartledger listens on ${url}`];

@@ -7,7 +7,7 @@ import { openStateStore } from './openBackend.ts';
 import { terminal } from './terminal.ts';
 import { withDocumentStore, withReadModels, withWorkspace } from './withStores.ts';
 
-/** Runs `work` with all that erasing in a workspace takes; rejects with `not_found` when there is none of that id. */
+/** Runs `work` with everything needed to erase in a workspace; rejects with `not_found` when there is none with that id. */
 export function withErasure<Result>(
   workspace: string,
   work: (ports: ErasurePorts, caller: Caller, workspace: Workspace) => Promise<Result>,

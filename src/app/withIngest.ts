@@ -11,15 +11,18 @@ import { openStateStore } from './openBackend.ts';
 import { terminal } from './terminal.ts';
 import { withDocumentStore, withReadModels, withWorkspace } from './withStores.ts';
 
-/** What carries out messages in a workspace. */
+/** What is needed to carry out messages in a workspace. */
 export interface IngestTools {
   ports: ReplayPorts & { directory: KeyDirectory };
-  /** Whoever runs the command. */
+  /** The user who runs the command. */
   caller: Caller;
   workspace: Workspace;
 }
 
-/** Runs `work` with all that carrying out messages in a workspace takes; rejects with `not_found` when there is none of that id. */
+/**
+ * Runs `work` with everything needed to carry out messages in a workspace; rejects with `not_found` when there is none with that
+ * id.
+ */
 export function withIngest<Result>(
   id: string,
   work: (tools: IngestTools) => Promise<Result>,

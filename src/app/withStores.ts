@@ -35,12 +35,12 @@ export interface KeyTools {
   /** Workspaces and keys as they were when the command began, or after the last change. */
   known: Readonly<KeyState>;
   manager: KeyManager;
-  /** Whoever runs the command. */
+  /** The user who runs the command. */
   actor: Actor;
   eventLog: EventLog;
 }
 
-/** Whoever runs the command, by the name that the operating system knows. */
+/** Returns the user who runs the command, by the operating system's user name. */
 export function operator(): Principal {
   try {
     return { type: 'operator', id: userInfo().username };
@@ -51,24 +51,24 @@ export function operator(): Principal {
 
 const settingUp = new WeakSet<Terminal>();
 
-/** From now on stores that are not there are made, as the first start of a service makes them. */
+/** From now on missing stores are created, as on the first start of a service. */
 export function setUpStores(): void {
   settingUp.add(terminal());
 }
 
-/** The event log that the environment names, for people: a file's path, or a URL without what is secret in it. */
+/** Returns the event log named by the environment, for display: a file's path, or a URL without secrets. */
 export function eventLogName(): string {
   const { eventLogUrl } = loadConfig(terminal().env);
   if (eventLogUrl.startsWith('sqlite:')) return pathOf(eventLogUrl);
   return eventLogUrl.replace(/\/\/[^/@]*@/, '//').replace(/\?.*$/, '');
 }
 
-/** `RETENTION_YEARS`, which holds for workspaces without a retention of their own. */
+/** `RETENTION_YEARS`, which applies to workspaces without their own retention. */
 export function retentionSetting(): number | undefined {
   return loadConfig(terminal().env).retentionYears;
 }
 
-/** What a service keeps on this machine is not made by accident, beside one that has its own elsewhere. */
+/** Prevents accidentally creating local stores beside a service that has its own elsewhere. */
 function requireStore(path: string, what: string, setting: string): void {
   if (settingUp.has(terminal()) || existsSync(path)) return;
   throw new ServiceError(
@@ -83,9 +83,9 @@ export function requireKeyFolder(set: string | undefined, dataDir: string): void
 }
 
 /**
- * Runs `work` on the event log that the environment names, as a service would find it (`src/config.ts`). A service may
- * be running on it. Rejects with what `work` rejects with, `ConfigError`, or `not_found` when there is none and
- * `setUpStores` was not called.
+ * Runs `work` on the event log named by the environment, as a service would find it (`src/config.ts`). A service may be running
+ * on it. Rejects with what `work` rejects with, `ConfigError`, or `not_found` when there is none and `setUpStores` was not
+ * called.
  */
 export async function withEventLog<Result>(work: (eventLog: EventLog) => Promise<Result>): Promise<Result> {
   const { eventLogUrl, dataDir } = loadConfig(terminal().env);
@@ -116,11 +116,11 @@ export interface UserTools {
   users: UserDirectory;
   manager: UserManager;
   links: UserLinks;
-  /** Takes the second factor of the user of an id away. */
+  /** Removes a user's second factor. */
   resetTotp(id: string): Promise<void>;
 }
 
-/** Where people reach the service: `PUBLIC_URL`, else where one with these settings listens. */
+/** Returns the service's address for users: `PUBLIC_URL`, otherwise where a service with these settings listens. */
 export function serviceAddress(): string {
   const { publicUrl, host, port } = loadConfig(terminal().env);
   return publicUrl ?? listeningAddress(host, port);
@@ -141,16 +141,16 @@ export function withUsers<Result>(work: (tools: UserTools) => Promise<Result>): 
   );
 }
 
-/** What a command needs that reads the data of a workspace. */
+/** What a command needs to read the data of a workspace. */
 export interface WorkspaceTools {
   eventLog: EventLog;
   directory: KeyDirectory;
   names: PrincipalNames;
-  /** Whoever runs the command, for the audit trail. */
+  /** The user who runs the command, for the audit trail. */
   caller: Caller;
 }
 
-/** Runs `work` on one workspace of that event log; rejects with `not_found` when there is none of that id. */
+/** Runs `work` on one workspace of that event log; rejects with `not_found` when there is none with that id. */
 export function withWorkspace<Result>(
   workspace: string,
   work: (tools: WorkspaceTools) => Promise<Result>,
@@ -161,7 +161,7 @@ export function withWorkspace<Result>(
   });
 }
 
-/** Runs `work` on what of that event log belongs to no workspace: its users, and who signed in. */
+/** Runs `work` on what belongs to no workspace in that event log: its users, and their sign-ins. */
 export function withInstallation<Result>(work: (tools: WorkspaceTools) => Promise<Result>): Promise<Result> {
   return withTools(INSTALLATION, work);
 }
@@ -182,7 +182,7 @@ function withTools<Result>(
 
 /**
  * Runs `work` on what is to be verified: one workspace of that event log, or `INSTALLATION`; rejects with `not_found` when there
- * is none of that id. Damage that keeps workspaces or users from being read does not keep it from being verified.
+ * is none with that id. Damage that prevents reading workspaces or users does not prevent verification.
  */
 export function withLogToVerify<Result>(
   workspace: string,
@@ -206,7 +206,7 @@ function operatorOn(workspace: string): Caller {
   return { workspace, principal: operator(), requestId: uuidv7() };
 }
 
-/** Runs `work` on what was opened, and closes it whatever comes of that. */
+/** Runs `work` on what was opened, and closes it whatever the outcome. */
 async function withClosing<Opened extends { close(): void }, Result>(
   opening: Promise<Opened>,
   work: (opened: Opened) => Promise<Result>,
@@ -219,7 +219,7 @@ async function withClosing<Opened extends { close(): void }, Result>(
   }
 }
 
-/** Runs `work` on the documents' bytes where the environment says they are. */
+/** Runs `work` on the document store named by the environment. */
 export async function withDocumentStore<Result>(
   work: (store: DocumentStore) => Promise<Result>,
 ): Promise<Result> {
@@ -231,7 +231,7 @@ export async function withDocumentStore<Result>(
   }
 }
 
-/** Runs `work` on the read models where the environment says they are. */
+/** Runs `work` on the read models named by the environment. */
 export async function withReadModels<Result>(
   work: (readModels: ReadModels) => Promise<Result>,
 ): Promise<Result> {
@@ -250,7 +250,7 @@ export function withStores<Result>(
   return withEventLog((eventLog) => withReadModels((readModels) => work(eventLog, readModels)));
 }
 
-/** Runs `work` on the webhooks of one workspace; rejects with `not_found` when there is none of that id. */
+/** Runs `work` on the webhooks of one workspace; rejects with `not_found` when there is none with that id. */
 export function withWebhooks<Result>(
   workspace: string,
   work: (manager: WebhookManager, caller: WebhookCaller) => Promise<Result>,
@@ -284,12 +284,12 @@ export function withWebhooks<Result>(
   );
 }
 
-/** The key that signs, as `findSigningKey` gives it where it is here. */
+/** Returns the signing key, as `findSigningKey` does, if it is available here. */
 export function ownSigningKey(eventLog: EventLog): Promise<SigningKey | undefined> {
   return findSigningKey(eventLog, loadConfig(terminal().env), false);
 }
 
-/** The key that signs exports and tree heads now, as `openSigningKey` gives it. */
+/** Returns the current key for signing exports and tree heads, as `openSigningKey` does. */
 export async function loadSigningKey(eventLog: EventLog): Promise<SigningKey> {
   const config = loadConfig(terminal().env);
   requireKeyFolder(config.signingKey, config.dataDir);

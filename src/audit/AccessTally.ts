@@ -11,8 +11,8 @@ interface Counted extends Pick<Caller, 'workspace' | 'principal'> {
 }
 
 /**
- * Counts what is too frequent, and tells too little, for an entry of the audit trail each: a minute's are one entry a key and
- * action, with their count. What was counted when a process is killed is lost, at most a minute of it.
+ * Counts events that are too frequent, and too insignificant, for individual audit trail entries: those of a minute become one
+ * entry per key and action, with their count. When a process is killed, at most a minute's counts are lost.
  */
 export class AccessTally {
   readonly #eventLog: EventLog;

@@ -2,41 +2,41 @@ import { isDeepStrictEqual } from 'node:util';
 import type { DisclosureTerms } from '../events/disclosureTerms.ts';
 import { type PositionRange, type Shown, withRange } from '../events/shown.ts';
 
-/** How long what was sent may be missing in the audit trail, in milliseconds. */
+/** How long the audit trail may lack what was sent, in milliseconds. */
 const EVERY_MS = 60_000;
-/** How many events may be. */
+/** How many events it may lack. */
 const MAX_EVENTS = 10_000;
 const MAX_RANGES = 20;
 
-/** How often it is recorded; tests have it sooner. */
+/** How often to record; shorter in tests. */
 export interface SentEventsLimits {
   everyMs?: number;
   maxEvents?: number;
 }
 
-/** What went under the same terms. */
+/** What was sent under the same terms. */
 interface Account {
   ranges: PositionRange[];
   count: number;
   terms: DisclosureTerms | undefined;
 }
 
-/** Writes into the audit trail what was sent under some terms. Rejects with `unavailable`. */
+/** Writes what was sent under some terms to the audit trail. Rejects with `unavailable`. */
 type RecordSent = (
   sent: Pick<Shown, 'ranges' | 'count'>,
   terms: DisclosureTerms | undefined,
 ) => Promise<void>;
 
 /**
- * Keeps account of the events that go to one reader, for the audit trail. What goes after a silence is recorded before
- * it goes; what follows within a minute is recorded together, at the end of that minute or with the 10,000th event. While
- * the trail cannot be written, no more goes than that. What goes under other terms than what went before is recorded apart.
+ * Keeps account of the events sent to one reader, for the audit trail. What is sent after a pause is recorded first; what follows
+ * within a minute is recorded together, at the end of that minute or with the 10,000th event. While the trail cannot be written,
+ * nothing beyond that is sent. Events sent under different terms are recorded separately.
  */
 export class SentEvents {
   readonly #record: RecordSent;
   readonly #everyMs: number;
   readonly #maxEvents: number;
-  /** What is not recorded yet; what is sent now belongs to the last one. */
+  /** What is not recorded yet; new events are added to the last one. */
   #accounts: Account[] = [];
   #recordedAt = Number.NEGATIVE_INFINITY;
   #recording: Promise<void> | undefined;
@@ -48,12 +48,15 @@ export class SentEvents {
     this.#maxEvents = maxEvents;
   }
 
-  /** Notes events that are about to be sent, under terms that may differ from earlier ones; they may be once `recordDue` has resolved. */
+  /**
+   * Notes events that are about to be sent, under terms that may differ from earlier ones; they may be sent once `recordDue` has
+   * resolved.
+   */
   add(range: PositionRange, count = 1, terms?: DisclosureTerms): void {
     this.#note({ ranges: [range], count, terms });
   }
 
-  /** Records what was noted if it is time, or sees to it that it will be. Rejects with `unavailable`. */
+  /** Records what was noted if it is due, or schedules that. Rejects with `unavailable`. */
   async recordDue(): Promise<void> {
     const waits = this.#recordedAt + this.#everyMs - performance.now();
     const count = this.#accounts.reduce((sum, account) => sum + account.count, 0);
@@ -85,7 +88,7 @@ export class SentEvents {
     return this.#recording;
   }
 
-  /** What is recorded leaves the list. */
+  /** Removes each account from the list as it is recorded. */
   async #recordAll(accounts: Account[]): Promise<void> {
     for (let [first] = accounts; first !== undefined; [first] = accounts) {
       const { ranges, count, terms } = first;
@@ -107,7 +110,7 @@ export class SentEvents {
   #recordIn(ms: number): void {
     this.#timer ??= setTimeout(() => {
       this.#timer = undefined;
-      // What is sent next tries again, too, and waits for that.
+      // Whatever is sent next also tries again, and waits for that.
       this.flush().catch(() => this.#recordIn(this.#everyMs));
     }, ms).unref();
   }

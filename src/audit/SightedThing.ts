@@ -6,29 +6,35 @@ import type { EventLog } from '../ports/eventLog.ts';
 
 const CHUNK = 500;
 
-/** With it everything before it in its stream was erased. */
+/** The event with which everything before it in its stream was erased. */
 type Erasure = Pick<RecordedEvent, 'position' | 'recordedAt'>;
 
-/** A version of a record or document, or an event of what became of an encounter in billing, and its place in the log. */
+/** A version of a record or document, or an event of an encounter's billing, and its place in the log. */
 export interface SightedVersion {
   version: number;
   position: Position;
-  /** Type of the event; undefined where it was erased, as nothing tells it. */
+  /** Type of the event; undefined if it was erased and nothing records it. */
   type: string | undefined;
-  /** What took it out of the log. */
+  /** What removed it from the log. */
   erasedBy?: Erasure;
 }
 
-/** A record or document, or what became of an encounter in billing (`readiness`), that people may have seen, and its versions, in order, those that were erased included. */
+/**
+ * A record or document, or an encounter's billing (`readiness`), that people may have seen, and its versions, in order, including
+ * erased ones.
+ */
 export interface SightedThing {
   kind: string;
-  /** The caller's id of the record; of a document, that of its encounter. */
+  /** The caller's id of the record; for a document, that of its encounter. */
   id: string;
   documentId?: string;
   versions: SightedVersion[];
 }
 
-/** What a stream holds or held; without versions when there is none. Rejects with `unreadable` and `unavailable`. */
+/**
+ * Returns what a stream contains or contained; without versions when it does not exist. Rejects with `unreadable` and
+ * `unavailable`.
+ */
 export async function sightedThing(eventLog: EventLog, stream: string): Promise<SightedThing> {
   const versions = new Map<number, SightedVersion>();
   for (let from = 0; ; ) {
@@ -48,7 +54,7 @@ function addVersion(versions: Map<number, SightedVersion>, event: RecordedEvent)
   const { revision, position, recordedAt, type } = event;
   const step = erasureStep(event);
   if (step !== undefined) {
-    // An event that is there still, as its removal was cut off, says its type.
+    // An event that still exists, as its removal was interrupted, has its type.
     for (const one of dataAs<RecordErased>(event.data).erased) {
       const known = versions.get(one.version);
       if (known === undefined)

@@ -7,7 +7,7 @@ import { eventTypesOf } from '../records/eventSubject.ts';
 import type { AccessAction } from './recordAccess.ts';
 import type { SightedThing, SightedVersion } from './SightedThing.ts';
 
-/** Accesses whose entries tell ranges of the log, or several records, not one. */
+/** Accesses whose entries name ranges of the log, or several records, not a single one. */
 const rangeActions: readonly AccessAction[] = [
   'record.list',
   'record.search',
@@ -21,7 +21,7 @@ const rangeActions: readonly AccessAction[] = [
   'webhook.attempts',
   'export',
 ];
-/** Of these, those that are recorded after they went: within minutes, unless the log was away. */
+/** Those of them that are recorded after the data were sent: within minutes, unless the log was unreachable. */
 const recordedLater: readonly string[] = ['events.sent', 'webhook.sent'] satisfies AccessAction[];
 const LATER_MS = 86_400_000;
 
@@ -30,24 +30,24 @@ interface Place {
   version: SightedVersion;
 }
 
-/** What an entry names by its ids; without that of a document, all of the encounter's. */
+/** What an entry names by id; without a document id, all documents of the encounter. */
 interface Named extends Pick<SightedThing, 'kind' | 'id'> {
   documentId: string | undefined;
 }
 
-/** What an access showed, or may have: versions of a thing; none where the entry names the thing. */
+/** What an access showed, or may have shown: versions of a thing; none when the entry names the thing. */
 export interface Sighting {
   thing: SightedThing;
   versions: number[];
 }
 
 /**
- * By which accesses somebody has seen one of several things, or may have: those that name one, and those to lists, streams,
- * exports and webhooks that were shown events of one.
+ * Determines by which accesses one of several things was seen, or may have been: those that name one, and those to lists,
+ * streams, exports and webhooks that were shown its events.
  */
 export class Sightings {
   readonly #named = new Map<string, SightedThing[]>();
-  /** By rising position. */
+  /** By ascending position. */
   readonly #places: Place[];
 
   constructor(things: readonly SightedThing[]) {
@@ -60,7 +60,7 @@ export class Sightings {
       .sort((a, b) => a.version.position - b.version.position);
   }
 
-  /** A test for signatures (`anySignatureTest`) that passes over chunks in which there is no sighting with these values. */
+  /** Returns a test for signatures (`anySignatureTest`) that skips chunks without a sighting with these values. */
   signatureTest(others: AuditFacetValues): (signatures: string) => boolean {
     const named = [...this.#named.values()].flatMap((things) =>
       things.slice(0, 1).map(({ kind, id }) => ({ kind, id })),
@@ -71,12 +71,12 @@ export class Sightings {
     return anySignatureTest([...named, ...ranges].map((one) => ({ ...others, ...one })));
   }
 
-  /** Whether an entry of the audit trail tells of such an access. */
+  /** Whether an audit trail entry records such an access. */
   has(entry: AuditEntry): boolean {
     return !this.#shownBy(entry).next().done;
   }
 
-  /** What an entry of the audit trail showed of these things. */
+  /** Returns what an audit trail entry showed of these things. */
   in(entry: AuditEntry): Sighting[] {
     const sightings = new Map<SightedThing, Sighting>();
     for (const { thing, version } of this.#shownBy(entry)) {
@@ -122,7 +122,7 @@ export class Sightings {
     }
   }
 
-  /** Index of the first place at or behind a position. */
+  /** Returns the index of the first place at or after a position. */
   #firstAt(position: Position): number {
     let [low, high] = [0, this.#places.length];
     while (low < high) {
@@ -138,12 +138,12 @@ function nameOf({ kind, id }: Pick<SightedThing, 'kind' | 'id'>): string {
   return `${kind} ${id}`;
 }
 
-/** An export goes up to its own entry. */
+/** An export extends up to its own entry. */
 function sentBy({ action, position }: AuditEntry, shown: Shown): Pick<Shown, 'ranges'> {
   return action === 'export' ? { ranges: shown.ranges.map(({ from }) => ({ from, to: position })) } : shown;
 }
 
-/** Lists are told by where records begin; of one whose beginning was erased, perhaps by its tombstones. */
+/** Lists are recorded by where records begin; for a record whose beginning was erased, perhaps by its tombstones. */
 function wasListed({ thing, version }: Place, { position }: AuditEntry): boolean {
   const isBeginning = version === thing.versions[0] || isTombstone(version);
   return (
@@ -172,12 +172,12 @@ function wasErasedBefore(
   return !isLate || Date.parse(recordedAt) > Date.parse(erasedBy.recordedAt) + LATER_MS;
 }
 
-/** Whether a version is among what was limited to types of events, as the log has them or as the stream names them. */
+/** Whether a version belongs to what was limited to some event types, named as in the log or in the stream. */
 function isOneOf(eventTypes: readonly string[], { kind }: SightedThing, { type }: SightedVersion): boolean {
   const types = eventTypesOf(kind).filter((one) => one !== RECORD_ERASED);
   if (type === undefined) return types.some((one) => eventTypes.includes(one));
   if (type !== RECORD_ERASED) return eventTypes.includes(type);
-  // An export names the tombstones of all kinds alike, beside the changes of its own one.
+  // An export names the tombstones of all kinds alike, besides the changes of its own kind.
   const isOfKind = types.some((one) => eventTypes.includes(one));
   return eventTypes.includes(`${type}/${kind}`) || (isOfKind && eventTypes.includes(type));
 }

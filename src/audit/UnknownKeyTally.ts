@@ -3,20 +3,20 @@ import { INSTALLATION } from '../events/streamNames.ts';
 import type { EventLog } from '../ports/eventLog.ts';
 import { recordFurtherAccess } from './recordAccess.ts';
 
-/** What was counted first is recorded after so long; what comes after that waits longer. */
+/** When the first counts are recorded; later ones wait longer. */
 const FIRST_MS = 60_000;
 const EVERY_MS = 600_000;
-/** Addresses that are counted one by one, and those of them that get an entry of their own; the others share one. */
+/** Number of addresses counted individually, and of those that get their own entry; the others share one. */
 const MOST_COUNTED = 1_000;
 const MOST_NAMED = 20;
 
-/** Stands for all addresses that are not counted one by one. */
+/** Stands for all addresses that are not counted individually. */
 const OTHERS = '';
 
 /**
- * Counts the requests that were refused because nobody knows their API key, by the address they came from; of the key itself
- * nothing is kept. What was counted becomes entries of the installation's audit trail: at most 21 in ten minutes of each
- * thread that answers requests, however many requests and addresses there are. What was counted when a process is killed is lost.
+ * Counts requests refused because of an unknown API key, by client address; nothing of the key itself is kept. The counts become
+ * entries in the installation's audit trail: at most 21 in ten minutes for each thread that answers requests, however many
+ * requests and addresses there are. What was counted when a process is killed is lost.
  */
 export class UnknownKeyTally {
   readonly #eventLog: EventLog;
@@ -69,7 +69,7 @@ export class UnknownKeyTally {
   }
 }
 
-/** The addresses with the highest counts, and the sum of all others. */
+/** Returns the addresses with the highest counts, and the sum of all others. */
 function mostFrequent(counts: ReadonlyMap<string, number>): [string, number][] {
   const sorted = [...counts]
     .filter(([address]) => address !== OTHERS)

@@ -20,22 +20,22 @@ import type { Sightings } from './Sightings.ts';
 const INDEX_ROWS_AT_ONCE = 16;
 const CHUNKS_AT_ONCE = 16;
 
-/** A chunk of a workspace's audit trail, or what does not fill one yet. */
+/** A chunk of a workspace's audit trail, or the entries that do not fill one yet. */
 export interface AuditPart {
   /** Number of its first entry. */
   first: number;
-  /** The latest time up to its first entry, ISO 8601: it never goes back from part to part. */
+  /** The latest time up to its first entry, ISO 8601: it never decreases from part to part. */
   from: string;
-  /** In log order; left out where none can match. */
+  /** In log order; omitted when none can match. */
   entries: AuditEntry[];
-  /** How many chunks were looked at for it, with those just after it in which nothing can match. */
+  /** Number of chunks examined for it, including those just after it in which nothing can match. */
   chunks: number;
 }
 
 /** Which entries may match. */
 type AuditPartFilter = AuditFacetValues & { to?: string; seen?: Sightings };
 
-/** What may match of a workspace's audit trail, newest part first, from the entry of number `below - 1` on. */
+/** Yields what may match in a workspace's audit trail, newest part first, starting with entry number `below - 1`. */
 export async function* auditParts(
   readModels: ReadModels,
   workspace: string,
@@ -43,7 +43,7 @@ export async function* auditParts(
   below: number | undefined,
 ): AsyncGenerator<AuditPart> {
   const head = await loadHead(readModels, workspace);
-  // The read model has been taken away since the page before, and is not whole again.
+  // The read model has been removed since the previous page, and is not complete again.
   if (below !== undefined && below > (head?.size ?? 0)) throw unavailable('audit trail');
   if (head === undefined) return;
   const chunks = chunksOf(head);
@@ -53,7 +53,7 @@ export async function* auditParts(
     yield { first: chunks * ENTRIES_A_CHUNK, from, entries: head.entries, chunks: 0 };
   }
   let next = below === undefined ? chunks : Math.min(chunks, Math.ceil(below / ENTRIES_A_CHUNK));
-  // A later page begins where the earlier one ended, which was before that time already.
+  // A later page begins where the previous one ended, which was already before that time.
   if (below === undefined && filter.to !== undefined) {
     next = await chunksBefore(readModels, workspace, head, filter.to);
   }
@@ -62,7 +62,7 @@ export async function* auditParts(
   }
 }
 
-/** A workspace's head row; undefined without any entry. */
+/** Returns a workspace's head row; undefined without any entries. */
 export async function loadHead(readModels: ReadModels, workspace: string): Promise<AuditHead | undefined> {
   const [row] = await readModels.load(auditModel, [workspace]);
   return row?.body as AuditHead | undefined;
@@ -73,12 +73,12 @@ interface NumberedIndex {
   index: AuditIndex;
 }
 
-/** How many chunks there are. */
+/** Returns the number of chunks. */
 function chunksOf({ size, entries }: AuditHead): number {
   return (size - entries.length) / ENTRIES_A_CHUNK;
 }
 
-/** The indexes of the chunks with numbers below `below`, some at a time, newest first. */
+/** Yields the indexes of the chunks with numbers below `below`, several at a time, newest first. */
 async function* indexesBelow(
   readModels: ReadModels,
   workspace: string,
@@ -95,7 +95,7 @@ async function* indexesBelow(
   }
 }
 
-/** Indexes of chunks from number `first` on, those below `below`, newest first. */
+/** Returns the indexes of chunks from number `first` on that are below `below`, newest first. */
 function numbered(indexes: readonly AuditIndex[], first: number, below: number): NumberedIndex[] {
   return indexes
     .slice(0, below - first)
@@ -103,7 +103,7 @@ function numbered(indexes: readonly AuditIndex[], first: number, below: number):
     .reverse();
 }
 
-/** So many index rows with numbers below `below`, newest first. */
+/** Returns up to `limit` index rows with numbers below `below`, newest first. */
 async function loadIndexRows(readModels: ReadModels, workspace: string, below: number, limit: number) {
   const query = { partition: indexPartition(workspace), after: newestFirst(below), limit };
   const rows = await readModels.page(auditModel, query);
@@ -114,7 +114,7 @@ async function loadIndexRows(readModels: ReadModels, workspace: string, below: n
   }));
 }
 
-/** How many of the first chunks begin before a time. */
+/** Returns how many of the first chunks begin before a time. */
 async function chunksBefore(
   readModels: ReadModels,
   workspace: string,

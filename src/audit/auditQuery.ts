@@ -14,7 +14,7 @@ import type { AuditFilter } from './readAuditTrail.ts';
 import { type SightedThing, sightedThing } from './SightedThing.ts';
 import { Sightings } from './Sightings.ts';
 
-/** One that was sent twice counts as none. */
+/** A parameter that was sent twice is ignored. */
 const value = z.string().optional().catch(undefined);
 const moment = requiredDate('2026-03-14T12:00').optional();
 
@@ -27,22 +27,22 @@ const querySchema = z.object({
   action: value,
   outcome: value,
   /**
-   * Who has seen the record of that kind and id, instead of what was done with it by name; with `all`, of a patient, also who
+   * Who has seen the record with that kind and id, instead of what was done with it by name; with `all`, for a patient, also who
    * has seen its encounters and their documents.
    */
   seen: value,
-  /** Given: without what users looked at on the dashboard. */
+  /** If given: without what users looked at on the dashboard. */
   without_views: value,
   page_token: value,
 });
 
-/** The names of what the trail can be limited by, and of the page. */
+/** The names of the parameters that limit the trail, and of the page. */
 export const auditParameters: readonly string[] = Object.keys(querySchema.shape);
 
-/** What an audit trail is limited to. Times without an offset are UTC. */
+/** The limits of an audit trail query. Times without an offset are UTC. */
 export type AuditQuery = z.infer<typeof querySchema>;
 
-/** What was sent, as a query. Throws `validation_failed`. */
+/** Parses the parameters sent as a query. Throws `validation_failed`. */
 export function auditQuery(sent: Record<string, unknown>): AuditQuery {
   const query = validate(querySchema, sent);
   if (query.seen !== undefined && (recordKindOf(query) === undefined || query.id === undefined)) {
@@ -55,14 +55,17 @@ function recordKindOf({ kind }: AuditQuery): string | undefined {
   return catalog.find((entry) => entry.kind === kind)?.kind;
 }
 
-/** What the query limits the trail to, as sent: for links, and for what the audit trail tells of the read itself. */
+/** Returns the limits of the query, as sent: for links, and for the audit trail entry of the read itself. */
 export function limitsOf({ page_token: _token, ...limits }: AuditQuery): Record<string, string> {
   return Object.fromEntries(
     Object.entries(limits).filter((limit): limit is [string, string] => limit[1] !== undefined),
   );
 }
 
-/** What the query asks for, of a workspace's trail. Rejects with `unavailable`; for all of a patient that never was, `not_found`. */
+/**
+ * Returns the query as a filter for a workspace's trail. Rejects with `unavailable`; with `not_found` for all of a patient that
+ * never existed.
+ */
 export async function auditFilter(
   ports: QueryPorts,
   workspace: string,

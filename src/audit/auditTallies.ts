@@ -17,8 +17,8 @@ interface TallyPorts {
 }
 
 /**
- * The last use of a workspace's keys, and of users in it, by id; those beyond the last 1,000 are left out. It may lag
- * behind the log. Rejects with `unavailable`.
+ * Returns the last use of a workspace's keys, and by users in it, by id; only the last 1,000. It may lag behind the log. Rejects
+ * with `unavailable`.
  */
 export async function lastUses(
   { readModels }: TallyPorts,
@@ -29,8 +29,8 @@ export async function lastUses(
 }
 
 /**
- * What happened in so many spans of a workspace from the one of number `first` on, oldest first; nothing in those that are no
- * longer kept, or yet to come. It may lag behind the log. Rejects with `unavailable`.
+ * Returns what happened in a number of a workspace's time spans, starting with number `first`, oldest first; empty for those that
+ * are no longer kept, or in the future. It may lag behind the log. Rejects with `unavailable`.
  */
 export async function readTallies(
   { readModels }: TallyPorts,
@@ -48,7 +48,7 @@ export async function readTallies(
   return numbers.map((number) => known.get(number) ?? emptyTally(number));
 }
 
-/** When what a workspace needs to be in use was first done. It may lag behind the log. Rejects with `unavailable`. */
+/** Returns when each step towards using a workspace was first taken. It may lag behind the log. Rejects with `unavailable`. */
 export async function readFirsts({ readModels }: TallyPorts, workspace: string): Promise<AuditFirsts> {
   const head = await loadHead(readModels, workspace);
   return head ? addFirsts(head.firsts, head.entries) : {};

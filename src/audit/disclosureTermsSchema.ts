@@ -3,7 +3,7 @@ import { everyTerm, type NullableTerms, purposes, termNames } from '../events/di
 import { text } from '../records/fields.ts';
 import { validate } from '../records/validate.ts';
 
-/** The terms of disclosures as they are sent: `null`, or nothing but blanks, takes one back. */
+/** The terms of disclosures as they are sent: `null`, or only blanks, withdraws one. */
 export const disclosureTermsShape = {
   recipient: text('Billing Partners LLC', 'Name of the organization or person that receives the data'),
   recipient_address: text('12 Main St, Omaha, NE 68102', "The recipient's postal address, if known"),
@@ -26,7 +26,7 @@ export const disclosureTermsShape = {
 
 const schema = z.object(disclosureTermsShape);
 
-/** Terms that somebody sent, without blanks around them; an empty one is `null`. Throws `validation_failed`. */
+/** Parses the terms sent, trimmed; an empty one becomes `null`. Throws `validation_failed`. */
 export function parseTerms(input: unknown): NullableTerms {
   const sent = validate(schema, input);
   const cleaned = everyTerm(sent);

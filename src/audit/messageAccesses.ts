@@ -1,20 +1,20 @@
 import type { AccessRecorded } from './recordAccess.ts';
 
-/** Records that one entry names: however long their ids are, it is no larger than an event may be. */
+/** Number of records that one entry names: however long their ids, it is no larger than an event may be. */
 const MOST_THINGS = 400;
 
 type Records = readonly { kind: string; id: string }[];
 type Accesses = [AccessRecorded, ...AccessRecorded[]];
 
 /**
- * The entries of a look at a message of an EMR: the records of which it tells were shown with it; one, unless these are many. `isRaw`: as it
- * came, and not only what became of it.
+ * Returns the entries for viewing an EMR message: the records that it is about were shown with it; a single entry, unless these
+ * are many. `isRaw`: in its original form, not only its outcome.
  */
 export function messageAccesses({ id, about }: { id: string; about: Records }, isRaw = false): Accesses {
   return accessesTo({ message: id, ...(isRaw && { raw: true }) }, about);
 }
 
-/** The entries of a comparison of mappings: messages of a source were read, as it was asked, and these records shown. */
+/** Returns the entries for a comparison of mappings: messages of a source were read, as requested, and these records shown. */
 export function mappingAccesses(query: Record<string, unknown>, records: Records): Accesses {
   return accessesTo(query, records);
 }

@@ -14,9 +14,10 @@ import { type SightedThing, sightedThing } from './SightedThing.ts';
 const AT_ONCE = 16;
 
 /**
- * All that is or was of a patient and of those who were merged into that one: their records, every record that refers or ever referred to them, and of those that are encounters
- * the documents, and what became of them in billing; what was erased, too. As of every write acknowledged before the call. Rejects with `not_found` when there never was
- * such a patient, with `unreadable` and `unavailable`.
+ * Returns everything that is or was of a patient and of those merged into that one: their records, every record that refers or
+ * ever referred to them, and for encounters their documents and billing; including what was erased. As of every write
+ * acknowledged before the call. Rejects with `not_found` when there never was such a patient, with `unreadable` and
+ * `unavailable`.
  */
 export async function patientThings(
   ports: QueryPorts,
@@ -37,8 +38,8 @@ export async function patientThings(
 }
 
 /**
- * The streams of all that refers or ever referred to a patient, and to those who were merged into that one. A patient who is there and was merged into it
- * in error is another person.
+ * Returns the streams of everything that refers or ever referred to a patient, and to those merged into that one. A patient who
+ * exists and was merged into it in error is a different person.
  */
 async function allReferrers(readModels: ReadModels, stream: string): Promise<string[]> {
   const found = new Set<string>();
@@ -66,7 +67,7 @@ async function documentsOf(readModels: ReadModels, encounterStream: string): Pro
   return rows.flat().map(({ id }) => id);
 }
 
-/** The results of `work` for each item, some at once. */
+/** Returns the results of `work` for each item, run several at a time. */
 async function inTurns<Item, Result>(
   items: readonly Item[],
   work: (item: Item) => Promise<Result>,

@@ -8,36 +8,35 @@ import { type AuditPart, auditParts } from './auditParts.ts';
 import type { Sightings } from './Sightings.ts';
 
 /**
- * Which entries are wanted; what is left out may be any. Times are ISO 8601, UTC, to the millisecond. Should a clock
- * go back, its entries count to the latest time.
+ * Which entries are wanted; any if omitted. Times are ISO 8601, UTC, to the millisecond. If a clock goes back, its entries count
+ * as of the latest time.
  */
 export interface AuditFilter extends AuditFacetValues {
   /** Recorded at or after this. */
   from?: string;
   /** Recorded before this. */
   to?: string;
-  /** Accesses by which somebody saw one of these, or may have; those to other things that held it, too. */
+  /** Accesses by which somebody saw one of these, or may have; including those to other things that contained it. */
   seen?: Sightings;
-  /** What else an entry must be. */
+  /** An additional condition on entries. */
   isWanted?(entry: AuditEntry): boolean;
 }
 
 export interface AuditPage extends Page<AuditEntry> {
-  /** When the oldest entry that was looked at was recorded; null when there was none. */
+  /** When the oldest entry examined was recorded; null when there was none. */
   lookedBackTo: string | null;
 }
 
-/** Chunks that one page looks for in the index: those of 131,072 entries. */
+/** Number of chunks that one page looks up in the index: those of 131,072 entries. */
 const MAX_CHUNKS = 2_048;
 const EXPORTED_AT_ONCE = 1_000;
 
 /**
- * One page of a workspace's audit trail, newest first, including every event acknowledged before the call: it waits
- * for the projector, and rejects with `unavailable` when that is more than two seconds behind.
+ * Returns one page of a workspace's audit trail, newest first, including every event acknowledged before the call: it waits for
+ * the projector, and rejects with `unavailable` when that is more than two seconds behind.
  *
- * Its work is bounded, however long the trail is: where little matches it comes back with less than was asked for,
- * even nothing, and a token to go on with. Tokens are places in the trail, so that pages neither skip nor repeat an
- * entry while others are added.
+ * Its work is bounded, however long the trail is: when little matches it returns less than was requested, even nothing, and a
+ * token to continue with. Tokens are places in the trail, so that pages neither skip nor repeat an entry while others are added.
  */
 export async function readAuditTrail(
   ports: QueryPorts,
@@ -51,8 +50,8 @@ export async function readAuditTrail(
 }
 
 /**
- * The whole audit trail as it is when the iteration begins, newest first, some entries at a time. Rejects like a page,
- * before there is anything to iterate over.
+ * Returns the whole audit trail as it is when the iteration begins, newest first, several entries at a time. Rejects as a page
+ * does, before there is anything to iterate over.
  */
 export async function wholeAuditTrail(
   ports: QueryPorts,
@@ -76,7 +75,7 @@ async function* allPages(
   }
 }
 
-/** Looks at the entries with numbers below `below`, or at all, from the newest on. */
+/** Examines the entries with numbers below `below`, or all of them, from the newest on. */
 async function readBack(
   readModels: ReadModels,
   workspace: string,
@@ -110,7 +109,7 @@ interface NumberedEntry {
   number: number;
 }
 
-/** The entries of a part that match, newest first. */
+/** Returns the matching entries of a part, newest first. */
 function matching({ first, from, entries }: AuditPart, filter: AuditFilter): NumberedEntry[] {
   const found: NumberedEntry[] = [];
   let time = from;

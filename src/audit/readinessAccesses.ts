@@ -5,12 +5,12 @@ import type { Simulation } from '../readiness/simulation/simulate.ts';
 import type { WorklistEntry } from '../readiness/worklist/worklistEntry.ts';
 import type { AccessRecorded } from './recordAccess.ts';
 
-/** Records that one entry names: however long their ids are, it is no larger than an event may be. */
+/** Number of records that one entry names: however long their ids, it is no larger than an event may be. */
 const MOST_THINGS = 400;
 
 /**
- * The one entry of a read of the readiness of an encounter: the records at fault were shown with it, and those of which versions were
- * billed. `asOf`: as it was asked for.
+ * Returns the single entry for a read of an encounter's readiness: the records at fault were shown with it, and those whose
+ * versions were billed. `asOf`: as requested.
  */
 export function readinessAccess(
   { encounter, findings, billing }: Readiness,
@@ -28,8 +28,8 @@ export function readinessAccess(
 }
 
 /**
- * The entries of a read of the worklist, or of a part of its export: its encounters, and the records at fault, were shown; one, unless these
- * are many. `query`: as it was asked.
+ * Returns the entries for a read of the worklist, or of a part of its export: its encounters, and the records at fault, were
+ * shown; a single entry, unless these are many. `query`: as requested.
  */
 export function worklistAccesses(
   items: readonly WorklistEntry[],
@@ -45,7 +45,7 @@ export function worklistAccesses(
   return [accessTo(first), ...others.map(accessTo)];
 }
 
-/** So many of a list at once as an entry may name. */
+/** Divides a list into parts that an entry can name. */
 function partsOf(items: readonly WorklistEntry[]): WorklistEntry[][] {
   const parts: WorklistEntry[][] = [];
   let room = 0;
@@ -61,7 +61,7 @@ function partsOf(items: readonly WorklistEntry[]): WorklistEntry[][] {
   return parts;
 }
 
-/** The one entry of what a simulation of settings has found: the encounters that were named were shown. */
+/** Returns the single entry for the result of a simulation of settings: the encounters named in it were shown. */
 export function simulationAccess(
   { encounters, byRule }: Simulation,
   query: Record<string, unknown>,
@@ -77,7 +77,7 @@ export function simulationAccess(
   };
 }
 
-/** Each record once. */
+/** Returns each record once. */
 function thingsOf(records: readonly { kind: string; id: string }[]): ShownThing[] {
   const things = new Map(records.map(({ kind, id }) => [recordKey(kind, id), { kind, record_id: id }]));
   return [...things.values()];

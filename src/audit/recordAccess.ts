@@ -7,7 +7,7 @@ import type { Shown } from '../events/shown.ts';
 import { auditStream } from '../events/streamNames.ts';
 import type { EventLog } from '../ports/eventLog.ts';
 
-/** Everything that is recorded beside changes: reads of protected data, refused requests, sign-ins. */
+/** Everything that is recorded besides changes: reads of protected data, refused requests, sign-ins. */
 export const accessActions = [
   'record.read',
   'record.list',
@@ -60,9 +60,9 @@ export type SignInRefusal =
 
 /** What a request was about. */
 export interface AccessSubject {
-  /** Of a record, or `document`. */
+  /** The kind of a record, or `document`. */
   kind?: string;
-  /** The caller's id of the record; of a document, that of its encounter. */
+  /** The caller's id of the record; for a document, that of its encounter. */
   record_id?: string;
   document_id?: string;
   webhook_id?: string;
@@ -71,36 +71,35 @@ export interface AccessSubject {
 /** Data of `AccessRecorded`. */
 export interface AccessRecorded extends AccessSubject {
   action: AccessAction;
-  /** What was asked for beyond the subject, such as `version`, `as_of` or `limit`, as asked. */
+  /** What was requested besides the subject, such as `version`, `as_of` or `limit`, as sent. */
   query?: Record<string, unknown>;
-  /** What was shown or sent, where it was more than the subject. */
+  /** What was shown or sent, if more than the subject. */
   shown?: Shown;
-  /** To whom it went and why, as it was said when it went; left out where nobody had said. */
+  /** Recipient and purpose as stated at the time of disclosure; absent if not stated. */
   disclosed_to?: DisclosureTerms;
-  /** How many of these there were, where one entry stands for several. */
+  /** How many there were, if one entry stands for several. */
   count?: number;
   outcome?: 'refused';
-  /** Why it was refused: there whenever it was. */
+  /** Why it was refused: present whenever it was. */
   code?: ErrorCode | SignInRefusal;
-  /** Of a batch of which lines were refused. */
+  /** For a batch with refused lines. */
   lines?: RefusedLines;
-  /** Of a refused request, or batch of which lines were; the route is its template. */
+  /** For a refused request, or a batch with refused lines; the route is its template. */
   method?: string;
   route?: string;
-  /** The HTTP status that belongs to the code. */
+  /** The HTTP status of the code. */
   status?: number;
   /**
-   * Of a refused request: names of the fields at fault, dotted, at most 20, as the interface knows them; `unknown_field` stands
-   * for any other. Never what was sent in them.
+   * For a refused request: dotted names of the fields at fault, at most 20, as known to the API; `unknown_field` stands for any
+   * other. Never the values sent in them.
    */
   fields?: string[];
 }
 
 /**
- * Appends one `AccessRecorded` to the workspace's audit stream of the day. Awaited before the data leave the service:
- * what could not be written into the audit trail is not read. A request that reads several things names them all: the
- * first event bears the request's id, the others have ids of their own. Gives the position of the first one. Rejects
- * with `unavailable`.
+ * Appends one `AccessRecorded` to the workspace's audit stream of the day. Awaited before the data leave the service: nothing is
+ * read that could not be recorded in the audit trail. A request that reads several things names them all: the first event has the
+ * request's id, the others their own. Returns the position of the first one. Rejects with `unavailable`.
  */
 export async function recordAccess(
   eventLog: EventLog,
@@ -117,7 +116,7 @@ export async function recordAccess(
   return (await first).position;
 }
 
-/** Appends one `AccessRecorded` as `recordAccess` does, beside others of the same request: with an id of its own. */
+/** Appends one `AccessRecorded` as `recordAccess` does, besides others of the same request: with its own id. */
 export async function recordFurtherAccess(
   eventLog: EventLog,
   caller: Caller,
@@ -127,7 +126,7 @@ export async function recordFurtherAccess(
   await eventLog.append(auditStreamOf(caller), event, 'any');
 }
 
-/** Where a request was refused nothing went to anybody. */
+/** When a request was refused, nothing was disclosed to anyone. */
 function toData({ disclosedTo }: Caller, access: AccessRecorded): JsonObject {
   const isDisclosed = disclosedTo !== undefined && access.outcome !== 'refused';
   return { ...access, ...(isDisclosed && { disclosed_to: disclosedTo }) };

@@ -16,7 +16,7 @@ import { type Total, totalOf } from '../reads/total.ts';
 
 export type { RefusedRequest } from '../../projections/audit/refusedRequest.ts';
 
-/** Which refused requests are wanted; what is left out may be any. Times are ISO 8601, UTC, to the millisecond. */
+/** Which refused requests are wanted; any if omitted. Times are ISO 8601, UTC, to the millisecond. */
 export interface RequestFilter extends RequestFacetValues {
   /** Refused at or after this. */
   from?: string;
@@ -24,14 +24,14 @@ export interface RequestFilter extends RequestFacetValues {
   to?: string;
 }
 
-/** Rows looked at for one page: where filters leave little, a page ends before it is full. */
+/** Number of rows examined for one page: when filters leave little, a page ends before it is full. */
 const MAX_SCANNED = 2_000;
 const CHUNK = 200;
 
 /**
- * The refused request of this id in a workspace, or the batch of this id of which lines were refused, pages of the dashboard
- * included; undefined when there is none. It knows every request that was answered before the call, and rejects with
- * `unavailable` when the projector is more than two seconds behind.
+ * Returns a workspace's refused request with this id, or the batch with this id that had refused lines, including dashboard
+ * pages; undefined when there is none. It covers every request answered before the call, and rejects with `unavailable` when the
+ * projector is more than two seconds behind.
  */
 export async function findRefusedRequest(
   ports: QueryPorts,
@@ -44,9 +44,9 @@ export async function findRefusedRequest(
 }
 
 /**
- * One page of what the keys of a workspace were refused, newest first, with all that was answered before the call. Where filters
- * leave few of many it may have less than `limit`, or none, and a token to go on with. Rejects with `unavailable` as
- * `findRefusedRequest` does, and with `validation_failed` for a token that is none.
+ * Returns one page of what a workspace's keys were refused, newest first, including everything answered before the call. When
+ * filters leave few of many it may have less than `limit`, or none, and a token to continue with. Rejects with `unavailable` as
+ * `findRefusedRequest` does, and with `validation_failed` for an invalid token.
  */
 export async function readRequestLog(
   ports: QueryPorts,
@@ -82,8 +82,8 @@ export async function readRequestLog(
 }
 
 /**
- * How many refused requests a filter leaves; undefined where no list has exactly these. It may lag behind the log. Rejects with
- * `unavailable`.
+ * Returns how many refused requests a filter leaves; undefined when no list has exactly these. It may lag behind the log. Rejects
+ * with `unavailable`.
  */
 export async function countRefusedRequests(
   { readModels }: Pick<QueryPorts, 'readModels'>,
@@ -98,7 +98,7 @@ export async function countRefusedRequests(
   return totalOf(readModels, refusedRequestsModel, { partition, ...(list !== undefined && { list }) });
 }
 
-/** The position before `end` from which on everything was refused at a time or later, by halving what lies between. */
+/** Returns the position before `end` from which on everything was refused at or after a time, by binary search. */
 async function firstSince(
   readModels: ReadModels,
   partition: string,

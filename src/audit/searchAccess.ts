@@ -4,8 +4,8 @@ import { looksFor } from '../reads/search/searchText.ts';
 import type { AccessRecorded } from './recordAccess.ts';
 
 /**
- * The one entry of a search: what it showed, and what sort of words was looked for. The words themselves are not in it, as they are
- * names; `kind` is there where somebody asked for one.
+ * Returns the single entry for a search: what it showed, and what sort of words were searched for. The words themselves are not
+ * included, as they are names; `kind` is present if one was requested.
  */
 export function searchAccess(
   { text, limit }: SearchRequest,

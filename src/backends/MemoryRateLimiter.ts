@@ -3,11 +3,11 @@ import { monotonicMs } from './monotonicMs.ts';
 
 interface Window {
   count: number;
-  /** On the monotonic clock, ms. */
+  /** On the monotonic clock, in ms. */
   endsAt: number;
 }
 
-/** Counts in this process's memory, without a promise: every request is counted. */
+/** Counts in this process's memory, synchronously: every request is counted. */
 export class MemoryRateLimiter implements RateLimiter {
   readonly limit: Limit;
   readonly #windows = new Map<string, Window>();
@@ -39,7 +39,7 @@ export class MemoryRateLimiter implements RateLimiter {
     this.#windows.delete(key);
   }
 
-  /** Forgets what is over, once a window: keys are addresses, of which there is no end. */
+  /** Discards expired windows, once per window: keys are addresses, whose number is unlimited. */
   #sweep(now: number): void {
     if (now < this.#sweepAt) return;
     this.#sweepAt = now + this.limit.seconds * 1_000;

@@ -1,8 +1,8 @@
 import { fileIdentity } from './fileIdentity.ts';
 
 /**
- * Files that were opened by their paths: others may have taken their names since, or nothing is there any more. They must be
- * open all the while: the file system would give the number of one that is gone and closed to another.
+ * Files opened by path, whose names others may have taken since, or which may have been deleted. They must stay open: the file
+ * system could otherwise reuse a deleted file's number for another file.
  */
 export class OpenedFiles {
   readonly #identities: [path: string, identity: string | undefined][];
@@ -11,7 +11,7 @@ export class OpenedFiles {
     this.#identities = paths.map((path) => [path, fileIdentity(path)]);
   }
 
-  /** The first path that no longer names what was opened by it; undefined while all of them do. */
+  /** Returns the first path that no longer names the file opened by it; undefined while all of them do. */
   moved(): string | undefined {
     return this.#identities.find(([path, identity]) => fileIdentity(path) !== identity)?.[0];
   }

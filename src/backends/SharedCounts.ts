@@ -2,37 +2,42 @@ import { hash, randomBytes } from 'node:crypto';
 import type { Count, Limit } from '../ports/rateLimiters.ts';
 import { monotonicMs } from './monotonicMs.ts';
 
-/** What threads share that count together. */
+/** What threads that count together share. */
 export interface CountsMemory {
   table: SharedArrayBuffer;
-  /** Makes it impossible to choose a key that is counted with another one. */
+  /** Prevents choosing a key that is counted together with another one. */
   secret: Uint8Array;
 }
 
 const HEADER_BYTES = 64;
-/** Int32: whether a thread works on the table. Float64: windows that were begun since it was written anew, and its slots. */
+/**
+ * Int32: whether a thread is using the table. Float64: windows begun since the table was last rewritten, and its number of slots.
+ */
 const LOCK = 0;
 const BEGUN = 1;
 const SLOTS = 2;
 
-/** Of a slot, in Float64: the hash of its key (0: never used), when its window ends, on the monotonic clock in ms, the count. */
+/**
+ * Fields of a slot, in Float64: the hash of its key (0: never used), the end of its window, on the monotonic clock in ms, and the
+ * count.
+ */
 const SLOT_FIELDS = 3;
 const ENDS_AT = 1;
 const COUNT = 2;
 const HASH_BYTES = 6;
 
 const FEWEST_SLOTS = 2 ** 15;
-/** 100 MB: twice as many keys in a window as a machine can be asked of. Beyond it all begin again. */
+/** 100 MB: twice as many keys per window as a machine can receive. Beyond that, all counts restart. */
 const MOST_SLOTS = 2 ** 22;
 
 const SPINS = 100;
 const WAIT_MS = 1;
-/** A thread has the table for microseconds: one that was ended meanwhile left it locked. */
+/** A thread holds the table for microseconds: longer means that it was terminated and left the table locked. */
 const STUCK_MS = 1_000;
 
 const bytesFor = (slots: number) => HEADER_BYTES + slots * SLOT_FIELDS * Float64Array.BYTES_PER_ELEMENT;
 
-/** Counts in windows that threads share: a hash table in shared memory, with a lock. All of them count each request. */
+/** Counts in windows shared by threads: a hash table in shared memory, with a lock. Together they count every request. */
 export class SharedCounts {
   readonly #secret: string;
   readonly #table: SharedArrayBuffer;
@@ -88,7 +93,7 @@ export class SharedCounts {
     return 1 + hash('sha256', `${this.#secret}\n${name}\n${key}`, 'buffer').readUIntBE(0, HASH_BYTES);
   }
 
-  /** The place of a hash, or of the empty slot where it is to be. There always is one. */
+  /** Returns the slot of a hash, or the empty slot where it belongs. There always is one. */
   #find(hashed: number): number {
     const slots = this.#cells[SLOTS] as number;
     for (let slot = hashed % slots; ; slot = (slot + 1) % slots) {
@@ -97,7 +102,7 @@ export class SharedCounts {
     }
   }
 
-  /** Takes an empty slot, and half of them at the most: then those whose windows are over are emptied. */
+  /** Takes an empty slot, up to half of all slots: beyond that, those whose windows have ended are cleared. */
   #begin(hashed: number, empty: number, now: number): number {
     const cells = this.#cells;
     let at = empty;
@@ -111,7 +116,7 @@ export class SharedCounts {
     return at;
   }
 
-  /** Writes the windows anew that are not over, into a larger table where they fill a quarter. */
+  /** Rewrites the windows that have not ended, into a larger table if they fill a quarter of this one. */
   #writeAnew(now: number): void {
     const slots = this.#cells[SLOTS] as number;
     let lasting: Float64Array[] = [];
@@ -128,7 +133,7 @@ export class SharedCounts {
     for (const fields of lasting) this.#cells.set(fields, this.#find(fields[0] as number));
   }
 
-  /** What `work` gives, while no other thread works on the table. */
+  /** Returns the result of `work`, run while no other thread uses the table. */
   #alone<Result>(work: () => Result): Result {
     this.#takeLock();
     try {

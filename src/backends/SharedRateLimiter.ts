@@ -1,7 +1,7 @@
 import type { Count, Limit, RateLimiter } from '../ports/rateLimiters.ts';
 import type { SharedCounts } from './SharedCounts.ts';
 
-/** Counts in memory that the threads of this process share, without a promise: every request of all of them is counted. */
+/** Counts in memory shared by the threads of this process, synchronously: every request of all threads is counted. */
 export class SharedRateLimiter implements RateLimiter {
   readonly limit: Limit;
   readonly #counts: SharedCounts;

@@ -24,7 +24,7 @@ const texts: Record<Kind, string> = {
     'was deleted or replaced while the service runs. Put the same one back; or stop the service, restore a backup and start it again.',
 };
 
-/** SQLITE_IOERR_SHMSIZE: the memory that processes share about a file is a file, too, and could not grow. */
+/** SQLITE_IOERR_SHMSIZE: the memory that processes share for a file is also a file, and could not grow. */
 const NO_ROOM_FOR_SHARED_MEMORY = 4874;
 
 /** SQLite's primary result codes. */
@@ -62,7 +62,7 @@ function kindOf(error: unknown): Kind | undefined {
 }
 
 /**
- * What is the matter with a file or folder, for operators: which one, and what to do. Undefined when an error of SQLite or
+ * Describes what is wrong with a file or folder, for operators: which one, and what to do. Undefined when an error of SQLite or
  * of the file system does not tell.
  */
 export function fileProblem(path: string, error: unknown): string | undefined {
@@ -70,12 +70,12 @@ export function fileProblem(path: string, error: unknown): string | undefined {
   return kind && `${path} ${texts[kind]}`;
 }
 
-/** Whether an error of SQLite tells that the file is damaged, which does not pass. */
+/** Whether an error of SQLite means that the file is damaged, which is permanent. */
 export function isDamage(error: unknown): boolean {
   return kindOf(error) === 'damaged';
 }
 
-/** The same of a path that no longer names what was opened by it. */
+/** The same for a path that no longer names the file opened by it. */
 export function movedProblem(path: string): string {
   return `${path} ${texts.moved}`;
 }

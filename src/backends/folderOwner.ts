@@ -2,9 +2,8 @@ import { chownSync, mkdirSync, statSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 
 /**
- * As root, gives a file or folder to the owner of the folder that it is in: what an operator's command makes beside a
- * service is the service's, not root's. One that is not there is none of its business, nor is a file system that
- * does not let it.
+ * When running as root, gives a file or folder to the owner of its parent folder: what an operator's command creates beside a
+ * service should belong to the service, not root. Ignores a missing one, and a file system that does not permit it.
  */
 export function giveToFolderOwner(path: string): void {
   if (process.getuid?.() !== 0) return;
@@ -14,16 +13,16 @@ export function giveToFolderOwner(path: string): void {
   try {
     chownSync(path, uid, gid);
   } catch {
-    // It stays root's; a service that cannot read it names it.
+    // It stays root's; a service that cannot read it will name it.
   }
 }
 
-/** The same for a SQLite file with those beside it. */
+/** The same for a SQLite file and the files beside it. */
 export function giveSqliteFile(path: string): void {
   for (const end of ['', '-wal', '-shm']) giveToFolderOwner(path + end);
 }
 
-/** Makes a folder and those above it that are not there, each of its folder's owner. Gives those it made, outermost first. */
+/** Creates a folder and its missing parents, each with the owner of its parent. Returns those created, outermost first. */
 export function makeOwnedFolders(path: string): string[] {
   const innermost = resolve(path);
   const first = mkdirSync(innermost, { recursive: true });

@@ -1,4 +1,4 @@
-/** The result of `work`, or a rejection when it takes longer than `ms`. */
+/** Returns the result of `work`, or rejects when it takes longer than `ms`. */
 export async function within<Result>(ms: number, work: Promise<Result>): Promise<Result> {
   let timer: NodeJS.Timeout | undefined;
   const timeout = new Promise<never>((_resolve, reject) => {

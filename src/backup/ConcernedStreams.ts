@@ -3,10 +3,10 @@ import type { NoticedErasure } from '../erasure/notices/erasureNotice.ts';
 import type { Position, RecordedEvent } from '../events/event.ts';
 import { tombstoneTypes } from '../events/recordErased.ts';
 
-/** What stands in a place of a log; what was erased has no type. */
+/** The contents of a place in a log; what was erased has no type. */
 type Place = Pick<RecordedEvent, 'position' | 'stream' | 'id'> & { type?: string };
 
-/** Finds the streams of which notices of erasures tell by places alone, while the places of a log pass by. */
+/** Finds the streams that notices of erasures identify only by places, as the places of a log pass by. */
 export class ConcernedStreams {
   readonly #erasures: readonly NoticedErasure[];
   readonly #wanted: ReadonlySet<Position>;
@@ -21,13 +21,13 @@ export class ConcernedStreams {
     for (const place of places) if (this.#wanted.has(place.position)) this.#found.set(place.position, place);
   }
 
-  /** The erasures of streams that passed by whose tombstones did not. */
+  /** Returns the erasures of streams that passed by whose tombstones did not. */
   unknown(): UnknownErasure[] {
     return this.#erasures.flatMap((erasure) => {
       const { tombstone, first } = erasure;
       const place = this.#found.get(first.position);
       if (place?.id !== first.event_id) return [];
-      // A log that was put back to an earlier state may have something else there by now.
+      // A log that was reset to an earlier state may have something else there by now.
       const there = this.#found.get(tombstone);
       const isKnown = there?.stream === place.stream && isTombstone(there);
       return isKnown ? [] : [{ ...erasure, stream: place.stream }];

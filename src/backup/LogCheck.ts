@@ -5,9 +5,9 @@ import { uploadedBy } from '../records/document.ts';
 import { isEvent, Trees, toRecorded } from './format/copiedPlace.ts';
 import type { Manifest, Segment } from './format/manifest.ts';
 
-/** Holds the events of a backup against its manifest. */
+/** Compares the events of a backup with its manifest. */
 export class LogCheck {
-  /** The last upload of each document that was not removed since, by its stream. */
+  /** By stream, the last upload of each document that was not removed since. */
   readonly documents = new Map<string, { objectId: string; position: Position }>();
   events = 0;
   readonly #trees = new Trees();
@@ -15,7 +15,7 @@ export class LogCheck {
   #isWhole = true;
   #last: Position = 0;
 
-  /** Takes the next segment; none where it cannot be read. */
+  /** Takes the next segment; undefined if it cannot be read. */
   take({ name, first, last, events }: Segment, places: CopiedPlace[] | undefined): void {
     this.#isWhole &&= places !== undefined;
     if (places === undefined) return;
@@ -26,7 +26,7 @@ export class LogCheck {
     this.#last = last;
   }
 
-  /** What is wrong with the log as a whole. */
+  /** Returns what is wrong with the log as a whole. */
   problems(manifest: Manifest): string[] {
     if (!this.#isWhole || this.#problems.length > 0) return this.#problems;
     if (this.events !== manifest.events)

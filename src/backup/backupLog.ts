@@ -11,24 +11,24 @@ import { MAX_LINES, readLines, writeLineFiles } from './format/lineFiles.ts';
 import type { Manifest, Segment, Tombstone } from './format/manifest.ts';
 import type { WantedObject } from './WantedObject.ts';
 
-/** A segment with fewer bytes goes on with the next events, so that frequent backups do not come to many small files. */
+/** A segment with fewer bytes is extended with the next events, so that frequent backups do not accumulate many small files. */
 const SMALL_BYTES = 1024 * 1024;
 
-/** What a backup holds of the log. */
+/** What a backup contains of the log. */
 export interface LoggedPart extends Pick<Manifest, 'segments' | 'trees' | 'last_position' | 'events'> {
-  /** Events that were written. */
+  /** Number of events written. */
   added: number;
   /** Tombstones among them. */
   tombstones: Tombstone[];
-  /** The documents that they say were uploaded. */
+  /** The documents whose upload they record. */
   uploads: WantedObject[];
   problems: string[];
 }
 
-/** How far into the log a backup is, where it will end, and how many events it has written. */
+/** Called with the position of a backup in the log, where it will end, and the number of events written. */
 export type OnProgress = (position: Position, until: Position, events: number) => void;
 
-/** Writes the events behind those that the backup holds already, up to a position. Rejects with `unavailable`. */
+/** Writes the events after those already in the backup, up to a position. Rejects with `unavailable`. */
 export async function backupLog(
   eventLog: EventLog,
   target: BackupTarget,
@@ -64,7 +64,7 @@ export async function backupLog(
   return { ...part, trees: trees.toManifest(), events: part.events + part.added };
 }
 
-/** Notes what comes of an event for the rest of the backup. */
+/** Records what an event means for the rest of the backup. */
 function take(part: LoggedPart, trees: Trees, place: Parameters<typeof toCopied>[0]): void {
   part.added += 1;
   if (!('data' in place) && !('leaf' in place)) {

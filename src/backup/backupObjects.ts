@@ -18,15 +18,15 @@ export interface ObjectPorts {
 interface ObjectsPart {
   files: BackupFile[];
   index: ReadonlyMap<string, IndexedObject>;
-  /** Objects whose bytes were written, and these bytes. */
+  /** Number of objects whose bytes were written, and of these bytes. */
   added: number;
   bytes: number;
   problems: string[];
 }
 
 /**
- * Writes the wanted objects that the backup does not hold yet. Those that the document store no longer has are no longer
- * listed. `present` are the files of the backup when it began. Rejects with `unavailable`.
+ * Writes the wanted objects that the backup does not contain yet. Those that the document store no longer has are removed from
+ * the list. `present` are the files of the backup when it began. Rejects with `unavailable`.
  */
 export async function backupObjects(
   ports: ObjectPorts,
@@ -59,7 +59,7 @@ export async function backupObjects(
   return { ...part, files: await writeIndex(target, index) };
 }
 
-/** One that a run which was cut off has written. */
+/** Returns an object already written by an interrupted run. */
 async function asWritten(
   target: BackupTarget,
   { id, sha256 }: WantedObject,
@@ -70,7 +70,7 @@ async function asWritten(
   return written.sha256 === sha256 ? written : undefined;
 }
 
-/** Copies an object; undefined where it is not in the document store. */
+/** Copies an object; returns undefined if it is not in the document store. */
 async function copy(
   { documentStore, target }: ObjectPorts,
   { id }: WantedObject,
@@ -100,7 +100,7 @@ function nameOf({ id, document }: WantedObject): string {
     : `The bytes of the message ${id}`;
 }
 
-/** Size and hash of bytes that pass by. */
+/** Computes the size and hash of bytes that pass through. */
 export class Digest {
   readonly #hash = createHash('sha256');
   #bytes = 0;
@@ -113,13 +113,13 @@ export class Digest {
     }
   }
 
-  /** To be called once, when all have passed. */
+  /** Must be called once, when all have passed. */
   result(id: string): StoredObject {
     return { id, bytes: this.#bytes, sha256: this.#hash.digest('hex') };
   }
 }
 
-/** Runs `work` for each, some at a time, until one fails. */
+/** Runs `work` for each item, several at a time, until one fails. */
 export async function each<Item>(items: readonly Item[], work: (item: Item) => Promise<void>): Promise<void> {
   let next = 0;
   const worker = async () => {

@@ -7,7 +7,7 @@ import type { WantedObject } from './WantedObject.ts';
 
 const AT_ONCE = 500;
 
-/** What a backup holds of the state store. */
+/** What a backup contains of the state store. */
 export interface StatePart extends Pick<Manifest, 'state'> {
   /** The messages whose bytes belong to it. */
   messages: WantedObject[];

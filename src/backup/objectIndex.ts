@@ -4,7 +4,7 @@ import type { BackupTarget } from '../ports/backupTarget.ts';
 import { damaged, readLines, writeLineFiles } from './format/lineFiles.ts';
 import type { BackupFile } from './format/manifest.ts';
 
-/** Bytes of the document store that a backup holds. */
+/** Bytes of the document store in a backup. */
 export interface StoredObject {
   id: string;
   bytes: number;
@@ -12,7 +12,7 @@ export interface StoredObject {
   sha256: string;
 }
 
-/** One that was gone when its turn came, as its document was replaced and purged since. */
+/** An object that was gone when its turn came, as its document had been replaced and purged. */
 interface GoneObject {
   id: string;
   gone: true;
@@ -21,7 +21,7 @@ interface GoneObject {
 /** What a backup knows of an object. */
 export type IndexedObject = StoredObject | GoneObject;
 
-/** The objects of a backup by their ids. Rejects as `readLines`. */
+/** Returns the objects of a backup by id. Rejects as `readLines` does. */
 export async function readIndex(
   target: BackupTarget,
   files: readonly BackupFile[],
@@ -47,7 +47,7 @@ export async function writeIndex(
   return files;
 }
 
-/** The bytes of an object. Rejects with `conflict` when its file is missing. */
+/** Returns the bytes of an object. Rejects with `conflict` when its file is missing. */
 export async function readObject(target: BackupTarget, { id }: StoredObject): Promise<Readable> {
   const name = objectName(id);
   try {
@@ -59,12 +59,12 @@ export async function readObject(target: BackupTarget, { id }: StoredObject): Pr
   }
 }
 
-/** The objects of an index whose bytes are in the backup. */
+/** Returns the objects of an index whose bytes are in the backup. */
 export function storedObjects(index: ReadonlyMap<string, IndexedObject>): StoredObject[] {
   return [...index.values()].filter((object): object is StoredObject => !('gone' in object));
 }
 
-/** The name of the file with the bytes of an object. */
+/** Returns the name of the file with the bytes of an object. */
 export function objectName(id: string): string {
   return `objects/${id.slice(-2)}/${id}`;
 }

@@ -9,15 +9,15 @@ import type { Segment, Tombstone } from './format/manifest.ts';
 
 interface Removed {
   segments: Segment[];
-  /** Tombstones whose events the log still holds. */
+  /** Tombstones whose events the log still contains. */
   erasing: Tombstone[];
-  /** Events that were taken out of the backup. */
+  /** Number of events removed from the backup. */
   events: number;
 }
 
 /**
- * Takes what the log has removed since by these tombstones out of the segments that hold it: each of these is written anew.
- * Rejects with `unavailable`, and with `conflict` when such a segment is damaged.
+ * Removes what the log has since removed according to these tombstones from the segments that contain it: each of these is
+ * rewritten. Rejects with `unavailable`, and with `conflict` when such a segment is damaged.
  */
 export async function removeErased(
   eventLog: EventLog,
@@ -57,14 +57,14 @@ async function rewrite(
   return rewritten;
 }
 
-/** What the log holds no more of what tombstones list, by position. */
+/** Returns what is listed by tombstones and no longer in the log, by position. */
 async function removedPlaces(eventLog: EventLog, tombstones: readonly Tombstone[]) {
   const places = new Map<Position, ErasedEvent>();
   const erasing: Tombstone[] = [];
   for (const tombstone of tombstones) {
     const { stream, revision } = tombstone;
     const [event] = await eventLog.readStream(stream, { from: revision, limit: 1 });
-    // One that is gone itself is listed by a later one.
+    // A tombstone that is itself gone is listed by a later one.
     if (event?.revision !== revision || erasureStep(event) === undefined) continue;
     const { erased } = dataAs<RecordErased>(event.data);
     const [first] = erased;

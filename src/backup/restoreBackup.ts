@@ -17,7 +17,7 @@ import type { Manifest } from './format/manifest.ts';
 import { LogCheck } from './LogCheck.ts';
 import { objectName, readIndex, readObject, storedObjects } from './objectIndex.ts';
 
-/** Bookkeeping of the service, in a stream of its own: an event of the type `LogRestored` for each restore. */
+/** The service's own notes, in a separate stream: an event of the type `LogRestored` for each restore. */
 const STREAM = 'log-restores';
 const MICROSECONDS = 1_000;
 const AT_ONCE = 500;
@@ -30,27 +30,27 @@ export interface RestorePorts {
   tables: readonly StateTable<object>[];
 }
 
-/** What is restored, by whom. */
+/** What is restored, and by whom. */
 export interface RestoreTask {
   manifest: Manifest;
   principal: Principal;
-  /** Of which it is told which the backup does not know. */
+  /** Known erasures, which the backup may lack. */
   erasures: readonly NoticedErasure[];
   onProgress: OnProgress | undefined;
 }
 
 /** A log that was filled. */
 export interface RestoredLog {
-  /** Of the event that tells of the restore. */
+  /** Of the event that records the restore. */
   position: Position;
-  /** The erasures of what the backup holds that it does not know. */
+  /** The erasures that concern the contents of the backup and that it lacks. */
   erasures: UnknownErasure[];
 }
 
 /**
- * Fills stores with a backup whose signature holds: the events each in its place, with its time, then the event that tells of the
- * restore. Rejects with `conflict` where a file of the backup is missing or was changed, and with `unavailable`; the stores then hold a
- * part of it.
+ * Fills stores from a backup whose signature is valid: each event in its place, with its time, then the event that records the
+ * restore. Rejects with `conflict` when a file of the backup is missing or was changed, and with `unavailable`; the stores then
+ * contain part of it.
  */
 export async function restoreBackup(
   ports: RestorePorts,
@@ -98,8 +98,9 @@ async function restoreLog(
 }
 
 /**
- * Where a restored log goes on: at the time of the restore, in microseconds since 1970. No log grows by a million events a
- * second, so no course of it that began earlier has come to there, and what consumers have read stays apart from what comes.
+ * Returns where a restored log continues: at the time of the restore, in microseconds since 1970. No log grows by a million
+ * events a second, so no continuation of it that began earlier has come that far, and what consumers have read stays separate
+ * from what follows.
  */
 function positionBehind({ last_position, created_at }: Manifest): Position {
   const now = Math.max(Date.now(), Date.parse(created_at));

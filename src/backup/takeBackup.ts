@@ -13,7 +13,7 @@ import { removeErased } from './removeErased.ts';
 
 export interface BackupPorts extends ObjectPorts {
   stateStore: StateStore;
-  /** The tables of the state store that belong to a backup. */
+  /** The tables of the state store that are backed up. */
   tables: readonly StateTable<object>[];
   keys(): Promise<ServiceKeys>;
   signingKey(): Promise<SigningKey>;
@@ -21,7 +21,7 @@ export interface BackupPorts extends ObjectPorts {
 
 export interface BackupOptions {
   passphrase: string;
-  /** The keys are sealed anew, with another passphrase than before. */
+  /** Whether the keys are resealed, with a different passphrase than before. */
   isNewPassphrase: boolean;
   onProgress?: OnProgress;
 }
@@ -33,21 +33,21 @@ export interface BackupResult {
   /** Of documents and messages, and their bytes. */
   objects: number;
   bytes: number;
-  /** Events that were taken out, as they were erased since. */
+  /** Number of events removed because they were erased since. */
   erased: number;
-  /** What the stores should hold and do not, a line each. The backup holds all else. */
+  /** What the stores should contain and do not, a line each. The backup contains everything else. */
   problems: string[];
 }
 
-/** Names of files that a backup writes, and of those that a write which was cut off has left. */
+/** Names of files that a backup writes, and of those left by an interrupted write. */
 const OWN = /^(?:manifest\.json|keys-\w{8}\.json|(?:log|state|objects)(?:[/-][\w/.-]+)?)(?:\.part)?$/;
 
 /**
- * Brings the backup in a place up to date, or begins it, while the service runs. The state store is read before the log, so that
- * nothing of it is ahead of the log, and objects after both, so that each that they name is there. Until the new
- * manifest is written, the backup is the one from before, whole. Rejects with `conflict` where the place holds anything else,
- * or a backup that this log does not go on from; with `permission_denied` when the passphrase is not the one from before; with
- * `validation_failed` when a new one is too short; with `unavailable`.
+ * Updates the backup in a place, or starts it, while the service is running. The state store is read before the log, so that
+ * nothing in it is ahead of the log, and objects after both, so that each object named there exists. Until the new manifest is
+ * written, the backup is the previous one, complete. Rejects with `conflict` when the place contains anything else, or a backup
+ * that this log does not continue; with `permission_denied` when the passphrase is not the previous one; with `validation_failed`
+ * when a new one is too short; with `unavailable`.
  */
 export async function takeBackup(
   ports: BackupPorts,
@@ -67,7 +67,7 @@ export async function takeBackup(
   const removed = await removeErased(eventLog, target, logPart.segments, listed);
   const wanted = [...uploads, ...messages];
   const objects = await backupObjects(ports, previous?.objects ?? [], wanted, present);
-  // A key that the log came to know meanwhile.
+  // For a key that the log came to know in the meantime.
   const keysNow = await ports.keys();
   const sealedNow = isSame(keys, keysNow) ? sealed : await writeKeys(target, log, keysNow, passphrase);
   const { segments, erasing } = removed;
@@ -89,7 +89,7 @@ export async function takeBackup(
   };
 }
 
-/** The backup that is there, if it can be gone on with. */
+/** Returns the existing backup, if it can be continued. */
 async function previousBackup({ eventLog, target, signingKey }: BackupPorts): Promise<Manifest | undefined> {
   const previous = await readManifest(target);
   if (previous === undefined) return undefined;
@@ -105,7 +105,9 @@ async function previousBackup({ eventLog, target, signingKey }: BackupPorts): Pr
   throw new ServiceError('conflict', `The backup in ${target.place} ${problem}. Begin one in another place.`);
 }
 
-/** The files of a backup, whole or not. Rejects with `conflict` where there must be `noOthers` and are. */
+/**
+ * Returns the files of a backup, complete or not. Rejects with `conflict` if there are others although there must be `noOthers`.
+ */
 async function ownFiles(target: BackupTarget, noOthers = false): Promise<Set<string>> {
   const own = new Set<string>();
   for await (const name of target.names()) {
@@ -116,7 +118,7 @@ async function ownFiles(target: BackupTarget, noOthers = false): Promise<Set<str
   return own;
 }
 
-/** The file of the sealed keys: the one from before, where it holds the same keys and the passphrase opens it. */
+/** Returns the file of the sealed keys: the previous one, if it contains the same keys and the passphrase opens it. */
 async function sealKeys(
   target: BackupTarget,
   log: string,

@@ -16,18 +16,18 @@ import {
   storedObjects,
 } from './objectIndex.ts';
 
-/** A backup that was looked at. */
+/** A backup that was checked. */
 export interface VerifiedBackup {
   manifest: Manifest;
   /** Of documents and messages. */
   objects: number;
-  /** What is wrong, and where; none: all holds. */
+  /** What is wrong, and where; empty: everything is sound. */
   problems: string[];
 }
 
 /**
  * Checks a backup: the signature of its manifest, the digests of all files, that the events are those over which the hash trees
- * were made, and that no document lacks its bytes. Rejects as `requireManifest`, and with `unavailable`.
+ * were computed, and that no document lacks its bytes. Rejects as `requireManifest` does, and with `unavailable`.
  */
 export async function verifyBackup(
   target: BackupTarget,
@@ -55,7 +55,7 @@ export async function verifyBackup(
   return { manifest, objects: stored.length, problems };
 }
 
-/** Rejects when the bytes of an object are missing or others. */
+/** Rejects when the bytes of an object are missing or different. */
 async function checkObject(target: BackupTarget, object: StoredObject): Promise<void> {
   const { id, sha256 } = object;
   const digest = new Digest();
@@ -69,7 +69,7 @@ function missingDocuments(log: LogCheck, index: ReadonlyMap<string, IndexedObjec
     .map(({ position }) => `The bytes of the document at position ${position} are not in the backup.`);
 }
 
-/** Notes what is wrong; throws what does not tell of the backup. */
+/** Records what is wrong; rethrows errors that do not concern the backup. */
 function note(error: unknown, problems: string[]): undefined {
   if (!(error instanceof ServiceError) || error.code !== 'conflict') throw error;
   problems.push(error.message);

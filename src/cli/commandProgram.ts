@@ -42,13 +42,13 @@ function warnOfSettings(): void {
   }
 }
 
-/** All commands, with their usage; what one writes goes to the terminal that `terminal()` gives. */
+/** Returns all commands, with their usage; their output goes to the terminal returned by `terminal()`. */
 export function commandProgram(): Command {
   const program = new Command('chartledger')
     .description('Run a Chartledger service, manage it, and send records to it.')
     .version(version)
     .showHelpAfterError('Run the command with --help for its usage and an example.')
-    // A command may have an option `--version` of its own: the program's stands before the command.
+    // A command may have its own option `--version`: the program's comes before the command.
     .enablePositionalOptions()
     .addOption(initOption())
     .hook('preAction', (_program, command) => {
@@ -97,7 +97,7 @@ function initOption(): Option {
   return new Option('--init', 'create the stores that the settings name if they do not exist');
 }
 
-/** The option of the program may also stand behind a command. */
+/** Allows the program's option after a command, too. */
 function takeInit(commands: readonly Command[]): void {
   for (const command of commands) {
     if (command.commands.length === 0) command.addOption(initOption().hideHelp());

@@ -2,9 +2,9 @@ import { SingleBar } from 'cli-progress';
 import { terminal } from '../app/terminal.ts';
 import type { Position } from '../events/event.ts';
 
-/** How a command that reads a log tells people, on standard error, how far it is. */
+/** How a command that reads a log shows its progress, on standard error. */
 export interface LogProgress {
-  /** How far into the log it is, where it will end, and how many events it has dealt with. */
+  /** Reports the position in the log, where it will end, and the number of events processed. */
   at(position: Position, until: Position, events: number): void;
   stop(): void;
 }

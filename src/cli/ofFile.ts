@@ -1,6 +1,6 @@
 import { ServiceError } from '../errors.ts';
 
-/** The result of `work`, which reads or writes a file; what the file system refuses becomes one line that names it. */
+/** Returns the result of `work`, which reads or writes a file; a file system error becomes one line that names the file. */
 export async function ofFile<Result>(path: string, work: () => Promise<Result>): Promise<Result> {
   try {
     return await work();

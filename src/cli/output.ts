@@ -3,12 +3,12 @@ import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { terminal } from '../app/terminal.ts';
 
-/** One line of standard output. */
+/** Prints one line to standard output. */
 export function writeLine(line = ''): void {
   terminal().stdout.write(`${line}\n`);
 }
 
-/** Prints texts at the pace of whoever reads them; who stops reading ends it without an error. */
+/** Prints texts at the reader's pace; a reader that stops ends it without an error. */
 export async function print(texts: AsyncIterable<string> | string[]): Promise<void> {
   try {
     await pipeline(Readable.from(texts), terminal().stdout, { end: false });
@@ -17,26 +17,26 @@ export async function print(texts: AsyncIterable<string> | string[]): Promise<vo
   }
 }
 
-/** Text on standard output, at the pace of whoever reads it. */
+/** Writes text to standard output, at the reader's pace. */
 export async function writePaced(text: string): Promise<void> {
   if (!terminal().stdout.write(text)) await once(terminal().stdout, 'drain');
 }
 
-/** A reader of standard output that has had enough, such as `head`, ends the command. */
+/** Ends the command when the reader of standard output has had enough, such as `head`. */
 export function endWithReader(): void {
   terminal().stdout.on('error', ({ code }: NodeJS.ErrnoException) => process.exit(code === 'EPIPE' ? 0 : 1));
 }
 
-/** The exit code of a command that did its work and found that something does not hold. */
+/** The exit code of a command that did its work and found a problem. */
 export const FAILED = 1;
 
-/** Says what does not hold, on standard error; the command fails. */
+/** Prints a problem to standard error; the command fails. */
 export function fail(problem: string): void {
   terminal().stderr.write(`${problem}\n`);
   terminal().exitCode = FAILED;
 }
 
-/** A number for people. */
+/** Formats a number for display. */
 export function count(things: number): string {
   return things.toLocaleString('en');
 }
@@ -44,7 +44,7 @@ export function count(things: number): string {
 // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what must not reach a terminal
 const unprintable = /[\u0000-\u001f\u007f-\u009f\u2028-\u202e\u2066-\u2069]/g;
 
-/** Text without what could steer a terminal, cut to a width. */
+/** Returns a text without anything that could control a terminal, cut to a width. */
 export function printable(text: string, width = Number.POSITIVE_INFINITY): string {
   const clean = text.replace(
     unprintable,
@@ -54,17 +54,17 @@ export function printable(text: string, width = Number.POSITIVE_INFINITY): strin
   return characters.length <= width ? clean : `${characters.slice(0, width - 1).join('')}…`;
 }
 
-/** A line that fits the terminal; all of it where the output is none. */
+/** Returns a line that fits the terminal; all of it if the output is not a terminal. */
 export function fittingLine(text: string): string {
   return `${printable(text, terminal().stdout.columns).trimEnd()}\n`;
 }
 
-/** One JSON value on standard output, indented. */
+/** Prints one JSON value to standard output, indented. */
 export function writeJson(value: unknown): void {
   writeLine(JSON.stringify(value, undefined, 2));
 }
 
-/** Rows under a header, in aligned columns. */
+/** Prints rows under a header, in aligned columns. */
 export function writeTable(header: string[], rows: string[][]): void {
   const lines = [header, ...rows];
   const widths = header.map((_, column) => Math.max(...lines.map((cells) => cells[column]?.length ?? 0)));
@@ -78,7 +78,7 @@ export function writeTable(header: string[], rows: string[][]): void {
   }
 }
 
-/** The end of a command's help. */
+/** Returns the end of a command's help. */
 export function example(...lines: string[]): string {
   return `\nExample:\n${lines.map((line) => `  $ ${line}`).join('\n')}\n`;
 }

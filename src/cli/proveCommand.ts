@@ -29,7 +29,7 @@ interface ProveOptions {
   out?: string;
 }
 
-/** What is proved: its stream, what people call it, and what the audit trail does. */
+/** What is proved: its stream, display name, and name in the audit trail. */
 interface Subject {
   stream: string;
   title: string;
@@ -77,7 +77,7 @@ async function prove(kind: string, id: string, options: ProveOptions, command: C
   });
 }
 
-/** The proof of one version against a head that was signed earlier, else against one that is signed now. */
+/** Returns the proof of one version against a head signed earlier, otherwise against one signed now. */
 async function provenVersion(
   { eventLog, caller }: WorkspaceTools,
   { stream, title, access }: Subject,

@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises';
 import { validationError } from '../records/validate.ts';
 import { ofFile } from './ofFile.ts';
 
-/** What a file holds as JSON. Rejects with `conflict` where it cannot be read, with `validation_failed` where it is no JSON. */
+/** Reads a JSON file. Rejects with `conflict` when it cannot be read, with `validation_failed` when it is not JSON. */
 export async function readJsonFile(path: string): Promise<unknown> {
   const text = await ofFile(path, () => readFile(path, 'utf8'));
   try {

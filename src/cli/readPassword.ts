@@ -5,8 +5,8 @@ import { terminal } from '../app/terminal.ts';
 import { ServiceError } from '../errors.ts';
 
 /**
- * A password that somebody chose: the first line of standard input, or typed twice at the terminal without being shown.
- * Rejects with `validation_failed` where there is no terminal, and when the two differ.
+ * Reads a new password: the first line of standard input, or typed twice at the terminal without being shown. Rejects with
+ * `validation_failed` when there is no terminal, and when the two differ.
  */
 export async function readPassword(fromStdin: boolean): Promise<string> {
   if (fromStdin) return (await text(terminal().stdin)).split(/\r?\n/, 1)[0] as string;
@@ -21,7 +21,7 @@ export async function readPassword(fromStdin: boolean): Promise<string> {
   throw new ServiceError('validation_failed', 'The two passwords differ.');
 }
 
-/** What somebody types at the terminal, without being shown. Readline edits the line, but its echo goes nowhere. */
+/** Returns what is typed at the terminal, without showing it. Readline edits the line, but its echo goes nowhere. */
 export async function ask(question: string): Promise<string> {
   terminal().stderr.write(question);
   const nowhere = new Writable({ write: (_chunk, _encoding, done) => done() });

@@ -9,7 +9,7 @@ import { FAILED } from './output.ts';
 
 const WRONG_USAGE = 2;
 
-/** Says what went wrong, without a stack, and gives the exit code. Commander has said its part already. */
+/** Prints what went wrong, without a stack, and returns the exit code. Commander has already printed its errors. */
 function report(error: unknown): number {
   if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : WRONG_USAGE;
   const problem = error instanceof ServiceError ? error.problem : undefined;
@@ -20,8 +20,8 @@ function report(error: unknown): number {
 }
 
 /**
- * Runs a command with the arguments behind `chartledger`, on the terminal that `terminal()` gives. Never rejects: how it
- * ended is the terminal's exit code (0; 1 where it failed; 2 for wrong usage), and why is on standard error.
+ * Runs a command with the arguments after `chartledger`, on the terminal returned by `terminal()`. Never rejects: the result is
+ * the terminal's exit code (0; 1 for a failure; 2 for wrong usage), and the reason is on standard error.
  */
 export async function runCommand(args: readonly string[]): Promise<void> {
   try {

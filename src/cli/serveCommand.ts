@@ -11,7 +11,7 @@ export function addServeCommand(program: Command): void {
     .addHelpText('after', example('chartledger serve'))
     .action(async () => {
       const stopping = stopSignal(process.env);
-      // As `npm start` has them; the second one counts for threads.
+      // As set by `npm start`; the second one takes effect for threads.
       setFlagsFromString('--heap-growing-percent=40');
       setFlagsFromString('--max-semi-space-size=16');
       const { serve } = await import('../app/serve.ts');

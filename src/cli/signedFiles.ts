@@ -11,13 +11,13 @@ import { type TreeHead, treeHeadSchema } from '../evidence/treeHead.ts';
 import type { EventLog } from '../ports/eventLog.ts';
 import { ofFile } from './ofFile.ts';
 
-/** What a file with a public key (PEM) checks signatures with. Rejects with `validation_failed` or `conflict`. */
+/** Reads the keys for checking signatures from a public key file (PEM). Rejects with `validation_failed` or `conflict`. */
 export const readPublicKeys = (path: string): Promise<PublicKeys> =>
   ofFile(path, async () => PublicKeys.parse(await readFile(path, 'utf8')));
 
 /**
- * What heads are checked with: the key in the file, else the own one, and the rotations that the log tells of. Rejects as
- * `readPublicKeys` and `loadSigningKey`.
+ * Returns the keys for checking heads: the key in the file, otherwise the service's own, and the rotations recorded in the log.
+ * Rejects as `readPublicKeys` and `loadSigningKey` do.
  */
 export async function checkingKeys(eventLog: EventLog, path: string | undefined): Promise<PublicKeys> {
   if (path === undefined) return publicKeysOf(await loadSigningKey(eventLog));
@@ -26,7 +26,7 @@ export async function checkingKeys(eventLog: EventLog, path: string | undefined)
 }
 
 /**
- * The tree head in a file, which may be the manifest of an export, signed with a key of its time; of one workspace, where that is
+ * Reads the tree head in a file, which may be an export's manifest, signed with a key valid at its time; of one workspace, if
  * given. Rejects with `validation_failed` or `conflict`.
  */
 export async function readHead(path: string, publicKeys: PublicKeys, workspace?: string): Promise<TreeHead> {
@@ -41,8 +41,9 @@ export async function readHead(path: string, publicKeys: PublicKeys, workspace?:
 }
 
 /**
- * The heads of a workspace in the files `*.json` of a folder that are no notices of erasures, signed with keys of their times. Rejects with `validation_failed` at the
- * first that does not hold, or when there is none; with `conflict` when one cannot be read.
+ * Reads the heads of a workspace in the files `*.json` of a folder that are not notices of erasures, signed with keys valid at
+ * their times. Rejects with `validation_failed` at the first invalid one, or when there are none; with `conflict` when one cannot
+ * be read.
  */
 export async function readHeads(
   folder: string,

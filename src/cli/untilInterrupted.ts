@@ -1,9 +1,9 @@
 import { terminal } from '../app/terminal.ts';
 
-/** The exit code of a command that was interrupted. */
+/** The exit code of an interrupted command. */
 export const INTERRUPTED = 130;
 
-/** Calls `onSignal` at Ctrl-C, or when the command is asked to end; the result ends that. */
+/** Calls `onSignal` on Ctrl-C, or when the command is asked to end; the returned function stops that. */
 export function onInterruption(onSignal: () => void): () => void {
   const signals = ['SIGINT', 'SIGTERM'];
   for (const signal of signals) process.on(signal, onSignal);
@@ -12,7 +12,7 @@ export function onInterruption(onSignal: () => void): () => void {
   };
 }
 
-/** Runs `work`, which ends at its signal; one that was interrupted so is told by the exit code. Rejects as `work` does. */
+/** Runs `work`, which ends at its signal; an interruption is reflected in the exit code. Rejects as `work` does. */
 export async function untilInterrupted(work: (signal: AbortSignal) => Promise<void>): Promise<void> {
   const interruption = new AbortController();
   const end = onInterruption(() => interruption.abort());

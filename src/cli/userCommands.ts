@@ -16,7 +16,7 @@ interface JsonOption {
 
 const exampleName = 'ada@example.com';
 
-/** What people see of a user: never the password's hash. */
+/** Returns what is shown of a user: never the password's hash. */
 function view(user: User) {
   const { id, name, role, origin, createdAt, passwordSetAt, totpSetAt } = user;
   return {
@@ -31,7 +31,7 @@ function view(user: User) {
   };
 }
 
-/** The user of a name or an id. */
+/** Returns the user with a name or an id. */
 function findUser({ users }: UserTools, nameOrId: string): User {
   const user = users.findByName(nameOrId) ?? users.find(nameOrId);
   if (!user) throw new ServiceError('not_found', 'There is no such user.');
@@ -44,7 +44,7 @@ function parseRole(text: string): Role {
   throw new InvalidArgumentError(`Give one of ${roles.join(', ')}.`);
 }
 
-/** Option of the commands that take a password; there is no argument for it, as others could see it. */
+/** Returns the option of commands that take a password; it is not an argument, as others could see that. */
 function passwordOption(): Option {
   return new Option('--password-stdin', 'read the password from standard input, up to the first line break');
 }
@@ -59,7 +59,7 @@ async function createUser(name: string, options: { role: Role } & PasswordOption
   }
 }
 
-/** Makes a user with a link to choose a password, or another link for a user that there is. */
+/** Creates a user with a link to choose a password, or another link for an existing user. */
 async function inviteUser(name: string, { role, json }: { role?: Role } & JsonOption): Promise<void> {
   const { user, link } = await withUsers(async (tools) => {
     const known = tools.users.findByName(name) ?? tools.users.find(name);

@@ -43,7 +43,7 @@ function summary({ tree, compared }: Verified, heads: readonly TreeHead[]): stri
   return `${count(size)} events verified, ${count(compared)} of them against the read model${held}; tree head ${treeRoot(tree)}`;
 }
 
-/** The heads that the log is held against, whose signatures hold. */
+/** Returns the heads that the log is compared with, with valid signatures. */
 async function headsOf(
   workspace: string,
   { head, heads }: VerifyOptions,
@@ -53,7 +53,7 @@ async function headsOf(
   return heads === undefined ? one : [...one, ...(await readHeads(heads, publicKeys, workspace))];
 }
 
-/** The key that was given, else the own one; none where that is not here, and is not needed. */
+/** Returns the key that was given, otherwise the service's own; none if that is not available here, and not needed. */
 async function trustedKeys(
   eventLog: EventLog,
   { head, heads, saveHead, publicKey }: VerifyOptions,

@@ -14,10 +14,10 @@ import { ofFile } from './ofFile.ts';
 import { count, fail, writeLine } from './output.ts';
 import { readHead, readPublicKeys } from './signedFiles.ts';
 
-/** No proof or certificate is nearly as long: those of a patient hold a tombstone for each encounter and document. */
+/** No proof or certificate is nearly as long: those of a patient contain a tombstone for each encounter and document. */
 const MAX_PROOF_BYTES = 64 * MAX_EVENT_BYTES;
 
-/** Checks an export, a proof or a certificate of an erasure with public keys alone, and says what it found. */
+/** Checks an export, a proof or an erasure certificate with public keys alone, and prints the findings. */
 export async function verifyFile(path: string, publicKey: string, headFile?: string): Promise<void> {
   const keys = await readPublicKeys(publicKey);
   const text = await ofFile(path, () => readShort(path));

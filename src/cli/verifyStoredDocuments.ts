@@ -4,7 +4,7 @@ import { type DocumentProblem, verifyDocuments } from '../evidence/verifyDocumen
 import { createLogProgress } from './logProgress.ts';
 import { count, fail, writeLine } from './output.ts';
 
-/** Reads every stored document of a workspace, and names each that is not what was uploaded: the command fails then. */
+/** Reads every stored document of a workspace, and lists each one that is not what was uploaded: the command then fails. */
 export async function verifyStoredDocuments(workspace: string): Promise<void> {
   await withLogToVerify(workspace, ({ eventLog }) =>
     withDocumentStore(async (documentStore) => {

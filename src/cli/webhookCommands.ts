@@ -24,7 +24,7 @@ interface Settings extends TermOptions {
 
 const exampleId = 'wh_7bQ2nVx0KfT4sLdR';
 
-/** Settings as the interface takes them: lists, and `null` for what is cleared. */
+/** Returns settings in the API's form: lists, and `null` for cleared ones. */
 function bodyOf<More extends object>(options: Settings & More) {
   const { terms, others } = termsOfOptions(options);
   const { description, kinds, types, ...more } = others;

@@ -2,7 +2,7 @@ import type { DeliveryAttempt } from '../webhooks/delivery/attempts.ts';
 import type { WebhookStatusView } from '../webhooks/settings/webhookView.ts';
 import { writeTable } from './output.ts';
 
-/** Prints webhooks, and how their delivery does. */
+/** Prints webhooks, and the state of their delivery. */
 export function writeWebhooks(found: WebhookStatusView[]): void {
   writeTable(
     [
@@ -38,7 +38,7 @@ export function writeWebhooks(found: WebhookStatusView[]): void {
   );
 }
 
-/** Prints tries to deliver messages. */
+/** Prints delivery attempts. */
 export function writeAttempts(items: DeliveryAttempt[]): void {
   writeTable(
     ['TIME', 'MESSAGE', 'TYPE', 'RECORD', 'VERSION', 'TRY', 'OUTCOME', 'STATUS', 'MS', 'NEXT TRY'],

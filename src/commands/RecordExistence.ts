@@ -8,20 +8,21 @@ import type { EventLog } from '../ports/eventLog.ts';
 import type { ReadModels } from '../ports/readModels.ts';
 
 const REMEMBERED = 100_000;
-/** How often it is asked what was erased: following the whole log would cost every request. */
+/** How often erasures are polled: following the whole log would slow down every request. */
 const POLL_MS = 200;
 
 /**
- * Answers whether records exist. A yes is remembered until the record is erased, which is heard of within a second
- * wherever that was done; a no of the read model, which may lag or be away, is never believed: the record's stream is asked.
+ * Tells whether records exist. A positive answer is remembered until the record is erased, which is noticed within a second
+ * wherever it happened; a negative answer of the read model, which may lag or be unreachable, is never trusted: the record's
+ * stream is read instead.
  */
 export class RecordExistence {
   readonly #eventLog: EventLog;
   readonly #readModels: ReadModels;
-  /** How many erasures were heard of. */
+  /** Number of erasures noticed. */
   #erasures = 0;
   readonly #known = new LRUCache<string, true>({ max: REMEMBERED });
-  /** Who waits for a record, by its stream. */
+  /** Callers waiting for a record, by stream. */
   readonly #awaited = new Map<string, Set<() => void>>();
 
   constructor(eventLog: EventLog, readModels: ReadModels) {
@@ -29,7 +30,10 @@ export class RecordExistence {
     this.#readModels = readModels;
   }
 
-  /** Forgets what is erased from now on, until the signal; while the event log is away, nothing. Rejects with `unavailable`. */
+  /**
+   * Forgets records erased from now on, until the signal; while the event log is unreachable, forgets nothing. Rejects with
+   * `unavailable`.
+   */
   async followErasures(signal: AbortSignal): Promise<void> {
     let { place } = await this.#eventLog.removals();
     const follow = async () => {
@@ -43,18 +47,20 @@ export class RecordExistence {
     follow().catch(() => undefined);
   }
 
-  /** Whether a record is known to exist, without asking anybody. */
+  /** Whether a record is known to exist, without any lookup. */
   isKnown(stream: string): boolean {
     return this.#known.has(stream);
   }
 
-  /** Notes that a record exists, as its writer knows. */
+  /** Notes that a record exists, as known by its writer. */
   remember(stream: string): void {
     this.#known.set(stream, true);
     for (const wake of this.#awaited.get(stream) ?? []) wake();
   }
 
-  /** Resolves when this process hears of one of these records, after `ms` milliseconds at the latest, or at the signal. */
+  /**
+   * Resolves when this process learns that one of these records exists, after `ms` milliseconds at the latest, or at the signal.
+   */
   async remembered(streams: Iterable<string>, ms: number, signal: AbortSignal): Promise<void> {
     const { promise, resolve } = Promise.withResolvers<void>();
     const wake = () => resolve();
@@ -78,7 +84,7 @@ export class RecordExistence {
     this.#known.delete(stream);
   }
 
-  /** Which of these streams do not exist. Rejects with `unavailable` when the log cannot be asked. */
+  /** Returns which of these streams do not exist. Rejects with `unavailable` when the log cannot be read. */
   async missing(streams: string[]): Promise<Set<string>> {
     const unknown = streams.filter((stream) => !this.#known.has(stream));
     if (unknown.length === 0) return new Set();
@@ -89,7 +95,7 @@ export class RecordExistence {
       unknown.map(async (stream) => {
         const exists = projected.has(stream) || (await this.#onLog(stream));
         if (!exists) missing.add(stream);
-        // It may be the one that was erased since it was looked for.
+        // Otherwise it may have been erased since the lookup.
         else if (erasures === this.#erasures) this.remember(stream);
       }),
     );

@@ -1,19 +1,19 @@
 import { ServiceError } from '../errors.ts';
 import type { RecordExistence } from './RecordExistence.ts';
 
-/** Requests that wait at once, each with a body of up to 1 MB. */
+/** Maximum number of requests waiting at once, each with a body of up to 1 MB. */
 const MAX_WAITING = 100;
-/** How often it is looked whether another process wrote what is waited for. */
+/** How often to check whether another process wrote a missing record. */
 const LOOK_MS = 1_000;
 const RETRY_AFTER_SECONDS = 2;
 
-/** How long a request waits for the records that it refers to, and what ends that early. */
+/** How long a request waits for the records that it refers to, and the signal that ends the wait early. */
 export interface ReferenceWait {
   ms: number;
   signal: AbortSignal;
 }
 
-/** Lets a bounded number of requests wait for records that are yet to come. */
+/** Lets a limited number of requests wait for records that do not exist yet. */
 export class ReferenceWaits {
   readonly #existence: RecordExistence;
   readonly #closing = new AbortController();
@@ -24,8 +24,8 @@ export class ReferenceWaits {
   }
 
   /**
-   * Resolves when the records of these streams exist, or the time is over. Rejects with `overloaded` when too many requests wait
-   * already, and with `unavailable`.
+   * Resolves when the records of these streams exist, or the time is up. Rejects with `overloaded` when too many requests are
+   * already waiting, and with `unavailable`.
    */
   async arrived(streams: string[], { ms, signal }: ReferenceWait): Promise<void> {
     let missing = await this.#existence.missing(streams);
@@ -43,7 +43,7 @@ export class ReferenceWaits {
     }
   }
 
-  /** Ends all waits, and those to come. */
+  /** Ends all current and future waits. */
   close(): void {
     this.#closing.abort();
   }

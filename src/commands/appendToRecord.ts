@@ -10,15 +10,15 @@ interface RecordPorts {
   existence: RecordExistence;
 }
 
-/** Where an event of a record stands, and whether the record was not there before: it never was, or was erased. */
+/** The revision of a record's event, and whether the record is new: it never existed before, or was erased. */
 interface AppendedToRecord {
   revision: number;
   isNew: boolean;
 }
 
 /**
- * Appends to a record's stream under a condition on the record; one that was erased is not there. What is known to be there
- * costs no read, nor does what was never erased. Rejects as `EventLog.append` does.
+ * Appends to a record's stream under a condition on the record; an erased record counts as missing. Takes no read when the record
+ * is known to exist, or was never erased. Rejects as `EventLog.append` does.
  */
 export async function appendToRecord(
   ports: RecordPorts,
@@ -38,7 +38,7 @@ export async function appendToRecord(
   return { revision: appended.revision, isNew: await isNewRecord(eventLog, stream, appended, mayBeErased) };
 }
 
-/** Whether an event that was appended begins a record: its first one, or, where that may be, the first after its erasure. */
+/** Whether an appended event begins a record: as its first event or, where `mayBeErased`, as the first after its erasure. */
 export async function isNewRecord(
   eventLog: EventLog,
   stream: string,
@@ -54,7 +54,7 @@ export async function isNewRecord(
   return isErasure(before);
 }
 
-/** Appends the first event of a record, or the first one after its erasure. */
+/** Appends the first event of a record, or the first after its erasure. */
 async function createRecord(eventLog: EventLog, stream: string, event: NewEvent): Promise<AppendedToRecord> {
   for (let expected: number | 'none' = 'none'; ; ) {
     try {

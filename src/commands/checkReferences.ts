@@ -4,7 +4,7 @@ import { type CatalogEntry, catalogEntry, type RecordFields } from '../records/c
 import type { RecordExistence } from './RecordExistence.ts';
 import type { ReferenceWait, ReferenceWaits } from './ReferenceWaits.ts';
 
-/** What a record refers to, in one of its fields. */
+/** A reference to a record, in one of a record's fields. */
 export interface Reference {
   field: string;
   kind: string;
@@ -13,7 +13,7 @@ export interface Reference {
   stream: string;
 }
 
-/** What the fields of a record refer to. */
+/** Returns the references in a record's fields. */
 export function referencesOf(workspace: string, entry: CatalogEntry, sent: RecordFields): Reference[] {
   const found: Reference[] = [];
   for (const { field, path, kind, title = catalogEntry(kind).title } of entry.references) {
@@ -27,8 +27,8 @@ export function referencesOf(workspace: string, entry: CatalogEntry, sent: Recor
 }
 
 /**
- * Rejects with `reference_not_found` when a record that the sent fields refer to does not exist; the error names
- * every missing kind and id (spec 4.1 rule 1, 4.5). Without a promise where all are known to exist.
+ * Rejects with `reference_not_found` when a record that the sent fields refer to does not exist; the error names every missing
+ * kind and id (spec 4.1 rule 1, 4.5). Returns no promise when all are known to exist.
  */
 export function checkReferences(
   existence: RecordExistence,
@@ -42,7 +42,7 @@ export function checkReferences(
   return requireExistence(existence, references);
 }
 
-/** Waits until what the sent fields refer to exists, or the time is over. Rejects as `ReferenceWaits.arrived` does. */
+/** Waits until the records that the sent fields refer to exist, or the time is up. Rejects as `ReferenceWaits.arrived` does. */
 export function awaitReferences(
   { referenceWaits }: { referenceWaits: ReferenceWaits },
   workspace: string,
@@ -60,7 +60,7 @@ async function requireExistence(existence: RecordExistence, references: Referenc
   if (refusal) throw refusal;
 }
 
-/** What a record is refused with that refers to what is missing; undefined where nothing is. */
+/** Returns the error for a record that refers to missing ones; undefined when none are missing. */
 export function refusalOf(
   references: readonly Reference[],
   missing: ReadonlySet<string>,
@@ -70,7 +70,7 @@ export function refusalOf(
   return absent.length === 0 ? undefined : referencesNotFound(absent);
 }
 
-/** The refusal of a record whose references lead nowhere; it names every missing kind and id. */
+/** The error for a record with missing references; it names every missing kind and id. */
 export function referencesNotFound(absent: Omit<Reference, 'stream'>[]): ServiceError {
   const named = new Set(absent.map(({ title, id }) => `${title} '${id}' does not exist`));
   return new ServiceError('reference_not_found', [...named].join('; '), {

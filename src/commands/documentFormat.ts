@@ -2,12 +2,12 @@ import { Transform, type TransformCallback } from 'node:stream';
 import type { DocumentFormat } from '../records/document.ts';
 import { isDocx, type ReadRange } from './isDocx.ts';
 
-/** Readers accept a PDF whose header stands within its first 1,024 bytes (ISO 32000-1, annex H, note 13). */
+/** Readers accept a PDF whose header is within its first 1,024 bytes (ISO 32000-1, annex H, note 13). */
 const PDF_HEADER_WITHIN = 1024;
 const PDF_HEADER = '%PDF-';
 const HEAD_BYTES = PDF_HEADER_WITHIN + PDF_HEADER.length;
 
-/** Passes a file's bytes through and keeps the first ones, by which a PDF is told. */
+/** Passes a file's bytes through and keeps the first ones, by which a PDF is recognized. */
 export class FileHead extends Transform {
   #bytes = Buffer.alloc(0);
 
@@ -17,15 +17,15 @@ export class FileHead extends Transform {
     done(null, chunk);
   }
 
-  /** Whether the bytes that passed are those of a PDF. */
+  /** Whether the bytes passed are those of a PDF. */
   get isPdf(): boolean {
     return this.#bytes.includes(PDF_HEADER);
   }
 }
 
 /**
- * The format of a stored file by its name and by its content; undefined when the two do not agree on PDF or DOCX
- * (spec section 8). Rejects as `read` does.
+ * Returns the format of a stored file by its name and content; undefined when the two do not agree on PDF or DOCX (spec section
+ * 8). Rejects as `read` does.
  */
 export async function documentFormat(
   filename: string,

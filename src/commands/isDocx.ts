@@ -5,17 +5,17 @@ import { type Entry, fromRandomAccessReaderPromise, RandomAccessReader, type Zip
 /** The bytes from `start` up to, but not including, `end`. */
 export type ReadRange = (start: number, end: number) => Promise<Readable>;
 
-/** Most central directories, which end a ZIP file, are shorter; longer ones are read piece by piece. */
+/** Most central directories, which end a ZIP file, are shorter; longer ones are read in pieces. */
 const TAIL_BYTES = 1024 * 1024;
 const CONTENT_TYPES = '[Content_Types].xml';
-/** Real ones have a few kilobytes, also of documents with thousands of parts. */
+/** Real ones have a few kilobytes, even in documents with thousands of parts. */
 const MAX_CONTENT_TYPES_BYTES = 4 * 1024 * 1024;
-/** What is declared of the main part of a document (ECMA-376 part 1, 11.3.10); of one with macros, another is. */
+/** Declared content type of a document's main part (ECMA-376 part 1, 11.3.10); documents with macros have a different one. */
 const MAIN_PART = 'application/vnd.openxmlformats-officedocument.wordprocessingml.document.main+xml';
 
 /**
- * Whether a file of that size is a DOCX: a ZIP file whose list of content types declares a Word document, wherever in the
- * file its entries stand. Reads its end and that list alone. Rejects as `read` does.
+ * Whether a file of that size is a DOCX: a ZIP file whose list of content types declares a Word document, wherever its entries
+ * are in the file. Reads only the file's end and that list. Rejects as `read` does.
  */
 export async function isDocx(size: number, read: ReadRange): Promise<boolean> {
   const reader = new RangeReader(size, read);
@@ -25,7 +25,7 @@ export async function isDocx(size: number, read: ReadRange): Promise<boolean> {
     if (entry === undefined || entry.uncompressedSize > MAX_CONTENT_TYPES_BYTES) return false;
     return (await text(await zip.openReadStreamPromise(entry))).includes(MAIN_PART);
   } catch {
-    // All but that is what the parser says of a file that is no ZIP file, or a damaged one.
+    // Otherwise the parser reports a file that is not a ZIP file, or a damaged one.
     if (reader.failure !== undefined) throw reader.failure;
     return false;
   }
@@ -43,7 +43,7 @@ class RangeReader extends RandomAccessReader {
   readonly #size: number;
   readonly #read: ReadRange;
   #tail: Promise<Buffer> | undefined;
-  /** What the store said when it could not be read. */
+  /** The store's error when it could not be read. */
   failure: unknown;
 
   constructor(size: number, read: ReadRange) {

@@ -48,7 +48,7 @@ export async function patchRecord(
   return { version, outcome, changedFields, isSkipped, warnings: toWarnings(merged, sent, fields) };
 }
 
-/** What an earlier try of the same request came to. */
+/** Returns the result of an earlier try of the same request. */
 async function alreadyPatched(
   { eventLog }: WritePorts,
   entry: CatalogEntry,

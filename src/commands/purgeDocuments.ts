@@ -9,20 +9,20 @@ import type { StateStore, StateTable } from '../ports/stateStore.ts';
 import { documentEventTypes, uploadedBy } from '../records/document.ts';
 
 const DAY_MS = 86_400_000;
-/** Where the purge keeps its place in each log, by the log's identity. */
+/** Where the purge stores its progress in each log, by the log's identity. */
 const placeTable: StateTable<{ position: Position }> = {
   name: 'document_purge_v1',
   body: z.object({ position: z.number() }),
 };
 
-/** What was replaced or removed, and was due when a legal hold kept it. */
+/** Files that were replaced or removed, and were kept by a legal hold when due. */
 const heldTable: StateTable<Replaced> = {
   name: 'document_purge_held_v1',
   body: z.object({ stream: z.string(), revision: z.number() }),
 };
 const HELD_AT_ONCE = 500;
 
-/** The event that took the place of a document's bytes. */
+/** The event that replaced a document's bytes. */
 type Replaced = Pick<RecordedEvent, 'stream' | 'revision'>;
 
 export interface PurgePorts {
@@ -35,8 +35,8 @@ export interface PurgePorts {
 }
 
 /**
- * Deletes the bytes of documents that were replaced or removed at least `retentionDays` ago; those that a legal hold protects
- * when it is released. Resolves when none is due any more. A lost place only makes it look again at what is already gone.
+ * Deletes the bytes of documents that were replaced or removed at least `retentionDays` ago; those protected by a legal hold when
+ * it is released. Resolves when none are due any more. If the progress is lost, files already deleted are just checked again.
  */
 export async function purgeDocuments(
   ports: PurgePorts,
@@ -60,7 +60,7 @@ export async function purgeDocuments(
   }
 }
 
-/** Where the last purge came to; the beginning when that is lost, or is none of the log's, as after a restore. */
+/** Returns where the last purge ended; the beginning when that is lost, or is no position of the log, as after a restore. */
 async function place({ eventLog, stateStore }: PurgePorts, log: string): Promise<Position> {
   const [row] = await stateStore.load(placeTable, [log]);
   if (row === undefined || (await eventLog.hasPosition(row.body.position))) return row?.body.position ?? 0;
@@ -74,7 +74,7 @@ function savePlace(stateStore: StateStore, log: string, position: Position): Pro
   ]);
 }
 
-/** Deletes the bytes that a legal hold kept when they were due, and that none keeps any more. */
+/** Deletes the bytes that a legal hold protected when they were due, and that none protects any more. */
 async function purgeReleased(ports: PurgePorts, log: string, signal: AbortSignal): Promise<void> {
   const { stateStore } = ports;
   for (let after: number | undefined; !signal.aborted; ) {
@@ -98,8 +98,8 @@ function saveHeld(
 }
 
 /**
- * Deletes the bytes that an event took the place of, unless they are held: those of the event before it in the stream.
- * `unreadable` when only a newer version of the service can tell which they are; where nobody can, they stay.
+ * Deletes the bytes that an event replaced, unless they are held: those of the preceding event in the stream. `unreadable` when
+ * only a newer version of the service can tell which they are; when no version can, they stay.
  */
 async function purgePrevious(
   { eventLog, documentStore, isHeld }: PurgePorts,
@@ -108,7 +108,7 @@ async function purgePrevious(
   if (revision === 0) return 'purged';
   try {
     const [previous] = await eventLog.readStream(stream, { from: revision - 1, limit: 1 });
-    // Where that was erased, the read gives what comes behind it.
+    // If that was erased, the read returns what follows it.
     if (previous?.revision !== revision - 1 || previous.type !== 'DocumentUploaded') return 'purged';
     if (await isHeld(stream)) return 'held';
     await documentStore.delete(uploadedBy(previous).object_id);

@@ -7,7 +7,7 @@ import type { EventLog } from '../ports/eventLog.ts';
 import type { DocumentRemoved } from '../records/document.ts';
 import { requireDocument, type WriteCondition } from './writeCondition.ts';
 
-/** Appends the removal of a document; `not_found` when the encounter has none of that id (spec 4.7). */
+/** Appends the removal of a document; rejects with `not_found` when the encounter has none with that id (spec 4.7). */
 export async function removeDocument(
   eventLog: EventLog,
   caller: Caller,
@@ -22,7 +22,7 @@ export async function removeDocument(
     const [last] = await eventLog.readStream(stream, { direction: 'backwards', limit: 1 });
     if (last?.type !== 'DocumentUploaded') throw notFound('Document');
     requireDocument(condition, last);
-    // Where somebody uploaded or removed it meanwhile it is decided again on what is there now.
+    // If someone uploaded or removed it in the meantime, decide again on the current state.
     if (await appendBehind(eventLog, stream, newEvent(caller, 'DocumentRemoved', { ...data }), last.revision))
       return;
   }

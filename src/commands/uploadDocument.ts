@@ -28,15 +28,15 @@ export interface DocumentPorts {
   existence: RecordExistence;
 }
 
-/** The file of an upload, once its bytes are in the store. */
+/** An uploaded file, once its bytes are in the store. */
 export interface ReceivedFile extends StoredDocument {
   objectId: string;
   filename: string;
-  /** Undefined when the file is neither PDF nor DOCX by both name and content. */
+  /** Undefined unless the file is a PDF or DOCX by both name and content. */
   format: DocumentFormat | undefined;
 }
 
-/** What is wrong with a file of another format. */
+/** The error message for a file of another format. */
 export const UNKNOWN_FORMAT = 'must be a PDF (.pdf) or DOCX (.docx), by its name and by its content';
 
 const uploadSchema = documentFieldsSchema.extend({
@@ -60,7 +60,7 @@ export async function requireEncounter(
 
 const received = measurements.counter('chartledger.document.io', { 'network.io.direction': 'receive' });
 
-/** Takes the bytes of a file to the store, in bounded memory; a source that fails leaves nothing behind. */
+/** Writes the bytes of a file to the store, in bounded memory; a failing source leaves nothing behind. */
 export async function receiveFile(
   store: DocumentStore,
   filename: string,
@@ -68,7 +68,7 @@ export async function receiveFile(
 ): Promise<ReceivedFile> {
   const objectId = randomUUID();
   const head = new FileHead();
-  // An error of either ends both, and reaches the store through what it reads.
+  // An error of either ends both, and reaches the store through the stream it reads.
   pipeline(source, head, () => undefined);
   const stored = await store.put(objectId, head);
   received.add(stored.size);
@@ -83,9 +83,9 @@ export async function receiveFile(
 }
 
 /**
- * Appends the event of an upload whose file was received; a document of that id on the encounter is replaced. When it
- * rejects the file is discarded, except after `unavailable`: the event may then be in the log, and the upload is
- * settled when the service starts again.
+ * Appends the event of an upload whose file was received, replacing a document with that id on the encounter. On rejection the
+ * file is discarded, except after `unavailable`: the event may then be in the log, and the upload is settled at the service's
+ * next start.
  */
 export async function uploadDocument(
   { eventLog, documentStore }: Omit<DocumentPorts, 'existence'>,
@@ -118,8 +118,8 @@ export async function uploadDocument(
 }
 
 /**
- * Whether an upload's event names that file, and not the one of an earlier try whose append, long given up, came in between;
- * without a read where there was no such try.
+ * Whether an upload's event names that file, rather than the one of an earlier, abandoned try whose append came in between; takes
+ * no read when there was no such try.
  */
 async function isNamedBy(
   eventLog: EventLog,
@@ -133,20 +133,20 @@ async function isNamedBy(
   return event?.data.object_id === objectId;
 }
 
-/** What cannot be removed now is found as abandoned later. */
+/** What cannot be removed now is later found as abandoned. */
 async function discardLater(store: DocumentStore, objectId: string): Promise<void> {
   await store.discard(objectId).catch(() => undefined);
 }
 
-/** Rejects with `not_found` when an encounter was erased, such as while its upload was under way, which may take an hour. */
+/** Rejects with `not_found` when an encounter was erased, for example during an upload, which may take an hour. */
 async function requireNotErased(eventLog: EventLog, encounter: string): Promise<void> {
   const [last] = await eventLog.readStream(encounter, { direction: 'backwards', limit: 1 });
   if (last && erasureStep(last) === 'done') throw notFound('Encounter');
 }
 
 /**
- * The event is durable, so the upload stands, and what a failing store leaves undone is settled later; unless its bytes
- * are gone, because this process stood still for so long that another took it for gone.
+ * The event is durable, so the upload stands, and what a failing store leaves undone is settled later; unless the bytes are gone
+ * because this process was stalled for so long that another presumed it dead.
  */
 async function confirmUpload(store: DocumentStore, objectId: string): Promise<void> {
   await store.confirm(objectId).catch((error) => {
@@ -176,8 +176,8 @@ function decideUpload(
 }
 
 /**
- * Settles the uploads that a process that died left half done: kept when the log names them, or a message that is kept has that id, else
- * discarded.
+ * Settles the uploads left half done by dead processes: keeps those named in the log, or by a stored message with that id, and
+ * discards the others.
  */
 export async function settleAbandonedUploads(
   eventLog: EventLog,
@@ -192,7 +192,7 @@ export async function settleAbandonedUploads(
   }
 }
 
-/** Undefined where an event cannot be read: a newer version of the service may be able to, and settles the upload. */
+/** Returns undefined when an event cannot be read: a newer version of the service may be able to, and settles the upload. */
 async function namesObject(
   eventLog: EventLog,
   stream: string,

@@ -17,13 +17,13 @@ import { type JudgedPorts, writeJudged } from './writeJudged.ts';
 import { writeWarnings } from './writeWarnings.ts';
 
 export interface Written {
-  /** The record's, behind the write. */
+  /** The record's version after the write. */
   version: number;
-  /** `unchanged` where that is known: where the write was judged. */
+  /** `unchanged` only if known, that is, if the write was judged. */
   outcome: Judgement['outcome'];
-  /** Of a write that was judged. */
+  /** For a write that was judged. */
   changedFields?: string[];
-  /** Of a write that was judged: whether no event was appended, as none of its fields would have changed. */
+  /** For a write that was judged: whether no event was appended because no field would have changed. */
   isSkipped?: boolean;
   warnings: FieldMessage[];
 }
@@ -34,21 +34,21 @@ export interface WritePorts extends JudgedPorts {
   ruleSettings: RememberedRuleSettings;
 }
 
-/** What a write asks for beside its fields; without it, what is sent is appended, whatever the record is. */
+/** Options of a write; without them, the sent fields are appended whatever the record's state. */
 export interface WriteOptions {
   condition?: WriteCondition;
-  /** Nothing is written, and it is told what would become of it. */
+  /** Writes nothing, and returns what the result would be. */
   dryRun?: boolean;
-  /** What becomes of it when it changes no field; default: `append`. */
+  /** What to do when no field changes; default: `append`. */
   unchanged?: UnchangedChoice;
-  /** Where a record that it refers to does not exist, that is waited for. */
+  /** If set, waits for missing records that it refers to. */
   wait?: ReferenceWait;
 }
 
 /**
- * Validates `input`, checks what it refers to, and appends one event that holds the fields as sent, unless the options say
- * otherwise. Durable when it resolves. Rejects with `validation_failed`, `reference_not_found`, `version_conflict` or
- * `unavailable`; nothing was appended then (with `unavailable` that is not certain, and sending the record again is safe).
+ * Validates `input`, checks its references, and appends one event with the fields as sent, unless the options say otherwise.
+ * Durable when it resolves. Rejects with `validation_failed`, `reference_not_found`, `version_conflict` or `unavailable`; nothing
+ * was appended then (with `unavailable` that is not certain, and sending the record again is safe).
  */
 export async function upsertRecord(
   ports: WritePorts,
@@ -67,7 +67,7 @@ export async function upsertRecord(
       writeWarnings(entry, input as object, sent, () => ports.ruleSettings.of(caller.workspace), record),
   };
   if (caller.earlier !== undefined && (await findEarlier(ports.eventLog, stream, caller)) !== undefined) {
-    // It keeps its place, whatever came behind it.
+    // It keeps its place, whatever followed it.
     return upsertBlindly(ports, valid, {});
   }
   if (options.wait) await awaitReferences(ports, caller.workspace, entry, sent, options.wait);
@@ -77,14 +77,14 @@ export async function upsertRecord(
   return isJudged ? upsertJudged(ports, valid, options) : upsertBlindly(ports, valid, options);
 }
 
-/** An upsert in which nothing is wrong by itself, and whose references exist. */
+/** An upsert that is valid by itself, and whose references exist. */
 export interface ValidUpsert {
   entry: CatalogEntry;
   stream: string;
   sent: RecordFields;
-  /** The event that holds these fields. */
+  /** Creates the event with these fields. */
   newEvent(fields: RecordFields): NewEvent;
-  /** The remarks on it; `record`: the merged fields of the record behind it, where they are known. */
+  /** Returns the warnings for it; `record`: the record's merged fields after the write, if known. */
   warnings(record: RecordFields | undefined): FieldMessage[];
 }
 
@@ -99,13 +99,15 @@ async function upsertBlindly(
   return writtenBlindly(valid, revision, isNew);
 }
 
-/** What an upsert came to that was appended whatever the record is. */
+/** Returns the result of an upsert that was appended whatever the record's state. */
 export function writtenBlindly(valid: ValidUpsert, revision: number, isNew: boolean): Written {
   const outcome = isNew ? 'created' : 'updated';
   return { version: revision + 1, outcome, warnings: valid.warnings(isNew ? valid.sent : undefined) };
 }
 
-/** Carries out an upsert by what the record is: a dry run, or one that may be skipped. Rejects as `writeJudged` does. */
+/**
+ * Carries out an upsert that depends on the record's state: a dry run, or one that may be skipped. Rejects as `writeJudged` does.
+ */
 export async function upsertJudged(
   ports: WritePorts,
   valid: ValidUpsert,
@@ -122,7 +124,7 @@ export async function upsertJudged(
     if (!isSkipped && !dryRun) ports.existence.remember(stream);
     return { version, outcome, changedFields, isSkipped, warnings: valid.warnings(fields) };
   } catch (error) {
-    // What cannot be read cannot be said to be the same.
+    // A record that cannot be read cannot be compared.
     if (error instanceof UnreadableError && !dryRun) return upsertBlindly(ports, valid, options);
     throw error;
   }

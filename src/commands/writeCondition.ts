@@ -4,17 +4,17 @@ import { appendBehind } from '../ports/appendBehind.ts';
 import type { Appended, EventLog, ExpectedRevision } from '../ports/eventLog.ts';
 import type { RecordState } from '../records/fold.ts';
 
-/** What a write asks of what is there: as `ExpectedRevision`, or `exists`: whatever it is, it must be there. */
+/** A write's condition on the current state: as `ExpectedRevision`, or `exists`: it must exist, in any version. */
 export type WriteCondition = ExpectedRevision | 'exists';
 
-/** The refusal of a write whose condition is not met; `version` is the present one, if there is one. */
+/** The error for a write whose condition is not met; `version` is the current one, if any. */
 export function conditionNotMet(what: 'record' | 'document', version?: number): ServiceError {
   const message =
     version === undefined ? `There is no such ${what}.` : `The ${what} is at version ${version}.`;
   return new ServiceError('version_conflict', message, { ...(version !== undefined && { version }) });
 }
 
-/** Throws `version_conflict` unless a record is as asked; `state` is undefined where there is none, or it was erased. */
+/** Throws `version_conflict` unless a record meets the condition; `state` is undefined when there is none, or it was erased. */
 export function requireRecord(condition: WriteCondition, state: RecordState | undefined): void {
   if (condition === 'any') return;
   const isMet =
@@ -24,7 +24,10 @@ export function requireRecord(condition: WriteCondition, state: RecordState | un
   if (!isMet) throw conditionNotMet('record', state?.version);
 }
 
-/** Throws `version_conflict` unless a document whose stream ends with `last` is as asked; one that was removed is not there. */
+/**
+ * Throws `version_conflict` unless a document whose stream ends with `last` meets the condition; a removed document counts as
+ * missing.
+ */
 export function requireDocument(condition: WriteCondition, last: RecordedEvent | undefined): void {
   if (condition === 'any') return;
   const version = last?.type === 'DocumentUploaded' ? last.revision + 1 : undefined;

@@ -14,32 +14,35 @@ export interface JudgedPorts {
   readModels: ReadModels;
 }
 
-/** A write that is judged by what the record is. */
+/** A write that is judged by the record's current state. */
 export interface JudgedWrite {
   entry: CatalogEntry;
   stream: string;
   condition: WriteCondition;
   unchanged: UnchangedChoice;
-  /** Nothing is written, and it is told what would become of it. */
+  /** Writes nothing, and returns what the result would be. */
   dryRun: boolean;
-  /** The fields to write to the record as it is, undefined where there is none; asked again when somebody wrote meanwhile. */
+  /**
+   * Returns the fields to write, given the record's current state, undefined when there is none; called again when someone else
+   * wrote in the meantime.
+   */
   fieldsFor(state: RecordState | undefined): Promise<RecordFields> | RecordFields;
   newEvent(sent: RecordFields): NewEvent;
 }
 
-/** What became of it, or would. */
+/** The actual or, for a dry run, hypothetical result. */
 export interface JudgedResult extends Judgement {
-  /** The record's, behind the write. */
+  /** The record's version after the write. */
   version: number;
   sent: RecordFields;
-  /** No event was appended, as none of the fields would have changed. */
+  /** Whether no event was appended because no field would have changed. */
   isSkipped: boolean;
 }
 
 /**
- * Judges a write by the fold of the record's stream up to its last event, and appends it behind that very event; where
- * another one came in between it is judged again. Rejects as `EventLog.append` and `fieldsFor` do, and with `unreadable`
- * where the stream holds an event that cannot be read.
+ * Judges a write against the fold of the record's stream up to its last event, and appends it directly after that event; judges
+ * it again when another event came in between. Rejects as `EventLog.append` and `fieldsFor` do, and with `unreadable` when the
+ * stream contains an event that cannot be read.
  */
 export async function writeJudged(ports: JudgedPorts, write: JudgedWrite): Promise<JudgedResult> {
   const { entry, stream, condition, unchanged, dryRun } = write;

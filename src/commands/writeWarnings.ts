@@ -6,8 +6,8 @@ import { encounter } from '../records/kinds/encounter.ts';
 import { qualityWarnings } from '../records/qualityWarnings.ts';
 
 /**
- * The remarks on an accepted write: those on what was sent (`input`, and `sent`, what validation kept of it), and what the rules
- * find in a completed encounter by the settings. `record`: its merged fields behind the write, where they are known.
+ * Returns the warnings for an accepted write: those about what was sent (`input`, and `sent`, what validation kept of it), and
+ * what the rules find in a completed encounter according to the settings. `record`: its merged fields after the write, if known.
  */
 export function writeWarnings(
   entry: CatalogEntry,
@@ -20,7 +20,7 @@ export function writeWarnings(
   if (entry.kind !== encounter.kind) return warnings;
   const found = encounterWarnings(sent, record, settings);
   if (found.length === 0) return warnings;
-  // What a rule finds in a field may be what a check said of it.
+  // A rule may find the same problem in a field as a check did.
   const fields = new Set(found.map(({ field }) => field));
   return [...warnings.filter(({ field }) => !fields.has(field)), ...found];
 }

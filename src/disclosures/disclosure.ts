@@ -4,26 +4,26 @@ import { everyTerm } from '../events/disclosureTerms.ts';
 import type { Principal } from '../events/eventMetadata.ts';
 import { type DisclosureStatus, disclosureStatus, EXEMPTION } from './disclosureStatus.ts';
 
-/** Things that one entry names at most; the others are counted. */
+/** Maximum number of things named for one entry; the rest are counted. */
 const MOST_NAMED = 20;
-/** Runs of versions that are told apart. */
+/** Maximum number of version runs listed. */
 const MOST_RUNS = 20;
 
-/** A record or document of which something went. */
+/** A record or document of which something was disclosed. */
 export interface DisclosedThing {
   kind: string;
-  /** Of a document, the id of its encounter. */
+  /** For a document, the id of its encounter. */
   id: string;
   document_id?: string;
-  /** `1-3, 5`; left out where the entry names no versions. */
+  /** `1-3, 5`; absent if the entry names no versions. */
   versions?: string;
 }
 
-/** One access to data of a patient, newest first in reports. It holds ids and versions, never a value of a field. */
+/** One access to a patient's data; reports list the newest first. It contains ids and versions, never the value of a field. */
 export interface Disclosure {
-  /** ISO 8601, UTC. What streams and webhooks were sent is recorded within a minute. */
+  /** ISO 8601, UTC. What was sent to streams and webhooks is recorded within a minute. */
   disclosed_at: string;
-  /** As the audit trail has it: `record.read`, `webhook.sent` … */
+  /** As in the audit trail: `record.read`, `webhook.sent` … */
   action: string;
   principal: Principal & { name: string | null };
   webhook_id: string | null;
@@ -32,15 +32,15 @@ export interface Disclosure {
   what_more: number;
   /** `id`: the entry names it; `range`: it lies where a list, stream, webhook or export was shown events, and may have been left out. */
   found_by: 'id' | 'range';
-  /** What of the events went, where it was not all. */
+  /** The view of the events that was disclosed, if not everything. */
   view: 'reference' | 'deidentified' | null;
-  /** What was said when it went; null where nobody had. */
+  /** As stated at the time of disclosure; null if not stated. */
   recipient: string | null;
   recipient_address: string | null;
   purpose: string | null;
   purpose_statement: string | null;
   status: DisclosureStatus;
-  /** What exempts it from accountings. */
+  /** The provision that exempts it from accountings. */
   exemption: string | null;
   client_ip: string | null;
   request_id: string;
@@ -48,7 +48,7 @@ export interface Disclosure {
   position: number;
 }
 
-/** What an entry of the audit trail, which is a sighting, tells. */
+/** Converts an audit trail entry, which is a sighting. */
 export function toDisclosure(
   entry: AuditEntry,
   sightings: Sightings,
@@ -93,7 +93,7 @@ function toThing({ thing, versions }: Sighting): DisclosedThing {
   };
 }
 
-/** Versions, rising, as runs: `1-3, 5`; of too many runs only the ends are told. */
+/** Formats versions, in ascending order, as runs: `1-3, 5`; of too many runs, only the first and last version. */
 function versionText(versions: readonly number[]): string {
   const runs: [first: number, last: number][] = [];
   for (const version of versions) {

@@ -8,7 +8,7 @@ import { type DisclosureSummary, summarizeDisclosures } from './summarizeDisclos
 export const reportFormats = ['csv', 'json'] as const;
 export type ReportFormat = (typeof reportFormats)[number];
 
-/** What a cell says where nobody had said. */
+/** The text of a cell for what was not stated. */
 export const NOT_GIVEN = 'not given';
 
 type Cell = string | number | undefined;
@@ -16,7 +16,7 @@ type Columns<Row> = readonly (readonly [name: string, cell: (row: Row) => Cell])
 
 type Told = Pick<Disclosure, 'status' | 'recipient' | 'recipient_address' | 'purpose' | 'purpose_statement'>;
 
-/** A term, or that it was not given; empty where nothing was disclosed to anybody. */
+/** Returns a term, or that it was not given; empty when nothing was disclosed to anyone. */
 export function termText(told: Told, name: Exclude<keyof Told, 'status'>): string {
   return told[name] ?? (isDisclosure(told.status) ? NOT_GIVEN : '');
 }
@@ -84,7 +84,7 @@ const summaryColumns: Columns<DisclosureSummary> = [
   ...giver,
 ];
 
-/** What went, in words without values: `patient p-1 (versions 1-3); document d-1 of encounter e-1`. */
+/** Describes what was disclosed, without values: `patient p-1 (versions 1-3); document d-1 of encounter e-1`. */
 export function whatText({ what, what_more }: Pick<Disclosure, 'what' | 'what_more'>): string {
   const more = what_more > 0 ? [`${what_more} more`] : [];
   return [...what.map(thingText), ...more].join('; ');
@@ -100,12 +100,12 @@ function thingText({ kind, id, document_id, versions }: DisclosedThing): string 
     : `document ${document_id} of encounter ${id}${which}`;
 }
 
-/** The principal of a disclosure as people know it. */
+/** Returns the display name of a disclosure's principal. */
 export function giverName({ name, id }: Principal & { name: string | null }): string {
   return name ?? id;
 }
 
-/** A report as a file, some lines at a time; a summary is made of all of it before its first line. */
+/** Yields a report as a file, several lines at a time; a summary is computed from all of it before its first line. */
 export async function* reportText(
   workspace: string,
   { query, parts }: DisclosureReport,

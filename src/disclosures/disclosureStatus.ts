@@ -1,12 +1,12 @@
 import type { AuditEntry } from '../../projections/audit/auditEntry.ts';
 
 /**
- * What an access is under 45 CFR 164.528:
- * - `accountable`: a disclosure of which an accounting tells.
- * - `purpose_not_given`: a disclosure, and nobody said what for, so that it is accounted for.
+ * The status of an access under 45 CFR 164.528:
+ * - `accountable`: a disclosure that an accounting includes.
+ * - `purpose_not_given`: a disclosure without a stated purpose, so that it is accounted for.
  * - `exempt`: a disclosure for treatment, payment or health care operations.
- * - `internal_use`: by the organisation's own workforce, which is a use and no disclosure (45 CFR 160.103).
- * - `deidentified`: nothing that identified anybody went (45 CFR 164.502(d), 164.514).
+ * - `internal_use`: by the organization's own workforce, which is a use and not a disclosure (45 CFR 160.103).
+ * - `deidentified`: nothing that identified anyone was disclosed (45 CFR 164.502(d), 164.514).
  */
 export const disclosureStatuses = [
   'accountable',
@@ -21,8 +21,8 @@ export type DisclosureStatus = (typeof disclosureStatuses)[number];
 export const EXEMPTION = '45 CFR 164.528(a)(1)(i)';
 
 /**
- * What the access of an entry is. Users and operators are the workforce, unless they said to whom it goes, or what for. Where no
- * purpose was given nothing is taken to be exempt.
+ * Returns the status of an entry's access. Users and operators are the workforce, unless they stated a recipient or purpose.
+ * Without a purpose nothing is presumed exempt.
  */
 export function disclosureStatus({
   principal,
@@ -37,12 +37,12 @@ export function disclosureStatus({
   return purpose === 'other' ? 'accountable' : 'exempt';
 }
 
-/** Whether it is a disclosure of protected data: neither a use nor of what identifies nobody. */
+/** Whether it is a disclosure of protected data: neither a use nor data that identify no one. */
 export function isDisclosure(status: DisclosureStatus): boolean {
   return status !== 'internal_use' && status !== 'deidentified';
 }
 
-/** Whether an accounting tells of what has this status; without what is exempt where it is omitted. */
+/** Whether an accounting includes what has this status; excludes what is exempt if that is omitted. */
 export function isAccounted(status: DisclosureStatus, omitExempt = false): boolean {
   return isDisclosure(status) && !(omitExempt && status === 'exempt');
 }

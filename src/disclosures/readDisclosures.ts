@@ -17,16 +17,16 @@ export interface DisclosurePorts extends QueryPorts {
 }
 
 export interface DisclosurePage extends Page<Disclosure> {
-  /** When the oldest entry of the audit trail that was looked at was recorded; null when there was none. */
+  /** When the oldest audit trail entry examined was recorded; null when there was none. */
   lookedBackTo: string | null;
-  /** The query with the period that it tells of. */
+  /** The query with the period that it covers. */
   query: DisclosureQuery;
 }
 
 /**
- * One page of who was given data of a patient, newest first, including every access before the call. Its work is bounded, as that of
- * `readAuditTrail`, and by the number of the patient's own versions. The report is in the audit trail before it is given. Rejects
- * with `not_found` when there never was such a patient, and with `unavailable`.
+ * Returns one page of the disclosures of a patient's data, newest first, including every access before the call. Its work is
+ * bounded, as that of `readAuditTrail`, and by the number of the patient's own versions. The report is in the audit trail before
+ * it is returned. Rejects with `not_found` when there never was such a patient, and with `unavailable`.
  */
 export async function readDisclosures(
   ports: DisclosurePorts,
@@ -42,16 +42,17 @@ export async function readDisclosures(
   return { ...page, items: disclosures, query };
 }
 
-/** A whole report, and the query with the period that it tells of. */
+/** A whole report, and the query with the period that it covers. */
 export interface DisclosureReport {
   query: DisclosureQuery;
-  /** Newest first, some at a time. */
+  /** Newest first, several at a time. */
   parts: AsyncIterable<Disclosure[]>;
 }
 
 /**
- * All that `readDisclosures` gives page by page, as it is when the report begins: in memory is only what is given at a time. It is in
- * the audit trail before anything is given; `how` says there in what form it was asked for. Rejects as that does.
+ * Returns everything that `readDisclosures` returns page by page, as it is when the report begins: only one part at a time is in
+ * memory. It is in the audit trail before anything is returned; `how` records there in what form it was requested. Rejects as
+ * that does.
  */
 export async function reportDisclosures(
   ports: DisclosurePorts,
@@ -73,7 +74,7 @@ async function searchFor(ports: DisclosurePorts, { workspace, requestId }: Calle
     ...(from !== undefined && { from }),
     ...(to !== undefined && { to }),
     seen: sightings,
-    // The report does not tell of itself.
+    // The report does not include itself.
     isWanted: (entry) =>
       entry.eventId !== requestId &&
       (form === 'access_report' || isAccounted(disclosureStatus(entry), omitExempt)),

@@ -1,6 +1,6 @@
 import type { Disclosure } from './disclosure.ts';
 
-/** Disclosures to the same recipient for the same purpose, as 45 CFR 164.528(b)(3) lets them be told together. */
+/** Disclosures to the same recipient for the same purpose, which 45 CFR 164.528(b)(3) permits to be reported together. */
 export type DisclosureSummary = Pick<
   Disclosure,
   'recipient' | 'recipient_address' | 'purpose' | 'purpose_statement' | 'principal' | 'webhook_id'
@@ -13,8 +13,9 @@ export type DisclosureSummary = Pick<
   };
 
 /**
- * Sums up disclosures, which come newest first: `what` and `action` are those of the first of the period. Where no recipient was given
- * each key and webhook stands for itself, and what was given to another address or with another statement is told apart.
+ * Summarizes disclosures, given newest first: `what` and `action` are those of the first of the period. Without a recipient each
+ * key and webhook is listed separately, and what was disclosed to a different address or with a different statement is listed
+ * separately.
  */
 export async function summarizeDisclosures(parts: AsyncIterable<Disclosure[]>): Promise<DisclosureSummary[]> {
   const summaries = new Map<string, DisclosureSummary>();

@@ -1,8 +1,8 @@
 import { ServiceError } from '../errors.ts';
 
-/** The refusal (`conflict`) of an erasure that something stands in the way of. */
+/** The refusal (`conflict`) of an erasure that is blocked. */
 export class ErasureRefused extends ServiceError {
-  /** Whether a legal hold does, or records that refer to it. */
+  /** Whether it is blocked by a legal hold, or by records that refer to the record. */
   readonly obstacle: 'held' | 'referred_to';
 
   constructor(obstacle: ErasureRefused['obstacle'], message: string) {

@@ -1,15 +1,15 @@
-/** A purge is followed by so many times the time that it took, without one. */
+/** The pause after a purge, as a multiple of the purge's duration. */
 const REST = 9;
 
 /**
- * How often what was erased is taken out of the files of the stores. That rewrites the file of the read models, and the longer that
- * takes, the longer nothing is projected: erasures gather, so that it takes a tenth of the time at most.
+ * Decides how often erased data is purged from the stores' files. A purge rewrites the file of the read models, and nothing is
+ * projected while it runs: erasures accumulate, so that purging takes a tenth of the time at most.
  */
 export class PurgePace {
   readonly #now: () => number;
   #nextAt = 0;
 
-  /** `now` gives milliseconds that never go back. */
+  /** `now` returns milliseconds that never decrease. */
   constructor(now = () => performance.now()) {
     this.#now = now;
   }
@@ -18,7 +18,7 @@ export class PurgePace {
     return this.#now() >= this.#nextAt;
   }
 
-  /** Waits for a purge, and sets by what it took when the next one is due. Rejects as that does; it is due again then. */
+  /** Awaits a purge, and schedules the next one by its duration. Rejects as the purge does; another one is then due at once. */
   async during(purge: Promise<void>): Promise<void> {
     const begun = this.#now();
     await purge;

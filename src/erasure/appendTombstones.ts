@@ -6,7 +6,7 @@ import { erasureStep, type RecordErased, tombstoneType } from '../events/recordE
 import type { EventLog } from '../ports/eventLog.ts';
 import { type StreamToErase, streamToErase } from './streamToErase.ts';
 
-/** What one tombstone lists, so that it stays below 1 MiB: bytes of versions and of the ids of patients. */
+/** Limit for what one tombstone lists, so that it stays below 1 MiB: bytes of versions and of patient ids. */
 const BYTES_A_PART = 680_000;
 
 /** What is erased, and why. */
@@ -16,16 +16,16 @@ export type Erasure = Pick<
 >;
 
 /**
- * Looks, right before the first tombstone and before the last one, whether a stream that ended so before them may be erased;
- * rejects when it may not.
+ * Called right before the first tombstone and before the last one with the stream's last event; rejects when the stream may not
+ * be erased.
  */
 export type ErasureGuard = (last: RecordedEvent) => Promise<void>;
 
 /**
- * Appends the tombstones of all that a stream holds, and gives the last one: with it everything before is erased, for every
- * reader. A write that comes between begins it again, so that it ends either before or after. Rejects with `not_found` when there
- * is nothing, with `gone` when it is erased already, with `unreadable` when an event cannot be read, with `unavailable`, and
- * with what the guard rejects with.
+ * Appends tombstones for everything in a stream, and returns the last one: with it everything before is erased, for every reader.
+ * A write in between restarts the process, so the write falls either before or after the erasure. Rejects with `not_found` when
+ * the stream is empty, with `gone` when it is already erased, with `unreadable` when an event cannot be read, with `unavailable`,
+ * and with the guard's error.
  */
 export async function appendTombstones(
   eventLog: EventLog,
@@ -72,13 +72,13 @@ async function appendParts(
       erased: listed.erased,
       ...(index === 0 && found.earlier.length > 0 && { earlier: found.earlier }),
     };
-    // One request erases several records.
+    // One request may erase several records, so each event needs its own id.
     const event = { ...newEvent(caller, tombstoneType(erasure.kind), { ...data }), id: uuidv7() };
     await eventLog.append(stream, event, last.revision + index);
   }
 }
 
-/** What each tombstone lists. */
+/** Returns what each tombstone lists. */
 function partsOf({
   erased,
   patients,
@@ -100,7 +100,7 @@ function partsOf({
   return parts;
 }
 
-/** The last tombstone of an erasure, as the log has it; undefined where there is none in the stream. */
+/** Returns the last tombstone of an erasure, as recorded in the log; undefined when the stream has none. */
 export async function doneTombstone(
   eventLog: EventLog,
   stream: string,

@@ -11,25 +11,25 @@ import { type ErasurePorts, finishErasure } from './finishErasure.ts';
 import { PurgePace } from './PurgePace.ts';
 import { purgeErased } from './purgeErased.ts';
 
-/** How often the log is looked at: following it would cost the projector of every event. */
+/** How often the log is polled: following it would cost the projector time for every event. */
 const LOOK_EVERY_MS = 1_000;
-/** How far the log goes on, in positions, before the place is saved without an erasure. */
+/** How many positions the log advances before the place is saved without an erasure. */
 const PLACE_EVERY = 10_000;
 
-/** What may come behind the erasure of its encounter. */
+/** Event types that may be appended after the erasure of their encounter. */
 const lateTypes: readonly string[] = ['DocumentUploaded', ...encounterReadinessTypes];
 const isLateType = ({ type }: RecordedEvent) => lateTypes.includes(type);
 
-/** Up to where in each log, by its identity, erasures are complete. */
+/** How far erasures are complete in each log, by the log's identity. */
 const placeTable: StateTable<{ position: Position }> = {
   name: 'erasures_v1',
   body: z.object({ position: z.number() }),
 };
 
 /**
- * Finishes every erasure that the log tells of, also those that another process began and did not live to finish, and erases
- * what came behind that of its encounter, until the signal, and takes their bytes out of the files of the stores.
- * A lost place only makes it look again at what is complete. Rejects with `unavailable`.
+ * Until the signal, completes every erasure in the log, including those that another process began and did not survive to finish,
+ * erases what was appended after the erasure of its encounter, and purges the bytes from the stores' files. If the place is lost,
+ * completed erasures are just checked again. Rejects with `unavailable`.
  */
 export async function completeErasures(ports: ErasurePorts, signal: AbortSignal): Promise<void> {
   const { eventLog, stateStore } = ports;
@@ -53,7 +53,7 @@ export async function completeErasures(ports: ErasurePorts, signal: AbortSignal)
   }
 }
 
-/** Does what an event asks for, and says whether something was erased. */
+/** Does what an event requires, and returns whether something was erased. */
 async function complete(
   ports: ErasurePorts,
   event: RecordedEvent,
@@ -70,7 +70,7 @@ async function complete(
   }
 }
 
-/** Batches of tombstones, and of what may be late, after a position, at every look at least one, until the signal. */
+/** Yields batches of tombstones, and of events that may be late, after a position, at least one per poll, until the signal. */
 async function* looks(eventLog: EventLog, after: Position, signal: AbortSignal): AsyncGenerator<EventBatch> {
   const filter = { eventTypes: [...tombstoneTypes, ...lateTypes] };
   for (let position = after; !signal.aborted; ) {

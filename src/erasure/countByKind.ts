@@ -1,6 +1,6 @@
 import { catalog } from '../records/catalog.ts';
 
-/** How many there are of each kind, in words: `2 encounters and 1 document`. Empty when there are none. */
+/** The number of each kind, in words: `2 encounters and 1 document`. Empty when there are none. */
 export function countByKind(kinds: readonly string[]): string {
   const counts = Map.groupBy(kinds, (kind) => kind);
   return [...counts]

@@ -11,8 +11,8 @@ import { heldBefore } from './holds/heldBefore.ts';
 import { unlessUnavailable } from './unlessUnavailable.ts';
 
 /**
- * Those of events up to a position that may have come behind the erasure of their encounter: all but those whose encounter is
- * there by the read model of records. It costs one read of that; where the model lags, they are all that were given.
+ * Returns the events up to a position that may have been appended after the erasure of their encounter: all except those whose
+ * encounter exists in the read model of records. Costs one read of that model; when it lags, all given events are returned.
  */
 export async function possiblyLate(
   { readModels }: QueryPorts,
@@ -41,15 +41,15 @@ async function thereAt(
 }
 
 /**
- * Erases what was let in before the erasure of its encounter and appended behind it, a document or what became of the encounter in billing,
- * and says whether the event is such a one. Can be repeated. Rejects with `unavailable`, and with `unreadable`.
+ * Erases what was accepted before the erasure of its encounter but appended after it (a document, or the encounter's billing),
+ * and returns whether the event is such a case. Can be repeated. Rejects with `unavailable`, and with `unreadable`.
  */
 export async function eraseLate(ports: ErasurePorts, event: RecordedEvent): Promise<boolean> {
   const { stream, position } = event;
   const encounter = encounterBeside(stream);
   const [last] = await ports.eventLog.readStream(encounter, { direction: 'backwards', limit: 1 });
   if (last === undefined || erasureStep(last) !== 'done' || position < last.position) return false;
-  // Its encounter is not erased: a legal hold was quicker.
+  // Its encounter is not erased: a legal hold came first.
   if (await heldBefore(ports.eventLog, last, async () => [])) return false;
   await (kindOfStream(stream) === 'document'
     ? eraseDocument(ports, last, stream)

@@ -13,27 +13,30 @@ import { requireReason } from './requireReason.ts';
 import { unlessUnavailable } from './unlessUnavailable.ts';
 
 export interface EraseOptions {
-  /** Why, in words that say nothing of whom it concerns: it stays. */
+  /** The reason, in words that do not reveal whom it concerns: it is kept. */
   reason: string;
-  /** Of a patient: the encounters that refer to it, too, with their documents. */
+  /** For a patient: also erases the encounters that refer to it, with their documents. */
   withEncounters?: boolean;
-  /** Looks once more whether it shall be erased, right before that; rejects when it shall not. */
+  /** Checks again, right before the erasure, whether to erase; rejects if not. */
   lookAgain?: ErasureGuard;
 }
 
-/** An erasure that is in the log. */
+/** An erasure that is recorded in the log. */
 export interface RecordedErasure {
-  /** The last tombstones of all that was erased, the record's own first; of an erasure that is not complete that one alone. */
+  /** The last tombstones of everything erased, the record's own first; for an incomplete erasure, only that one. */
   tombstones: RecordedEvent[];
-  /** Nothing but tombstones is left in the event log and the document store. Otherwise the service goes on with it by itself. */
+  /**
+   * Whether only tombstones are left in the event log and the document store. Otherwise the service completes the erasure in the
+   * background.
+   */
   isComplete: boolean;
 }
 
 /**
- * Erases a record for good, an encounter with its documents; read models follow. Rejects with `not_found`, with `gone` when it
- * is erased already, with `conflict` (`ErasureRefused`) when it or what goes with it is under legal hold or when others refer to
- * it, with `validation_failed` without a reason, with `unreadable`, and with `unavailable` as long as nothing was erased; cut off
- * behind its first tombstone it is finished by the service.
+ * Permanently erases a record; an encounter together with its documents. Read models follow. Rejects with `not_found`, with
+ * `gone` when it is already erased, with `conflict` (`ErasureRefused`) when it or what goes with it is under legal hold or when
+ * other records refer to it, with `validation_failed` without a reason, with `unreadable`, and with `unavailable` as long as
+ * nothing was erased; if interrupted after its first tombstone, it is completed by the service.
  */
 export async function eraseRecord(
   ports: ErasurePorts,

@@ -6,12 +6,12 @@ import type { RecordedErasure } from './eraseRecord.ts';
 import { type ErasurePorts, finishErasure } from './finishErasure.ts';
 import { unlessUnavailable } from './unlessUnavailable.ts';
 
-/** Kinds with which others go. */
+/** Kinds whose erasure also erases others. */
 const takingKinds: readonly string[] = [patient.kind, encounter.kind];
 
 /**
- * The erasure of a record that is erased, finished where it was cut off; undefined when the stream is not erased. Rejects with
- * `unavailable` when the event log is away, and with `unreadable`.
+ * Returns the erasure of an erased record, completing it if it was interrupted; undefined when the stream is not erased. Rejects
+ * with `unavailable` when the event log is unreachable, and with `unreadable`.
  */
 export async function erasureOf(ports: ErasurePorts, stream: string): Promise<RecordedErasure | undefined> {
   const { eventLog } = ports;
@@ -23,7 +23,7 @@ export async function erasureOf(ports: ErasurePorts, stream: string): Promise<Re
   return { tombstones: isTaking ? [done, ...(await goneWith(ports, done))] : [done], isComplete: true };
 }
 
-/** The last tombstones of what was erased together with a record: they stand behind its own. */
+/** Returns the last tombstones of what was erased together with a record: they come after its own. */
 async function goneWith({ eventLog }: ErasurePorts, done: RecordedEvent): Promise<RecordedEvent[]> {
   const { erasure_id, kind, record_id } = dataAs<RecordErased>(done.data);
   const stop = new AbortController();
@@ -34,7 +34,7 @@ async function goneWith({ eventLog }: ErasurePorts, done: RecordedEvent): Promis
       const isWith = (event: RecordedEvent) =>
         erasureStep(event) === 'done' &&
         event.data.erasure_id === erasure_id &&
-        // Of an encounter that went with its patient: what went with that encounter.
+        // For an encounter erased with its patient: what was erased with that encounter.
         (kind === patient.kind || event.data.record_id === record_id);
       found.push(...batch.events.filter(isWith));
       if (batch.caughtUp) break;

@@ -5,9 +5,9 @@ import { caughtUp } from '../reads/page.ts';
 import type { QueryPorts } from '../reads/readRecord.ts';
 
 /**
- * The streams of all documents of an encounter, which is named by its own stream: also of those that were removed, not of those that
- * were erased. As of every write acknowledged before the call; of them those that nobody changed since the position
- * `before`. Rejects with `unavailable`.
+ * Returns the streams of all documents of an encounter, given its own stream: including removed documents, excluding erased ones.
+ * As of every write acknowledged before the call; with `before`, only those not changed since that position. Rejects with
+ * `unavailable`.
  */
 export async function findDocuments(
   ports: QueryPorts,

@@ -14,7 +14,7 @@ import { encounter } from '../records/kinds/encounter.ts';
 import { patient } from '../records/kinds/patient.ts';
 import { referredIds } from '../records/referredIds.ts';
 
-/** Kinds of which read models tell what refers to a patient. */
+/** Kinds whose read models show what refers to a patient. */
 const ofPatients: readonly string[] = [encounter.kind, patient.kind];
 
 /** A record that refers to another one. */
@@ -24,8 +24,9 @@ export interface Referrer {
 }
 
 /**
- * All records of a workspace that refer to one, those first that refer to a patient who was merged into it, as of every write acknowledged before the call; of them those that nobody
- * changed since the position `before`, and that can be read. Rejects with `unavailable`.
+ * Returns all records of a workspace that refer to the given one, those that refer to a patient merged into it first, as of every
+ * write acknowledged before the call; with `before`, only those not changed since that position, and that can be read. Rejects
+ * with `unavailable`.
  */
 export async function findReferrers(
   ports: QueryPorts,
@@ -47,8 +48,9 @@ export async function findReferrers(
 }
 
 /**
- * The rows of the records that refer to one, named by their streams; of a patient also those that refer to one who was merged into it, before that one. Among them those of records that cannot be read, and may
- * refer to it. As of what the read models have when the iteration begins. Rejects with `unavailable`.
+ * Yields the rows of the records that refer to a record, given by its stream; for a patient, also those that refer to patients
+ * merged into it, before that patient's own. Includes records that cannot be read and may refer to it. As of the read models'
+ * state when the iteration begins. Rejects with `unavailable`.
  */
 export async function* referrerRows(
   readModels: ReadModels,
@@ -83,7 +85,7 @@ async function* patientRows(
   for await (const row of encountersOf(id)) yield { entry: encounter, row };
 }
 
-/** Whether records of a kind may refer to those of another one. */
+/** Whether records of a kind may refer to those of another kind. */
 export function refersTo({ references }: CatalogEntry, kind: string): boolean {
   return references.some((reference) => reference.kind === kind);
 }

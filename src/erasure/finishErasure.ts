@@ -13,14 +13,15 @@ import { refuseHeld } from './holds/holdsOver.ts';
 import { restoreRecord } from './holds/restoreRecord.ts';
 import { type RemovalPorts, removeErased } from './removeErased.ts';
 
-/** What erasing works with. */
+/** What erasures work with. */
 export interface ErasurePorts extends QueryPorts, RemovalPorts {}
 
 /**
- * Does what is left to do once the last tombstone of an erasure is in the log: erases what goes with the record, removes the
- * events, the bytes of documents and the attempts to tell of them. Can be repeated, by any process, when it was cut
- * off. Gives the last tombstones of all that was erased with it. Rejects with `conflict` (`ErasureRefused`) where a legal hold came
- * before the tombstone: the record is then there again, whole. Rejects with `unavailable`, and with `unreadable`.
+ * Does what remains once the last tombstone of an erasure is in the log: erases what goes with the record, and removes the
+ * events, the bytes of documents and the attempts to deliver them to webhooks. Can be repeated, by any process, after an
+ * interruption. Returns the last tombstones of everything erased with the record. Rejects with `conflict` (`ErasureRefused`) when
+ * a legal hold came before the tombstone: the record has then been restored in full. Rejects with `unavailable`, and with
+ * `unreadable`.
  */
 export async function finishErasure(ports: ErasurePorts, done: RecordedEvent): Promise<RecordedEvent[]> {
   const { kind, with_encounters } = dataAs<RecordErased>(done.data);
@@ -39,7 +40,7 @@ async function eraseEncounters(ports: ErasurePorts, done: RecordedEvent): Promis
   const { kind, record_id, reason } = dataAs<RecordErased>(done.data);
   const { workspace } = done.metadata;
   const found: RecordedEvent[] = [];
-  // What came since belongs to a record that has the id anew.
+  // Later events belong to a new record with the same id.
   const referrers = await findReferrers(ports, workspace, kind, record_id, done.position);
   for (const { kind: other, id } of referrers) {
     const stream = recordStream(workspace, other, id);
@@ -58,8 +59,8 @@ async function eraseDocuments(ports: ErasurePorts, done: RecordedEvent): Promise
 }
 
 /**
- * Erases a document with its encounter, whose last tombstone is given; nothing where another erasure took it before. Gives its last
- * tombstone. Rejects with `unavailable`, and with `unreadable`.
+ * Erases a document along with its encounter, whose last tombstone is given; does nothing if another erasure got to it first.
+ * Returns the document's last tombstone. Rejects with `unavailable`, and with `unreadable`.
  */
 export function eraseDocument(
   ports: ErasurePorts,
@@ -73,9 +74,9 @@ export function eraseDocument(
 }
 
 /**
- * Erases what became of an encounter in billing with the encounter, whose last tombstone is given; nothing where there is nothing, where
- * another erasure took it before, or where the id is used again and what is there came since. Gives its last tombstone. Rejects
- * with `unavailable`, and with `unreadable`.
+ * Erases an encounter's billing along with the encounter, whose last tombstone is given; does nothing if there is none, if
+ * another erasure got to it first, or if the id was reused and the events came since. Returns the billing's last tombstone.
+ * Rejects with `unavailable`, and with `unreadable`.
  */
 export async function eraseReadiness(ports: ErasurePorts, done: RecordedEvent): Promise<RecordedEvent[]> {
   const { eventLog } = ports;
@@ -90,8 +91,8 @@ export async function eraseReadiness(ports: ErasurePorts, done: RecordedEvent): 
 }
 
 /**
- * Whether a record was under legal hold when its last tombstone came is a matter of the log's order alone: every process that looks
- * finds the same, and so does who added the hold.
+ * Whether a record was under legal hold at its last tombstone depends only on the order of the log: every process that checks
+ * gets the same answer, and so does whoever added the hold.
  */
 async function refuseHeldBefore(ports: ErasurePorts, done: RecordedEvent): Promise<void> {
   const { kind, record_id, with_encounters } = dataAs<RecordErased>(done.data);
@@ -103,7 +104,7 @@ async function refuseHeldBefore(ports: ErasurePorts, done: RecordedEvent): Promi
   refuseHeld(catalogEntry(kind).title, held.holding);
 }
 
-/** Erases what goes with a record, in the name of who asked for that; nothing where another erasure took it before. */
+/** Erases what goes with a record, on behalf of whoever requested that; does nothing if another erasure got to it first. */
 async function eraseAlso(
   ports: ErasurePorts,
   done: RecordedEvent,
@@ -116,7 +117,7 @@ async function eraseAlso(
     return await finishErasure(ports, also);
   } catch (error) {
     if (!(error instanceof ServiceError && error.code === 'gone')) throw error;
-    // Another process may finish the same erasure: it is complete when that part is.
+    // Another process may be completing the same erasure: this one is complete when that part is.
     const also = await doneTombstone(ports.eventLog, stream, done.metadata.requestId);
     return also ? finishErasure(ports, also) : [];
   }

@@ -5,8 +5,9 @@ const TRIES = 30;
 const PAUSE_MS = 1_000;
 
 /**
- * What `work` gives, tried again each second for half a minute and more where a store is away, or a read model lags: a command that
- * erases much is not cut off by what a moment mends. Rejects as the last try does, and at once with anything but `unavailable`.
+ * Returns the result of `work`, retrying each second for half a minute or more while a store is unreachable or a read model lags,
+ * so that a large erasure is not aborted by a temporary problem. Rejects as the last try does, and at once with anything but
+ * `unavailable`.
  */
 export async function patiently<Result>(work: () => Promise<Result>): Promise<Result> {
   for (let tries = 1; ; tries++) {

@@ -15,9 +15,8 @@ const TRIES = 100;
 const PAUSE_MS = 100;
 
 /**
- * Takes what was erased out of all files of the stores, once the read models have followed; those of an event log whose server
- * scavenges them are left to that. Rejects with `unavailable` when readers hold a file for more than ten seconds, or a read
- * model does not get on.
+ * Purges erased data from all files of the stores, once the read models have caught up; an event log whose server scavenges is
+ * left to that. Rejects with `unavailable` when readers hold a file for more than ten seconds, or a read model does not advance.
  */
 export async function purgeErased({
   eventLog,
@@ -32,7 +31,7 @@ export async function purgeErased({
   if (!eventLog.scavenges) await purged('event log', () => eventLog.purge());
 }
 
-/** The read models of earlier versions of the service, which nobody keeps up. */
+/** Drops the read models of earlier versions of the service, which nothing maintains. */
 async function dropEarlierVersions(readModels: ReadModels): Promise<void> {
   for (const projection of projections) {
     for (let version = 1; version < projection.version; version++) {
@@ -41,7 +40,7 @@ async function dropEarlierVersions(readModels: ReadModels): Promise<void> {
   }
 }
 
-/** Purges a store until it is through. Rejects with `unavailable` when readers hold its file for more than ten seconds. */
+/** Purges a store until nothing is left. Rejects with `unavailable` when readers hold its file for more than ten seconds. */
 export async function purged(store: string, purge: () => Promise<boolean>): Promise<void> {
   for (let tries = 1; !(await purge()); tries++) {
     if (tries === TRIES) throw unavailable(store);

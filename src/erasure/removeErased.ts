@@ -13,13 +13,13 @@ export interface RemovalPorts {
   eventLog: EventLog;
   documentStore: DocumentStore;
   stateStore: StateStore;
-  /** Ids of the webhooks of a workspace, those that are gone included. */
+  /** Returns the ids of a workspace's webhooks, including deleted ones. */
   webhooksOf(workspace: string): string[];
 }
 
 /**
- * Removes what a last tombstone stands for: the bytes of documents, the events before the first tombstone of its erasure, messages of
- * EMRs, and the attempts to tell webhooks of it. Can be repeated when it was cut off. Rejects with `unavailable`.
+ * Removes what a last tombstone covers: the bytes of documents, the events before the first tombstone of its erasure, EMR
+ * messages, and webhook delivery attempts. Can be repeated after an interruption. Rejects with `unavailable`.
  */
 export async function removeErased(ports: RemovalPorts, done: RecordedEvent): Promise<void> {
   const { eventLog, documentStore, stateStore } = ports;
@@ -48,7 +48,7 @@ export async function removeErased(ports: RemovalPorts, done: RecordedEvent): Pr
   }
 }
 
-/** Only the events say where the bytes are: these go first. */
+/** Only the events say where the bytes are, so the bytes are deleted first. */
 async function deleteFiles(
   eventLog: EventLog,
   documentStore: DocumentStore,

@@ -2,7 +2,7 @@ import { validationError } from '../records/validate.ts';
 
 const MAX_REASON = 1_000;
 
-/** A reason as it is kept, without blanks around it. Throws `validation_failed` when there is none, or it is too long. */
+/** Returns a reason as it is stored, trimmed. Throws `validation_failed` when it is empty or too long. */
 export function requireReason(reason: string): string {
   const said = reason.trim();
   if (said !== '' && said.length <= MAX_REASON) return said;

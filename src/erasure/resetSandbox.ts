@@ -7,13 +7,14 @@ import { patiently } from './patiently.ts';
 import { purgeErased } from './purgeErased.ts';
 import { eraseExpired, type RetentionTally } from './retention/eraseExpired.ts';
 
-/** Sorts behind every moment in ISO 8601. */
+/** Sorts after every ISO 8601 time. */
 const AFTER_ALL = 'Z';
 
 /**
- * Erases every record of a sandbox with its documents, and what webhooks tell of them; keys, webhooks, the audit trail and tombstones
- * stay. What is under legal hold is kept and counted, and so is what refers to it. Cut off at any moment it leaves nothing half done,
- * and called again it goes on with what is left. Rejects with `conflict` for a workspace that is no sandbox, and with `unavailable`.
+ * Erases every record of a sandbox with its documents and their webhook deliveries; keys, webhooks, the audit trail and
+ * tombstones stay. Records under legal hold, and what refers to them, are kept and counted. An interruption leaves nothing half
+ * done, and another call continues with what is left. Rejects with `conflict` for a workspace that is not a sandbox, and with
+ * `unavailable`.
  */
 export async function resetSandbox(
   ports: ErasurePorts,

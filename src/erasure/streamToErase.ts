@@ -16,18 +16,18 @@ import { referredIds } from '../records/referredIds.ts';
 
 const CHUNK = 200;
 
-/** All that a stream holds and held: what its tombstones have to list. */
+/** The present and past contents of a stream: what its tombstones have to list. */
 export interface StreamToErase {
-  /** Every version, in order, those that were erased before included. */
+  /** Every version, in order, including those erased before. */
   erased: ErasedVersion[];
-  /** The patients to which it ever referred, each with the first version that is known to have done so. */
+  /** The patients to which it ever referred, each with the first version known to have done so. */
   patients: Map<string, number>;
   earlier: EarlierErasure[];
   /** Its last event; undefined when there is none. */
   last: RecordedEvent | undefined;
 }
 
-/** Reads a stream whole, a chunk at a time. Rejects with `unreadable` and `unavailable`. */
+/** Reads an entire stream, a chunk at a time. Rejects with `unreadable` and `unavailable`. */
 export async function streamToErase(eventLog: EventLog, stream: string): Promise<StreamToErase> {
   const versions = new Map<number, ErasedVersion>();
   const patients = new Map<string, number>();
@@ -59,7 +59,7 @@ export async function streamToErase(eventLog: EventLog, stream: string): Promise
   return { erased, patients, earlier, last };
 }
 
-/** The patients to which an event refers; of a tombstone, those to which the erased versions did. */
+/** Returns the patients to which an event refers; for a tombstone, those to which the erased versions did. */
 function patientsOf(event: RecordedEvent): string[] {
   const entry = catalog.find(({ eventType }) => eventType === event.type);
   if (entry) return referredIds(entry, upcast(event).data, patient.kind);

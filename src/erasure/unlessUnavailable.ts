@@ -1,6 +1,6 @@
 import { ServiceError } from '../errors.ts';
 
-/** What `work` gives; undefined where a store is away, or a read model lags. */
+/** Returns the result of `work`; undefined when a store is unreachable, or a read model lags. */
 export async function unlessUnavailable<Result>(work: Promise<Result>): Promise<Result | undefined> {
   try {
     return await work;

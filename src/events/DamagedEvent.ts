@@ -1,6 +1,6 @@
 import { UnreadableError } from '../errors.ts';
 
-/** What stands in a stream is not what the service appended. */
+/** A stream contains something that the service did not append. */
 export class DamagedEvent extends UnreadableError {
   constructor() {
     super(

@@ -1,17 +1,17 @@
 /**
- * The canonical form of a JSON value (RFC 8785): members sorted by their names' UTF-16 code units, no white space,
- * numbers and strings as ECMAScript writes them. Equal values have equal texts. Takes what `JSON.stringify` takes.
+ * The canonical form of a JSON value (RFC 8785): members sorted by their names' UTF-16 code units, no white space, numbers and
+ * strings as ECMAScript writes them. Equal values have equal texts. Accepts what `JSON.stringify` accepts.
  */
 export function canonicalJson(value: object): string {
-  // Every event is written so, and most are sorted already: one call of `JSON.stringify` takes the least time.
+  // Every event is written this way, and most are sorted already: a single `JSON.stringify` is fastest.
   const ordered = sortMembers(value);
   return isSorted(ordered) ? JSON.stringify(ordered) : write(JSON.parse(JSON.stringify(value)));
 }
 
 /**
- * The value with the members of its objects sorted by their names' UTF-16 code units; the value itself where they are,
- * and where some object cannot hold them so: names that are numbers come first in every object, and `__proto__` is none of
- * its members.
+ * Returns the value with the members of its objects sorted by their names' UTF-16 code units; returns the value itself if they
+ * are sorted, or if some object cannot hold them in that order: numeric names come first in every object, and `__proto__` cannot
+ * be a member.
  */
 export function sortMembers<Value extends object>(value: Value): Value {
   if (isSorted(value)) return value;
@@ -23,7 +23,7 @@ function isSorted(value: unknown): boolean {
   if (value === null || typeof value !== 'object') return true;
   if (Array.isArray(value)) return value.every(isSorted);
   let last = '';
-  // Half the time of `Object.keys`; JSON's objects inherit no members.
+  // Takes half the time of `Object.keys`; JSON objects inherit no members.
   for (const name in value) {
     if (name < last || !isSorted((value as Record<string, unknown>)[name])) return false;
     last = name;
@@ -39,7 +39,7 @@ function sorted(value: unknown): unknown {
     const items = value.map(sorted);
     return items.includes(unsortable) ? unsortable : items;
   }
-  // It has a text of its own.
+  // It defines its own text.
   if ('toJSON' in value) return unsortable;
   const copy: Record<string, unknown> = {};
   for (const name of Object.keys(value).sort()) {

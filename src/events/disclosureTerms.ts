@@ -1,14 +1,14 @@
-/** Why protected data leave. Accountings of disclosures are not about the first three (45 CFR 164.528(a)(1)(i)). */
+/** Why protected data are disclosed. Accountings of disclosures exclude the first three (45 CFR 164.528(a)(1)(i)). */
 export const purposes = ['treatment', 'payment', 'operations', 'other'] as const;
 export type Purpose = (typeof purposes)[number];
 
-/** To whom data go and why, as people said it of a key, a webhook or an export; what nobody said is left out. */
+/** The recipient and purpose of disclosed data, as stated for a key, a webhook or an export; what was not stated is left out. */
 export interface DisclosureTerms {
-  /** Name of the organisation or person. */
+  /** Name of the organization or person. */
   recipient?: string | undefined;
   recipient_address?: string | undefined;
   purpose?: Purpose | undefined;
-  /** What tells the patient the basis of the disclosure, in a sentence. */
+  /** A sentence that tells the patient the basis of the disclosure. */
   purpose_statement?: string | undefined;
 }
 
@@ -19,10 +19,10 @@ export const termNames = [
   'purpose_statement',
 ] as const satisfies (keyof DisclosureTerms)[];
 
-/** Terms where those that nobody gave, or took back, are `null`. */
+/** Terms in which those not given, or withdrawn, are `null`. */
 export type NullableTerms = { [Name in keyof DisclosureTerms]?: DisclosureTerms[Name] | null };
 
-/** The terms among the fields of something, without those that are not given; undefined where none is. */
+/** Returns the terms among the given fields, omitting those not set; undefined if none is set. */
 export function termsOf(fields: NullableTerms): DisclosureTerms | undefined {
   const given = termNames.flatMap((name) => {
     const value = fields[name];
@@ -31,7 +31,7 @@ export function termsOf(fields: NullableTerms): DisclosureTerms | undefined {
   return given.length === 0 ? undefined : Object.fromEntries(given);
 }
 
-/** All terms among the fields of something that was checked; `null` are those that it does not give, or that are blank. */
+/** Returns all terms from validated fields, with `null` for those that are missing or blank. */
 export function everyTerm({ recipient, recipient_address, purpose, purpose_statement }: NullableTerms) {
   return {
     recipient: recipient?.trim() || null,

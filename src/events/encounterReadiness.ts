@@ -1,8 +1,8 @@
-/** How an encounter stands in billing. */
+/** Billing state of an encounter. */
 export const readinessStates = ['ready', 'blocked', 'not_completed', 'voided'] as const;
 export type ReadinessState = (typeof readinessStates)[number];
 
-/** The parts that records have in a claim for an encounter. */
+/** The roles that records have in a claim for an encounter. */
 export const claimParts = [
   'encounter',
   'patient',
@@ -13,7 +13,7 @@ export const claimParts = [
 ] as const;
 export type ClaimPart = (typeof claimParts)[number];
 
-/** A record in the version that a claim rests on. */
+/** A record, in the version on which a claim is based. */
 export interface UsedVersion {
   part: ClaimPart;
   kind: string;
@@ -21,73 +21,74 @@ export interface UsedVersion {
   version: number;
 }
 
-/** Data of `EncounterBilled`: what was sent to the payer, and on which versions it rests. No field's value is copied. */
+/** Data of `EncounterBilled`: what was sent to the payer, and on which versions it is based. Contains no field values. */
 export interface EncounterBilled {
   encounter_id: string;
   claim_id: string;
-  /** In the order of `claimParts`; without those that the claim does not have. */
+  /** In the order of `claimParts`, omitting those absent from the claim. */
   versions: UsedVersion[];
 }
 
-/** Data of `BillingChangeAcknowledged`: what has changed since may stay as it is, up to these versions. */
+/** Data of `BillingChangeAcknowledged`: changes made since, up to these versions, are accepted. */
 export interface BillingChangeAcknowledged {
   encounter_id: string;
-  /** Why, in the caller's words. */
+  /** The reason, in the caller's words. */
   reason: string;
   versions: UsedVersion[];
 }
 
 /**
- * The write that led to a change of readiness: a version of a record, of a document of the encounter, or of what was billed of it (`readiness`).
+ * The write that caused a change of readiness: a version of a record, of a document of the encounter, or of its billing
+ * (`readiness`).
  */
 export interface ReadinessCause {
   event_id: string;
   kind: string;
-  /** The caller's id. */
+  /** The id assigned by the caller. */
   id: string;
   version: number;
 }
 
-/** Data of `EncounterReadinessChanged`, which the service appends by itself. */
+/** Data of `EncounterReadinessChanged`, appended by the service itself. */
 export interface EncounterReadinessChanged {
   encounter_id: string;
-  /** Left out where nothing was told of the encounter before. */
+  /** Absent if nothing was reported for the encounter before. */
   from?: string;
   to: string;
   /** The codes of the rules that found something, each once. */
   rules: string[];
-  /** Left out where a finding began or ended by itself. */
+  /** Absent if a finding began or ended without a write. */
   cause?: ReadinessCause;
-  /** Which rules: another text after a change of the rules or of what the workspace has set of them. */
+  /** Identifies the rules: changes whenever the rules, or the workspace's settings for them, change. */
   rules_version: string;
 }
 
 /**
- * Data of `ReadinessRulesApplied`, in a workspace's stream of settings: what a change of what the rules go by came to. The service appends
- * it by itself, in place of an event for each encounter.
+ * Data of `ReadinessRulesApplied`, in a workspace's stream of settings: the effect of a change of the rules' inputs. Appended by
+ * the service itself, instead of an event for each encounter.
  */
 export interface ReadinessRulesApplied {
-  /** Id of the event that changed it. */
+  /** Id of the event that made the change. */
   cause: string;
-  /** Encounters of the workspace in each state. */
+  /** Number of the workspace's encounters in each state. */
   before: Partial<Record<ReadinessState, number>>;
   after: Partial<Record<ReadinessState, number>>;
 }
 
 /**
- * Data of `ReadinessCounted`, in a stream of the workspace's own: how many encounters there were when a day ended. The service appends it
- * by itself.
+ * Data of `ReadinessCounted`, in a separate stream of the workspace: how many encounters there were at the end of a day. Appended
+ * by the service itself.
  */
 export interface ReadinessCounted {
   /** UTC: `2026-03-14`. */
   day: string;
-  /** Encounters in each state. */
+  /** Number of encounters in each state. */
   states: Partial<Record<string, number>>;
-  /** By state, how many of them have a finding of each rule. */
+  /** For each state, how many encounters have a finding of each rule. */
   rules: Partial<Record<string, Record<string, number>>>;
 }
 
-/** Types of the events in an `encounterReadinessStream`, its tombstones aside. */
+/** Types of the events in an `encounterReadinessStream`, other than its tombstones. */
 export const encounterReadinessTypes: readonly string[] = [
   'EncounterBilled',
   'BillingChangeAcknowledged',

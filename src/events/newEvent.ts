@@ -6,26 +6,26 @@ import type { EventMetadata, EventSource, Principal } from './eventMetadata.ts';
 import { makeSalt } from './makeSalt.ts';
 import { currentVersion } from './upcast.ts';
 
-/** Who asks, for which workspace, in which request. */
+/** Who makes a request, for which workspace, and in which request. */
 export interface Caller {
   workspace: string;
   principal: Principal;
   requestId: string;
   clientIp?: string;
   userAgent?: string;
-  /** What the client calls its request: `X-Request-Id`. */
+  /** The client's id for its request: `X-Request-Id`. */
   clientRequestId?: string;
   /** The trace that the request is part of (W3C Trace Context). */
   traceparent?: string;
-  /** The message of an EMR that it carries out. */
+  /** The EMR message that the request carries out. */
   source?: EventSource;
-  /** To whom what is read goes, and why, as far as that was said: for the audit trail. */
+  /** Recipient and purpose of the data read, as far as stated: for the audit trail. */
   disclosedTo?: DisclosureTerms | undefined;
-  /** The request was tried before, with an `Idempotency-Key`, and nobody knows what became of that. */
+  /** Set if the request was tried before, with an `Idempotency-Key`, and the outcome of that is unknown. */
   earlier?: EarlierTry | undefined;
 }
 
-/** A try of a request that was cut off. Whoever appends the request's event first looks for it in the log. */
+/** An interrupted try of a request. Code that appends the request's event looks for it in the log first. */
 export interface EarlierTry {
   /** The id of the request's event, in every try. */
   readonly eventId: string;
@@ -33,22 +33,22 @@ export interface EarlierTry {
   appended: boolean;
 }
 
-/** Who changes keys, workspaces, users: not bound to one workspace, nor always to a request. */
+/** Who changes keys, workspaces or users: not bound to one workspace, nor always to a request. */
 export type Actor = Omit<Caller, 'workspace' | 'requestId'> & { requestId?: string };
 
-/** The id of the one event of the caller's request: the request's own, or that which an earlier try of it chose. */
+/** Returns the id of the single event of the caller's request: the request's own id, or the one chosen by an earlier try. */
 export function eventIdOf({ earlier, requestId }: Pick<Caller, 'earlier' | 'requestId'>): string {
   return earlier === undefined ? requestId : earlier.eventId;
 }
 
 /**
- * The one event of the caller's request: it bears the request's id, or that of its first try, so that either leads to the
- * other. Members of data and metadata are sorted, as in the text that the event's leaf covers.
+ * Creates the single event of the caller's request. It has the request's id, or that of its first try, so that either leads to
+ * the other. Members of data and metadata are sorted, as in the text covered by the event's leaf.
  */
 export function newEvent(caller: Caller, type: string, data: JsonObject): NewEvent {
   const { workspace, principal, requestId, clientIp, userAgent, clientRequestId, source, traceparent } =
     caller;
-  // In the order in which they are sorted.
+  // In sorted order.
   const metadata: Partial<EventMetadata> = { $correlationId: requestId };
   if (clientIp !== undefined) metadata.clientIp = clientIp;
   if (clientRequestId !== undefined) metadata.clientRequestId = clientRequestId;
@@ -67,8 +67,8 @@ export function newEvent(caller: Caller, type: string, data: JsonObject): NewEve
 }
 
 /**
- * An event of an actor's change in a workspace, or in `INSTALLATION`. It has an id of its own, as one request may make
- * several; without a request of the actor's the change counts as one.
+ * Creates an event for an actor's change in a workspace, or in `INSTALLATION`. It has its own id, as one request may cause
+ * several events; without a request, the change counts as one.
  */
 export function newActorEvent(actor: Actor, workspace: string, type: string, data: JsonObject): NewEvent {
   const { requestId = uuidv7() } = actor;

@@ -1,7 +1,7 @@
 import { UnreadableError } from '../errors.ts';
 import type { RecordedEvent } from './event.ts';
 
-/** A stream lacks an event: what comes behind it must not be folded. */
+/** A stream lacks an event, so later ones must not be folded. */
 export class MissingVersion extends UnreadableError {
   constructor(version: number) {
     super(
@@ -11,7 +11,7 @@ export class MissingVersion extends UnreadableError {
   }
 }
 
-/** Throws `MissingVersion` unless the event is the one that follows upon `version`; 0 is before the first. */
+/** Throws `MissingVersion` unless the event directly follows `version`; 0 is before the first. */
 export function requireNext(version: number, { revision }: Pick<RecordedEvent, 'revision'>): void {
   if (revision !== version) throw new MissingVersion(version + 1);
 }

@@ -1,6 +1,6 @@
 import type { Position } from './event.ts';
 
-/** Places of the log from `from` to `to`, both included. */
+/** Positions in the log from `from` to `to`, both inclusive. */
 export interface PositionRange {
   from: Position;
   to: Position;
@@ -9,32 +9,29 @@ export interface PositionRange {
 /** A record or document that was shown, by its ids. */
 export interface ShownThing {
   kind: string;
-  /** The caller's id; of a document, that of its encounter. */
+  /** The caller's id; for a document, that of its encounter. */
   record_id: string;
   document_id?: string;
 }
 
-/** What of the log left the service: for the audit trail, so that it can be told who has seen a record. */
+/** What left the service, in terms of the log: lets the audit trail tell who has seen a record. */
 export interface Shown {
   /**
-   * Where in the log it lies, rising: the events that were sent; of a list, the first event of each record. What else of
-   * the kind lies between may not have been shown.
+   * Its places in the log, ascending: for events, those that were sent; for a list, each record's first event. Others of the kind
+   * between them may not have been shown.
    */
   ranges: PositionRange[];
-  /** How many events or records; left out where they were not counted. */
+  /** Number of events or records; absent if not counted. */
   count?: number;
-  /** Types of events, as the log has them, that alone were sent; left out for all. */
+  /** Set if only events of these types, as named in the log, were sent. */
   event_types?: string[];
-  /** What was shown, each by its ids; then there are no ranges. */
+  /** What was shown, by id; there are no ranges then. */
   things?: ShownThing[];
-  /** What of the events was sent; left out for all. */
+  /** Which view of the events was sent; absent for the full events. */
   view?: 'reference' | 'deidentified';
 }
 
-/**
- * The ranges with one more, rising and apart from each other; when that makes more than `most`, those that lie closest
- * become one.
- */
+/** Returns the ranges with one added, ascending and disjoint; if that makes more than `most`, the closest ones are merged. */
 export function withRange(
   ranges: readonly PositionRange[],
   added: PositionRange,

@@ -11,26 +11,26 @@ export const USERS_STREAM = 'users';
 export const sharedStreams: readonly string[] = [KEYS_STREAM, WEBHOOKS_STREAM, USERS_STREAM];
 
 /**
- * Whether a stream holds what the service notes for itself, such as how far a webhook has come: it belongs to no history,
- * tree or audit trail.
+ * Whether a stream holds the service's own notes, such as the progress of a webhook: it belongs to no history, tree or audit
+ * trail.
  */
 export function isBookkeeping(stream: string): boolean {
   return !stream.includes('.') && !sharedStreams.includes(stream);
 }
 
-/** Which keys of the service came into use for the first time, or for lack of the one before; it is bookkeeping. */
+/** Which of the service's keys came into use for the first time, or because the previous one was missing; bookkeeping. */
 export const KEY_ADOPTIONS_STREAM = 'service-keys';
 
-/** Id of a workspace: it is the prefix of its streams, so it has no dot. */
+/** Id of a workspace. It is the prefix of its streams, so it has no dot. */
 export const WORKSPACE_ID = /^[a-z0-9_]{2,40}$/;
 
-/** Stands for the workspace in events that concern no single one, such as sign-ins; never the id of a workspace. */
+/** Stands for the workspace in events that do not concern a single one, such as sign-ins; never a workspace's id. */
 export const INSTALLATION = '*';
 
-/** Which keys of the service were replaced, of the installation. */
+/** Which of the service's keys were replaced, for the installation. */
 export const KEY_ROTATIONS_STREAM = `${INSTALLATION}.key_rotations`;
 
-/** `{workspace}.{kind}-{percent-encoded id}`; `id` must be well-formed Unicode. Different ids give different names. */
+/** `{workspace}.{kind}-{percent-encoded id}`; `id` must be well-formed Unicode. Different ids have different names. */
 export function recordStream(workspace: string, kind: string, id: string): string {
   return `${workspace}.${kind}-${encodeURIComponent(id)}`;
 }
@@ -44,7 +44,7 @@ export function documentStream(workspace: string, encounterId: string, documentI
   return `${workspace}.document-${encodeURIComponent(pair)}`;
 }
 
-/** Who read what in a workspace on one day (`2026-11-21`, UTC). A stream a day keeps streams short. */
+/** Who read what in a workspace on one day (`2026-11-21`, UTC). One stream per day keeps streams short. */
 export function auditStream(workspace: string, day: string): string {
   return `${workspace}.audit-${day}`;
 }
@@ -59,7 +59,7 @@ export function sourcesStream(workspace: string): string {
   return `${workspace}.sources`;
 }
 
-/** What a workspace has set of the rules of readiness. */
+/** A workspace's settings for the readiness rules. */
 export function readinessStream(workspace: string): string {
   return `${workspace}.readiness`;
 }
@@ -70,8 +70,8 @@ export function readinessCountsStream(workspace: string): string {
 }
 
 /**
- * What became of an encounter in billing, beside the encounter's own stream: `{workspace}.readiness-{percent-encoded id}`. It is
- * erased with the encounter. Who folds it leaves aside types of events that he does not look for.
+ * An encounter's billing, in addition to the encounter's own stream: `{workspace}.readiness-{percent-encoded id}`. Erased with
+ * the encounter. Code that folds it ignores event types that it does not look for.
  */
 export function encounterReadinessStream(workspace: string, encounterId: string): string {
   return recordStream(workspace, 'readiness', encounterId);
@@ -82,12 +82,12 @@ export function isReadinessStream(stream: string): boolean {
   return stream.startsWith('readiness', stream.indexOf('.') + 1);
 }
 
-/** A set of codes that was loaded for the whole installation, such as `nucc`. */
+/** A code set loaded for the whole installation, such as `nucc`. */
 export function codeSetStream(set: string): string {
   return `${INSTALLATION}.code_set-${set}`;
 }
 
-/** Which codes of an authenticator app a user has used; only its end is read. */
+/** Which authenticator app codes a user has used; only its end is read. */
 export function totpStream(userId: string): string {
   return `${INSTALLATION}.totp-${userId}`;
 }
@@ -103,33 +103,33 @@ export function partitionOfRecord(stream: string): string {
   return stream.slice(0, stream.indexOf('-'));
 }
 
-/** The workspace whose stream this is; of a stream that is not shared. */
+/** The workspace of a stream; for streams that are not shared. */
 export function workspaceOfStream(stream: string): string {
   return stream.slice(0, stream.indexOf('.'));
 }
 
-/** The kind of the record or document whose stream this is. */
+/** The kind of the record or document of a stream. */
 export function kindOfStream(stream: string): string {
   return stream.slice(stream.indexOf('.') + 1, stream.indexOf('-'));
 }
 
-/** The caller's id of the record whose stream this is. */
+/** The caller's id of the record of a stream. */
 export function recordIdOf(stream: string): string {
   return decodeURIComponent(stream.slice(stream.indexOf('-') + 1));
 }
 
-/** The caller's ids of the document whose stream this is, and of its encounter. */
+/** The caller's ids of the document of a stream and of its encounter. */
 export function documentIdsOf(stream: string): { encounterId: string; documentId: string } {
   const [encounterId = '', documentId = ''] = recordIdOf(stream).split('/').map(decodeURIComponent);
   return { encounterId, documentId };
 }
 
-/** The stream of the encounter to which the document of a stream belongs. */
+/** The stream of the encounter to which a document stream belongs. */
 export function encounterOfDocument(stream: string): string {
   return recordStream(workspaceOfStream(stream), 'encounter', documentIdsOf(stream).encounterId);
 }
 
-/** The stream of the encounter with which what a stream holds is erased: that of a document, or `encounterReadinessStream`. */
+/** The stream of the encounter with which a stream is erased: for a document stream or an `encounterReadinessStream`. */
 export function encounterBeside(stream: string): string {
   if (kindOfStream(stream) === 'document') return encounterOfDocument(stream);
   return recordStream(workspaceOfStream(stream), 'encounter', recordIdOf(stream));

@@ -1,36 +1,35 @@
 import { UnreadableError } from '../errors.ts';
 import type { JsonObject, RecordedEvent } from './event.ts';
 
-/** Turns the data of one schema version of an event type into data of the next; pure, and its argument stays as it is. */
+/** Converts data from one schema version of an event type to the next; pure, leaves its argument unchanged. */
 export type UpcastStep = (data: JsonObject) => JsonObject;
 
 /**
- * The steps of every event type, oldest first: the first one turns version 1 into version 2. The current version of a
- * type is therefore one more than it has steps.
+ * The steps of every event type, oldest first: the first converts version 1 to version 2. The current version of a type is
+ * therefore its number of steps plus one.
  */
 export type UpcastTable = Readonly<Record<string, readonly UpcastStep[]>>;
 
 export interface Upcaster {
   /**
-   * The event with its data and `schemaVersion` at the current version of its type; the event itself when it is
-   * there already. Throws `UnknownSchemaVersion` when the table knows nothing of its type or version: a newer service
-   * wrote it.
+   * Returns the event with its data and `schemaVersion` at the current version of its type, or the event itself when it already
+   * is. Throws `UnknownSchemaVersion` when the table lacks its type or version: a newer service wrote it.
    */
   upcast(event: RecordedEvent): RecordedEvent;
 
-  /** The schema version in which new events of a type are written. Throws `UnknownSchemaVersion` for another type. */
+  /** The schema version with which new events of a type are written. Throws `UnknownSchemaVersion` for an unknown type. */
   currentVersion(type: string): number;
 
-  /** Adds a type to the table; throws when it is there. */
+  /** Adds a type to the table; throws when it exists. */
   addEventType(type: string, steps: readonly UpcastStep[]): void;
 
-  /** The types of the table. */
+  /** The types in the table. */
   eventTypes(): string[];
 }
 
-/** An event that a newer version of the service wrote. */
+/** An event written by a newer version of the service. */
 export class UnknownSchemaVersion extends UnreadableError {
-  /** What it is, as far as that is known: `PatientUpserted.v2`. */
+  /** Its type and version, as far as known: `PatientUpserted.v2`. */
   readonly shape: string;
 
   constructor(type: string, version: unknown) {
@@ -42,7 +41,7 @@ export class UnknownSchemaVersion extends UnreadableError {
   }
 }
 
-/** What brings events to the versions that a table calls current. */
+/** Creates an upcaster to the versions that a table calls current. */
 export function createUpcaster(table: UpcastTable): Upcaster {
   const stepsByType = new Map(Object.entries(table));
   const stepsOf = (type: string, version: unknown): readonly UpcastStep[] => {
@@ -78,10 +77,10 @@ export function createUpcaster(table: UpcastTable): Upcaster {
 }
 
 /**
- * Every event type that the service writes, but those of records, which the catalog adds. A type that changes its shape
- * gets a step here (or in its kind's file), and a frozen event of the new version among the tests' fixtures; projections
- * that fold it into another shape get a new version. Processes that do not know the new version yet show nothing of the
- * streams that hold it (docs/decisions/022).
+ * Every event type that the service writes, except those of records, which the catalog adds. A type that changes its shape gets a
+ * step here (or in its kind's file), and a frozen event of the new version among the test fixtures; projections whose folded
+ * shape changes get a new version. Processes that do not know the new version yet show nothing of the streams that contain it
+ * (docs/decisions/022).
  */
 const ownTypes = {
   DocumentUploaded: [],

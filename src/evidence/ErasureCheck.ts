@@ -2,10 +2,10 @@ import { dataAs, type ErasedEvent, type RecordedEvent, type UnreadableEvent } fr
 import type { Principal } from '../events/eventMetadata.ts';
 import { erasureStep, type RecordErased } from '../events/recordErased.ts';
 
-/** An erasure that a tombstone tells of. */
+/** An erasure reported by a tombstone. */
 export interface ToldErasure {
   stream: string;
-  /** Versions that the tombstones of the erasure list. */
+  /** Number of versions listed by the erasure's tombstones. */
   versions: number;
   reason: string;
   principal: Principal;
@@ -13,22 +13,22 @@ export interface ToldErasure {
   erased_at: string;
 }
 
-/** Holds the places of erased events against the tombstones that stand for them. */
+/** Checks the places of erased events against the tombstones that stand for them. */
 export class ErasureCheck {
-  /** Of the last tombstone of each erasure of which something was removed, in the order of the log. */
+  /** From the last tombstone of each erasure that removed something, in log order. */
   readonly told: ToldErasure[] = [];
-  /** Erased events that no tombstone was found for yet, by position. */
+  /** Erased events for which no tombstone was found yet, by position. */
   readonly #unnamed = new Map<number, ErasedEvent>();
-  /** Streams of which tombstones named erased events, until their last tombstone. */
+  /** Streams whose tombstones have named erased events, until their last tombstone. */
   readonly #naming = new Set<string>();
   #count = 0;
 
-  /** How many events were erased. */
+  /** Number of erased events. */
   get count(): number {
     return this.#count;
   }
 
-  /** Takes what stands next in the log. An erased event comes before its tombstones. */
+  /** Takes the next entry of the log. An erased event comes before its tombstones. */
   take(event: RecordedEvent | UnreadableEvent | ErasedEvent): void {
     if ('data' in event) {
       if (erasureStep(event)) this.#takeTombstone(event);
@@ -38,7 +38,7 @@ export class ErasureCheck {
     }
   }
 
-  /** The first erased event for which no tombstone stands: it is missing. */
+  /** The first erased event without a tombstone: it is missing. */
   get unnamed(): ErasedEvent | undefined {
     const [first] = [...this.#unnamed.values()].sort((a, b) => a.position - b.position);
     return first;
@@ -52,7 +52,7 @@ export class ErasureCheck {
       this.#unnamed.delete(position);
       this.#naming.add(event.stream);
     }
-    // One that came behind a legal hold removed nothing.
+    // An erasure that came after a legal hold removed nothing.
     if (part !== parts || !this.#naming.delete(event.stream)) return;
     const { stream, revision, recordedAt, metadata } = event;
     const versions = revision + 1 - parts;

@@ -1,15 +1,15 @@
 import { hash } from 'node:crypto';
 
-/** 32-bit words of an entry: 128 bits of a hash, which makes a repetition of any id, and of no other, certain enough. */
+/** Number of 32-bit words per entry: 128 bits of a hash, enough to be practically sure that an id is repeated, or not. */
 const WORDS = 4;
 const FIRST_ENTRIES = 1 << 12;
 
-/** The ids of many millions of events, in 32 to 64 bytes each, where a `Set` of texts ends at 16 million. */
+/** A set of many millions of event ids, in 32 to 64 bytes each; a `Set` of strings ends at 16 million. */
 export class EventIds {
   #words = new Uint32Array(FIRST_ENTRIES * WORDS);
   #size = 0;
 
-  /** Takes an id; false when it was there already. */
+  /** Adds an id; false when it was already present. */
   add(id: string): boolean {
     const entry = hash('sha256', id, 'buffer');
     const words = Array.from({ length: WORDS }, (_, at) => entry.readUInt32LE(at * 4));
@@ -23,7 +23,7 @@ export class EventIds {
     const entries = this.#words.length / WORDS;
     for (let entry = (words[0] as number) % entries; ; entry = (entry + 1) % entries) {
       const place = this.#words.subarray(entry * WORDS, (entry + 1) * WORDS);
-      // Nothing hashes to zeros.
+      // No hash is all zeros.
       if (place.every((word) => word === 0)) {
         place.set(words);
         return true;

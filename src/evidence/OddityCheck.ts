@@ -2,23 +2,23 @@ import type { RecordedEvent } from '../events/event.ts';
 import { EventIds } from './EventIds.ts';
 import type { TreeHead } from './treeHead.ts';
 
-/** Events of one oddity that are named; the others are counted. */
+/** Number of events per oddity that are listed; the rest are counted. */
 const NAMED = 20;
 
 /**
- * What is odd about an event: it claims to be older than the head behind which it stands; it has the id of another one;
- * it claims to be older than the event before it.
+ * What is odd about an event: it claims to be older than the preceding head; it has the id of another event; it claims to be
+ * older than the event before it.
  */
 export const oddityKinds = ['olderThanHead', 'repeatedId', 'olderThanBefore'] as const;
 export type OddityKind = (typeof oddityKinds)[number];
 
 export interface OddEvent
   extends Pick<RecordedEvent, 'id' | 'stream' | 'revision' | 'position' | 'recordedAt'> {
-  /** The time that it should not be older than; none where its id is what is odd. */
+  /** The time that it should not precede; absent if the oddity is its id. */
   notBefore?: string;
 }
 
-/** How many events are odd in a way, and the first of them. */
+/** How many events have an oddity, and the first of them. */
 export interface OddEvents {
   count: number;
   first: OddEvent[];
@@ -26,7 +26,7 @@ export interface OddEvents {
 
 export type Oddities = Record<OddityKind, OddEvents>;
 
-/** Looks at the events of a workspace, one after the other, for what no service would have written. */
+/** Examines the events of a workspace, one after the other, for anything that no service would have written. */
 export class OddityCheck {
   readonly found: Oddities = {
     olderThanHead: { count: 0, first: [] },
@@ -35,7 +35,7 @@ export class OddityCheck {
   };
   readonly #ids = new EventIds();
   readonly #headTimes: Map<number, string | undefined>;
-  /** Of the last head that was passed. */
+  /** Time of the last head passed. */
   #headTime: string | undefined;
   #before: string | undefined;
 
@@ -43,7 +43,7 @@ export class OddityCheck {
     this.#headTimes = new Map(heads.map((head) => [head.size, head.last_event_recorded_at]));
   }
 
-  /** Takes the workspace's event number `size`, counted from 1. */
+  /** Examines event number `size` of the workspace, counted from 1. */
   look(event: RecordedEvent, size: number): void {
     const { id, recordedAt } = event;
     if (!this.#ids.add(id)) this.#note('repeatedId', event);
@@ -52,7 +52,7 @@ export class OddityCheck {
     } else if (this.#before !== undefined && recordedAt < this.#before) {
       this.#note('olderThanBefore', event, this.#before);
     }
-    // The event at a head's end is covered by its hash: where the head does not tell the time, the event does.
+    // The event at a head's end is covered by its hash: if the head has no time, the event's is used.
     if (this.#headTimes.has(size)) this.#headTime = this.#headTimes.get(size) ?? recordedAt;
     this.#before = recordedAt;
   }

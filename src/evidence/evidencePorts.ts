@@ -7,8 +7,11 @@ import type { Verifications } from './verification/Verifications.ts';
 export interface EvidencePorts {
   verifications: Verifications;
   exports: Exports;
-  /** What checks heads and exports; undefined where no key is known. Rejects with `unavailable`. */
+  /** Returns the keys for checking heads and exports; undefined when no key is known. Rejects with `unavailable`. */
   publicKeys(): Promise<PublicKeys | undefined>;
-  /** The key that signs now, asked for after what it is to sign; undefined in a process from which it is kept. Rejects with `unavailable`. */
+  /**
+   * Returns the current signing key, called after the data to sign was obtained; undefined in a process that does not have the
+   * key. Rejects with `unavailable`.
+   */
   signingKey(): Promise<SigningKey | undefined>;
 }

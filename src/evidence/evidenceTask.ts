@@ -3,12 +3,12 @@ import type { ExportJob } from './export/exportEvents.ts';
 import type { VerificationJob } from './verification/Verifications.ts';
 import type { VerifiedHistory } from './verification/verifyAgainstHeads.ts';
 
-/** What a thread of evidence is started for. */
+/** The task for which an evidence thread is started. */
 export type EvidenceTask =
   | ({ kind: 'verify' } & VerificationJob)
   | { kind: 'export'; job: ExportJob; until: Position; isSigned: boolean };
 
-/** What it tells; after `bytes` it waits for the message `more`. */
+/** A message from the thread; after `bytes` it waits for the message `more`. */
 export type EvidenceMessage =
   | { kind: 'reached'; position: Position; until: Position; events: number }
   | { kind: 'verified'; history: VerifiedHistory }

@@ -3,21 +3,21 @@ import { type ServiceError, unavailable } from '../errors.ts';
 import type { Position } from '../events/event.ts';
 import type { EventBatch, EventFilter, EventLog } from '../ports/eventLog.ts';
 
-/** The log waits by itself for a store that is away; nobody who looks at a screen waits longer than this. */
+/** The log itself waits for a store that is unreachable; nobody watching a screen waits longer than this. */
 const STALLED_MS = 30_000;
 
-/** Where in the log to read: after one position, up to and including another, which the log has reached. */
+/** The part of the log to read: after one position, up to and including another, which the log has reached. */
 export interface LogRange {
   after: Position;
   until: Position;
 }
 
-/** What a range of the log holds. */
+/** Contents of a range of the log. */
 export type RangeBatch = Required<Pick<EventBatch, 'events' | 'unreadable' | 'erased' | 'position'>>;
 
 /**
- * All wanted events of a range of the log, those that cannot be read, and where events were erased. Rejects with
- * `unavailable` when the log does not go on for half a minute.
+ * Yields all wanted events of a range of the log, those that cannot be read, and the places of erased ones. Rejects with
+ * `unavailable` when the log does not advance for half a minute.
  */
 export async function* readLog(
   eventLog: EventLog,
@@ -43,7 +43,7 @@ export async function* readLog(
       };
     }
   } finally {
-    // An iteration that waits for its next batch would only then hear that it is to end.
+    // Otherwise an iteration waiting for its next batch would only then learn that it is to end.
     stop.abort();
     await batches.return?.();
   }

@@ -3,8 +3,8 @@ import type { EventLog } from '../ports/eventLog.ts';
 import { type LogRange, type RangeBatch, readLog } from './readLog.ts';
 
 /**
- * All events of a workspace in log order: of its own streams, and its own in shared ones; of those that cannot be read, and of
- * those that were erased, the ones of its own streams. Rejects as `readLog`.
+ * Yields all events of a workspace in log order: those of its own streams, and its own in shared ones; of unreadable and erased
+ * ones, only those of its own streams. Rejects as `readLog` does.
  */
 export async function* readWorkspace(
   eventLog: EventLog,

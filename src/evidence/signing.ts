@@ -12,15 +12,15 @@ import { canonicalJson } from '../events/canonicalJson.ts';
 
 const KEY_ID_LENGTH = 16;
 
-/** What a signature adds to an object. */
+/** The fields that a signature adds to an object. */
 export interface Signature {
-  /** Names the key: the first 16 hex digits of the SHA-256 of its public key (SPKI, DER). */
+  /** Identifies the key: the first 16 hex digits of the SHA-256 of its public key (SPKI, DER). */
   key_id: string;
   /** Ed25519, base64, over the canonical JSON (RFC 8785) of the object without this field. */
   signature: string;
 }
 
-/** A new private key: PKCS#8, DER. */
+/** Generates a private key: PKCS#8, DER. */
 export function generateSigningKey(): Buffer {
   return generateKeyPairSync('ed25519', {
     privateKeyEncoding: { type: 'pkcs8', format: 'der' },
@@ -28,7 +28,7 @@ export function generateSigningKey(): Buffer {
   }).privateKey;
 }
 
-/** The private key in PKCS#8 DER bytes; `validation_failed` when they are not those of an Ed25519 key. */
+/** Returns the private key in PKCS#8 DER bytes; throws `validation_failed` when they are not an Ed25519 key. */
 export function parseSigningKey(der: Buffer): KeyObject {
   return ed25519(
     () => createPrivateKey({ key: der, format: 'der', type: 'pkcs8' }),
@@ -36,7 +36,7 @@ export function parseSigningKey(der: Buffer): KeyObject {
   );
 }
 
-/** The public key in a PEM text; `validation_failed` when it holds no Ed25519 key. */
+/** Returns the public key in a PEM text; throws `validation_failed` when it contains no Ed25519 key. */
 export function parsePublicKey(pem: string): KeyObject {
   return ed25519(() => createPublicKey(pem), 'The public key is no Ed25519 public key (PEM).');
 }
@@ -46,32 +46,32 @@ function ed25519(parse: () => KeyObject, otherwise: string): KeyObject {
   try {
     key = parse();
   } catch {
-    // The parser's message may hold what it was given.
+    // The parser's message may contain its input.
   }
   if (key?.asymmetricKeyType !== 'ed25519') throw new ServiceError('validation_failed', otherwise);
   return key;
 }
 
-/** The public key, or that of a private one, as PEM (SPKI). */
+/** Returns the public key, or that of a private one, as PEM (SPKI). */
 export function publicKeyPem(key: KeyObject): string {
   const publicKey = key.type === 'private' ? createPublicKey(key) : key;
   return publicKey.export({ type: 'spki', format: 'pem' }) as string;
 }
 
-/** The name of a public key, see `Signature`. */
+/** Returns the id of a public key, see `Signature`. */
 export function keyId(publicKey: KeyObject): string {
   const der = publicKey.export({ type: 'spki', format: 'der' });
   return createHash('sha256').update(der).digest('hex').slice(0, KEY_ID_LENGTH);
 }
 
-/** The object with its signature. It must be what its own JSON gives when parsed: without `undefined`. */
+/** Returns the object with its signature. It must equal its own JSON when parsed: no `undefined`. */
 export function signStatement<Body extends object>(body: Body, privateKey: KeyObject): Body & Signature {
   const signed = { ...body, key_id: keyId(createPublicKey(privateKey)) };
   const signature = sign(null, Buffer.from(canonicalJson(signed)), privateKey).toString('base64');
   return { ...signed, signature };
 }
 
-/** What is wrong with the signature of an object; undefined when the key signed exactly that. */
+/** Returns what is wrong with the signature of an object; undefined when the key signed exactly that. */
 export function signatureProblem(
   { signature, ...signed }: Signature,
   publicKey: KeyObject,

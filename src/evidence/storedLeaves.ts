@@ -9,14 +9,14 @@ import type { ModelName, ReadModels } from '../ports/readModels.ts';
 
 const ROWS_AT_ONCE = 16;
 
-/** The leaves of a workspace that the read model holds. */
+/** The leaves of a workspace in the read model. */
 export interface StoredLeaves {
   size: number;
-  /** `size` of them, in order; fewer when the read model is taken away meanwhile. */
+  /** `size` of them, in order; fewer when the read model is removed in the meantime. */
   leaves: AsyncGenerator<TreeLeaf, undefined>;
 }
 
-/** Looks at what the read model holds now; what it gets later is left out. */
+/** Opens the current state of the read model, ignoring later additions. */
 export async function storedLeaves(readModels: ReadModels, workspace: string): Promise<StoredLeaves> {
   const [row] = await readModels.load(treeModel, [workspace]);
   const head = row?.body as TreeHeadRow | undefined;

@@ -7,7 +7,7 @@ import { type SigningKey, signObject } from './keys/SigningKey.ts';
 /** SHA-256, lower-case hex. */
 export const hashSchema = z.string().regex(/^[0-9a-f]{64}$/);
 
-/** The fields of what is signed, see `Signed`. */
+/** The signature fields, see `Signed`. */
 export const signatureFields = {
   key_rotations: z.array(keyRotationSchema).optional(),
   key_id: z.string(),
@@ -18,12 +18,12 @@ export const signatureFields = {
 export const treeHeadSchema = z.strictObject({
   type: z.literal('chartledger.tree_head.v1'),
   workspace: z.string(),
-  /** Events. */
+  /** Number of events. */
   size: z.int().min(1),
   root: hashSchema,
   chain: hashSchema,
   last_event_id: z.string(),
-  /** When the log took that event, ISO 8601, UTC; heads of earlier versions do not tell. */
+  /** When the log recorded that event, ISO 8601, UTC; absent in heads of earlier versions. */
   last_event_recorded_at: z.string().optional(),
   /** ISO 8601, UTC. */
   created_at: z.string(),
@@ -32,10 +32,10 @@ export const treeHeadSchema = z.strictObject({
 
 export type TreeHead = z.infer<typeof treeHeadSchema>;
 
-/** The last event that a head tells of. */
+/** The last event that a head covers. */
 export type LastEvent = Pick<RecordedEvent, 'id'> & Partial<Pick<RecordedEvent, 'recordedAt'>>;
 
-/** Signs what a workspace's log held up to its event `last`. */
+/** Signs the contents of a workspace's log up to its event `last`. */
 export function signTreeHead(
   workspace: string,
   tree: HashTree,

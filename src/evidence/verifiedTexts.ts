@@ -1,9 +1,9 @@
 import { type OddEvent, type OddEvents, type OddityKind, oddityKinds } from './OddityCheck.ts';
 import type { Difference, Verified } from './verifyWorkspace.ts';
 
-/** What a verification found, a line each. */
+/** The findings of a verification, a line each. */
 export interface VerifiedTexts {
-  /** What does not hold; none: all does. */
+  /** What does not hold; empty: everything holds. */
   problems: string[];
   /** What proves nothing by itself. */
   remarks: string[];
@@ -25,8 +25,8 @@ const odd: Record<OddityKind, (event: OddEvent) => string> = {
 };
 
 /**
- * Says what a verification found. Where leaders change, as `timesRise` of the log denies, a time that falls proves nothing by
- * itself: that is a remark.
+ * Describes the findings of a verification. Where leaders change (`timesRise` of the log is false), a decreasing time proves
+ * nothing by itself: it is a remark.
  */
 export function verifiedTexts(
   { difference, headProblem, oddities }: Verified,
@@ -57,7 +57,7 @@ function describe({ what, position, stream, version, eventId }: Difference): str
   return `The event at position ${position} ${said[what]}: ${place}event ${eventId}.`;
 }
 
-/** Each odd event in a line, as far as they were collected, and how many more there are. */
+/** Returns a line for each odd event collected, and one for the number of others. */
 function describeOdd(kind: OddityKind, { count: all, first }: OddEvents): string[] {
   const lines = first.map((event) => {
     const { position, stream, revision, id } = event;

@@ -6,7 +6,7 @@ import { checkedContent, DocumentMismatch } from '../reads/checkedContent.ts';
 import { uploadedBy } from '../records/document.ts';
 import { readWorkspace } from './readWorkspace.ts';
 
-/** A version of a document whose bytes are not what the log says. */
+/** A version of a document whose bytes do not match the log. */
 export interface DocumentProblem {
   what: 'changed' | 'missing';
   position: Position;
@@ -16,21 +16,21 @@ export interface DocumentProblem {
 }
 
 export interface VerifiedDocuments {
-  /** Versions whose bytes are those that were uploaded. */
+  /** Number of versions whose bytes are those that were uploaded. */
   verified: number;
-  /** Versions that were replaced or removed, and whose bytes are no longer kept. */
+  /** Number of versions that were replaced or removed, and whose bytes are no longer stored. */
   gone: number;
 }
 
 interface Options {
   onProblem(problem: DocumentProblem): void;
-  /** How far into the log it is, where it will end, and how many versions it has dealt with. */
+  /** Called with the position in the log, where it will end, and the number of versions processed. */
   onProgress?(position: Position, until: Position, versions: number): void;
 }
 
 /**
- * Reads the bytes of every version of every document of a workspace and compares them with their digests in the log.
- * Rejects with `unavailable` when a store is away.
+ * Reads the bytes of every version of every document of a workspace and compares them with their digests in the log. Rejects with
+ * `unavailable` when a store is unreachable.
  */
 export async function verifyDocuments(
   { eventLog, documentStore }: { eventLog: EventLog; documentStore: DocumentStore },
@@ -67,7 +67,7 @@ async function look(store: DocumentStore, event: RecordedEvent): Promise<'verifi
   }
 }
 
-/** Whether a document was neither replaced nor removed since an upload of it. Rejects with `unavailable`, and with `unreadable`. */
+/** Whether a document was neither replaced nor removed since an upload. Rejects with `unavailable`, and with `unreadable`. */
 export async function isCurrent(eventLog: EventLog, { stream, revision }: RecordedEvent): Promise<boolean> {
   const [last] = await eventLog.readStream(stream, { direction: 'backwards', limit: 1 });
   return last?.revision === revision;

@@ -17,11 +17,11 @@ export interface VerifyPorts {
 }
 
 export interface VerifyOptions {
-  /** Heads that were signed earlier, of this workspace; their signatures have been checked. */
+  /** Heads of this workspace signed earlier; their signatures have been checked. */
   heads?: readonly TreeHead[];
-  /** By the ids of keys that were replaced, where the log has the event of that: they sign nothing of what stands behind. */
+  /** By id of a replaced key: position of the event that replaced it; the key signs nothing after it. */
   keyEnds?: ReadonlyMap<string, Position>;
-  /** Told of how far into the log it is, where it will end, and how many events held. */
+  /** Called with the position in the log, where it will end, and the number of events that held. */
   onProgress?: ((position: Position, until: Position, events: number) => void) | undefined;
 }
 
@@ -30,12 +30,12 @@ export interface Difference {
   what: 'changed' | 'unreadable' | 'missing' | 'added';
   position: Position;
   eventId: string;
-  /** Unknown of an event that is missing. */
+  /** Unknown for a missing event. */
   stream?: string;
   version?: number;
 }
 
-/** A signed head that is not one of the log's. */
+/** A signed head that does not match the log. */
 export interface HeadProblem {
   head: TreeHead;
   problem: string;
@@ -45,28 +45,28 @@ export interface Verified {
   /** Over all events of the workspace, as far as they were sound. */
   tree: HashTree;
   lastEvent: LastEvent | null;
-  /** How many of them the read model held, and were compared with it. */
+  /** How many of them were in the read model, and compared with it. */
   compared: number;
   difference?: Difference;
-  /** The first of the signed heads, by size, that the log does not hold, and what of it. */
+  /** The first of the signed heads, by size, that the log does not match, and in what way. */
   headProblem?: HeadProblem;
-  /** What stands where no service writes it. */
+  /** Events that no service would have written. */
   oddities: Oddities;
-  /** How many events were erased, and the erasures that tell of them. */
+  /** Number of erased events, and the erasures that report them. */
   erased: { count: number; told: readonly ToldErasure[] };
 }
 
 /**
- * Recomputes the tree of a workspace from the log, up to its present end, and compares it leaf by leaf with the read
- * model's, as far as that reaches, and with signed heads. Ends at the first difference; what is odd about events that
- * differ from nothing known is collected.
+ * Recomputes the tree of a workspace from the log, up to its current end, and compares it leaf by leaf with the read model's, as
+ * far as that reaches, and with signed heads. Ends at the first difference; oddities of events that differ from nothing known are
+ * collected.
  */
 export async function verifyWorkspace(
   { eventLog, readModels }: VerifyPorts,
   workspace: string,
   { heads = [], keyEnds = new Map(), onProgress }: VerifyOptions,
 ): Promise<Verified> {
-  // In this order: what the read model holds by now, the log holds when its end is asked for.
+  // In this order: whatever the read model holds by now is in the log when its end is requested.
   const stored = await storedLeaves(readModels, workspace);
   const until = await eventLog.head();
   const bySize = Map.groupBy(heads, ({ size }) => size);
@@ -85,7 +85,7 @@ export async function verifyWorkspace(
       if (place) return differs(place);
       const leaf = leafOf(event);
       if (leaf === undefined) return differs(named(event, 'unreadable'));
-      // The event that was there gives its name, when another one is there now.
+      // The original event gives its name if a different one is there now.
       if (expected && expected[2] !== leaf)
         return differs({ ...named(event, 'changed'), eventId: expected[1] });
       result.tree = addLeaf(result.tree, leaf);
@@ -113,7 +113,7 @@ export async function verifyWorkspace(
   return { ...result, headProblem: { head: beyond, problem } };
 }
 
-/** The leaf of an event, or of one that was erased; undefined of one that cannot be read. */
+/** Returns the leaf of an event, or of an erased one; undefined for one that cannot be read. */
 function leafOf(event: RecordedEvent | UnreadableEvent | ErasedEvent): Hash | undefined {
   if ('data' in event) return eventLeaf(event);
   return 'leaf' in event ? event.leaf : undefined;
@@ -121,7 +121,7 @@ function leafOf(event: RecordedEvent | UnreadableEvent | ErasedEvent): Hash | un
 
 type Placed = Pick<UnreadableEvent, 'id' | 'stream' | 'revision' | 'position'>;
 
-/** An erased event for which no tombstone stands, also not beyond where the log ended when it began. */
+/** Returns an erased event without a tombstone, not even one after the end that the log had at the start. */
 async function unnamedErasure(
   eventLog: EventLog,
   workspace: string,
@@ -136,7 +136,7 @@ async function unnamedErasure(
   return erasures.unnamed;
 }
 
-/** What is the matter with a head of as many events as the tree has, the last of which is at a position. */
+/** Returns what is wrong with a head of as many events as the tree has, the last of which is at a position. */
 function headProblem(
   { size, root, chain, key_id }: TreeHead,
   tree: HashTree,
@@ -157,7 +157,7 @@ function comparePlaces(
 ): Difference | undefined {
   const [position] = expected;
   if (event.position > position) return missing(expected);
-  // The tree holds no event that could not be read when it came by.
+  // The tree lacks events that were unreadable when projected.
   if (event.position < position) return named(event, leafOf(event) === undefined ? 'unreadable' : 'added');
   return undefined;
 }

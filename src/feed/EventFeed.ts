@@ -9,22 +9,22 @@ import { FeedThread } from './thread/FeedThread.ts';
 import type { LiveWindow } from './thread/LiveWindow.ts';
 import { type Start, Subscription, type SubscriptionSource } from './thread/Subscription.ts';
 
-/** A page ends early when it has so many bytes, so that it fits into memory. */
+/** A page ends early when it reaches this many bytes, so that it fits into memory. */
 const PAGE_BYTES = 16 * 1024 * 1024;
-/** Longest wait for the next events of a log that is there. */
+/** Longest wait for the next events of a log that is reachable. */
 const READ_TIMEOUT_MS = 3_000;
 
-/** A bounded number of events. */
+/** A limited number of events. */
 export interface FeedPage {
   chunks: Uint8Array[];
   count: number;
-  /** Position of its first event; undefined without any. */
+  /** Position of its first event; undefined if it is empty. */
   first: Position | undefined;
-  /** Everything up to here is in the page, or is not wanted: the place to go on after. */
+  /** Everything wanted up to here is in the page or in earlier ones: continue after it. */
   position: Position;
 }
 
-/** How often it is looked whether the key of the de-identified view was changed. */
+/** How often to check whether the key of the de-identified view was changed. */
 const LOOK_MS = 1_000;
 
 interface SharedWindow {
@@ -33,8 +33,8 @@ interface SharedWindow {
 }
 
 /**
- * The event stream of a process. One thread reads and formats for all subscribers, and runs one tail of the log while
- * there are some; equal selections share their bytes.
+ * The event stream of a process. One thread reads and formats for all subscribers, and runs one tail of the log while there are
+ * any; equal selections share their bytes.
  */
 export class EventFeed {
   readonly #startThread: () => Worker;
@@ -43,28 +43,28 @@ export class EventFeed {
   readonly #closing = new AbortController();
   #thread: FeedThread | undefined;
   #pseudonyms: { key: PseudonymKey; deidentifier: Deidentifier } | undefined;
-  /** The key that the thread knows. */
+  /** The key known to the thread. */
   #told: PseudonymKey | undefined;
   #looking: NodeJS.Timeout | undefined;
 
   /**
-   * `startThread`: starts the thread when somebody first reads; `pseudonymKey`: gives the key of the de-identified view, which is
-   * asked for while somebody reads that.
+   * `startThread`: starts the thread on the first read; `pseudonymKey`: returns the key of the de-identified view, called while
+   * that view is being read.
    */
   constructor(startThread: () => Worker, pseudonymKey: () => Promise<PseudonymKey>) {
     this.#startThread = startThread;
     this.#pseudonymKey = pseudonymKey;
   }
 
-  /** Every event of a selection from `start` on, live when it has caught up. */
+  /** Yields every event of a selection from `start` on, live once it has caught up. */
   subscribe(selection: Selection, start: Start): Subscription {
     return new Subscription((signal) => this.#enter(selection, signal), start);
   }
 
   /**
-   * The next events, at most `limit`, in the order of the log; none, when nothing is known to lie beyond. The
-   * signal and the end of the feed end it early. Rejects with `unavailable`, and with `unreadable` when only a newer
-   * version of the service can read the first one.
+   * Returns the next events, at most `limit`, in log order; none when nothing is known to lie beyond. The signal and the end of
+   * the feed end it early. Rejects with `unavailable`, and with `unreadable` when only a newer version of the service can read
+   * the first one.
    */
   async page(selection: Selection, start: Start, limit: number, signal: AbortSignal): Promise<FeedPage> {
     const thread = await this.#threadFor(selection);
@@ -87,7 +87,7 @@ export class EventFeed {
       }
       return page;
     } catch (error) {
-      // Where the event to begin with was not found yet, there is no place to go on after.
+      // If the first event has not been found yet, there is no position to continue after.
       const begun = start.from === undefined || page.count > 0;
       if (signal.aborted || (this.#closing.signal.aborted && begun)) return page;
       if (error instanceof UnreadableError && page.count > 0) return page;
@@ -99,8 +99,8 @@ export class EventFeed {
   }
 
   /**
-   * A page as `page` gives it; one that would be empty is waited for, up to `waitMs`, and is empty then, or when the
-   * signal aborts or the feed is closed meanwhile.
+   * Returns a page as `page` does, but waits up to `waitMs` for one that is not empty; returns an empty one after that, or when
+   * the signal aborts or the feed is closed in the meantime.
    */
   async poll(
     selection: Selection,
@@ -118,7 +118,7 @@ export class EventFeed {
     return { ...page, position: subscription.position ?? page.position };
   }
 
-  /** What makes the de-identified view, for what is shown beside the stream and joins with it. */
+  /** Returns what creates the de-identified view, for data shown beside the stream that have to join with it. */
   async deidentifier(): Promise<Deidentifier> {
     const key = await this.#pseudonymKey();
     if (this.#pseudonyms?.key.epoch !== key.epoch)
@@ -126,7 +126,7 @@ export class EventFeed {
     return this.#pseudonyms.deidentifier;
   }
 
-  /** Ends all subscriptions, then the thread. What is asked for later is refused as `unavailable`. */
+  /** Ends all subscriptions, then the thread. Later requests are refused as `unavailable`. */
   async close(): Promise<void> {
     this.#closing.abort();
     clearInterval(this.#looking);
@@ -167,9 +167,9 @@ export class EventFeed {
     return this.#thread;
   }
 
-  /** Ends what is live when the key of the de-identified view was changed: who reads on reads with the new one. */
+  /** Ends live subscriptions when the key of the de-identified view was changed: readers that continue use the new one. */
   async #look(): Promise<void> {
-    // What cannot be asked now is the next time; until then what is told names the epoch that it is of.
+    // If the key cannot be read now, it is next time; until then events name the epoch of the hashes they contain.
     const key = await this.#pseudonymKey().catch(() => this.#told);
     if (key?.epoch !== this.#told?.epoch && !this.#closing.signal.aborted) await this.#thread?.close();
   }
@@ -195,7 +195,7 @@ export class EventFeed {
   }
 }
 
-/** The promise's result; rejects when the signal aborts first. */
+/** Returns the promise's result; rejects when the signal aborts first. */
 async function unlessAborted<Result>(promise: Promise<Result>, signal: AbortSignal): Promise<Result> {
   const settled = new AbortController();
   const aborted = once(signal, 'abort', { signal: settled.signal }).then(() => {

@@ -2,12 +2,12 @@ import { canonicalJson } from '../events/canonicalJson.ts';
 import type { RecordedEvent } from '../events/event.ts';
 import { type Hash, leafHash } from './hashTree.ts';
 
-/** What the leaf of an event covers: all but its position, which is the store's and not the event's. */
+/** What the leaf of an event covers: everything but its position, which belongs to the store and not the event. */
 export type HashedEvent = Omit<RecordedEvent, 'position'>;
 
 /**
- * The leaf of an event as a log gave it: where the log holds canonical texts it is made of these, and not of the event's
- * members written once more.
+ * Returns the leaf of an event as a log returned it: if the log holds canonical texts, it is computed from these, without
+ * serializing the event's members again.
  */
 export function storedLeaf(event: RecordedEvent): Hash {
   const { dataText, id, metadataText, recordedAt, revision, stream, type } = event;
@@ -18,9 +18,9 @@ export function storedLeaf(event: RecordedEvent): Hash {
   return leafHash(`{"data":${dataText},${begin},"metadata":${metadataText},${end}}`);
 }
 
-/** The leaf of an event: of the canonical JSON of what it covers, as it was recorded (not upcast). */
+/** Returns the leaf of an event: of the canonical JSON of what it covers, as recorded (not upcast). */
 export function eventLeaf(event: HashedEvent): Hash {
   const { id, type, stream, revision, recordedAt, metadata, data } = event;
-  // In the order of the canonical form, which spares sorting them.
+  // In canonical order, which saves sorting them.
   return leafHash(canonicalJson({ data, id, metadata, recordedAt, revision, stream, type }));
 }

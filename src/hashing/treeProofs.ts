@@ -1,20 +1,20 @@
 import { type Hash, nodeHash } from './hashTree.ts';
 
-/** The leaves from `start` on, before `end`. */
+/** The leaves from `start` up to, but not including, `end`. */
 export interface LeafRange {
   start: number;
   end: number;
 }
 
-/** A perfect subtree: the leaves `index * 2 ** level` to `(index + 1) * 2 ** level`, the latter not included. */
+/** A perfect subtree: the leaves from `index * 2 ** level` up to, but not including, `(index + 1) * 2 ** level`. */
 export interface Subtree {
   level: number;
   index: number;
 }
 
 /**
- * What an inclusion proof (RFC 9162 section 2.1.3.1) of leaf `index` in the tree of the first `size` leaves consists of: the
- * roots over these ranges, the deepest first.
+ * Returns the ranges whose roots form an inclusion proof (RFC 9162 section 2.1.3.1) of leaf `index` in the tree of the first
+ * `size` leaves, the deepest first.
  */
 export function inclusionRanges(index: number, size: number): LeafRange[] {
   const ranges: LeafRange[] = [];
@@ -32,8 +32,8 @@ export function inclusionRanges(index: number, size: number): LeafRange[] {
 }
 
 /**
- * What a consistency proof (RFC 9162 section 2.1.4.1) between the trees of the first `first` and the first `second` leaves
- * consists of, where 0 < first <= second: the roots over these ranges, the deepest first.
+ * Returns the ranges whose roots form a consistency proof (RFC 9162 section 2.1.4.1) between the trees of the first `first` and
+ * the first `second` leaves, where 0 < first <= second; the deepest first.
  */
 export function consistencyRanges(first: number, second: number): LeafRange[] {
   const ranges: LeafRange[] = [];
@@ -49,12 +49,12 @@ export function consistencyRanges(first: number, second: number): LeafRange[] {
       start = middle;
     }
   }
-  // Who checks has the root of the first tree already.
+  // The verifier already has the root of the first tree.
   if (start > 0) ranges.push({ start, end });
   return ranges.reverse();
 }
 
-/** The perfect subtrees that a range of these proofs consists of, the largest (leftmost) first. */
+/** Returns the perfect subtrees of which a range of these proofs consists, the largest (leftmost) first. */
 export function perfectSubtrees({ start, end }: LeafRange): Subtree[] {
   const subtrees: Subtree[] = [];
   for (let at = start; at < end; ) {
@@ -65,7 +65,7 @@ export function perfectSubtrees({ start, end }: LeafRange): Subtree[] {
   return subtrees;
 }
 
-/** The root that an inclusion proof leads to from a leaf; undefined when it has not the length that it must have. */
+/** Returns the root to which an inclusion proof leads from a leaf; undefined when it does not have the required length. */
 export function rootOfInclusion(
   leaf: Hash,
   index: number,
@@ -80,13 +80,13 @@ export function rootOfInclusion(
   }, leaf);
 }
 
-/** A tree, as far as a consistency proof tells of it. */
+/** A tree, as far as a consistency proof concerns it. */
 export interface SizedRoot {
   size: number;
   root: Hash;
 }
 
-/** Whether a consistency proof shows that the first tree's leaves are those with which the second one begins. */
+/** Whether a consistency proof shows that the second tree begins with the first tree's leaves. */
 export function areConsistent(first: SizedRoot, second: SizedRoot, path: readonly Hash[]): boolean {
   if (first.size < 1 || first.size > second.size) return false;
   const ranges = consistencyRanges(first.size, second.size);
@@ -106,12 +106,12 @@ function isWithin({ size }: SizedRoot, { end }: LeafRange): boolean {
   return end <= size;
 }
 
-/** Where a tree over more than one leaf parts: behind the largest power of two of leaves that is smaller than all. */
+/** Where a tree over more than one leaf is split: after the largest power of two of leaves that is smaller than their number. */
 function split(start: number, end: number): number {
   return start + 2 ** levelBelow(end - start - 1);
 }
 
-/** The level of the largest perfect subtree of at most so many leaves. */
+/** Returns the level of the largest perfect subtree of at most that many leaves. */
 function levelBelow(leaves: number): number {
   let level = 0;
   while (2 ** (level + 1) <= leaves) level += 1;

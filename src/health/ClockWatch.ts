@@ -3,7 +3,7 @@ import { systemClock } from '../ports/clock.ts';
 import type { EventLog } from '../ports/eventLog.ts';
 import { clockProblem } from './clockProblem.ts';
 
-/** How often it is told while it lasts. */
+/** How often to warn while the problem lasts. */
 const TELL_EVERY_MS = 600_000;
 
 /** Warns operators, at the start and while it lasts, that the log is ahead of the clock. */
@@ -12,7 +12,7 @@ export class ClockWatch {
 
   constructor(eventLog: EventLog, logger: Logger) {
     const look = async () => {
-      // A log that is away is told of elsewhere.
+      // An unavailable log is reported elsewhere.
       const finding = await clockProblem(eventLog, systemClock).catch(() => undefined);
       if (finding) logger.warn({ code: finding.code }, finding.message);
     };

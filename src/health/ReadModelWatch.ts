@@ -4,15 +4,15 @@ import type { ReadModels } from '../ports/readModels.ts';
 import { type ReadModelLag, readModelLag } from '../reads/readModelLag.ts';
 import type { Finding } from './finding.ts';
 
-/** How often it looks by itself. */
+/** How often it checks on its own. */
 const LOOK_MS = 10_000;
-/** For so long what was seen counts for who asks. */
+/** How long a result is reused for callers. */
 const FRESH_MS = 1_000;
-/** Read models may be behind by so much: a busy projector, or one that another instance takes over. */
+/** How far read models may be behind: because the projector is busy, or another instance is taking over. */
 const TOLERATED_SECONDS = 60;
 const STANDSTILL_MS = 60_000;
 
-/** Looks after how far the read models are behind the log, and whether they get on. */
+/** Monitors how far the read models are behind the log, and whether they are making progress. */
 export class ReadModelWatch {
   readonly #look: () => Promise<ReadModelLag[]>;
   readonly #clock: Clock;
@@ -27,7 +27,7 @@ export class ReadModelWatch {
     this.#timer = setInterval(() => this.lags().catch(() => undefined), LOOK_MS);
   }
 
-  /** How they stand, as of a second ago at most. Rejects with `unavailable`. */
+  /** Returns how far they are behind, as of at most a second ago. Rejects with `unavailable`. */
   lags(): Promise<ReadModelLag[]> {
     const now = this.#clock.elapsed();
     if (this.#last === undefined || now - this.#last.at > FRESH_MS) {
@@ -37,13 +37,13 @@ export class ReadModelWatch {
     return this.#last.lags;
   }
 
-  /** Whether some are behind and did not move for a while, although they could be looked at. */
+  /** Whether some are behind and have not advanced for a while, although they could be checked. */
   get standStill(): boolean {
     const now = this.#clock.elapsed();
     return [...this.#seen.values()].some(({ since }) => now - since >= STANDSTILL_MS);
   }
 
-  /** What is to be told of those that are far behind. Rejects with `unavailable`. */
+  /** Returns the findings for those that are far behind. Rejects with `unavailable`. */
   async findings(): Promise<Finding[]> {
     const behind = (await this.lags()).filter(({ seconds = 0 }) => seconds > TOLERATED_SECONDS);
     if (behind.length === 0) return [];

@@ -14,27 +14,27 @@ export interface WatchedStores {
 
 export type StoreState = 'ok' | 'unavailable';
 
-/** The stores, in the order in which they are told of. */
+/** The stores, in the order in which they are reported. */
 export const storeNames = ['event_log', 'read_models', 'state_store', 'document_store'] as const;
 
 export type StoreName = (typeof storeNames)[number];
 
 export type StoreStates = Record<StoreName, StoreState>;
 
-/** How often it looks by itself. */
+/** How often it checks on its own. */
 const LOOK_MS = 10_000;
-/** For so long what was seen counts for who asks. */
+/** How long a result is reused for callers. */
 const FRESH_MS = 500;
 
 /**
- * Looks after the stores. A store that goes away, for a reason that was not told yet, is an error line with what operators
- * can do; one that is back is a line, too.
+ * Monitors the stores. A store that becomes unavailable, for a reason not reported yet, is logged as an error with what operators
+ * can do; its recovery is logged, too.
  */
 export class StoreWatch {
   readonly #checks: Record<StoreName, () => Promise<unknown>>;
   readonly #logger: Logger;
   readonly #timer: NodeJS.Timeout;
-  /** What was told of the stores that are away. */
+  /** What was reported of the unavailable stores. */
   readonly #told = new Map<StoreName, string>();
   #last: { states: Promise<StoreStates>; at: number } | undefined;
 
@@ -49,7 +49,7 @@ export class StoreWatch {
     this.#timer = setInterval(() => this.states(), LOOK_MS);
   }
 
-  /** How the stores do, as of half a second ago at most. Never rejects. */
+  /** Returns the states of the stores, as of at most half a second ago. Never rejects. */
   states(): Promise<StoreStates> {
     const now = performance.now();
     if (this.#last === undefined || now - this.#last.at > FRESH_MS) {

@@ -2,12 +2,12 @@ import type { Clock } from '../ports/clock.ts';
 import type { EventLog } from '../ports/eventLog.ts';
 import type { Finding } from './finding.ts';
 
-/** Clocks of different machines, and the way of an answer, may differ by so much. */
+/** Tolerance for clock differences between machines and for the time an answer takes. */
 const TOLERATED_MS = 60_000;
 
 /**
- * What is the matter when the log's last event claims to be from the future: this machine's clock, or that under which
- * the log is, or was, written, is wrong; undefined when nothing is. Rejects with `unavailable`.
+ * Returns a finding when the log's last event claims to be from the future: this machine's clock, or the one with which the log
+ * is, or was, written, is wrong; undefined otherwise. Rejects with `unavailable`.
  */
 export async function clockProblem(eventLog: EventLog, clock: Clock): Promise<Finding | undefined> {
   const recordedAt = await eventLog.lastRecordedAt();

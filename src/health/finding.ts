@@ -1,7 +1,7 @@
-/** Something that operators should see to, although the service goes on. */
+/** Something that operators should attend to, although the service continues. */
 export interface Finding {
-  /** Names what it is, for programs: `clock_behind_log`. */
+  /** Identifies the finding, for programs: `clock_behind_log`. */
   code: string;
-  /** One line: what is the matter, and what to do. It holds no PHI. */
+  /** One line: what is wrong, and what to do. Contains no PHI. */
   message: string;
 }

@@ -2,7 +2,7 @@ import type { Role } from '../settings.ts';
 import type { Finding } from './finding.ts';
 import { type StoreName, type StoreStates, storeNames } from './StoreWatch.ts';
 
-/** What a role cannot do without. Without the others the rest of its work goes on. */
+/** The stores that a role cannot do without. Without the others, the rest of its work continues. */
 const needs: Record<Role, readonly StoreName[]> = {
   api: ['event_log'],
   projector: ['event_log', 'read_models'],
@@ -11,16 +11,16 @@ const needs: Record<Role, readonly StoreName[]> = {
   mllp: ['event_log', 'state_store', 'document_store'],
 };
 
-/** How a process does. */
+/** The state of a process. */
 export interface ProcessState {
   stores: StoreStates;
-  /** Roles whose own thread tells that it does not get on. */
+  /** Roles whose own thread reports that it is not making progress. */
   failingRoles: ReadonlySet<Role>;
-  /** What operators should see to, of what the process does beside its requests. */
+  /** What operators should attend to in the process's work other than requests. */
   findings: Finding[];
 }
 
-/** What a process knows of itself. */
+/** What a process knows about itself. */
 export interface ProcessHealth {
   roles: readonly Role[];
   /** Never rejects. */
@@ -29,17 +29,17 @@ export interface ProcessHealth {
 
 /** Whether a process can do its work. */
 export interface Readiness {
-  /** Of `api` in a process that has that role, as requests go by it; else of all its roles together. */
+  /** For `api` in a process that has that role, as requests are routed by it; otherwise for all its roles together. */
   ready: boolean;
   stores: StoreStates;
   /** What each of its roles can do. */
   roles: Partial<Record<Role, 'ready' | 'unavailable'>>;
-  /** Stores that are away while it is ready. */
+  /** Stores that are unavailable while it is ready. */
   degraded: StoreName[];
   findings: Finding[];
 }
 
-/** Whether a process can do its work, by the present state of its stores. */
+/** Returns whether a process can do its work, given the current state of its stores. */
 export async function readiness({ roles, processState }: ProcessHealth): Promise<Readiness> {
   const { stores, failingRoles, findings } = await processState();
   const can = (role: Role) => !failingRoles.has(role) && needs[role].every((store) => stores[store] === 'ok');

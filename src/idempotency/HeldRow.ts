@@ -1,18 +1,18 @@
 import type { Clock } from '../ports/clock.ts';
 import type { StateRow, StateStore, StateTable } from '../ports/stateStore.ts';
 
-/** For so long a row is held by a process of which nothing more is heard. */
+/** How long a row stays held by a process that shows no more signs of life. */
 export const HOLD_MS = 10_000;
 
-/** What a body says of whoever holds its row. */
+/** What a body says about the holder of its row. */
 export interface Held {
-  /** Until when it is held, unless that is put off. In milliseconds since 1970, 0: it is not. */
+  /** Until when it is held, unless extended. In milliseconds since 1970; 0: not held. */
   heldUntil: number;
 }
 
 /**
- * A row of the state store that this process holds, and goes on holding until `end`. Should the process end before, the hold runs out some seconds
- * later. Others replace the row by a compare-and-set, and then it is held no more.
+ * A row of the state store that this process holds until `end`. If the process ends before, the hold expires some seconds later.
+ * Others replace the row by a compare-and-set, after which it is no longer held.
  */
 export class HeldRow<Body extends Held> {
   readonly #stateStore: StateStore;
@@ -21,7 +21,7 @@ export class HeldRow<Body extends Held> {
   #writing: Promise<unknown> = Promise.resolve();
   readonly #renewal: NodeJS.Timeout;
 
-  /** `row` is in the store already. */
+  /** `row` is already in the store. */
   constructor(
     { stateStore, clock }: { stateStore: StateStore; clock: Clock },
     table: StateTable<Body>,
@@ -52,7 +52,7 @@ export class HeldRow<Body extends Held> {
     return write;
   }
 
-  /** Renews it no more, and does one thing last. It never rejects. */
+  /** Stops renewing the hold, and does one last thing. Never rejects. */
   async end(last?: () => Promise<unknown>): Promise<void> {
     clearInterval(this.#renewal);
     await this.#writing;

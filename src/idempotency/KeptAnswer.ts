@@ -1,7 +1,7 @@
 import { keyReused } from './idempotencyRefusals.ts';
 import type { KeyDigests } from './KeyDigests.ts';
 
-/** What a request came to that succeeded within the last 24 hours. */
+/** The result of a request that succeeded within the last 24 hours. */
 export class KeptAnswer {
   readonly #digests: KeyDigests;
   readonly #payload: string | undefined;
@@ -13,7 +13,7 @@ export class KeptAnswer {
     this.#open = open;
   }
 
-  /** The result, for a repeat of the request. Throws `idempotency_key_reused` when its payload is another one. */
+  /** Returns the result, for a repeat of the request. Throws `idempotency_key_reused` when the payload differs. */
   resultFor(payload: object): unknown {
     if (this.#digests.ofPayload(payload) !== this.#payload) throw keyReused();
     return this.#open();

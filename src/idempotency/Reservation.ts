@@ -7,7 +7,7 @@ import { keyInUse, keyReused } from './idempotencyRefusals.ts';
 import type { KeyDigests, KeyOfCaller } from './KeyDigests.ts';
 import { type KeptRequest, type KeptRow, keptRequests } from './keptRequests.ts';
 
-/** After these something may have been written, in this try or an earlier one; after all others nothing was. */
+/** After these errors something may have been written, in this try or an earlier one; after all others nothing was. */
 const uncertain: ReadonlySet<ErrorCode> = new Set([
   'unavailable',
   'overloaded',
@@ -24,19 +24,19 @@ export interface ReservationPorts {
 }
 
 /**
- * A key that is held for one request, while that is under way. It ends with `complete` or `abandon`; should the process
- * end before, the next request with the key takes it over some seconds later.
+ * A key that is held for one request while it is under way. It ends with `complete` or `abandon`; if the process ends before, the
+ * next request with the key takes it over some seconds later.
  */
 export class Reservation {
-  /** Id for the request's event. It stays the same over all its tries. */
+  /** Id for the request's event. It stays the same in all its tries. */
   readonly eventId: string;
-  /** Set where an earlier try may have appended the event. */
+  /** Set if an earlier try may have appended the event. */
   readonly earlier: EarlierTry | undefined;
   readonly #ports: ReservationPorts;
   readonly #key: KeyOfCaller;
   readonly #held: HeldRow<KeptRequest>;
 
-  /** `row` is in the store already. */
+  /** `row` is already in the store. */
   constructor(ports: ReservationPorts, key: KeyOfCaller, row: KeptRow, isRepeat: boolean) {
     this.#ports = ports;
     this.#key = key;
@@ -46,8 +46,8 @@ export class Reservation {
   }
 
   /**
-   * Notes what the request says, where that was not known when its key was reserved; to be called before anything is
-   * appended. Rejects with `idempotency_key_reused` when an earlier try said something else, and with `unavailable`.
+   * Records the request's payload, if that was not known when its key was reserved; must be called before anything is appended.
+   * Rejects with `idempotency_key_reused` when an earlier try had a different payload, and with `unavailable`.
    */
   async bind(payload: object): Promise<void> {
     const digest = this.#ports.digests.ofPayload(payload);
@@ -58,8 +58,8 @@ export class Reservation {
   }
 
   /**
-   * Keeps what the request came to, a JSON value. It never rejects: what cannot be noted now is found out by the next
-   * request with the key.
+   * Stores the request's result, a JSON value. Never rejects: what cannot be recorded now is determined by the next request with
+   * the key.
    */
   async complete(result: unknown): Promise<void> {
     const sealed = this.#ports.digests.sealResult(this.#key, result);
@@ -67,8 +67,8 @@ export class Reservation {
   }
 
   /**
-   * Gives up after an error. When that says that nothing was written, the key is free again, for a corrected request, too;
-   * else the next request with the key finds out. It never rejects.
+   * Gives up after an error. If the error means that nothing was written, the key is free again, even for a corrected request;
+   * otherwise the next request with the key finds out. Never rejects.
    */
   async abandon(error: unknown): Promise<void> {
     const isRefusal = error instanceof ServiceError && !uncertain.has(error.code);

@@ -8,21 +8,23 @@ import { KeyDigests, type KeyOfCaller } from './KeyDigests.ts';
 import { type KeptRow, keptRequests, newRow } from './keptRequests.ts';
 import { Reservation, type ReservationPorts } from './Reservation.ts';
 
-/** For so long a repeat is answered as the first request was. */
+/** How long a repeat is answered as the first request was. */
 export const KEPT_MS = 24 * 3_600_000;
 
 export interface ReservationsPorts {
   stateStore: StateStore;
   clock: Clock;
-  /** Key the digests; the same in all instances of an installation. The first is in use, the others were before it. */
+  /**
+   * The keys of the digests; the same in all instances of an installation. The first is the current one, the others preceded it.
+   */
   secrets(): Promise<readonly Uint8Array[]>;
 }
 
 /**
- * Idempotency keys: each lets one request of its API key write once, on all instances together
- * (draft-ietf-httpapi-idempotency-key-header). A request reserves its key, with an id for its event; appends that event;
- * then keeps what it came to. Whoever takes over the key of one that was cut off in between looks for the event first.
- * When the store is lost, repeats are requests like any other.
+ * Idempotency keys: each lets one request of its API key write once, across all instances
+ * (draft-ietf-httpapi-idempotency-key-header). A request reserves its key, with an id for its event; appends that event; then
+ * stores its result. A request that takes over the key of an interrupted one looks for the event first. If the store is lost,
+ * repeats are treated like any other request.
  */
 export class Reservations {
   readonly #ports: ReservationsPorts;
@@ -33,9 +35,9 @@ export class Reservations {
   }
 
   /**
-   * Reserves a key for a request, or gives what the first request with it came to. `payload` is a JSON value of all that makes
-   * two requests the same one; where it is not known yet, the reservation is told by `bind`. Rejects with
-   * `idempotency_key_in_use` while the first request is under way, `idempotency_key_reused` when that was another one, and
+   * Reserves a key for a request, or returns the result of the first request with it. `payload` is a JSON value of everything
+   * that makes two requests the same; if it is not known yet, it is given to the reservation by `bind`. Rejects with
+   * `idempotency_key_in_use` while the first request is under way, `idempotency_key_reused` when that was a different one, and
    * `unavailable`.
    */
   async reserve(caller: Caller, key: string, payload?: object): Promise<Reservation | KeptAnswer> {
@@ -52,12 +54,12 @@ export class Reservations {
       return new Reservation({ stateStore, clock, digests }, request.key, fresh, false);
     }
     const [found] = await stateStore.load(keptRequests, [fresh.id]);
-    // It was released this moment.
+    // It was released just now.
     if (found === undefined) throw keyInUse();
     return this.#goOn(digests, request, found);
   }
 
-  /** What comes of a request with a key of which there is a row. */
+  /** Handles a request with a key that already has a row. */
   async #goOn(digests: KeyDigests, request: Request, found: KeptRow): Promise<Reservation | KeptAnswer> {
     const { stateStore, clock } = this.#ports;
     const { key, now } = request;
@@ -92,7 +94,7 @@ export class Reservations {
   }
 }
 
-/** A request that bears an idempotency key. */
+/** A request with an idempotency key. */
 interface Request {
   key: KeyOfCaller;
   payload: object | undefined;
@@ -100,18 +102,18 @@ interface Request {
   now: number;
 }
 
-/** The row of a request that comes first. */
+/** Returns the row for the first request with a key. */
 function rowOf(digests: KeyDigests, { key, payload, requestId: eventId, now }: Request): KeptRow {
   const digest = payload && digests.ofPayload(payload);
   return newRow(digests.idOf(key), now, { eventId, payload: digest, heldUntil: now + HOLD_MS });
 }
 
-/** The revision below which rows have expired. */
+/** Returns the revision below which rows have expired. */
 function expired(now: number): number {
   return (now - KEPT_MS) * 1000;
 }
 
-/** Puts a row in the place of one that nobody holds. Of several who do so at once one succeeds. */
+/** Replaces a row that nobody holds. Of several concurrent attempts, one succeeds. */
 async function takeOver(
   ports: ReservationPorts,
   key: KeyOfCaller,

@@ -3,8 +3,8 @@ import { v7 as uuidv7 } from 'uuid';
 import { eventIdTime } from '../events/eventIdTime.ts';
 
 /**
- * The id of a further event of the same request: always the same for the same first event and `place` (1, 2, 3 …; or any
- * text), and no other's. A UUID of version 7 with the time of the first one's.
+ * Returns the id of a further event of the same request: always the same for the same first event and `place` (1, 2, 3 …; or any
+ * text), and otherwise unique. A UUID of version 7 with the time of the first one.
  */
 export function derivedEventId(eventId: string, place: number | string): string {
   const random = createHash('sha256').update(`${eventId}\n${place}`).digest();

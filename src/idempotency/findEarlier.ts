@@ -8,9 +8,8 @@ import type { EventLog } from '../ports/eventLog.ts';
 const PAGE = 100;
 
 /**
- * The event of the caller's request, where an earlier try of it appended that to the stream; undefined where none did, and
- * without a read where there was no such try. Rejects with `gone` when the event was erased since, `unavailable` and
- * `unreadable`.
+ * Returns the event of the caller's request if an earlier try appended it to the stream; undefined if none did, without a read if
+ * there was no such try. Rejects with `gone` when the event was erased since, `unavailable` and `unreadable`.
  */
 export async function findEarlier(
   eventLog: EventLog,

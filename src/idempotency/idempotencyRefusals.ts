@@ -1,6 +1,6 @@
 import { ServiceError } from '../errors.ts';
 
-/** The refusal of a key whose first request is under way. */
+/** The error for a key whose first request is under way. */
 export function keyInUse(): ServiceError {
   return new ServiceError(
     'idempotency_key_in_use',
@@ -9,7 +9,7 @@ export function keyInUse(): ServiceError {
   );
 }
 
-/** The refusal of a key whose first request was another one. */
+/** The error for a key whose first request was a different one. */
 export function keyReused(): ServiceError {
   return new ServiceError(
     'idempotency_key_reused',

@@ -2,17 +2,17 @@ import { z } from 'zod';
 import type { StateRow, StateTable } from '../ports/stateStore.ts';
 import type { Held } from './HeldRow.ts';
 
-/** What is kept of a request that bore an idempotency key: nothing of what it said. */
+/** What is stored of a request with an idempotency key: nothing of its contents. */
 export interface KeptRequest extends Held {
-  /** Of the event that it appends, whichever try does. */
+  /** Id of the event that it appends, in whichever try. */
   eventId: string;
-  /** Digest of its payload, once that is known. */
+  /** Digest of its payload, once known. */
   payload?: string | undefined;
-  /** What it came to, sealed, once it succeeded. */
+  /** Its result, sealed, once it succeeded. */
   result?: string | undefined;
 }
 
-/** A row's revision is the time of the request in microseconds, and one more with each change. */
+/** A row's revision is the time of the request in microseconds, plus one for each change. */
 export type KeptRow = StateRow<KeptRequest>;
 
 export const keptRequests: StateTable<KeptRequest> = {
@@ -25,7 +25,7 @@ export const keptRequests: StateTable<KeptRequest> = {
   }),
 };
 
-/** A row that is first written at that time. */
+/** Returns a row that is first written at that time. */
 export function newRow(id: string, now: number, body: KeptRequest): KeptRow {
   return { id, partition: id, order: 0, revision: now * 1000, body };
 }

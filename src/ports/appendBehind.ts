@@ -3,8 +3,8 @@ import type { NewEvent } from '../events/event.ts';
 import type { Appended, EventLog } from './eventLog.ts';
 
 /**
- * Appends an event that was decided on by what a stream holds up to a revision, -1 where that is nothing. Undefined, and nothing
- * appended, where the stream goes on behind that: then it is decided again. Rejects as `EventLog.append` does with all else.
+ * Appends an event whose decision was based on a stream up to a revision, -1 for an empty stream. Returns undefined, and appends
+ * nothing, when the stream has later events: decide again then. Any other rejection is that of `EventLog.append`.
  */
 export async function appendBehind(
   eventLog: Pick<EventLog, 'append'>,

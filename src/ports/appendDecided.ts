@@ -2,15 +2,15 @@ import type { NewEvent } from '../events/event.ts';
 import { appendBehind } from './appendBehind.ts';
 import type { EventLog } from './eventLog.ts';
 
-/** What the first `version` events of a stream were folded into. */
+/** The result of folding the first `version` events of a stream. */
 interface Folded {
   version: number;
 }
 
 /**
- * Appends the event that `decide` makes of a stream as `read` folds it, and gives that fold. Where another event was appended
- * meanwhile it is decided again; where `decide` gives none, nothing is appended. Rejects with what `read` and `decide` throw, and as
- * `EventLog.append` does.
+ * Appends the event that `decide` derives from the stream's fold, as returned by `read`, and returns that fold. Decides again
+ * when another event was appended in the meantime; appends nothing when `decide` returns undefined. Rejects with what `read` and
+ * `decide` throw, and as `EventLog.append` does.
  */
 export async function appendDecided<State extends Folded>(
   eventLog: Pick<EventLog, 'append'>,

@@ -1,27 +1,23 @@
 import type { Readable } from 'node:stream';
 
 /**
- * A place outside the service that holds a backup: files by name, with folders (`log/0001.ndjson.gz`).
+ * A place outside the service that holds a backup: named files in folders (`log/0001.ndjson.gz`).
  *
- * Methods reject with `unavailable`, whose `problem` tells operators what is the matter, when the place is away, full or may
- * not be used.
+ * Methods reject with `unavailable` when the place is unreachable, full or not accessible; its `problem` tells operators why.
  */
 export interface BackupTarget {
-  /** Where it is, for people: nothing in it is secret. */
+  /** Where it is, for display; contains no secrets. */
   readonly place: string;
 
-  /**
-   * Writes a file, durably, whole or not at all, in the place of one that is there. What `source` rejects with goes through as it
-   * is.
-   */
+  /** Writes a file durably and atomically, replacing an existing one. Errors from `source` are passed through unchanged. */
   write(name: string, source: AsyncIterable<Uint8Array>): Promise<void>;
 
-  /** The bytes of a file; rejects with `not_found` when there is none. */
+  /** Returns the bytes of a file; rejects with `not_found` when it does not exist. */
   read(name: string): Promise<Readable>;
 
-  /** The names of all files, in no order, those that a write which was cut off has left included. */
+  /** Yields the names of all files, unordered, including those left by interrupted writes. */
   names(): AsyncIterable<string>;
 
-  /** Removes a file; one that is not there is no error. */
+  /** Removes a file; a missing one is not an error. */
   delete(name: string): Promise<void>;
 }

@@ -1,8 +1,8 @@
-/** The time, for code whose behaviour depends on it. */
+/** The time, for code whose behavior depends on it. */
 export interface Clock {
-  /** Milliseconds since 1970 in UTC. It may be set forward or back at any moment. */
+  /** Milliseconds since 1970, UTC. May be set forward or back at any moment. */
   now(): number;
-  /** Milliseconds since a moment that is another one in each process; never set: what measures durations. */
+  /** Milliseconds since a moment that differs in each process; never adjusted, so suited to measuring durations. */
   elapsed(): number;
 }
 

@@ -1,6 +1,6 @@
 import { ServiceError } from '../errors.ts';
 
-/** The refusal of bytes that the store does not have (any more). */
+/** The error for bytes that the store does not hold, or no longer holds. */
 export function documentNotStored(): ServiceError {
   return new ServiceError('not_found', 'The document is no longer stored.');
 }

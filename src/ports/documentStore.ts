@@ -1,76 +1,76 @@
 import type { Readable } from 'node:stream';
 
 export interface StoredDocument {
-  /** Bytes. */
+  /** In bytes. */
   size: number;
   /** Lower-case hex. */
   sha256: string;
 }
 
-/** A part of a document: its first and its last byte, both included and both within it. */
+/** A range of a document's bytes: first and last byte, both inclusive and within the document. */
 export interface ByteRange {
   start: number;
   end: number;
 }
 
-/** An upload that began and was neither confirmed nor discarded by a process that is gone. */
+/** An upload that a process, since gone, began and neither confirmed nor discarded. */
 export interface AbandonedUpload {
   objectId: string;
-  /** The stream that would hold its event; undefined when it was never claimed, so that no event can name it. */
+  /** The stream that would hold its event; undefined when it was never claimed, so no event can name it. */
   stream: string | undefined;
 }
 
 /**
- * The bytes of documents, by object id (a UUID chosen by the uploader; an object is never overwritten).
+ * The bytes of documents, by object id (a UUID chosen by the uploader; objects are never overwritten).
  *
- * An upload is `put` (the bytes become durable), `claim` (which stream will name it), then the event is appended, then
- * `confirm`. A process that dies between leaves an abandoned upload, which is settled against the log: confirmed or
+ * An upload consists of `put` (the bytes become durable), `claim` (records which stream will name it), the append of the event,
+ * and `confirm`. A process that dies in between leaves an abandoned upload, which is settled against the log: confirmed or
  * discarded.
  *
- * Methods reject with `ServiceError('unavailable')` when the store is away, or at its address there is another one.
+ * Methods reject with `ServiceError('unavailable')` when the store is unreachable, or a different store is at its address.
  */
 export interface DocumentStore {
   /**
-   * Takes the bytes of `source` to durable storage, in bounded memory. Rejects with the source's own error when that
-   * fails. When it rejects, the source is destroyed and nothing is left behind; what a store that is away keeps is
-   * reported as abandoned.
+   * Writes the bytes of `source` to durable storage, in bounded memory. Rejects with the source's own error when that fails. On
+   * rejection the source is destroyed and nothing is left behind; anything that an unreachable store retains is reported as
+   * abandoned.
    */
   put(objectId: string, source: Readable): Promise<StoredDocument>;
 
-  /** Notes, durably, the stream to which the event that names the object is about to be appended. */
+  /** Durably records the stream to which the event that names the object is about to be appended. */
   claim(objectId: string, stream: string): Promise<void>;
 
   /**
-   * The event that names the object is in the log: the object stays. Rejects with `not_found` when the upload is no longer
-   * this store's, as another process took this one for gone: the object may stay or go then.
+   * Keeps the object: the event that names it is in the log. Rejects with `not_found` when the upload no longer belongs to this
+   * store because another process presumed this one dead; the object may then be kept or removed.
    */
   confirm(objectId: string): Promise<void>;
 
-  /** No event names the object: it goes, as if it had never been. */
+  /** Removes the object without trace: no event names it. */
   discard(objectId: string): Promise<void>;
 
   /**
-   * The uploads that processes which are gone left behind; they are this store's to settle from now on. That a process is
-   * gone may only be known some seconds after it was first asked for, or by the age of what it left.
+   * Returns the uploads left behind by dead processes; from now on they are this store's to settle. A process may be recognized
+   * as dead only some seconds after the first call, or by the age of what it left.
    */
   abandoned(): Promise<AbandonedUpload[]>;
 
-  /** The bytes, or a part of them; rejects with `not_found` when there is no such object (any more). */
+  /** Returns the bytes, or a range of them; rejects with `not_found` when the object does not exist or no longer does. */
   get(objectId: string, range?: ByteRange): Promise<Readable>;
 
-  /** Whether there is such an object; none of its bytes are read. */
+  /** Whether the object exists; reads none of its bytes. */
   has(objectId: string): Promise<boolean>;
 
-  /** Removes an object; one that is not there is no error. */
+  /** Removes an object; a missing one is not an error. */
   delete(objectId: string): Promise<void>;
 
-  /** Identity of the event log whose events name these documents; undefined for a store that was never told. */
+  /** Identity of the event log whose events name these documents; undefined when none was set. */
   log(): Promise<string | undefined>;
 
-  /** Notes, durably, whose events name these documents, in the place of what was noted before. */
+  /** Durably records the identity of the log whose events name these documents, replacing the previous one. */
   setLog(identity: string): Promise<void>;
 
-  /** Resolves when the store can be reached and written to. */
+  /** Resolves when the store is reachable and writable. */
   check(): Promise<void>;
 
   close(): Promise<void>;

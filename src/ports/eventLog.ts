@@ -2,17 +2,17 @@ import type { MessagePort } from 'node:worker_threads';
 import type { ServiceError } from '../errors.ts';
 import type { ErasedEvent, NewEvent, Position, RecordedEvent, UnreadableEvent } from '../events/event.ts';
 
-/** `any`: whatever is there; `none`: the stream must not exist; a number: the revision of its last event (0 is the first). */
+/** `any`: no expectation; `none`: the stream must not exist; a number: the revision of its last event (0 is the first). */
 export type ExpectedRevision = 'any' | 'none' | number;
 
 export interface Appended {
   revision: number;
   position: Position;
-  /** Earlier events of the stream were removed. */
+  /** Whether earlier events of the stream were removed. */
   erased?: true;
 }
 
-/** One of several appends that are made together. */
+/** One of several appends made together. */
 export interface Append {
   stream: string;
   event: NewEvent;
@@ -21,139 +21,136 @@ export interface Append {
 
 export interface ReadOptions {
   direction?: 'forwards' | 'backwards';
-  /** First revision to read; default: the first event forwards, the last one backwards. */
+  /** First revision to read; default: the first event forwards, the last event backwards. */
   from?: number;
-  /** At most so many events. */
+  /** Maximum number of events. */
   limit: number;
 }
 
-/** Which events a follower wants: of streams whose names begin with one of the prefixes, or of exactly one of the types. */
+/** Which events a follower wants: those of streams whose names start with one of the prefixes, or those of the given types. */
 export type EventFilter = { streamPrefixes: string[] } | { eventTypes: string[] };
 
 export interface FollowOptions {
-  /** Events after this position; 0 for all. */
+  /** Only events after this position; 0 for all. */
   after: Position;
   filter?: EventFilter;
-  /** Whether batches tell of events that were erased, too, those of wanted streams; a filter is by streams then. */
+  /** Whether batches also report erased events of the wanted streams; the filter must then be by stream. */
   erased?: boolean;
   /**
-   * Allows events to gather once all were given, for at most `ms` milliseconds and only while they keep coming, unless
-   * `isAwaited` says that somebody waits for what the follower makes of them. Left out: they gather for some 20 ms.
+   * Once caught up, lets events gather for at most `ms` milliseconds, while they keep coming and `isAwaited` does not report that
+   * someone is waiting for the follower's result. Default: about 20 ms.
    */
   gather?: { ms: number; isAwaited(): boolean } | undefined;
-  /** Ends the iteration, without an error; so does closing the log. */
+  /** Ends the iteration without an error; closing the log does the same. */
   signal: AbortSignal;
 }
 
 export interface EventBatch {
   events: RecordedEvent[];
-  /** Wanted events that were passed over because they cannot be read. */
+  /** Wanted events that were skipped because they cannot be read. */
   unreadable?: UnreadableEvent[];
-  /** Where events were erased, of those asked for; in log order. */
+  /** Places of erased events, when requested; in log order. */
   erased?: ErasedEvent[];
-  /** All wanted events up to and including this position have been delivered: the place to resume after. */
+  /** All wanted events up to and including this position have been delivered: resume after it. */
   position: Position;
   /**
-   * True when nothing wanted was known to lie beyond `position`. The first time covers every append acknowledged
-   * before `follow` was called; it is told with an empty batch when nothing is wanted.
+   * True when no wanted event was known to lie beyond `position`. The first time, this covers every append acknowledged before
+   * `follow` was called; an empty batch reports it when there are no wanted events.
    */
   caughtUp: boolean;
 }
 
-/** Streams of which events were removed, and the place in the order of removals up to which these are all. */
+/** Streams from which events were removed, and the place in the order of removals up to which the list is complete. */
 export interface Removals {
   streams: string[];
   place: number;
 }
 
-/** A thread's way to the one writer of a log; the port is transferred to the thread. */
+/** A thread's connection to a log's only writer; the port is transferred to the thread. */
 export interface WriterLink {
   port: MessagePort;
-  /** How many answers the writer has sent: it wakes who waits for that to change. */
+  /** How many answers the writer has sent; it wakes threads that wait for the count to change. */
   answers: Int32Array;
 }
 
-/** How long who opens a log waits for its store, and what it is told each time that it was not there. */
+/** How long to wait for the store when opening a log, and a callback for each failed attempt. */
 export interface Patience {
   ms: number;
   waiting(problem: string): void;
 }
 
 /**
- * The event log: the service's only truth.
+ * The event log: the service's single source of truth.
  *
- * All methods reject with `ServiceError('unavailable')` when the store is away or does not answer within three
- * seconds. An append that is rejected so may or may not have been written; repeating it with the same event id and
- * the same expectation settles that.
+ * All methods reject with `ServiceError('unavailable')` when the store is unreachable or does not answer within three seconds. An
+ * append rejected this way may or may not have been written; repeating it with the same event id and expectation settles that.
  */
 export interface EventLog {
   /**
-   * UUID that tells this log from every other one. It is made once, with the log, and stays for as long as the log does,
-   * also in copies of it. No follower is given it as an event.
+   * UUID that distinguishes this log from every other. Created once, with the log, and kept for its lifetime, in copies too.
+   * Followers never receive it as an event.
    */
   identity(): Promise<string>;
 
   /**
-   * Whether `recordedAt` never falls from one event of the log to the next, because one writer sees to it. Where several
-   * machines write, a change of leader can bring an earlier clock: the time that counts for an event is then the latest
-   * one up to there in its stream.
+   * Whether `recordedAt` never decreases from one event of the log to the next, guaranteed by a single writer. Where several
+   * machines write, a change of leader can bring an earlier clock: an event's effective time is then the latest one so far in its
+   * stream.
    */
   readonly timesRise: boolean;
 
   /**
-   * Appends one event; when the promise resolves, the event is durable. The order of its objects' members need not be kept.
-   * An event id that the stream already holds, with `any` or its original expectation, changes nothing and answers
-   * with the original place, whatever else the event says. Rejects with `version_conflict` when the expectation does
-   * not hold, with `payload_too_large` when the event is larger than `MAX_EVENT_BYTES` (a backend may count up to
-   * 1 KiB more, for names) and with `validation_failed` when the id is no UUID; nothing was written then, and
-   * appends made at the same time are not touched.
+   * Appends one event, which is durable when the promise resolves. The order of its objects' members need not be kept. An event
+   * id that the stream already holds, with `any` or its original expectation, changes nothing and returns the original place,
+   * whatever the rest of the event. Rejects with `version_conflict` when the expectation does not hold, with `payload_too_large`
+   * when the event is larger than `MAX_EVENT_BYTES` (a backend may count up to 1 KiB more, for names) and with
+   * `validation_failed` when the id is not a UUID; nothing is written then, and concurrent appends are not affected.
    */
   append(stream: string, event: NewEvent, expected: ExpectedRevision): Promise<Appended>;
 
   /**
-   * Appends many events, each as `append` does, at a fraction of its cost; answers each by itself, in their order: with its
-   * place when it is durable, or with the error that `append` would reject with. What becomes of one does not touch the others;
-   * those of one stream are appended in their order. After one that is answered with `unavailable` the rest may be so too
-   * without having been tried. Never rejects.
+   * Appends many events, each as `append` does, at a fraction of its cost. Returns one result per append, in order: its place
+   * once durable, or the error that `append` would reject with. Appends do not affect each other; those of one stream are made in
+   * order. After an `unavailable` the remaining ones may be `unavailable` too, without having been tried. Never rejects.
    */
   appendEach(appends: readonly Append[]): Promise<(Appended | ServiceError)[]>;
 
   /**
-   * The events of one stream, in the asked direction; an empty array when the stream does not exist. Rejects with
+   * Returns the events of one stream in the requested direction; an empty array when the stream does not exist. Rejects with
    * `unreadable` when one of them cannot be read.
    */
   readStream(stream: string, options: ReadOptions): Promise<RecordedEvent[]>;
 
   /**
-   * Removes for good the events of a stream before revision `before`, which are `erased`: each once, in the order of the
-   * stream; those that were removed earlier are among them. The stream must go on behind them: the event of revision
-   * `before` is there, and names them (`RecordErased`). When the promise resolves, no read and no follower gives them any
-   * more, in any process, except that other processes may for a second; a follower that asks for it is told their places instead,
-   * whenever it comes by. A removal that was cut off may have happened; repeating it completes it, and changes nothing where it was complete.
+   * Permanently removes the events of a stream before revision `before`. They are listed in `erased`: each once, in stream order,
+   * including those removed earlier. The event at revision `before` must exist and name them (`RecordErased`). Once the promise
+   * resolves, no read and no follower in any process returns them, except that other processes may for up to a second; followers
+   * that ask for it receive their places instead, whenever they get there. A removal that was cut off may have happened;
+   * repeating it completes it, and changes nothing if it was complete.
    */
   erase(stream: string, before: number, erased: readonly ErasedEvent[]): Promise<void>;
 
   /**
-   * Streams of which events were removed since a place in the order of removals, and the place to go on from; without a
-   * place none. Places are this object's own.
+   * Streams from which events were removed since a place in the order of removals, and the place to continue from; no streams
+   * without a place. Places are specific to this object.
    */
   removals(after?: number): Promise<Removals>;
 
   /**
-   * Whether the bytes of removed events stay in the log's files until the server is asked to scavenge them, which takes long;
-   * else `purge` is called after each removal.
+   * Whether the bytes of removed events stay in the log's files until the server is asked to scavenge, which takes long;
+   * otherwise `purge` is called after each removal.
    */
   readonly scavenges: boolean;
 
   /**
-   * Takes the bytes of removed events out of the log's files. True when none is left there; false when the server goes on
-   * with it by itself, or readers hold the files: then it is called again later.
+   * Removes the bytes of removed events from the log's files. True when none are left; false when the server continues in the
+   * background, or readers hold the files: call it again later.
    */
   purge(): Promise<boolean>;
 
   /**
-   * Position of the log's last event; 0 when it is empty. Every append acknowledged before is at or below it. Events
-   * that a store writes for itself do not count, so every follower's `position` reaches it, whatever it wants.
+   * Position of the log's last event; 0 when it is empty. Every append acknowledged before is at or below it. The store's own
+   * events do not count, so every follower's `position` reaches it, whatever its filter.
    */
   head(): Promise<Position>;
 
@@ -161,38 +158,38 @@ export interface EventLog {
   lastRecordedAt(): Promise<string | undefined>;
 
   /**
-   * Whether the log can be followed after this position: 0, or the place of an event that it holds, or held before the
-   * store took it out. False beyond the end, and where no event begins; what is beyond the end may come to be a place.
+   * Whether the log can be followed after this position: 0, or the place of an event that it holds, or held before the store
+   * removed it. False beyond the end, and where no event begins; a position beyond the end may become valid later.
    */
   hasPosition(position: Position): Promise<boolean>;
 
   /**
-   * Of a position that the log no longer has, as it was put back to an earlier state, the last one before that it has: that of
-   * the last event that a restore brought back, or of the log's last event where the position lies beyond its end. Undefined of any
-   * other position.
+   * For a position that the log lost when it was restored to an earlier state, returns the last position before it that still
+   * exists: that of the last event that a restore brought back, or of the log's last event where the position lies beyond its
+   * end. Undefined for any other position.
    */
   lastBefore(position: Position): Promise<Position | undefined>;
 
   /**
-   * Every wanted event after a position, in order, without gaps or repeats, for as long as the caller iterates.
-   * Batches may be empty: they move `position` on past unwanted events, within milliseconds of the append. The
-   * caller's pace is the source's pace. Events that are not this service's (without JSON data, or a workspace in
-   * the metadata) are passed over. Survives a store that goes away: the iteration waits and goes on by itself,
-   * unless it is found to be damaged: that rejects with `unavailable`. Rejects with `validation_failed` when `after` is no position of the log, also when it no longer is: a log that was
-   * put back to an earlier state has other events to come at the places beyond it.
+   * Yields every wanted event after a position, in order, without gaps or repeats, for as long as the caller iterates. Batches
+   * may be empty: they advance `position` past unwanted events, within milliseconds of the append. Reading proceeds at the
+   * caller's pace. Skips events that are not this service's (without JSON data, or without a workspace in the metadata). When the
+   * store becomes unreachable, the iteration waits and resumes; when the store turns out to be damaged, it rejects with
+   * `unavailable`. Rejects with `validation_failed` when `after` is not, or no longer, a position of the log: a log restored to
+   * an earlier state will have other events at the places beyond it.
    */
   follow(options: FollowOptions): AsyncIterable<EventBatch>;
 
   /**
-   * Where one writer serves all threads of a process: a way to it for another thread, which opens the log with it. Rejects with
-   * `unavailable`.
+   * Where one writer serves all threads of a process: returns a connection to it with which another thread opens the log. Rejects
+   * with `unavailable`.
    */
   linkWriter?(): Promise<WriterLink>;
 
   /**
-   * Resolves when events can be appended and read, as the latest appends and reads of this connection showed; where there
-   * were none of late it tries, without adding an event. Rejects with `unavailable`, whose `problem` tells operators what
-   * is the matter, where that is known.
+   * Resolves when events can be appended and read, judging by the latest appends and reads of this connection; if there were none
+   * recently it tries, without adding an event. Rejects with `unavailable`, whose `problem` tells operators the cause, where
+   * known.
    */
   check(): Promise<void>;
 

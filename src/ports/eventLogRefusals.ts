@@ -1,16 +1,16 @@
 import { ServiceError } from '../errors.ts';
 
-/** The refusal of an event whose id is no UUID. */
+/** The error for an event whose id is not a UUID. */
 export function idNotUuid(): ServiceError {
   return new ServiceError('validation_failed', 'The id of an event is a UUID.');
 }
 
-/** The refusal of an event that is larger than `MAX_EVENT_BYTES`. */
+/** The error for an event larger than `MAX_EVENT_BYTES`. */
 export function eventTooLarge(): ServiceError {
   return new ServiceError('payload_too_large', 'The event is larger than 1 MiB.');
 }
 
-/** The refusal of an append whose expectation does not hold; `version` is the stream's actual one, 0 for none. */
+/** The error for an append whose expectation does not hold; `version` is the stream's actual version, 0 for none. */
 export function versionConflict(version: number | bigint): ServiceError {
   if (Number(version) === 0) return new ServiceError('version_conflict', 'There is no such record.');
   return new ServiceError('version_conflict', `The record is at version ${version}.`, {
@@ -18,7 +18,7 @@ export function versionConflict(version: number | bigint): ServiceError {
   });
 }
 
-/** The refusal to follow a log after a position that it does not have. */
+/** The error for following a log after a position that it does not have. */
 export function positionUnknown(): ServiceError {
   return new ServiceError('validation_failed', 'The log has no event at that position.');
 }

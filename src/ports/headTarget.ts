@@ -1,24 +1,24 @@
-/** A file that a target of heads kept. */
+/** A file kept by a target of heads. */
 export interface KeptHead {
   name: string;
   text: string;
 }
 
-/** A place outside the service that takes signed heads, and notices of erasures. */
+/** A place outside the service that receives signed heads and erasure notices. */
 export interface HeadTarget {
-  /** Where it is, for people: nothing in it is secret. */
+  /** Where it is, for display; contains no secrets. */
   readonly place: string;
 
   /**
-   * Keeps a new file, durably; `name` is of letters, digits and `-._`, and never used twice. What is there is never
-   * overwritten. Rejects with `unavailable`, whose `problem` tells operators what is the matter, when the place does not take
-   * it within ten seconds.
+   * Durably stores a new file; `name` consists of letters, digits and `-._`, and is never reused. Existing files are never
+   * overwritten. Rejects with `unavailable` when the place does not accept it within ten seconds; its `problem` tells operators
+   * why.
    */
   keep(name: string, text: string): Promise<void>;
 
   /**
-   * What was kept under names that begin with `prefix`, in the order of the names. There is no such method where a place
-   * only takes. Rejects as `keep` does, also where the place may not be read.
+   * Yields what was stored under names that start with `prefix`, ordered by name. Absent where a place is write-only. Rejects as
+   * `keep` does, and when reading is not permitted.
    */
   kept?(prefix: string): AsyncIterable<KeptHead>;
 }

@@ -2,15 +2,15 @@ import type { ErasedEvent, RecordedEvent, UnreadableEvent } from '../events/even
 import type { EventBatch } from './eventLog.ts';
 
 /**
- * All events of a batch in the order of the log: those without `data` are the ones that cannot be read, those with a `leaf`
- * the places of those that were erased.
+ * Returns all events of a batch in log order: entries without `data` are unreadable events, entries with a `leaf` the places of
+ * erased ones.
  */
 export function inLogOrder({
   events,
   unreadable = [],
   erased = [],
 }: Pick<EventBatch, 'events' | 'unreadable' | 'erased'>): (RecordedEvent | UnreadableEvent | ErasedEvent)[] {
-  // Almost always there are none.
+  // Almost always both are empty.
   if (unreadable.length === 0 && erased.length === 0) return events;
   return [...events, ...unreadable, ...erased].sort((a, b) => a.position - b.position);
 }

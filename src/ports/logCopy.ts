@@ -2,25 +2,26 @@ import type { ErasedEvent, NewEvent, Position, RecordedEvent, UnreadableEvent } 
 
 type Place = Pick<RecordedEvent, 'position' | 'stream' | 'revision' | 'id'>;
 
-/** An event with its data and metadata as the texts that the log holds. */
+/** An event with its data and metadata as the texts in the log. */
 export interface CopiedEvent extends Place, Pick<RecordedEvent, 'type' | 'recordedAt'> {
   data: string;
   metadata: string;
 }
 
-/** What stands in a place of a log: an event, one that cannot be read, or what is left of one that was erased. */
+/** What a place in a log holds: an event, an unreadable one, or what is left of an erased one. */
 export type CopiedPlace = CopiedEvent | UnreadableEvent | ErasedEvent;
 
 /**
- * A new event log that takes what another one held, each event in its place, with its time. Methods reject with `unavailable`.
+ * A new event log that receives the contents of another, each event in its place and with its time. Methods reject with
+ * `unavailable`.
  */
 export interface LogCopy {
-  /** Takes what stands next, in log order; durable once `finish` resolves. */
+  /** Adds the next places, in log order; durable once `finish` resolves. */
   add(places: readonly CopiedPlace[]): Promise<void>;
 
   /**
-   * Ends the copy with one event more, at a position that no other course of the log has come to: what lies between is no
-   * position of the log, and what is appended comes behind it.
+   * Completes the copy with one more event, at a position that no other continuation of the log has reached: the gap before it
+   * holds no positions of the log, and later events are appended after it.
    */
   finish(stream: string, event: NewEvent, position: Position): Promise<void>;
 

@@ -1,11 +1,11 @@
 import { ServiceError } from '../errors.ts';
 
-/** The refusal of a writer whose read model was set back: dropped, replaced, or its store lost its last writes. */
+/** The error for a writer whose read model was reset: dropped, replaced, or its store lost its last writes. */
 export function setBack(): ServiceError {
   return new ServiceError('conflict', 'The read model was set back. Go on from its checkpoint.');
 }
 
-/** Whether a write was refused because the read model was set back. */
+/** Whether a write was refused because the read model was reset. */
 export function isSetBack(error: unknown): boolean {
   return error instanceof ServiceError && error.code === 'conflict';
 }

@@ -1,20 +1,20 @@
 import type { z } from 'zod';
 
-/** A table of small rows: its name, which holds its version (`sessions_v1`), and the shape of their bodies. */
+/** A table of small rows: its name, which includes its version (`sessions_v1`), and the schema of its bodies. */
 export interface StateTable<Body extends object> {
   name: string;
-  /** Every body that is read is checked against it. */
+  /** Every body that is read is validated against it. */
   body: z.ZodType<Body>;
 }
 
 export interface StateRow<Body extends object> {
   /** Unique in its table. */
   id: string;
-  /** What a page lists together, such as one webhook's attempts. */
+  /** Groups the rows that a page lists together, such as one webhook's attempts. */
   partition: string;
-  /** The row's place in its partition; unique there, and never changing. */
+  /** The row's place in its partition; unique there, and immutable. */
   order: number;
-  /** Says which of two writes of the row is the newer one; those of one revision are equal. A safe integer. */
+  /** Tells which of two writes of the row is newer; writes with the same revision are equal. A safe integer. */
   revision: number;
   body: Body;
 }
@@ -32,28 +32,30 @@ export interface StateScan {
 }
 
 /**
- * Small state that is no truth of the log, but must outlive a crash: how far webhooks have come, their attempts, sessions
- * of the dashboard. A write that was answered is durable. Unlike the read models it cannot be rebuilt; whoever keeps
- * something here says what happens when it is lost.
+ * Small state that is not derived from the log but must survive a crash: the progress of webhooks, their attempts, dashboard
+ * sessions. An acknowledged write is durable. Unlike the read models it cannot be rebuilt; code that stores something here
+ * documents what happens if it is lost.
  *
- * Methods reject with `ServiceError('unavailable')` when the store is away or does not answer within three seconds.
+ * Methods reject with `ServiceError('unavailable')` when the store is unreachable or does not answer within three seconds.
  */
 export interface StateStore {
-  /** The rows with these ids; absent ones are left out. */
+  /** Returns the rows with these ids, omitting missing ones. */
   load<Body extends object>(table: StateTable<Body>, ids: string[]): Promise<StateRow<Body>[]>;
 
-  /** Rows of one partition by rising `order`. */
+  /** Returns rows of one partition by ascending `order`. */
   page<Body extends object>(table: StateTable<Body>, query: StateQuery): Promise<StateRow<Body>[]>;
 
-  /** Rows of a table by rising id, after the one of an id; default: from the first. */
+  /** Returns rows of a table by ascending id, after the given id; default: from the first. */
   scan<Body extends object>(table: StateTable<Body>, query: StateScan): Promise<StateRow<Body>[]>;
 
-  /** Writes rows, each unless one with the same or a higher `revision` is there. Any number of writers may do so at once. */
+  /**
+   * Writes rows, skipping each one for which the same or a higher `revision` is stored. Any number of writers may do so at once.
+   */
   save<Body extends object>(table: StateTable<Body>, rows: StateRow<Body>[]): Promise<void>;
 
   /**
-   * Writes a row where the stored one of its id has exactly the revision `expected`; `undefined`: where there is none.
-   * False, and nothing is written, where that does not hold. Of several callers with the same expectation one succeeds.
+   * Writes a row if the stored row with its id has exactly the revision `expected`, or, for `undefined`, if there is none.
+   * Otherwise returns false and writes nothing. Of several callers with the same expectation, one succeeds.
    */
   swap<Body extends object>(
     table: StateTable<Body>,
@@ -61,15 +63,15 @@ export interface StateStore {
     expected: number | undefined,
   ): Promise<boolean>;
 
-  /** Removes the rows with these ids whose revision is not above `upTo`; absent ones are no error. */
+  /** Removes the rows with these ids whose revision is not above `upTo`; missing ones are not an error. */
   remove<Body extends object>(table: StateTable<Body>, ids: string[], upTo: number): Promise<void>;
 
-  /** Removes every row whose revision is below `before`, some at a time, so that no other caller waits for it. */
+  /** Removes every row whose revision is below `before`, in small batches, so that no other caller is held up. */
   prune<Body extends object>(table: StateTable<Body>, before: number): Promise<void>;
 
   /**
-   * Takes the bytes of what was removed or replaced out of the store's files, where it has some of its own. True when none is
-   * left there; false while readers hold them: then it is called again.
+   * Removes the bytes of removed or replaced data from the store's files, if it has files of its own. True when none are left;
+   * false while readers hold the files: call it again then.
    */
   purge(): Promise<boolean>;
 

@@ -3,7 +3,7 @@ import type { AnalysisMessage, RunAnalysis } from '../../readiness/analyses.ts';
 import { workerUrl } from '../../threads/workerUrl.ts';
 import { runTask } from '../tasks/startTask.ts';
 
-/** Runs analyses in a thread each. */
+/** Runs each analysis in its own thread. */
 export function analyseInThread(config: Config): RunAnalysis {
   const url = workerUrl('analysisWorker', import.meta.url);
   return async (task, onMessage, signal) => {

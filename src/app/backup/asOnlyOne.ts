@@ -4,12 +4,12 @@ import { whileLeader } from '../../threads/whileLeader.ts';
 import { openLeases } from '../openBackend.ts';
 
 const LEASE = 'backup';
-/** Longer than the lease of a process that was killed. */
+/** Longer than the lease of a killed process. */
 const PATIENCE_MS = 10_000;
 
 /**
- * What `work` gives, while no other process of the service's does the same. Rejects with `conflict` when another one does for as
- * long as one that was killed would seem to.
+ * Returns the result of `work`, run while no other process of the service does the same. Rejects with `conflict` when another one
+ * still does after the time for which a killed one would seem to.
  */
 export async function asOnlyOne<Result>(stateUrl: string, work: () => Promise<Result>): Promise<Result> {
   const leases = await openLeases(stateUrl);

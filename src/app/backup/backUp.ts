@@ -8,7 +8,7 @@ import { requireKeyFolder, withDocumentStore, withEventLog } from '../withStores
 import { asOnlyOne } from './asOnlyOne.ts';
 import { backedUpTables } from './stateTables.ts';
 
-/** Backs up the service that the environment names to a place. Rejects as `takeBackup`. */
+/** Backs up the service named by the environment to a place. Rejects as `takeBackup` does. */
 export async function backUp(place: string, options: BackupOptions): Promise<BackupResult> {
   const config = loadConfig(terminal().env);
   requireKeyFolder(config.signingKey, config.dataDir);
@@ -21,7 +21,7 @@ export async function backUp(place: string, options: BackupOptions): Promise<Bac
           const ports = { eventLog, documentStore, stateStore, target, tables: backedUpTables };
           const keys = {
             async keys() {
-              // Made where there is none, to be in the backup.
+              // Created if there is none, so that it is in the backup.
               await openSigningKey(eventLog, config);
               return findKeys(config);
             },

@@ -13,18 +13,18 @@ import { openHeadTarget, openStateStore } from '../openBackend.ts';
 import { terminal } from '../terminal.ts';
 import { loadSigningKey, withDocumentStore, withEventLog } from '../withStores.ts';
 
-/** Erasures behind the end of a backup that were carried out again. */
+/** Erasures after the end of a backup that were carried out again. */
 export interface RepeatedErasures extends Pick<LaterErasures, 'asOf' | 'problems'> {
-  /** Records and documents that were erased. */
+  /** Number of records and documents erased. */
   erased: number;
   /** Whether their bytes stay in the log's files until its server scavenges. */
   scavenges: boolean;
 }
 
 /**
- * Carries out all erasures of which notices in a place tell and which the event log does not know, as it was put back to an earlier
- * state by other means than `restore`. Rejects with `conflict` where a notice is missing or does not hold, unless that is allowed, and
- * as `eraseAgain`.
+ * Carries out all erasures reported by notices in a place that the event log lacks, because it was reset to an earlier state by
+ * other means than `restore`. Rejects with `conflict` when a notice is missing or invalid, unless that is allowed, and as
+ * `eraseAgain` does.
  */
 export async function repeatErasures(
   place: string,
@@ -34,7 +34,7 @@ export async function repeatErasures(
   return withEventLog((eventLog) =>
     withDocumentStore(async (documentStore) => {
       const publicKeys = publicKeysOf(await loadSigningKey(eventLog));
-      // All of them: the log may have grown since, over the places of what it lost.
+      // All of them: the log may since have grown over the places of what it lost.
       const none = {
         log: await eventLog.identity(),
         last_position: 0,
@@ -61,7 +61,7 @@ export async function repeatErasures(
   );
 }
 
-/** Carries out erasures that a log does not know; says how many streams were erased. Rejects as `eraseAgain`. */
+/** Carries out erasures that a log lacks; returns the number of streams erased. Rejects as `eraseAgain` does. */
 export async function eraseUnknown(
   stores: Omit<RemovalPorts, 'webhooksOf'> & { eventLog: EventLog },
   erasures: readonly UnknownErasure[],
@@ -74,7 +74,7 @@ export async function eraseUnknown(
   }
 }
 
-/** The same; throws `conflict` where a notice is missing or does not hold, unless that is allowed. */
+/** Returns `later`; throws `conflict` when a notice is missing or invalid, unless that is allowed. */
 export function requireWhole(later: LaterErasures, allowMissing: boolean): LaterErasures {
   if (later.problems.length === 0 || allowMissing) return later;
   const advice = 'With --allow-missing-erasures it is done all the same.';

@@ -33,26 +33,26 @@ import { backedUpTables } from './stateTables.ts';
 
 export interface RestoreOptions {
   passphrase: string;
-  /** Instead of the folder and the stores that the settings name. */
+  /** Instead of the folder and stores named in the settings. */
   dataDir: string | undefined;
-  /** Where notices of erasures are; by default where `HEADS_TO` says, unless that only takes. */
+  /** Where notices of erasures are; default: where `HEADS_TO` says, unless that is write-only. */
   erasures?: string | undefined;
-  /** Restores also where notices of erasures are missing or do not hold. */
+  /** Restores even if notices of erasures are missing or invalid. */
   allowMissingErasures?: boolean;
   onProgress?: OnProgress;
 }
 
-/** A restore that is complete. */
+/** A completed restore. */
 export interface Restored {
   manifest: Manifest;
   dataDir: string;
-  /** Where the log goes on. */
+  /** Where the log continues. */
   position: Position;
-  /** What came of notices of erasures; undefined where there was no place to read them from. */
+  /** The outcome of notices of erasures; undefined if there was no place to read them from. */
   erasures: Omit<RepeatedErasures, 'scavenges'> | undefined;
 }
 
-/** The keys of a backup, and what checks its manifest. Rejects as `readKeys`. */
+/** Returns the keys of a backup, and the public keys for checking its manifest. Rejects as `readKeys` does. */
 export async function openKeys(
   target: BackupTarget,
   passphrase: string,
@@ -69,9 +69,9 @@ export async function openKeys(
 }
 
 /**
- * Restores a backup into an empty data folder, or goes over one that was cut off: what is half there is not served. Rejects with
- * `ConfigError` where the stores are not empty, or not on this machine; with `conflict` where a notice of erasures is missing or does not
- * hold; with `unavailable` where the folder cannot be written; and as `openKeys`, `requireManifest` and `restoreBackup`.
+ * Restores a backup into an empty data folder, or over an interrupted restore: an incomplete one is not served. Rejects with
+ * `ConfigError` when the stores are not empty, or not on this machine; with `conflict` when a notice of erasures is missing or
+ * invalid; with `unavailable` when the folder cannot be written; and as `openKeys`, `requireManifest` and `restoreBackup` do.
  */
 export async function restore(place: string, options: RestoreOptions): Promise<Restored> {
   const config = configOf(options.dataDir);
@@ -98,7 +98,7 @@ export async function restore(place: string, options: RestoreOptions): Promise<R
   }
 }
 
-/** What notices tell of erasures behind the end of a backup; undefined where there is no place to read them from. */
+/** Returns what notices report of erasures after the end of a backup; undefined if there is no place to read them from. */
 async function laterErasures(
   { headsTo }: Config,
   manifest: Manifest,
@@ -118,7 +118,7 @@ function configOf(dataDir: string | undefined): Config {
   return loadConfig({ ...others, DATA_DIR: dataDir });
 }
 
-/** The files and folders that a restore makes outside of the data folder, or in it. */
+/** Returns the files and folders that a restore creates outside of the data folder, or in it. */
 function storePaths({ eventLogUrl, stateUrl, documentsUrl }: Config): string[] {
   if (!/^sqlite:/.test(eventLogUrl) || !/^sqlite:/.test(stateUrl) || !/^file:/.test(documentsUrl)) {
     const message =
@@ -131,7 +131,7 @@ function storePaths({ eventLogUrl, stateUrl, documentsUrl }: Config): string[] {
   return [...files, pathOf(documentsUrl)];
 }
 
-/** Takes away what a restore that was cut off has left; there must be nothing else. Throws `ConfigError`. */
+/** Removes what an interrupted restore has left; there must be nothing else. Throws `ConfigError`. */
 function clear(config: Config): void {
   const { dataDir } = config;
   const paths = storePaths(config);

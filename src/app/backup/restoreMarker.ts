@@ -6,22 +6,22 @@ function markerOf(dataDir: string): string {
   return join(dataDir, 'restore-under-way');
 }
 
-/** Notes that what is in a data folder is not whole. Throws what the file system says. */
+/** Marks the contents of a data folder as incomplete. Throws the file system's error. */
 export function markRestore(dataDir: string): void {
   writeFileSync(markerOf(dataDir), '', { flush: true });
 }
 
-/** What is in the folder is whole. */
+/** Marks the contents of the folder as complete. */
 export function unmarkRestore(dataDir: string): void {
   rmSync(markerOf(dataDir), { force: true });
 }
 
-/** Whether a restore into a data folder did not come to its end. */
+/** Whether a restore into a data folder was not completed. */
 export function isHalfRestored(dataDir: string): boolean {
   return existsSync(markerOf(dataDir));
 }
 
-/** Nothing works with a data folder that holds a half of a backup. Throws `ConfigError`. */
+/** Prevents any use of a data folder that contains half a backup. Throws `ConfigError`. */
 export function requireRestored(dataDir: string): void {
   if (isHalfRestored(dataDir))
     throw new ConfigError(

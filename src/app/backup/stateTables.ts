@@ -6,7 +6,7 @@ import type { StateTable } from '../../ports/stateStore.ts';
 import { attemptsTable } from '../../webhooks/delivery/attempts.ts';
 import { deliveryTable } from '../../webhooks/delivery/deliveryTable.ts';
 
-/** The tables of the state store that belong to a backup. */
+/** The tables of the state store that are backed up. */
 export const backedUpTables: readonly StateTable<object>[] = [
   deliveryTable,
   attemptsTable,
@@ -18,7 +18,7 @@ export const backedUpTables: readonly StateTable<object>[] = [
   noticesTable,
 ];
 
-/** Those that do not, and what becomes of a service that finds them empty. */
+/** Those that are not, and what happens to a service that finds them empty. */
 export const leftOutTables: Readonly<Record<string, string>> = {
   sessions_v1: 'people sign in again; a session that has ended since must not come back',
   heads_status_v1: 'it is written with the next head',

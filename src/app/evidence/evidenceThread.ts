@@ -6,12 +6,12 @@ import type { RunVerification } from '../../evidence/verification/Verifications.
 import { workerUrl } from '../../threads/workerUrl.ts';
 import { runTask, startTask } from '../tasks/startTask.ts';
 
-/** Who does not read on for so long has gone away. */
+/** A reader that pauses for this long has gone away. */
 const STALLED_MS = 60_000;
 
 const url = workerUrl('evidenceWorker', import.meta.url);
 
-/** Runs verifications in a thread each. */
+/** Runs each verification in its own thread. */
 export function verifyInThread(config: Config): RunVerification {
   return ({ ...job }, onProgress, signal) => {
     const task: EvidenceTask = { kind: 'verify', ...job };
@@ -22,12 +22,12 @@ export function verifyInThread(config: Config): RunVerification {
   };
 }
 
-/** Makes exports in a thread each. */
+/** Creates each export in its own thread. */
 export function exportInThread(config: Config): RunExport {
   return (job, until, isSigned) => {
     let isOwed = false;
     let stalled: NodeJS.Timeout | undefined;
-    /** Lets the thread go on that waits since its last bytes. */
+    /** Resumes the thread, which has been waiting since it sent its last bytes. */
     const more = () => {
       clearTimeout(stalled);
       if (isOwed) worker.postMessage('more');

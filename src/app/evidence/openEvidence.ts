@@ -20,15 +20,15 @@ interface EvidenceStores {
   knownKeys: KnownKeys<LastingKeyName>;
 }
 
-/** What the evidence page works with; `close` ends what is under way. */
+/** Opens what the evidence page works with; `close` ends what is under way. */
 export function openEvidence(
   config: Config,
   logger: Logger,
   { eventLog, stateStore, knownKeys }: EvidenceStores,
   places?: TaskPlaces,
 ): EvidencePorts & { close(): Promise<void> } {
-  // It is made only beside an embedded log, whose data folder is the one place for it: elsewhere another process may be the one
-  // that is to have it.
+  // It is created only beside an embedded log, whose data folder is the only place for it: elsewhere another process may be the
+  // one intended to have it.
   const isMade = config.eventLogUrl.startsWith('sqlite:');
   const signingKey = () => findSigningKey(eventLog, knownKeys, isMade);
   const publicKeys = async () => {

@@ -11,7 +11,7 @@ import { filesOf, findAll, isDenied, type Key, load, nextKey, settle } from './k
 const LEAST_SECRET_BYTES = 32;
 
 const keys = {
-  /** Of the hashes in the de-identified view. */
+  /** For the hashes in the de-identified view. */
   deidentification: {
     setting: 'DEIDENTIFICATION_KEY',
     file: 'deidentification-key',
@@ -36,7 +36,7 @@ const keys = {
     generate: () => randomBytes(SEALING_KEY_BYTES),
     problem: notForSealing,
   },
-  /** Signs the cookies of the dashboard's sessions. */
+  /** Signs the cookies of dashboard sessions. */
   session: {
     setting: 'SESSION_SECRET',
     file: 'session-secret',
@@ -55,13 +55,13 @@ const keys = {
   },
 } satisfies Record<string, Key>;
 
-/** The names of the files in the data folder that hold keys. */
+/** The names of the files in the data folder that contain keys. */
 export const keyFiles: readonly string[] = Object.values<Key>(keys).flatMap(filesOf);
 
-/** Those of them that hold the signing key. */
+/** Those of them that contain the signing key. */
 export const signingKeyFiles: readonly string[] = filesOf(keys.signing);
 
-/** The keys that are set or there, by the names of their files. Reject as the keys do. */
+/** Returns the keys that are set or exist, by file name. Rejects as the keys do. */
 export async function findKeys(config: Config): Promise<Map<string, Buffer>> {
   const found = new Map<string, Buffer>();
   for (const key of Object.values<Key>(keys)) {
@@ -72,14 +72,14 @@ export async function findKeys(config: Config): Promise<Map<string, Buffer>> {
   return found;
 }
 
-/** The names of the files of the keys that settings do not give. */
+/** Returns the file names of the keys that are not given by settings. */
 export function unsetKeyFiles(config: Config): string[] {
   return Object.values<Key>(keys)
     .filter((key) => key.set(config) === undefined)
     .flatMap(filesOf);
 }
 
-/** What comes of another key, of those that what the log holds depends on. */
+/** What a different key would change, for keys that the contents of the log depend on. */
 const consequences = {
   deidentification: 'the hashes in the de-identified view are others, and fit nothing that was read before',
   webhookSecrets: 'the secrets of webhooks cannot be opened, and nothing is sent until each is rotated',
@@ -87,10 +87,13 @@ const consequences = {
   signing: 'exports and tree heads are signed with a key that nobody who verifies them has',
 };
 
-/** The name of a key that the log knows by its fingerprint. */
+/** The name of a key that the log identifies by its fingerprint. */
 export type LastingKeyName = keyof typeof consequences;
 
-/** The keys that what the log holds depends on. They reject with `internal`, whose `problem` names file or setting. */
+/**
+ * Returns the keys that the contents of the log depend on. They reject with `internal`, whose `problem` names the file or
+ * setting.
+ */
 export function lastingKeys(config: Config): Record<LastingKeyName, LastingKey> {
   const lasting = (name: LastingKeyName): LastingKey => ({
     setting: keys[name].setting,
@@ -109,20 +112,20 @@ export function lastingKeys(config: Config): Record<LastingKeyName, LastingKey> 
   };
 }
 
-/** Rejects with `internal`, whose `problem` names the file or setting, as the next does. */
+/** Rejects with `internal`, whose `problem` names the file or setting, as does the next function. */
 export function loadSessionSecret(config: Config): Promise<Buffer> {
   return load(keys.session, config);
 }
 
-/** That secret where it is set or there; it is made when the first dashboard needs it. Rejects likewise. */
+/** Returns that secret if it is set or exists; it is created when a dashboard first needs it. Rejects as above. */
 export async function findSessionSecret(config: Config): Promise<Buffer | undefined> {
   return (await findAll(keys.session, config))[0];
 }
 
 /**
- * Opens every key that is set or there, so that one which cannot be used stops a start instead of the first request that
- * needs it. A signing key that is kept from the service's user on purpose is a warning: requests are served without it. Rejects as
- * the keys do.
+ * Opens every key that is set or exists, so that an unusable one stops the start and not the first request that needs it. A
+ * signing key that is deliberately withheld from the service's user is logged as a warning: requests are served without it.
+ * Rejects as the keys do.
  */
 export async function checkKeys(config: Config, logger: Logger): Promise<void> {
   const warn = ({ problem }: ServiceError) =>
@@ -130,7 +133,7 @@ export async function checkKeys(config: Config, logger: Logger): Promise<void> {
   for (const key of Object.values<Key>(keys)) await findUnlessDenied(key, config, warn);
 }
 
-/** As `findAll`; none of a key that is kept from this process on purpose. */
+/** As `findAll`; empty for a key that is deliberately withheld from this process. */
 async function findUnlessDenied(
   key: Key,
   config: Config,

@@ -5,39 +5,45 @@ import { readSecretFile, replaceSecretFile, secretFile } from '../../backends/lo
 import type { Config } from '../../config.ts';
 import { ServiceError } from '../../errors.ts';
 
-/** A key of the service: in a setting, else in a file of the data folder that is made when the key is first needed. */
+/** A key of the service: in a setting, otherwise in a file of the data folder that is created when the key is first needed. */
 export interface Key {
   setting: string;
   file: string;
-  /** Base64; while the key is changed two of them, separated by a comma. */
+  /** Base64; two of them, separated by a comma, while the key is being changed. */
   set(config: Config): string | undefined;
   generate(): Buffer;
-  /** What is wrong with its bytes: goes on after the name of the file. */
+  /** Returns what is wrong with its bytes, worded to follow the file name. */
   problem(bytes: Buffer): string | undefined;
-  /** It may be kept from the service's user on purpose. */
+  /** It may deliberately be withheld from the service's user. */
   mayBeDenied?: true;
-  /** What was made with it is still needed when another one is in its place. */
+  /** What was made with it is still needed after another key has replaced it. */
   keepsPrevious?: true;
 }
 
-/** The names of a key's files: of the one in use; of the next one, while it is changed; and of the one before, where that is kept. */
+/**
+ * Returns the names of a key's files: the current one; the next one, while the key is being changed; and the previous one, if it
+ * is kept.
+ */
 export function filesOf({ file, keepsPrevious }: Key): [string, string, ...string[]] {
   return [file, `${file}.next`, ...(keepsPrevious ? [`${file}.previous`] : [])];
 }
 
-/** The keys that are set or there, the first of which is in its place. Rejects with `internal`, whose `problem` names file or setting. */
+/**
+ * Returns the keys that are set or exist, the current one first. Rejects with `internal`, whose `problem` names the file or
+ * setting.
+ */
 export async function findAll(key: Key, config: Config): Promise<Buffer[]> {
   const set = setKeys(key, config);
   if (set !== undefined) return set;
   const [path, nextPath, previousPath] = pathsOf(key, config);
-  // In this order: what is renamed in between is found all the same.
+  // In this order, a file that is renamed in between is still found.
   const next = await readKey(key, nextPath);
   const current = await readKey(key, path);
   const previous = previousPath === undefined ? undefined : await readKey(key, previousPath);
   return [current, next, previous].filter((bytes) => bytes !== undefined);
 }
 
-/** The key in its place, made when there is none. Rejects likewise, as the next do. */
+/** Returns the current key, creating it when there is none. Rejects as above, as do the next functions. */
 export async function load(key: Key, config: Config): Promise<Buffer> {
   const [set] = setKeys(key, config) ?? [];
   const [path] = pathsOf(key, config);
@@ -45,8 +51,8 @@ export async function load(key: Key, config: Config): Promise<Buffer> {
 }
 
 /**
- * The key that is to take the place of the one in use: in settings the other one, which must be there, else one that is made. Rejects
- * also with `validation_failed`.
+ * Returns the key that is to replace the current one: if set, the other one in the setting, which must be there, otherwise a new
+ * one. Also rejects with `validation_failed`.
  */
 export async function nextKey(key: Key, config: Config, current: Buffer): Promise<Buffer> {
   const set = setKeys(key, config);
@@ -59,7 +65,7 @@ export async function nextKey(key: Key, config: Config, current: Buffer): Promis
   );
 }
 
-/** Puts a next key in its place, durably. What is set stays as it is. */
+/** Makes a next key the current one, durably. A setting stays as it is. */
 export async function settle(key: Key, config: Config, bytes: Buffer): Promise<void> {
   if (key.set(config) !== undefined) return;
   const [path, nextPath, previousPath] = pathsOf(key, config);
@@ -75,7 +81,7 @@ export async function settle(key: Key, config: Config, bytes: Buffer): Promise<v
   }
 }
 
-/** Whether a key is kept from the user of this process. */
+/** Whether a key is inaccessible to the user of this process. */
 export function isDenied(error: unknown): boolean {
   const { cause = error } = error as Error;
   return ['EACCES', 'EPERM'].includes((cause as NodeJS.ErrnoException).code ?? '');

@@ -4,16 +4,13 @@ import { terminal } from '../terminal.ts';
 import { operator, requireKeyFolder, withEventLog } from '../withStores.ts';
 import { lastingKeys } from './keyFiles.ts';
 
-/** The epoch that begins, and whether a rotation that was cut off was brought to its end. */
+/** The new epoch, and whether this completed an interrupted rotation. */
 export interface PseudonymsRotated {
   epoch: number;
   wasKnown: boolean;
 }
 
-/**
- * Lets a new key take the place of the one of the hashes in the de-identified view: all of them are others from then on. Rejects as
- * `KnownKeys.rotate`.
- */
+/** Replaces the key for the hashes in the de-identified view: all hashes change. Rejects as `KnownKeys.rotate` does. */
 export async function rotatePseudonyms(): Promise<PseudonymsRotated> {
   const config = loadConfig(terminal().env);
   requireKeyFolder(config.deidentificationKey, config.dataDir);

@@ -7,15 +7,15 @@ import { terminal } from '../terminal.ts';
 import { operator, requireKeyFolder, withEventLog } from '../withStores.ts';
 import { lastingKeys } from './keyFiles.ts';
 
-/** The id of the key that signs now, and whether a rotation that was cut off was brought to its end. */
+/** The id of the current signing key, and whether this completed an interrupted rotation. */
 export interface SigningKeyRotated {
   keyId: string;
   wasKnown: boolean;
 }
 
 /**
- * Lets a new key take the place of the one that signs. From then on what is signed is signed with it, also by what runs. Rejects as
- * `KnownKeys.rotate`.
+ * Replaces the signing key. From then on everything is signed with the new one, also by running processes. Rejects as
+ * `KnownKeys.rotate` does.
  */
 export async function rotateSigningKey(): Promise<SigningKeyRotated> {
   const config = loadConfig(terminal().env);

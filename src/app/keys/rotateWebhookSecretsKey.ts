@@ -8,16 +8,15 @@ import { terminal } from '../terminal.ts';
 import { operator, requireKeyFolder, withEventLog } from '../withStores.ts';
 import { lastingKeys } from './keyFiles.ts';
 
-/** Of how many webhooks the secrets were sealed anew, and whether a rotation that was cut off was brought to its end. */
+/** The number of webhooks whose secrets were resealed, and whether this completed an interrupted rotation. */
 export interface WebhookSecretsKeyRotated {
   sealed: number;
   wasKnown: boolean;
 }
 
 /**
- * Lets a new key take the place of the one that seals the secrets of webhooks, and seals them with it. Rejects as
- * `KnownKeys.rotate`, and with `conflict` where what was made with the key before the present one is still needed, unless
- * `isForced`.
+ * Replaces the key that seals the secrets of webhooks, and reseals them. Rejects as `KnownKeys.rotate` does, and with `conflict`
+ * when what was made with the previous key is still needed, unless `isForced`.
  */
 export async function rotateWebhookSecretsKey(isForced: boolean): Promise<WebhookSecretsKeyRotated> {
   const config = loadConfig(terminal().env);
@@ -41,7 +40,7 @@ export async function rotateWebhookSecretsKey(isForced: boolean): Promise<Webhoo
   });
 }
 
-/** After a change the key before is needed for as long as requests may be sent again. */
+/** After a change, the previous key is needed for as long as requests may be sent again. */
 function requireForgotten(since: string): void {
   const until = Date.parse(since) + KEPT_MS;
   if (Date.now() >= until) return;

@@ -10,8 +10,8 @@ import { type LastingKeyName, lastingKeys } from './keyFiles.ts';
 type Keys = Config | KnownKeys<LastingKeyName>;
 
 /**
- * The key that signs now, by what the log tells; made when there is none. Who asks for it after reading what it is to sign never
- * signs with a key that was replaced before. Rejects as `KnownKeys.current`.
+ * Returns the current signing key according to the log, creating it when there is none. Callers that request it after reading
+ * what is to be signed never sign with a key that was replaced before that. Rejects as `KnownKeys.current` does.
  */
 export async function openSigningKey(eventLog: EventLog, keys: Keys): Promise<SigningKey> {
   const privateKey = parseSigningKey(await knownOf(eventLog, keys).current('signing'));
@@ -19,8 +19,8 @@ export async function openSigningKey(eventLog: EventLog, keys: Keys): Promise<Si
 }
 
 /**
- * The same where this process has it; undefined where it is kept from it, was lost, or is another one than the log knows. `isMade`: it
- * is made when there is none. Rejects with `unavailable`.
+ * The same if this process has it; undefined if it is withheld, was lost, or differs from the one in the log. `isMade`: create it
+ * when there is none. Rejects with `unavailable`.
  */
 export async function findSigningKey(
   eventLog: EventLog,

@@ -15,7 +15,7 @@ import { version } from '../../version.ts';
 
 type Moment = DataPoint<number>['startTime'];
 
-/** All that is measured, as OpenTelemetry's SDK takes it from a source that is not its own. */
+/** Everything that is measured, in the form in which OpenTelemetry's SDK reads external sources. */
 export class MeasuredProcess implements MetricProducer {
   readonly #collect: () => Promise<SeriesReport[]>;
   readonly #startTime = momentOf(performance.timeOrigin);

@@ -16,23 +16,23 @@ import { version } from '../../version.ts';
 import { MeasuredProcess } from './MeasuredProcess.ts';
 import { recently } from './recently.ts';
 
-/** However often it is asked for. */
+/** However often it is requested. */
 const COLLECT_MS = 1_000;
 const SEND_EVERY_MS = 60_000;
-/** A stop waits no longer for the last values to be taken. */
+/** The longest that a stop waits for the last values. */
 const LAST_MS = 2_000;
 const PATH = '/metrics';
 
 export interface ExportedMetrics {
-  /** Where Prometheus finds them; undefined where it is not to. */
+  /** Where Prometheus finds them; undefined if not offered. */
   url: string | undefined;
   /** Sends the last values, and ends. */
   stop(): Promise<void>;
 }
 
 /**
- * Exports what `collect` gives: for Prometheus to fetch, and to a collector by OTLP, as the settings say. Rejects with
- * `unavailable` where the port cannot be had.
+ * Exports what `collect` returns: for Prometheus to fetch, and to a collector by OTLP, according to the settings. Rejects with
+ * `unavailable` when the port cannot be used.
  */
 export async function exportMetrics(
   config: Config,
@@ -48,7 +48,7 @@ export async function exportMetrics(
   const sender = otlpMetricsUrl === undefined ? undefined : sending(otlpMetricsUrl, logger, metricProducers);
   const resource = resourceFromAttributes({ 'service.name': 'chartledger', 'service.version': version });
   const provider = new MeterProvider({
-    // What OTEL_SERVICE_NAME and OTEL_RESOURCE_ATTRIBUTES say comes first.
+    // OTEL_SERVICE_NAME and OTEL_RESOURCE_ATTRIBUTES take precedence.
     resource: resource.merge(detectResources({ detectors: [envDetector] })),
     readers: [prometheus, sender].filter((reader) => reader !== undefined),
   });

@@ -2,7 +2,7 @@ import { measurements } from '../../metrics/Measurements.ts';
 import type { EventLog } from '../../ports/eventLog.ts';
 import { isTracing, traced } from '../../tracing/traced.ts';
 
-/** An event log whose appends are measured, and are spans where an SDK takes them. */
+/** Returns an event log whose appends are measured, and traced as spans if an SDK collects them. */
 export function measuredAppends(eventLog: EventLog): EventLog {
   const duration = measurements.histogram('chartledger.append.duration', {});
   const waiting = measurements.gauge('chartledger.append.waiting', {});

@@ -1,7 +1,7 @@
 import { measurements } from '../../metrics/Measurements.ts';
 import type { Count, Limit, RateLimiter, RateLimiters } from '../../ports/rateLimiters.ts';
 
-/** Limiters that count what they refuse. */
+/** Returns limiters that count their refusals. */
 export function measuredLimiters(limiters: RateLimiters): RateLimiters {
   return {
     limiter: (limit) => new MeasuredLimiter(limiters.limiter(limit)),

@@ -1,7 +1,7 @@
 import type { Readiness } from '../../health/readiness.ts';
 import { observed, type SeriesReport } from '../../metrics/Series.ts';
 
-/** What the system and `/readyz` say of this process. */
+/** Returns the system's and `/readyz`'s view of this process. */
 export function observeProcess({ stores, roles, findings }: Readiness): SeriesReport[] {
   const cpu = process.cpuUsage();
   return [

@@ -1,4 +1,4 @@
-/** `work`, whose result counts for so long: who asks meanwhile gets the same one, also while it is being made. */
+/** Returns `work` with its result cached for that long: calls in the meantime share it, also while it is pending. */
 export function recently<Result>(ms: number, work: () => Promise<Result>): () => Promise<Result> {
   let last: { result: Promise<Result>; until: number } | undefined;
   return () => {

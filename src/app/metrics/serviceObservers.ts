@@ -8,7 +8,7 @@ import { deliveryStatus } from '../../webhooks/settings/deliveryStatus.ts';
 import { maySend } from '../../webhooks/settings/maySend.ts';
 import type { OpenStores } from '../requests/openApiPorts.ts';
 
-/** What processes with these roles tell of the service as a whole. */
+/** Returns what processes with these roles report about the service as a whole. */
 export function serviceObservers({ roles }: Config, stores: OpenStores): (() => Promise<SeriesReport[]>)[] {
   return [
     ...(roles.includes('projector') ? [() => observeReadModels(stores), () => observeReadiness(stores)] : []),
@@ -19,7 +19,7 @@ export function serviceObservers({ roles }: Config, stores: OpenStores): (() => 
 async function observeReadModels({ eventLog, readModels }: OpenStores): Promise<SeriesReport[]> {
   const lags = await readModelLag(eventLog, readModels, systemClock.now());
   return lags.flatMap(({ model, seconds, parked }) => {
-    // As the command line names it, whatever its version.
+    // As named on the command line, without the version.
     const attributes = { 'chartledger.read_model': model.replace(/_v\d+$/, '') };
     return [
       ...(seconds === undefined ? [] : [observed('chartledger.read_model.lag', attributes, seconds)]),
@@ -28,7 +28,7 @@ async function observeReadModels({ eventLog, readModels }: OpenStores): Promise<
   });
 }
 
-/** Counts of sandboxes are nobody's work. */
+/** Sandboxes are not counted: nobody works on them. */
 async function observeReadiness({ readModels, directory }: OpenStores): Promise<SeriesReport[]> {
   const workspaces = [...directory.known.workspaces.values()].filter(({ sandbox }) => !sandbox);
   const rows = await readModels.load(

@@ -7,14 +7,14 @@ import type { ExportedMetrics } from './exportMetrics.ts';
 import { observeProcess } from './observeProcess.ts';
 import { serviceObservers } from './serviceObservers.ts';
 
-/** Whether the settings ask for metrics. */
+/** Whether the settings request metrics. */
 export function exportsMetrics({ metricsPort, otlpMetricsUrl }: Config): boolean {
   return metricsPort !== undefined || otlpMetricsUrl !== undefined;
 }
 
 /**
- * Exports the metrics of the process and, as its roles have it, of the service, where the settings ask for that. The SDK is
- * loaded only then.
+ * Exports the metrics of the process and, depending on its roles, of the service, if the settings request it. The SDK is loaded
+ * only then.
  */
 export async function startMetrics(
   config: Config,
@@ -27,7 +27,7 @@ export async function startMetrics(
   const collect = async () => {
     const observed = await Promise.all([
       readiness(health).then(observeProcess),
-      // What a store that is away would tell is left out.
+      // Values of unavailable stores are left out.
       ...observers.map((observe) => observe().catch(() => [])),
     ]);
     return [...measurements.all(), ...observed.flat()];

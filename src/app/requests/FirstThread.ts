@@ -2,7 +2,7 @@ import type { MessagePort } from 'node:worker_threads';
 import { unavailable } from '../../errors.ts';
 import type { Answers, OwnerMessage, Question, ThreadMessage } from './requestMessages.ts';
 
-/** The first thread, as another one that answers requests sees it. */
+/** The first thread, as seen by another one that answers requests. */
 export class FirstThread {
   /** Aborts when this thread is to end. */
   readonly stopping: AbortSignal;
@@ -24,7 +24,7 @@ export class FirstThread {
     this.#port.postMessage(message);
   }
 
-  /** What only the first thread knows. Rejects with `unavailable` when a store is away that it takes. */
+  /** Asks for what only the first thread knows. Rejects with `unavailable` when a store needed for the answer is unreachable. */
   ask<Asked extends Question>(question: Asked): Promise<Answers[Asked]> {
     this.#last += 1;
     const asked = Promise.withResolvers<Answers[Question]>();

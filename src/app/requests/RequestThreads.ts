@@ -14,14 +14,14 @@ export interface RequestThreadsOptions {
   port: number;
   memory: SharedMemory;
   times: ArrivalTimes | undefined;
-  /** Where the event log has one writer. */
+  /** If the event log has a single writer. */
   writerLink: (() => Promise<Answers['writerLink']>) | undefined;
   processState(): Promise<Answers['processState']>;
 }
 
-/** The threads that answer requests beside the first one. One that fails is started again. */
+/** The threads that answer requests in addition to the first one. One that fails is restarted. */
 export class RequestThreads {
-  /** Resolves when all of them listen; rejects when one could not start. */
+  /** Resolves when all of them are listening; rejects when one could not start. */
   readonly started: Promise<unknown>;
   readonly #options: RequestThreadsOptions;
   readonly #logger: Logger;
@@ -87,7 +87,7 @@ export class RequestThreads {
   }
 }
 
-/** A thread could not start; `problem` says why, for operators. */
+/** A thread could not start; `problem` tells operators why. */
 class RequestThreadFailed extends Error {
   readonly problem: string;
 

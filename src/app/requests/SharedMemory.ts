@@ -6,19 +6,19 @@ import { MOST_ANALYSES } from '../../readiness/analyses.ts';
 import type { SharedFlag } from '../../threads/SharedFlag.ts';
 import { SharedPlaces } from '../../threads/SharedPlaces.ts';
 
-/** What the threads that answer requests have in common; it is handed to each of them. */
+/** What the threads that answer requests share; it is passed to each of them. */
 export interface SharedMemory {
-  /** Of the `SharedFlag` that something waits for read models. */
+  /** For the `SharedFlag` that is raised when something waits for read models. */
   awaited: SharedArrayBuffer;
   counts: CountsMemory;
-  /** Of `SharedPlaces`. */
+  /** For `SharedPlaces`. */
   passwords: SharedArrayBuffer;
   exports: SharedArrayBuffer;
   verifications: SharedArrayBuffer;
   analyses: SharedArrayBuffer;
 }
 
-/** Of what is dear, what all threads of the process have together. */
+/** For expensive work: the places shared by all threads of the process. */
 export interface TaskPlaces {
   exports: SharedPlaces;
   verifications: SharedPlaces;
@@ -36,7 +36,7 @@ export function sharedMemory(threads: number, awaited: SharedFlag): SharedMemory
   };
 }
 
-/** The places of one of the threads; the first one has the number 0. */
+/** Returns the places of one of the threads; the first one has the number 0. */
 export function sharedPlaces(
   { passwords, exports, verifications, analyses }: SharedMemory,
   thread: number,

@@ -3,7 +3,7 @@ import type { DestinationStream } from 'pino';
 const BATCH_LINES = 64;
 const BATCH_MS = 100;
 
-/** Where a thread's log lines go: to the first thread, many at a time. */
+/** The destination of a thread's log lines: the first thread, in batches. */
 export class ThreadLog implements DestinationStream {
   readonly #send: (lines: string[]) => void;
   readonly #timer: NodeJS.Timeout;
@@ -12,7 +12,7 @@ export class ThreadLog implements DestinationStream {
   constructor(send: (lines: string[]) => void) {
     this.#send = send;
     this.#timer = setInterval(this.#passOn, BATCH_MS).unref();
-    // What a thread that fails had to tell.
+    // Passes on what a failing thread had to report.
     process.on('exit', this.#passOn);
   }
 

@@ -46,8 +46,8 @@ export interface OpenStores {
 }
 
 /**
- * What the interface and the dashboard work with, over open stores; `close` ends what was opened here, and `settle` what is left
- * to do when the last request was answered.
+ * Opens what the API and the dashboard work with, over open stores; `close` ends what was opened here, and `settle` does what is
+ * left once the last request was answered.
  */
 export async function openApiPorts(
   config: Config,
@@ -105,7 +105,7 @@ export async function openApiPorts(
       secretsKeys,
     }),
   };
-  // What cannot be removed now is the next time.
+  // What cannot be removed now is removed next time.
   const pruning = setInterval(() => ports.reservations.prune().catch(() => undefined), PRUNE_EVERY_MS);
   const close = async () => {
     clearInterval(pruning);

@@ -6,7 +6,10 @@ import { MessageStore } from '../../messages/MessageStore.ts';
 import { RememberedRuleSettings } from '../../readiness/RememberedRuleSettings.ts';
 import type { OpenStores } from './openApiPorts.ts';
 
-/** What records and messages are taken with, over open stores; `close` ends what was opened here. Rejects with `unavailable`. */
+/**
+ * Opens what is needed to accept records and messages, over open stores; `close` ends what was opened here. Rejects with
+ * `unavailable`.
+ */
 export async function openIngestPorts(
   stores: Pick<
     OpenStores,

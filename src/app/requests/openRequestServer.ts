@@ -27,9 +27,9 @@ export interface RequestServerOptions {
   /** Number of the thread; default: that of the first one. */
   thread?: number;
   listening: HttpServerSettings;
-  /** How the whole process does. */
+  /** Returns the state of the whole process. */
   processState(): Promise<ProcessState>;
-  /** Of what all threads have together; its own, where none are given. */
+  /** The places shared by all threads; private ones if not given. */
   places?: TaskPlaces;
   times: ArrivalTimes | undefined;
 }
@@ -38,13 +38,13 @@ export interface RequestServerOptions {
 export interface RequestServer {
   url: string;
   port: number;
-  /** In a process that has the role `api`. */
+  /** Present in a process that has the role `api`. */
   users: UserDirectory | undefined;
   /** Answers what was accepted, and ends. */
   stop(): Promise<void>;
 }
 
-/** Starts to answer requests, as the roles of the process have it. Rejects with nothing left open. */
+/** Starts answering requests, according to the roles of the process. On rejection nothing is left open. */
 export async function openRequestServer(
   config: Config,
   logger: Logger,
@@ -117,7 +117,7 @@ async function openDashboard(
   return dashboardApp({ ports, logger, clientIp, draining, sessionSecret, trustProxy });
 }
 
-/** Settles abandoned uploads now and again and again; a store that is away is asked again. The result ends it. */
+/** Settles abandoned uploads now and at intervals; retries when a store is unavailable. The returned function ends it. */
 async function keepSettling(settle: () => Promise<void>, logger: Logger): Promise<() => void> {
   const attempt = () =>
     settle().catch((error) => logger.warn({ error: describeError(error) }, 'abandoned uploads wait'));

@@ -22,24 +22,24 @@ import {
 } from '../openBackend.ts';
 import type { OpenStores } from './openApiPorts.ts';
 
-/** What must be right before anything is read. */
+/** What must be checked before anything is read. */
 export type StoresToCheck = Pick<OpenStores, 'eventLog' | 'readModels' | 'documentStore' | 'knownKeys'>;
 
 export interface Opening {
-  /** What a step gives; rejects where the start is to end. */
+  /** Returns a step's result; rejects when the start is to be aborted. */
   step<Result>(work: Promise<Result>): Promise<Result>;
-  /** Takes what closes each store, to be called in the opposite order. */
+  /** Collects the functions that close each store, to be called in reverse order. */
   stops: (() => unknown)[];
   eventLog: EventLogOptions;
   /** Raised when something waits for read models. */
   awaited: SharedFlag;
-  /** Where several threads count requests together. */
+  /** Set if several threads count requests together. */
   counts: CountsMemory | undefined;
   clock: Clock;
   check?(stores: StoresToCheck): Promise<void>;
 }
 
-/** Opens what a thread answers requests with. */
+/** Opens what a thread needs to answer requests. */
 export async function openStores(
   config: Config,
   { step, stops, eventLog: eventLogOptions, awaited, counts, clock, check }: Opening,

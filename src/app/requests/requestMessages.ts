@@ -5,24 +5,24 @@ import type { WriterLink } from '../../ports/eventLog.ts';
 
 import type { SharedMemory } from './SharedMemory.ts';
 
-/** What a thread that answers requests is started with. */
+/** The data with which a request thread is started. */
 export interface RequestThreadData {
   config: Config;
-  /** Its number; that of the thread that started it is 0. */
+  /** Its number; the thread that started it has 0. */
   thread: number;
   /** Where all of them listen. */
   port: number;
   memory: SharedMemory;
-  /** Whether the event log is written to by one thread, which the service's first thread leads to. */
+  /** Whether the event log has one writer thread, to which the service's first thread provides a link. */
   sharesWriter: boolean;
   times: ArrivalTimes | undefined;
 }
 
 /** What only the first thread knows. */
 export interface Answers {
-  /** How the whole process does. */
+  /** The state of the whole process. */
   processState: ProcessState;
-  /** A way to the writer of the event log. */
+  /** A link to the writer of the event log. */
   writerLink: WriterLink;
 }
 
@@ -36,7 +36,7 @@ export type ThreadMessage =
   | { kind: 'log'; lines: string[] }
   | { kind: 'ask'; question: Question; number: number };
 
-/** To a thread: to end, or what it asked for; nothing where a store is away, with the problem, if that is known. */
+/** To a thread: to end, or the answer to its question; no answer when a store is unavailable, with the problem, if known. */
 export type OwnerMessage =
   | 'stop'
   | { number: number; answer: Answers[Question] }

@@ -21,7 +21,7 @@ const first = new FirstThread(parentPort);
 const log = new ThreadLog((lines) => first.tell({ kind: 'log', lines }));
 const { config, thread, port, memory, sharesWriter, times } = workerData as RequestThreadData;
 
-/** Answers requests until it is told to stop. */
+/** Answers requests until told to stop. */
 async function answerRequests(logger: Logger, stops: (() => unknown)[]): Promise<void> {
   const { passwords, ...places } = sharedPlaces(memory, thread);
   sharePasswordPlaces(passwords);

@@ -11,24 +11,24 @@ import { RequestThreads } from './RequestThreads.ts';
 import { type SharedMemory, sharedPlaces } from './SharedMemory.ts';
 
 export interface ServingOptions {
-  /** How the whole process does. */
+  /** Returns the state of the whole process. */
   processState(): Promise<ProcessState>;
-  /** Where more threads than the calling one are to answer. */
+  /** Set if more threads than the calling one are to answer. */
   memory: SharedMemory | undefined;
   times: ArrivalTimes | undefined;
 }
 
-/** All that answers the requests of a process. */
+/** Everything that answers the requests of a process. */
 export interface Serving {
   url: string;
   users: UserDirectory | undefined;
-  /** Resolves when all threads answer; rejects when one could not start. */
+  /** Resolves when all threads answer requests; rejects when one could not start. */
   started: Promise<unknown>;
   /** Answers what was accepted, and ends. */
   stop(): Promise<void>;
 }
 
-/** Answers requests in the calling thread, over its stores, and in as many others as the configuration has beside it. */
+/** Answers requests in the calling thread, over its stores, and in as many additional threads as configured. */
 export async function serveRequests(
   config: Config,
   logger: Logger,

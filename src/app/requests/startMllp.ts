@@ -7,15 +7,15 @@ import { isInNetworks } from '../../principals/keys/sourceNetworks.ts';
 import type { OpenStores } from './openApiPorts.ts';
 import { openIngestPorts } from './openIngestPorts.ts';
 
-/** The role that takes messages over MLLP. */
+/** The role that receives messages over MLLP. */
 export interface MllpRole {
-  /** On which it listens. */
+  /** The ports on which it listens. */
   ports: number[];
   /** Acknowledges the messages under way, and ends. */
   stop(): Promise<void>;
 }
 
-/** Starts to take messages over MLLP, until `stop`. Rejects with nothing left open. `times` are set by tests alone. */
+/** Starts receiving messages over MLLP, until `stop`. On rejection nothing is left open. `times` is set only by tests. */
 export async function startMllp(
   config: Config,
   logger: Logger,

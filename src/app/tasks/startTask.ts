@@ -1,16 +1,16 @@
 import { Worker } from 'node:worker_threads';
 import { errorOfTask, type TaskFailure } from './taskFailure.ts';
 
-/** A thread that needs more memory ends, and the service goes on. */
+/** A thread that needs more memory ends, and the service continues. */
 const MOST_MEMORY_MB = 512;
 
-/** What becomes of a task: each message of its thread, and why it cannot go on, where that is so. */
+/** Receives the events of a task: each message of its thread, and the reason when it cannot continue. */
 export interface TaskEnds<Message> {
   onMessage(message: Message): void;
   onFailure(error: Error): void;
 }
 
-/** Starts a thread for one task, which tells it with messages, the last of them a `TaskFailure` where it fails. */
+/** Starts a thread for one task, which reports by messages, the last of which is a `TaskFailure` if it fails. */
 export function startTask<Message extends { kind: string }>(
   url: URL,
   workerData: unknown,
@@ -29,7 +29,7 @@ export function startTask<Message extends { kind: string }>(
   return worker;
 }
 
-/** Runs a task to its end, which is the message for which `resultOf` gives something; the signal ends it before. */
+/** Runs a task to its end, which is the message for which `resultOf` returns something; the signal ends it earlier. */
 export async function runTask<Message extends { kind: string }, Result>(
   url: URL,
   workerData: unknown,

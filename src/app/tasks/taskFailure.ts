@@ -1,15 +1,15 @@
 import { describeError, ServiceError } from '../../errors.ts';
 
-/** What the thread of a task tells where it fails. */
+/** What a task's thread reports when it fails. */
 export interface TaskFailure {
   kind: 'failed';
-  /** A `ServiceError`; undefined for any other error. */
+  /** Set for a `ServiceError`; undefined for any other error. */
   known: Pick<ServiceError, 'code' | 'message' | 'problem'> | undefined;
   /** Its stack frames: what operators may see. */
   frames: readonly string[];
 }
 
-/** What is told of an error. */
+/** Returns what is reported of an error. */
 export function taskFailure(error: unknown): TaskFailure {
   const { stack } = describeError(error);
   const frames = Array.isArray(stack) ? stack : [];
@@ -18,7 +18,7 @@ export function taskFailure(error: unknown): TaskFailure {
   return { kind: 'failed', known: { code, message, problem }, frames };
 }
 
-/** The error of which that was told. */
+/** Recreates the error from what was reported. */
 export function errorOfTask({ known, frames }: TaskFailure): Error {
   const error = known
     ? new ServiceError(known.code, known.message, { problem: known.problem })

@@ -7,16 +7,16 @@ import { attempt, type Waiting } from './attempt.ts';
 import type { DriverClient } from './DriverClient.ts';
 import type { StreamEnds } from './StreamEnds.ts';
 
-/** Appends under way at the most: beyond it callers are told to come back, so that memory stays bounded. */
+/** Maximum number of appends under way: beyond it, callers are told to come back later, so that memory stays bounded. */
 const MAX_APPENDING = 20_000;
-/** An append that is not answered for so long is looked for in its stream, and again and again. */
+/** An append not answered within this time is looked for in its stream, repeatedly. */
 const UNANSWERED_MS = 500;
 
 /**
- * Appends events, each once. The server alone does not see to that: it knows the ids of events that were appended
- * without an expectation until it is restarted, and it drops a repeat that meets its original before that is
- * replicated. So the end of the stream is read for an event's id before the event is sent again, when it may have
- * been sent to a server that has forgotten it, and while its append is not answered.
+ * Appends events, each exactly once. The server alone does not ensure that: it knows the ids of events appended without an
+ * expectation only until it is restarted, and it drops a repeat that arrives before its original is replicated. So the end of the
+ * stream is searched for an event's id before the event is sent again, if it may have been sent to a server that has forgotten
+ * it, and while its append is not answered.
  */
 export class Appender {
   readonly #client: DriverClient;
@@ -29,7 +29,7 @@ export class Appender {
     this.#streamEnds = streamEnds;
   }
 
-  /** Appends an event that was checked; who appends the same one meanwhile shares the answer. */
+  /** Appends a validated event; concurrent appends of the same event share the result. */
   append(stream: string, event: NewEvent, expected: ExpectedRevision): Promise<Appended> {
     const key = `${event.id} ${expected} ${stream}`;
     const same = this.#underWay.get(key);
@@ -58,12 +58,12 @@ export class Appender {
     );
   }
 
-  /** An append was not answered: what was sent until now may have been written, by a server that is no longer there. */
+  /** An append was not answered: whatever was sent until now may have been written by a server that is no longer there. */
   #lost(): void {
     this.#lostUntil = Date.now();
   }
 
-  /** Whether an event is older than the connection, so that it may have been sent through an earlier one. */
+  /** Whether an event is older than the connection, so that it may have been sent over an earlier one. */
   #mayBeForgotten(id: string, connectedSince: number): boolean {
     const now = Date.now();
     this.#lostUntil = Math.min(this.#lostUntil, now); // the clock may have been set back
@@ -77,7 +77,7 @@ function isPlaceOf(expected: ExpectedRevision, { revision }: Appended): boolean 
   return expected === 'any' || revision === (expected === 'none' ? 0 : expected + 1);
 }
 
-/** The answer, or what a look finds while there is none and somebody waits. */
+/** The answer, or the result of a search for the event while there is none and someone is waiting. */
 function answeredOrFound(
   answer: Promise<Appended>,
   look: () => Promise<Appended | undefined>,

@@ -5,21 +5,21 @@ import { ClosableClient } from './drivers/ClosableClient.ts';
 import type { Driver } from './drivers/Driver.ts';
 import type { OpenDriver } from './drivers/loadDriver.ts';
 
-/** gRPC's number of the state in which a channel is connected. */
+/** gRPC's number for the connected state of a channel. */
 const READY = 2;
 
 interface Connected {
   client: Driver;
-  /** When the connection was made, by the clock. */
+  /** When the connection was made, by the wall clock. */
   since: number;
 }
 
 /**
- * A client of the driver that is replaced when it stays broken: where it found no node the driver gives up for good,
- * and it stays with a node that no longer answers, or that is cut off from its cluster, while the others elect a leader.
+ * A client of the driver that is replaced when it stays broken: if the driver found no node, it gives up for good, and it stays
+ * with a node that no longer answers, or that is cut off from its cluster while the others elect a leader.
  *
- * Calls wait here until there is a connection, not within the driver: it would hold any number of them, for ever, and
- * send what nobody waits for any more.
+ * Calls wait here until there is a connection, not within the driver: it would queue any number of them, forever, and send those
+ * that nobody waits for any more.
  */
 export class DriverClient {
   readonly #open: OpenDriver;
@@ -29,22 +29,22 @@ export class DriverClient {
   #replaced = manyListen(new AbortController());
   #closing: Promise<unknown> = Promise.resolve();
   #closed = false;
-  /** When the first of the calls began that were not answered; on the monotonic clock. */
+  /** When the first of the unanswered calls began, on the monotonic clock. */
   #waitingSince: number | undefined;
 
-  /** Throws when the URL is not a connection string. Connects when it is first used. */
+  /** Throws when the URL is not a connection string. Connects on first use. */
   constructor(open: OpenDriver, url: string) {
     this.#open = open;
     this.#url = url;
     this.#client = new ClosableClient(open(url));
   }
 
-  /** A client of the same driver for another connection string. */
+  /** Returns a client of the same driver for another connection string. */
   at(url: string): DriverClient {
     return new DriverClient(this.#open, url);
   }
 
-  /** Makes a call once there is a connection; a `ServiceError` counts as an answer. Nothing is sent that was aborted. */
+  /** Makes a call once there is a connection; a `ServiceError` counts as an answer. Aborted calls are not sent. */
   async call<Result>(
     waiting: { readonly aborted: boolean },
     make: (client: Driver, since: number) => Result | Promise<Result>,
@@ -63,12 +63,12 @@ export class DriverClient {
     }
   }
 
-  /** Is aborted when the present client is given up: the driver ends its subscriptions without a word. */
+  /** Aborted when the current client is abandoned: the driver ends its subscriptions silently. */
   get replaced(): AbortSignal {
     return this.#replaced.signal;
   }
 
-  /** Ends its calls; those that come later are refused. */
+  /** Ends its calls; later ones are refused. */
   async close(): Promise<void> {
     this.#closed = true;
     this.#replace();
@@ -82,7 +82,7 @@ export class DriverClient {
     const client = this.#client;
     try {
       const channel = await client.connect();
-      // The driver connects again by itself, perhaps to another node: that is another connection.
+      // The driver reconnects by itself, perhaps to another node: that is a different connection.
       channel.watchConnectivityState(READY, Number.POSITIVE_INFINITY, () => {
         if (client === this.#client) this.#connected = undefined;
       });
@@ -94,7 +94,7 @@ export class DriverClient {
     }
   }
 
-  /** A call begins: after calls that were not answered for as long as one is waited for, on a new client. */
+  /** Called when a call begins: if earlier calls have been unanswered for the maximum waiting time, switches to a new client. */
   #expectAnswers(): void {
     const now = performance.now();
     this.#waitingSince ??= now;
@@ -108,12 +108,12 @@ export class DriverClient {
     this.#connected = undefined;
     this.#replaced.abort();
     this.#replaced = manyListen(new AbortController());
-    // The table of appends is one for all clients: the next one is used when this one no longer clears it.
+    // The table of appends is shared by all clients: the next one is used once this one no longer clears it.
     if (client) this.#closing = Promise.all([this.#closing, client.close()]);
   }
 }
 
-/** Every subscription listens. */
+/** Every subscription adds a listener. */
 function manyListen(controller: AbortController): AbortController {
   setMaxListeners(0, controller.signal);
   return controller;

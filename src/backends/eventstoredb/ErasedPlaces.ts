@@ -6,9 +6,9 @@ import type { Erasure } from './erasureNote.ts';
 import type { LogReader } from './LogReader.ts';
 import { toRecordedEvent } from './recordedEvent.ts';
 
-/** Streams whose tombstones are read at once. */
+/** Number of streams whose tombstones are read concurrently. */
 const AT_ONCE = 16;
-/** Events and erased places in one part of a batch. */
+/** Number of events and erased places in one part of a batch. */
 const PART = 500;
 
 interface Stream {
@@ -18,16 +18,16 @@ interface Stream {
 }
 
 /**
- * Tells one follower where events were erased, those that the server still delivers and those that a scavenge took out
- * alike. The places stand in the tombstones, which are read when the follower comes by the first of a stream's.
+ * Tells one follower where events were erased, whether the server still delivers them or a scavenge removed them. The places are
+ * in the tombstones, which are read when the follower reaches the first of a stream's.
  */
 export class ErasedPlaces {
   readonly #erasures: Erasures;
   readonly #reader: LogReader;
   readonly #wants: (stream: string) => boolean;
-  /** Notes that were taken. */
+  /** Number of notes processed. */
   #taken = 0;
-  /** What may have places beyond those told. */
+  /** Streams that may have places beyond those reported. */
   readonly #streams = new Map<string, Stream>();
 
   constructor(erasures: Erasures, reader: LogReader, wants: (stream: string) => boolean) {
@@ -37,8 +37,8 @@ export class ErasedPlaces {
   }
 
   /**
-   * A batch that begins after a position, in parts: without the events that were erased, with their places. All that
-   * was removed before the batch was read must be known by now. Rejects with `unavailable`.
+   * Yields a batch that begins after a position, in parts: without the erased events, with their places. Everything removed
+   * before the batch was read must be known by now. Rejects with `unavailable`.
    */
   async *parts(batch: EventBatch, after: Position): AsyncGenerator<EventBatch> {
     let position = after;
@@ -53,14 +53,14 @@ export class ErasedPlaces {
         if (last !== undefined) yield part(batch, events, erased, last);
       } else {
         await Promise.all(missing.slice(0, AT_ONCE).map((stream) => this.#read(stream)));
-        // What took a tombstone away while it was read is noted by now.
+        // Any removal of a tombstone during the read has been noted by now.
         await this.#erasures.refresh();
       }
     }
     if (after === batch.position) yield batch;
   }
 
-  /** Streams with places in a range that are not known yet; those that begin first come first. */
+  /** Returns streams with unknown places in a range; those that begin first come first. */
   #missing(after: Position, upTo: Position): Stream[] {
     const { notes } = this.#erasures;
     for (; this.#taken < notes.length; this.#taken += 1) {
@@ -94,7 +94,7 @@ export class ErasedPlaces {
   }
 }
 
-/** The part of a batch up to a position, out of what is to be told of it. */
+/** Returns the part of a batch up to a position, from what is to be reported of it. */
 function part(
   batch: EventBatch,
   events: RecordedEvent[],

@@ -6,14 +6,14 @@ import { toRecordedEvent } from './recordedEvent.ts';
 const PAGE = 1_000;
 
 /**
- * What was removed from which streams. The server delivers such events with the whole log until they are scavenged; who
- * reads it drops them by this. It knows all that it has read or was told.
+ * What was removed from which streams. The server delivers such events with the whole log until they are scavenged; readers use
+ * this to drop them. It knows everything that it has read or was told.
  */
 export class Erasures {
   readonly #reader: LogReader;
   readonly #before = new Map<string, number>();
   readonly #notes: Erasure[] = [];
-  /** Revision of the first note that was not read yet. */
+  /** Revision of the first unread note. */
   #next = 0;
   #reading: Promise<unknown> = Promise.resolve();
   #asked: Promise<void> | undefined;
@@ -22,12 +22,12 @@ export class Erasures {
     this.#reader = reader;
   }
 
-  /** All notes, in the order in which they became known; a stream's later one holds for its earlier ones, too. */
+  /** All notes, in the order in which they became known; a stream's later note covers its earlier ones. */
   get notes(): readonly Erasure[] {
     return this.#notes;
   }
 
-  /** The revision before which a stream's events were removed; 0 when none were. */
+  /** Returns the revision before which a stream's events were removed; 0 when none were. */
   before(stream: string): number {
     return this.#before.get(stream) ?? 0;
   }
@@ -43,7 +43,7 @@ export class Erasures {
     this.#notes.push(erasure);
   }
 
-  /** Reads what was noted until now. Reads that are asked for together are one. Rejects with `unavailable`. */
+  /** Reads the notes written until now. Concurrent calls share one read. Rejects with `unavailable`. */
   refresh(): Promise<void> {
     this.#asked ??= this.#reading.then(() => {
       this.#asked = undefined;

@@ -28,7 +28,10 @@ import { logIdentity, proveAppends } from './logIdentity.ts';
 import { scavengeNodes } from './scavengeNodes.ts';
 import { startProblem } from './startProblem.ts';
 
-/** The event log on a server or cluster of EventStoreDB, 23.10 or newer, or KurrentDB. Its user must be allowed to read `$all`. */
+/**
+ * The event log on a server or cluster of EventStoreDB, 23.10 or newer, or KurrentDB. Its user must have permission to read
+ * `$all`.
+ */
 export class EventStoreDbEventLog implements EventLog {
   readonly timesRise = false;
   readonly scavenges = true;
@@ -43,8 +46,8 @@ export class EventStoreDbEventLog implements EventLog {
   }
 
   /**
-   * Rejects with `unavailable`, whose `problem` names the hosts, when no server answers within `patience`, and without
-   * waiting when it lets us not in or is not to be trusted.
+   * Rejects with `unavailable`, whose `problem` names the hosts, when no server answers within `patience`, and immediately when
+   * the server denies access or cannot be trusted.
    */
   static async open(url: string, patience?: Patience): Promise<EventStoreDbEventLog> {
     const connection = connect(await loadDriver(url), url);
@@ -142,7 +145,7 @@ async function answered({ reader }: Connection, url: string, patience: Patience 
   }
 }
 
-/** What the driver would not survive: an id that is no UUID, data that is no JSON, and too many bytes. */
+/** Rejects what the driver cannot handle: an id that is not a UUID, data that is not JSON, and too many bytes. */
 function checkEvent({ id, data, metadata }: NewEvent): void {
   if (!isUuid(id)) throw idNotUuid();
   const bytes = Buffer.byteLength(JSON.stringify(data)) + Buffer.byteLength(JSON.stringify(metadata));

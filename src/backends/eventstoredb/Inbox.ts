@@ -5,12 +5,12 @@ import type { LogEntry } from './recordedEvent.ts';
 
 const BATCH_EVENTS = 500;
 const MAX_EVENTS = 2_000;
-/** For so long live events gather: taking many at once costs a follower little more than taking one. */
+/** How long live events are gathered: taking many at once costs a follower little more than taking one. */
 const GATHER_MS = 20;
 
 /**
- * Between a source that pushes and a follower that pulls. It holds only what the follower wants. When the follower
- * lags too far behind it ends: what it holds is still handed out, and the rest has to be asked for again.
+ * Connects a source that pushes with a follower that pulls. It holds only what the follower wants. It ends when the follower lags
+ * too far behind: what it holds is still delivered, and the rest has to be requested again.
  */
 export class Inbox implements AsyncIterable<EventBatch> {
   readonly #wants: (event: RecordedEvent) => boolean;
@@ -37,17 +37,17 @@ export class Inbox implements AsyncIterable<EventBatch> {
     return this.#ended;
   }
 
-  /** Whether its source tells all that is appended. */
+  /** Whether its source reports everything that is appended. */
   get isLive(): boolean {
     return this.#liveFrom < Number.POSITIVE_INFINITY;
   }
 
-  /** Why the source ended it, if by a failure. */
+  /** The source's failure, if one ended it. */
   get error(): unknown {
     return this.#error;
   }
 
-  /** Takes the next entry; one that is not beyond the position is known already. */
+  /** Adds the next entry; one that is not beyond the position is already known. */
   push({ position, event }: LogEntry): void {
     if (this.#ended || position <= this.#position) return;
     this.#position = position;
@@ -62,7 +62,7 @@ export class Inbox implements AsyncIterable<EventBatch> {
     else this.#atEnd = stop;
   }
 
-  /** From now on the source tells all that is appended: who reached `head` has caught up. */
+  /** From now on the source reports everything that is appended: a follower that reaches `head` has caught up. */
   live(head: Position): void {
     this.#liveFrom = head;
     this.#signal();
@@ -82,7 +82,7 @@ export class Inbox implements AsyncIterable<EventBatch> {
         await new Promise<void>((resolve) => {
           this.#wake = resolve;
         });
-        // What arrived together is handed out together.
+        // What arrived together is delivered together.
         await (this.#position >= this.#liveFrom ? sleep(GATHER_MS) : nextTurn());
       }
       if (!this.#changed) return;

@@ -6,13 +6,13 @@ import type { LogEntry } from './recordedEvent.ts';
 import { streamNames, userStreams } from './streamFilters.ts';
 import { subscribe } from './subscribe.ts';
 
-/** Entries remembered, so that a follower that has almost caught up finds no gap. */
+/** Number of entries kept, so that a follower that has almost caught up finds no gap. */
 const REMEMBERED = 1_000;
 
 /**
- * The growing end of the log, for all followers of a process: one subscription without a filter, because only so
- * every follower learns at once how far the log is, also when what was appended is nothing that it wants. It runs
- * while there are followers. When it fails, so do the inboxes that joined, and the next follower starts it again.
+ * The growing end of the log, for all followers of a process: a single subscription without a filter, because only then does
+ * every follower learn at once how far the log is, even when nothing that it wants was appended. It runs while there are
+ * followers. When it fails, so do the inboxes that joined, and the next follower restarts it.
  */
 export class LiveTail {
   readonly #reader: LogReader;
@@ -25,7 +25,7 @@ export class LiveTail {
   #starting: Promise<void> | undefined;
   #giveUp: (error: unknown) => void = () => undefined;
 
-  /** `erasures` is told of every removal that it sees. */
+  /** `erasures` is notified of every removal seen here. */
   constructor(reader: LogReader, erasures: Erasures) {
     this.#reader = reader;
     this.#erasures = erasures;
@@ -51,17 +51,17 @@ export class LiveTail {
     return starting;
   }
 
-  /** How far the log is, as known here; 0 while not subscribed. */
+  /** The end of the log, as known here; 0 while not subscribed. */
   get position(): Position {
     return this.#recent.at(-1)?.position ?? this.#from ?? 0;
   }
 
-  /** Whether who has everything up to this position misses nothing by joining. */
+  /** Whether a follower that has everything up to this position misses nothing by joining. */
   covers(position: Position): boolean {
     return this.#from !== undefined && position >= this.#from;
   }
 
-  /** Pushes what is remembered beyond the inbox's position, and from then on every entry. */
+  /** Pushes the kept entries beyond the inbox's position, and from then on every entry. */
   join(inbox: Inbox): void {
     this.#inboxes.add(inbox);
     inbox.atEnd(() => this.#inboxes.delete(inbox));

@@ -17,20 +17,20 @@ import {
 
 const FIRST_PAGE = 8;
 const LARGEST_PAGE = 1_024;
-/** Events that are looked at for the last one of this service. */
+/** Number of events searched for the last one of this service. */
 const FARTHEST_LOOK = 10_000;
 
-/** Bounded reads. In a cluster they ask the leader, so that they see what it acknowledged. */
+/** Bounded reads. In a cluster they ask the leader, so that they see everything it acknowledged. */
 export class LogReader {
   readonly client: DriverClient;
-  /** The last user event at or below a place, so that system events are passed over once and not in each call. */
+  /** The last user event at or below a place, so that system events are skipped once and not in each call. */
   #known: { below: Position; head: Position } = { below: 0, head: 0 };
 
   constructor(client: DriverClient) {
     this.client = client;
   }
 
-  /** `toEvent` takes what stands in the stream; by default only what is an event of this service. */
+  /** `toEvent` converts what is in the stream; by default it accepts only this service's events. */
   readStream(
     stream: string,
     { direction, from, limit }: ReadOptions,
@@ -54,8 +54,8 @@ export class LogReader {
   }
 
   /**
-   * Shows a stream's events from its end backwards: at most `limit`, and for as long as `goOn`, which is told how many
-   * it has seen, answers true. A read that failed begins again.
+   * Visits a stream's events backwards from its end: at most `limit`, and while `goOn`, called with the number visited, returns
+   * true. A failed read starts again.
    */
   lookBack(
     stream: string,
@@ -74,7 +74,7 @@ export class LogReader {
     });
   }
 
-  /** Position of the last event in a stream that is not the server's own; 0 when there is none. */
+  /** Returns the position of the last event outside the server's own streams; 0 when there is none. */
   async head(): Promise<Position> {
     let newest = 0;
     for await (const event of this.#backwards()) {
@@ -86,7 +86,7 @@ export class LogReader {
     return this.#found(newest, 0);
   }
 
-  /** The last of this service's events; none where that many others stand behind it that looking for it takes too long. */
+  /** Returns the last of this service's events; undefined when so many others follow it that the search would take too long. */
   async lastEvent(): Promise<RecordedEvent | undefined> {
     let seen = 0;
     for await (const event of this.#backwards()) {
@@ -98,21 +98,21 @@ export class LogReader {
     return undefined;
   }
 
-  /** Position of the last event of all, the server's own included; 0 when there is none. */
+  /** Returns the position of the very last event, including the server's own; 0 when there is none. */
   async lastPosition(): Promise<Position> {
     const [last] = await this.#readBackwards('end', 1);
     return last ? toPosition(last.position) : 0;
   }
 
   /**
-   * The first entry at or after a position (after it, where the event was scavenged); none beyond the end of the log,
-   * and where no event begins.
+   * Returns the first entry at a position, or after it if that event was scavenged; undefined beyond the end of the log, and
+   * where no event begins.
    */
   async firstEntry(position: Position): Promise<LogEntry | undefined> {
     return (await this.entriesFrom(position, 1))[0];
   }
 
-  /** So many entries at and after a position, as `firstEntry`. */
+  /** Returns up to `maxCount` entries at and after a position, as `firstEntry` does. */
   entriesFrom(position: Position, maxCount: number): Promise<LogEntry[]> {
     return this.#read(async (driver, waiting) => {
       const options = { direction: 'forwards', from: fromPosition(position), maxCount } as const;
@@ -130,14 +130,14 @@ export class LogReader {
       this.client.call(waiting, async (driver) => {
         const { replaced } = this.client;
         const result = await make(driver, waiting);
-        // The driver cancels the reads of a client that is given up, and ends them as if that had been all.
+        // The driver cancels the reads of an abandoned client, and ends them as if they were complete.
         if (replaced.aborted) throw new Error('its client was replaced');
         return result;
       }),
     );
   }
 
-  /** All events from the end of the log backwards, in pages that grow. */
+  /** Yields all events backwards from the end of the log, in pages of growing size. */
   async *#backwards() {
     let from: ReadPosition = 'end';
     for (let count = FIRST_PAGE; ; count = Math.min(count * 4, LARGEST_PAGE)) {
@@ -162,12 +162,12 @@ export class LogReader {
   }
 }
 
-/** How the server says that no event begins at the place to read from. */
+/** Whether the server reports that no event begins at the place to read from. */
 function isNoPosition(error: unknown): boolean {
   return isDriverError(error, 'unknown') && error.message.includes('Unexpected ReadAllResult');
 }
 
-/** All items of a read, or those up to the one at which `goOn` is false. */
+/** Returns all items of a read, or those up to the one for which `goOn` is false. */
 function collect<Item>(
   read: StreamingRead<Item>,
   waiting: Waiting,

@@ -3,7 +3,7 @@ import { recordedNoEarlier } from '../../events/recordedNoEarlier.ts';
 import type { Appended } from '../../ports/eventLog.ts';
 import type { LogReader } from './LogReader.ts';
 
-/** So many events of a stream are looked at in any case, and so many at the most. */
+/** Minimum and maximum number of events of a stream to search. */
 const LEAST_EVENTS = 32;
 const MOST_EVENTS = 1_000;
 
@@ -12,7 +12,7 @@ interface Look {
   found: Promise<Map<string, Appended>>;
 }
 
-/** Looks for events at the ends of streams. Looks at one stream that are asked for together are one read. */
+/** Searches for events at the ends of streams. Concurrent searches of one stream share a read. */
 export class StreamEnds {
   readonly #reader: LogReader;
   readonly #next = new Map<string, Look>();
@@ -22,8 +22,8 @@ export class StreamEnds {
   }
 
   /**
-   * The place of an event among the newest of a stream: at most 1,000, and those alone that may be younger than the
-   * id. Rejects with `unavailable`.
+   * Returns the place of an event among the newest of a stream: at most 1,000, and only those that may be newer than the id.
+   * Rejects with `unavailable`.
    */
   async find(stream: string, id: string): Promise<Appended | undefined> {
     let look = this.#next.get(stream);

@@ -1,12 +1,12 @@
 import { ServiceError } from '../../errors.ts';
 import type { Append, Appended } from '../../ports/eventLog.ts';
 
-/** Appends under way at once: as many as keep a server busy, and leave room for those of others. */
+/** Number of concurrent appends: enough to keep a server busy, while leaving room for those of others. */
 const AT_ONCE = 64;
 
 /**
- * As `EventLog.appendEach`; `append` appends one, as `EventLog.append`. The server takes one stream's events at a time: those of
- * one stream wait for each other. What is left when the server is found to be away is not tried.
+ * As `EventLog.appendEach`; `append` appends one, as `EventLog.append` does. The server processes the events of a stream one at a
+ * time, so those of one stream wait for each other. Once the server is found to be unreachable, the rest are not tried.
  */
 export async function appendAll(
   appends: readonly Append[],

@@ -8,7 +8,7 @@ import { toPosition } from './recordedEvent.ts';
 
 const encoder = new TextEncoder();
 
-/** One try to append an event; rejects with a `ServiceError` when the server refuses it. */
+/** Tries once to append an event; rejects with a `ServiceError` when the server refuses it. */
 export async function appendOnce(
   driver: Driver,
   stream: string,
@@ -16,7 +16,7 @@ export async function appendOnce(
   expected: ExpectedRevision,
 ): Promise<Appended> {
   const end = expected === 'any' ? 'any' : expected === 'none' ? 'no_stream' : BigInt(expected);
-  // An object the driver would turn into text, that into base64, and that into bytes, twice.
+  // The driver would convert an object to text, that to base64, and that to bytes, twice.
   const event = { id, type, data, metadata: encoder.encode(JSON.stringify(metadata)) };
   try {
     const appended = await driver.append(stream, event, end);

@@ -6,16 +6,16 @@ import { credentialsProblem } from './credentialsProblem.ts';
 export const TIMEOUT_MS = 2_500;
 const FIRST_PAUSE_MS = 20;
 
-/** Whether anybody waits for a call any more: an `AbortSignal` in its simplest form, as every append takes one. */
+/** Whether anyone is still waiting for a call: an `AbortSignal` in its simplest form, as every append uses one. */
 export interface Waiting {
   aborted: boolean;
-  /** Is called when nobody does. */
+  /** Called when nobody is. */
   cancel: () => void;
 }
 
 /**
- * Calls the server, again while it refuses, and rejects with `unavailable` when that has not worked out in 2.5
- * seconds. A `ServiceError` is an answer and ends the tries.
+ * Calls the server, retrying while it refuses, and rejects with `unavailable` when that has not succeeded within 2.5 seconds. A
+ * `ServiceError` is an answer and ends the tries.
  */
 export async function attempt<Result>(call: (waiting: Waiting) => Promise<Result>): Promise<Result> {
   const deadline = performance.now() + TIMEOUT_MS;

@@ -7,11 +7,11 @@ import { LiveTail } from './LiveTail.ts';
 import { LogReader } from './LogReader.ts';
 import { StreamEnds } from './StreamEnds.ts';
 
-/** All that users of one URL share within a thread. */
+/** What all users of one URL share within a thread. */
 export interface Connection {
   /**
-   * Only appends. EventStoreDB's driver keeps the appends of all clients in one table, which it clears when the stream of any
-   * of them breaks; were reads on the same client, one that is sent to another node would leave a second stream open.
+   * For appends only. EventStoreDB's driver keeps the appends of all clients in one table, which it clears when the stream of any
+   * of them breaks; if reads used the same client, one that is sent to another node would leave a second stream open.
    */
   appending: DriverClient;
   appender: Appender;
@@ -23,7 +23,7 @@ export interface Connection {
 
 const connections = new Map<string, Connection>();
 
-/** The connection to a URL, shared with its other users. Throws when the URL is not a connection string. */
+/** Returns the connection to a URL, shared with its other users. Throws when the URL is not a connection string. */
 export function connect(open: OpenDriver, url: string): Connection {
   let connection = connections.get(url);
   if (connection === undefined) {
@@ -39,7 +39,7 @@ export function connect(open: OpenDriver, url: string): Connection {
   return connection;
 }
 
-/** Ends one use. Clients are disposed when no connection is in use any more: disposing one fails others' appends. */
+/** Ends one use. Clients are disposed of when no connection is in use any more: disposing of one makes others' appends fail. */
 export async function disconnect(connection: Connection): Promise<void> {
   connection.users -= 1;
   const all = [...connections.values()];

@@ -1,9 +1,12 @@
 import { isDriverError } from './drivers/isDriverError.ts';
 
-/** gRPC's number of the status that says who did not prove to be the user. */
+/** gRPC's status number for a user who is not authenticated. */
 const UNAUTHENTICATED = 16;
 
-/** What an operator does about a server that lets us not in, or not far enough; undefined when `error` is another. */
+/**
+ * Returns what an operator should do about a server that denies access, or grants too little; undefined when `error` is a
+ * different one.
+ */
 export function credentialsProblem(error: unknown): string | undefined {
   if (!isDriverError(error, 'access-denied')) return undefined;
   return error.code === UNAUTHENTICATED

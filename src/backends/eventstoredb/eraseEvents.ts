@@ -5,12 +5,12 @@ import type { Connection } from './connections.ts';
 import { ERASURES_STREAM, type Erasure } from './erasureNote.ts';
 import { toRecordedEvent } from './recordedEvent.ts';
 
-/** Namespace of the ids of notes: a repeat of one has the same id. */
+/** Namespace of the ids of notes: repeating a note gives the same id. */
 const NOTES = '5b6a6e0e-6e4f-4c5c-9a53-0a8d5f1c7b42';
 
 /**
- * Removes a stream's events before a revision, as `EventLog.erase`: notes it for everybody, then truncates the stream. In this
- * order, so that a removal that was cut off in between is completed by its repeat.
+ * Removes a stream's events before a revision, as `EventLog.erase` does: notes it for everyone, then truncates the stream. In
+ * this order, so that repeating an interrupted removal completes it.
  */
 export async function eraseEvents(
   connection: Connection,
@@ -37,9 +37,9 @@ function note(erasure: Erasure): NewEvent {
   return { id, type: 'EventsErased', data: { ...erasure }, metadata: dataAs({}) };
 }
 
-/** Sets `truncateBefore` of a stream, and leaves all else of its metadata as it is. It never falls. */
+/** Sets a stream's `truncateBefore`, leaving the rest of its metadata unchanged. It never decreases. */
 async function truncate({ appending, reader }: Connection, stream: string, before: number): Promise<void> {
-  // The driver's own reading of metadata gives a position for their revision.
+  // The driver's own metadata read returns a position as the revision.
   const metadataStream = `$$${stream}`;
   await attempt(async (waiting) => {
     const options = { direction: 'backwards', limit: 1 } as const;

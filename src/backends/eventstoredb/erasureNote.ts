@@ -1,11 +1,12 @@
 import type { JsonObject, Position } from '../../events/event.ts';
 
 /**
- * Notes of what was removed, by all processes. Its events have no workspace, so they are nobody's; nor has the name a dot.
+ * Notes of what was removed, by all processes. Its events have no workspace, so they belong to nobody; nor does the name have a
+ * dot.
  */
 export const ERASURES_STREAM = 'erasures';
 
-/** That the events of a stream before a revision were removed; their positions begin and end so. */
+/** States that the events of a stream before a revision were removed; `first` and `last` are their first and last positions. */
 export interface Erasure {
   stream: string;
   before: number;
@@ -13,7 +14,7 @@ export interface Erasure {
   last: Position;
 }
 
-/** The note that an event of the notes' stream holds; undefined when it holds none. */
+/** Returns the note in an event of the notes' stream; undefined when it is not one. */
 export function toErasure({ stream, before, first, last }: JsonObject): Erasure | undefined {
   if (typeof stream !== 'string' || typeof before !== 'number') return undefined;
   if (typeof first !== 'number' || typeof last !== 'number') return undefined;

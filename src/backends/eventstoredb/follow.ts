@@ -13,7 +13,7 @@ import { eventTypes, streamNames, userStreams } from './streamFilters.ts';
 import { subscribe } from './subscribe.ts';
 
 const LONGEST_PAUSE_MS = 1_000;
-/** Events that the server looks at between two checkpoints; its default of 32 makes sparse filters slow. */
+/** Number of events that the server examines between two checkpoints; its default of 32 makes sparse filters slow. */
 const SEARCH_WINDOW = 500;
 const ANCHOR_PAGE = 500;
 
@@ -24,8 +24,8 @@ interface Source {
 }
 
 /**
- * Follows the log: a filtered subscription of its own catches up until the tail, which all followers share, takes
- * over. Whatever ends either of them, the follower goes on from its last position.
+ * Follows the log: a filtered subscription of its own catches up until the tail, shared by all followers, takes over. Whatever
+ * ends either of them, the follower continues from its last position.
  */
 export async function* follow(source: Source, options: FollowOptions): AsyncGenerator<EventBatch> {
   const { signal, filter } = options;
@@ -69,7 +69,10 @@ export async function* follow(source: Source, options: FollowOptions): AsyncGene
   }
 }
 
-/** What a follower is told of an inbox's batches: without what was erased meanwhile, and where that was, if it asks. */
+/**
+ * Converts an inbox's batches to what a follower is told: without what has been erased since, and, if requested, with where that
+ * was.
+ */
 function teller({ erasures, reader }: Source, { filter, erased }: FollowOptions) {
   const isStream = matcherOfStreams(filter);
   const places = erased ? new ErasedPlaces(erasures, reader, isStream) : undefined;
@@ -77,7 +80,7 @@ function teller({ erasures, reader }: Source, { filter, erased }: FollowOptions)
     let position = after;
     for await (const batch of inbox) {
       if (places) {
-        // What a scavenge took out before the inbox was filled is not in the batch: it must be known to be told.
+        // What a scavenge removed before the inbox was filled is not in the batch: it must be known to be reported.
         if (!inbox.isLive) await erasures.refresh();
         yield* places.parts(batch, position);
       } else {
@@ -91,12 +94,12 @@ function teller({ erasures, reader }: Source, { filter, erased }: FollowOptions)
 async function fill(inbox: Inbox, source: Source, filter: EventFilter | undefined): Promise<void> {
   const { reader, tail, erasures } = source;
   await tail.started();
-  // The tail tells of those that come.
+  // The tail reports later ones.
   await erasures.refresh();
   if (inbox.position > 0) await anchor(inbox, source);
   const [head] = await Promise.all([reader.head(), erasures.refresh()]);
   if (inbox.ended) return;
-  // Nothing may be awaited between these: meanwhile the tail forgets, or ends.
+  // Do not await anything between these: the tail could forget entries, or end.
   if (tail.covers(inbox.position)) {
     tail.join(inbox);
     inbox.live(head);
@@ -106,9 +109,8 @@ async function fill(inbox: Inbox, source: Source, filter: EventFilter | undefine
 }
 
 /**
- * Pushes what stands at the inbox's position and behind it, up to a place that stays. A server resumes after the first
- * event at or beyond the given place: where the event of that place is gone (scavenged), or goes, that would pass over
- * the one behind it.
+ * Pushes the entries at and after the inbox's position, up to a place that stays. A server resumes after the first event at or
+ * beyond the given place: if the event at that place is gone (scavenged), or about to go, that would skip the one after it.
  */
 async function anchor(inbox: Inbox, { reader, erasures }: Source): Promise<void> {
   for (let count = 1; !inbox.ended; count = ANCHOR_PAGE) {
@@ -123,8 +125,8 @@ async function anchor(inbox: Inbox, { reader, erasures }: Source): Promise<void>
 }
 
 /**
- * Pushes what is wanted until the tail covers the rest. How far the log is was known before the subscription began,
- * and it tells `caughtUp` only after all that the log held by then: so nothing wanted is left up to that place.
+ * Pushes what is wanted until the tail covers the rest. The end of the log was known before the subscription began, and
+ * `caughtUp` is reported only after everything that the log held by then: so nothing wanted is left up to that place.
  */
 function catchUp(inbox: Inbox, { reader, tail }: Source, filter: EventFilter | undefined): void {
   const known = tail.position;
@@ -142,7 +144,7 @@ function catchUp(inbox: Inbox, { reader, tail }: Source, filter: EventFilter | u
   inbox.atEnd(unsubscribe);
 }
 
-/** Filters on the server, which knows prefixes only: a type is also the prefix of longer types. */
+/** Returns a filter for the server, which knows only prefixes: a type is also the prefix of longer types. */
 function serverFilter(filter: EventFilter | undefined): Filter {
   if (filter && 'eventTypes' in filter && filter.eventTypes.length > 0) {
     return eventTypes(filter.eventTypes, SEARCH_WINDOW);

@@ -6,10 +6,16 @@ import type { DriverClient } from './DriverClient.ts';
 import { WrongStreamEnd } from './drivers/Driver.ts';
 import { toRecordedEvent } from './recordedEvent.ts';
 
-/** Its first event's id is the identity of the log. The event has no workspace, so it is nobody's; nor has the name a dot. */
+/**
+ * Its first event's id is the identity of the log. The event has no workspace, so it belongs to nobody; nor does the name have a
+ * dot.
+ */
 const IDENTITY_STREAM = 'chartledger-log';
 
-/** The identity of the log, made when it has none. Of several processes that make it at once one wins, and all get its. */
+/**
+ * Returns the identity of the log, creating it when there is none. Of several processes that create it at once one wins, and all
+ * use its identity.
+ */
 export async function logIdentity({ appending, reader }: Connection): Promise<string> {
   const read = async () => (await reader.readStream(IDENTITY_STREAM, { limit: 1 }, toRecordedEvent))[0]?.id;
   const found = await read();
@@ -21,8 +27,8 @@ export async function logIdentity({ appending, reader }: Connection): Promise<st
 }
 
 /**
- * Resolves when the server takes appends: it answers for one of the event that makes the identity, which is there, as for
- * any other, and writes nothing. Rejects with `unavailable`.
+ * Resolves when the server accepts appends: it responds to an append of the existing identity event as to any other, but writes
+ * nothing. Rejects with `unavailable`.
  */
 export async function proveAppends(connection: Connection): Promise<void> {
   await makeOnce(connection.appending, await logIdentity(connection));

@@ -15,28 +15,28 @@ import {
 import type { EventMetadata } from '../../events/eventMetadata.ts';
 import { ERASURES_STREAM, type Erasure, toErasure } from './erasureNote.ts';
 
-/** A place in the log; `event` is undefined when what stands there is not one of this service's events. */
+/** A place in the log; `event` is undefined when it does not hold one of this service's events. */
 export interface LogEntry {
   position: Position;
   event: RecordedEvent | undefined;
-  /** False of the server's own events, which it takes out by itself. */
+  /** False for the server's own events, which it removes by itself. */
   lasts?: boolean;
-  /** What stands there of removals. */
+  /** The note of a removal at this place. */
   erasure?: Erasure | undefined;
 }
 
-/** Names of the server's own streams begin so. */
+/** Names of the server's own streams start with this. */
 export function isSystemStream(name: string): boolean {
   return name.startsWith('$');
 }
 
-/** The commit position: it fits a safe integer up to logs of 9 petabytes, and equals the prepare position. */
+/** Returns the commit position: it fits a safe integer up to logs of 9 petabytes, and equals the prepare position. */
 export function toPosition(position: DriverPosition | undefined): Position {
   if (position === undefined) throw new Error('EventStoreDB 23.10 or newer is needed: it tells no positions');
   return Number(position.commit);
 }
 
-/** What the driver calls the place of a position; 0 is before the first event. */
+/** Returns the driver's form of a position; 0 is before the first event. */
 export function fromPosition(position: Position): ReadPosition {
   return position === 0 ? 'start' : { commit: BigInt(position), prepare: BigInt(position) };
 }
@@ -54,13 +54,13 @@ export function toRecordedEvent(event: DriverEvent): RecordedEvent {
   };
 }
 
-/** Event of one of this service's streams. Throws `DamagedEvent` for what the service did not write there. */
+/** Converts an event in one of this service's streams. Throws `DamagedEvent` for what the service did not write there. */
 export function toStreamEvent(event: DriverEvent): RecordedEvent {
   if (!isOurs(event)) throw new DamagedEvent();
   return toRecordedEvent(event);
 }
 
-/** Entry of the whole log. Other applications may write to the same server, whatever they like. */
+/** Converts an entry of the whole log. Other applications may write anything to the same server. */
 export function toLogEntry({ event }: Pick<AllStreamResolvedEvent, 'event'>): LogEntry {
   const position = toPosition(event?.position);
   if (event === undefined || isSystemStream(event.streamId))

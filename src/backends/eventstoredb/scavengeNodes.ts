@@ -5,9 +5,9 @@ import { nodeUrl } from './driverUrl.ts';
 import { startScavenge } from './startScavenge.ts';
 
 /**
- * Has every node of the cluster at a URL begin to scavenge, as each has files of its own; a server that is alone by the
- * connection that there is. Rejects with `unavailable`, whose `problem` names the nodes on which it was not started; on the others
- * it was.
+ * Starts a scavenge on every node of the cluster at a URL, as each has its own files; a single server is reached over the
+ * existing connection. Rejects with `unavailable`, whose `problem` names the nodes on which it was not started; it was started on
+ * the others.
  */
 export async function scavengeNodes(client: DriverClient, url: string): Promise<void> {
   const nodes = await attempt((waiting) => client.call(waiting, (driver) => driver.nodes()));
@@ -26,7 +26,7 @@ export async function scavengeNodes(client: DriverClient, url: string): Promise<
     }
   }
   if (failed.length === 0) return;
-  // What is wrong with all of them is no matter of a node.
+  // A problem that all of them have does not concern a node.
   if (failed.length === nodes.length && cause instanceof ServiceError && cause.problem) throw cause;
   const ways = failed.map((node) => `curl -X POST -u USER https://${node}/admin/scavenge`);
   throw unavailable(

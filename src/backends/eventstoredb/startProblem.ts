@@ -4,7 +4,7 @@ import { connect } from 'node:tls';
 import { TIMEOUT_MS } from './attempt.ts';
 import { hostsOf, optionOf } from './driverUrl.ts';
 
-/** OpenSSL's codes of a certificate that nobody known vouches for. */
+/** OpenSSL's error codes for a certificate without a trusted issuer. */
 const UNKNOWN_AUTHORITY = [
   'DEPTH_ZERO_SELF_SIGNED_CERT',
   'SELF_SIGNED_CERT_IN_CHAIN',
@@ -13,7 +13,7 @@ const UNKNOWN_AUTHORITY = [
   'UNABLE_TO_VERIFY_LEAF_SIGNATURE',
 ];
 
-/** Why no server is found at a URL: `lasting` tells whether waiting is of no use. */
+/** Returns why no server is found at a URL; `lasting` tells whether waiting is pointless. */
 export async function startProblem(url: string): Promise<{ problem: string; lasting: boolean }> {
   const hosts = hostsOf(url);
   for (const host of optionOf(url, 'tls') === 'false' ? [] : hosts) {
@@ -37,7 +37,10 @@ function certificateProblem(host: string, code: string | undefined): string | un
   return undefined;
 }
 
-/** The code with which a TLS connection to a host fails, if it does. The driver does not tell it of several hosts. */
+/**
+ * Returns the code with which a TLS connection to a host fails, if it does. The driver does not report it when there are several
+ * hosts.
+ */
 async function tlsError(address: string, caFile: string | undefined): Promise<string | undefined> {
   const [host = '', port] = address.split(':');
   const ca = caFile === undefined ? {} : { ca: readFileSync(caFile) };

@@ -2,7 +2,7 @@ import { unavailable } from '../../errors.ts';
 import { attempt } from './attempt.ts';
 import type { DriverClient } from './DriverClient.ts';
 
-/** gRPC's numbers of the states of calls that the user may not make. */
+/** gRPC's status numbers for calls that the user may not make. */
 const PERMISSION_DENIED = 7;
 const UNAUTHENTICATED = 16;
 
@@ -10,8 +10,8 @@ const MAY_NOT =
   'The server does not let the user in EVENT_LOG_URL start a scavenge: make it a member of $admins or $ops, or start it by other means.';
 
 /**
- * Has the node to which the client is connected begin to scavenge, or leaves it to the scavenge that runs. Rejects with
- * `unavailable`, whose `problem` says so when the user may not.
+ * Starts a scavenge on the connected node, unless one is running. Rejects with `unavailable`, whose `problem` says so when the
+ * user lacks permission.
  */
 export async function startScavenge(client: DriverClient): Promise<void> {
   await attempt((waiting) =>

@@ -5,18 +5,18 @@ import type { DriverClient } from './DriverClient.ts';
 import type { Driver } from './drivers/Driver.ts';
 import { fromPosition, type LogEntry, toLogEntry } from './recordedEvent.ts';
 
-/** What a subscription tells, one after the other and in the order of the log. */
+/** Receives what a subscription reports, sequentially and in log order. */
 export interface Subscriber {
   confirmed?(): void;
   /** An event that passed the filter, or a place up to which none is left. */
   entry(entry: LogEntry): void;
-  /** Everything that the log held when the subscription began has been told. */
+  /** Everything that the log held when the subscription began has been reported. */
   caughtUp?(): void;
-  /** The last word, unless the subscription was given up by its subscriber. */
+  /** Called last, unless the subscriber ended the subscription. */
   ended(error: unknown): void;
 }
 
-/** Subscribes to the log after a position; the result ends it. The driver never reconnects a subscription. */
+/** Subscribes to the log after a position; calling the result ends the subscription. The driver never reconnects one. */
 export function subscribe(
   client: DriverClient,
   after: Position,
@@ -26,7 +26,7 @@ export function subscribe(
   const closing = new AbortController();
   const { signal } = closing;
   const confirmed = Promise.withResolvers<void>();
-  // Nobody waits for it where there was no connection to subscribe on.
+  // Nobody awaits it if there was no connection to subscribe on.
   confirmed.promise.catch(() => undefined);
   const ended = (error: unknown) => {
     if (signal.aborted) return;
@@ -68,7 +68,7 @@ function listen(
   const tellNotices = () => {
     while (!signal.aborted && notices[0] && notices[0].after <= delivered) notices.shift()?.tell();
   };
-  // The driver calls these while events that came before are still in its buffer: they wait for those.
+  // The driver calls these while earlier events are still in its buffer: they wait for those.
   const notice = (tell: () => void) => {
     notices.push({ after: delivered + subscription.readableLength, tell });
     tellNotices();

@@ -9,13 +9,13 @@ import { type OpenedBucket, openBucket } from './openBucket.ts';
 import { readWithin } from './readWithin.ts';
 import { uploadObject } from './uploadObject.ts';
 
-/** How long a small request, or the first byte of a file, may take. */
+/** Time limit for a small request, or the first byte of a file. */
 const CALL_MS = 10_000;
-/** How long the bytes of a file may stand still. */
+/** Maximum time without any bytes of a file. */
 const STALL_MS = 30_000;
 const NOT_FOUND = 404;
 
-/** A backup as objects of a bucket of Google Cloud Storage, `<prefix>/<name>`. */
+/** A backup as objects in a Google Cloud Storage bucket, `<prefix>/<name>`. */
 export class GcsBackupTarget implements BackupTarget {
   readonly #opened: OpenedBucket;
 
@@ -65,7 +65,7 @@ export class GcsBackupTarget implements BackupTarget {
     return bucket.file(prefix + name);
   }
 
-  /** 404 is the answer for a missing bucket, too. */
+  /** A missing bucket is reported as 404, too. */
   async #readError(name: string, error: unknown): Promise<ServiceError> {
     if ((error as { code?: unknown }).code !== NOT_FOUND) return this.#problem(error);
     await this.names().next();

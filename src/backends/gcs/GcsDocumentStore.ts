@@ -14,18 +14,18 @@ const STORE = 'document store';
 const DAY_MS = 86_400_000;
 
 export interface GcsOptions {
-  /** Age from which an upload under way counts as left by a process that is gone. */
+  /** Age from which an upload under way counts as left by a dead process. */
   abandonedAfterMs?: number;
-  /** How long a small request, or the first byte of a document, may take. */
+  /** Time limit for a small request, or the first byte of a document. */
   callMs?: number;
-  /** How long the bytes of a document may stand still. */
+  /** Maximum time without any bytes of a document. */
   stallMs?: number;
 }
 
 /**
- * Documents in a bucket of Google Cloud Storage: `<prefix>/objects/<object id>`. While an upload is under way,
- * `<prefix>/uploads` has notes of it. Several instances upload to one bucket and cannot see each other, so an upload counts
- * as abandoned by its age.
+ * Documents in a Google Cloud Storage bucket: `<prefix>/objects/<object id>`. While an upload is under way, `<prefix>/uploads`
+ * contains notes about it. Several instances upload to one bucket and cannot see each other, so an upload counts as abandoned by
+ * its age.
  */
 export class GcsDocumentStore implements DocumentStore {
   readonly #bucket: Bucket;
@@ -34,7 +34,7 @@ export class GcsDocumentStore implements DocumentStore {
   readonly #abandonedAfterMs: number;
   readonly #callMs: number;
   readonly #stallMs: number;
-  /** Uploads that this instance has begun and that nobody settled yet. */
+  /** Uploads begun by this instance and not settled yet. */
   readonly #running = new Set<string>();
 
   /** See `openBucket`. */
@@ -57,7 +57,7 @@ export class GcsDocumentStore implements DocumentStore {
       return await uploadObject(this.#object(objectId), source, options);
     } catch (error) {
       source.destroy();
-      // What cannot be removed now is found as abandoned later.
+      // What cannot be removed now is later found as abandoned.
       await this.discard(objectId).catch(() => undefined);
       throw error;
     }
@@ -82,7 +82,7 @@ export class GcsDocumentStore implements DocumentStore {
 
   async get(objectId: string, range?: ByteRange): Promise<Readable> {
     const file = this.#object(objectId);
-    // The checksum that the store has is the whole object's.
+    // The store's checksum is for the whole object.
     const options: CreateReadStreamOptions = range
       ? { ...range, validation: false }
       : { validation: 'crc32c' };
@@ -95,7 +95,7 @@ export class GcsDocumentStore implements DocumentStore {
 
   async has(objectId: string): Promise<boolean> {
     const [exists] = await this.#call(() => this.#object(objectId).exists());
-    // What is said of a missing bucket is the same.
+    // A missing bucket is reported in the same way.
     if (!exists) await this.check();
     return exists;
   }
@@ -114,7 +114,7 @@ export class GcsDocumentStore implements DocumentStore {
     await this.#call(() => this.#bucket.file(this.#descriptionName).save(description, options));
   }
 
-  /** A listing fails, as a write would, when the bucket is away or not there or the credentials are not good. */
+  /** Listing fails, as a write would, when the bucket is unreachable or missing or the credentials are invalid. */
   async check(): Promise<void> {
     await this.#notes.list(1);
   }
@@ -131,7 +131,7 @@ export class GcsDocumentStore implements DocumentStore {
     return this.#bucket.file(`${this.#prefix}objects/${objectId}`);
   }
 
-  /** 404 is the answer for a missing bucket too. */
+  /** A missing bucket is reported as 404, too. */
   async #readError(error: unknown): Promise<ServiceError> {
     if ((error as { code?: unknown }).code !== 404) return unavailable(STORE, error);
     await this.check();
@@ -142,7 +142,7 @@ export class GcsDocumentStore implements DocumentStore {
     return `${this.#prefix}store.json`;
   }
 
-  /** What the store says of itself; nothing where that was not written yet. */
+  /** Returns the store's description; empty if none was written yet. */
   #description(): Promise<{ log?: string }> {
     return this.#call(async () => {
       try {
@@ -150,7 +150,7 @@ export class GcsDocumentStore implements DocumentStore {
         return JSON.parse(content.toString());
       } catch (error) {
         if ((error as { code?: unknown }).code !== 404) throw error;
-        // It is also the answer for a bucket that is not there.
+        // A missing bucket is reported in the same way.
         await this.#bucket.getFiles({ prefix: this.#descriptionName, maxResults: 1, autoPaginate: false });
         return {};
       }

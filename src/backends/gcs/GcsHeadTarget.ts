@@ -9,7 +9,9 @@ const LIMIT_MS = 10_000;
 const PRECONDITION_FAILED = 412;
 const READ_AT_ONCE = 20;
 
-/** Heads as objects of a bucket of Google Cloud Storage, `<prefix>/<name>`. To keep them needs no right to read or to delete. */
+/**
+ * Heads as objects in a Google Cloud Storage bucket, `<prefix>/<name>`. Storing them requires no permission to read or delete.
+ */
 export class GcsHeadTarget implements HeadTarget {
   readonly #opened: OpenedBucket;
 
@@ -33,7 +35,7 @@ export class GcsHeadTarget implements HeadTarget {
     try {
       await within(LIMIT_MS, bucket.file(prefix + name).save(text, options));
     } catch (error) {
-      // An earlier try of the same request came through, and its answer did not.
+      // An earlier try of the same request succeeded, but its response was lost.
       if (Number((error as { code?: unknown }).code) === PRECONDITION_FAILED) return;
       throw this.#problem(error);
     }

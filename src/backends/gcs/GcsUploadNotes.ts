@@ -7,15 +7,15 @@ const LIST_PAGE = 1_000;
 type Call = <Result>(work: () => Promise<Result>) => Promise<Result>;
 
 /**
- * Notes of uploads under way: `<folder>/<object id>` says that one began, `<object id>.claim` holds the stream that will
- * name it. Each is written once, because the store takes one write a second under one name.
+ * Notes of uploads under way: `<folder>/<object id>` says that one began, `<object id>.claim` contains the stream that will name
+ * it. Each is written once, because the store accepts one write per second for a name.
  */
 export class GcsUploadNotes {
   readonly #bucket: Bucket;
   readonly #folder: string;
   readonly #call: Call;
 
-  /** `call` does one request. */
+  /** `call` makes one request. */
   constructor(bucket: Bucket, folder: string, call: Call) {
     this.#bucket = bucket;
     this.#folder = folder;
@@ -30,15 +30,15 @@ export class GcsUploadNotes {
     return this.#write(objectId + CLAIM, stream);
   }
 
-  /** Removes the notes of an upload; false when there were none (any more). */
+  /** Removes the notes of an upload; false when there were none, or no longer any. */
   async remove(objectId: string): Promise<boolean> {
-    // The claim goes last: an upload that only it tells of is still settled against the log.
+    // The claim is removed last: an upload that only has a claim is still settled against the log.
     const begun = await this.#delete(objectId);
     const claimed = await this.#delete(objectId + CLAIM);
     return begun || claimed;
   }
 
-  /** The uploads noted before a moment, in milliseconds, without those that `running` holds. */
+  /** Returns the uploads noted before a moment, in milliseconds, except those in `running`. */
   async before(moment: number, running: ReadonlySet<string>): Promise<AbandonedUpload[]> {
     const found = new Map<string, AbandonedUpload>();
     for (let pageToken: string | undefined; ; ) {
@@ -54,7 +54,7 @@ export class GcsUploadNotes {
     }
   }
 
-  /** A page of the notes. */
+  /** Returns a page of the notes. */
   async list(
     most: number,
     pageToken?: string,
@@ -71,7 +71,7 @@ export class GcsUploadNotes {
   }
 
   async #streamOf(objectId: string): Promise<string | undefined> {
-    // An earlier release wrote the claim over the first note.
+    // An earlier release overwrote the first note with the claim.
     return (await this.#read(objectId + CLAIM)) || (await this.#read(objectId)) || undefined;
   }
 

@@ -3,17 +3,17 @@ import { finished } from 'node:stream/promises';
 import type { File } from '@google-cloud/storage';
 import { within } from '../within.ts';
 
-/** Held in memory until the store has acknowledged it, so that a broken request can be repeated. */
+/** Kept in memory until the store has acknowledged it, so that a failed request can be repeated. */
 const CHUNK_BYTES = 8 * 1024 * 1024;
 
 export interface WriterOptions {
-  /** How long the bytes may stand still. */
+  /** Maximum time without any bytes. */
   stallMs: number;
-  /** There must be no object of that name yet; else it is replaced. */
+  /** Fails if the object exists; otherwise it is replaced. */
   isNew: boolean;
 }
 
-/** A resumable upload of one object, whose checksum the store's answer must match. */
+/** A resumable upload of one object, whose checksum must match the store's response. */
 export class ObjectWriter {
   readonly #stream: Writable;
   readonly #stallMs: number;
@@ -32,7 +32,7 @@ export class ObjectWriter {
     this.#done.catch(() => undefined);
   }
 
-  /** Resolves when the next bytes can be taken; rejects when the upload failed or stands still. */
+  /** Resolves when the next bytes can be written; rejects when the upload failed or stalls. */
   write(chunk: Uint8Array): Promise<void> {
     const taken = new Promise<void>((resolve, reject) => {
       this.#stream.write(chunk, (error) => (error ? reject(error) : resolve()));
@@ -40,13 +40,13 @@ export class ObjectWriter {
     return within(this.#stallMs, Promise.race([taken, this.#done]));
   }
 
-  /** Resolves when the object is there, whole. */
+  /** Resolves when the whole object is stored. */
   end(): Promise<void> {
     this.#stream.end();
     return within(this.#stallMs, this.#done);
   }
 
-  /** Gives the upload up when it has not ended; then there is no object. */
+  /** Aborts the upload unless it has ended; there is then no object. */
   destroy(): void {
     this.#stream.destroy();
   }

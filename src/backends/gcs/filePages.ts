@@ -2,7 +2,7 @@ import type { File } from '@google-cloud/storage';
 import { within } from '../within.ts';
 import type { OpenedBucket } from './openBucket.ts';
 
-/** The objects whose names begin with the prefix and `start`, by their names, a page at a time. Rejects as the library does. */
+/** Yields the objects whose names start with the prefix and `start`, by name, one page at a time. Rejects as the library does. */
 export async function* filePages(
   { bucket, prefix }: OpenedBucket,
   start: string,

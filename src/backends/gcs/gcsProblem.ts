@@ -1,8 +1,8 @@
 const FORBIDDEN = [401, 403];
 
 /**
- * What is the matter with a bucket of Google Cloud Storage, which `setting` names, for operators, and what to do. Undefined
- * when the error does not tell.
+ * Describes what is wrong with a Google Cloud Storage bucket, named by `setting`, for operators, and what to do. Undefined when
+ * the error does not tell.
  */
 export function gcsProblem(bucket: string, error: unknown, setting: string): string | undefined {
   const { code, message = '' } = (error ?? {}) as { code?: unknown; message?: string };

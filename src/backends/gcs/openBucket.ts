@@ -1,18 +1,19 @@
 import { EventEmitter } from 'node:events';
 import { type Bucket, IdempotencyStrategy, Storage } from '@google-cloud/storage';
 
-/** The storage library listens 12 times for errors of one inner stream of a download; Node warns of leaks from 11 on. */
+/** The storage library adds 12 listeners for errors of one inner stream of a download; Node warns of leaks from 11 on. */
 const LISTENERS_OF_A_DOWNLOAD = 12;
 
-/** A bucket, and what the names of all objects in it begin with. */
+/** A bucket, and the prefix of the names of all objects in it. */
 export interface OpenedBucket {
   bucket: Bucket;
   prefix: string;
 }
 
 /**
- * `gs://bucket/prefix`; `?endpoint=http://host:port` names an emulator, which is spoken to without credentials. Requests
- * may be repeated, as under one name nobody writes two things at once, for up to `patienceMs`. Does not connect: the first call does.
+ * `gs://bucket/prefix`; `?endpoint=http://host:port` names an emulator, which is used without credentials. Requests may be
+ * repeated for up to `patienceMs`, as two different things are never written under one name. Does not connect: the first call
+ * does.
  */
 export function openBucket(url: string, patienceMs: number): OpenedBucket {
   EventEmitter.defaultMaxListeners = Math.max(EventEmitter.defaultMaxListeners, LISTENERS_OF_A_DOWNLOAD);

@@ -3,21 +3,22 @@ import type { ServiceError } from '../../errors.ts';
 import { within } from '../within.ts';
 
 interface Limits {
-  /** How long the first bytes may take. */
+  /** Time limit for the first bytes. */
   firstMs: number;
-  /** How long the next bytes may take, when they are wanted. */
+  /** Time limit for the next bytes, when requested. */
   stallMs: number;
   toServiceError(error: unknown): Promise<ServiceError>;
 }
 
-/** A download once its first bytes are there; it fails when it stands still, and ends its request when it is left. */
+/** Returns a download once its first bytes have arrived; it fails when it stalls, and ends its request when abandoned. */
 export async function readWithin(open: () => Readable, limits: Limits): Promise<Readable> {
   const source = open();
   let answered = false;
   source.once('response', () => {
     answered = true;
   });
-  // The library throws, outside of any promise, when the answer finds the stream destroyed before it is piped.
+  // The library throws, outside any promise, if the stream is already destroyed when the response arrives and is to be piped to
+  // it.
   const leave = () => {
     if (answered) source.destroy();
     else source.once('response', () => setImmediate(() => source.destroy()));

@@ -9,8 +9,8 @@ interface UploadOptions extends WriterOptions {
 }
 
 /**
- * Writes an object, whole or not at all, in bounded memory. What `source` rejects with goes through as it is; what the store does is
- * told by `toServiceError`.
+ * Writes an object atomically, in bounded memory. Errors from `source` are passed through unchanged; the store's are converted by
+ * `toServiceError`.
  */
 export async function uploadObject(
   file: File,

@@ -3,7 +3,7 @@ import type { HeadTarget } from '../../ports/headTarget.ts';
 
 const LIMIT_MS = 10_000;
 
-/** Heads as the bodies of POST requests to an address, which has taken one when it answers with 2xx. */
+/** Heads as the bodies of POST requests to an address, which accepts one by answering with 2xx. */
 export class HttpsHeadTarget implements HeadTarget {
   readonly #url: string;
 
@@ -11,7 +11,7 @@ export class HttpsHeadTarget implements HeadTarget {
     this.#url = url;
   }
 
-  /** What follows the host may be a secret. */
+  /** What follows the host may be secret. */
   get place(): string {
     return new URL(this.#url).origin;
   }

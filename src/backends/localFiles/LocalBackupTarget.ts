@@ -7,7 +7,7 @@ import type { BackupTarget } from '../../ports/backupTarget.ts';
 import { fileProblem } from '../fileProblem.ts';
 import { makeFolder, moveDurably, writeDurably } from './durableFiles.ts';
 
-/** A backup in a folder, which is made when something is first written. Its files are for their owner alone. */
+/** A backup in a folder, which is created on the first write. Its files are accessible only to their owner. */
 export class LocalBackupTarget implements BackupTarget {
   readonly place: string;
 

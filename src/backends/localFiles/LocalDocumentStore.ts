@@ -15,14 +15,14 @@ const STORE = 'document store';
 const READ_BYTES = 256 * 1024;
 
 /**
- * Documents in a folder of one machine: `objects/ab/<object id>`. While an upload is under way, a note in
- * `uploads` says whose it is, and its bytes grow in a `.part` file beside that; both are gone when it is confirmed or
- * discarded. `store.json` says what the folder is of, `owners` who uploads into it.
+ * Documents in a folder of one machine: `objects/ab/<object id>`. While an upload is under way, a note in `uploads` says whose it
+ * is, and its bytes are written to a `.part` file beside that; both are removed when it is confirmed or discarded. `store.json`
+ * says what the folder belongs to, `owners` who uploads into it.
  */
 export class LocalDocumentStore implements DocumentStore {
   readonly #folder: string;
   readonly #opened: OpenedFiles;
-  /** Held open, so that no other folder is given their numbers. */
+  /** Kept open, so that their numbers are not reused for other folders. */
   readonly #handles: FileHandle[];
   readonly #owner: UploadOwner;
   readonly #notes: LocalUploadNotes;
@@ -35,7 +35,7 @@ export class LocalDocumentStore implements DocumentStore {
     this.#opened = new OpenedFiles(join(folder, 'objects'), join(folder, 'uploads'));
   }
 
-  /** Opens the folder, and makes it when it is not there. Rejects with `unavailable`. */
+  /** Opens the folder, creating it when it does not exist. Rejects with `unavailable`. */
   static async open(path: string, timing?: OwnerTiming): Promise<LocalDocumentStore> {
     const folder = resolve(path);
     const handles: FileHandle[] = [];
@@ -94,7 +94,7 @@ export class LocalDocumentStore implements DocumentStore {
     return (await this.#ifStored(() => stat(this.#objectPath(objectId)))) !== undefined;
   }
 
-  /** What is done with an object's file; undefined when there is none. */
+  /** Returns the result of an operation on an object's file; undefined when there is none. */
   async #ifStored<Result>(work: () => Promise<Result>): Promise<Result | undefined> {
     return this.#io(async () => {
       try {
@@ -137,7 +137,7 @@ export class LocalDocumentStore implements DocumentStore {
     return join(this.#folder, 'objects', objectId.slice(-2), objectId);
   }
 
-  /** Work in the folder that was opened: one that is gone (not mounted), or another one, tells nothing about documents. */
+  /** Runs an operation in the opened folder: a missing one (not mounted), or a different one, says nothing about documents. */
   #io<Result>(work: () => Promise<Result>): Promise<Result> {
     return this.#onDisk(async () => {
       this.#requireFolder();
@@ -154,7 +154,7 @@ export class LocalDocumentStore implements DocumentStore {
     }
   }
 
-  /** Throws `unavailable` when what was opened is no longer there. */
+  /** Throws `unavailable` when the opened folder is no longer there. */
   #requireFolder(): void {
     const moved = this.#opened.moved();
     if (moved !== undefined) throw unavailable(STORE, undefined, movedProblem(moved));

@@ -8,10 +8,12 @@ import { within } from '../within.ts';
 import { syncFolder } from './durableFiles.ts';
 
 const LIMIT_MS = 10_000;
-/** What file systems without hard links answer. */
+/** Error codes of file systems without hard links. */
 const NO_LINKS = ['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS', 'EMLINK'];
 
-/** Heads as files of a folder. It is not made: where it is missing, so is perhaps the disk that should be there. */
+/**
+ * Heads as files in a folder. The folder is not created: if it is missing, so perhaps is the disk that should be mounted there.
+ */
 export class LocalHeadTarget implements HeadTarget {
   readonly #folder: string;
 
@@ -38,7 +40,7 @@ export class LocalHeadTarget implements HeadTarget {
     }
   }
 
-  /** `otherwise` says what the folder does, where the file system does not say it. */
+  /** `otherwise` describes the folder's problem if the file system's error does not. */
   async #within<Result>(work: Promise<Result>, otherwise: string): Promise<Result> {
     try {
       return await within(LIMIT_MS, work);

@@ -11,14 +11,14 @@ interface Note {
 }
 
 /**
- * Notes of uploads under way, `uploads/<owner>.<object id>`, each with the stream that was claimed. Whoever finds that
- * an owner is gone takes its notes over, so that an owner that was only frozen can settle nothing any more.
- * Methods reject with the file system's error.
+ * Notes of uploads under way, `uploads/<owner>.<object id>`, each containing the stream that was claimed. A process that finds an
+ * owner gone takes its notes over, so that an owner that was merely frozen can no longer settle anything. Methods reject with the
+ * file system's error.
  */
 export class LocalUploadNotes {
   readonly #folder: string;
   readonly #owner: UploadOwner;
-  /** Uploads that this owner has begun and not settled yet. */
+  /** Uploads begun by this owner and not settled yet. */
   readonly #running = new Set<string>();
 
   constructor(folder: string, owner: UploadOwner) {
@@ -34,27 +34,27 @@ export class LocalUploadNotes {
     await syncFolder(this.#folder);
   }
 
-  /** Durable when it resolves; rejects when the upload is no longer this owner's. */
+  /** Durable when it resolves; rejects when the upload no longer belongs to this owner. */
   async claim(objectId: string, stream: string): Promise<void> {
     await writeFile(this.#pathOf(objectId), stream, { flag: 'r+', flush: true });
   }
 
-  /** Where the bytes of an upload grow. */
+  /** Returns the path to which the bytes of an upload are written. */
   partPath(objectId: string): string {
     return join(this.#folder, `${objectId}.part`);
   }
 
-  /** Ends an upload of this owner; false when it is not one (any more). */
+  /** Ends an upload of this owner; false when it is not one, or no longer. */
   async settle(objectId: string): Promise<boolean> {
     return this.#remove(objectId, ({ owner }) => owner === this.#owner.id);
   }
 
-  /** Removes all that is noted of an upload, whose ever it is. */
+  /** Removes all notes of an upload, regardless of owner. */
   async forget(objectId: string): Promise<void> {
     await this.#remove(objectId, () => true);
   }
 
-  /** The uploads of owners that are gone: they are this owner's from now on. */
+  /** Returns the uploads of owners that are gone: they belong to this owner from now on. */
   async takeOver(): Promise<AbandonedUpload[]> {
     const taken: AbandonedUpload[] = [];
     for (const note of await this.#all()) {
@@ -73,7 +73,7 @@ export class LocalUploadNotes {
       await rename(path, this.#pathOf(objectId));
       await syncFolder(this.#folder);
     } catch (error) {
-      // Another one took or settled it at the same moment.
+      // Another owner took or settled it at the same moment.
       if ((error as NodeJS.ErrnoException).code === 'ENOENT') return false;
       throw error;
     }
@@ -83,7 +83,7 @@ export class LocalUploadNotes {
 
   async #remove(objectId: string, isMeant: (note: Note) => boolean): Promise<boolean> {
     const notes = (await this.#all()).filter((note) => note.objectId === objectId && isMeant(note));
-    // The note goes last: as long as anything is left, it can be found.
+    // The note is removed last: as long as anything is left, it can be found.
     if (notes.length > 0) await rm(this.partPath(objectId), { force: true });
     for (const { path } of notes) await rm(path, { force: true });
     this.#running.delete(objectId);

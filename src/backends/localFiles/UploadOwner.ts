@@ -5,9 +5,9 @@ import { join } from 'node:path';
 import { makeFolder } from './durableFiles.ts';
 
 export interface OwnerTiming {
-  /** How often an owner shows that it lives. */
+  /** How often an owner signals that it is alive. */
   beatMs: number;
-  /** For how long an owner must have shown nothing to count as gone. */
+  /** How long an owner must have given no sign of life to count as gone. */
   goneAfterMs: number;
 }
 
@@ -20,9 +20,9 @@ interface Observation {
 }
 
 /**
- * One of the processes that upload into a folder. A file `owners/<id>` that it changes again and again says that it
- * lives. Process ids would not do, as containers have their own each, nor would times, as clocks step: whoever wants to
- * know watches the file on a clock of its own.
+ * One of the processes that upload into a folder. It signals that it is alive by repeatedly changing a file `owners/<id>`.
+ * Process ids would not work, as each container has its own, nor would times, as clocks are adjusted: processes that need to know
+ * watch the file on their own clock.
  */
 export class UploadOwner {
   readonly id = randomUUID();
@@ -38,19 +38,21 @@ export class UploadOwner {
     this.#timing = timing;
   }
 
-  /** Shows that it lives, from now on; the first time is durable. Rejects with the file system's error. */
+  /** Signals from now on that it is alive; the first signal is durable. Rejects with the file system's error. */
   async live(): Promise<void> {
     if (this.#timer !== undefined) return;
     await makeFolder(this.#folder);
     await this.#beat();
     this.#timer ??= setInterval(() => {
-      // A folder that is away makes an owner seem gone: what it then does with its uploads is refused.
+      // An unavailable folder makes an owner seem gone: whatever it then does with its uploads is refused.
       this.#beating = this.#beat().catch(() => undefined);
     }, this.#timing.beatMs);
     this.#timer.unref();
   }
 
-  /** Whether an owner showed no life for long enough since this one first asked for it; one that left has no file. */
+  /**
+   * Whether an owner has shown no sign of life for long enough since this one first asked about it; one that left has no file.
+   */
   async isGone(owner: string): Promise<boolean> {
     if (owner === this.id) return false;
     const beat = await readFile(join(this.#folder, owner), 'utf8').catch((error: NodeJS.ErrnoException) => {
@@ -65,13 +67,13 @@ export class UploadOwner {
     return false;
   }
 
-  /** Removes what is left of an owner that is gone. */
+  /** Removes what an owner that is gone left behind. */
   async bury(owner: string): Promise<void> {
     this.#observed.delete(owner);
     await rm(join(this.#folder, owner), { force: true });
   }
 
-  /** Its uploads are others' to settle from now on. */
+  /** From now on, its uploads are for others to settle. */
   async leave(): Promise<void> {
     if (this.#timer === undefined) return;
     clearInterval(this.#timer);

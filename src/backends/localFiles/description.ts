@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { moveDurably, writeDurably } from './durableFiles.ts';
 
-/** What a folder of documents says of itself; other versions of the service may say more. */
+/** A documents folder's description of itself; other versions of the service may add members. */
 export interface Description {
   /** Identity of the event log whose events name the documents. */
   log?: string;
@@ -12,7 +12,7 @@ export interface Description {
 
 const NAME = 'store.json';
 
-/** An empty one where none was written yet. Rejects with the file system's error. */
+/** Returns an empty one when none was written yet. Rejects with the file system's error. */
 export async function readDescription(folder: string): Promise<Description> {
   try {
     return JSON.parse(await readFile(join(folder, NAME), 'utf8'));

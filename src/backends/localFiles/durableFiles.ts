@@ -5,7 +5,7 @@ import type { Readable } from 'node:stream';
 import type { StoredDocument } from '../../ports/documentStore.ts';
 import { makeOwnedFolders } from '../folderOwner.ts';
 
-/** Makes what a folder names durable. */
+/** Makes the entries of a folder durable. */
 export async function syncFolder(path: string): Promise<void> {
   const folder = await open(path);
   try {
@@ -15,12 +15,12 @@ export async function syncFolder(path: string): Promise<void> {
   }
 }
 
-/** Makes a folder and those above it, durably; one that is there is no error. */
+/** Creates a folder and its parents, durably; an existing one is not an error. */
 export async function makeFolder(path: string): Promise<void> {
   for (const made of makeOwnedFolders(path).reverse()) await syncFolder(join(made, '..'));
 }
 
-/** Gives a file its last name, durably. */
+/** Gives a file its final name, durably. */
 export async function moveDurably(from: string, to: string): Promise<void> {
   const folder = join(to, '..');
   await makeFolder(folder);
@@ -28,7 +28,7 @@ export async function moveDurably(from: string, to: string): Promise<void> {
   await syncFolder(folder);
 }
 
-/** Writes a new file, durably. What `source` throws goes through as it is; work on the disk is done through `io`. */
+/** Writes a new file, durably. Errors from `source` are passed through unchanged; disk operations go through `io`. */
 export async function writeDurably(
   path: string,
   source: Readable,

@@ -4,7 +4,7 @@ import { dirname } from 'node:path';
 import { giveToFolderOwner, makeOwnedFolders } from '../folderOwner.ts';
 import { moveDurably, syncFolder } from './durableFiles.ts';
 
-/** The secret in a file; undefined where there is none. Rejects with the file system's error. */
+/** Returns the secret in a file; undefined when there is none. Rejects with the file system's error. */
 export async function readSecretFile(path: string): Promise<Buffer | undefined> {
   return readFile(path).catch((error: NodeJS.ErrnoException) => {
     if (error.code === 'ENOENT') return undefined;
@@ -13,8 +13,8 @@ export async function readSecretFile(path: string): Promise<Buffer | undefined> 
 }
 
 /**
- * The secret in a file that its owner alone may read, made by `generate`, durably, when it is not there. Of several processes that
- * make it at once one wins, and all get its secret. Rejects with the file system's error.
+ * Returns the secret in a file readable only by its owner, durably created with `generate` when it does not exist. Of several
+ * processes that create it at once one wins, and all use its secret. Rejects with the file system's error.
  */
 export async function secretFile(path: string, generate: () => Buffer): Promise<Buffer> {
   const found = await readSecretFile(path);
@@ -32,12 +32,12 @@ export async function secretFile(path: string, generate: () => Buffer): Promise<
   return readFile(path);
 }
 
-/** Puts a secret in the place of the one in a file, durably. Rejects with the file system's error. */
+/** Durably replaces the secret in a file. Rejects with the file system's error. */
 export async function replaceSecretFile(path: string, secret: Buffer): Promise<void> {
   await moveDurably(await draftOf(path, secret), path);
 }
 
-/** A file beside another one with a secret, for its owner alone. */
+/** Writes a secret to a file beside another one, accessible only to its owner. */
 async function draftOf(path: string, secret: Buffer): Promise<string> {
   const draft = `${path}.${randomUUID()}`;
   const file = await open(draft, 'wx', 0o600);

@@ -2,7 +2,7 @@ import { type RateLimiterAbstract, RateLimiterRes } from 'rate-limiter-flexible'
 import { unavailable } from '../../errors.ts';
 import type { Count, Limit, RateLimiter } from '../../ports/rateLimiters.ts';
 
-/** A limiter of rate-limiter-flexible as a `RateLimiter`. */
+/** Adapts a limiter of rate-limiter-flexible to `RateLimiter`. */
 export class FlexibleRateLimiter implements RateLimiter {
   readonly limit: Limit;
   readonly #limiter: RateLimiterAbstract;
@@ -15,7 +15,7 @@ export class FlexibleRateLimiter implements RateLimiter {
   async consume(key: string, times = 1): Promise<Count> {
     const count = await this.#consume(key, times);
     const windowMs = this.limit.seconds * 1_000;
-    // The library keeps ends of windows by the clock. One this far away was set before the clock went back.
+    // The library stores the ends of windows by the wall clock. One this far ahead was set before the clock went back.
     if (count.msBeforeReset > 2 * windowMs) {
       await this.reset(key);
       return this.#consume(key, times);

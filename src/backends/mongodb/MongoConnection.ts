@@ -3,25 +3,25 @@ import { unavailable } from '../../errors.ts';
 import { mongoProblem } from './mongoProblem.ts';
 
 const CALL_MS = 2_000;
-/** An index is made once, and over what is there already. */
+/** An index is created once, over existing data. */
 export const INDEX_MS = 60_000;
-/** How long a server that did not answer is left alone before one call tries it again. */
+/** How long to leave a server alone that did not answer, before one call tries it again. */
 const REST_MS = 500;
-/** Bounds how long a call that was given up can hold its connection. */
+/** Limits how long an abandoned call can occupy its connection. */
 const SOCKET_TIMEOUT_MS = 60_000;
 const DEFAULT_DATABASE = 'chartledger';
 
 export interface MongoConnectionOptions {
-  /** What a caller is told is away. */
+  /** Name of what is unavailable, as reported to callers. */
   name: string;
-  /** How long a call may take. */
+  /** Time limit for a call. */
   callMs?: number;
   writeConcern: NonNullable<MongoClientOptions['writeConcern']>;
 }
 
 /**
- * One MongoDB database, connected to when it is first used. No call outlasts its time; while the server does not
- * answer, one call at a time tries it and the others are refused at once.
+ * One MongoDB database, connected to on first use. No call exceeds its time limit; while the server does not answer, one call at
+ * a time tries it and the others are refused at once.
  */
 export class MongoConnection {
   readonly client: MongoClient;
@@ -29,12 +29,12 @@ export class MongoConnection {
   readonly #name: string;
   readonly #callMs: number;
   #failedAt: number | undefined;
-  /** What was found to be the matter with it. */
+  /** The problem that was found with it. */
   #problem: string | undefined;
   #probing = false;
   #hasConnected = false;
 
-  /** `url` as MongoDB writes it; the database is its path, `chartledger` when it has none. Throws on a malformed one. */
+  /** `url` in MongoDB's format; the database is its path, `chartledger` when it has none. Throws on a malformed one. */
   constructor(url: string, { name, callMs = CALL_MS, writeConcern }: MongoConnectionOptions) {
     this.client = new MongoClient(url, {
       appName: 'chartledger',
@@ -50,7 +50,7 @@ export class MongoConnection {
     this.#callMs = callMs;
   }
 
-  /** The result of `work`; `unavailable` when the driver fails or nothing comes within the time of a call. */
+  /** Returns the result of `work`; `unavailable` when the driver fails or does not answer within the time limit. */
   async call<Result>(work: (db: Db) => Promise<Result>, callMs = this.#callMs): Promise<Result> {
     const probe = this.#failedAt !== undefined;
     if (probe && (this.#probing || performance.now() - Number(this.#failedAt) < REST_MS)) {
@@ -75,7 +75,7 @@ export class MongoConnection {
     }
   }
 
-  /** The driver connects by itself too, but when that failed once its client stays closed. */
+  /** The driver would connect by itself, but once that has failed its client stays closed. */
   async #connected(): Promise<void> {
     if (this.#hasConnected) return;
     await this.client.connect();
@@ -90,13 +90,13 @@ export class MongoConnection {
 
 class NoAnswer extends Error {}
 
-/** The driver rethrows what a socket says as it is, such as `write ECONNRESET`: it has a `syscall`. */
+/** The driver rethrows socket errors unchanged, such as `write ECONNRESET`: they have a `syscall`. */
 function isFailure(error: unknown): boolean {
   if (error instanceof NoAnswer || error instanceof MongoError) return true;
   return typeof error === 'object' && error !== null && 'syscall' in error;
 }
 
-/** Whether the server said it. A bulk write that a network error ended has no code. */
+/** Whether the error came from the server. A bulk write that was ended by a network error has no code. */
 function isAnswer(error: unknown): boolean {
   return error instanceof MongoServerError && typeof error.code === 'number';
 }

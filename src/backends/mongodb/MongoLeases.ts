@@ -7,7 +7,7 @@ interface Lease {
   _id: string;
   owner: string;
   forMs: number;
-  /** Rises with every renewal and every change of owner, so that it tells that the owner is alive. */
+  /** Incremented with every renewal and every change of owner, which shows that the owner is alive. */
   renewals: number;
 }
 
@@ -19,8 +19,8 @@ interface Observation {
 }
 
 /**
- * Leases in one collection. They hold no time of day, as clocks of machines differ: whoever wants a lease watches it,
- * and takes it when it stayed unrenewed for the whole of its term on the watcher's own clock.
+ * Leases in one collection. They contain no times, as the clocks of machines differ: instances that want a lease watch it, and
+ * take it when it was not renewed for its whole term, measured on their own clock.
  */
 export class MongoLeases implements Leases {
   readonly #connection: MongoConnection;

@@ -4,13 +4,13 @@ import type { Limit, RateLimiters } from '../../ports/rateLimiters.ts';
 import { FlexibleRateLimiter } from './FlexibleRateLimiter.ts';
 import { INDEX_MS, MongoConnection } from './MongoConnection.ts';
 
-/** A request waits for its count no longer than this. */
+/** The longest that a request waits for its count. */
 const CALL_MS = 500;
 const TABLE = 'rate_limits';
 
 /**
- * Counts in MongoDB, so that all instances count together. While MongoDB is away each counts by itself: a limit is no
- * reason to refuse a request.
+ * Counts in MongoDB, so that all instances count together. While MongoDB is unreachable each instance counts by itself: a limit
+ * is no reason to refuse a request.
  */
 export class MongoRateLimiter extends RateLimiterMongo {
   readonly #connection: MongoConnection;
@@ -25,7 +25,7 @@ export class MongoRateLimiter extends RateLimiterMongo {
       dbName: connection.db.databaseName,
       tableName: TABLE,
       disableIndexesCreation: true,
-      // Beyond the limit a refusal is one look into memory; the first still tells how often it was asked.
+      // Beyond the limit a refusal takes only a memory lookup; the first one still reports how many requests there were.
       inMemoryBlockOnConsumed: points + 1,
     });
     this.#connection = connection;
@@ -34,7 +34,7 @@ export class MongoRateLimiter extends RateLimiterMongo {
   }
 
   override async consume(key: string | number, points = 1): Promise<RateLimiterRes> {
-    // Without the unique index, counts that begin at once would be separate counts.
+    // Without the unique index, counts that start at once would be separate counts.
     if (!this.#indexes.done) {
       this.#indexes.try();
       return this.#alone.consume(key, points);
@@ -58,7 +58,7 @@ export class MongoRateLimiter extends RateLimiterMongo {
   }
 }
 
-/** Work that is needed once, and tried by one for all who ask, until it succeeds. */
+/** Work that is needed once, and tried by one caller on behalf of all until it succeeds. */
 class Once {
   readonly #work: () => Promise<void>;
   #trying: Promise<void> | undefined;
@@ -68,7 +68,7 @@ class Once {
     this.#work = work;
   }
 
-  /** Resolves when it is done, or a store was away. */
+  /** Resolves when it is done, or a store was unreachable. */
   try(): Promise<void> {
     this.#trying ??= this.#try().finally(() => {
       this.#trying = undefined;
@@ -87,7 +87,7 @@ class Once {
 }
 
 /**
- * Limiters over one connection to the database at `url`. Makes their indexes, if the server is there; while it is not,
+ * Creates limiters over one connection to the database at `url`, and their indexes, if the server is reachable; while it is not,
  * each instance counts by itself. Throws on a malformed URL.
  */
 export async function openMongoRateLimiters(url: string): Promise<RateLimiters> {

@@ -44,30 +44,30 @@ interface StoredParked {
 interface Checkpoint {
   _id: string;
   position: Position;
-  /** Which build of the read model this is: another one after `drop` or `replace`. */
+  /** Identifies the build of the read model: it changes with `drop` and `replace`. */
   build: string;
-  /** Identity of the log that it was begun from. */
+  /** Identity of the log from which it was begun. */
   log?: string;
 }
 
 /**
- * Read models in one MongoDB database: `rows.{model}` and `parked.{model}` a read model, and `checkpoints` for
- * all. Needs neither transactions nor a replica set: a crash between the writes of one method leaves a checkpoint
- * that is too low, never one that is too high.
+ * Read models in one MongoDB database: `rows.{model}` and `parked.{model}` for each read model, and `checkpoints` for all. Needs
+ * neither transactions nor a replica set: a crash between the writes of one method leaves a checkpoint that is too low, never one
+ * that is too high.
  */
 export class MongoReadModels implements ReadModels {
   readonly #connection: MongoConnection;
-  /** Read models whose collections are known to be there. */
+  /** Read models whose collections are known to exist. */
   readonly #prepared = new Set<string>();
-  /** Those of them whose lists, and whose terms, are known to have their indexes. */
+  /** Those of them whose lists, and whose terms, are known to have indexes. */
   readonly #listed = new Set<string>();
   readonly #searched = new Set<string>();
-  /** The checkpoints that this instance last read or wrote. */
+  /** The checkpoints last read or written by this instance. */
   readonly #seen = new Map<string, Checkpoint>();
 
   /** Does not connect: the first call does. Throws on a malformed URL. */
   constructor(url: string) {
-    // Durable on a majority: what a failover or a crash takes back must never lie below a checkpoint.
+    // Durable on a majority: a failover or crash must never undo anything below a checkpoint.
     this.#connection = new MongoConnection(url, {
       name: STORE,
       writeConcern: { w: 'majority', journal: true },
@@ -143,7 +143,7 @@ export class MongoReadModels implements ReadModels {
       this.#connection.call((db) =>
         checkpointsOf(db).replaceOne({ _id: model }, checkpoint, { upsert: true }),
       );
-    // Until all is in place: nothing counts as projected, and no writer's checkpoint is taken.
+    // Until everything is in place, nothing counts as projected, and no writer's checkpoint is accepted.
     await place({ ...by, position: 0, build: randomUUID() });
     await this.#rename(rowsName(byModel), rowsName(model));
     await this.#rename(parkedName(byModel), parkedName(model));
@@ -162,7 +162,7 @@ export class MongoReadModels implements ReadModels {
     this.#forget(model);
   }
 
-  /** The server sees to its own files. */
+  /** The server manages its own files. */
   async purge(): Promise<boolean> {
     return true;
   }
@@ -201,7 +201,7 @@ export class MongoReadModels implements ReadModels {
       try {
         await db.createCollection(name);
       } catch (error) {
-        // Another instance may make it at the same moment, of which not every server says so.
+        // Another instance may create it at the same moment, which not every server reports.
         if (!isNamespaceTaken(error) && !(await isThere(db, name))) throw error;
       }
     });
@@ -215,8 +215,8 @@ export class MongoReadModels implements ReadModels {
   }
 
   /**
-   * The checkpoint to go on from; rejects when the read model was set back. Rows that were folded on top of one that was
-   * put in the place of another must not be written: they may lack events that it does not hold yet.
+   * Returns the checkpoint from which to continue; rejects when the read model was reset. Rows folded on top of a replaced model
+   * must not be written: they may lack events that the new one does not hold yet.
    */
   async #unreplaced(model: string): Promise<Checkpoint | undefined> {
     const seen = this.#seen.get(model);
@@ -252,14 +252,14 @@ export class MongoReadModels implements ReadModels {
     this.#searched.delete(model);
   }
 
-  /** A collection that is not there was renamed before. */
+  /** A missing collection was already renamed. */
   async #rename(from: string, to: string): Promise<void> {
     if (!(await this.#connection.call((db) => isThere(db, from)))) return;
     await this.#connection.call((db) => db.renameCollection(from, to, { dropTarget: true }));
   }
 }
 
-/** The collection of a read model's rows. */
+/** Returns the name of a read model's rows collection. */
 function rowsName(model: string): string {
   return `rows.${model}`;
 }

@@ -13,10 +13,10 @@ import {
   writeRows,
 } from './storedRows.ts';
 
-/** State in one MongoDB database, a collection `state.{table}` each; what was answered is on a majority. */
+/** State in one MongoDB database, with a collection `state.{table}` for each table; acknowledged writes are on a majority. */
 export class MongoStateStore implements StateStore {
   readonly #connection: MongoConnection;
-  /** Collections whose index is known to be there. */
+  /** Collections whose index is known to exist. */
   readonly #prepared = new Map<string, Promise<void>>();
 
   /** Does not connect: the first call does. Throws on a malformed URL. */
@@ -69,7 +69,7 @@ export class MongoStateStore implements StateStore {
     await pruneRows(this.#connection, collectionOf(table), before);
   }
 
-  /** The server sees to its own files. */
+  /** The server manages its own files. */
   async purge(): Promise<boolean> {
     return true;
   }
@@ -82,7 +82,7 @@ export class MongoStateStore implements StateStore {
     return this.#connection.close();
   }
 
-  /** Once for all who ask; again when it failed. */
+  /** Once for all callers; again after a failure. */
   #prepare(table: { name: string }): Promise<void> {
     const name = collectionOf(table);
     const known = this.#prepared.get(name);

@@ -2,12 +2,12 @@ import type { HeadsQuery } from '../../ports/readModels.ts';
 import type { MongoConnection } from './MongoConnection.ts';
 import { pageRows, rowsOf, type StoredRow } from './storedRows.ts';
 
-/** Where lists have no more rows than this, on average, one query finds the heads of all. */
+/** If lists have no more rows than this on average, a single query finds the heads of all. */
 const SHORT_LIST = 2;
-/** Else lists are read so many at once. */
+/** Otherwise this many lists are read concurrently. */
 const LISTS_AT_ONCE = 16;
 
-/** The first rows on each of some lists of one partition, by rising order. */
+/** Returns the first rows on each of some lists of one partition, by ascending order. */
 export async function headRows(
   connection: MongoConnection,
   collection: string,

@@ -5,7 +5,7 @@ const UNAUTHORIZED = 13;
 const OUT_OF_DISK_SPACE = 14_031;
 
 /**
- * What is the matter with a MongoDB server, for operators: which one, and what to do. Undefined when the server's answer
+ * Describes what is wrong with a MongoDB server, for operators: which one, and what to do. Undefined when the server's answer
  * does not tell.
  */
 export function mongoProblem(hosts: string, error: unknown): string | undefined {

@@ -3,20 +3,20 @@ import type { Position } from '../../events/event.ts';
 import type { ChangesQuery, SearchQuery, SearchTerms, TermPattern } from '../../ports/readModels.ts';
 import { INDEX_MS, type MongoConnection } from './MongoConnection.ts';
 
-/** Rows of one bulk write: small enough that each is answered well within the time of a call. */
+/** Number of rows per bulk write: small enough for each to be answered well within the time limit of a call. */
 const BATCH_ROWS = 200;
-/** Rows that one call of `pruneRows` removes. */
+/** Number of rows that one call of `pruneRows` removes. */
 const PRUNED_AT_ONCE = 1_000;
 
-/** A row as a document of its collection. */
+/** A row as a document in its collection. */
 export interface StoredRow {
   _id: string;
   order: number;
-  /** `position`, which says which of two writes is the newer one, is first: documents are compared field by field. */
+  /** `position`, which tells which of two writes is newer, comes first: documents are compared field by field. */
   state: {
     position: Position;
     partition: string;
-    /** JSON: BSON would change lone surrogates, which a caller's strings may hold. */
+    /** JSON: BSON would change lone surrogates, which callers' strings may contain. */
     body: string;
     lists?: readonly string[];
     search?: SearchTerms;
@@ -34,14 +34,14 @@ export function rowsOf(db: Db, collection: string): Collection<StoredRow> {
   return db.collection(collection);
 }
 
-/** Makes the index of pages; it makes the collection, too. */
+/** Creates the index for pages; this also creates the collection. */
 export async function indexRows(connection: MongoConnection, collection: string): Promise<void> {
   await index(connection, collection, { 'state.partition': 1, order: 1 });
 }
 
 const hasLists = { 'state.lists': { $exists: true } };
 
-/** Makes the indexes of lists and changes, of the rows that have lists. */
+/** Creates the indexes for lists and changes, over the rows that have lists. */
 export async function indexLists(connection: MongoConnection, collection: string): Promise<void> {
   const only = { partialFilterExpression: hasLists };
   await index(connection, collection, { 'state.partition': 1, 'state.lists': 1, order: 1 }, only);
@@ -50,7 +50,7 @@ export async function indexLists(connection: MongoConnection, collection: string
 
 const hasTerms = { 'state.search': { $exists: true } };
 
-/** Makes the index of terms, of the rows that have some. */
+/** Creates the index for terms, over the rows that have some. */
 export async function indexTerms(connection: MongoConnection, collection: string): Promise<void> {
   const keys = { 'state.partition': 1, 'state.search.terms': 1, 'state.search.since': -1 } as const;
   await index(connection, collection, keys, { partialFilterExpression: hasTerms });
@@ -65,7 +65,7 @@ async function index(
   await connection.call((db) => rowsOf(db, collection).createIndex(keys, options), INDEX_MS);
 }
 
-/** The rows with these ids. */
+/** Returns the rows with these ids. */
 export function loadRows(
   connection: MongoConnection,
   collection: string,
@@ -78,7 +78,7 @@ export function loadRows(
   );
 }
 
-/** Rows of one partition, or on one of its lists, by rising order. */
+/** Returns rows of one partition, or on one of its lists, by ascending order. */
 export function pageRows(
   connection: MongoConnection,
   collection: string,
@@ -94,7 +94,7 @@ export function pageRows(
   );
 }
 
-/** Rows by rising id, after the one of an id, if given. */
+/** Returns rows by ascending id, after the given id, if any. */
 export function scanRows(
   connection: MongoConnection,
   collection: string,
@@ -108,7 +108,7 @@ export function scanRows(
   );
 }
 
-/** How many rows of one partition there are, or on one of its lists; counted no further than `limit`. */
+/** Counts the rows of one partition, or on one of its lists, up to `limit`. */
 export function countRows(
   connection: MongoConnection,
   collection: string,
@@ -122,7 +122,7 @@ function onList({ partition, list }: { partition: string; list?: string | undefi
   return { 'state.partition': partition, ...listed };
 }
 
-/** Rows of one partition that have lists, by falling position. */
+/** Returns rows of one partition that have lists, by descending position. */
 export function changedRows(
   connection: MongoConnection,
   collection: string,
@@ -138,7 +138,7 @@ export function changedRows(
   );
 }
 
-/** What a query for rows by their terms asks the collection for. */
+/** Returns the collection filter for a search by terms. */
 export function searchFilter({
   partitions,
   words,
@@ -152,14 +152,14 @@ export function searchFilter({
   };
 }
 
-/** A beginning is a pattern that is anchored, and has no other special character: so it is a range of the index. */
+/** A beginning becomes an anchored pattern without any other special character, which is a range of the index. */
 function wantedTerm(pattern: TermPattern): string | RegExp {
   return 'term' in pattern
     ? pattern.term
     : new RegExp(`^${pattern.beginning.replace(/[\\^$.*+?()[\]{}|]/g, '\\$&')}`);
 }
 
-/** Rows of some partitions by their terms, by falling `since`. */
+/** Returns rows of some partitions by their terms, by descending `since`. */
 export async function searchRows(
   connection: MongoConnection,
   collection: string,
@@ -173,13 +173,13 @@ export async function searchRows(
   );
 }
 
-/** Writes rows, each unless a newer state of it is there. */
+/** Writes rows, skipping those of which a newer state is stored. */
 export async function writeRows(
   connection: MongoConnection,
   collection: string,
   rows: StoredRow[],
 ): Promise<void> {
-  // In one order whoever writes: servers that lock rows would let two writers wait for each other.
+  // In the same order for all writers: on servers that lock rows, two writers could otherwise wait for each other.
   const sorted = rows.toSorted((a, b) => (a._id < b._id ? -1 : 1));
   for (let start = 0; start < sorted.length; start += BATCH_ROWS) {
     const writes = sorted.slice(start, start + BATCH_ROWS).map(keepNewest);
@@ -200,7 +200,7 @@ export async function removeRows(
   }
 }
 
-/** Removes all rows whose position is below `before`; it makes the index that it needs. */
+/** Removes all rows whose position is below `before`; creates the index that it needs. */
 export async function pruneRows(
   connection: MongoConnection,
   collection: string,
@@ -221,8 +221,8 @@ export async function pruneRows(
 }
 
 /**
- * Writes a row unless a newer state of it is there. Filtered by `_id` alone, so that it is one look into that index, and
- * so that the server itself repeats one of two upserts that insert the same row at once.
+ * Writes a row unless a newer state of it is stored. Filtered only by `_id`, so that it takes a single lookup in that index, and
+ * so that the server itself repeats one of two concurrent upserts that insert the same row.
  */
 function keepNewest({ _id, order, state }: StoredRow) {
   return {

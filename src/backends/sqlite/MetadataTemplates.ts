@@ -3,16 +3,17 @@ import { parse as parseUuid } from 'uuid';
 import type { EventMetadata } from '../../events/eventMetadata.ts';
 
 /**
- * Stands in a template where the request's id does, twice, and the salt. No canonical JSON holds it: that escapes control characters.
+ * Stands in a template for the request's id, twice, and the salt. Canonical JSON never contains it, as that escapes control
+ * characters.
  */
 const PLACE = '\u0001';
-/** The metadata of an event of one request; the canonical order puts the salt behind the request's id. */
+/** The metadata of an event of one request; canonical order puts the salt after the request's id. */
 const FORM =
   /^(\{"\$correlationId":")([\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12})(",.*"requestId":")\2(","salt":")([\da-f]{32})(".*)$/;
-/** What each request has of its own; a template would be met once. */
+/** Members that differ in each request; such a template would be used once. */
 const OF_ONE_REQUEST = /"(?:clientRequestId|message|traceparent)":"/;
 
-/** Templates of a file; what would need more of them is stored whole. */
+/** Maximum number of templates in a file; anything that would need more is stored in full. */
 const MAX_TEMPLATES = 10_000;
 
 /** A template's text around the request's id, that id again, and the salt; and the members that are always the same. */
@@ -23,13 +24,13 @@ interface Template {
 }
 
 /**
- * What the events of one key have in common in their metadata, most of it, is stored once in a log's file, and of each event the
- * number of the template (4 bytes), the salt (16), and the request's id (16), unless that is the event's own.
+ * Stores what the metadata of one key's events have in common, most of it, once in a log's file, and for each event the number of
+ * the template (4 bytes), the salt (16), and the request's id (16), unless that is the event's own.
  */
 export class MetadataTemplates {
   readonly #ids = new Map<string, number>();
   readonly #templates = new Map<number, Template>();
-  /** Numbers of those that were held against the file since `lookAgain`. */
+  /** Numbers of templates compared with the file since `lookAgain`. */
   readonly #seen = new Set<number>();
   readonly #db: DatabaseSync;
   #statements: ReturnType<typeof prepare> | undefined;
@@ -38,7 +39,7 @@ export class MetadataTemplates {
     this.#db = db;
   }
 
-  /** What is stored of the metadata (canonical JSON) of an event. To be called within a transaction. */
+  /** Returns what is stored for an event's metadata (canonical JSON). Must be called within a transaction. */
   pack(metadata: string, eventId: string): string | Uint8Array {
     const [, begin, requestId, middle, beforeSalt, salt, end] = FORM.exec(metadata) ?? [];
     if (requestId === undefined || salt === undefined || OF_ONE_REQUEST.test(metadata)) return metadata;
@@ -53,19 +54,19 @@ export class MetadataTemplates {
     return packed;
   }
 
-  /** What a transaction that failed has numbered is not there. */
+  /** Forgets templates: those numbered by a failed transaction do not exist. */
   forget(): void {
     this.#ids.clear();
   }
 
-  /** What `unpack` gives from now on is what the file then says, and not what is remembered of it. */
+  /** From now on, `unpack` uses what the file then contains, not what is remembered of it. */
   lookAgain(): void {
     this.#seen.clear();
   }
 
   /**
-   * The metadata of an event, as text and as object, of what is stored of it; bytes are given as hex. Throws when that is not what was
-   * stored.
+   * Returns the metadata of an event, as text and object, from what is stored; bytes are given as hex. Throws when it cannot have
+   * been stored that way.
    */
   unpack(stored: string, eventId: string): { text: string; metadata: EventMetadata } {
     if (stored.startsWith('{')) return { text: stored, metadata: JSON.parse(stored) };
@@ -112,7 +113,7 @@ function prepare(db: DatabaseSync) {
   };
 }
 
-/** A UUID of its 32 hexadecimal digits. */
+/** Formats 32 hexadecimal digits as a UUID. */
 export function withHyphens(hex: string): string {
   return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-${hex.slice(12, 16)}-${hex.slice(16, 20)}-${hex.slice(20)}`;
 }

@@ -20,19 +20,19 @@ import {
 import { storedTerms, termsText } from './storedTerms.ts';
 import { clearTermIndex, matchText, termsBeside } from './termIndex.ts';
 
-/** The table of a read model's rows, and those beside it of its lists and terms, once a row has some. */
+/** The table of a read model's rows, with the tables for its lists and terms, once a row has some. */
 export class ModelTable {
   readonly #db: DatabaseSync;
   readonly #name: string;
   readonly #rows: RowStatements;
   readonly #count: Statement;
   readonly #schemaVersion: Statement;
-  /** With which the columns were looked at. */
+  /** The schema version for which the columns were read. */
   #lookedAt: unknown;
   #listed: ListedStatements | undefined;
   #searched: SearchedStatements | undefined;
 
-  /** Makes the table when it is not there. */
+  /** Creates the table when it does not exist. */
   constructor(db: DatabaseSync, model: string) {
     this.#db = db;
     this.#name = tableOf(model);
@@ -52,7 +52,7 @@ export class ModelTable {
     return (listed ?? this.#rows).page.all(partition, after, limit);
   }
 
-  /** The beginnings of lists, in their order. */
+  /** Returns the beginnings of lists, in their order. */
   heads({ partition, lists, limit }: HeadsQuery): unknown[][] {
     const listed = this.#withLists();
     return lists.map((list) => listed?.list.all(partition, list, -1, limit) ?? []);
@@ -86,14 +86,14 @@ export class ModelTable {
     return this.#count.get()?.count as number;
   }
 
-  /** Takes all rows out. The table stays: other processes go on reading it. */
+  /** Removes all rows. The table stays: other processes continue to read it. */
   clear(): void {
     this.#db.exec(`DELETE FROM ${quoted(this.#name)}`);
     if (this.#withLists()) this.#db.exec(`DELETE FROM ${quoted(listsBeside(this.#name))}`);
     if (this.#withTerms()) clearTermIndex(this.#db, this.#name);
   }
 
-  /** Gives the table, and those beside it, the name of another read model, which has none. It cannot be used after that. */
+  /** Renames the table, and those beside it, for another read model, which has none. It cannot be used after that. */
   rename(model: string): void {
     const to = tableOf(model);
     const besides = [
@@ -119,7 +119,7 @@ export class ModelTable {
     this.#look();
   }
 
-  /** Undefined where no row has lists or terms; another process may have written the first one meanwhile. */
+  /** Undefined when no row has lists or terms; another process may since have written the first one. */
   #withLists(): SearchedStatements | ListedStatements | undefined {
     if (!this.#listed) this.#look();
     return this.#searched ?? this.#listed;
@@ -130,7 +130,7 @@ export class ModelTable {
     return this.#searched;
   }
 
-  /** Many rows have neither, and each read asks for them: the columns are looked at when the file's schema is another one. */
+  /** Many rows have neither, and every read needs to know: the columns are read only when the file's schema has changed. */
   #look(): void {
     const version = this.#schemaVersion.get()?.schema_version;
     if (version === this.#lookedAt) return;
@@ -142,7 +142,7 @@ export class ModelTable {
   }
 }
 
-/** Removes the table of a read model with those beside it; one that is not there is no error. */
+/** Removes the table of a read model with those beside it; a missing one is not an error. */
 export function dropModelTable(db: DatabaseSync, model: string): void {
   const table = tableOf(model);
   for (const name of [table, listsBeside(table), termsBeside(table)]) {
@@ -154,7 +154,7 @@ function counted(row: Record<string, unknown> | undefined): number {
   return (row?.count as number | undefined) ?? 0;
 }
 
-/** The name of the table of a read model's rows. */
+/** Returns the name of the table of a read model's rows. */
 function tableOf(model: string): string {
   return `model_${model}`;
 }
@@ -169,7 +169,10 @@ function toStored({ id, partition, order, position: version, body, lists, search
   };
 }
 
-/** The row that a table gave. Throws as SQLite does where it is damaged; the last of its columns are there when a row of the table has had such. */
+/**
+ * Converts a row of a table; the last of its columns exist once a row of the table has had such values. Throws as SQLite does for a damaged
+ * page where the row is damaged.
+ */
 export function toRow<Body extends object>(stored: unknown): Row<Body> {
   const { id, partition, order, version: position, body } = toStoredRow(stored);
   const [lists, since, terms] = (stored as (string | number | null)[]).slice(5);

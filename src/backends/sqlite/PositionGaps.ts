@@ -2,11 +2,11 @@ import type { DatabaseSync } from 'node:sqlite';
 import type { Position } from '../../events/event.ts';
 
 /**
- * The positions that a restored log has left out: those behind its last event from before, which another course of the log may have
- * used, up to the event that tells of the restore. There are no others: rows are numbered one by one, and none is deleted.
+ * The positions omitted by a restored log: those after its last original event, which another continuation of the log may have
+ * used, up to the event that records the restore. There are no others: rows are numbered consecutively, and none is deleted.
  */
 export class PositionGaps {
-  /** By rising position: the last event before each gap, and the first one behind it. */
+  /** By ascending position: the last event before each gap, and the first one after it. */
   readonly #gaps: { after: Position; position: Position }[];
 
   constructor(db: DatabaseSync) {
@@ -14,17 +14,17 @@ export class PositionGaps {
     this.#gaps = rows as unknown as { after: Position; position: Position }[];
   }
 
-  /** Of a position that was left out, the last one before the gap; undefined of any other. */
+  /** For an omitted position, returns the last one before the gap; undefined for any other. */
   lastBefore(position: Position): Position | undefined {
     return this.#gaps.find((gap) => position > gap.after && position < gap.position)?.after;
   }
 
-  /** Whether a position is one of those that were left out. */
+  /** Whether a position was omitted. */
   include(position: Position): boolean {
     return this.lastBefore(position) !== undefined;
   }
 
-  /** The place that is so many positions behind another one, those that were left out not counted. */
+  /** Returns the position `count` places after another one, not counting omitted ones. */
   placeBehind(after: Position, count: number): Position {
     let place = after + count;
     for (const gap of this.#gaps) {

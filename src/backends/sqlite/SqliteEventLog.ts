@@ -43,7 +43,7 @@ export class SqliteEventLog implements EventLog {
   readonly #db: DatabaseSync;
   readonly #file: OpenedFiles;
   #nextFileCheck = 0;
-  /** What was found to be the matter with the file for good. */
+  /** The permanent problem that was found with the file. */
   #damage: string | undefined;
   readonly #statements;
   readonly #templates: MetadataTemplates;
@@ -71,8 +71,8 @@ export class SqliteEventLog implements EventLog {
   }
 
   /**
-   * Opens the log's file, and makes it and its folder when they are not there. It appends through the writer that `link` leads to,
-   * if given, else through one of its own. Rejects with `unavailable`.
+   * Opens the log's file, creating it and its folder when they do not exist. It appends through the writer that `link` connects
+   * to, if given, otherwise through its own. Rejects with `unavailable`.
    */
   static async open(path: string, link?: () => Promise<WriterLink>): Promise<SqliteEventLog> {
     try {
@@ -108,7 +108,7 @@ export class SqliteEventLog implements EventLog {
         ? this.#statements.forwards.all(stream, options.from ?? 0, limit)
         : this.#statements.backwards.all(stream, options.from ?? Number.MAX_SAFE_INTEGER, limit),
     );
-    // Proofs go by what is stored now, also where somebody changed a template since.
+    // Proofs are based on what is stored now, even if a template has been changed since.
     this.#templates.lookAgain();
     const { events, unreadable } = toEvents(rows as unknown as EventRow[], this.#templates);
     if (unreadable) throw new DamagedEvent();
@@ -139,7 +139,7 @@ export class SqliteEventLog implements EventLog {
 
   async linkWriter(): Promise<WriterLink> {
     if (this.#closing.signal.aborted) throw unavailable(STORE);
-    // It would make a file that is not there.
+    // It would create a missing file.
     this.#requireFile();
     return this.#source.link().catch((error) => {
       throw unavailable(STORE, error, fileProblem(this.#path, error));
@@ -174,7 +174,7 @@ export class SqliteEventLog implements EventLog {
     let announced = false;
     let readAfter: ((position: Position) => EventBatch | undefined) | undefined;
     for (;;) {
-      // Reads are synchronous: without a pause, whoever catches up would hold the thread from batch to batch.
+      // Reads are synchronous: without a pause, a follower catching up would block the thread from batch to batch.
       await nextTurn();
       if (signal.aborted) return;
       let read: { seen: unknown; batch: EventBatch | undefined };
@@ -218,13 +218,13 @@ export class SqliteEventLog implements EventLog {
     return this.#writer?.ended === false ? this.#writer : undefined;
   }
 
-  /** The writer's thread starts with the first append: who only reads does without. */
+  /** The writer's thread starts with the first append: readers do without it. */
   async #openWriter(): Promise<GroupCommit> {
     if (this.#writer?.ended) {
       this.#writer = undefined;
       this.#opening = undefined;
     }
-    // It would make a file that is not there.
+    // It would create a missing file.
     this.#requireFile();
     this.#opening ??= this.#source.connect().then((writer) => new GroupCommit(writer, this.#path));
     const opening = this.#opening;
@@ -237,7 +237,7 @@ export class SqliteEventLog implements EventLog {
     }
   }
 
-  /** The result of `read`; what the driver throws becomes `unavailable`. */
+  /** Returns the result of `read`; driver errors become `unavailable`. */
   #reading<Result>(read: () => Result): Result {
     const now = performance.now();
     if (now >= this.#nextFileCheck) {
@@ -263,12 +263,12 @@ export class SqliteEventLog implements EventLog {
     return (this.#statements.head.get()?.head as number | null) ?? 0;
   }
 
-  /** Changes whenever another connection, here or in another process, has committed. */
+  /** Changes whenever another connection, in this process or another, has committed. */
   #dataVersion(): unknown {
     return this.#statements.dataVersion.get()?.data_version;
   }
 
-  /** True also when that cannot be found out: reading on will show. */
+  /** Also true when that cannot be determined: reading on will tell. */
   #changedSince(seen: unknown): boolean {
     try {
       return this.#dataVersion() !== seen;
@@ -278,7 +278,7 @@ export class SqliteEventLog implements EventLog {
   }
 }
 
-/** Reads rows of a stream from a revision on, which are `EventRow`s. */
+/** Returns a reader of a stream's rows from a revision on, which are `EventRow`s. */
 function streamReader(db: DatabaseSync, from: string, order: 'ASC' | 'DESC') {
   const statement = db.prepare(
     `SELECT ${eventColumns}, s.name FROM events e JOIN streams s ON s.id = e.stream_id

@@ -12,17 +12,17 @@ const SQLITE_BUSY = 5;
 
 export interface SqliteFileOptions {
   path: string;
-  /** What a caller is told is away. */
+  /** Name of what is unavailable, as reported to callers. */
   store: string;
-  /** Makes settings and tables, whenever the file is opened. */
+  /** Sets up settings and tables, whenever the file is opened. */
   setUp(db: DatabaseSync): void;
-  /** Statements that were prepared can no longer be used, or may not fit the tables any more. */
+  /** Prepared statements can no longer be used, or may no longer fit the tables. */
   onReset(): void;
 }
 
 /**
- * One SQLite file. It may be deleted at any time, also under a running service: it is then made anew, empty. Every
- * failure of SQLite or of the file system is `unavailable`.
+ * One SQLite file. It may be deleted at any time, even while the service is running: it is then recreated, empty. Every failure
+ * of SQLite or of the file system is `unavailable`.
  */
 export class SqliteFile {
   readonly #options: SqliteFileOptions;
@@ -30,7 +30,7 @@ export class SqliteFile {
   #identity: string | undefined;
   #nextCheck = 0;
 
-  /** Opens the file, and makes it and its folder when they are not there. Throws `unavailable`. */
+  /** Opens the file, creating it and its folder when they do not exist. Throws `unavailable`. */
   constructor(options: SqliteFileOptions) {
     this.#options = options;
     try {
@@ -41,7 +41,7 @@ export class SqliteFile {
     this.#identity = fileIdentity(options.path);
   }
 
-  /** What `work` makes of the database. */
+  /** Returns the result of `work` on the database. */
   run<Result>(work: (db: DatabaseSync) => Result): Result {
     try {
       this.#reopenWhenDeleted();
@@ -52,16 +52,16 @@ export class SqliteFile {
     }
   }
 
-  /** The same in one transaction, which alone writes meanwhile; an error takes all of it back. */
+  /** The same in one transaction, which is the only writer meanwhile; an error rolls all of it back. */
   transaction<Result>(work: (db: DatabaseSync) => Result): Result {
     this.#nextCheck = 0;
     return this.run((db) => inTransaction(db, work));
   }
 
   /**
-   * Takes what was deleted or replaced out of the file and its write-ahead log: the file is written anew, because where pages
-   * are split and joined copies stay behind that `secure_delete` knows nothing of. `before` takes out what is elsewhere than in rows; all
-   * of it is one transaction. False while another connection is in the way: then it is called again.
+   * Removes what was deleted or replaced from the file and its write-ahead log: the file is rewritten, because where pages are
+   * split and joined copies remain that `secure_delete` does not know about. `before` removes what is stored elsewhere than in
+   * rows; all of it is one transaction. False while another connection is in the way: call it again then.
    */
   purge(before?: (db: DatabaseSync) => void): boolean {
     return this.run((db) => {
@@ -90,7 +90,7 @@ export class SqliteFile {
     const { path, setUp } = this.#options;
     makeOwnedFolders(dirname(path));
     if (fileIdentity(path) === undefined) {
-      // Left by a deleted file, and possibly still mapped by who has it open: a new file must not take them over.
+      // Left by a deleted file, and possibly still mapped by processes that have it open: a new file must not take them over.
       for (const leftover of [`${path}-wal`, `${path}-shm`]) rmSync(leftover, { force: true });
     }
     const db = new DatabaseSync(path, { timeout: BUSY_MS });
@@ -131,7 +131,7 @@ function inTransaction<Result>(db: DatabaseSync, work: (db: DatabaseSync) => Res
   }
 }
 
-/** An error of SQLite or of the file system. */
+/** Whether it is an error of SQLite or of the file system. */
 function isStoreError(error: unknown): boolean {
   const { code, syscall } = error as { code?: unknown; syscall?: unknown };
   return code === 'ERR_SQLITE_ERROR' || syscall !== undefined;

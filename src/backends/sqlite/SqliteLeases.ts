@@ -1,16 +1,16 @@
 import type { Leases } from '../../ports/leases.ts';
 import { SqliteFile } from './SqliteFile.ts';
 
-/** Leases in a SQLite file, beside whatever else is in it. */
+/** Leases in a SQLite file, alongside its other contents. */
 export class SqliteLeases implements Leases {
   readonly #file: SqliteFile;
 
-  /** Opens the file, and makes it and its folder when they are not there. */
+  /** Opens the file, creating it and its folder when they do not exist. */
   constructor(path: string) {
     this.#file = new SqliteFile({
       path,
       store: 'state store',
-      // A lease outlives no crash of the machine, nor need it: it is renewed every second, and that costs no sync.
+      // A lease does not survive a crash of the machine, nor need it: it is renewed every second, and this way costs no sync.
       setUp: (db) =>
         db.exec(`PRAGMA synchronous = NORMAL;
           CREATE TABLE IF NOT EXISTS leases (
@@ -21,7 +21,7 @@ export class SqliteLeases implements Leases {
   }
 
   async acquire(name: string, owner: string, forMs: number): Promise<boolean> {
-    // All who share the file share the machine's clock. A term that has yet to begin means that it was set back.
+    // Everyone sharing the file shares the machine's clock. A term that has not begun yet means that the clock was set back.
     const now = Date.now();
     const { changes } = this.#file.run((db) =>
       db

@@ -10,7 +10,7 @@ import { makeOwnedFolders } from '../folderOwner.ts';
 import { openForAppending } from './eventLogFile.ts';
 import { MetadataTemplates } from './MetadataTemplates.ts';
 
-/** A new file of an event log that takes the events of another one. */
+/** A new event log file that receives the events of another log. */
 export class SqliteLogCopy implements LogCopy {
   readonly #path: string;
   readonly #db: DatabaseSync;
@@ -19,7 +19,7 @@ export class SqliteLogCopy implements LogCopy {
   readonly #streams = new Map<string, { id: number; erased: boolean }>();
   #erasures = 0;
 
-  /** Makes the file of a log with that identity; there must be none yet. Throws `unavailable`. */
+  /** Creates the file of a log with that identity; it must not exist yet. Throws `unavailable`. */
   constructor(path: string, identity: string) {
     this.#path = path;
     try {
@@ -73,7 +73,7 @@ export class SqliteLogCopy implements LogCopy {
       const metadata = this.#templates.pack(place.metadata, id);
       add(place.type, Date.parse(place.recordedAt), metadata, place.data, null);
     } else {
-      // Its bytes are lost; an event without any is one that cannot be read, too.
+      // Its bytes are lost; an event without any is also one that cannot be read.
       add(place.type, 0, '', '', null);
     }
   }
@@ -114,7 +114,7 @@ export class SqliteLogCopy implements LogCopy {
   }
 }
 
-/** Streams whose rows are remembered. */
+/** Number of streams whose rows are remembered. */
 const MAX_STREAMS = 50_000;
 
 function prepare(db: DatabaseSync) {

@@ -26,20 +26,20 @@ interface CheckpointStatements {
 }
 
 /**
- * Read models in one SQLite file, a table each. The file may be deleted at any time, also under a running service: it
- * is made anew, empty, and writers are refused until they have read their checkpoint again.
+ * Read models in one SQLite file, with a table for each. The file may be deleted at any time, even while the service is running:
+ * it is recreated, empty, and writers are refused until they have read their checkpoint again.
  */
 export class SqliteReadModels implements ReadModels {
   readonly #file: SqliteFile;
   readonly #models = new Map<string, ModelTable>();
   #checkpoints: CheckpointStatements | undefined;
-  /** The checkpoints that this instance last read or wrote. */
+  /** The checkpoints last read or written by this instance. */
   readonly #seen = new Map<string, Position>();
 
-  /** Opens the file, and makes it and its folder when they are not there. */
+  /** Opens the file, creating it and its folder when they do not exist. */
   constructor(path: string) {
     const onReset = () => {
-      // Their tables may have been rolled back, or dropped by somebody else.
+      // Their tables may have been rolled back, or dropped by someone else.
       this.#models.clear();
       this.#checkpoints = undefined;
     };

@@ -13,12 +13,12 @@ import {
 } from './rowTable.ts';
 import { SqliteFile } from './SqliteFile.ts';
 
-/** State in one SQLite file, a table each; what was answered is on disk. A file that is deleted is made anew, empty. */
+/** State in one SQLite file, with a table for each; acknowledged writes are on disk. A deleted file is recreated, empty. */
 export class SqliteStateStore implements StateStore {
   readonly #file: SqliteFile;
   readonly #tables = new Map<string, OwnRowStatements>();
 
-  /** Opens the file, and makes it and its folder when they are not there. */
+  /** Opens the file, creating it and its folder when they do not exist. */
   constructor(path: string) {
     this.#file = new SqliteFile({
       path,

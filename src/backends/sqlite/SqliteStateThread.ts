@@ -8,7 +8,7 @@ import type { StateAnswer, StateMethod } from './stateProtocol.ts';
 
 const STORE = 'state store';
 const ANSWER_WITHIN_MS = 3_000;
-/** What takes as long as there is much of it. */
+/** Methods whose duration depends on the amount of data. */
 const long: ReadonlySet<StateMethod> = new Set(['prune', 'purge']);
 
 interface Waiting {
@@ -17,8 +17,8 @@ interface Waiting {
 }
 
 /**
- * The state in one SQLite file, read and written by a thread of its own: a sync cannot be interrupted, and on a disk that is slow or
- * stuck it would hold up all that the caller's thread does.
+ * The state in one SQLite file, read and written by a separate thread: a sync cannot be interrupted, and on a slow or stuck disk
+ * it would block everything that the caller's thread does.
  */
 export class SqliteStateThread implements StateStore {
   readonly #path: string;
@@ -27,9 +27,9 @@ export class SqliteStateThread implements StateStore {
   #last = 0;
   #closed = false;
 
-  /** Opens the file, and makes it and its folder when they are not there; throws `unavailable`. */
+  /** Opens the file, creating it and its folder when they do not exist; throws `unavailable`. */
   constructor(path: string) {
-    // Whether it can be opened is found out here, so that a start that fails says why.
+    // Checks here whether it can be opened, so that a failed start says why.
     void new SqliteStateStore(path).close();
     this.#path = path;
   }
@@ -84,7 +84,10 @@ export class SqliteStateThread implements StateStore {
     await ended;
   }
 
-  /** What a call comes to. Rejects with `unavailable`, also when there is no answer in time: it may be carried out then. */
+  /**
+   * Returns the result of a call. Rejects with `unavailable`, also when there is no answer in time: it may still be carried out
+   * then.
+   */
   async #call(method: StateMethod, ...args: unknown[]): Promise<unknown> {
     if (this.#closed) throw unavailable(STORE);
     const worker = this.#thread();
@@ -92,7 +95,7 @@ export class SqliteStateThread implements StateStore {
     const number = this.#last;
     const { promise, resolve, reject } = Promise.withResolvers<unknown>();
     this.#waiting.set(number, { resolve, reject });
-    // A process has nothing to wait for but answers.
+    // A process only has to stay alive for answers.
     if (this.#waiting.size === 1) worker.ref();
     worker.postMessage({ number, method, args });
     const problem = 'The disk of the state store does not answer within three seconds.';
@@ -105,7 +108,7 @@ export class SqliteStateThread implements StateStore {
     }
   }
 
-  /** The thread, which is started with the first call, and again when it ended. */
+  /** Returns the thread, which is started with the first call, and again after it ended. */
   #thread(): Worker {
     if (this.#worker) return this.#worker;
     const worker = new Worker(workerUrl('stateWorker', import.meta.url), {
@@ -125,7 +128,7 @@ export class SqliteStateThread implements StateStore {
   #settle(answer: StateAnswer): void {
     const waiting = this.#waiting.get(answer.number);
     this.#waiting.delete(answer.number);
-    // Who closes it waits for its end.
+    // A caller of `close` waits for its end.
     if (this.#waiting.size === 0 && !this.#closed) this.#worker?.unref();
     if ('result' in answer) waiting?.resolve(answer.result);
     else waiting?.reject(unavailable(STORE, undefined, answer.problem));

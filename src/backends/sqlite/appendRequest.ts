@@ -6,7 +6,7 @@ import type { Append, Appended } from '../../ports/eventLog.ts';
 import { eventTooLarge, idNotUuid, versionConflict } from '../../ports/eventLogRefusals.ts';
 import type { AppendOutcome, AppendRequest } from './writer/appendProtocol.ts';
 
-/** An append as the writer thread takes it. Throws `validation_failed` and `payload_too_large`, as `EventLog.append`. */
+/** Converts an append for the writer thread. Throws `validation_failed` and `payload_too_large`, as `EventLog.append` does. */
 export function appendRequest({ stream, event, expected }: Append): AppendRequest {
   if (!isUuid(event.id)) throw idNotUuid();
   const data = canonicalJson(event.data);
@@ -15,7 +15,7 @@ export function appendRequest({ stream, event, expected }: Append): AppendReques
   return { stream, eventId: event.id, type: event.type, data, metadata, expected };
 }
 
-/** As `EventLog.appendEach`; `commit` appends in one transaction, and rejects with `unavailable` where that failed. */
+/** As `EventLog.appendEach`; `commit` appends in one transaction, and rejects with `unavailable` when that failed. */
 export async function appendGroup(
   appends: readonly Append[],
   commit: (requests: AppendRequest[]) => Promise<AppendOutcome[]>,

@@ -5,18 +5,18 @@ import { MetadataTemplates } from './MetadataTemplates.ts';
 import { PositionGaps } from './PositionGaps.ts';
 import { DATA, type EventRow, eventColumns, POSITION, STREAM, toEvents } from './recordedEvents.ts';
 
-/** Many events at once cost less each; how many may be in memory is bounded by their size, too. */
+/** Many events at once cost less each; how many may be in memory is also limited by their size. */
 const BATCH_EVENTS = 2_000;
-/** Characters of data, of which most are one byte. The event that goes beyond it is the batch's last one. */
+/** Limit in characters of data, most of which are one byte. The event that exceeds it is the batch's last one. */
 const BATCH_LENGTH = 8 * 1024 * 1024;
-/** Events looked at in one go for a filtered follower: bounds how long it holds its thread. */
+/** Number of events examined in one go for a filtered follower: limits how long it blocks its thread. */
 const SCAN_WINDOW = 5_000;
-/** Names of streams that a follower remembers. */
+/** Number of stream names that a follower remembers. */
 const MAX_NAMES = 20_000;
 
 /**
- * Reads batches of one follower, whose statements are prepared once; none from beyond the log's end. `erased`: whether it is
- * told where events were erased.
+ * Returns a reader of batches for one follower, whose statements are prepared once; it reads nothing beyond the log's end.
+ * `erased`: whether it reports where events were erased.
  */
 export function batchReader(
   db: DatabaseSync,
@@ -35,7 +35,7 @@ export function batchReader(
   );
   statement.setReturnArrays(true);
   const nameOf = isByStream ? undefined : streamNames(db);
-  // Its own ones: a verification goes by what the file says now, and not by what this process remembers of it.
+  // Not shared: a verification is based on what the file contains now, not on what this process remembers of it.
   const templates = new MetadataTemplates(db);
   const gaps = new PositionGaps(db);
   return (after) => {
@@ -48,7 +48,7 @@ export function batchReader(
       const row = found as EventRow;
       if (nameOf) row[STREAM] = nameOf(row[STREAM] as unknown as number);
       rows.push(row);
-      // A damaged row may hold anything.
+      // A damaged row may contain anything.
       length += row[DATA]?.length ?? 0;
       if (length >= BATCH_LENGTH) break;
     }
@@ -58,7 +58,7 @@ export function batchReader(
   };
 }
 
-/** The name of a stream by its id, which never gets another one. */
+/** Returns the name of a stream by its id, which never changes. */
 function streamNames(db: DatabaseSync): (id: number) => string {
   const names = new Map<number, string>();
   const nameOf = db.prepare('SELECT name FROM streams WHERE id = ?');

@@ -42,21 +42,21 @@ const schema = `
 const erasedStreams =
   'CREATE INDEX IF NOT EXISTS streams_erased ON streams (erased) WHERE erased IS NOT NULL';
 
-/** What files lack that were made before anything could be erased. */
+/** Columns missing in files created before anything could be erased. */
 const erasureColumns =
   'ALTER TABLE events ADD COLUMN leaf TEXT; ALTER TABLE streams ADD COLUMN erased INTEGER;';
 
-/** `PRAGMA user_version` of a file that nobody wrote to without `secure_delete`, or that was rewritten since. */
+/** `PRAGMA user_version` of a file that was never written to without `secure_delete`, or that was rewritten since. */
 const CLEAN = 1;
 
-/** Bytes of a page of a new file: events of some 1 KB leave less of it empty than of one of 4,096. */
+/** Page size of a new file in bytes: events of about 1 KB leave less of it empty than of one of 4,096. */
 const PAGE_BYTES = 8_192;
-/** Pages of write-ahead log (64 MB) at which a commit copies it into the file, when the background has not done so. */
+/** Pages of write-ahead log (64 MB) at which a commit copies it into the file, if the background thread has not. */
 const WAL_PAGES = 8_192;
 
 /**
- * Opens the file of an event log for its one writer thread, and makes it, with an identity, when it is not there.
- * A commit is on the disk when it returns (`synchronous=FULL`). Another process may write too; it is waited for.
+ * Opens an event log's file for its one writer thread, creating it, with an identity, when it does not exist. A commit is on disk
+ * when it returns (`synchronous=FULL`). Another process may write too; the connection waits for it.
  */
 export function openForAppending(path: string): DatabaseSync {
   const db = openForCheckpoints(path);
@@ -73,8 +73,8 @@ export function openForAppending(path: string): DatabaseSync {
 }
 
 /**
- * Opens the file, which must be there, for copying its write-ahead log: it waits for no writer. What its connection takes
- * out of the file is overwritten there.
+ * Opens the file, which must exist, for copying its write-ahead log: it does not wait for writers. Whatever its connection
+ * removes from the file is overwritten there.
  */
 export function openForCheckpoints(path: string, timeout = 2500): DatabaseSync {
   const db = new DatabaseSync(path, { timeout });
@@ -84,13 +84,13 @@ export function openForCheckpoints(path: string, timeout = 2500): DatabaseSync {
 }
 
 /**
- * Rewrites a file that was made without `secure_delete`, whose pages can hold copies of what was moved within it. Needs
- * twice its size on the disk, and holds up writers; cut off, it has changed nothing. Throws what SQLite throws.
+ * Rewrites a file that was created without `secure_delete`, whose pages may contain copies of data moved within it. Needs twice
+ * its size on disk, and blocks writers; an interruption leaves it unchanged. Throws SQLite's errors.
  */
 export function rewriteOnce(db: DatabaseSync, path: string): void {
   const { user_version: version } = db.prepare('PRAGMA user_version').get() as { user_version: number };
   if (version >= CLEAN) return;
-  // The copy that SQLite makes meanwhile has a place of its own, which may be another disk.
+  // The copy that SQLite makes meanwhile has its own location, which may be another disk.
   const temporary = (folder: string) =>
     db.exec(`PRAGMA temp_store_directory = '${folder.replaceAll("'", "''")}'`);
   temporary(dirname(path));
@@ -102,8 +102,8 @@ export function rewriteOnce(db: DatabaseSync, path: string): void {
 }
 
 /**
- * Copies what it can of the write-ahead log into the file without holding up anybody; returns how many pages are left.
- * A failure leaves all in the log, from which it is read as well: the next checkpoint tries again.
+ * Copies as much as possible of the write-ahead log into the file without blocking anyone; returns the number of pages left. On
+ * failure everything stays in the log, from which it can also be read: the next checkpoint tries again.
  */
 export function checkpoint(db: DatabaseSync): number {
   try {

@@ -2,13 +2,13 @@ import { randomUUID } from 'node:crypto';
 import type { DatabaseSync } from 'node:sqlite';
 import { columns, quoted, type Statement, type StoredRow } from './rowTable.ts';
 
-/** A row of a table whose rows are listed, or may be. */
+/** A row of a table whose rows are, or may be, listed. */
 export interface ListedRow extends StoredRow {
-  /** JSON; null where the row has none. */
+  /** JSON; null when the row has none. */
   lists: string | null;
 }
 
-/** Where a row was listed before it is written. */
+/** Where a row was listed before a write. */
 export interface Place {
   partition: string;
   sequence: number;
@@ -16,7 +16,7 @@ export interface Place {
   lists: string | null;
 }
 
-/** The statements of a table of rows that are also found by their last change, and on lists. */
+/** The statements of a table whose rows are also found by their last change, and on lists. */
 export interface ListedStatements {
   load: Statement;
   page: Statement;
@@ -30,12 +30,12 @@ export interface ListedStatements {
   delist: Statement;
 }
 
-/** The table of who is on which list, beside a table of rows; what befalls the one has to befall the other. */
+/** Returns the name of the table of list members beside a table of rows; whatever happens to one has to happen to the other. */
 export function listsBeside(table: string): string {
   return `${table} lists`;
 }
 
-/** How the rows of a listed table are read, with further columns of theirs. */
+/** Returns the queries that read the rows of a listed table, with further columns if given. */
 export function listedQueries(
   name: string,
   further = '',
@@ -55,7 +55,7 @@ export function listedQueries(
   };
 }
 
-/** The statements of a table of rows that are listed. */
+/** Prepares the statements of a table of listed rows. */
 export function prepareListed(db: DatabaseSync, name: string): ListedStatements {
   const table = quoted(name);
   const lists = quoted(listsBeside(name));
@@ -70,7 +70,7 @@ export function prepareListed(db: DatabaseSync, name: string): ListedStatements 
   return {
     ...reading,
     countList: prepareCountList(db, name),
-    // Most rows stay where they are listed.
+    // Most rows stay on the same lists.
     update: db.prepare(
       `UPDATE ${table} SET position = ?, body = ?
        WHERE id = ? AND partition = ? AND lists IS ? AND position < ?`,
@@ -85,7 +85,7 @@ export function prepareListed(db: DatabaseSync, name: string): ListedStatements 
   };
 }
 
-/** What counts the rows on a list, no further than a limit. */
+/** Prepares the statement that counts the rows on a list, up to a limit. */
 export function prepareCountList(db: DatabaseSync, name: string): Statement {
   const lists = quoted(listsBeside(name));
   return db.prepare(
@@ -95,7 +95,7 @@ export function prepareCountList(db: DatabaseSync, name: string): Statement {
 
 /** Makes the rows of a table listed. */
 export function addLists(db: DatabaseSync, name: string): void {
-  // An index keeps its name when its table is renamed, so it is none that another table's could have.
+  // An index keeps its name when its table is renamed, so the name must be one that no other table uses.
   db.exec(`ALTER TABLE ${quoted(name)} ADD COLUMN lists TEXT;
     CREATE INDEX ${quoted(`by change ${randomUUID()}`)} ON ${quoted(name)} (partition, position)
       WHERE lists IS NOT NULL;
@@ -104,7 +104,7 @@ export function addLists(db: DatabaseSync, name: string): void {
     ) WITHOUT ROWID`);
 }
 
-/** Writes rows, each unless one of the same or a higher version is there. */
+/** Writes rows, skipping each one for which the same or a higher version is stored. */
 export function writeListed(statements: ListedStatements, rows: ListedRow[]): void {
   for (const row of rows) {
     const { id, partition, version, body, lists } = row;
@@ -113,7 +113,7 @@ export function writeListed(statements: ListedStatements, rows: ListedRow[]): vo
   }
 }
 
-/** Writes a row that is new, or is listed elsewhere than before. */
+/** Writes a row that is new, or whose lists changed. */
 function put(statements: ListedStatements, row: ListedRow): void {
   const { id, partition, order, version, body, lists } = row;
   const before = statements.place.get(id) as Place | undefined;
@@ -122,7 +122,7 @@ function put(statements: ListedStatements, row: ListedRow): void {
   moveBetweenLists(statements, before, row);
 }
 
-/** Takes a row off the lists that it has left, and puts it on those that it has joined. */
+/** Removes a row from the lists that it has left, and adds it to those that it has joined. */
 export function moveBetweenLists(
   { enlist, delist }: Pick<ListedStatements, 'enlist' | 'delist'>,
   before: Omit<Place, 'position'> | undefined,

@@ -4,13 +4,13 @@ import { unavailable } from '../../errors.ts';
 import { workerUrl } from '../../threads/workerUrl.ts';
 import { fileProblem } from '../fileProblem.ts';
 
-/** From its thread: whether nothing that was removed is left in the file and beside it; or SQLite's result code. */
+/** From the thread: whether nothing that was removed is left in the file and beside it; or SQLite's result code. */
 export type PurgeMessage = { purged: boolean } | { errcode: number | undefined };
 
 /**
- * Empties the write-ahead log of an event log's file, which still holds what was removed; before, a file that was made
- * without `secure_delete` is rewritten, once. A thread of its own waits for others who use the file, for some seconds: false
- * when that was not enough. Rejects with `unavailable`, whose `problem` tells what is the matter with the file.
+ * Empties the write-ahead log of an event log's file, which still contains what was removed; a file that was created without
+ * `secure_delete` is first rewritten, once. A separate thread waits a few seconds for other users of the file: false when that
+ * was not enough. Rejects with `unavailable`, whose `problem` says what is wrong with the file.
  */
 export async function purgeFile(path: string): Promise<boolean> {
   const worker = new Worker(workerUrl('purgeWorker', import.meta.url), { workerData: { path } });

@@ -4,7 +4,7 @@ import { parentPort, workerData } from 'node:worker_threads';
 import { openForCheckpoints, rewriteOnce } from './eventLogFile.ts';
 import type { PurgeMessage } from './purgeFile.ts';
 
-/** For so long one try waits for others, who may wait for it meanwhile. */
+/** How long one try waits for others, who may be waiting for it meanwhile. */
 const TRY_MS = 250;
 const PAUSE_MS = 100;
 const BOUND_MS = 5_000;
@@ -14,7 +14,7 @@ if (parentPort === null) throw new Error('purgeWorker runs as a worker thread');
 const port = parentPort;
 const { path } = workerData;
 
-/** False when others hold the file. Throws what SQLite throws. */
+/** False when others hold the file. Throws SQLite's errors. */
 function purgeOnce(db: DatabaseSync): boolean {
   try {
     rewriteOnce(db, path);
@@ -25,7 +25,7 @@ function purgeOnce(db: DatabaseSync): boolean {
   }
 }
 
-/** SQLite's primary result code. */
+/** Returns SQLite's primary result code. */
 function resultCode(error: unknown): number | undefined {
   const { errcode } = error as { errcode?: number };
   return errcode === undefined ? undefined : errcode & 0xff;

@@ -9,15 +9,15 @@ import type { EventBatch } from '../../ports/eventLog.ts';
 import { type MetadataTemplates, withHyphens } from './MetadataTemplates.ts';
 
 /**
- * What `toEvents` needs of each row. Statements give rows as arrays (`setReturnArrays`), which cost half as much as objects,
- * and ids as text, as each blob would be a buffer of its own.
+ * What `toEvents` needs of each row. Statements return rows as arrays (`setReturnArrays`), which cost half as much as objects,
+ * and ids as text, as each blob would be a separate buffer.
  */
 export const eventColumns =
   'e.position, e.revision, lower(hex(e.event_id)), e.type, e.recorded_at, ' +
   "iif(typeof(e.metadata) = 'blob', lower(hex(e.metadata)), e.metadata), e.data, e.leaf";
 
 /**
- * So begins metadata that is canonical, as `append` writes it, and data with it. Earlier versions of the service began with
+ * Start of metadata that is canonical, as written by `append`, along with its data. Earlier versions of the service began with
  * the workspace.
  */
 const CANONICAL = '{"$correlationId":';
@@ -35,13 +35,13 @@ export type EventRow = [
   stream: string,
 ];
 
-/** Places in an `EventRow`. */
+/** Indexes in an `EventRow`. */
 export const POSITION = 0;
 export const DATA = 6;
 export const STREAM = 8;
 const LEAF = 7;
 
-/** The events of the rows, but for those that were erased, or whose bytes are no longer what was appended. */
+/** Returns the events of the rows, except for those that were erased, or whose bytes are no longer those that were appended. */
 export function toEvents(
   rows: EventRow[],
   templates: MetadataTemplates,
@@ -92,7 +92,7 @@ function toEvent(row: EventRow, templates: MetadataTemplates): RecordedEvent {
   };
 }
 
-/** Throws when it is none. */
+/** Throws when it is not a UUID. */
 function toUuid(hex: string): string {
   const id = withHyphens(hex);
   if (!isUuid(id)) throw new Error('the id of an event is a UUID');
@@ -101,7 +101,7 @@ function toUuid(hex: string): string {
 
 let lastTime = { ms: 0, iso: new Date(0).toISOString() };
 
-/** A time in ms as ISO 8601. Events of one commit have the same one: it is formatted once. */
+/** Formats a time in ms as ISO 8601. Events of one commit have the same time: it is formatted once. */
 export function isoTime(ms: number): string {
   if (ms !== lastTime.ms) lastTime = { ms, iso: new Date(ms).toISOString() };
   return lastTime.iso;

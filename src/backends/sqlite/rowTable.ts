@@ -1,11 +1,11 @@
 import type { DatabaseSync } from 'node:sqlite';
 
-/** Rows that one statement of `preparePrune` removes. */
+/** Number of rows that one statement of `preparePrune` removes. */
 export const PRUNED_AT_ONCE = 1_000;
 
 export type Statement = ReturnType<DatabaseSync['prepare']>;
 
-/** What a table holds in each of its rows; `version` says which of two writes is the newer one. */
+/** The contents of a table's rows; `version` tells which of two writes is newer. */
 export interface StoredRow {
   id: string;
   partition: string;
@@ -30,18 +30,18 @@ export interface OwnRowStatements extends RowStatements {
   remove: Statement;
 }
 
-/** What `toStoredRow` takes of a row. */
+/** The columns that `toStoredRow` expects. */
 export const columns = 'id, partition, sequence, position, body';
 
-/** A table's name, quoted. */
+/** Returns a table's name, quoted. */
 export function quoted(table: string): string {
   return `"${table.replaceAll('"', '""')}"`;
 }
 
-/** The statements of a table of rows, which is made when it is not there. */
+/** Prepares the statements of a table of rows, creating it when it does not exist. */
 export function prepareRows(db: DatabaseSync, name: string): RowStatements {
   const table = quoted(name);
-  // The constraint is there for its index, which, unlike one that is made by itself, is renamed with the table.
+  // The constraint is there for its index, which, unlike one created explicitly, is renamed with the table.
   db.exec(`CREATE TABLE IF NOT EXISTS ${table} (
     id TEXT PRIMARY KEY, partition TEXT NOT NULL, sequence INTEGER NOT NULL, position INTEGER NOT NULL,
     body TEXT NOT NULL, UNIQUE (partition, sequence, id))`);
@@ -56,7 +56,7 @@ export function prepareRows(db: DatabaseSync, name: string): RowStatements {
     countPage: db.prepare(
       `SELECT count(*) AS count FROM (SELECT 1 FROM ${table} WHERE partition = ? LIMIT ?)`,
     ),
-    // Most rows stay where they are listed: the index of lists is then left alone.
+    // Most rows stay at their place: the index of pages is then left alone.
     update: db.prepare(
       `UPDATE ${table} SET position = ?, body = ? WHERE id = ? AND partition = ? AND position < ?`,
     ),
@@ -68,7 +68,7 @@ export function prepareRows(db: DatabaseSync, name: string): RowStatements {
   };
 }
 
-/** The statements of a table whose rows somebody writes and removes by himself, not by folding the log. */
+/** Prepares the statements of a table whose rows are written and removed directly, not by folding the log. */
 export function prepareOwnRows(db: DatabaseSync, name: string): OwnRowStatements {
   const rows = prepareRows(db, name);
   const table = quoted(name);
@@ -85,7 +85,7 @@ export function prepareOwnRows(db: DatabaseSync, name: string): OwnRowStatements
   };
 }
 
-/** The statement that removes some of the rows below a version; it makes the index that it needs. */
+/** Prepares the statement that removes some of the rows below a version; creates the index that it needs. */
 export function preparePrune(db: DatabaseSync, name: string): Statement {
   const table = quoted(name);
   db.exec(`CREATE INDEX IF NOT EXISTS ${quoted(`${name}_by_position`)} ON ${table} (position)`);
@@ -94,7 +94,7 @@ export function preparePrune(db: DatabaseSync, name: string): Statement {
   );
 }
 
-/** Writes rows, each unless one of the same or a higher version is there. */
+/** Writes rows, skipping each one for which the same or a higher version is stored. */
 export function writeRows({ update, upsert }: RowStatements, rows: StoredRow[]): void {
   for (const { id, partition, order, version, body } of rows) {
     const { changes } = update.run(version, body, id, partition, version);
@@ -102,7 +102,7 @@ export function writeRows({ update, upsert }: RowStatements, rows: StoredRow[]):
   }
 }
 
-/** The row that `load` or `page` gave; they give arrays, which cost less than objects. */
+/** Converts a row returned by `load` or `page`; they return arrays, which cost less than objects. */
 export function toStoredRow(row: unknown): StoredRow {
   const [id, partition, order, version, body] = row as [string, string, number, number, string];
   return { id, partition, order, version, body };

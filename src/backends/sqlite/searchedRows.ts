@@ -11,14 +11,14 @@ import {
 import { columns, quoted, type Statement } from './rowTable.ts';
 import { createTermIndex, entryText, termsBeside } from './termIndex.ts';
 
-/** A row of a table whose rows are found by terms, too. */
+/** A row of a table whose rows are also found by terms. */
 export interface SearchedRow extends ListedRow {
   since: number | null;
   /** JSON. */
   terms: string | null;
 }
 
-/** The statements of a table of rows that are also on lists, and found by terms. */
+/** The statements of a table whose rows are also on lists, and found by terms. */
 export interface SearchedStatements {
   load: Statement;
   page: Statement;
@@ -35,7 +35,7 @@ export interface SearchedStatements {
   leave: Statement;
 }
 
-/** What the index of terms has of a row. */
+/** An entry of a row in the index of terms. */
 interface Entry {
   since: number;
   text: string;
@@ -43,7 +43,10 @@ interface Entry {
 
 type SearchedPlace = Place & Pick<SearchedRow, 'since' | 'terms'>;
 
-/** How the rows of a table are found by terms: with what the index is asked for, the first `since` that is too high, and the limit. */
+/**
+ * Returns the query for a table's rows by terms; its parameters are the index query, the exclusive upper bound of `since`, and
+ * the limit.
+ */
 export function searchQuery(name: string): string {
   const index = quoted(termsBeside(name));
   return `SELECT ${`${columns}, lists, since, terms`.replace(/\w+/g, 'found.$&')}
@@ -51,7 +54,7 @@ export function searchQuery(name: string): string {
     WHERE ${index} MATCH ? AND ${index}.rowid < ? ORDER BY ${index}.rowid DESC LIMIT ?`;
 }
 
-/** The statements of a table of rows that are found by terms. */
+/** Prepares the statements of a table of rows that are found by terms. */
 export function prepareSearched(db: DatabaseSync, name: string): SearchedStatements {
   const table = quoted(name);
   const lists = quoted(listsBeside(name));
@@ -68,7 +71,7 @@ export function prepareSearched(db: DatabaseSync, name: string): SearchedStateme
   return {
     ...reading,
     countList: prepareCountList(db, name),
-    // Most rows stay where they are found.
+    // Most rows keep their terms.
     update: db.prepare(
       `UPDATE ${table} SET position = ?, body = ?
        WHERE id = ? AND partition = ? AND lists IS ? AND since IS ? AND position < ?`,
@@ -86,16 +89,16 @@ export function prepareSearched(db: DatabaseSync, name: string): SearchedStateme
   };
 }
 
-/** Makes the rows of a table, which are listed, found by terms. */
+/** Makes the listed rows of a table searchable by terms. */
 export function addTerms(db: DatabaseSync, name: string): void {
-  // An index keeps its name when its table is renamed, so it is none that another table's could have.
+  // An index keeps its name when its table is renamed, so the name must be one that no other table uses.
   db.exec(`ALTER TABLE ${quoted(name)} ADD COLUMN since INTEGER;
     ALTER TABLE ${quoted(name)} ADD COLUMN terms TEXT;
     CREATE INDEX ${quoted(`by since ${randomUUID()}`)} ON ${quoted(name)} (since)`);
   createTermIndex(db, name);
 }
 
-/** Writes rows, each unless one of the same or a higher version is there. */
+/** Writes rows, skipping each one for which the same or a higher version is stored. */
 export function writeSearched(statements: SearchedStatements, rows: SearchedRow[]): void {
   const left: Entry[] = [];
   const joined: Entry[] = [];
@@ -111,13 +114,13 @@ export function writeSearched(statements: SearchedStatements, rows: SearchedRow[
     left.push(...entryOf(before));
     joined.push(...entryOf(row));
   }
-  // FTS5 gathers what comes by rising number, and writes what it has when another one comes.
+  // FTS5 gathers entries with ascending numbers, and writes what it has gathered when another one comes.
   const rising = (entries: Entry[]) => entries.sort((a, b) => a.since - b.since);
   for (const { since, text } of rising(left)) statements.leave.run(since, text);
   for (const { since, text } of rising(joined)) statements.enter.run(since, text);
 }
 
-/** What the index has of a row that has terms. */
+/** Returns the index entry of a row that has terms. */
 function entryOf(row: Pick<SearchedRow, 'partition' | 'since' | 'terms'> | undefined): Entry[] {
   if (row === undefined || row.since === null || row.terms === null) return [];
   return [{ since: row.since, text: entryText(row.partition, row.terms) }];

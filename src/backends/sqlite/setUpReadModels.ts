@@ -1,8 +1,8 @@
 import type { DatabaseSync } from 'node:sqlite';
 
-/** Settings and shared tables of the file of the read models. */
+/** Sets up the settings and shared tables of the read models' file. */
 export function setUpReadModels(db: DatabaseSync): void {
-  // All of it can be rebuilt, so a crash may cost the last commits, never the file's order (WAL).
+  // All of it can be rebuilt, so a crash may cost the last commits, but never the file's consistency (WAL).
   db.exec(`PRAGMA synchronous = OFF; PRAGMA cache_size = -32768; PRAGMA wal_autocheckpoint = 8000;
     CREATE TABLE IF NOT EXISTS checkpoints (
       model TEXT PRIMARY KEY, position INTEGER NOT NULL, log TEXT
@@ -13,7 +13,7 @@ export function setUpReadModels(db: DatabaseSync): void {
   addLogColumn(db);
 }
 
-/** Files of earlier versions do not say of which log they are. */
+/** Files of earlier versions do not say which log they belong to. */
 function addLogColumn(db: DatabaseSync): void {
   const columns = db.prepare('PRAGMA table_info (checkpoints)');
   const isThere = () => columns.all().some(({ name }) => name === 'log');

@@ -8,7 +8,7 @@ if (parentPort === null) throw new Error('stateWorker runs as a worker thread');
 const port = parentPort;
 const store = new SqliteStateStore(workerData.path);
 
-/** Bodies are checked by who asked for them. */
+/** Bodies are validated by the caller. */
 const unchecked = (name: string) =>
   ({ name, body: { parse: (body: unknown) => body } }) as unknown as StateTable<object>;
 

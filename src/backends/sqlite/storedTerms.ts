@@ -4,7 +4,7 @@ const TEXT = Symbol('text');
 
 type WithText = SearchTerms & { [TEXT]?: string };
 
-/** The terms of a row as its table has them, in JSON: most rows are written again with the same ones, which nobody looks at. */
+/** Returns the terms of a row from its table's JSON: most rows are rewritten with the same ones, which are never parsed. */
 export function storedTerms(text: string, since: number): SearchTerms {
   let parsed: string[] | undefined;
   const search = {
@@ -17,7 +17,7 @@ export function storedTerms(text: string, since: number): SearchTerms {
   return Object.defineProperty(search, TEXT, { value: text });
 }
 
-/** What a table has of terms: JSON. */
+/** Returns the form of terms in a table: JSON. */
 export function termsText(search: WithText): string {
   return search[TEXT] ?? JSON.stringify(search.terms);
 }

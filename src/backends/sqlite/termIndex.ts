@@ -2,36 +2,36 @@ import type { DatabaseSync } from 'node:sqlite';
 import type { SearchQuery } from '../../ports/readModels.ts';
 import { quoted } from './rowTable.ts';
 
-/** What no word is made of for FTS5's tokenizer `ascii`, and upper-case letters, which it would fold. */
+/** Characters that are not part of a word for FTS5's tokenizer `ascii`, and upper-case letters, which it would fold. */
 const apart = /[^0-9a-z\u0080-\uffff]/g;
-/** Stands in front of what stands for such a character: the private use area of Unicode. */
+/** Offset of the replacements for such characters: Unicode's private use area. */
 const PRIVATE_USE = 0xe000;
-/** Of no row: positions begin at 0. */
+/** Not used by any row: positions start at 0. */
 const NO_ENTRY = -1;
 
-/** The index of terms beside a table of rows; what befalls the one has to befall the other. */
+/** Returns the name of the index of terms beside a table of rows; whatever happens to one has to happen to the other. */
 export function termsBeside(table: string): string {
   return `${table} terms`;
 }
 
-/** Makes the index of the terms of a table's rows. Its entries bear the `since` of the rows. */
+/** Creates the index of a table's terms. Its entries are numbered by the rows' `since`. */
 export function createTermIndex(db: DatabaseSync, table: string): void {
   const index = quoted(termsBeside(table));
-  // Terms are in the rows: the index holds nothing but where each is found, and takes out what is removed at once.
+  // Terms are in the rows: the index contains only where each one is found, and removes deleted entries at once.
   db.exec(`CREATE VIRTUAL TABLE ${index} USING fts5
       (terms, content = '', columnsize = 0, detail = none, tokenize = 'ascii');
     INSERT INTO ${index} (${index}, rank) VALUES ('secure-delete', 1)`);
 }
 
-/** Empties the index of terms of a table's rows. */
+/** Empties the index of a table's terms. */
 export function clearTermIndex(db: DatabaseSync, table: string): void {
   const index = quoted(termsBeside(table));
   db.exec(`INSERT INTO ${index} (${index}) VALUES ('delete-all')`);
 }
 
 /**
- * Writes every index of terms of a file anew. The words by which FTS5 finds its pages stay when what stood there is removed; when
- * all is written into one part, there are none but of what is there.
+ * Rewrites every index of terms in a file. The words by which FTS5 finds its pages remain when their entries are removed; when
+ * everything is written into one part, only those of existing entries are left.
  */
 export function rewriteTermIndexes(db: DatabaseSync): void {
   const indexes = db
@@ -39,19 +39,19 @@ export function rewriteTermIndexes(db: DatabaseSync): void {
     .all();
   for (const { name } of indexes) {
     const index = quoted(String(name));
-    // An index that is one part already would be left as it is.
+    // An index that already is a single part would be left as it is.
     db.exec(`INSERT INTO ${index} (rowid, terms) VALUES (${NO_ENTRY}, 'x');
       INSERT INTO ${index} (${index}) VALUES ('optimize');
       INSERT INTO ${index} (${index}, rowid, terms) VALUES ('delete', ${NO_ENTRY}, 'x')`);
   }
 }
 
-/** The text of an entry: the terms of a row of a partition, given in JSON. */
+/** Returns the text of an entry: the terms of a partition's row, given in JSON. */
 export function entryText(partition: string, terms: string): string {
   return (JSON.parse(terms) as string[]).map((term) => wordOf(partition, term)).join(' ');
 }
 
-/** What the index is asked for by a query that has words and partitions. */
+/** Returns the index query for a search with words and partitions. */
 export function matchText({ partitions, words }: Pick<SearchQuery, 'partitions' | 'words'>): string {
   return words
     .map((patterns) => {
@@ -67,7 +67,10 @@ export function matchText({ partitions, words }: Pick<SearchQuery, 'partitions' 
     .join(' AND ');
 }
 
-/** A term within its partition, as one word for FTS5. Different ones give different words, and beginnings stay such. */
+/**
+ * Returns a term within its partition, as one word for FTS5. Different terms give different words, and beginnings stay
+ * beginnings.
+ */
 function wordOf(partition: string, term: string): string {
   return `${partition} ${term}`.replace(apart, (one) => String.fromCharCode(PRIVATE_USE + one.charCodeAt(0)));
 }

@@ -6,7 +6,7 @@ import { addLeaf, emptyTree, type Hash, type HashTree } from '../../hashing/hash
 import type { CopiedEvent, CopiedPlace } from '../../ports/logCopy.ts';
 import type { Manifest } from './manifest.ts';
 
-/** What a backup holds of what stands in a place of the log. */
+/** Converts a place of the log to its form in a backup. */
 export function toCopied(place: RecordedEvent | UnreadableEvent | ErasedEvent): CopiedPlace {
   const { position, stream, revision, id } = place;
   const at = { position, stream, revision, id };
@@ -16,13 +16,13 @@ export function toCopied(place: RecordedEvent | UnreadableEvent | ErasedEvent): 
   return {
     ...at,
     ...{ type, recordedAt },
-    // Of a log that holds no texts, those that the event's leaf is made of.
+    // For a log that holds no texts, those from which the event's leaf is made.
     metadata: metadataText ?? (dataText === undefined ? canonicalJson(metadata) : JSON.stringify(metadata)),
     data: dataText ?? canonicalJson(data),
   };
 }
 
-/** The event of a backup, as the log gave it. Throws when its texts are no JSON. */
+/** Converts an event of a backup back to what the log returned. Throws when its texts are not JSON. */
 export function toRecorded({ data, metadata, ...event }: CopiedEvent): RecordedEvent {
   return { ...event, data: JSON.parse(data), metadata: JSON.parse(metadata) };
 }
@@ -31,7 +31,7 @@ export function isEvent(place: CopiedPlace): place is CopiedEvent {
   return 'data' in place;
 }
 
-/** The hash trees of all workspaces over the events of a log that are taken one after the other. */
+/** Computes the hash trees of all workspaces over the events of a log, taken in order. */
 export class Trees {
   readonly #trees: Map<string, HashTree>;
 
@@ -39,7 +39,7 @@ export class Trees {
     this.#trees = new Map(trees.map(({ workspace, ...tree }) => [workspace, tree]));
   }
 
-  /** Takes an event, or what is left of one that was erased; the same ones that the read model of the tree takes. */
+  /** Takes an event, or what is left of an erased one; the same ones that go into the read model of the tree. */
   take(event: RecordedEvent | ErasedEvent): void {
     if (isBookkeeping(event.stream)) return;
     if ('leaf' in event) this.#add(workspaceOfStream(event.stream), event.leaf);

@@ -6,14 +6,14 @@ import { ServiceError } from '../../errors.ts';
 import type { BackupTarget } from '../../ports/backupTarget.ts';
 import { type BackupFile, oneChunk, sha256 } from './manifest.ts';
 
-/** Characters of a file before it is compressed: a file is in memory as a whole. The line that goes beyond it is its last one. */
+/** Characters per file before compression: a file is in memory as a whole. The line that exceeds the limit is its last one. */
 const MAX_LENGTH = 8 * 1024 * 1024;
-/** Lines of a file. */
+/** Lines per file. */
 export const MAX_LINES = 10_000;
 
 /**
- * Writes values as files of JSON lines, compressed. Their names begin with `name`, and are those of no other files. `onFile` is
- * told of each with the values that it holds, once it is there.
+ * Writes values as files of JSON lines, compressed. Their names start with `name`, and are not used by other files. `onFile` is
+ * called for each with the values it contains, once it is stored.
  */
 export async function writeLineFiles<Value>(
   target: BackupTarget,
@@ -50,7 +50,7 @@ async function writeLines(target: BackupTarget, name: string, lines: string[]): 
   return file;
 }
 
-/** The bytes of a file. Rejects with `conflict` when it is missing, or is not the one that the manifest names. */
+/** Returns the bytes of a file. Rejects with `conflict` when it is missing, or differs from the one named in the manifest. */
 export async function readFile(target: BackupTarget, { name, sha256: digest }: BackupFile): Promise<Buffer> {
   let bytes: Buffer;
   try {
@@ -64,7 +64,7 @@ export async function readFile(target: BackupTarget, { name, sha256: digest }: B
   return bytes;
 }
 
-/** The values of a file that `writeLineFiles` wrote. Rejects as `readFile`. */
+/** Returns the values in a file written by `writeLineFiles`. Rejects as `readFile` does. */
 export async function readLines<Value>(target: BackupTarget, file: BackupFile): Promise<Value[]> {
   const text = (await promisify(gunzip)(await readFile(target, file))).toString();
   return text
@@ -73,7 +73,7 @@ export async function readLines<Value>(target: BackupTarget, file: BackupFile): 
     .map((line) => JSON.parse(line));
 }
 
-/** The error of a file of a backup that cannot be used. */
+/** The error for an unusable file of a backup. */
 export function damaged({ place }: BackupTarget, name: string, what: string): ServiceError {
   return new ServiceError('conflict', `The file ${name} of the backup in ${place} ${what}.`);
 }

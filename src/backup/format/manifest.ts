@@ -7,11 +7,11 @@ import { type SigningKey, signObject } from '../../evidence/keys/SigningKey.ts';
 import { hashSchema, signatureFields } from '../../evidence/treeHead.ts';
 import type { BackupTarget } from '../../ports/backupTarget.ts';
 
-/** A file of a backup: its name there, its size in bytes and the SHA-256 of these. */
+/** A file of a backup: its name there, its size in bytes and their SHA-256. */
 const fileSchema = z.strictObject({ name: z.string(), bytes: z.int().min(0), sha256: hashSchema });
 export type BackupFile = z.infer<typeof fileSchema>;
 
-/** Events that stand one behind the other in the log, a line each, and the positions of the first and the last. */
+/** Consecutive events of the log, a line each, and the positions of the first and the last. */
 const segmentSchema = z.strictObject({
   ...fileSchema.shape,
   first: z.int().min(1),
@@ -27,30 +27,30 @@ const treeSchema = z.strictObject({
   subtrees: z.array(hashSchema),
 });
 
-/** A tombstone of which the events were not removed yet. */
+/** A tombstone whose events were not removed yet. */
 const tombstoneSchema = z.strictObject({ stream: z.string(), revision: z.int().min(0) });
 export type Tombstone = z.infer<typeof tombstoneSchema>;
 
-/** What tells of a backup: all other files are named in it, and it is signed. */
+/** Describes a backup: it names all other files, and is signed. */
 export const manifestSchema = z.strictObject({
   type: z.literal('chartledger.backup.v1'),
   /** Of the service that wrote it. */
   version: z.string(),
   /** Identity of the event log. */
   log: z.uuid(),
-  /** When what it holds began to be read; ISO 8601, UTC. */
+  /** When reading of its contents began; ISO 8601, UTC. */
   created_at: z.string(),
-  /** Position of the last event that it holds; 0: none. */
+  /** Position of the last event in it; 0: none. */
   last_position: z.int().min(0),
   events: z.int().min(0),
   segments: z.array(segmentSchema),
   /** The hash tree over the events of each workspace. */
   trees: z.array(treeSchema),
-  /** Tombstones whose events the log still held. */
+  /** Tombstones whose events the log still contained. */
   erasing: z.array(tombstoneSchema),
   /** Rows of the state store. */
   state: z.array(z.strictObject({ ...fileSchema.shape, table: z.string(), rows: z.int().min(1) })),
-  /** Lists of the documents' and messages' bytes that the backup holds. */
+  /** Lists of the bytes of documents and messages in the backup. */
   objects: z.array(fileSchema),
   /** The service's keys, sealed. */
   keys: fileSchema,
@@ -60,7 +60,7 @@ export type Manifest = z.infer<typeof manifestSchema>;
 
 const NAME = 'manifest.json';
 
-/** Signs a manifest and puts it in the place of the one before: the backup is then the new one, whole. */
+/** Signs a manifest and replaces the previous one: from then on the backup is the new one, complete. */
 export async function writeManifest(
   target: BackupTarget,
   manifest: Omit<Manifest, keyof typeof signatureFields>,
@@ -73,8 +73,8 @@ export async function writeManifest(
 }
 
 /**
- * The manifest of the backup in a place, whose signature is yet to be checked; undefined where there is none. Rejects with
- * `conflict` when it is none, or one of a later version of the service.
+ * Returns the manifest of the backup in a place, whose signature is yet to be checked; undefined when there is none. Rejects with
+ * `conflict` when it is invalid, or from a later version of the service.
  */
 export async function readManifest(target: BackupTarget): Promise<Manifest | undefined> {
   let text: string;
@@ -97,7 +97,7 @@ export async function readManifest(target: BackupTarget): Promise<Manifest | und
   return data;
 }
 
-/** The same; rejects with `not_found` where there is none, and with `conflict` when its signature does not hold. */
+/** The same; rejects with `not_found` when there is none, and with `conflict` when its signature is invalid. */
 export async function requireManifest(target: BackupTarget, publicKeys: PublicKeys): Promise<Manifest> {
   const manifest = await readManifest(target);
   if (manifest === undefined) throw noBackup(target);
@@ -110,12 +110,12 @@ export function noBackup({ place }: BackupTarget): ServiceError {
   return new ServiceError('not_found', `There is no backup in ${place}.`);
 }
 
-/** The names of all files of a backup but those of documents. */
+/** Returns the names of all files of a backup except those of documents. */
 export function filesOf({ segments, state, objects, keys }: Manifest): string[] {
   return [NAME, ...[...segments, ...state, ...objects, keys].map(({ name }) => name)];
 }
 
-/** SHA-256, lower-case hex. */
+/** Returns the SHA-256, in lower-case hex. */
 export function sha256(bytes: Uint8Array): string {
   return createHash('sha256').update(bytes).digest('hex');
 }

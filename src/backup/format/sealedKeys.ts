@@ -14,7 +14,7 @@ export type ServiceKeys = ReadonlyMap<string, Buffer>;
 const COST = { N: 2 ** 17, r: 8, p: 1 };
 const MEMORY_BYTES = 192 * 1024 * 1024;
 const SALT_BYTES = 16;
-/** Characters of a passphrase. */
+/** Minimum number of characters of a passphrase. */
 export const LEAST_PASSPHRASE = 12;
 
 const sealedSchema = z.strictObject({
@@ -26,7 +26,9 @@ const sealedSchema = z.strictObject({
   sealed: z.base64(),
 });
 
-/** Writes the keys, sealed with a passphrase, for the log of an identity. Rejects with `validation_failed` when it is too short. */
+/**
+ * Writes the keys, sealed with a passphrase, for the log with an identity. Rejects with `validation_failed` when it is too short.
+ */
 export async function writeKeys(
   target: BackupTarget,
   log: string,
@@ -48,7 +50,7 @@ export async function writeKeys(
   return file;
 }
 
-/** The keys in the file. Rejects with `permission_denied` when the passphrase is another one, and as `readFile`. */
+/** Returns the keys in the file. Rejects with `permission_denied` when the passphrase is wrong, and as `readFile` does. */
 export async function readKeys(
   target: BackupTarget,
   { log, keys }: { log: string; keys: BackupFile },

@@ -3,7 +3,7 @@ import type { Principal } from '../../events/eventMetadata.ts';
 import { auditHeader, auditLine } from '../../evidence/export/auditLines.ts';
 import { fittingLine, printable } from '../output.ts';
 
-/** How an audit trail is printed: a text for its beginning, for each entry, newest first, and for its end. */
+/** How an audit trail is printed: the text at its beginning, for each entry, newest first, and at its end. */
 interface AuditFormat {
   begin: string;
   entry(entry: AuditEntry, nameOf: (principal: Principal) => string | undefined, isFirst: boolean): string;
@@ -19,7 +19,7 @@ function columns(time: string, who: string, action: string, outcome: string, ...
   return fittingLine(cells.join('  '));
 }
 
-/** What an entry is about: `patient patient-1001`, `document encounter-4001/document-5001`. */
+/** Returns what an entry is about: `patient patient-1001`, `document encounter-4001/document-5001`. */
 function subjectOf({ kind, id, documentId, version }: AuditEntry): string {
   const name = [id, documentId].filter((part) => part !== undefined).join('/');
   return [kind, name, version === undefined ? '' : `version ${version}`].filter(Boolean).join(' ') || '-';
@@ -49,5 +49,5 @@ const json: AuditFormat = {
   end: '\n]\n',
 };
 
-/** The formats by their names. */
+/** The formats by name. */
 export const auditFormats = { table, json, csv };

@@ -13,7 +13,7 @@ import { addPassphraseOption, type PassphraseOptions, readPassphrase } from './r
 
 const BYTES_A_MB = 1_000_000;
 
-/** What `work` gives, with a bar on the terminal for how far into the log it is. */
+/** Returns the result of `work`, with a progress bar on the terminal for the position in the log. */
 async function withBar<Result>(
   work: (onProgress: ReturnType<typeof createLogProgress>['at']) => Promise<Result>,
 ): Promise<Result> {

@@ -10,7 +10,7 @@ export interface PassphraseOptions {
   passphraseFile?: string;
 }
 
-/** Where the passphrase of a backup's keys comes from. */
+/** Adds the option for where the passphrase of a backup's keys comes from. */
 export function addPassphraseOption(command: Command): Command {
   return command.addOption(
     new Option(
@@ -21,7 +21,7 @@ export function addPassphraseOption(command: Command): Command {
   );
 }
 
-/** The passphrase of a backup; one that is to be chosen is asked for twice. Rejects with `validation_failed` or `conflict`. */
+/** Reads the passphrase of a backup; a new one is asked for twice. Rejects with `validation_failed` or `conflict`. */
 export async function readPassphrase(
   { passphraseFile: path }: PassphraseOptions,
   isChosen: boolean,

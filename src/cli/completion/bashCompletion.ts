@@ -1,7 +1,7 @@
 import type { CompletedCommand } from './completedCommands.ts';
 import { commandPattern, knownValues, openPattern, quoted } from './shellPatterns.ts';
 
-/** A script that completes the commands in bash. */
+/** Returns a script that completes the commands in bash. */
 export function bashCompletion(commands: readonly CompletedCommand[]): string {
   const values = knownValues(commands).map(
     ({ pattern, choices }) => `    ${pattern}) words=${quoted(choices.join(' '))} ;;`,

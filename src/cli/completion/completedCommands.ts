@@ -1,26 +1,26 @@
 import type { Command, Option } from 'commander';
 
-/** An option as a shell completes it. */
+/** An option for shell completion. */
 export interface CompletedOption {
   /** `--format` */
   flag: string;
   description: string;
   takesValue: boolean;
-  /** The values that it takes; none where they are open. */
+  /** The values that it accepts; empty if they are open. */
   choices: readonly string[];
 }
 
-/** A command as a shell completes it. */
+/** A command for shell completion. */
 export interface CompletedCommand {
-  /** Its names behind `chartledger`: `keys create`; empty for the program itself. */
+  /** Its names after `chartledger`: `keys create`; empty for the program itself. */
   path: string;
   commands: readonly { name: string; description: string }[];
   options: readonly CompletedOption[];
-  /** The values of its arguments, of those that have some. */
+  /** The values of its arguments that have a fixed set. */
   choices: readonly string[];
 }
 
-/** A command and all below it, as its help shows them. */
+/** Returns a command and all its subcommands, as shown in its help. */
 export function completedCommands(command: Command, path = ''): CompletedCommand[] {
   const help = command.createHelp();
   const children = help.visibleCommands(command).filter((child) => command.commands.includes(child));
@@ -55,7 +55,7 @@ function completedOption({
   ];
 }
 
-/** Up to the first full stop, semicolon or colon. */
+/** Returns the text up to the first full stop, semicolon or colon. */
 function firstSentence(text: string): string {
   return text.split(/[.;:](?:\s|$)/)[0] as string;
 }

@@ -1,11 +1,11 @@
 import type { CompletedCommand, CompletedOption } from './completedCommands.ts';
 
-/** A text as fish takes it to the letter. */
+/** Quotes a text literally for fish. */
 function quoted(text: string): string {
   return `'${text.replaceAll('\\', '\\\\').replaceAll("'", "\\'")}'`;
 }
 
-/** A script that completes the commands in fish. */
+/** Returns a script that completes the commands in fish. */
 export function fishCompletion(commands: readonly CompletedCommand[]): string {
   const paths = commands.filter(({ path }) => path !== '').map(({ path }) => quoted(path));
   return `# Completes the commands of chartledger in fish.

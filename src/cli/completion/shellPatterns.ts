@@ -1,17 +1,17 @@
 import type { CompletedCommand } from './completedCommands.ts';
 
-/** A text as bash and zsh take it to the letter. */
+/** Quotes a text literally for bash and zsh. */
 export function quoted(text: string): string {
   return `'${text.replaceAll("'", "'\\''")}'`;
 }
 
-/** A pattern of all commands but the program itself. */
+/** Returns a pattern of all commands except the program itself. */
 export function commandPattern(commands: readonly CompletedCommand[]): string {
   const named = commands.filter(({ path }) => path !== '');
   return named.map(({ path }) => quoted(path)).join(' | ');
 }
 
-/** A pattern of the options whose values are open, each as `COMMAND:OPTION`: there names of files are completed. */
+/** Returns a pattern of the options with open values, each as `COMMAND:OPTION`: file names are completed for them. */
 export function openPattern(commands: readonly CompletedCommand[]): string {
   const open = commands.flatMap(({ path, options }) =>
     options
@@ -21,7 +21,7 @@ export function openPattern(commands: readonly CompletedCommand[]): string {
   return open.join(' | ');
 }
 
-/** The options whose values are known, each as a pattern, with these. */
+/** Returns the options with known values, each as a pattern with its values. */
 export function knownValues(
   commands: readonly CompletedCommand[],
 ): { pattern: string; choices: readonly string[] }[] {

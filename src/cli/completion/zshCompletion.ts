@@ -1,12 +1,12 @@
 import type { CompletedCommand } from './completedCommands.ts';
 import { commandPattern, knownValues, openPattern, quoted } from './shellPatterns.ts';
 
-/** A candidate with its description, as `_describe` takes it. */
+/** Formats a candidate with its description for `_describe`. */
 function candidate(name: string, description: string): string {
   return quoted(`${name.replaceAll(':', '\\:')}:${description}`);
 }
 
-/** A script that completes the commands in zsh. */
+/** Returns a script that completes the commands in zsh. */
 export function zshCompletion(commands: readonly CompletedCommand[]): string {
   const values = knownValues(commands).map(
     ({ pattern, choices }) => `    ${pattern}) found=(${choices.map(quoted).join(' ')}) ;;`,

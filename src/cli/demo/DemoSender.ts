@@ -4,14 +4,14 @@ import type { DemoRequest } from './demoRequests.ts';
 const AT_ONCE = 8;
 const TIMEOUT_MS = 60_000;
 
-/** How much was sent. */
+/** Counts of what was sent. */
 export interface DemoCounts {
   records: number;
   documents: number;
   refused: number;
 }
 
-/** Sends requests to a running service. An answer other than the one that is expected rejects with `conflict`. */
+/** Sends requests to a running service. An unexpected response rejects with `conflict`. */
 export class DemoSender {
   readonly #url: string;
   readonly #key: string;
@@ -22,7 +22,7 @@ export class DemoSender {
     this.#key = key;
   }
 
-  /** Sends all of a group, some at once: they are about different records. */
+  /** Sends all requests of a group, several at once: they concern different records. */
   async sendGroup(requests: readonly DemoRequest[]): Promise<void> {
     const left = requests.values();
     const work = async () => {
@@ -31,7 +31,7 @@ export class DemoSender {
     await Promise.all(Array.from({ length: AT_ONCE }, work));
   }
 
-  /** A webhook that sends nothing yet: nobody listens at its address. */
+  /** Creates a webhook that sends nothing yet: nobody listens at its address. */
   async createWebhook(url: string): Promise<void> {
     const description = 'Made-up receiver: enable it with an address of your own';
     const made = await this.#fetch('POST', '/integration/webhooks', jsonBody({ url, description }));
@@ -39,7 +39,7 @@ export class DemoSender {
     await this.#fetch('PATCH', `/integration/webhooks/${id}`, jsonBody({ state: 'disabled' }));
   }
 
-  /** Whether the workspace has a webhook that sends to an address. */
+  /** Whether the workspace has a webhook for an address. */
   async hasWebhook(url: string): Promise<boolean> {
     const listed = (await (await this.#fetch('GET', '/integration/webhooks')).json()) as {
       items: { url: string }[];

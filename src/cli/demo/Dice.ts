@@ -1,4 +1,4 @@
-/** Chances that come the same for the same seed, on every machine (mulberry32, a public-domain generator of 32 bits). */
+/** Random numbers that are the same for the same seed, on every machine (mulberry32, a public-domain 32-bit generator). */
 export class Dice {
   #state: number;
 
@@ -6,7 +6,7 @@ export class Dice {
     this.#state = seed >>> 0;
   }
 
-  /** At least 0, below 1. */
+  /** Returns a number from 0 up to, but not including, 1. */
   next(): number {
     this.#state = (this.#state + 0x6d2b79f5) >>> 0;
     let mixed = this.#state;
@@ -15,22 +15,22 @@ export class Dice {
     return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
   }
 
-  /** A whole number from `least` to `most`. */
+  /** Returns an integer from `least` to `most`. */
   between(least: number, most: number): number {
     return least + Math.floor(this.next() * (most - least + 1));
   }
 
-  /** One of the values. */
+  /** Returns one of the values. */
   pick<Value>(values: readonly Value[]): Value {
     return values[this.between(0, values.length - 1)] as Value;
   }
 
-  /** Whether something happens that does so many times in a hundred. */
+  /** Returns true in that percentage of cases. */
   isIn(percent: number): boolean {
     return this.next() * 100 < percent;
   }
 
-  /** So many decimal digits. */
+  /** Returns `count` decimal digits. */
   digits(count: number): string {
     return Array.from({ length: count }, () => this.between(0, 9)).join('');
   }

@@ -13,7 +13,7 @@ interface DemoOptions {
 }
 
 const DAY_MS = 86_400_000;
-/** Of the made-up webhook: a name that is reserved for addresses that lead nowhere (RFC 2606). */
+/** Of the made-up webhook: a domain reserved for addresses that lead nowhere (RFC 2606). */
 const WEBHOOK_URL = 'https://billing.example.com/webhooks/chartledger';
 const REQUESTS_PER_MINUTE = 1_000_000;
 
@@ -65,7 +65,7 @@ async function demo({ workspace, seed, url = serviceAddress() }: DemoOptions): P
   writeLine(`Its id is ${id}. It ends at ${expires_at}.`);
 }
 
-/** A key of the sandbox for a day, which is not held up by the limit of this machine's address. */
+/** Creates a key of the sandbox for one day, which is not subject to the limit of this machine's address. */
 function makeKey(workspace: string) {
   return withKeys(async ({ known, manager }) => {
     const found = known.workspaces.get(workspace);

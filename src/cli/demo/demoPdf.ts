@@ -1,4 +1,4 @@
-/** A PDF of one page with a line of text, which has no parentheses nor backslashes. */
+/** Returns a one-page PDF with a line of text, which must not contain parentheses or backslashes. */
 export function demoPdf(text: string): string {
   const content = `BT /F1 18 Tf 72 720 Td (${text}) Tj ET`;
   const objects = [

@@ -3,7 +3,7 @@ import { demoPdf } from './demoPdf.ts';
 
 const PATIENTS = 200;
 
-/** What is sent to fill a sandbox: one request. */
+/** One of the requests that fill a sandbox. */
 export type DemoRequest = { refused?: true } & (
   | { send: 'record'; plural: string; record: Readonly<Record<string, unknown>> }
   | { send: 'document'; encounterId: string; documentId: string; category: string; pdf: string }
@@ -65,8 +65,9 @@ const record = (plural: string, fields: Record<string, unknown>): DemoRequest =>
 });
 
 /**
- * Made-up records of 200 patients: who they refer to, encounters, documents, what changed later, and some that the service refuses. In
- * groups, each of which needs those before it; the requests of a group are about different records. The same for the same seed.
+ * Returns made-up records of 200 patients: what they refer to, encounters, documents, later changes, and some that the service
+ * refuses. In groups, each of which depends on the previous ones; the requests of a group concern different records. The same for
+ * the same seed.
  */
 export function demoRequests(seed: number): DemoRequest[][] {
   const dice = new Dice(seed);
@@ -115,7 +116,7 @@ function patientOf(dice: Dice, number: number) {
     last_name: dice.pick(lastNames),
     date_of_birth: `${dice.between(1935, 2020)}-${day(12)}-${day(28)}`,
     gender: dice.pick(['male', 'female', 'other']),
-    // Numbers that are nobody's: 555-0100 to 555-0199.
+    // Fictitious numbers: 555-0100 to 555-0199.
     phone: `402-555-01${dice.digits(2)}`,
     ...addressOf(dice),
     primary_insurance: insuranceOf(dice),
@@ -167,7 +168,7 @@ function documentOf(dice: Dice, encounterId: string): DemoRequest {
   return { send: 'document', encounterId, documentId: `${encounterId}-${category}`, category, pdf };
 }
 
-/** What an EMR under development sends wrong. */
+/** Returns mistakes that an EMR under development would make. */
 function refusals(dice: Dice): DemoRequest[] {
   const nobody = (number: number) => ({ id: numbered('refused', number), patient_id: 'demo-patient-9999' });
   return [

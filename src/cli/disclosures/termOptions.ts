@@ -1,7 +1,7 @@
 import { type Command, Option } from 'commander';
 import { type NullableTerms, purposes } from '../../events/disclosureTerms.ts';
 
-/** What the options of `addTermOptions` were given as; an empty one takes a term back. */
+/** The values of the options of `addTermOptions`; an empty one withdraws a term. */
 export interface TermOptions {
   recipient?: string;
   recipientAddress?: string;
@@ -9,7 +9,7 @@ export interface TermOptions {
   purposeStatement?: string;
 }
 
-/** The options that say to whom data go, and why. */
+/** Adds the options for the recipient and purpose of data. */
 export function addTermOptions(command: Command): Command {
   return command
     .option('--recipient <name>', 'the organization or person that receives the data, for disclosure reports')
@@ -26,7 +26,7 @@ export function addTermOptions(command: Command): Command {
     );
 }
 
-/** The terms that options gave, and the other options. */
+/** Splits options into the terms and the rest. */
 export function termsOfOptions<Options extends TermOptions>(options: Options) {
   const { recipient, recipientAddress, purpose, purposeStatement, ...others } = options;
   const sent = {

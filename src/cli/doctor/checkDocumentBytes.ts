@@ -10,10 +10,10 @@ import { count } from '../output.ts';
 import { type CheckResult, failed, ok } from './checkResult.ts';
 import { isMissing, using } from './checkStores.ts';
 
-/** Positions that are named; more are only counted. */
+/** Maximum number of positions listed; the rest are only counted. */
 const MOST_NAMED = 10;
 
-/** Whether the document store has the bytes of every document that the log names; they are not read. */
+/** Checks whether the document store has the bytes of every document named in the log; they are not read. */
 export async function checkDocumentBytes(
   eventLog: EventLog,
   { documentsUrl }: Config,

@@ -8,14 +8,14 @@ import type { Config } from '../../config.ts';
 import { count } from '../output.ts';
 import { type CheckResult, failed, ok, warn } from './checkResult.ts';
 
-/** Files that are named; more are only counted. Those of keys come first. */
+/** Maximum number of files listed; the rest are only counted. Those of keys come first. */
 const MOST_FILES = 20;
 const MIB = 1024 * 1024;
-/** With less, stores soon take no more writes. */
+/** With less, stores will soon refuse writes. */
 const LEAST_FREE_BYTES = 100 * MIB;
 const LOW_FREE_BYTES = 1024 * MIB;
 
-/** Whether others may look into what is the service's alone. */
+/** Checks whether others can access what should be private to the service. */
 export async function checkPermissions(config: Config): Promise<CheckResult[]> {
   const open = openFiles(config);
   const found = open.slice(0, MOST_FILES).map(({ path, mode }) => {
@@ -31,7 +31,7 @@ export async function checkPermissions(config: Config): Promise<CheckResult[]> {
   return found.length > 0 ? found : [ok('permissions', 'files and folders are for their owner alone')];
 }
 
-/** The folders of this machine that hold something of the service. */
+/** Returns the folders of this machine that contain data of the service. */
 function foldersOf({ dataDir, eventLogUrl, readModelUrl, stateUrl, documentsUrl }: Config): string[] {
   const files = [eventLogUrl, readModelUrl, stateUrl].filter((url) => url.startsWith('sqlite:'));
   const documents = documentsUrl.startsWith('file:') ? [pathOf(documentsUrl)] : [];
@@ -39,7 +39,7 @@ function foldersOf({ dataDir, eventLogUrl, readModelUrl, stateUrl, documentsUrl 
   return all.filter((folder) => existsSync(folder));
 }
 
-/** Whether there is room where the service writes, told once for each file system. */
+/** Checks whether there is space where the service writes, reported once for each file system. */
 export async function checkDisk(config: Config): Promise<CheckResult[]> {
   const folders = new Map(foldersOf(config).map((folder) => [statSync(folder).dev, folder]));
   const found: CheckResult[] = [];
@@ -50,7 +50,7 @@ export async function checkDisk(config: Config): Promise<CheckResult[]> {
   return found.length > 0 ? found : [ok('disk', 'no store is on this machine')];
 }
 
-/** What a folder's free bytes come to. */
+/** Rates the free bytes of a folder. */
 export function roomFor(folder: string, bytes: number): CheckResult {
   const free = `${Math.floor(bytes / MIB).toLocaleString('en')} MiB are free for ${folder}`;
   const advice = 'Make room, or move the data folder to a larger disk.';

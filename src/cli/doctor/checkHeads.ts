@@ -13,7 +13,7 @@ import { count } from '../output.ts';
 import { type CheckResult, failed, ok, warn } from './checkResult.ts';
 import { isMissing, using } from './checkStores.ts';
 
-/** Whether the log still has what the last heads tell that were sent away. */
+/** Checks whether the log still contains what the last heads sent describe. */
 export async function checkHeads(
   eventLog: EventLog,
   { stateUrl, readModelUrl }: Config,
@@ -26,7 +26,7 @@ export async function checkHeads(
   const heads = await using(openStateStore(stateUrl), (stateStore) => sentHeads(stateStore, workspaces));
   if (heads.size === 0) return [];
   return using(openReadModels(readModelUrl), async (readModels) => {
-    // That is told of the read models already.
+    // Already reported for the read models.
     if (!(await isOfLog(eventLog, readModels))) return [];
     const found = await Promise.all([...heads.values()].map((head) => holdAgainst(readModels, head)));
     const told = found.flatMap((one) => one ?? []);
@@ -34,7 +34,7 @@ export async function checkHeads(
   });
 }
 
-/** Whether the hash trees are of the log, and all of it. */
+/** Whether the hash trees belong to the log, and cover all of it. */
 async function isOfLog(eventLog: EventLog, readModels: ReadModels): Promise<boolean> {
   if (await logMismatch({ eventLog, readModels }, treeModel)) return false;
   return (await readModels.checkpoint(treeModel)) >= (await eventLog.head());

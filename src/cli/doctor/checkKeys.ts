@@ -7,7 +7,7 @@ import type { EventLog } from '../../ports/eventLog.ts';
 import { KnownKeys } from '../../sameLog/KnownKeys.ts';
 import { type CheckResult, failed, looked, ok, warn } from './checkResult.ts';
 
-/** Whether each key of the service can be used, and is the one that the log knows. */
+/** Checks whether each key of the service is usable, and is the one known to the log. */
 export async function checkKeys(eventLog: EventLog, config: Config): Promise<CheckResult[]> {
   const keys = lastingKeys(config);
   const known = new KnownKeys(eventLog, keys);
@@ -18,7 +18,7 @@ export async function checkKeys(eventLog: EventLog, config: Config): Promise<Che
       const advice =
         'Put the key back from a backup. If it is lost for good, start once with ALLOW_OTHER_KEYS=true.';
       if (problem === undefined) return [];
-      // The signing key may be kept elsewhere on purpose: a service starts without it.
+      // The signing key may deliberately be kept elsewhere: a service starts without it.
       const isElsewhere = name === 'signing' && (await keys.signing.find()).length === 0;
       return [(isElsewhere ? warn : failed)('keys', 'other_key', `${problem} ${advice}`)];
     }),

@@ -6,7 +6,10 @@ import type { EventLog } from '../../ports/eventLog.ts';
 import { KeyDirectory } from '../../principals/keys/KeyDirectory.ts';
 import { type CheckResult, ok, warn } from './checkResult.ts';
 
-/** Where the process has the role `mllp`: whether its certificate can be used, and its settings reach the sources that are bound to connections. */
+/**
+ * If the process has the role `mllp`: checks whether its certificate is usable, and whether its settings cover the sources that
+ * are bound to connections.
+ */
 export async function checkMllp(eventLog: EventLog, { roles, mllp }: Config): Promise<CheckResult[]> {
   if (!roles.includes('mllp')) return [];
   if (mllp.tls) await readTlsFiles(mllp.tls);
@@ -26,7 +29,7 @@ export async function checkMllp(eventLog: EventLog, { roles, mllp }: Config): Pr
   }
 }
 
-/** Why nothing can come from a source with these settings. */
+/** Returns why a source cannot send anything with these settings. */
 function unreached({ mllp: binding }: Source, { ports, tls }: Config['mllp']): string | undefined {
   if (binding?.port !== undefined && !ports.includes(binding.port)) {
     return `is bound to port ${binding.port}, which MLLP_PORT does not name.`;

@@ -1,15 +1,15 @@
 import { ConfigError } from '../../config.ts';
 import { ServiceError } from '../../errors.ts';
 
-/** What came of looking at one thing. */
+/** The result of one check. */
 export interface CheckResult {
-  /** What was looked at: `event_log`. */
+  /** What was checked: `event_log`. */
   check: string;
-  /** `warn`: worth seeing to; `fail`: something does not work, or will not. */
+  /** `warn`: worth attending to; `fail`: something does not work, or soon will not. */
   status: 'ok' | 'warn' | 'fail';
-  /** Names what was found, for programs; where it is ok, there is none. */
+  /** Identifies the result, for programs; absent if it is ok. */
   code?: string;
-  /** One line: what was found and, where that is not ok, what to do. It holds no PHI. */
+  /** One line: what was found and, unless it is ok, what to do. Contains no PHI. */
   message: string;
 }
 
@@ -29,7 +29,7 @@ export const failed = (check: string, code: string, message: string): CheckResul
   message,
 });
 
-/** What `look` finds; that something could not be looked at is a failure itself. */
+/** Returns the results of `look`; a check that cannot be made counts as a failure. */
 export async function looked(check: string, look: () => Promise<CheckResult[]>): Promise<CheckResult[]> {
   try {
     return await look();

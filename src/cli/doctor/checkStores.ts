@@ -12,10 +12,10 @@ import { logMismatch, mismatchTexts } from '../../sameLog/logMismatch.ts';
 import { count } from '../output.ts';
 import { type CheckResult, failed, ok, warn } from './checkResult.ts';
 
-/** A projector that runs has caught up within this time, unless much is written. */
+/** A running projector has caught up within this time, unless there are many writes. */
 const CATCH_UP_MS = 2_000;
 
-/** A store on this machine that is not there, which opening it would make. */
+/** Whether a local store does not exist; opening it would create it. */
 export function isMissing(url: string): boolean {
   return /^(?:sqlite|file):/.test(url) && !existsSync(pathOf(url));
 }
@@ -25,7 +25,7 @@ function missing(check: string, url: string, when: string): CheckResult[] | unde
   return [warn(check, 'not_found', `There is nothing at ${pathOf(url)} yet: it is made ${when}.`)];
 }
 
-/** Runs `work` on what was opened, and closes it whatever comes of that. */
+/** Runs `work` on what was opened, and closes it whatever the outcome. */
 export async function using<Store extends { close(): unknown }, Result>(
   opening: Promise<Store>,
   work: (store: Store) => Promise<Result>,
@@ -38,7 +38,7 @@ export async function using<Store extends { close(): unknown }, Result>(
   }
 }
 
-/** Whether the event log can be read and written. Rejects with `unavailable`, as the other checks do. */
+/** Checks whether the event log is readable and writable. Rejects with `unavailable`, as the other checks do. */
 export async function checkEventLog(eventLog: EventLog): Promise<CheckResult[]> {
   await eventLog.check();
   return [ok('event_log', `reachable and writable; its last position is ${await eventLog.head()}`)];
@@ -68,7 +68,7 @@ async function checkEach(eventLog: EventLog, readModels: ReadModels): Promise<Ch
     : [ok('read_models', 'all are of this log, hold all of it, and lack no event')];
 }
 
-/** How the read models stand when a projector had time to catch up. */
+/** Returns the state of the read models after giving a projector time to catch up. */
 async function settledStatus(eventLog: EventLog, readModels: ReadModels) {
   for (const until = performance.now() + CATCH_UP_MS; ; await sleep(100)) {
     const statuses = await projectionStatus(eventLog, readModels);
@@ -105,7 +105,7 @@ export async function checkDocuments(eventLog: EventLog, { documentsUrl }: Confi
   });
 }
 
-/** This machine's clock, by when the log's last event was recorded. */
+/** Checks this machine's clock against the time of the log's last event. */
 export async function checkClock(eventLog: EventLog): Promise<CheckResult[]> {
   const problem = await clockProblem(eventLog, systemClock);
   return [problem ? failed('clock', problem.code, problem.message) : ok('clock', 'not behind the log')];

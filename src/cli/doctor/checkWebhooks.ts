@@ -8,7 +8,7 @@ import { count } from '../output.ts';
 import { type CheckResult, ok, warn } from './checkResult.ts';
 import { isMissing, using } from './checkStores.ts';
 
-/** Whether the state store's notes of how far webhooks have come are of this log, and not further than it. */
+/** Checks whether the state store's notes on the progress of webhooks belong to this log, and are not ahead of it. */
 export async function checkWebhooks(
   eventLog: EventLog,
   { stateUrl, readModelUrl }: Config,

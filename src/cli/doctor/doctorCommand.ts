@@ -28,7 +28,7 @@ function checkSettings(): CheckResult[] {
   );
 }
 
-/** What needs the event log: without it there is nothing to compare the other stores with. */
+/** Runs the checks that need the event log: without it there is nothing to compare the other stores with. */
 async function examineLog(
   eventLog: EventLog,
   config: Config,
@@ -47,7 +47,10 @@ async function examineLog(
   ];
 }
 
-/** What came of all checks, in the order in which they are told. With bad settings there is nothing else to look at. */
+/**
+ * Returns the results of all checks, in the order in which they are reported. With invalid settings there is nothing else to
+ * check.
+ */
 function examine(withDocuments: boolean): Promise<CheckResult[]> {
   return looked('settings', async () => {
     const config = loadConfig(terminal().env);

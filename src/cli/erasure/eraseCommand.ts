@@ -59,7 +59,7 @@ async function erase(kind: string, id: string, { workspace, ...options }: EraseO
   const entry = catalogEntry(kind);
   await withErasure(workspace, async (ports, caller) => {
     const { certificate, scavenge = false } = options;
-    // What there is still to do for a record that is erased already.
+    // What remains to be done for a record that is already erased.
     const isMore = certificate !== undefined || scavenge;
     const earlier = isMore ? await erasureOf(ports, recordStream(workspace, kind, id)) : undefined;
     if (earlier) writeLine(erasedBefore(kind, earlier));
@@ -76,7 +76,7 @@ function erasedBefore(kind: string, { tombstones: [own] }: RecordedErasure): str
   return `The ${kind} was erased already, at ${recordedAt} by ${type} ${id}: ${data.reason}`;
 }
 
-/** What was erased, by kind. */
+/** Prints what was erased, by kind. */
 function writeErased({ tombstones }: RecordedErasure): void {
   const byKind = [...Map.groupBy(tombstones, ({ stream }) => kindOfStream(stream))];
   writeTable(
@@ -85,7 +85,7 @@ function writeErased({ tombstones }: RecordedErasure): void {
   );
 }
 
-/** It needs the tree of the read model, and all that goes with the record. */
+/** Needs the tree of the read model, and everything that goes with the record. */
 async function writeCertificate(
   ports: ErasurePorts,
   { tombstones, isComplete }: RecordedErasure,
@@ -101,7 +101,7 @@ async function writeCertificate(
     );
 }
 
-/** What is recorded is completed by the service: a store that is away, or a read model that lags, is no failure any more. */
+/** What is recorded is completed by the service: an unavailable store, or a lagging read model, is no longer a failure. */
 async function purge(ports: ErasurePorts, { isComplete }: RecordedErasure, scavenge: boolean): Promise<void> {
   const { eventLog } = ports;
   const isPurged = isComplete && (await unlessUnavailable(purgeErased(ports).then(() => true)));

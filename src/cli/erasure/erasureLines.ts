@@ -1,10 +1,10 @@
 import type { Verified } from '../../evidence/verifyWorkspace.ts';
 import { count } from '../output.ts';
 
-/** Erasures that are named one by one; the others are counted. */
+/** Number of erasures that are listed; the rest are counted. */
 const NAMED = 20;
 
-/** How many events were erased, and by whom, when and why: a line each. */
+/** Returns lines that say how many events were erased, and by whom, when and why. */
 export function erasureLines({ count: events, told }: Verified['erased']): string[] {
   if (events === 0) return [];
   const named = told
@@ -25,7 +25,7 @@ function versionsText(versions: number): string {
   return versions === 1 ? '1 version' : `${count(versions)} versions`;
 }
 
-/** What the files of the stores hold of what was erased; `isAsked`: the server was asked to scavenge. */
+/** Says what the stores' files still contain of what was erased; `isAsked`: the server was asked to scavenge. */
 export function leftInFilesLine(scavenges: boolean, isAsked: boolean): string {
   if (!scavenges) return 'Nothing of it is left in the files of the stores.';
   if (isAsked)

@@ -116,7 +116,7 @@ async function list(
   await writePaced(listing.end(counts));
 }
 
-/** Which records are shown, all of one kind, for the audit trail. */
+/** Returns which records are shown, all of one kind, for the audit trail. */
 function shownOf(records: readonly ExpiredRecord[]) {
   const ranges = records.map(({ position }) => ({ from: position, to: position }));
   return { kind: records[0]?.kind ?? '', shown: { ranges, count: records.length } };

@@ -5,10 +5,10 @@ import { count } from '../output.ts';
 export const retentionFormats = ['table', 'json', 'csv'] as const;
 export type RetentionFormat = (typeof retentionFormats)[number];
 
-/** How many records are listed, by their state, and the encounters that go with those that are due. */
+/** The number of records listed, by state, and of encounters that go with those due for erasure. */
 export type ListedCounts = Record<ExpiredRecord['state'], number> & { encounters: number };
 
-/** Lines of a listing that is written while it is found out. */
+/** Lines of a listing that is written as results arrive. */
 interface Listing {
   /** Before the first record. */
   begin(policy: string): string;
@@ -27,7 +27,7 @@ export const stateTexts: Record<ExpiredRecord['state'], string> = {
 
 const line = (cells: string[]) => cells.map((cell, at) => cell.padEnd(widths[at] ?? 0)).join('');
 
-/** A record as it stands in JSON and CSV. */
+/** Returns a record's form in JSON and CSV. */
 function viewOf({ kind, id, state, changedAt, serviceAt, encounters }: ExpiredRecord) {
   return { kind, id, state, last_change: changedAt, last_encounter: serviceAt ?? null, encounters };
 }

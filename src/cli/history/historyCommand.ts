@@ -14,7 +14,7 @@ import { parsePositive } from '../options/parsePositive.ts';
 import { example, print } from '../output.ts';
 import { formatNames, type HistoryFormat, historyFormat, type Version } from './historyFormats.ts';
 
-/** Versions read at once. */
+/** Number of versions read at a time. */
 const PAGE = 1000;
 
 interface HistoryOptions {
@@ -25,12 +25,12 @@ interface HistoryOptions {
   format: (typeof formatNames)[number];
 }
 
-/** What the history is of. */
+/** What the history is about. */
 interface Subject {
   readPage(request: PageRequest): Promise<Page<Version>>;
-  /** Its fields by name at a moment, and the whole of it as the interface shows it. */
+  /** Returns its fields by name at a moment, and all of it as in the API. */
   readAt(moment: Moment): Promise<{ fields: Map<string, unknown>; whole: object }>;
-  /** What the audit trail says of the one and of the other. */
+  /** The audit trail entries for the former and the latter. */
   history: AccessRecorded;
   reading: AccessRecorded;
 }
@@ -55,7 +55,7 @@ function recordSubject({ eventLog, names, caller }: WorkspaceTools, kind: string
 function documentSubject(tools: WorkspaceTools, encounterId: string, documentId: string): Subject {
   const { eventLog, names, caller } = tools;
   const name = { workspace: caller.workspace, encounterId, documentId };
-  // Its bytes are not read here, so neither is a download.
+  // Its bytes are not read here, so this is not a download either.
   const history: AccessRecorded = {
     action: 'document.history',
     kind: 'document',
@@ -76,7 +76,7 @@ function documentSubject(tools: WorkspaceTools, encounterId: string, documentId:
   };
 }
 
-/** The versions a page at a time, newest first, at most `limit`. */
+/** Yields the versions one page at a time, newest first, at most `limit`. */
 async function* pagesOf({ readPage }: Subject, limit: number): AsyncGenerator<Version[]> {
   let pageToken: string | undefined;
   for (let left = limit; left > 0; ) {
@@ -88,7 +88,7 @@ async function* pagesOf({ readPage }: Subject, limit: number): AsyncGenerator<Ve
   }
 }
 
-/** The text of the history. `onFound` is awaited when it is known that there is one, before anything is given out. */
+/** Yields the text of the history. `onFound` is awaited once it is known to exist, before anything is returned. */
 async function* historyText(
   pages: AsyncIterable<Version[]>,
   format: HistoryFormat,

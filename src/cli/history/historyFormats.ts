@@ -5,12 +5,12 @@ import { fittingLine as line, printable } from '../output.ts';
 
 export type Version = RecordVersion | DocumentVersion;
 
-/** How a history is printed: a text for its beginning, for each version, newest first, and for its end. */
+/** How a history is printed: the text at its beginning, for each version, newest first, and at its end. */
 export interface HistoryFormat {
   begin: string;
   version(version: Version, isFirst: boolean): string;
   end: string;
-  /** One state of it, by name of the field. */
+  /** Formats one state, by field name. */
   state(fields: Map<string, unknown>, whole: object): string;
 }
 
@@ -60,7 +60,7 @@ const json: HistoryFormat = {
   state: (_, whole) => `${JSON.stringify(whole, undefined, 2)}\n`,
 };
 
-/** A line of CSV; what has no value is an empty cell. */
+/** Returns a line of CSV; a missing value is an empty cell. */
 function row(cells: unknown[]): string {
   return csvLine(
     cells.map((value) =>
@@ -100,7 +100,7 @@ function csv(isDocument: boolean): HistoryFormat {
 
 export const formatNames = ['table', 'json', 'csv'] as const;
 
-/** The format of a name, for documents or for records. */
+/** Returns the format with a name, for documents or for records. */
 export function historyFormat(name: (typeof formatNames)[number], isDocument: boolean): HistoryFormat {
   if (name === 'csv') return csv(isDocument);
   return name === 'json' ? json : table;

@@ -9,7 +9,7 @@ import { refusedBatch, wholeAnswer } from './wholeAnswer.ts';
 
 const gzip = promisify(gzipWithCallback);
 
-/** The body of a request that sends rows. */
+/** Returns the body of a request that sends rows. */
 export async function zippedLines(rows: readonly Row[]): Promise<Uint8Array<ArrayBuffer>> {
   return new Uint8Array(await gzip(rows.map(({ line }) => line).join(''), { level: 1 }));
 }
@@ -19,7 +19,7 @@ export class BatchSender implements RowSender {
   readonly #client: ImportClient;
   readonly #path: string;
 
-  /** With `unchanged` `skip`, records that are so already get no new version. */
+  /** With `unchanged` set to `skip`, unchanged records get no new version. */
   constructor(client: ImportClient, unchanged: 'skip' | undefined) {
     this.#client = client;
     this.#path = `/integration/batch${unchanged ? `?unchanged=${unchanged}` : ''}`;
@@ -29,7 +29,7 @@ export class BatchSender implements RowSender {
     return `${JSON.stringify({ kind, record })}\n`;
   }
 
-  /** The same rows under the same key are written once. Rejects as `ImportClient.send` does. */
+  /** The same rows are written only once under the same key. Rejects as `ImportClient.send` does. */
   async send(rows: readonly Row[], idempotencyKey: string): Promise<BatchAnswer> {
     const body = await zippedLines(rows);
     const headers = { 'content-type': 'application/x-ndjson', 'content-encoding': 'gzip' };
@@ -40,7 +40,7 @@ export class BatchSender implements RowSender {
     });
   }
 
-  /** The results in an answer; undefined where it was cut off. Throws `ImportError`. */
+  /** Returns the results in an answer; undefined if it was cut off. Throws `ImportError`. */
   #resultsIn(answer: Answer): RowResult[] | undefined {
     const { status, text } = answer;
     if (status !== 200) throw refusedBatch(this.#client, answer);

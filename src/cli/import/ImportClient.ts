@@ -9,45 +9,45 @@ export interface ClientOptions {
   url: URL;
   key: string;
   userAgent: string;
-  /** No new request begins after it, and waits end. */
+  /** When aborted, no new requests are made, and waits end. */
   stop: AbortSignal;
-  /** Requests under way are broken off. */
+  /** When aborted, requests under way are broken off. */
   abandon: AbortSignal;
-  /** Called, with a line for people, whenever something makes the import wait. */
+  /** Called with a message for users whenever the import has to wait. */
   onWait: (reason: string) => void;
   retries?: Retries;
 }
 
 export interface Retries {
-  /** Times that one thing may fail, the first included. */
+  /** Maximum number of failures of one request, including the first try. */
   attempts: number;
   firstDelayMs: number;
-  /** The delay doubles up to here. */
+  /** The delay doubles up to this limit. */
   maxDelayMs: number;
 }
 
-/** A request that may be sent several times; under its key, if it has one, it is written once. */
+/** A request that may be sent several times; if it has a key, it is written only once. */
 export interface Sending {
   path: string;
   idempotencyKey?: string;
   headers?: Record<string, string>;
-  /** Makes the body anew for each try. */
+  /** Creates a new body for each try. */
   body: () => Uint8Array<ArrayBuffer> | Promise<FormData>;
 }
 
 export interface Answer {
   status: number;
   text: string;
-  /** There was an earlier try under the same key. */
+  /** Whether there was an earlier try with the same key. */
   isRepeat: boolean;
 }
 
-/** An answer, or why there was none; `retryAfter` in seconds. */
+/** A response, or why there was none; `retryAfter` in seconds. */
 type Outcome = (Answer & { retryAfter: number; code: string | undefined }) | { failure: string };
 
 const defaultRetries: Retries = { attempts: 10, firstDelayMs: 500, maxDelayMs: 30_000 };
 const REQUEST_TIMEOUT_MS = 120_000;
-/** The service waited in vain for the whole of a body. */
+/** The service timed out waiting for the complete body. */
 const REQUEST_TIMEOUT = 408;
 
 const ownSchema = z.object({
@@ -57,15 +57,15 @@ const ownSchema = z.object({
   retryAfter: z.number().optional(),
 });
 
-/** A refusal, in the service's form or in FHIR's. */
+/** An error response, in the service's format or FHIR's. */
 export const refusedSchema = z.union([
   ownSchema,
   outcomeSchema.transform((outcome): z.infer<typeof ownSchema> => refusalIn(outcome)),
 ]);
 
 /**
- * Sends what an import sends, again where that is safe. 429 pauses all requests for as long as the service says; a service
- * that is away or failing (5xx, 408) is tried again with growing delays, and so is a connection that breaks.
+ * Sends an import's requests, repeating them if that is safe. 429 pauses all requests for as long as the service says; an
+ * unavailable or failing service (5xx, 408) is retried with growing delays, and so are broken connections.
  */
 export class ImportClient {
   readonly #options: ClientOptions;
@@ -79,9 +79,9 @@ export class ImportClient {
   }
 
   /**
-   * The last answer. Rejects with `ImportError` when going on makes no sense: the key is refused, the address is not that of a
-   * service, or nothing at all has been answered while this was tried as often as allowed. Rejects with an `AbortError`
-   * after `stop`.
+   * Returns the last response. Rejects with `ImportError` when it is pointless to continue: the key is refused, there is no such
+   * service at the address, or nothing has been answered in the maximum number of tries. Rejects with an `AbortError` after
+   * `stop`.
    */
   async send(sending: Sending): Promise<Answer> {
     const startedAt = performance.now();
@@ -117,23 +117,23 @@ export class ImportClient {
     await this.#pause;
   }
 
-  /** Waits before another try after so many that failed. */
+  /** Waits before another try after a number of failures. */
   async delay(failures: number, reason: string): Promise<void> {
     const { firstDelayMs, maxDelayMs } = this.retries;
     const longest = Math.min(maxDelayMs, firstDelayMs * 2 ** (failures - 1));
     this.#options.onWait(`${this.#options.url.href} cannot take records (${reason}); trying again`);
-    // Half of it by chance, so that those who failed together do not come back together.
+    // Half of it is random, so that those that failed together do not return together.
     await this.#sleep(longest * (0.5 + Math.random() / 2));
   }
 
-  /** What ends an import whose service cannot take records. */
+  /** The error for a service that cannot accept records. */
   away(reason: string): ImportError {
     return new ImportError(
       `${this.#options.url.href} cannot take records (${reason}). Start the same import again when it can: it goes on where it stopped.`,
     );
   }
 
-  /** What ends an import that speaks to something else. */
+  /** The error for an address with something else. */
   stranger(status: number): NothingTaken {
     return new NothingTaken(
       `${this.#options.url.href} answers with ${status}, not as a Chartledger service does. Check the address given with --url.`,

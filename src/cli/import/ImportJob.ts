@@ -7,9 +7,9 @@ import type { Progress } from './progress.ts';
 import type { RejectLine, ReportFile, WarningLine } from './ReportFile.ts';
 import type { RowSender } from './RowSender.ts';
 
-/** What an import sends, with what, and where it says so. */
+/** What an import sends, with what, and where it reports. */
 export interface ImportJob {
-  /** Records; undefined where only documents are sent. */
+  /** Records; undefined if only documents are sent. */
   source: ImportSource | undefined;
   documents: DocumentFolder | undefined;
   client: ImportClient;
@@ -19,7 +19,7 @@ export interface ImportJob {
   rejects: ReportFile<RejectLine>;
   warnings: ReportFile<WarningLine>;
   progress: Progress;
-  /** Aborted, with the reason, by what makes going on senseless; the caller may abort it too. */
+  /** Aborted, with the reason, when it is pointless to continue; the caller may abort it too. */
   stop: AbortController;
 }
 
@@ -30,7 +30,7 @@ export interface Subject {
   id: unknown;
 }
 
-/** Counts what became of a record or document, and lists it where there is something to say. */
+/** Counts the result of a record or document, and lists it if there is something to report. */
 export function takeIn({ rejects, warnings, tally }: ImportJob, subject: Subject, result: SendResult): void {
   if (!result.accepted) {
     const { status, error, details } = result;
@@ -39,7 +39,7 @@ export function takeIn({ rejects, warnings, tally }: ImportJob, subject: Subject
   tally.add(subject.kind, result);
 }
 
-/** Keeps how far the import has come, with all that was taken in until then. */
+/** Saves the progress of the import, with everything counted until then. */
 export function note(
   { state, rejects, warnings, tally }: ImportJob,
   progress: { rows?: number; left?: number[] | undefined; round?: number; documents?: number },

@@ -15,11 +15,11 @@ import { changedFiles } from './fingerprint.ts';
 import { tallySchema } from './ImportTally.ts';
 import { ImportError } from './importSource.ts';
 
-/** What an import has to have in common with the one that it goes on with. */
+/** What an import must have in common with the one that it resumes. */
 const identitySchema = z.object({
-  /** Digest of the API key: keys of an `Idempotency-Key` are its own. */
+  /** Digest of the API key: an `Idempotency-Key` is specific to it. */
   key: z.string(),
-  /** All that decides what is sent, beside the input. */
+  /** Everything that determines what is sent, besides the input. */
   options: z.record(z.string(), z.string()),
   input: z.record(z.string(), z.string()),
 });
@@ -29,17 +29,17 @@ export type ImportIdentity = z.infer<typeof identitySchema>;
 const placeSchema = z.object({ path: z.string(), size: z.int() });
 
 const stateSchema = z.object({
-  /** Makes the keys under which this import sends. */
+  /** Seed of the keys under which this import sends. */
   run: z.string(),
   begun: z.string(),
   identity: identitySchema,
-  /** Rows of the input whose answers have been taken in. */
+  /** Number of input rows whose results have been processed. */
   rows: z.int(),
-  /** Of the rows behind them, those of their chunk that are to be sent (again), by their places in it; without it all. */
+  /** The rows of the next chunk that are to be sent (again), by index; all if absent. */
   left: z.array(z.int()).optional(),
   /** How often rows of that chunk were answered and are to be sent again. */
   round: z.int(),
-  /** Documents that have been answered. */
+  /** Number of documents that have been answered. */
   documents: z.int(),
   tally: tallySchema,
   rejects: placeSchema,
@@ -50,15 +50,15 @@ export type ImportProgress = z.infer<typeof stateSchema>;
 
 interface StateOptions {
   identity: ImportIdentity;
-  /** Those of an import that begins. */
+  /** The reports of a new import. */
   reports: Pick<ImportProgress, 'rejects' | 'warnings'>;
-  /** What the file holds does not matter. */
+  /** Ignores the contents of the file. */
   isFresh: boolean;
 }
 
 const OWNER_ONLY = 0o600;
 
-/** The name of the file that an import of this input into this service has, unless it is given another. */
+/** Returns the default name of the file for an import of this input into this service. */
 export function stateFileName(url: URL, paths: readonly string[]): string {
   const digest = createHash('sha256').update(
     JSON.stringify([url.href, ...paths.map((path) => resolve(path))]),
@@ -67,8 +67,8 @@ export function stateFileName(url: URL, paths: readonly string[]): string {
 }
 
 /**
- * How far an import has come, in a file that outlives its process and the machine's: each `note` is on the disk before it
- * returns. What is sent next follows from it and from the input alone.
+ * The progress of an import, in a file that survives its process and a crash of the machine: each `note` is on disk before it
+ * returns. What is sent next depends only on it and on the input.
  */
 export class ImportState {
   readonly path: string;
@@ -82,8 +82,8 @@ export class ImportState {
   }
 
   /**
-   * The state in the file, or of an import that begins. Throws `ImportError` when the file is that of an import of something else,
-   * or cannot be read.
+   * Opens the state in the file, or that of a new import. Throws `ImportError` when the file belongs to a different import, or
+   * cannot be read.
    */
   static open(path: string, { identity, reports, isFresh }: StateOptions): ImportState {
     if (existsSync(path) && !isFresh) {
@@ -98,13 +98,13 @@ export class ImportState {
     return new ImportState(path, progress, false);
   }
 
-  /** Whether no answer was taken in, by this process or one before it. */
+  /** Whether no result has been processed, by this process or an earlier one. */
   get isUntouched(): boolean {
     const { rows, round, documents } = this.#progress;
     return !this.isResumed && rows + round + documents === 0;
   }
 
-  /** Whether another process can go on with it. */
+  /** Whether another process can resume it. */
   get isKept(): boolean {
     return existsSync(this.path);
   }
@@ -113,7 +113,7 @@ export class ImportState {
     return this.#progress;
   }
 
-  /** Keeps how far the import has come. Throws `ImportError` when it cannot. */
+  /** Saves the progress of the import. Throws `ImportError` when it cannot. */
   note(progress: Partial<ImportProgress>): void {
     this.#progress = { ...this.#progress, ...progress };
     try {
@@ -125,7 +125,7 @@ export class ImportState {
     }
   }
 
-  /** Takes the file away: the import is over, or has not begun. */
+  /** Removes the file: the import is over, or has not begun. */
   remove(): void {
     rmSync(this.path, { force: true });
   }

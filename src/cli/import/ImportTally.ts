@@ -11,7 +11,7 @@ const warningCountSchema = z.object({
   count: z.int(),
 });
 
-/** What an import counted so far. */
+/** What an import has counted so far. */
 export const tallySchema = z.object({
   accepted: z.int().default(0),
   rejected: z.int().default(0),
@@ -25,38 +25,38 @@ export const tallySchema = z.object({
 
 type TallySnapshot = z.infer<typeof tallySchema>;
 
-/** What an import did, as its last line tells it. */
+/** The result of an import, as in its last line. */
 export interface ImportCounts extends Omit<TallySnapshot, 'warnings'> {
-  /** Remarks on accepted records, of the service and of the mapping. */
+  /** Warnings for accepted records, by the service and by the mapping. */
   warnings: number;
 }
 
-/** A remark that was made, and how often. */
+/** A warning, and how often it occurred. */
 export type WarningCount = z.infer<typeof warningCountSchema>;
 
-/** What became of one record or document. */
+/** The result of one record or document. */
 export type SendResult =
   | { accepted: true; outcome: string; warnings: FieldMessage[] }
   | { accepted: false; status: number | null; error: string; details?: unknown };
 
-/** Counts as results come in. */
+/** Counts results as they come in. */
 export class ImportTally {
   readonly #startedAt = performance.now();
   readonly #counts: Omit<TallySnapshot, 'warnings'>;
   readonly #warnings: Map<string, WarningCount>;
 
-  /** Goes on from what was counted before. */
+  /** Continues from earlier counts. */
   constructor({ warnings, ...counts }: TallySnapshot) {
     this.#counts = structuredClone(counts);
     this.#warnings = new Map(warnings.map((warning) => [keyOf(warning), { ...warning }]));
   }
 
-  /** Counts a line of the input that holds no record. */
+  /** Counts a line of the input that contains no record. */
   unreadable(): void {
     this.#counts.rejected++;
   }
 
-  /** Counts what became of a record. */
+  /** Counts the result of a record. */
   add(kind: string, result: SendResult): void {
     const counts = this.#counts;
     counts.by_kind[kind] ??= { accepted: 0, rejected: 0 };
@@ -69,7 +69,7 @@ export class ImportTally {
     for (const warning of result.warnings) this.#warn({ kind, ...warning });
   }
 
-  /** Counts what became of records that were added without an outcome of their own. */
+  /** Adds the outcomes of records that were counted without one. */
   addOutcomes({ created, updated, unchanged }: OutcomeCounts): void {
     this.#counts.created += created;
     this.#counts.updated += updated;
@@ -84,12 +84,12 @@ export class ImportTally {
     this.#warnings.set(key, counted);
   }
 
-  /** The remarks, those made most often first. */
+  /** Returns the warnings, most frequent first. */
   warnings(): WarningCount[] {
     return [...this.#warnings.values()].sort((a, b) => b.count - a.count);
   }
 
-  /** All that was counted so far; `seconds` since the beginning, without the time between two starts. */
+  /** Returns everything counted so far; `seconds` since the beginning, excluding the time between runs. */
   snapshot(): TallySnapshot {
     const seconds = Math.round(performance.now() - this.#startedAt) / 1000 + this.#counts.seconds;
     return { ...this.#counts, warnings: [...this.#warnings.values()], seconds };

@@ -24,7 +24,7 @@ function parseLine(line: string, source: string): SourceRecord | UnreadableEntry
   return { source, error: `The line is not {"kind": …, "record": {…}} with a kind of ${kinds.join(', ')}.` };
 }
 
-/** A file of lines `{"kind": "patient", "record": {…}}`, kinds in any order; empty lines are passed over. */
+/** A file of lines `{"kind": "patient", "record": {…}}`, kinds in any order; empty lines are skipped. */
 export class NdjsonSource implements ImportSource {
   readonly kinds: readonly string[] = kinds;
   readonly #path: string;

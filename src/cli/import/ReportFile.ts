@@ -11,33 +11,33 @@ interface ReportLine {
 
 /** A record that was refused, and why; the record itself stays where it was read. */
 export interface RejectLine extends ReportLine {
-  /** HTTP status; null when there was no answer, or nothing to send. */
+  /** HTTP status; null when there was no response, or nothing to send. */
   status: number | null;
   error: string;
   details?: unknown;
 }
 
-/** A record that was accepted with remarks. */
+/** A record that was accepted with warnings. */
 export interface WarningLine extends ReportLine {
   warnings: FieldMessage[];
 }
 
-/** A report as far as an import has come. */
+/** A report, up to the progress of an import. */
 export interface ReportPlace {
   path: string;
-  /** Bytes. */
+  /** In bytes. */
   size: number;
 }
 
 const OWNER_ONLY = 0o600;
 
-/** A file of lines about records, NDJSON. It is made with the first line, for its owner alone: ids are PHI. */
+/** A file of lines about records, NDJSON. It is created with the first line, accessible only to its owner: ids are PHI. */
 export class ReportFile<Line extends ReportLine> {
   readonly path: string;
   #size: number;
   #descriptor: number | undefined;
 
-  /** Lines behind the place are those of an import that was cut off before it noted them: they go. */
+  /** Lines after the place were written by an interrupted import before it saved its progress: they are removed. */
   constructor({ path, size }: ReportPlace) {
     this.path = path;
     this.#size = size;
@@ -56,7 +56,7 @@ export class ReportFile<Line extends ReportLine> {
     });
   }
 
-  /** Makes durable what was written; gives how far that goes. Throws `ImportError` when that fails. */
+  /** Makes what was written durable; returns how far it extends. Throws `ImportError` when that fails. */
   settle(): ReportPlace {
     const descriptor = this.#descriptor;
     if (descriptor !== undefined) this.#trying(() => fsyncSync(descriptor));
@@ -82,7 +82,7 @@ export class ReportFile<Line extends ReportLine> {
     return descriptor;
   }
 
-  /** The file that is there, cut to the size; one that was taken away meanwhile begins anew. */
+  /** Opens the existing file, truncated to the size; one that was removed in the meantime starts afresh. */
   #reopen(): number {
     const descriptor = openSync(this.path, 'a+', OWNER_ONLY);
     closeSync(descriptor);

@@ -14,25 +14,25 @@ export const rowResultSchema = z.object({
   retryAfter: z.number().optional(),
 });
 
-/** What became of a row, as the service tells it. */
+/** The result of a row, as returned by the service. */
 export type RowResult = z.infer<typeof rowResultSchema>;
 
-/** What became of accepted rows. */
+/** The outcomes of accepted rows. */
 export type OutcomeCounts = Record<'created' | 'updated' | 'unchanged', number>;
 
 export interface BatchAnswer {
-  /** Of each row, in their order. */
+  /** For each row, in order. */
   results: RowResult[];
-  /** Of the accepted ones together, where the results do not tell. */
+  /** Totals for the accepted ones, if the results do not say. */
   counts?: OutcomeCounts;
-  /** There was an earlier try under the same key, which may have written rows. */
+  /** Whether there was an earlier try with the same key, which may have written rows. */
   isRepeat: boolean;
 }
 
 /** How the rows of an import are sent. */
 export interface RowSender {
-  /** A record as it is sent. */
+  /** Returns a record as it is sent. */
   lineOf(item: SourceRecord): string;
-  /** What became of each row. Rejects as `ImportClient.send` does. */
+  /** Returns the result of each row. Rejects as `ImportClient.send` does. */
   send(rows: readonly Row[], idempotencyKey: string): Promise<BatchAnswer>;
 }

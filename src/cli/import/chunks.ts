@@ -1,19 +1,19 @@
 import type { ImportSource, SourceRecord } from './importSource.ts';
 
-/** A record on its way. */
+/** A record to be sent. */
 export interface Row {
   item: SourceRecord;
-  /** The line that it is, as it is sent. */
+  /** Its line, as sent. */
   line: string;
 }
 
 const MOST_ROWS = 1_000;
-/** In UTF-16 units; a single row may be longer. */
+/** In UTF-16 code units; a single row may be longer. */
 const MOST_TEXT = 4 * 1024 * 1024;
 
 /**
- * All records of a source behind the first `skipped` ones, in lots that are sent together. Kinds come in the order of the source's `kinds`,
- * records of a kind in the order of the source; so the same input is always cut alike.
+ * Yields all records of a source after the first `skipped` ones, in chunks that are sent together. Kinds come in the order of the
+ * source's `kinds`, records of a kind in the order of the source; so the same input is always divided in the same way.
  */
 export async function* chunks(
   source: ImportSource,
@@ -55,7 +55,7 @@ async function* recordsOf(
   }
 }
 
-/** The same values; while one is worked on, the next is made. */
+/** Yields the same values; while one is being processed, the next is prepared. */
 export async function* oneAhead<Value>(values: AsyncGenerator<Value>): AsyncGenerator<Value> {
   const ahead = () => {
     const next = values.next();

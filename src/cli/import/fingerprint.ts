@@ -3,12 +3,12 @@ import { open } from 'node:fs/promises';
 import { basename } from 'node:path';
 import { ImportError } from './importSource.ts';
 
-/** Texts by the names of files; a file that changes has another one. */
+/** Texts by file name; a file that changes gets a different one. */
 export type Fingerprint = Record<string, string>;
 
 const FIRST_BYTES = 64 * 1024;
 
-/** The size, the time of the last change and the digest of the first bytes of each file. Rejects with `ImportError`. */
+/** Returns the size, the time of the last change and the digest of the first bytes of each file. Rejects with `ImportError`. */
 export async function fingerprintOf(paths: readonly string[]): Promise<Fingerprint> {
   const fingerprint: Fingerprint = {};
   for (const path of paths) fingerprint[basename(path)] = await ofFile(path);
@@ -29,7 +29,7 @@ async function ofFile(path: string): Promise<string> {
   }
 }
 
-/** The files that are not as they were. */
+/** Returns the files that have changed. */
 export function changedFiles(before: Fingerprint, now: Fingerprint): string[] {
   const names = new Set([...Object.keys(before), ...Object.keys(now)]);
   return [...names].filter((name) => before[name] !== now[name]);

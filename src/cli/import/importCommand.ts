@@ -34,16 +34,16 @@ interface ImportOptions extends ServiceOptions {
   json?: boolean;
 }
 
-/** How long, after Ctrl-C, requests under way may take. */
+/** How long requests under way may take after Ctrl-C. */
 const GRACE_MS = 5_000;
 
-/** `rejected-20260314T093000Z.ndjson`: an earlier import's file is never written over. */
+/** `rejected-20260314T093000Z.ndjson`: an earlier import's file is never overwritten. */
 function reportName(content: string): string {
   const stamp = new Date().toISOString().replace(/\.\d+|[-:]/g, '');
   return `${content}-${stamp}.ndjson`;
 }
 
-/** The first signal lets requests under way end, for a while. The result ends that. */
+/** The first signal gives requests under way some time to finish. The returned function stops listening. */
 function stopOnSignal(stop: AbortController, abandon: AbortController): () => void {
   return onInterruption(() => {
     stop.abort('interrupted');
@@ -51,7 +51,7 @@ function stopOnSignal(stop: AbortController, abandon: AbortController): () => vo
   });
 }
 
-/** Ends the command with wrong usage where it does not say what to import, or as what. */
+/** Ends the command with a usage error when it does not say what to import, or as what. */
 function requireInput(path: string | undefined, options: ImportOptions, command: Command): void {
   const { format, mapping, documents } = options;
   const isTyped = format !== undefined || mapping !== undefined;
@@ -82,7 +82,7 @@ async function identityOf(
   };
 }
 
-/** What there is to do, and how far it is done. Rejects with `ImportError`. */
+/** Opens what there is to do, and its progress. Rejects with `ImportError`. */
 async function openJob(
   path: string | undefined,
   options: ImportOptions,

@@ -12,33 +12,33 @@ export interface SourceRecord {
   warnings?: FieldMessage[];
 }
 
-/** A place in the input that holds no record. */
+/** A place in the input that contains no record. */
 export interface UnreadableEntry {
   source: string;
   /** What is wrong with it, without any of its content. */
   error: string;
 }
 
-/** The input of an import. It is read as a stream, once for each kind, and gives the same each time. */
+/** The input of an import. It is read as a stream, once for each kind, and yields the same each time. */
 export interface ImportSource {
-  /** The kinds that it may have, in the order in which they refer to each other. */
+  /** The kinds that it may contain, in the order in which they refer to each other. */
   readonly kinds: readonly string[];
 
-  /** By what an import that goes on tells that the input is still the same. Rejects with `ImportError`. */
+  /** Lets a resumed import detect whether the input is still the same. Rejects with `ImportError`. */
   fingerprint(): Promise<Fingerprint>;
 
   /**
-   * Reads everything once: how many records there are of each kind, and through `onUnreadable` what is none.
-   * Ends early when `stop` is aborted. Rejects with `ImportError` when the input as a whole cannot be read.
+   * Reads everything once: returns the number of records of each kind, and reports anything else to `onUnreadable`. Ends early
+   * when `stop` is aborted. Rejects with `ImportError` when the input as a whole cannot be read.
    */
   survey(onUnreadable: (entry: UnreadableEntry) => void, stop: AbortSignal): Promise<Map<string, number>>;
 
-  /** The records of one kind, in the order of the input. */
+  /** Yields the records of one kind, in the order of the input. */
   records(kind: string): AsyncIterable<SourceRecord>;
 }
 
-/** What ends an import early; the message says what to do about it. */
+/** Ends an import early; the message says what to do about it. */
 export class ImportError extends CommandError {}
 
-/** The service takes nothing at all: not from this key, or not at this address. */
+/** The service accepts nothing at all: not with this key, or not at this address. */
 export class NothingTaken extends ImportError {}

@@ -8,7 +8,7 @@ import { readMapping } from './mapping/readMapping.ts';
 import { NdjsonSource } from './NdjsonSource.ts';
 
 const ownMappings = join(dirname(findPackageJSON('.', import.meta.url) as string), 'assets', 'mappings');
-/** The generations of Synthea's CSV, the latest first. */
+/** The generations of Synthea's CSV, latest first. */
 const syntheaMappings = ['synthea.json', 'synthea-before-3.1.json'].map((name) => join(ownMappings, name));
 
 interface SourceOptions {
@@ -17,13 +17,13 @@ interface SourceOptions {
   allowMissing?: boolean;
 }
 
-/** An input, and the digest of what makes records of it. */
+/** An input, and the digest of what converts it to records. */
 export interface OpenedSource {
   source: ImportSource;
   digest: string;
 }
 
-/** The records at a path. Rejects with `ImportError`. */
+/** Opens the records at a path. Rejects with `ImportError`. */
 export async function openSource(path: string, options: SourceOptions): Promise<OpenedSource> {
   if (options.mapping === undefined && options.format === 'ndjson') {
     return { source: new NdjsonSource(path), digest: 'ndjson' };
@@ -46,7 +46,7 @@ export async function openSource(path: string, options: SourceOptions): Promise<
   return opened;
 }
 
-/** The input by the mapping that fits it best, the first of them if several do. */
+/** Opens the input with the mapping that fits it best, the first if several do. */
 async function openMapped(path: string, mappings: readonly string[]) {
   const opened = await Promise.all(
     mappings.map(async (file) => {

@@ -1,23 +1,23 @@
 import { SingleBar } from 'cli-progress';
 import { terminal } from '../../app/terminal.ts';
 
-/** How an import tells people, on standard error, how far it is. */
+/** How an import shows its progress, on standard error. */
 export interface Progress {
-  /** Of so many rows and documents, so many were done before. */
+  /** Sets the total number of rows and documents, and how many of them were done before. */
   start(total: number, done: number): void;
-  /** So many more are done. */
+  /** Adds to the number done. */
   advance(count: number): void;
-  /** A line on why the import waits. */
+  /** Prints why the import is waiting. */
   wait(reason: string): void;
   stop(): void;
 }
 
-/** A bar on a terminal; elsewhere only the first of the waits for one reason is told. */
+/** A bar on a terminal; elsewhere only the first of several waits for the same reason is reported. */
 export function createProgress(onTerminal: boolean): Progress {
   return onTerminal ? barProgress() : plainProgress();
 }
 
-/** How fast it goes, and how long it will take: `2,400/s, 3 min left`. */
+/** Returns the pace, and the time left: `2,400/s, 3 min left`. */
 export function paceText(sent: number, seconds: number, left: number): string {
   if (sent === 0 || seconds <= 0) return '';
   const perSecond = sent / seconds;

@@ -7,12 +7,12 @@ import { isUtf8, type Line, readLines } from './readLines.ts';
 /** A row of a CSV file, or why there is none; `line` is the one on which it begins, the header's being 1. */
 export type CsvEntry = { line: number; cells: string[] } | { line: number; error: string };
 
-/** A quote that is never closed would swallow all that follows; no real cell has so many lines. */
+/** An unclosed quote would swallow everything after it; no real cell has this many lines. */
 const MOST_LINES_OF_A_ROW = 100;
 
 /**
- * The rows of a CSV file (RFC 4180) below its header, each with as many cells as that; empty lines are passed over. A
- * row that cannot be read costs itself alone: reading goes on with the line after its first one.
+ * Yields the rows of a CSV file (RFC 4180) below its header, each with as many cells as that; empty lines are skipped. A row that
+ * cannot be read affects no other: reading continues with the line after its first one.
  */
 export async function* readCsv(path: string): AsyncGenerator<CsvEntry> {
   let columns: number | undefined;
@@ -24,7 +24,7 @@ export async function* readCsv(path: string): AsyncGenerator<CsvEntry> {
   }
 }
 
-/** The cells of the first row. Rejects with `ImportError` when there is none that can be read. */
+/** Returns the cells of the first row. Rejects with `ImportError` when there is none that can be read. */
 export async function readCsvHeader(path: string): Promise<string[]> {
   for await (const entry of entriesOf(path)) {
     if ('cells' in entry) return entry.cells;
@@ -43,7 +43,7 @@ async function* entriesOf(path: string): AsyncGenerator<CsvEntry> {
   yield* takeRows(waiting, true);
 }
 
-/** Takes the rows that are complete off the lines that wait; at the end of the file, all of them. */
+/** Removes the complete rows from the waiting lines; at the end of the file, all of them. */
 function* takeRows(waiting: Line[], atEnd: boolean): Generator<CsvEntry> {
   for (let first = waiting[0]; first; first = waiting[0]) {
     const length = lengthOfRow(waiting);
@@ -57,7 +57,7 @@ function* takeRows(waiting: Line[], atEnd: boolean): Generator<CsvEntry> {
   }
 }
 
-/** How many lines make the first row: as many as it takes to close every quote. */
+/** Returns how many lines form the first row: as many as it takes to close every quote. */
 function lengthOfRow(lines: Line[]): number | undefined {
   let quotes = 0;
   for (const [index, { text }] of lines.entries()) {
@@ -69,7 +69,7 @@ function lengthOfRow(lines: Line[]): number | undefined {
 
 function parseRow(text: string): { cells: string[] } | { error: string } {
   const row = text.replace(/\r$/, '');
-  // The parser takes a hundred times as long to set up as most rows take to be cut.
+  // Setting up the parser takes a hundred times as long as splitting most rows.
   if (!row.includes('"')) return { cells: row.split(',') };
   try {
     const [cells = []] = parse(row);

@@ -4,21 +4,21 @@ import { pipeline, type Readable } from 'node:stream';
 import { createGunzip } from 'node:zlib';
 import { ImportError } from './importSource.ts';
 
-/** Far beyond what the service takes as one record; a "line" above it means that the file is something else. */
+/** Far more than the service accepts as one record; a longer "line" means that the file is something else. */
 const MAX_LINE_LENGTH = 4 * 1024 * 1024;
 const MEBIBYTE = 1024 * 1024;
 
 export interface Line {
   /** From 1. */
   number: number;
-  /** Without its LF; the CR of a CRLF is still there. */
+  /** Without its LF; the CR of a CRLF is kept. */
   text: string;
 }
 
 /**
- * The lines of a text file, which may be compressed (`.gz`), without its byte order mark; bytes that are not UTF-8 become U+FFFD (see `isUtf8`). Lines
- * end with LF and nothing else: node:readline would also cut at U+2028, which JSON strings may hold. Rejects with
- * `ImportError` when the file cannot be read or has no lines.
+ * Yields the lines of a text file, which may be compressed (`.gz`), without its byte order mark; bytes that are not UTF-8 become
+ * U+FFFD (see `isUtf8`). Lines end with LF only: node:readline would also split at U+2028, which JSON strings may contain.
+ * Rejects with `ImportError` when the file cannot be read or has no lines.
  */
 export async function* readLines(path: string, maxLength = MAX_LINE_LENGTH): AsyncGenerator<Line> {
   let rest = '';
@@ -38,8 +38,8 @@ export async function* readLines(path: string, maxLength = MAX_LINE_LENGTH): Asy
 }
 
 /**
- * Whether a text that was read here was UTF-8. Guessing at names in another encoding would corrupt them, and one that
- * holds U+FFFD was corrupted before.
+ * Whether a text read here was UTF-8. Guessing at names in another encoding would corrupt them, and one that contains U+FFFD was
+ * already corrupted.
  */
 export function isUtf8(text: string): boolean {
   return !text.includes('\uFFFD');
@@ -47,7 +47,7 @@ export function isUtf8(text: string): boolean {
 
 function openBytes(path: string): Readable {
   const file = createReadStream(path);
-  // Whoever reads is told of what fails.
+  // The reader receives any errors.
   return path.endsWith('.gz') ? pipeline(file, createGunzip(), () => undefined) : file;
 }
 

@@ -4,9 +4,9 @@ import { NothingTaken } from './importSource.ts';
 import { sendRecords } from './sendRecords.ts';
 
 /**
- * Sends all that is not sent yet, first records and then documents, and takes the state away when all was answered. When it was
- * stopped, `job.stop` says why, and the same import goes on from there. Rejects with `ImportError` when the input cannot be
- * surveyed.
+ * Sends everything that is not sent yet, first records and then documents, and removes the state once everything was answered. If
+ * it was stopped, `job.stop` says why, and the same import can resume from there. Rejects with `ImportError` when the input
+ * cannot be surveyed.
  */
 export async function runImport(job: ImportJob): Promise<void> {
   const { source, documents, state, progress, stop } = job;
@@ -19,21 +19,21 @@ export async function runImport(job: ImportJob): Promise<void> {
     rows + uploaded,
   );
   try {
-    // What could not be read is listed; from here on the key of what is sent first is known.
+    // What could not be read is listed; from here on the key for the first request is known.
     if (!state.isResumed) note(job, {});
     if (source) await sendRecords(job, source, totals);
     await sendDocuments(job, files);
     state.remove();
   } catch (error) {
     if (!stop.signal.aborted) stop.abort(error);
-    // Another key or address is another import.
+    // A different key or address means a different import.
     if (error instanceof NothingTaken && state.isUntouched) state.remove();
   } finally {
     progress.stop();
   }
 }
 
-/** Lists what holds no record, once. */
+/** Lists what contains no record, once. */
 function unreadable({ state, rejects, tally }: ImportJob) {
   return ({ source, error }: { source: string; error: string }) => {
     if (state.isResumed) return;

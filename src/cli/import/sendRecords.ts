@@ -4,7 +4,10 @@ import type { SendResult } from './ImportTally.ts';
 import type { ImportSource } from './importSource.ts';
 import type { OutcomeCounts, RowResult } from './RowSender.ts';
 
-/** Sends the records of a source, from where the import had come. Rejects with `ImportError`, or an `AbortError` after `stop`. */
+/**
+ * Sends the records of a source, continuing from the import's progress. Rejects with `ImportError`, or an `AbortError` after
+ * `stop`.
+ */
 export async function sendRecords(
   job: ImportJob,
   source: ImportSource,
@@ -15,8 +18,8 @@ export async function sendRecords(
 }
 
 /**
- * Sends the rows of a chunk until each is accepted or refused. Which of them are sent, and under which key, is noted before: a
- * process that is killed leaves no doubt, and the next one sends the same again.
+ * Sends the rows of a chunk until each is accepted or refused. Which of them are sent, and under which key, is saved first: if
+ * the process is killed, there is no doubt, and the next one sends the same again.
  */
 async function sendChunk(job: ImportJob, chunk: readonly Row[]): Promise<void> {
   const { state, client, batches } = job;
@@ -33,7 +36,7 @@ async function sendChunk(job: ImportJob, chunk: readonly Row[]): Promise<void> {
     const answered = sent.map((each, index) => ({ ...each, result: results[index] as RowResult }));
     const again = answered.filter(({ result }) => isToBeSentAgain(result, results));
     const isLimited = again.every(({ result }) => result.status === 429 || !result.retryable);
-    // Only of a first try it is certain that what was refused was not written: anything else keeps its key.
+    // Only for a first try is it certain that what was refused was not written: anything else keeps its key.
     const isPart = isLimited && !isRepeat;
     failures = isPart || again.length < unanswered ? 0 : failures + 1;
     unanswered = again.length;

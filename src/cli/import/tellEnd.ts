@@ -4,10 +4,10 @@ import { INTERRUPTED } from '../untilInterrupted.ts';
 import type { ImportJob } from './ImportJob.ts';
 import type { ImportCounts, ImportTally } from './ImportTally.ts';
 
-/** Different warnings that the summary shows; all of them are in the file. */
+/** Number of different warnings shown in the summary; all of them are in the file. */
 const MOST_WARNINGS = 20;
 
-/** Tells where the reports are, what was counted, and, of an import that ended early, why. */
+/** Prints where the reports are, what was counted, and, if an import ended early, why. */
 export function tellEnd({ tally, rejects, warnings, state, stop }: ImportJob, isJson: boolean): void {
   const { stderr } = terminal();
   if (rejects.written) stderr.write(`What was rejected, and why, is in ${rejects.path}.\n`);
@@ -19,7 +19,7 @@ export function tellEnd({ tally, rejects, warnings, state, stop }: ImportJob, is
   writeSummary(tally, isJson);
 }
 
-/** The exit code; says why an import ended early. */
+/** Returns the exit code; prints why an import ended early. */
 function endOf({ aborted, reason }: AbortSignal, counts: ImportCounts): number {
   if (!aborted) return counts.rejected === 0 ? 0 : 1;
   const interrupted = reason === 'interrupted';

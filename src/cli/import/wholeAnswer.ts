@@ -2,7 +2,10 @@ import { parseJson } from '../service/httpFailure.ts';
 import { type Answer, type ImportClient, refusedSchema, type Sending } from './ImportClient.ts';
 import { ImportError } from './importSource.ts';
 
-/** What `read` makes of an answer; one that was cut off, of which it makes nothing, is asked for again. Rejects as `ImportClient.send` does. */
+/**
+ * Returns what `read` makes of a response; one that was cut off, for which it returns undefined, is requested again. Rejects as
+ * `ImportClient.send` does.
+ */
 export async function wholeAnswer<Value>(
   client: ImportClient,
   sending: Sending,
@@ -17,7 +20,7 @@ export async function wholeAnswer<Value>(
   }
 }
 
-/** What ends an import whose rows are refused together. */
+/** The error for rows that are refused together. */
 export function refusedBatch(client: ImportClient, { status, text }: Answer): ImportError {
   const refused = refusedSchema.safeParse(parseJson(text)).data;
   if (refused === undefined || status === 404) return client.stranger(status);

@@ -26,12 +26,12 @@ interface CreateOptions extends TermOptions, LimitOptions {
 }
 
 interface RotateOptions {
-  /** Seconds. */
+  /** In seconds. */
   expiresIn: number;
   json?: boolean;
 }
 
-/** `write,read`, `write:encounter` as a list of permissions. */
+/** Parses `write,read`, `write:encounter` as a list of permissions. */
 function parsePermissions(text: string): Permission[] {
   const result = permissionSchema.array().safeParse(text.split(',').map((part) => part.trim()));
   if (result.success) return result.data;

@@ -3,7 +3,7 @@ import { limitNames, type NullableLimits } from '../../principals/keys/keyLimits
 import { parseInstant } from '../options/parseInstant.ts';
 import { durationOf } from './parseDuration.ts';
 
-/** What the options of `addLimitOptions` were given as; a word takes a limit back. */
+/** The values of the options of `addLimitOptions`; a keyword removes a limit. */
 export interface LimitOptions {
   expires?: string;
   network?: string[];
@@ -18,7 +18,7 @@ function parseEnd(text: string): string {
   return parseInstant(text);
 }
 
-/** `192.0.2.0/24,2001:db8::/32`, also once more; `any`. */
+/** `192.0.2.0/24,2001:db8::/32`, may be repeated; `any`. */
 function parseNetworks(text: string, before: string[] = []): string[] {
   if (text === 'any') return [];
   return [...before, ...text.split(',').map((part) => part.trim())];
@@ -32,7 +32,7 @@ function parseRate(text: string): number | 'none' {
   throw new InvalidArgumentError('Give requests a minute, such as 6000/min, or none.');
 }
 
-/** The options that narrow the use of a key. */
+/** Adds the options that restrict the use of a key. */
 export function addLimitOptions(command: Command): Command {
   return command
     .option(
@@ -53,7 +53,7 @@ export function addLimitOptions(command: Command): Command {
     );
 }
 
-/** The limits that options gave, and the other options. */
+/** Splits options into the limits and the rest. */
 export function limitsOfOptions<Options extends LimitOptions>(options: Options) {
   const { expires, network, rateLimit, ...others } = options;
   const sent: NullableLimits = {

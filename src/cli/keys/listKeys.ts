@@ -9,7 +9,7 @@ interface ListOptions {
   json?: boolean;
 }
 
-/** What people see of a key: never its hash. */
+/** Returns what is shown of a key: never its hash. */
 function view(key: ApiKey) {
   const {
     id,

@@ -2,7 +2,7 @@ import { InvalidArgumentError } from 'commander';
 
 const secondsOf = { s: 1, m: 60, h: 3_600, d: 86_400 };
 
-/** `30m`, `24h`, `7d` as seconds; undefined for what has another form. */
+/** Parses `30m`, `24h`, `7d` to seconds; undefined for any other form. */
 export function durationOf(text: string): number | undefined {
   const [, count, unit] = /^(\d{1,7})([smhd])$/.exec(text) ?? [];
   return unit === undefined ? undefined : Number(count) * secondsOf[unit as keyof typeof secondsOf];

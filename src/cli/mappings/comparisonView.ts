@@ -3,7 +3,7 @@ import type { MappingComparison } from '../../ingest/replay/compareMappings.ts';
 import type { FieldChange } from '../../records/diff.ts';
 import { count, printable, writeLine } from '../output.ts';
 
-/** A comparison as JSON shows it. */
+/** Returns a comparison's form in JSON. */
 export function comparisonView({ messages, changed, made, left, otherwise }: MappingComparison) {
   return {
     messages,
@@ -16,7 +16,7 @@ export function comparisonView({ messages, changed, made, left, otherwise }: Map
   };
 }
 
-/** Writes what would change, and how, a record after the other. */
+/** Prints what would change, and how, one record after the other. */
 export function writeComparison({ messages, changed, made, left, otherwise }: MappingComparison): void {
   for (const { kind, id, version, changes, changedSince } of changed) {
     writeLine(`${kind} ${printable(id)}, version ${version}`);
@@ -35,7 +35,7 @@ export function writeComparison({ messages, changed, made, left, otherwise }: Ma
   );
 }
 
-/** Writes what became of the records, behind the comparison. */
+/** Prints the results of the records, after the comparison. */
 export function writeApplied({ applied, refused }: AppliedComparison): void {
   for (const { kind, id, outcome, version } of applied) {
     writeLine(`${outcome}: ${kind} ${printable(id)}, version ${version}`);

@@ -84,12 +84,12 @@ async function applyMapping(path: string, options: MappingOptions): Promise<void
   const candidate = await readCandidate(path, options.source);
   const { comparison, result } = await withIngest(options.workspace, async (tools) => {
     const { ports, caller, workspace } = tools;
-    // First, so that messages which come meanwhile are read by it.
+    // First, so that messages arriving in the meantime are read with it.
     await configureSource(ports, caller, candidate);
     const configuration = numberOf(await readConfigurations(ports.eventLog, workspace.id), candidate.id);
     const { source: sourceId, last } = options;
     const found = await compare(tools, { workspace, sourceId, candidate, last });
-    // Somebody may have removed it meanwhile.
+    // Someone may have removed it in the meantime.
     if (configuration === undefined) throw notFound('Source');
     const source = { id: candidate.id, configuration };
     return { comparison: found, result: await applyComparison(ports, caller, source, found) };

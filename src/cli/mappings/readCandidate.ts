@@ -4,8 +4,9 @@ import { validate, validationError } from '../../records/validate.ts';
 import { readJsonFile } from '../readJsonFile.ts';
 
 /**
- * The configuration of a source that a file holds, as `sources list --json` prints one. Rejects with `validation_failed`, also where it is that of
- * another source: only messages that came when none was configured may get a source with a name of its own.
+ * Reads the configuration of a source from a file, in the form printed by `sources list --json`. Rejects with
+ * `validation_failed`, also when it belongs to another source: only messages that arrived when none was configured may be given a
+ * source with its own name.
  */
 export async function readCandidate(path: string, sourceId: string): Promise<Source> {
   const value = await readJsonFile(path);
@@ -16,7 +17,7 @@ export async function readCandidate(path: string, sourceId: string): Promise<Sou
   return candidate;
 }
 
-/** What nothing is configured of is printed as `null`, or as an empty object. */
+/** Unconfigured members are printed as `null`, or as an empty object. */
 function withoutNone(value: object): object {
   const isSome = (one: unknown) => one !== null && !(isJsonObject(one) && Object.keys(one).length === 0);
   return Object.fromEntries(Object.entries(value).filter(([, one]) => isSome(one)));

@@ -1,9 +1,9 @@
 import type { Message } from '../../messages/message.ts';
 
-/** For so long a message may be under way: then it was cut off. */
+/** How long a message may be under way; after that it was interrupted. */
 const UNDER_WAY_MS = 600_000;
 
-/** Whether a message may be carried out at this moment by whoever received it. */
+/** Whether the receiver of a message may currently be carrying it out. */
 export function mayBeUnderWay({ state, received_at }: Message): boolean {
   return state === 'received' && Date.now() - Date.parse(received_at) < UNDER_WAY_MS;
 }

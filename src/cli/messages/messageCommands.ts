@@ -70,7 +70,7 @@ async function listMessages({ workspace, rejected = false, limit, json }: ListOp
     const page = await new MessageStore(ports).list(workspace, { limit, rejected, pageToken: undefined });
     return page.items;
   });
-  // Digests tell nobody anything.
+  // Digests are of no use to anyone.
   if (json) writeJson(found.map(({ control: _, ...told }) => told));
   else if (found.length === 0) writeLine(`There are no such messages in workspace ${workspace}.`);
   else

@@ -22,7 +22,7 @@ interface ResendOptions {
   json?: boolean;
 }
 
-/** What became of a message that was to be sent again. */
+/** The result of a message that was to be resent. */
 type Resent = Pick<Message, 'id' | 'received_at' | 'source'> &
   (ProcessedMessage | { state: Message['state']; skipped: string });
 
@@ -69,7 +69,7 @@ async function resend(ids: string[], options: ResendOptions): Promise<void> {
   if (all.some(({ state }) => state !== 'accepted')) terminal().exitCode = FAILED;
 }
 
-/** The messages that are asked for, in the order in which they came. Rejects with `not_found`. */
+/** Returns the requested messages, in order of arrival. Rejects with `not_found`. */
 async function waiting(
   { ports: { messages }, workspace }: IngestTools,
   ids: string[],

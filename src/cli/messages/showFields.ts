@@ -5,7 +5,7 @@ import { notFound } from '../../errors.ts';
 import { type RecordLineage, readLineage } from '../../ingest/replay/readLineage.ts';
 import { printable, writeLine } from '../output.ts';
 
-/** Shows where the fields of the records of a message come from. The values are shown, as with `--raw`. */
+/** Shows where the fields of a message's records come from. The values are shown, as with `--raw`. */
 export async function showFields(id: string, workspaceId: string): Promise<void> {
   const lineage = await withIngest(workspaceId, async ({ ports, caller, workspace }) => {
     const message = await ports.messages.load(workspaceId, id);

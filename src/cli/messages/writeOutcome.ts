@@ -1,7 +1,7 @@
 import type { ProcessedMessage } from '../../messages/MessageStore.ts';
 import { printable, writeLine } from '../output.ts';
 
-/** What became of a message, by record, and what is wrong in it. */
+/** Prints the result of a message, by record, and what is wrong in it. */
 export function writeOutcome({ about, problems }: Pick<ProcessedMessage, 'about' | 'problems'>): void {
   for (const { kind, id, outcome = 'under way', version } of about) {
     writeLine(`${outcome}: ${kind} ${printable(id)}${version === undefined ? '' : `, version ${version}`}`);

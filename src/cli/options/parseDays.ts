@@ -1,6 +1,6 @@
 import { InvalidArgumentError } from 'commander';
 
-/** A number of days, at most 9,999; `null` for `none`. */
+/** Parses a number of days, at most 9,999; `null` for `none`. */
 export function parseDays(text: string): number | null {
   if (text === 'none') return null;
   if (/^[1-9]\d{0,3}$/.test(text)) return Number(text);

@@ -2,7 +2,7 @@ import { InvalidArgumentError } from 'commander';
 import { requiredDate } from '../../records/fields.ts';
 import { instantOf } from '../../records/instantOf.ts';
 
-/** An ISO 8601 date or date-time, as the log writes its times. */
+/** Parses an ISO 8601 date or date-time to the log's time format. */
 export function parseInstant(text: string): string {
   const result = requiredDate(text).safeParse(text);
   if (!result.success) throw new InvalidArgumentError(`It ${result.error.issues[0]?.message}.`);

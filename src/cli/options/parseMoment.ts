@@ -1,7 +1,7 @@
 import { InvalidArgumentError } from 'commander';
 import { requiredDate } from '../../records/fields.ts';
 
-/** An ISO 8601 date or date-time, as it was given. */
+/** Checks an ISO 8601 date or date-time, and returns it as given. */
 export function parseMoment(text: string): string {
   if (requiredDate('').safeParse(text).success) return text;
   throw new InvalidArgumentError(

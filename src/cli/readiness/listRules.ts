@@ -7,7 +7,7 @@ import { documentMissing } from '../../readiness/rules/encounter/documentMissing
 import { rules } from '../../readiness/rules/index.ts';
 import { printable, writeJson, writeLine, writeTable } from '../output.ts';
 
-/** Lists the rules and what a workspace has set of them. */
+/** Lists the rules and a workspace's settings for them. */
 export async function listRules({ workspace, json }: { workspace: string; json?: boolean }): Promise<void> {
   await withWorkspace(workspace, async ({ eventLog }) => {
     const settings = await readRuleSettings(eventLog, workspace);
@@ -44,14 +44,14 @@ export async function listRules({ workspace, json }: { workspace: string; json?:
   });
 }
 
-/** A further table, where it has rows. */
+/** Prints another table, if it has rows. */
 function writeBelow(header: string[], rows: string[][]): void {
   if (rows.length === 0) return;
   writeLine();
   writeTable(header, rows);
 }
 
-/** The limits of payers, then the one of all others. */
+/** Returns the limits of payers, then the one for all others. */
 function limitRows({ byPayer, default: others }: FilingLimits): { payer_id: string | null; days: number }[] {
   return [
     ...[...byPayer].map(([id, days]) => ({ payer_id: id, days })),

@@ -86,7 +86,7 @@ function readCandidates(path: string): CandidateSettings {
   }
 }
 
-/** What was found so far, in a file of the operator's, if one is wanted; that of another question is none. */
+/** What was found so far, in a file named by the operator, if wanted; results of a different question are ignored. */
 class StateFile {
   readonly #path: string | undefined;
   readonly #question: string;
@@ -96,7 +96,7 @@ class StateFile {
     this.#question = question;
   }
 
-  /** What an earlier run of the same question found. */
+  /** Returns what an earlier run of the same question found. */
   read(): Found | undefined {
     if (this.#path === undefined || !existsSync(this.#path)) return undefined;
     const found = validate(foundSchema, JSON.parse(readFileSync(this.#path, 'utf8')));

@@ -1,7 +1,7 @@
 import { SingleBar } from 'cli-progress';
 import { terminal } from '../../app/terminal.ts';
 
-/** Runs `work` with a bar on the terminal, where there is one, that follows what `reached` is told. */
+/** Runs `work` with a progress bar on the terminal, if there is one, that follows the calls to `reached`. */
 export async function withProgressBar(
   work: (reached: (count: number, total: number) => void) => Promise<void>,
 ): Promise<void> {

@@ -22,7 +22,7 @@ interface ListOptions extends ServiceOptions {
   json?: boolean;
 }
 
-/** Records asked for at once. */
+/** Number of records requested at a time. */
 const PAGE = 500;
 const ID_WIDTH = 36;
 const NAME_WIDTH = 28;

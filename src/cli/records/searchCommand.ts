@@ -13,7 +13,7 @@ interface SearchOptions extends ServiceOptions {
   json?: boolean;
 }
 
-/** The most that the service gives at once. */
+/** The most that the service returns at a time. */
 const PAGE = 100;
 const SHOWN = 20;
 const KIND_WIDTH = 9;
@@ -41,7 +41,7 @@ async function search(words: string[], options: SearchOptions, command: Command)
   });
 }
 
-/** What is found, as many as are wanted. */
+/** Returns what is found, up to the number wanted. */
 async function foundBy(client: ServiceClient, asked: object, limit: number): Promise<Found[]> {
   const found: Found[] = [];
   for (let token: string | null | undefined; token !== null && found.length < limit; ) {

@@ -6,17 +6,17 @@ import { CommandError } from '../CommandError.ts';
 import { ofFile } from '../ofFile.ts';
 
 const CODE = /^[0-9A-Z]{9}X$/;
-/** NUCC publishes some 900. */
+/** NUCC publishes about 900. */
 const FEWEST_CODES = 500;
 const MOST_CODES = 5_000;
 
 /**
- * The codes in the CSV file that NUCC publishes of its taxonomy. Rejects with `CommandError` when it is another file, or one
- * that was cut off or changed, and with `conflict` when it cannot be read.
+ * Reads the codes in NUCC's CSV file of its taxonomy. Rejects with `CommandError` when it is a different file, or was truncated
+ * or changed, and with `conflict` when it cannot be read.
  */
 export async function readTaxonomyFile(path: string): Promise<string[]> {
   const name = basename(path);
-  // The file is Latin-1 or UTF-8. Codes are ASCII, and so is all that CSV gives a meaning, in either.
+  // The file is Latin-1 or UTF-8. Codes are ASCII, and so are all characters with a meaning in CSV, in either.
   const text = await ofFile(path, () => readFile(path, 'latin1'));
   const rows = rowsOf(name, text.replace(/^\u00ef\u00bb\u00bf/, ''));
   if (rows.some(({ record }) => record.Code === undefined)) {

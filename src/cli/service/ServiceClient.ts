@@ -5,7 +5,7 @@ import { version } from '../../version.ts';
 import { CommandError } from '../CommandError.ts';
 import { failureOf, parseJson, retryAfterSeconds } from './httpFailure.ts';
 
-/** The service does not answer, or cannot at the moment: it may be asked again. */
+/** The service does not answer, or cannot at the moment: it can be retried. */
 export class ServiceAway extends CommandError {}
 
 const ANSWER_TIMEOUT_MS = 60_000;
@@ -25,12 +25,12 @@ export interface ServiceClientOptions {
 }
 
 export interface GetOptions {
-  /** Parameters; those that are undefined are left out. */
+  /** Parameters; undefined ones are omitted. */
   query?: Record<string, string | number | undefined>;
   accept?: string;
-  /** Asked for with it, in JSON, by a POST: for what must not stand in an address. */
+  /** Sent as JSON in a POST: for what must not be in a URL. */
   body?: object;
-  /** Ends this request; the answer's body, too. */
+  /** Ends this request, including the response's body. */
   signal?: AbortSignal;
 }
 
@@ -43,8 +43,9 @@ export class ServiceClient {
   }
 
   /**
-   * The answer to a GET request, or to a POST where there is a body, whose status is 200; a service that limits requests is waited for as long as it says.
-   * Rejects with `ServiceAway`, with `CommandError` when the service refuses, and with an `AbortError` after a signal.
+   * Returns the response to a GET request, or to a POST if there is a body, with status 200; waits as long as a service that
+   * limits requests says. Rejects with `ServiceAway`, with `CommandError` when the service refuses, and with an `AbortError`
+   * after a signal.
    */
   async get(
     path: string,
@@ -64,7 +65,7 @@ export class ServiceClient {
     }
   }
 
-  /** The JSON body of the answer that `get` gives; rejects as that does. */
+  /** Returns the JSON body of the response returned by `get`; rejects as that does. */
   async getJson<Body>(schema: z.ZodType<Body>, path: string, options: GetOptions = {}): Promise<Body> {
     const response = await this.get(path, options);
     const body = schema.safeParse(parseJson(await response.text()));

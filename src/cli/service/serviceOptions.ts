@@ -5,7 +5,7 @@ import { looksLikeApiKey } from '../../principals/keys/apiKey.ts';
 import { ofFile } from '../ofFile.ts';
 import { ServiceClient } from './ServiceClient.ts';
 
-/** The environment variable that holds the key. */
+/** The environment variable that contains the key. */
 const KEY_VARIABLE = 'CHARTLEDGER_API_KEY';
 
 /** How a command reaches a service. */
@@ -20,7 +20,7 @@ function parseUrl(text: string): URL {
   throw new InvalidArgumentError('Give an address such as http://127.0.0.1:3000.');
 }
 
-/** The options by which a command reaches a service; the key has the permission. */
+/** Adds the options by which a command reaches a service; `permission` is the one that the key needs. */
 export function addServiceOptions(command: Command, permission: string): Command {
   return command
     .option('--url <url>', 'the address of the service', parseUrl, new URL('http://127.0.0.1:3000'))
@@ -32,8 +32,8 @@ export function addServiceOptions(command: Command, permission: string): Command
 }
 
 /**
- * The key that was given: in a file, else in the environment, else `otherwise`. Ends the command with wrong usage when there
- * is none, or something else, which is not shown. Rejects with `conflict` when the file cannot be read.
+ * Returns the key given in a file, otherwise in the environment, otherwise `otherwise`. Ends the command with a usage error when
+ * there is none, or it is not a key; it is not shown. Rejects with `conflict` when the file cannot be read.
  */
 export async function requireKey(
   command: Command,
@@ -56,7 +56,7 @@ export async function requireKey(
   return key;
 }
 
-/** A client of the service and with the key that the options name; ends and rejects as `requireKey` does. */
+/** Returns a client for the service and key given by the options; ends and rejects as `requireKey` does. */
 export async function serviceClient(
   command: Command,
   { url, keyFile }: ServiceOptions,

@@ -40,7 +40,7 @@ const nothingConfigured = {
   retention_days: DEFAULT_RETENTION_DAYS,
 };
 
-/** A source as JSON shows it. */
+/** Returns a source's form in JSON. */
 export function sourceView({ id, format, time_zone, ...configured }: Source) {
   return { id, format, time_zone, ...nothingConfigured, ...configured };
 }
@@ -58,7 +58,7 @@ function settingsOf({ id_systems, patient_authority, visit_authority, facility, 
   );
 }
 
-/** A place as it is; of codes, how many. */
+/** Returns a place as it is; for codes, how many there are. */
 function mappedTo(what: string | Record<string, string>): string {
   return typeof what === 'string' ? what : `${count(Object.keys(what).length)} codes`;
 }

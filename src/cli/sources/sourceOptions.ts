@@ -12,7 +12,7 @@ import { readJsonFile } from '../readJsonFile.ts';
 
 type IdSystems = Partial<Record<IdSystemType, string>>;
 
-/** What the options of `addSourceOptions` were given as. */
+/** The values of the options of `addSourceOptions`. */
 export interface SourceOptions {
   format: SourceFormat;
   key?: string;
@@ -30,7 +30,7 @@ export interface SourceOptions {
   retentionDays?: number;
 }
 
-/** `Patient=https://hospital.example/mrn`, also once more. */
+/** `Patient=https://hospital.example/mrn`, may be repeated. */
 function parseIdSystem(text: string, before: IdSystems = {}): IdSystems {
   const [type, ...uri] = text.split('=');
   const known = idSystemTypes.find((one) => one === type);
@@ -38,12 +38,12 @@ function parseIdSystem(text: string, before: IdSystems = {}): IdSystems {
   throw new InvalidArgumentError(`Give TYPE=URI, where TYPE is one of ${idSystemTypes.join(', ')}.`);
 }
 
-/** `192.0.2.0/24,2001:db8::/32`, also once more. */
+/** `192.0.2.0/24,2001:db8::/32`, may be repeated. */
 function parseNetworks(text: string, before: string[] = []): string[] {
   return [...before, ...text.split(',').map((part) => part.trim())];
 }
 
-/** The options that configure a source. */
+/** Adds the options that configure a source. */
 export function addSourceOptions(command: Command): Command {
   return command
     .addOption(
@@ -99,7 +99,7 @@ export function addSourceOptions(command: Command): Command {
     );
 }
 
-/** The source that options gave. Rejects with `conflict` and `validation_failed` where the file of the mapping cannot be read. */
+/** Returns the source given by options. Rejects with `conflict` and `validation_failed` when the mapping file cannot be read. */
 export async function sourceOfOptions(id: string, options: SourceOptions): Promise<SourceInput> {
   const {
     format,
@@ -126,7 +126,7 @@ export async function sourceOfOptions(id: string, options: SourceOptions): Promi
     visit_authority: visitAuthority,
     retention_days: retentionDays,
     mapping: mapping === undefined ? undefined : await readJsonFile(mapping),
-    // What is missing of it is refused by name.
+    // Missing parts are refused by name.
     facility: hasFacility ? { id: facility, name: facilityName } : undefined,
   };
   return { id, format, time_zone: timeZone, ...definedOf(given) };

@@ -3,11 +3,11 @@ import { terminal } from '../../app/terminal.ts';
 import { ServiceAway, type ServiceClient } from '../service/ServiceClient.ts';
 import { serverSentEvents } from './serverSentEvents.ts';
 
-/** The service says something every 15 seconds: a connection without a word for so long is dead. */
+/** The service sends something every 15 seconds: a connection that is silent for this long is dead. */
 const SILENCE_MS = 60_000;
 const FIRST_DELAY_MS = 500;
 const MAX_DELAY_MS = 10_000;
-/** After every event that there may be, and in every view: what lies before it is passed over. */
+/** After every possible event, and in every view: everything before it is skipped. */
 const FAR_FUTURE = '9999-01-01';
 
 /** Which events are wanted. */
@@ -22,7 +22,7 @@ export interface WantedEvents {
 /** An event of the stream. */
 export interface StreamedEvent {
   position: string;
-  /** The CloudEvent, as it came. */
+  /** The CloudEvent, as received. */
   json: string;
 }
 
@@ -38,8 +38,8 @@ export class EventFollower {
   }
 
   /**
-   * Every wanted event in order, once, until the signal: a connection that was lost is made again, and goes on after the last
-   * event. Rejects with `CommandError` when the service refuses, or is away at the beginning.
+   * Yields every wanted event in order, once, until the signal: a lost connection is re-established, and continues after the last
+   * event. Rejects with `CommandError` when the service refuses, or is unavailable at the beginning.
    */
   async *events(signal: AbortSignal): AsyncGenerator<StreamedEvent> {
     let position = await this.position();
@@ -64,7 +64,7 @@ export class EventFollower {
     }
   }
 
-  /** The position after which the events are. Rejects as `ServiceClient.get` does. */
+  /** Returns the position after which the events begin. Rejects as `ServiceClient.get` does. */
   async position(): Promise<string> {
     const { from, ...selection } = this.#wanted;
     this.#position ??= from === 'now' ? await this.#end(selection) : from === 'start' ? '0' : from;
@@ -78,7 +78,7 @@ export class EventFollower {
     return page.headers.get('chartledger-position') ?? '0';
   }
 
-  /** One connection; rejects with `ServiceAway` when it is lost, and as `ServiceClient.get` does. */
+  /** Reads from one connection; rejects with `ServiceAway` when it is lost, and as `ServiceClient.get` does. */
   async *#connection(after: string, signal: AbortSignal) {
     const { from: _, ...selection } = this.#wanted;
     const end = new AbortController();
@@ -96,7 +96,7 @@ export class EventFollower {
   }
 }
 
-/** The texts of a body, which is ended when nothing comes for long. Rejects with `ServiceAway`. */
+/** Yields the texts of a body, which is ended when nothing arrives for long. Rejects with `ServiceAway`. */
 async function* unlessSilent(body: ReadableStream<Uint8Array>, end: AbortController): AsyncGenerator<string> {
   const decoder = new TextDecoder();
   const reader = body.getReader();

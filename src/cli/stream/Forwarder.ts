@@ -4,14 +4,14 @@ import type { Attempt, WebhookSender } from '../../webhooks/delivery/WebhookSend
 import type { WebhookMessage } from '../../webhooks/delivery/webhookMessage.ts';
 import { CommandError } from '../CommandError.ts';
 
-/** How often, and for how long, a message is tried. */
+/** How often, and for how long, to try a message. */
 export interface ForwardRetries {
-  /** For so long a target that is away is tried again. */
+  /** How long to retry while a target is unavailable. */
   awayMs: number;
   firstDelayMs: number;
-  /** The delay doubles up to here. */
+  /** The delay doubles up to this limit. */
   maxDelayMs: number;
-  /** Tries of a message that the target answers, but does not accept. */
+  /** Number of tries for a message that the target answers, but does not accept. */
   refusals: number;
 }
 
@@ -28,16 +28,16 @@ export interface ForwarderOptions {
   secret: string;
   sender: WebhookSender;
   signal: AbortSignal;
-  /** Told once of a target that is away. */
+  /** Called once when a target is unavailable. */
   onAway(error: string): void;
   retries?: ForwardRetries;
 }
 
-/** What came of a message. */
+/** The result of a message. */
 export interface Forwarded {
   /** Of the last try. */
   attempt: Attempt;
-  /** Tries that the target answered. */
+  /** Number of tries that the target answered. */
   tries: number;
 }
 
@@ -54,8 +54,8 @@ export class Forwarder {
   }
 
   /**
-   * Sends a message: a target that is away is tried again for five minutes, one that does not accept it three times. Rejects with
-   * `CommandError` when the target stays away, and with an `AbortError` at the signal.
+   * Sends a message: retries for five minutes while the target is unavailable, and tries up to three times if it does not accept
+   * the message. Rejects with `CommandError` when the target stays unavailable, and with an `AbortError` at the signal.
    */
   async forward(message: WebhookMessage): Promise<Forwarded> {
     const { url, secret, sender, signal, onAway } = this.#options;
@@ -87,7 +87,7 @@ export class Forwarder {
   }
 }
 
-/** Whether nobody is there to answer. One that answers late, or with no HTTP, is there. */
+/** Whether nobody is there to answer. A target that answers late, or not with HTTP, is there. */
 function isAway({ error }: Attempt): boolean {
   return error === 'connection' || error === 'dns' || error === 'tls' || error === 'refused_address';
 }

@@ -17,7 +17,7 @@ interface TailOptions extends StreamOptions {
   json?: boolean;
 }
 
-/** An event for people. */
+/** Formats an event for display. */
 function lineOf(position: string, json: string): string {
   const { time, type, subject, data } = shownSchema.parse(JSON.parse(json));
   return printable([time, type, subject, `version ${data.version}`, position].join('  '));

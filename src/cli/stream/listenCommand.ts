@@ -20,9 +20,9 @@ interface ListenOptions extends StreamOptions {
   payload: WebhookPayload;
 }
 
-/** The environment variable that holds a secret of one's own. */
+/** The environment variable for a custom secret. */
 const SECRET_VARIABLE = 'CHARTLEDGER_WEBHOOK_SECRET';
-/** Stands for the webhook in the ids of messages, so that an event has the same one whenever it is forwarded. */
+/** Stands for the webhook in the ids of messages, so that an event has the same id whenever it is forwarded. */
 const LISTENER = { id: 'listen' };
 
 function parseTarget(text: string): string {
@@ -31,7 +31,10 @@ function parseTarget(text: string): string {
   throw new InvalidArgumentError('Give an address such as http://localhost:4000/hooks.');
 }
 
-/** The secret in the environment, else a new one. Ends the command when what is there is none; it is not shown. */
+/**
+ * Returns the secret in the environment, otherwise a new one. Ends the command when the variable is not a valid secret; it is not
+ * shown.
+ */
 function secretOf(command: Command): { secret: string; isNew: boolean } {
   const given = terminal().env[SECRET_VARIABLE]?.trim();
   if (!given) return { secret: generateSecret(), isNew: true };
@@ -39,7 +42,7 @@ function secretOf(command: Command): { secret: string; isNew: boolean } {
   return command.error(`error: ${SECRET_VARIABLE} is no secret: whsec_ and 24 to 64 bytes in base64`);
 }
 
-/** What came of an event, for people, without anything of a record. */
+/** Describes the result of an event, without any record data. */
 function lineOf({ type, id, sequence }: CloudEvent, { attempt, tries }: Forwarded): string {
   const { status, error, durationMs } = attempt;
   const result = error === undefined ? String(status) : [error, status].filter(Boolean).join(' ');
@@ -47,7 +50,7 @@ function lineOf({ type, id, sequence }: CloudEvent, { attempt, tries }: Forwarde
   return printable([type, id, sequence, `${result}${after}`, `${durationMs} ms`].join('  '));
 }
 
-/** Any address that its user names, as the machine's own resolver finds it. */
+/** Any address named by the user, as found by the machine's own resolver. */
 const targetSender = () =>
   new WebhookSender({
     addresses: { allows: () => true, opensNetworks: true },

@@ -4,7 +4,10 @@ export interface ServerSentEvent {
   data: string | undefined;
 }
 
-/** The frames of a stream of server-sent events (WHATWG HTML, section 9.2), each with a line of data at most; comments are left out. */
+/**
+ * Yields the frames of a stream of server-sent events (WHATWG HTML, section 9.2), each with at most one line of data; comments
+ * are omitted.
+ */
 export async function* serverSentEvents(texts: AsyncIterable<string>): AsyncGenerator<ServerSentEvent> {
   let rest = '';
   for await (const text of texts) {

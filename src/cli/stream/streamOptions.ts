@@ -3,7 +3,7 @@ import { feedEventTypes } from '../../feed/format/cloudEvent.ts';
 import { parsePosition } from '../../feed/position.ts';
 import { addServiceOptions, type ServiceOptions } from '../service/serviceOptions.ts';
 
-/** Which service is asked for which events. */
+/** Which service to ask for which events. */
 export interface StreamOptions extends ServiceOptions {
   from: string;
   types?: string;
@@ -22,7 +22,7 @@ function parseTypes(text: string): string {
   throw new InvalidArgumentError(`Give one or more of ${known.join(', ')}, separated by commas.`);
 }
 
-/** The options of commands that follow the event stream. */
+/** Adds the options of commands that follow the event stream. */
 export function addStreamOptions(command: Command): Command {
   return addServiceOptions(command, 'events')
     .option(

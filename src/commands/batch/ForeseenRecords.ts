@@ -1,4 +1,4 @@
-/** Records that lines of a batch write, from when such a line was let through: those behind it need not ask whether they exist. */
+/** Records that lines of a batch write, added once such a line is accepted: later lines need not check whether they exist. */
 export class ForeseenRecords {
   readonly #streams = new Set<string>();
 

@@ -13,17 +13,17 @@ import { ForeseenRecords } from './ForeseenRecords.ts';
 import { subjectOf } from './readOperation.ts';
 import { ValidLine } from './ValidLine.ts';
 
-/** How often a group is appended that a store is away for, and the pause between, in milliseconds. */
+/** How often the append of a group is tried while a store is unreachable, and the pause between tries, in milliseconds. */
 const MOST_TRIES = 3;
 const PAUSE_MS = 500;
 
-/** Carries out groups of a batch's lines, as `upsertRecord` would each of them, and answers every line once. */
+/** Carries out groups of a batch's lines, each as `upsertRecord` would, and reports the result of every line once. */
 export class GroupWriter {
   readonly #context: BatchContext;
   readonly #foreseen = new ForeseenRecords();
-  /** Whether lines are carried out by what their records are. */
+  /** Whether each line is judged against the current state of its record. */
   readonly #isJudged: boolean;
-  /** Why the rest is not tried: the store was found to be away. */
+  /** Why the remaining lines are not tried: the store was found to be unreachable. */
   #away: ServiceError | undefined;
 
   constructor(context: BatchContext) {
@@ -32,12 +32,12 @@ export class GroupWriter {
     this.#isJudged = dryRun === true || unchanged === 'skip';
   }
 
-  /** Stops: lines that were not appended by then are answered with this. */
+  /** Stops: lines not appended by then get this error. */
   stop(reason: ServiceError): void {
     this.#away ??= reason;
   }
 
-  /** The lines of a group that are to be written; answers the others. */
+  /** Returns the lines of a group that are to be written; reports the results of the others. */
   async accept(lines: readonly BatchLine[]): Promise<ValidLine[]> {
     const { slices, isRepeat } = this.#context;
     let valid: ValidLine[] = [];
@@ -51,7 +51,7 @@ export class GroupWriter {
     return missing ? valid.filter((line) => this.#isAccepted(line, missing)) : [];
   }
 
-  /** Writes the lines of a group, and answers them. */
+  /** Writes the lines of a group, and reports their results. */
   async write(lines: readonly ValidLine[]): Promise<void> {
     if (this.#away) this.#refuse(lines, this.#away);
     else if (this.#isJudged) await eachStream(lines, (line) => this.#judge(line));
@@ -70,7 +70,7 @@ export class GroupWriter {
     }
   }
 
-  /** The lines of which an earlier try appended nothing; answers the others with what that came to. */
+  /** Returns the lines for which an earlier try appended nothing; reports the results of the others. */
   async #withoutEarlier(lines: readonly ValidLine[]): Promise<ValidLine[]> {
     const { ports, eventId } = this.#context;
     const answered = new Set<ValidLine>();
@@ -89,7 +89,10 @@ export class GroupWriter {
     return lines.filter((valid) => !answered.has(valid));
   }
 
-  /** What does not exist of all that the lines ask about; undefined where that cannot be told, and all are answered. */
+  /**
+   * Returns what does not exist of everything the lines depend on; undefined if that cannot be determined, in which case all
+   * lines have been refused.
+   */
   async #missing(lines: readonly ValidLine[]): Promise<Set<string> | undefined> {
     const { existence } = this.#context.ports;
     const asked = new Set<string>();
@@ -108,7 +111,7 @@ export class GroupWriter {
     }
   }
 
-  /** Whether a dry run would have written a record by now: one that is none has. */
+  /** Whether a dry run would have written a record by now; a real run has. */
   #isForeseen(stream: string): boolean {
     return this.#context.options.dryRun === true && this.#foreseen.has(stream);
   }
@@ -140,7 +143,7 @@ export class GroupWriter {
     }
   }
 
-  /** A store that is away for a moment, as while a cluster elects its leader, is asked again: an event is written once. */
+  /** Retries while a store is briefly unreachable, as when a cluster elects its leader: an event is still written only once. */
   async #appendEach(lines: readonly ValidLine[]): Promise<(Appended | ServiceError)[]> {
     const { eventLog } = this.#context.ports;
     const appends = lines.map(toAppend);
@@ -156,7 +159,10 @@ export class GroupWriter {
     return results;
   }
 
-  /** Answers a line whose event is durable; a promise only where its stream is to be asked for what came before. */
+  /**
+   * Reports the result of a line whose event is durable; returns a promise only when the stream must be read to see what came
+   * before.
+   */
   #accepted(valid: ValidLine, appended: Appended, mayBeErased: boolean): void | Promise<void> {
     const { ports, answer } = this.#context;
     ports.existence.remember(valid.stream);
@@ -169,7 +175,7 @@ export class GroupWriter {
     );
   }
 
-  /** Carries out a line by what its record is. */
+  /** Carries out a line against the current state of its record. */
   async #judge(valid: ValidLine): Promise<void> {
     const { ports, options, answer } = this.#context;
     const { line, subject, operation } = valid;

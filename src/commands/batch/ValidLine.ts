@@ -11,7 +11,7 @@ import type { BatchContext } from './batchContext.ts';
 import type { BatchLine, LineSubject } from './batchLine.ts';
 import { type Operation, readOperation } from './readOperation.ts';
 
-/** A line in which nothing is wrong by itself. */
+/** A line that is valid by itself. */
 export class ValidLine implements ValidUpsert {
   readonly line: BatchLine;
   readonly operation: Operation;
@@ -19,7 +19,7 @@ export class ValidLine implements ValidUpsert {
   readonly stream: string;
   readonly #context: BatchContext;
 
-  /** Of what a line says. Throws `validation_failed`, `permission_denied`. */
+  /** Parses what a line says. Throws `validation_failed`, `permission_denied`. */
   constructor(context: BatchContext, line: BatchLine, value: unknown) {
     this.line = line;
     this.operation = readOperation(value, line.seemingKind);

@@ -1,18 +1,18 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 
-/** For so long a batch holds the thread that serves requests. */
+/** How long a batch occupies the thread that serves requests before yielding. */
 const SLICE_MS = 4;
 
-/** Cuts long work into slices, between which others are served. */
+/** Divides long work into slices, yielding to other requests in between. */
 export class WorkSlices {
   #until = performance.now() + SLICE_MS;
 
-  /** Whether the present slice is over: then `next` is awaited. */
+  /** Whether the current slice is over: await `next` then. */
   get isOver(): boolean {
     return performance.now() >= this.#until;
   }
 
-  /** Resolves when others were served. */
+  /** Resolves after other requests had their turn. */
   async next(): Promise<void> {
     await nextTurn();
     this.#until = performance.now() + SLICE_MS;

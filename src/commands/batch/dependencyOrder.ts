@@ -4,9 +4,9 @@ import type { BatchLine } from './batchLine.ts';
 import { type ReferringLine, referringOrder } from './referringOrder.ts';
 import type { WorkSlices } from './WorkSlices.ts';
 
-/** How many steps away from a kind that refers to nothing but its own; by kind. */
+/** By kind: how many steps it is away from a kind that refers at most to itself. */
 const steps = new Map<string, number>();
-/** The fields in which a record refers to one of its own kind; by kind, where there are any. */
+/** By kind: the fields in which a record refers to one of its own kind, if any. */
 const ownReferences = new Map<string, readonly string[]>();
 for (const { kind, references } of catalog) {
   const others = references.filter((reference) => reference.kind !== kind);
@@ -20,8 +20,8 @@ for (const { kind, references } of catalog) {
 }
 
 /**
- * The lines in steps: a line's references are all in earlier steps, and within a step lines keep their order, so that those of
- * one record do. Lines of which no kind can be told are in the first.
+ * Returns the lines in steps: a line's references are all in earlier steps, and within a step lines keep their order, including
+ * those of the same record. Lines of unknown kind are in the first step.
  */
 export async function dependencyOrder(
   lines: Iterable<BatchLine>,
@@ -29,10 +29,10 @@ export async function dependencyOrder(
 ): Promise<BatchLine[][]> {
   const ordered = Array.from({ length: Math.max(...steps.values()) + 1 }, () => ({
     first: [] as BatchLine[],
-    /** Those of records that refer to others of their kind. */
+    /** Lines of records that refer to others of their kind. */
     referring: [] as ReferringLine[],
   }));
-  /** The ids of these records, by their kind. */
+  /** The ids of these records, by kind. */
   const referring = new Map([...ownReferences.keys()].map((kind) => [kind, new Set<string>()]));
   for (const line of lines) {
     if (slices.isOver) await slices.next();
@@ -50,7 +50,10 @@ function kindRead(line: BatchLine): string | undefined {
   return isJsonObject(value) && typeof value.kind === 'string' ? value.kind : undefined;
 }
 
-/** A line of a record that refers to others of its kind by one of these fields, in this line or one before it; a text without them is not read. */
+/**
+ * Returns a line whose record refers to others of its kind by one of these fields, in this line or an earlier one; a text that
+ * does not contain the fields is not parsed.
+ */
 function referringLine(
   line: BatchLine,
   fields: readonly string[] = [],
@@ -72,7 +75,7 @@ function valueIn(line: BatchLine): unknown {
   try {
     return line.read();
   } catch {
-    // Whoever carries it out is told.
+    // The error is reported when the line is carried out.
     return undefined;
   }
 }

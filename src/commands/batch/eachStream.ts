@@ -1,9 +1,9 @@
 import type { ValidLine } from './ValidLine.ts';
 
-/** Records that are asked about at once. */
+/** Number of records checked concurrently. */
 const AT_ONCE = 64;
 
-/** Does something with each line, many at once, but with those of one record one after the other, in their order. */
+/** Runs a function for each line, many concurrently, but lines of the same record one after the other, in order. */
 export async function eachStream(
   lines: readonly ValidLine[],
   work: (line: ValidLine) => Promise<void>,

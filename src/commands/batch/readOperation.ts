@@ -6,7 +6,7 @@ import { validationError } from '../../records/validate.ts';
 import type { WriteCondition } from '../writeCondition.ts';
 import type { LineSubject } from './batchLine.ts';
 
-/** What a line asks for. */
+/** What a line requests. */
 export interface Operation {
   entry: CatalogEntry;
   input: JsonObject;
@@ -15,12 +15,12 @@ export interface Operation {
 
 const kinds: readonly string[] = catalog.map(({ kind }) => kind);
 const members: readonly string[] = ['kind', 'record', 'if_match'];
-/** Members that a refusal names, and characters shown of each name. */
+/** Maximum number of members named in an error, and of characters shown of each name. */
 const MAX_NAMED = 20;
 const MAX_SHOWN_NAME = 100;
 const callerId = identifier('', '');
 
-/** What a line is about, as far as it says so with a kind and an id that a record can have. */
+/** Returns what a line is about, if it gives a valid kind and id. */
 export function subjectOf(value: unknown): LineSubject {
   if (!isJsonObject(value)) return { kind: null, id: null };
   const { kind, record } = value;
@@ -32,8 +32,8 @@ export function subjectOf(value: unknown): LineSubject {
 }
 
 /**
- * The operation of a line, which says `value` and seemed to be of a kind. Throws `validation_failed`; the record itself is not
- * looked at.
+ * Returns the operation of a line with the content `value` and an apparent kind. Throws `validation_failed`; does not check the
+ * record itself.
  */
 export function readOperation(value: unknown, seemingKind: string | undefined): Operation {
   if (!isJsonObject(value)) {
@@ -44,7 +44,7 @@ export function readOperation(value: unknown, seemingKind: string | undefined): 
   if (kind === undefined) problems.push({ field: 'kind', message: 'is required' });
   else if (!kinds.includes(kind as string))
     problems.push({ field: 'kind', message: `must be one of ${kinds.join(', ')}` });
-  // Of two kinds of one line the last one counts in JSON, and the first one decided when the line is carried out.
+  // If a line has two kinds, the last one counts in JSON, but the first one decided when the line is carried out.
   else if (seemingKind !== undefined && kind !== seemingKind)
     problems.push({ field: 'kind', message: 'must be sent once' });
   if (record === undefined) problems.push({ field: 'record', message: 'is required' });
@@ -63,7 +63,7 @@ export function readOperation(value: unknown, seemingKind: string | undefined): 
   return { entry: catalogEntry(kind as string), input: record as JsonObject, condition: condition ?? 'any' };
 }
 
-/** What `if_match` asks for; undefined where it is neither a version nor `*`. */
+/** Returns the condition that `if_match` expresses; undefined when it is neither a version nor `*`. */
 function conditionOf(ifMatch: unknown): WriteCondition | undefined {
   if (ifMatch === undefined) return 'any';
   if (ifMatch === '*') return 'exists';

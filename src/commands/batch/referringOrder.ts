@@ -1,17 +1,23 @@
 import type { BatchLine } from './batchLine.ts';
 
-/** So many records that refer to each other in a row are put in order; more are told that what they refer to is not there. */
+/**
+ * Longest chain of records referring to each other that is put in order; beyond it, lines fail because what they refer to does
+ * not exist.
+ */
 const MOST_STEPS = 10;
 
 /** A line of a record that refers to others of its kind. */
 export interface ReferringLine {
   line: BatchLine;
   id: string;
-  /** The ids of the others. */
+  /** The ids of those others. */
   to: readonly string[];
 }
 
-/** The lines of records that refer to others of their kind, in steps: each record behind those that it refers to. Those in a circle are in the last. */
+/**
+ * Returns the lines of records that refer to others of their kind, in steps: each record after those that it refers to. Those in
+ * a cycle are in the last step.
+ */
 export function referringOrder(lines: readonly ReferringLine[]): BatchLine[][] {
   const steps: BatchLine[][] = [];
   for (let left = lines; left.length > 0; ) {

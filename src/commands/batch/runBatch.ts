@@ -8,21 +8,21 @@ import { grantLines } from './grantLines.ts';
 import { subjectOf } from './readOperation.ts';
 import { WorkSlices } from './WorkSlices.ts';
 
-/** Lines that are appended together: more would be hardly cheaper, and keep single appends waiting. */
+/** Number of lines appended together: more would hardly be cheaper, and would delay single appends. */
 const GROUP = 500;
 
-/** What a batch runs with, beside its lines. */
+/** What a batch runs with, besides its lines. */
 export interface BatchRun extends Omit<BatchContext, 'slices'> {
-  /** Counts the lines of workspaces; undefined where they are not limited. */
+  /** Counts a workspace's lines; undefined when they are not limited. */
   limiter: RateLimiter | undefined;
-  /** Ends it early: the lines that are left are answered with `unavailable`. */
+  /** Ends the batch early: the remaining lines fail with `unavailable`. */
   stopping: AbortSignal;
 }
 
 /**
- * Carries out the lines of a batch, whatever their order: those that others refer to first. Every line is answered once, with
- * what `upsertRecord` would have come to, and when it is answered as accepted its event is durable. A line that is refused
- * stops no other; once the store is away the rest is answered with `unavailable`.
+ * Carries out the lines of a batch in any order: those that others refer to come first. The result of every line is reported
+ * once, as `upsertRecord` would have returned it; when it is reported as accepted, its event is durable. A refused line does not
+ * stop the others; once the store is unreachable the rest fail with `unavailable`.
  */
 export async function runBatch(lines: readonly BatchLine[], run: BatchRun): Promise<void> {
   const slices = new WorkSlices();
@@ -44,20 +44,20 @@ export async function runBatch(lines: readonly BatchLine[], run: BatchRun): Prom
   }
 }
 
-/** Carries out lines that do not refer to each other; the next group is looked at while one is written. */
+/** Carries out lines that do not refer to each other; the next group is checked while one is being written. */
 async function writeStep(writer: GroupWriter, lines: readonly BatchLine[]): Promise<void> {
   let writing: Promise<void> | undefined;
   for (let at = 0; at < lines.length; at += GROUP) {
     const accepted = await writer.accept(lines.slice(at, at + GROUP));
     await writing;
     writing = writer.write(accepted);
-    // It is awaited later, and may fail before.
+    // It is awaited later, and may fail before that.
     writing.catch(() => undefined);
   }
   await writing;
 }
 
-/** Answers lines that are not carried out. */
+/** Reports lines that are not carried out. */
 async function refuse(
   lines: readonly BatchLine[],
   error: unknown,

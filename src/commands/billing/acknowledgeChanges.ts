@@ -7,28 +7,29 @@ import { changedAfterBilling } from '../../readiness/rules/encounter/changedAfte
 import type { QueryPorts } from '../../reads/readRecord.ts';
 import { type BillingWritten, writeBilling } from './writeBilling.ts';
 
-/** That changes after billing may stay as they are. */
+/** Accepts changes made after billing. */
 export interface Acknowledgement {
   reason: string;
   /** Of the encounter. */
   version?: number | undefined;
-  /** The versions of all that a claim carries that were looked at; undefined: whatever they are. */
+  /** The reviewed versions of everything in the claim; undefined: any versions. */
   versions?: readonly UsedVersion[] | undefined;
 }
 
-/** The refusal of an acknowledgement where nothing was billed. */
+/** The error for an acknowledgement when nothing was billed. */
 export function notBilled(): ServiceError {
   return new ServiceError('conflict', 'The encounter has not been billed: there is nothing to acknowledge.');
 }
 
-/** The refusal where it is no longer what was looked at. */
+/** The error for an acknowledgement when the records are no longer those that were reviewed. */
 export function changedMeanwhile(): ServiceError {
   return new ServiceError('conflict', 'Something else has changed meanwhile: look at it again.');
 }
 
 /**
- * Records that what has changed since an encounter was billed may stay, up to now; nothing where nothing that a claim carries has changed.
- * Rejects as `writeBilling` does, and with `conflict` where it was not billed, or is of other versions than those that were looked at.
+ * Records that the changes made since an encounter was billed are accepted, up to now; does nothing when nothing in the claim has
+ * changed. Rejects as `writeBilling` does, and with `conflict` when the encounter was not billed, or has other versions than
+ * those reviewed.
  */
 export function acknowledgeChanges(
   ports: QueryPorts,

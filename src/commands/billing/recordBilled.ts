@@ -5,14 +5,14 @@ import { isVoid } from '../../readiness/faults.ts';
 import type { QueryPorts } from '../../reads/readRecord.ts';
 import { type BillingWritten, writeBilling } from './writeBilling.ts';
 
-/** A claim for an encounter that was sent. */
+/** A claim that was sent for an encounter. */
 export interface BilledClaim {
   claim_id: string;
   /** Of the encounter. */
   version?: number | undefined;
 }
 
-/** The refusal of a claim for a void encounter. */
+/** The error for a claim for a void encounter. */
 export function billedThoughVoid(): ServiceError {
   return new ServiceError(
     'conflict',
@@ -21,8 +21,9 @@ export function billedThoughVoid(): ServiceError {
 }
 
 /**
- * Records that an encounter was billed, ready or not, with the versions on which the claim rests now; nothing where the last claim was the
- * same, of the same versions. Rejects as `writeBilling` does, and with `conflict` where the encounter is void.
+ * Records that an encounter was billed, ready or not, with the versions on which the claim is now based; does nothing when the
+ * last claim was the same, with the same versions. Rejects as `writeBilling` does, and with `conflict` when the encounter is
+ * void.
  */
 export function recordBilled(
   ports: QueryPorts,

@@ -15,32 +15,32 @@ import type { QueryPorts } from '../../reads/readRecord.ts';
 import type { Outcome } from '../../records/judgeChange.ts';
 import { conditionNotMet } from '../writeCondition.ts';
 
-/** Something that is to be recorded of an encounter in billing. */
+/** Something to record about an encounter's billing. */
 interface BillingWrite {
   encounterId: string;
-  /** The version of the encounter that is meant; undefined: whatever it is. */
+  /** The expected version of the encounter; undefined: any version. */
   version: number | undefined;
   eventType: string;
-  /** What the event says; undefined where that is known already. Throws where it cannot be said. */
+  /** Returns the event's data; undefined when it is already recorded. Throws when it cannot be recorded. */
   dataFor(readiness: Readiness): JsonObject | undefined;
 }
 
-/** What became of it. */
+/** The result of the write. */
 export interface BillingWritten {
   /** Of the encounter. */
   version: number;
   /** `created`: it was billed for the first time; `unchanged`: no event was appended. */
   outcome: Outcome;
-  /** The versions that count. */
+  /** The versions that apply. */
   versions: UsedVersion[];
-  /** What readiness finds, by `kind.field`. */
+  /** The readiness findings, by `kind.field`. */
   warnings: FieldMessage[];
 }
 
 /**
- * Appends an event to an encounter's `encounterReadinessStream`, by what the log holds. Durable when it resolves. Rejects with `not_found`,
- * `gone`, with `version_conflict` when the encounter is of another version, with `unreadable`, and with `unavailable`, also for as
- * long as an erasure of what had the id before is under way.
+ * Appends an event to an encounter's `encounterReadinessStream`, based on the log. Durable when it resolves. Rejects with
+ * `not_found`, `gone`, with `version_conflict` when the encounter has another version, with `unreadable`, and with `unavailable`,
+ * also while the erasure of an earlier encounter with the same id is under way.
  */
 export async function writeBilling(
   ports: QueryPorts,
@@ -71,18 +71,18 @@ export async function writeBilling(
     if (data === undefined) return written(readiness, 'unchanged', versions);
     const event = newEvent(caller, eventType, { encounter_id: encounterId, versions, ...data });
     const appended = await appendBehind(eventLog, stream, event, (before?.version ?? 0) - 1);
-    // Something else may have been recorded of it meanwhile: then it is decided again.
+    // Something else may have been recorded in the meantime: decide again then.
     if (appended) return written(readiness, outcome, versions);
   }
 }
 
-/** What belongs to an erased encounter goes with the stream: nothing new must stand behind it. */
+/** The billing of an erased encounter goes with its stream: nothing new may follow it. */
 function requireErased(state: BillingState | undefined, begunAt: number): void {
   if (state?.since !== undefined && state.since < begunAt)
     throw unavailable('stream of the encounter that had this id before, which is being erased,');
 }
 
-/** What they found is so no more. */
+/** Rules whose findings end with the billing. */
 const endedByBilling: readonly Rule[] = [changedAfterBilling, filingLimitNear];
 
 function written(

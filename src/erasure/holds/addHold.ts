@@ -11,20 +11,20 @@ import { goesWithAnother, heldBefore } from './heldBefore.ts';
 import type { HoldChange } from './holdState.ts';
 import { patientsOver } from './patientsOver.ts';
 
-/** Events of a stream that are looked at for the tombstones of its erasure. */
+/** Number of events of a stream to search for the tombstones of its erasure. */
 const LOOKED_AT = 10;
 
-/** A record that is to be held. */
+/** A record to be placed under hold. */
 export interface HeldRecord {
   entry: CatalogEntry;
   id: string;
 }
 
 /**
- * Puts a record, or else the caller's whole workspace, under legal hold, and gives the hold's id. When it resolves, no erasure gets
- * through, in any process, whose last tombstone was not in the log before the hold: one that is under way finds that it came too
- * late. Rejects with `not_found` when there is no such record, with `gone` when it was erased before the hold came into force, or goes
- * with its patient, with `validation_failed` without a reason, with `unreadable` and `unavailable`.
+ * Places a record, or otherwise the caller's whole workspace, under legal hold, and returns the hold's id. Once it resolves, no
+ * erasure takes effect, in any process, whose last tombstone was not in the log before the hold: an erasure under way finds that
+ * it came too late. Rejects with `not_found` when there is no such record, with `gone` when it was erased before the hold came
+ * into force, or goes with its patient, with `validation_failed` without a reason, with `unreadable` and `unavailable`.
  */
 export async function addHold(
   eventLog: EventLog,
@@ -48,7 +48,7 @@ export async function addHold(
   const { position } = await append('HoldAdded', said);
   if (!record) return hold_id;
   try {
-    // A tombstone that stands behind the hold is not carried out; one before it is seen from now on.
+    // A tombstone after the hold is not carried out; one before it is visible from now on.
     await requireKept(eventLog, workspace, record, position);
   } catch (error) {
     if (error instanceof ServiceError && error.code === 'gone') {
@@ -59,7 +59,10 @@ export async function addHold(
   return hold_id;
 }
 
-/** Rejects unless the record is there and no erasure that counts stands before a position, neither its own nor that of a patient with whom it goes. */
+/**
+ * Rejects unless the record exists and no erasure that takes effect precedes a position, neither its own nor that of a patient
+ * with which it is erased.
+ */
 async function requireKept(
   eventLog: EventLog,
   workspace: string,
@@ -84,7 +87,7 @@ async function requireKept(
   }
 }
 
-/** Whether an erasure is carried out: no hold came before its last tombstone, not even one that is added at a position. */
+/** Whether an erasure takes effect: no hold precedes its last tombstone, not even one added at the given position. */
 async function counts(eventLog: EventLog, done: RecordedEvent, before: Position): Promise<boolean> {
   if (goesWithAnother(done)) return true;
   return done.position < before && (await heldBefore(eventLog, done, async () => [])) === undefined;
@@ -96,7 +99,7 @@ function tooLate(title: string, erasedAt: string): ServiceError {
   });
 }
 
-/** The last tombstone of a patient's erasure that takes its encounters with it, whether or not the id is in use again. */
+/** Returns the last tombstone of a patient's erasure that includes its encounters, whether or not the id is in use again. */
 async function erasureWithEncounters(
   eventLog: EventLog,
   patient: string,

@@ -5,8 +5,9 @@ import { patientsOver } from './patientsOver.ts';
 import { readHolds } from './readHolds.ts';
 
 /**
- * The legal holds that stand in the way of erasing a record; undefined where none does. As of every hold acknowledged before the call.
- * `referrers` finds what refers to it; it is not asked where nothing is held. Rejects as that does, with `unreadable` and `unavailable`.
+ * Returns the legal holds that block the erasure of a record; undefined when there are none. As of every hold acknowledged before
+ * the call. `referrers` finds what refers to the record; it is not called when nothing is held. Rejects as `referrers` does, with
+ * `unreadable` and `unavailable`.
  */
 export async function currentHolding(
   eventLog: EventLog,

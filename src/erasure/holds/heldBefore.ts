@@ -8,17 +8,17 @@ import { type Holding, holdsOver } from './holdsOver.ts';
 import { patientsOver } from './patientsOver.ts';
 import { readHolds } from './readHolds.ts';
 
-/** A record that legal holds protected when its tombstone came. */
+/** A record that was protected by legal holds at its tombstone. */
 export interface HeldRecordState {
   holding: Holding;
-  /** As it was before the tombstone. */
+  /** Its state before the tombstone. */
   record: RecordState;
 }
 
 /**
- * The legal holds that came into the log before the last tombstone of an erasure, and protect what it is to erase; undefined where
- * there are none, where its events are removed already, and where it goes with another record, whose tombstone decides. It is not
- * asked for `referrers` where nothing is held. Rejects as that does, with `unreadable` and `unavailable`.
+ * Returns the legal holds that precede the last tombstone of an erasure in the log, and protect what it would erase; undefined
+ * when there are none, when the events are already removed, and when the record goes with another one, whose tombstone decides.
+ * `referrers` is not called when nothing is held. Rejects as `referrers` does, with `unreadable` and `unavailable`.
  */
 export async function heldBefore(
   eventLog: EventLog,
@@ -41,7 +41,7 @@ export async function heldBefore(
   return holding && { holding, record };
 }
 
-/** Whether a tombstone is of what goes with a record that somebody named. */
+/** Whether a tombstone is for something erased along with the record that was named. */
 export function goesWithAnother({ data }: RecordedEvent): boolean {
   const { kind, with_patient } = dataAs<RecordErased>(data);
   return with_patient === true || kind === 'document' || kind === 'readiness';

@@ -2,36 +2,36 @@ import { dataAs, type RecordedEvent } from '../../events/event.ts';
 import type { Principal } from '../../events/eventMetadata.ts';
 import { upcast } from '../../events/upcast.ts';
 
-/** Data of `HoldAdded` and `HoldReleased`: which hold, on a record or on a whole workspace, and why. */
+/** Data of `HoldAdded` and `HoldReleased`: which hold, on a record or a whole workspace, and why. */
 export type HoldChange = { hold_id: string; reason: string } & (
   | { kind: string; record_id: string }
   | { workspace: string }
 );
 
-/** Who did something to a hold, when (ISO 8601, UTC), and why. */
+/** Who changed a hold, when (ISO 8601, UTC), and why. */
 export interface HoldStep {
   at: string;
   by: Principal;
   reason: string;
 }
 
-/** A legal hold: while it is in force, nothing of what it is on is erased. */
+/** A legal hold: while it is in force, nothing it covers is erased. */
 export interface Hold {
   id: string;
-  /** What is held; undefined: the whole workspace. */
+  /** The record that is held; undefined: the whole workspace. */
   record: { kind: string; id: string } | undefined;
   added: HoldStep;
   /** Undefined while it is in force. */
   released: HoldStep | undefined;
 }
 
-/** All legal holds of a workspace, as folded from their stream. */
+/** All legal holds of a workspace, folded from their stream. */
 export interface HoldState {
   /** How many events were folded. */
   version: number;
-  /** By id, in the order in which they were added; released ones too. */
+  /** By id, in the order in which they were added, including released ones. */
   holds: Map<string, Hold>;
-  /** Those in force, by what they are on (`heldKey`), oldest first. */
+  /** Those in force, by what they cover (`heldKey`), oldest first. */
   inForce: Map<string, Hold[]>;
 }
 
@@ -39,12 +39,12 @@ export function noHolds(): HoldState {
   return { version: 0, holds: new Map(), inForce: new Map() };
 }
 
-/** Stands for a record in `HoldState.inForce`; without one, for the workspace. No kind has a hyphen. */
+/** Key for a record in `HoldState.inForce`; without a record, for the workspace. No kind contains a hyphen. */
 export function heldKey(record?: { kind: string; id: string }): string {
   return record === undefined ? '' : `${record.kind}-${record.id}`;
 }
 
-/** Folds the next event of the stream of holds into the state, in place. Throws an `UnreadableError` for one it does not know. */
+/** Folds the next event of the stream of holds into the state, in place. Throws an `UnreadableError` for an unknown event. */
 export function evolveHolds(state: HoldState | undefined, event: RecordedEvent): HoldState {
   const known = state ?? noHolds();
   const change = dataAs<HoldChange>(upcast(event).data);

@@ -1,7 +1,7 @@
 import { ErasureRefused } from '../ErasureRefused.ts';
 import { type Hold, type HoldState, heldKey } from './holdState.ts';
 
-/** Holds that a refusal names one by one; the others are counted. */
+/** Number of holds that a refusal lists individually; the rest are counted. */
 const NAMED = 3;
 
 interface RecordName {
@@ -9,15 +9,15 @@ interface RecordName {
   id: string;
 }
 
-/** What is to be erased, and what holds on other records protect it. */
+/** What is to be erased, and whose holds on other records protect it. */
 export interface Erasable extends RecordName {
-  /** Of an encounter: the patient that it is of; of that one and of a patient: those into whom they were merged. */
+  /** For an encounter: its patient; for an encounter or a patient: also the patients into which they were merged. */
   patientIds?: readonly string[];
-  /** What refers to it, and would go with it. */
+  /** Records that refer to it, and would be erased with it. */
   referrers: readonly RecordName[];
 }
 
-/** The holds in force that protect a record, by what they are on. */
+/** The holds in force that protect a record, by what they cover. */
 export interface Holding {
   workspace: Hold[];
   record: Hold[];
@@ -26,7 +26,7 @@ export interface Holding {
   referrers: Hold[];
 }
 
-/** The legal holds that stand in the way of erasing a record; undefined where none does. */
+/** Returns the legal holds that block the erasure of a record; undefined when there are none. */
 export function holdsOver(
   { inForce }: HoldState,
   { kind, id, patientIds = [], referrers }: Erasable,
@@ -42,7 +42,7 @@ export function holdsOver(
   return Object.values(holding).some(({ length }) => length > 0) ? holding : undefined;
 }
 
-/** What is held, since when and by which holds, in words: nothing of why, and no id of a record. */
+/** Describes what is held, since when and by which holds, without reasons or record ids. */
 export function holdingText({ workspace, record, patient, referrers }: Holding): string {
   const encounters = new Set(referrers.map((hold) => heldKey(hold.record))).size;
   const parts = [
@@ -65,7 +65,7 @@ function under(what: string, holds: readonly Hold[]): string | undefined {
   return `${what} under legal hold (${[...named, ...more].join('; ')})`;
 }
 
-/** Throws the refusal of an erasure that legal holds stand in the way of; `title` names the record: `Patient`. */
+/** Throws the refusal of an erasure blocked by legal holds; `title` names the record: `Patient`. */
 export function refuseHeld(title: string, holding: Holding | undefined): void {
   if (holding === undefined) return;
   throw new ErasureRefused('held', `${title} cannot be erased: ${holdingText(holding)}.`);

@@ -6,9 +6,10 @@ import type { RecordFields } from '../../records/catalog.ts';
 import { evolveRecord, type RecordState } from '../../records/fold.ts';
 
 /**
- * The ids of the patients whose holds protect a record beside its own: of an encounter the patient that it is of, of that one and of a patient those into
- * whom they were merged. As of every write acknowledged before the call; `version`: by this one of the record; `before`: by merges before a
- * position. Rejects with `unreadable` and `unavailable`.
+ * Returns the ids of the patients whose holds protect a record in addition to its own: for an encounter its patient and the
+ * patients into which that one was merged; for a patient those into which it was merged. As of every write acknowledged before
+ * the call; `version`: as of this version of the record; `before`: considers only merges before this position. Rejects with
+ * `unreadable` and `unavailable`.
  */
 export async function patientsOver(
   eventLog: EventLog,

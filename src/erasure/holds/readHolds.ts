@@ -5,9 +5,9 @@ import { foldStream } from '../../reads/foldStream.ts';
 import { evolveHolds, type HoldState, noHolds } from './holdState.ts';
 
 /**
- * All legal holds of a workspace, as of every change acknowledged before the call: the log itself is read, from where `known`
- * ends on, which is brought up to date in place; of changes before a position alone where one is given. Rejects with `unavailable`, and
- * with `unreadable`.
+ * Returns all legal holds of a workspace, as of every change acknowledged before the call. Reads the log itself, from where
+ * `known` ends; `known` is updated in place. With a position, only changes before it. Rejects with `unavailable`, and with
+ * `unreadable`.
  */
 export async function readHolds(
   eventLog: EventLog,

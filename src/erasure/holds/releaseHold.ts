@@ -8,9 +8,9 @@ import type { Hold, HoldChange } from './holdState.ts';
 import { readHolds } from './readHolds.ts';
 
 /**
- * Ends a legal hold of the caller's workspace, and gives it as it was. What other holds are on stays held. Rejects with
- * `not_found` when there is none of that id, with `conflict` when it is released already, with `validation_failed` without a
- * reason, with `unreadable` and `unavailable`.
+ * Releases a legal hold of the caller's workspace, and returns its previous state. What other holds cover stays held. Rejects
+ * with `not_found` when there is none with that id, with `conflict` when it is already released, with `validation_failed` without
+ * a reason, with `unreadable` and `unavailable`.
  */
 export async function releaseHold(
   eventLog: EventLog,
@@ -31,7 +31,7 @@ export async function releaseHold(
   return findHold(holds, id);
 }
 
-/** The hold of an id. Throws `not_found`. */
+/** Returns the hold with an id. Throws `not_found`. */
 export function findHold(holds: ReadonlyMap<string, Hold>, id: string): Hold {
   const hold = holds.get(id);
   if (hold === undefined) throw new ServiceError('not_found', `There is no hold ${id} in the workspace.`);

@@ -8,12 +8,12 @@ import { foldStream } from '../../reads/foldStream.ts';
 import { catalogEntry } from '../../records/catalog.ts';
 import { evolveRecord, mergeFields, type RecordState } from '../../records/fold.ts';
 
-/** Events behind a tombstone among which the one that restores the record is looked for: it comes at once. */
+/** Number of events after a tombstone to search for the one that restores the record: it follows at once. */
 const LOOKED_AT = 100;
 
 /**
- * Brings back a record that an erasure came too late for: appends a version with all fields that it had before the tombstone, in the
- * name of the service and the request of the erasure. What was sent since counts. Can be repeated, by any process. Rejects with
+ * Restores a record whose erasure came too late: appends a version with all fields that it had before the tombstone, on behalf of
+ * the service and the erasure's request. Fields sent since take precedence. Can be repeated, by any process. Rejects with
  * `unreadable` and `unavailable`.
  */
 export async function restoreRecord(
@@ -30,7 +30,7 @@ export async function restoreRecord(
     if (behind.some((event) => isRestoring(event, erasure_id))) return;
     const state = evolve(undefined, done);
     const since = (await foldStream(eventLog, stream, evolve, { state })) ?? state;
-    // Another erasure came, which is another matter.
+    // A different erasure happened since, which is a separate matter.
     if (since.erased && since.version > state.version) return;
     const fields = mergeFields(before.fields, since.fields) as JsonObject;
     const event = { ...newEvent(caller, catalogEntry(kind).eventType, fields), id: uuidv7() };

@@ -9,14 +9,14 @@ import type { StateStore, StateTable } from '../../ports/stateStore.ts';
 import { type NoticedErasure, signNotice } from './erasureNotice.ts';
 import { whatBecameOf } from './whatBecameOf.ts';
 
-/** Up to where in each log, by its identity, notices were sent. Where it is lost, all are sent once more. */
+/** How far notices were sent for each log, by the log's identity. If this is lost, all are sent again. */
 export const noticesTable: StateTable<{ position: Position }> = {
   name: 'erasure_notices_v1',
   body: z.object({ position: z.number() }),
 };
-/** Erasures of a notice. */
+/** Maximum number of erasures in a notice. */
 const MOST = 1_000;
-/** The log waits by itself for a store that is away. */
+/** The log itself waits for a store that is unreachable. */
 const STALLED_MS = 30_000;
 
 export interface NoticePorts {
@@ -26,12 +26,12 @@ export interface NoticePorts {
 }
 
 /**
- * Tells a place outside the service of every erasure that is finished, so that an older backup does not bring back who was erased
- * since. Each notice begins where the one before it ended, so that a missing one is noticed.
+ * Informs a place outside the service of every completed erasure, so that an older backup does not bring back erased data. Each
+ * notice begins where the previous one ended, so that a missing one is noticed.
  */
 export class ErasureNotices {
   readonly #ports: NoticePorts;
-  /** Up to here the log was looked at, and there is nothing to tell that was not told. */
+  /** The log was checked up to here, and everything to report was reported. */
   #looked: Position = 0;
 
   constructor(ports: NoticePorts) {
@@ -39,8 +39,8 @@ export class ErasureNotices {
   }
 
   /**
-   * Sends notices of the erasures that were finished since the last one; where there are none but the log has grown, one that says
-   * so, if it `isDue`. An erasure that is under way holds up those behind it. Rejects with `unavailable`, and with `unreadable`.
+   * Sends notices of the erasures completed since the last notice; if there are none but the log has grown, and one `isDue`,
+   * sends a notice that says so. An erasure under way holds up those after it. Rejects with `unavailable`, and with `unreadable`.
    */
   async send(signingKey: SigningKey, isDue: boolean): Promise<void> {
     const { eventLog } = this.#ports;
@@ -74,7 +74,10 @@ export class ErasureNotices {
     this.#looked = reached;
   }
 
-  /** The position up to which notices were sent; 0 where that is none of the log's, which was put back then. */
+  /**
+   * The position up to which notices were sent; 0 when it is not a position of the log, which was then restored to an earlier
+   * state.
+   */
   async #noticed(log: string): Promise<Position> {
     const { eventLog, stateStore } = this.#ports;
     const [row] = await stateStore.load(noticesTable, [log]);
@@ -95,7 +98,7 @@ export class ErasureNotices {
   }
 }
 
-/** Batches of tombstones after a position, up to the log's end. */
+/** Yields batches of tombstones after a position, up to the log's end. */
 async function* tombstones(eventLog: EventLog, after: Position): AsyncGenerator<EventBatch> {
   const signal = AbortSignal.timeout(STALLED_MS);
   const filter = { eventTypes: [...tombstoneTypes] };

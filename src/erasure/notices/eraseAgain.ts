@@ -5,15 +5,15 @@ import { purged } from '../purgeErased.ts';
 import { type RemovalPorts, removeErased } from '../removeErased.ts';
 import type { NoticedErasure } from './erasureNotice.ts';
 
-/** An erasure that a copy of the log does not know, and the stream that it concerned. */
+/** An erasure that is missing from a copy of the log, and the stream that it concerned. */
 export interface UnknownErasure extends NoticedErasure {
   stream: string;
 }
 
 /**
- * Carries out erasures that a restored log does not know, in the name of who asked for them, and takes their bytes out of the files of
- * the stores; those of an event log whose server scavenges are left to that. What came into a stream after its erasure stays. Gives how many streams were erased. Can be repeated. Rejects with
- * `unreadable`, and with `unavailable`.
+ * Carries out erasures that a restored log lacks, on behalf of those who requested them, and purges their bytes from the stores'
+ * files, except for those of an event log whose server scavenges. Events added to a stream after its erasure stay. Returns the
+ * number of erased streams. Can be repeated. Rejects with `unreadable`, and with `unavailable`.
  */
 export async function eraseAgain(ports: RemovalPorts, erasures: readonly UnknownErasure[]): Promise<number> {
   let count = 0;
@@ -37,13 +37,13 @@ async function eraseOne(
     await removeErased(ports, await appendTombstones(ports.eventLog, caller, stream, 'Record', erasure));
     return true;
   } catch (error) {
-    // The backup holds an earlier erasure of the stream, and nothing that came since.
+    // The backup holds an earlier erasure of the stream, and nothing since.
     if (error instanceof ServiceError && error.code === 'gone') return false;
     throw error;
   }
 }
 
-/** What a tombstone says of what stands in a stream. */
+/** What a tombstone says about the contents of a stream. */
 function erasedBy(stream: string): Omit<Erasure, 'reason'> {
   const kind = kindOfStream(stream);
   if (kind !== 'document') return { kind, record_id: recordIdOf(stream) };

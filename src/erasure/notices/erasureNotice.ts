@@ -4,44 +4,44 @@ import { type SigningKey, signObject } from '../../evidence/keys/SigningKey.ts';
 import { signatureFields } from '../../evidence/treeHead.ts';
 
 /**
- * An erasure of one stream that is finished. Whom it concerned is found by places in the log, so that nobody learns it from the
- * notice who does not have the log or a backup of it.
+ * A completed erasure of one stream. It identifies the stream by places in the log, so that a notice reveals nothing to anyone
+ * who has neither the log nor a backup of it.
  */
 const noticedErasureSchema = z.strictObject({
   /** Position of its last tombstone. */
   tombstone: z.int().min(1),
-  /** Where the stream began: position and id of its first event. */
+  /** The start of the stream: position and id of its first event. */
   first: z.strictObject({ position: z.int().min(1), event_id: z.string() }),
-  /** The request that asked for it; the same for all that was erased together. */
+  /** The request that asked for it; the same for everything erased together. */
   erasure_id: z.string(),
-  /** Who asked for it. */
+  /** Who requested it. */
   principal: z.strictObject({ type: z.enum(principalTypes), id: z.string() }),
-  /** When the log took the tombstone, ISO 8601, UTC. */
+  /** When the log recorded the tombstone, ISO 8601, UTC. */
   erased_at: z.string(),
 });
 export type NoticedErasure = z.infer<typeof noticedErasureSchema>;
 
-/** A signed statement of all erasures that were finished between two positions of the log. */
+/** A signed statement of all erasures completed between two positions of the log. */
 export const erasureNoticeSchema = z.strictObject({
   type: z.literal('chartledger.erasures.v1'),
   /** Identity of the event log. */
   log: z.uuid(),
-  /** It tells of tombstones behind this position: up to there other notices do. */
+  /** It covers tombstones after this position; earlier ones are covered by other notices. */
   after: z.int().min(0),
-  /** It tells of tombstones up to this one. */
+  /** It covers tombstones up to and including this position. */
   until: z.int().min(0),
-  /** It tells of all erasures that were finished by then; ISO 8601, UTC. */
+  /** It covers all erasures completed by then; ISO 8601, UTC. */
   as_of: z.string(),
   erasures: z.array(noticedErasureSchema),
   ...signatureFields,
 });
 export type ErasureNotice = z.infer<typeof erasureNoticeSchema>;
 
-/** What the names of all files of notices begin with, and those of no heads: after the id of a workspace comes a hyphen. */
+/** Prefix of the names of all files of notices, and of no heads: a workspace's id is followed by a hyphen. */
 export const NOTICES = 'erasures.';
 const POSITION_DIGITS = 16;
 
-/** Signs a notice, for a file of that name. */
+/** Signs a notice for a file with that name. */
 export function signNotice(
   notice: Omit<ErasureNotice, 'type' | keyof typeof signatureFields>,
   signingKey: SigningKey,

@@ -4,25 +4,25 @@ import type { PublicKeys } from '../../evidence/keys/PublicKeys.ts';
 import type { HeadTarget } from '../../ports/headTarget.ts';
 import { type ErasureNotice, erasureNoticeSchema, NOTICES, type NoticedErasure } from './erasureNotice.ts';
 
-/** What of a log was copied, and up to when. */
+/** Which log was copied, and up to where. */
 interface Copy {
   log: string;
   last_position: Position;
   created_at: string;
 }
 
-/** What notices tell of erasures behind the end of a copy of the log. */
+/** What notices say about erasures after the end of a copy of the log. */
 export interface LaterErasures {
   erasures: NoticedErasure[];
-  /** No erasure that was finished by then is missing; ISO 8601, UTC. */
+  /** No erasure completed by then is missing; ISO 8601, UTC. */
   asOf: string;
-  /** A line for each notice that is missing or does not hold. */
+  /** A line for each notice that is missing or invalid. */
   problems: string[];
 }
 
 /**
- * Reads what a place holds of erasures behind the end of a copy of a log. Rejects with `conflict` where nobody but the place itself can
- * read it, and with `unavailable`.
+ * Reads what a place holds about erasures after the end of a copy of a log. Rejects with `conflict` when only the place itself
+ * can read it, and with `unavailable`.
  */
 export async function readNotices(
   target: HeadTarget,
@@ -40,7 +40,7 @@ export async function readNotices(
   for await (const { name, text } of target.kept(NOTICES)) {
     count += 1;
     const notice = parse(text);
-    // What it tells of is in the copy; whether it is true of this log no longer matters.
+    // What it reports is in the copy, so whether it is true of this log no longer matters.
     if (notice && notice.log === copy.log && notice.until <= copy.last_position) continue;
     const problem = notice ? problemOf(notice, copy, publicKeys) : 'it is no notice of erasures';
     if (notice === undefined || problem)

@@ -3,12 +3,13 @@ import { isRestoring, type RecordErased } from '../../events/recordErased.ts';
 import type { EventLog } from '../../ports/eventLog.ts';
 import type { NoticedErasure } from './erasureNotice.ts';
 
-/** Events behind a tombstone among which the one that brings the record back is looked for: it comes at once. */
+/** Number of events after a tombstone to search for the one that restores the record: it follows at once. */
 const LOOKED_AT = 100;
 
 /**
- * What became of the erasure of a last tombstone: a notice of it, once its events are removed; `under way`; or `none` where a legal hold
- * brought the record back, or a later erasure of the stream tells of it. Rejects with `unreadable` and `unavailable`.
+ * Returns the outcome of the erasure with the given last tombstone: a notice of it, once its events are removed; `under way`; or
+ * `none` when a legal hold restored the record, or a later erasure of the stream covers it. Rejects with `unreadable` and
+ * `unavailable`.
  */
 export async function whatBecameOf(
   eventLog: EventLog,

@@ -15,41 +15,41 @@ const AT_ONCE = 100;
 /** A row of the read model of records. */
 export type RecordRow = Row<RecordState | Incomplete>;
 
-/** When a record that is beyond the time was last of use, with what goes with it: ISO 8601, UTC. */
+/** When an expired record, with what goes with it, was last in use: ISO 8601, UTC. */
 export interface RecordAge {
   changedAt: string;
-  /** The latest date of service; undefined where there is none. */
+  /** The latest date of service; undefined when there is none. */
   serviceAt: string | undefined;
 }
 
-/** With a patient, the encounters that go with it. */
+/** For a patient, the encounters that go with it. */
 export interface PatientAge extends RecordAge {
   referrers: Referrer[];
 }
 
 /**
- * Tells how old records are that are beyond the time of a workspace's retention, by what the read models have; undefined for those
- * that are not, that are not there, and that cannot be read.
+ * Determines the age of records that exceed a workspace's retention period, from the read models; undefined for those that do not
+ * exceed it, do not exist, or cannot be read.
  */
 export class RecordAges {
   readonly #readModels: ReadModels;
   readonly #workspace: string;
   readonly #before: string;
 
-  /** Beyond the time is what nobody changed and what has no date of service from `before` on, ISO 8601, UTC. */
+  /** A record has expired when it was not changed, and has no date of service, at or after `before` (ISO 8601, UTC). */
   constructor(readModels: ReadModels, workspace: string, before: string) {
     this.#readModels = readModels;
     this.#workspace = workspace;
     this.#before = before;
   }
 
-  /** Of a record of a kind, with what goes with it. Rejects with `unavailable`. */
+  /** For a record of a kind, with what goes with it. Rejects with `unavailable`. */
   async of(kind: string, row: RecordRow | undefined): Promise<RecordAge | undefined> {
     if (kind === 'patient') return this.ofPatient(row);
     return kind === 'encounter' ? this.ofEncounter(row) : this.ofRow(row);
   }
 
-  /** Of a record alone, by its own row. */
+  /** For a record alone, by its own row. */
   ofRow(row: RecordRow | undefined): RecordAge | undefined {
     const state = bodyOf(row);
     if (state === undefined || state.erased || state.updatedAt >= this.#before) return undefined;
@@ -59,7 +59,7 @@ export class RecordAges {
     return { changedAt: state.updatedAt, serviceAt };
   }
 
-  /** Of an encounter with its documents. Rejects with `unavailable`. */
+  /** For an encounter with its documents. Rejects with `unavailable`. */
   async ofEncounter(row: RecordRow | undefined): Promise<RecordAge | undefined> {
     const own = this.ofRow(row);
     if (own === undefined || row === undefined) return undefined;
@@ -74,7 +74,7 @@ export class RecordAges {
     return age;
   }
 
-  /** Of a patient with its encounters: only where all of them are beyond the time. Rejects with `unavailable`. */
+  /** For a patient with its encounters: only when all of them have expired. Rejects with `unavailable`. */
   async ofPatient(row: RecordRow | undefined): Promise<PatientAge | undefined> {
     const own = this.ofRow(row);
     if (own === undefined || row === undefined) return undefined;
@@ -95,7 +95,7 @@ export class RecordAges {
     return age;
   }
 
-  /** The rows of records, by their streams. Rejects with `unavailable`. */
+  /** Returns the rows of records, by stream. Rejects with `unavailable`. */
   async load(streams: string[]): Promise<Map<string, RecordRow>> {
     const rows = await this.#readModels.load(recordsModel, streams);
     return new Map(rows.map((row) => [row.id, row]));

@@ -14,46 +14,46 @@ import { RecordAges } from './RecordAges.ts';
 
 /** What is erased in a workspace, and why. */
 export interface Expiry extends Pick<RetentionPolicy, 'before'> {
-  /** The reason that the tombstones tell. */
+  /** The reason given in the tombstones. */
   reason: string;
 }
 
-/** What is beyond the time of a retention. */
+/** Returns what a retention policy expires. */
 export function expiryOf({ years, before }: RetentionPolicy): Expiry {
   const reason = `Retention of ${years} years: not changed, and without an encounter, since ${before.slice(0, 10)}`;
   return { before, reason };
 }
 
-/** What became of the records that were beyond the time. */
+/** The outcome for the expired records. */
 export interface RetentionTally {
   erased: number;
-  /** Encounters that went with their patients. */
+  /** Encounters erased with their patients. */
   encounters: number;
   held: number;
-  /** Others refer to them that remain. */
+  /** Still referred to by records that remain. */
   referred_to: number;
-  /** Of use again when their turn came. */
+  /** In use again when their turn came. */
   changed: number;
-  /** Their history cannot be read by this version of the service. */
+  /** History not readable by this version of the service. */
   unreadable: number;
 }
 
 interface RetentionRun {
-  /** At most so many records, a patient with its encounters counted as one. */
+  /** Maximum number of records, a patient with its encounters counted as one. */
   limit: number;
-  /** Told after each batch. */
+  /** Called after each batch. */
   onBatch(tally: Readonly<RetentionTally>): void;
 }
 
 type Kept = 'held' | 'referred_to' | 'changed' | 'unreadable';
 
-/** Thrown by the last look at a record that is of use again. */
+/** Thrown by the last check when a record is in use again. */
 class ChangedMeanwhile extends Error {}
 
 /**
- * Erases what is beyond the time of a workspace's retention, one record after the other, a patient with its encounters; what is
- * under legal hold, still referred to, or of use again right before its tombstone, is kept and counted. Cut off at any moment it
- * leaves nothing half done, and called again it goes on with what is left. Rejects with `unavailable`.
+ * Erases a workspace's expired records, one at a time, a patient with its encounters; those under legal hold, still referred to,
+ * or in use again right before their tombstone are kept and counted. An interruption leaves nothing half done, and another call
+ * continues with what is left. Rejects with `unavailable`.
  */
 export async function eraseExpired(
   ports: ErasurePorts,
@@ -77,7 +77,7 @@ export async function eraseExpired(
   return tally;
 }
 
-/** Tries again where a store is away, or a read model does not keep up with what was erased before. */
+/** Retries when a store is unreachable, or a read model lags behind earlier erasures. */
 async function eraseOne(
   ports: ErasurePorts,
   caller: Caller,
@@ -106,7 +106,7 @@ async function eraseDue(
   const ages = new RecordAges(ports.readModels, workspace, before);
   const stream = recordStream(workspace, kind, id);
   const lookAgain = async (last: RecordedEvent) => {
-    // A write that comes after this event begins the erasure again.
+    // A write after this event restarts the erasure.
     if (last.recordedAt >= before) throw new ChangedMeanwhile();
     await retentionCaughtUp(ports);
     const age = await ages.of(kind, (await ages.load([stream])).get(stream));
@@ -118,7 +118,7 @@ async function eraseDue(
   return isComplete ? tombstones : finishErasure(ports, tombstones[0] as RecordedEvent);
 }
 
-/** Goes on where an earlier try was cut off behind the tombstone; otherwise another process was quicker. */
+/** Continues after the tombstone where an earlier try was interrupted; otherwise another process got there first. */
 async function finishOwn(
   ports: ErasurePorts,
   { workspace, requestId }: Caller,

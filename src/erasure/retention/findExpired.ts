@@ -17,37 +17,37 @@ import { inChunks } from './inChunks.ts';
 import { type RecordAge, RecordAges, type RecordRow } from './RecordAges.ts';
 import { referredTo } from './referredTo.ts';
 
-/** Records looked at together, of which those that are found are given together. */
+/** Number of records examined together; those found among them are yielded together. */
 const AT_ONCE = 100;
-/** Records of which it is found out together, in one pass through all that may refer to them, whether any does. */
+/** Number of records checked for references in one pass through all records that may refer to them. */
 const ONE_PASS = 10_000;
 const REMEMBERED_PATIENTS = 1_000;
 
-/** A record that is beyond the time of a workspace's retention. */
+/** A record that exceeds a workspace's retention period. */
 export interface ExpiredRecord {
   kind: string;
   id: string;
-  /** Where its first event stands in the log, for the audit trail. */
+  /** Position of its first event in the log, for the audit trail. */
   position: Position;
-  /** Whether it is to be erased, or why it is not. */
+  /** Whether it is due for erasure, or why not. */
   state: 'due' | 'held' | 'referred_to';
   /** When it, or what goes with it, was last changed: ISO 8601, UTC. */
   changedAt: string;
-  /** The latest date of service of it, or of its encounters: ISO 8601, UTC. */
+  /** The latest date of service of the record or its encounters: ISO 8601, UTC. */
   serviceAt: string | undefined;
-  /** Of a patient: how many encounters go with it. */
+  /** For a patient: number of encounters that go with it. */
   encounters: number;
 }
 
-/** Waits until the read models have all that retention goes by, up to now. Rejects with `unavailable`. */
+/** Waits until the read models used by retention are up to date. Rejects with `unavailable`. */
 export async function retentionCaughtUp(ports: QueryPorts): Promise<void> {
   await Promise.all([recordsModel, encountersModel, documentsModel].map((model) => caughtUp(ports, model)));
 }
 
 /**
- * The records of a workspace that nobody changed, and that have no encounter dated, from `before` on (ISO 8601, UTC), some of one
- * kind at a time: patients, each with its encounters; the encounters of other patients; then the other kinds. As of every write
- * acknowledged before the call; what is erased while it goes on counts as erased. Its memory is bounded. Rejects with
+ * Yields the records of a workspace that were not changed, and have no encounter dated, at or after `before` (ISO 8601, UTC), in
+ * batches of one kind: patients, each with its encounters; the encounters of other patients; then the other kinds. As of every
+ * write acknowledged before the call; records erased during the iteration count as erased. Uses bounded memory. Rejects with
  * `unavailable` and `unreadable`.
  */
 export async function* findExpired(
@@ -63,7 +63,7 @@ class Search {
   readonly #workspace: string;
   readonly #ages: RecordAges;
   readonly #holds: HoldState = noHolds();
-  /** By their streams, the patients that were looked at last, for as long as one kind of records is looked at. */
+  /** The patients examined last, by stream; cleared for each kind. */
   readonly #patients = new LRUCache<string, { found: ExpiredRecord | undefined }>({
     max: REMEMBERED_PATIENTS,
   });
@@ -74,7 +74,7 @@ class Search {
     this.#ages = new RecordAges(ports.readModels, workspace, before);
   }
 
-  /** What is found of one kind, in the order in which kinds are to be erased. */
+  /** Yields what is found, in the order in which kinds are to be erased. */
   async *all(): AsyncGenerator<ExpiredRecord[]> {
     yield* this.#of('patient', AT_ONCE, (rows) => Promise.all(rows.map((row) => this.#patient(row.id, row))));
     yield* this.#of('encounter', AT_ONCE, (rows) => this.#encounters(rows));
@@ -84,7 +84,7 @@ class Search {
     }
   }
 
-  /** Of the records of a kind that are beyond the time by themselves, so many at a time. */
+  /** Yields what `find` returns for a kind's records that have expired on their own, passed to it `size` at a time. */
   async *#of(
     kind: string,
     size: number,
@@ -106,7 +106,7 @@ class Search {
     }
   }
 
-  /** Those that do not go with their patients. */
+  /** Returns those that do not go with their patients. */
   async #encounters(rows: RecordRow[]): Promise<(ExpiredRecord | undefined)[]> {
     const patients = await this.#ages.load(rows.map((row) => this.#patientOf(row)));
     const goes = await Promise.all(rows.map((row) => this.#goesWith(row, patients)));
@@ -123,14 +123,14 @@ class Search {
     return found.map((record) => (kept.has(record.id) ? { ...record, state: 'referred_to' } : record));
   }
 
-  /** Whether a record stays when all is erased that is due. */
+  /** Whether a record remains once everything due is erased. */
   async #remains(kind: string, row: RecordRow): Promise<boolean> {
     if (kind === 'patient') return (await this.#patient(row.id, row))?.state !== 'due';
     if (kind !== 'encounter' || this.#ages.ofRow(row) === undefined) return true;
     return (await this.#goesWith(row, await this.#ages.load([this.#patientOf(row)])))?.state !== 'due';
   }
 
-  /** An encounter, or the patient with which it goes; undefined where neither is beyond the time. */
+  /** Returns an encounter, or the patient with which it goes; undefined when neither has expired. */
   async #goesWith(row: RecordRow, patients: Map<string, RecordRow>): Promise<ExpiredRecord | undefined> {
     const stream = this.#patientOf(row);
     const patient = await this.#patient(stream, patients.get(stream));

@@ -1,4 +1,4 @@
-/** The items, at most so many at a time. */
+/** Yields the items in arrays of at most `size`. */
 export async function* inChunks<Item>(items: AsyncIterable<Item>, size: number): AsyncGenerator<Item[]> {
   let chunk: Item[] = [];
   for await (const item of items) {

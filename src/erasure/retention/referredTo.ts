@@ -10,8 +10,9 @@ import { refersTo } from '../findReferrers.ts';
 import type { RecordRow } from './RecordAges.ts';
 
 /**
- * Which of the records of a kind, by their ids, are referred to by one that remains, as `remains` tells; all of them where a
- * record cannot be read that may refer to them. One pass through all records of the kinds that may. Rejects with `unavailable`.
+ * Returns which of a kind's records, by id, are referred to by a record that remains, according to `remains`; all of them when a
+ * record that may refer to them cannot be read. Takes one pass through all records of the kinds that may. Rejects with
+ * `unavailable`.
  */
 export async function referredTo(
   readModels: ReadModels,

@@ -22,12 +22,12 @@ interface Checkpoint {
 }
 
 /**
- * The file of an export: `{path}.part` until all is there, with a checkpoint beside it from which the same export goes
- * on. For its owner alone: it holds PHI.
+ * The file of an export: `{path}.part` until complete, with a checkpoint beside it from which the same export can resume.
+ * Accessible only to its owner: it contains PHI.
  */
 export class ExportFile implements ExportSink {
   readonly path: string;
-  /** Where an earlier run of the same export was; undefined when there was none. */
+  /** The progress of an earlier run of the same export; undefined when there was none. */
   readonly resumed: ExportProgress | undefined;
   readonly #job: ExportJob;
   readonly #part: FileHandle;
@@ -41,8 +41,8 @@ export class ExportFile implements ExportSink {
   }
 
   /**
-   * Begins a file, or goes on with the one of an earlier run that was cut off. Rejects with `conflict` when the file is
-   * there already, or another export's part of it; `force` puts the new one in their place.
+   * Starts a file, or resumes that of an interrupted run. Rejects with `conflict` when the file exists, or a partial file of
+   * another export; `force` replaces it.
    */
   static async open(path: string, job: ExportJob, force: boolean): Promise<ExportFile> {
     if (!force && (await exists(path))) {
@@ -59,7 +59,7 @@ export class ExportFile implements ExportSink {
     const part = await open(partPath(path), 'a', OWNER_ONLY);
     const { size } = await part.stat();
     const resumed = isSame && size >= checkpoint.progress.bytes ? checkpoint.progress : undefined;
-    // What was written behind the checkpoint is written again.
+    // Anything written after the checkpoint is written again.
     await part.truncate(resumed?.bytes ?? 0);
     return new ExportFile(path, job, part, resumed);
   }
@@ -68,7 +68,7 @@ export class ExportFile implements ExportSink {
     await this.#part.appendFile(text);
   }
 
-  /** Keeps the place, every quarter of a second: after what was written is on the disk. */
+  /** Saves the progress every quarter of a second, once the data written is on disk. */
   async reached(progress: Readonly<ExportProgress>): Promise<void> {
     if (performance.now() < this.#nextCheckpoint) return;
     await this.#part.datasync();
@@ -77,7 +77,7 @@ export class ExportFile implements ExportSink {
     this.#nextCheckpoint = performance.now() + CHECKPOINT_MS;
   }
 
-  /** Gives the file its name, durably, with the manifest that `describe` makes beside it. */
+  /** Gives the file its final name, durably, together with the manifest that `describe` returns. */
   async finish(describe: (digest: FileDigest) => ExportManifest): Promise<void> {
     await this.#part.sync();
     await writeWhole(manifestPath(this.path), describe(await digest(partPath(this.path))));
@@ -93,7 +93,7 @@ export class ExportFile implements ExportSink {
   }
 }
 
-/** Size and hash of a file, as it is on the disk. */
+/** Returns the size and hash of a file on disk. */
 async function digest(path: string): Promise<FileDigest> {
   const hash = createHash('sha256');
   let bytes = 0;
@@ -112,7 +112,7 @@ function checkpointPath(path: string): string {
   return `${path}.part.checkpoint`;
 }
 
-/** One that cannot be read is as good as none: a crash may leave it empty. */
+/** An unreadable checkpoint counts as none: a crash may leave it empty. */
 async function readCheckpoint(path: string): Promise<Checkpoint | undefined> {
   try {
     return JSON.parse(await readFile(checkpointPath(path), 'utf8'));
@@ -121,7 +121,7 @@ async function readCheckpoint(path: string): Promise<Checkpoint | undefined> {
   }
 }
 
-/** Writes a JSON file so that it is there whole or not at all. */
+/** Writes a JSON file atomically. */
 export async function writeWhole(path: string, value: unknown): Promise<void> {
   const draft = `${path}.draft`;
   const file = await open(draft, 'w', OWNER_ONLY);

@@ -4,21 +4,21 @@ import type { Position } from '../../events/event.ts';
 import { SharedPlaces } from '../../threads/SharedPlaces.ts';
 import type { ExportJob } from './exportEvents.ts';
 
-/** Exports under way at once in the process: each holds a thread. */
+/** Maximum number of concurrent exports in the process: each occupies a thread. */
 export const MOST_EXPORTS = 2;
 
-/** Makes a ZIP of an export off the request path, at the pace at which it is read. */
+/** Creates a ZIP of an export outside the request path, at the pace at which it is read. */
 export type RunExport = (job: ExportJob, until: Position, isSigned: boolean) => Readable;
 
 export interface ExportsPorts {
   run: RunExport;
-  /** Whether manifests can be signed: not in a process from which the key is kept. */
+  /** Whether manifests can be signed: not in a process that does not have the key. */
   signs(): Promise<boolean>;
-  /** Of `MOST_EXPORTS`; its own, where no other thread makes exports. */
+  /** The places of `MOST_EXPORTS`; private ones if no other thread exports. */
   places?: SharedPlaces;
 }
 
-/** Exports that are downloaded from this process. */
+/** Exports downloaded from this process. */
 export class Exports {
   readonly #ports: ExportsPorts;
   readonly #streams = new Set<Readable>();
@@ -30,8 +30,8 @@ export class Exports {
   }
 
   /**
-   * Begins one, once `record` has told the audit trail of it: it ends at the position that this gives. Rejects with `conflict`
-   * while too many are under way. Whoever gets the stream reads it to its end, or destroys it.
+   * Starts an export once `record` has added it to the audit trail; it ends at the position returned by `record`. Rejects with
+   * `conflict` while too many are under way. The caller must read the stream to its end, or destroy it.
    */
   async start(job: ExportJob, record: () => Promise<Position>): Promise<Readable> {
     if (!this.#places.take()) {
@@ -54,7 +54,7 @@ export class Exports {
     }
   }
 
-  /** Breaks off those that are under way. */
+  /** Aborts the exports under way. */
   close(): void {
     for (const stream of this.#streams) stream.destroy(new Error('the service ends'));
   }

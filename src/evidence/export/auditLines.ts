@@ -38,12 +38,12 @@ const columns = [
   'event_id',
 ] as const;
 
-/** What a file of this format begins with. */
+/** Returns the header of a file in this format. */
 export function auditHeader(format: ExportFormat): string {
   return format === 'csv' ? csvLine(columns) : '';
 }
 
-/** One entry as a line, with its end. */
+/** Formats one entry as a line, including the line end. */
 export function auditLine(
   entry: AuditEntry,
   format: ExportFormat,

@@ -1,11 +1,14 @@
 /**
- * Beginnings that make spreadsheets take a cell for a formula (OWASP, CSV injection), in both widths; and blanks and control
- * characters, which some of them pass over.
+ * Characters at the start of a cell that make spreadsheets treat it as a formula (OWASP, CSV injection), in both widths; and
+ * blanks and control characters, which some of them skip.
  */
 const FORMULA = /^[=+\-@＝＋－＠\s\p{Cc}]/u;
 const NEEDS_QUOTES = /[",\r\n]/;
 
-/** A line of CSV (RFC 4180), with its end. A cell that a spreadsheet would take for a formula begins with an apostrophe. */
+/**
+ * Formats a line of CSV (RFC 4180), including the line end. A cell that a spreadsheet would treat as a formula is prefixed with
+ * an apostrophe.
+ */
 export function csvLine(cells: readonly (string | number | undefined)[]): string {
   return `${cells.map(csvCell).join()}\r\n`;
 }

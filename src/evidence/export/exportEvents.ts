@@ -12,43 +12,43 @@ import type { LastEvent } from '../treeHead.ts';
 import { type ExportFormat, erasedLine, exportHeader, exportLine, type LineContext } from './exportLines.ts';
 import { type ExportFilters, isComplete } from './manifest.ts';
 
-/** What is exported. */
+/** What to export. */
 export interface ExportJob {
   workspace: string;
   filters: ExportFilters;
   format: ExportFormat;
 }
 
-/** An event that was written, as far as the manifest tells of it. */
+/** An event that was written, as far as the manifest needs it. */
 export interface WrittenEvent {
   position: Position;
   recordedAt: string;
 }
 
-/** How far an export is; as JSON, all that is needed to go on. */
+/** The progress of an export; as JSON, all that is needed to resume. */
 export interface ExportProgress {
   /** All events up to and including this position are done. */
   position: Position;
-  /** Where the export ends: the log's end when it began. */
+  /** Where the export ends: the end of the log when it began. */
   until: Position;
-  /** Of all events of the workspace that were read. */
+  /** Of all events read of the workspace. */
   tree: HashTree;
   lastEvent: LastEvent | null;
-  /** Events and bytes that were written. */
+  /** Number of events and bytes written. */
   events: number;
   bytes: number;
   first: WrittenEvent | null;
   last: WrittenEvent | null;
 }
 
-/** Where an export goes. */
+/** The destination of an export. */
 export interface ExportSink {
   write(text: string): Promise<void>;
-  /** Told after each batch; what was written is all that `progress` tells of. */
+  /** Called after each batch; `progress` covers exactly what was written. */
   reached(progress: Readonly<ExportProgress>): Promise<void>;
 }
 
-/** The progress of an export that has yet to begin, up to and including a position. */
+/** Returns the progress of an export that has not begun, up to and including a position. */
 export function startOfExport(until: Position): ExportProgress {
   return {
     position: 0,
@@ -63,9 +63,9 @@ export function startOfExport(until: Position): ExportProgress {
 }
 
 /**
- * Writes the events of a workspace in log order, from `progress` on, which it moves. Hashes them all on the way, also
- * those that the filters leave out, and those that were erased. Goes on to the tombstones of what was erased meanwhile.
- * Rejects with `conflict` at an event that the store cannot read.
+ * Writes the events of a workspace in log order, starting from `progress`, which is updated. Hashes all of them, including those
+ * that the filters omit and erased ones. Continues to the tombstones of what was erased in the meantime. Rejects with `conflict`
+ * at an event that the store cannot read.
  */
 export async function exportEvents(
   eventLog: EventLog,
@@ -108,7 +108,7 @@ function requireReadable({ unreadable: [damaged] }: RangeBatch, workspace: strin
   );
 }
 
-/** The text of an event, if it is wanted; `progress` is moved past it. */
+/** Returns the text of an event, if wanted; `progress` is moved past it. */
 function takeEvent(
   event: RecordedEvent | ErasedEvent,
   { filters, format }: ExportJob,

@@ -10,22 +10,22 @@ export type ExportFormat = 'ndjson' | 'csv';
 /** A line of an NDJSON export: the whole event, and its place in the workspace's hash tree. */
 export interface ExportedEvent extends HashedEvent {
   position: Position;
-  /** Which leaf of the tree it is: 0 is the first event of the workspace. */
+  /** Index of the leaf in the tree: 0 is the first event of the workspace. */
   index: number;
   leaf: Hash;
 }
 
-/** A line that stands for an event which was erased: a tombstone further on names it. */
+/** A line for an erased event: a later tombstone names it. */
 export interface ErasedLine extends Omit<ErasedEvent, 'leaf'> {
   index: number;
   leaf: Hash;
   erased: true;
 }
 
-/** What the lines of an export are made with. */
+/** What is needed to format the lines of an export. */
 export interface LineContext {
   format: ExportFormat;
-  /** What people call a principal. */
+  /** Returns the display name of a principal. */
   nameOf(principal: Principal): string | undefined;
 }
 
@@ -49,12 +49,12 @@ const columns = [
   'data',
 ] as const;
 
-/** What a file of this format begins with. */
+/** Returns the header of a file in this format. */
 export function exportHeader(format: ExportFormat): string {
   return format === 'csv' ? csvLine(columns) : '';
 }
 
-/** One event as a line of an export, with its end. The same event always gives the same line. */
+/** Formats one event as a line of an export, including the line end. The same event always results in the same line. */
 export function exportLine(event: RecordedEvent, index: number, leaf: Hash, context: LineContext): string {
   if (context.format === 'csv') return csvLine(cellsOf(event, context));
   const { position, id, type, stream, revision, recordedAt, metadata, data } = event;
@@ -73,7 +73,7 @@ export function exportLine(event: RecordedEvent, index: number, leaf: Hash, cont
   return `${JSON.stringify(line)}\n`;
 }
 
-/** The place of an erased event as a line of an NDJSON export, with its end. */
+/** Formats the place of an erased event as a line of an NDJSON export, including the line end. */
 export function erasedLine({ position, id, stream, revision, leaf }: ErasedEvent, index: number): string {
   const line: ErasedLine = { position, index, id, stream, revision, erased: true, leaf };
   return `${JSON.stringify(line)}\n`;

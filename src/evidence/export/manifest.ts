@@ -4,22 +4,22 @@ import { signatureFields, signTreeHead, treeHeadSchema } from '../treeHead.ts';
 import type { FileDigest } from './ExportFile.ts';
 import type { ExportJob, ExportProgress } from './exportEvents.ts';
 
-/** What an export was limited to. */
+/** The filters of an export. */
 export const filtersSchema = z.strictObject({
-  /** Events recorded at or after this; ISO 8601, UTC. */
+  /** Only events recorded at or after this; ISO 8601, UTC. */
   from: z.string().nullable(),
-  /** Events recorded before this; ISO 8601, UTC. */
+  /** Only events recorded before this; ISO 8601, UTC. */
   to: z.string().nullable(),
   kind: z.string().nullable(),
 });
 
-/** What tells of an export: it is in a file beside it, and can be checked with the public key alone. */
+/** Describes an export: kept in a file beside it, and verifiable with the public key alone. */
 export const manifestSchema = z.strictObject({
   type: z.literal('chartledger.export_manifest.v1'),
   workspace: z.string(),
   filters: filtersSchema,
   format: z.enum(['ndjson', 'csv']),
-  /** Events in the file. */
+  /** Number of events in the file. */
   events: z.int().min(0),
   first_position: z.int().nullable(),
   last_position: z.int().nullable(),
@@ -29,7 +29,7 @@ export const manifestSchema = z.strictObject({
   bytes: z.int().min(0),
   /** Of the file, lower-case hex. */
   sha256: z.string(),
-  /** Of all the workspace's events up to the export's end, also of those that the filters left out. */
+  /** Covers all the workspace's events up to the export's end, including those that the filters omitted. */
   tree_head: treeHeadSchema,
   /** ISO 8601, UTC. */
   created_at: z.string(),
@@ -39,7 +39,7 @@ export const manifestSchema = z.strictObject({
 export type ExportFilters = z.infer<typeof filtersSchema>;
 export type ExportManifest = z.infer<typeof manifestSchema>;
 
-/** What tells of an export that is complete. */
+/** Creates and signs the manifest of a complete export. */
 export function signManifest(
   job: ExportJob,
   { tree, lastEvent, events, first, last }: ExportProgress,
@@ -63,7 +63,7 @@ export function signManifest(
   );
 }
 
-/** Where the manifest of an export is. */
+/** Returns the path of an export's manifest. */
 export function manifestPath(path: string): string {
   return `${path}.manifest.json`;
 }

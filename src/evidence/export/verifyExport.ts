@@ -11,17 +11,17 @@ import type { Signed } from '../keys/SigningKey.ts';
 import type { ErasedLine, ExportedEvent } from './exportLines.ts';
 import { type ExportManifest, isComplete, manifestPath, manifestSchema } from './manifest.ts';
 
-/** No event is nearly as long, so no more of a file is held. */
+/** No event is nearly as long, so no more of a file is kept in memory. */
 const MAX_LINE_BYTES = 4 * MAX_EVENT_BYTES;
 
-/** What the check of an export found. */
+/** The result of checking an export. */
 export interface ExportCheck {
   manifest?: ExportManifest;
-  /** What is wrong, in one sentence that holds nothing of the data; undefined: nothing. */
+  /** What is wrong, in one sentence without any of the data; undefined: nothing. */
   problem?: string;
 }
 
-/** What was found out by reading a file once. */
+/** What one pass through a file found. */
 interface FileReading {
   bytes: number;
   sha256: string;
@@ -30,9 +30,9 @@ interface FileReading {
 }
 
 /**
- * Checks an export against the manifest beside it with public keys alone: the signatures, the file's hash, its
- * number of events, each line of NDJSON, and of a complete NDJSON export the tree's root. Rejects with the file
- * system's error when a file cannot be read.
+ * Checks an export against its manifest, using public keys alone: the signatures, the file's hash, its number of events, each
+ * line of NDJSON, and for a complete NDJSON export the tree's root. Rejects with the file system's error when a file cannot be
+ * read.
  */
 export async function verifyExport(path: string, publicKeys: PublicKeys): Promise<ExportCheck> {
   const parsed = manifestSchema.safeParse(parseJson(await readFile(manifestPath(path), 'utf8')));
@@ -60,7 +60,7 @@ async function fileProblem(path: string, manifest: ExportManifest): Promise<stri
   return 'The file is not the one that the manifest tells of: its SHA-256 differs.';
 }
 
-/** Counts records, which may go over several lines. */
+/** Counts records, which may span several lines. */
 async function readCsv(path: string): Promise<FileReading> {
   const hash = createHash('sha256');
   let bytes = 0;
@@ -105,7 +105,7 @@ async function readNdjson(path: string, manifest: ExportManifest): Promise<FileR
   return { bytes, sha256: hash.digest('hex'), events: lines.count, problem: lines.problem() };
 }
 
-/** Takes the lines of an NDJSON export, one after the other, and remembers the first that breaks. */
+/** Takes the lines of an NDJSON export one by one, and remembers the first invalid one. */
 class LineCheck {
   count = 0;
   readonly #manifest: ExportManifest;
@@ -127,7 +127,7 @@ class LineCheck {
     if (problem) this.#broken = `Line ${this.count} ${problem}.`;
   }
 
-  /** What is wrong with the lines, after the last of them. */
+  /** Returns what is wrong with the lines, after the last of them. */
   problem(): string | undefined {
     if (this.#broken) return this.#broken;
     const { events, tree_head } = this.#manifest;
@@ -154,7 +154,7 @@ class LineCheck {
   }
 }
 
-/** `undefined` when it is not JSON. */
+/** Returns `undefined` when it is not JSON. */
 function parseJson(text: string): unknown {
   try {
     return JSON.parse(text);

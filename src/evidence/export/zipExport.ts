@@ -8,15 +8,15 @@ import { type ExportJob, type ExportProgress, exportEvents } from './exportEvent
 import type { LineContext } from './exportLines.ts';
 import { manifestPath, signManifest } from './manifest.ts';
 
-/** What the files of an export are made with. */
+/** What is needed to create the files of an export. */
 export interface ZipContext extends Pick<LineContext, 'nameOf'> {
-  /** Gives the key that signs the manifest, when the events are through; without it, there is none. */
+  /** Returns the key that signs the manifest, called once all events are written; without it, there is no manifest. */
   signingKey: (() => Promise<SigningKey>) | undefined;
 }
 
 /**
- * An export as a ZIP, made while it is read: the events, and where a key is given its manifest and the public key that
- * checks it. The stream fails as `exportEvents` does.
+ * Returns an export as a ZIP, created while it is read: the events and, if a key is given, the manifest and the public key for
+ * checking it. The stream fails as `exportEvents` does.
  */
 export function zipExport(
   eventLog: EventLog,
@@ -39,7 +39,7 @@ export function zipExport(
     () => events.end(),
     (error) => events.destroy(error),
   );
-  // Its size is not known beforehand, and may be beyond what the older form of a ZIP can hold.
+  // Its size is not known in advance, and may exceed the limit of the older ZIP format.
   zip.addReadStream(events, name, { forceZip64Format: true });
   if (signingKey) {
     const addLast = (path: string, textOf: (key: SigningKey) => string) =>

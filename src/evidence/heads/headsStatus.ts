@@ -1,19 +1,19 @@
 import { z } from 'zod';
 import type { StateStore, StateTable } from '../../ports/stateStore.ts';
 
-/** How the role `heads` got on when it last tried. */
+/** The result of the last try of the role `heads`. */
 export interface HeadsStatus {
-  /** Where heads are sent, for people. */
+  /** Where heads are sent, for display. */
   place: string;
   /** ISO 8601, UTC. */
   tried_at: string;
-  /** Why it failed; null: it did not. */
+  /** Why it failed; null: it succeeded. */
   problem: string | null;
-  /** `PublicKeys.text()` of the key that signs, for processes that do not have it. Null while that could not be opened. */
+  /** `PublicKeys.text()` of the signing key, for processes that do not have it. Null while the key could not be opened. */
   public_key: string | null;
 }
 
-/** One row, of the one process that sends. Where it is lost, the next try writes it anew. */
+/** A single row, written by the one process that sends. If it is lost, the next try writes it again. */
 const table: StateTable<HeadsStatus> = {
   name: 'heads_status_v1',
   body: z.object({
@@ -25,13 +25,13 @@ const table: StateTable<HeadsStatus> = {
 };
 const ID = 'heads';
 
-/** How it got on at the last try; undefined when there was none. Rejects with `unavailable`. */
+/** Returns the result of the last try; undefined when there was none. Rejects with `unavailable`. */
 export async function headsStatus(stateStore: StateStore): Promise<HeadsStatus | undefined> {
   const [row] = await stateStore.load(table, [ID]);
   return row?.body;
 }
 
-/** Tells all processes how it got on. Rejects with `unavailable`. */
+/** Makes the result of a try visible to all processes. Rejects with `unavailable`. */
 export async function tellHeadsStatus(stateStore: StateStore, body: HeadsStatus): Promise<void> {
   const [row] = await stateStore.load(table, [ID]);
   const revision = (row?.revision ?? 0) + 1;

@@ -2,14 +2,14 @@ import type { KeptHead } from '../../ports/headTarget.ts';
 import type { PublicKeys } from '../keys/PublicKeys.ts';
 import { type TreeHead, treeHeadSchema } from '../treeHead.ts';
 
-/** Heads that were sent, as they are where they were sent to. */
+/** Heads that were sent, as stored at their destination. */
 export interface KeptHeads {
   heads: TreeHead[];
-  /** A line for each file that is no head of the workspace, or that no key of its time signed. */
+  /** A line for each file that is not a head of the workspace, or was not signed by a key valid at its time. */
   problems: string[];
 }
 
-/** Reads the files that a place has of a workspace. Rejects as reading them does. */
+/** Reads a place's files for a workspace. Rejects as reading them does. */
 export async function keptHeads(
   files: AsyncIterable<KeptHead>,
   workspace: string,

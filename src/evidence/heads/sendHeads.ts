@@ -7,7 +7,7 @@ import { StoredTree } from '../proof/StoredTree.ts';
 import { signTreeHead, type TreeHead } from '../treeHead.ts';
 import { rememberSentHead, sentHeads } from './sentHeads.ts';
 
-/** Workspaces whose last heads are asked for at once. */
+/** Number of workspaces whose last heads are requested at a time. */
 const ASKED_AT_ONCE = 100;
 const SIZE_DIGITS = 12;
 
@@ -18,9 +18,9 @@ export interface HeadPorts {
 }
 
 /**
- * Signs and sends a head of each workspace that has grown since its last one, by what the read model of the tree holds. The
- * result names the workspaces whose history no longer has the last head that was sent. Rejects with `unavailable` at the
- * first head that cannot be sent: those before it are not sent again.
+ * Signs and sends a head of each workspace that has grown since its last one, based on the read model of the tree. Returns the
+ * workspaces whose history no longer contains the last head sent. Rejects with `unavailable` at the first head that cannot be
+ * sent: those before it are not sent again.
  */
 export async function sendHeads(
   ports: HeadPorts,
@@ -39,7 +39,7 @@ export async function sendHeads(
   return contradicted;
 }
 
-/** Whether the workspace's history still has the last head. */
+/** Returns whether the workspace's history still contains the last head. */
 async function sendHead(
   { readModels, stateStore, target }: HeadPorts,
   workspace: string,
@@ -47,13 +47,13 @@ async function sendHead(
   signingKey: () => Promise<SigningKey>,
 ): Promise<boolean> {
   const stored = await StoredTree.open(readModels, workspace);
-  // One that is smaller is being built anew, or of a log that was restored.
+  // A smaller tree is being rebuilt, or belongs to a restored log.
   if (stored === undefined || stored.head.size < (last?.size ?? 1)) return true;
   const holds = last === undefined || (await stored.rootAt(last.size)) === last.root;
   if (stored.head.size === last?.size) return holds;
-  // Asked for after the tree: a key that was replaced never signs what came after that.
+  // Requested after the tree: a key that was replaced never signs what came after that.
   const head = signTreeHead(workspace, stored.head, stored.head.last, await signingKey());
-  // A head that contradicts the last one goes out all the same: it is what shows the contradiction.
+  // A head that contradicts the last one is sent anyway: it is the evidence of the contradiction.
   await target.keep(fileName(head), `${JSON.stringify(head, undefined, 2)}\n`);
   await rememberSentHead(stateStore, head);
   return holds;
@@ -66,8 +66,8 @@ function fileName({ workspace, size, created_at }: TreeHead): string {
 }
 
 /**
- * What the names of all files with heads of a workspace begin with, and no others: its id has no hyphen. The first digit, which is 0
- * below 100 billion events, tells a workspace called `all` from all workspaces.
+ * Returns the prefix of the names of all files with heads of a workspace, and no others: its id has no hyphen. The first digit,
+ * which is 0 below 100 billion events, distinguishes a workspace called `all` from all workspaces.
  */
 export function headFilesOf(workspace: string): string {
   return `${filePrefix(workspace)}0`;

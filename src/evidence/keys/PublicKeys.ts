@@ -4,7 +4,7 @@ import { keyId, parsePublicKey, publicKeyPem, signatureProblem } from '../signin
 import { type KeyRotation, keyRotationSchema, rotatedKeys } from './keyRotation.ts';
 import type { Signed } from './SigningKey.ts';
 
-/** So far the clocks of machines may differ: a key that was replaced still counts for so long. */
+/** Maximum clock difference between machines: a replaced key is still accepted for this long. */
 const CLOCKS_DIFFER_MS = 5 * 60_000;
 const ROTATION = 'CHARTLEDGER KEY ROTATION';
 const LINE_LENGTH = 64;
@@ -12,30 +12,30 @@ const BLOCK = /-----BEGIN ([^-]+)-----([\s\S]*?)-----END \1-----/g;
 
 interface KnownKey {
   key: KeyObject;
-  /** When another one took its place; undefined: it is in use, as far as is known. */
+  /** When another one replaced it; undefined: in use, as far as known. */
   until?: string;
 }
 
 /**
- * What signatures are checked with: keys that are trusted, and the rotations that lead from them to others, forwards and backwards. A
- * signature counts when its key was in use at its time.
+ * The keys for checking signatures: trusted keys, and the rotations that lead from them to others, forwards and backwards. A
+ * signature is valid if its key was in use at its time.
  */
 export class PublicKeys {
-  /** The newest that is trusted. */
+  /** The newest trusted key. */
   readonly newest: KeyObject;
   readonly #trusted: readonly [KeyObject, ...KeyObject[]];
   readonly #rotations: readonly KeyRotation[];
-  /** Rotations that were checked, by their text. */
+  /** Rotations already checked, by their text. */
   readonly #checked = new Map<string, ReturnType<typeof rotatedKeys>>();
 
-  /** `trusted`: at least one, the newest first. */
+  /** `trusted`: at least one, newest first. */
   constructor(trusted: readonly [KeyObject, ...KeyObject[]], rotations: readonly KeyRotation[] = []) {
     this.newest = trusted[0];
     this.#trusted = trusted;
     this.#rotations = rotations;
   }
 
-  /** Those in a text that `text` wrote, or in PEM texts one behind the other. Throws `validation_failed`. */
+  /** Parses a text written by `text`, or concatenated PEM texts. Throws `validation_failed`. */
   static parse(text: string): PublicKeys {
     const blocks = [...text.matchAll(BLOCK)];
     const rotations = blocks
@@ -49,12 +49,12 @@ export class PublicKeys {
     );
   }
 
-  /** These, and rotations beside those that are known. */
+  /** Returns these keys, with more rotations in addition to the known ones. */
   with(rotations: readonly KeyRotation[]): PublicKeys {
     return new PublicKeys(this.#trusted, [...this.#rotations, ...rotations]);
   }
 
-  /** The newest key in PEM, and behind it the rotations, which other readers of PEM pass over. */
+  /** Returns the newest key in PEM, followed by the rotations, which other readers of PEM ignore. */
   text(): string {
     const rotations = this.#rotations.map((rotation) => {
       const base64 = Buffer.from(JSON.stringify(rotation)).toString('base64');
@@ -64,14 +64,14 @@ export class PublicKeys {
     return [...this.#trusted.map(publicKeyPem), ...rotations].join('');
   }
 
-  /** As `problemAt`, of what says itself when it was made. */
+  /** As `problemAt`, for an object that states when it was created. */
   problem(signed: Signed & { created_at: string }): string | undefined {
     return this.problemAt(signed, signed.created_at);
   }
 
   /**
-   * What is wrong with the signature of an object that says that it was signed at a time (ISO 8601); undefined when a key that was in
-   * use then signed exactly that.
+   * Returns what is wrong with the signature of an object that claims to have been signed at a time (ISO 8601); undefined when a
+   * key in use at that time signed exactly that.
    */
   problemAt(signed: Signed, signedAt: string): string | undefined {
     const { key_id, key_rotations = [] } = signed;
@@ -79,26 +79,26 @@ export class PublicKeys {
     if (known === undefined) return `it was signed with the key ${key_id}, not with ${keyId(this.newest)}`;
     const problem = signatureProblem(signed, known.key);
     if (problem !== undefined || known.until === undefined) return problem;
-    // What is not a time is never before the end.
+    // An invalid time is never before the end.
     const isInTime = Date.parse(signedAt) <= Date.parse(known.until) + CLOCKS_DIFFER_MS;
     return isInTime
       ? undefined
       : `it says that it was signed at ${signedAt} with the key ${key_id}, which was replaced at ${known.until}`;
   }
 
-  /** Whether a key of an id is trusted, or rotations that are known here lead to it. */
+  /** Whether the key with an id is trusted, or rotations known here lead to it. */
   has(id: string): boolean {
     return this.#reached([]).has(id);
   }
 
   /**
-   * The keys that are trusted and those that rotations lead to, by their ids. Rotations that come with what is checked lead
-   * forwards alone, and from no key of which the successor is known: whoever stole one that was replaced names no other.
+   * Returns the trusted keys and those that rotations lead to, by id. Rotations that come with the object being checked lead only
+   * forwards, and not from a key whose successor is known: a stolen key that was replaced cannot name another.
    */
   #reached(others: readonly KeyRotation[]): Map<string, KnownKey> {
     const known = new Map<string, KnownKey>(this.#trusted.map((key) => [keyId(key), { key }]));
     const takeAll = (rotations: readonly KeyRotation[], backwards: boolean) => {
-      // Each may lead to what another one leads on from.
+      // Each may lead to a key from which another one leads on.
       for (const _ of rotations) for (const rotation of rotations) this.#take(rotation, known, backwards);
     };
     takeAll(this.#rotations, true);

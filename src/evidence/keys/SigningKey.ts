@@ -3,19 +3,19 @@ import { type Signature, signStatement } from '../signing.ts';
 import type { KeyRotation } from './keyRotation.ts';
 import { PublicKeys } from './PublicKeys.ts';
 
-/** What is signed tells how its key came after those before. */
+/** What is signed includes how its key succeeded the previous ones. */
 export interface Signed extends Signature {
-  /** Left out while the key is the first. */
+  /** Absent while the key is the first. */
   key_rotations?: readonly KeyRotation[] | undefined;
 }
 
-/** The key that signs, and the rotations by which it came after those before. */
+/** The signing key, and the rotations by which it succeeded the previous ones. */
 export interface SigningKey {
   privateKey: KeyObject;
   rotations: readonly KeyRotation[];
 }
 
-/** The object with its signature. It must be what its own JSON gives when parsed: without `undefined`. */
+/** Returns the object with its signature. It must equal its own JSON when parsed: no `undefined`. */
 export function signObject<Body extends object>(
   body: Body,
   { privateKey, rotations }: SigningKey,
@@ -24,7 +24,7 @@ export function signObject<Body extends object>(
   return signStatement(told, privateKey);
 }
 
-/** What checks what the key signs, and what those before it signed. */
+/** Returns the keys for checking what this key and its predecessors signed. */
 export function publicKeysOf({ privateKey, rotations }: SigningKey): PublicKeys {
   return new PublicKeys([createPublicKey(privateKey)], rotations);
 }

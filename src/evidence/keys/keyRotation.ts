@@ -4,7 +4,7 @@ import { signatureProblem, signStatement } from '../signing.ts';
 
 const signatureSchema = z.strictObject({ key_id: z.string(), signature: z.base64() });
 
-/** A statement that one signing key took the place of another, which both of them signed: each vouches for the other. */
+/** A statement that one signing key replaced another, signed by both: each vouches for the other. */
 export const keyRotationSchema = z.strictObject({
   type: z.literal('chartledger.key_rotation.v1'),
   /** Identity of the event log whose heads the keys sign. */
@@ -20,7 +20,7 @@ export const keyRotationSchema = z.strictObject({
 
 export type KeyRotation = z.infer<typeof keyRotationSchema>;
 
-/** States that the key `next` takes the place of `previous` now. Both are private. */
+/** States that the key `next` replaces `previous` now. Both are private. */
 export function signKeyRotation(log: string, previous: KeyObject, next: KeyObject): KeyRotation {
   const statement = {
     type: 'chartledger.key_rotation.v1' as const,
@@ -36,7 +36,7 @@ export function signKeyRotation(log: string, previous: KeyObject, next: KeyObjec
   return { ...statement, previous_signature: signatureBy(previous), next_signature: signatureBy(next) };
 }
 
-/** The keys of a rotation that both of them signed; undefined when it is not so. */
+/** Returns the keys of a rotation that both of them signed; undefined otherwise. */
 export function rotatedKeys(rotation: KeyRotation): { previous: KeyObject; next: KeyObject } | undefined {
   const { previous_signature, next_signature, ...statement } = rotation;
   const previous = decodedKey(rotation.previous_key);

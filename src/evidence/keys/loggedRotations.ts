@@ -5,42 +5,42 @@ import { keyEvents } from '../../sameLog/keyEvents.ts';
 import { type KeyRotation, keyRotationSchema, rotatedKeys } from './keyRotation.ts';
 import type { PublicKeys } from './PublicKeys.ts';
 
-/** How events of keys name the signing key. */
+/** The name of the signing key in events about keys. */
 export const SIGNING_SETTING = 'SIGNING_KEY';
 
 type RotationLog = Pick<EventLog, 'readStream' | 'identity'>;
 
-/** A rotation that both keys signed, and where the log has it: the previous key signs nothing of what stands behind. */
+/** A rotation that both keys signed, and its place in the log: the previous key signs nothing after it. */
 interface LoggedRotation {
   rotation: KeyRotation;
   position: Position;
 }
 
-/** What the log tells of signing keys. */
+/** What the log records about signing keys. */
 interface LoggedRotations {
   rotations: LoggedRotation[];
-  /** Those behind the last key that came into use without the one before, for it was lost. */
+  /** Those after the last key that came into use without its predecessor, because that was lost. */
   last: LoggedRotation[];
-  /** A line for each that is forged. */
+  /** A line for each forged one. */
   problems: string[];
 }
 
-/** The rotations of the signing key that hold, in log order. Rejects as `EventLog` does. */
+/** Returns the valid rotations of the signing key, in log order. Rejects as `EventLog` does. */
 export async function signingKeyRotations(eventLog: RotationLog): Promise<KeyRotation[]> {
   return (await loggedRotations(eventLog)).rotations.map(({ rotation }) => rotation);
 }
 
-/** What heads are checked with, of what the log tells. */
+/** What is needed to check heads, as recorded in the log. */
 export interface KeysOfLog {
-  /** Undefined where no key is trusted. */
+  /** Undefined when no key is trusted. */
   publicKeys: PublicKeys | undefined;
-  /** By the ids of keys, where the log has the event of their end. */
+  /** By key id: position of the event that ended the key. */
   ends: ReadonlyMap<string, Position>;
   /** What is wrong with the rotations, a line each. */
   problems: string[];
 }
 
-/** Trusted keys with the rotations that the log tells of. Rejects with `unavailable`. */
+/** Returns the trusted keys with the rotations recorded in the log. Rejects with `unavailable`. */
 export async function keysOfLog(eventLog: RotationLog, trusted: PublicKeys | undefined): Promise<KeysOfLog> {
   let found: LoggedRotations;
   try {
@@ -88,7 +88,7 @@ async function loggedRotations(eventLog: RotationLog): Promise<LoggedRotations> 
   return found;
 }
 
-/** `before`: the one before, where the key that came of it was in use. */
+/** `before`: the previous rotation, while the key that it introduced was in use. */
 function rotationProblem(
   rotation: KeyRotation | undefined,
   before: KeyRotation | undefined,

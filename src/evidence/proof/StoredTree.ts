@@ -15,15 +15,15 @@ import type { ModelName, ReadModels } from '../../ports/readModels.ts';
 
 const rowsModel = treeModel as ModelName<TreeLeavesRow>;
 
-/** A leaf, and which one of its tree it is: 0 is the first. */
+/** A leaf, and its index in the tree: 0 is the first. */
 export interface PlacedLeaf {
   index: number;
   leaf: TreeLeaf;
 }
 
 /**
- * A workspace's hash tree as the read model held it when it was opened. Whatever is asked of it takes one read, of as many
- * rows as a tree of its size has levels at most. Methods reject with `unavailable`.
+ * A workspace's hash tree as the read model held it when it was opened. Each query takes a single read of at most as many rows as
+ * a tree of its size has levels. Methods reject with `unavailable`.
  */
 export class StoredTree {
   readonly #readModels: ReadModels;
@@ -36,25 +36,25 @@ export class StoredTree {
     this.#head = head;
   }
 
-  /** What the read model holds now, what it gets later is left out; undefined when it holds nothing of the workspace. */
+  /** Opens the current state of the read model, ignoring later additions; undefined when it holds nothing of the workspace. */
   static async open(readModels: ReadModels, workspace: string): Promise<StoredTree | undefined> {
     const [row] = await readModels.load(treeModel as ModelName<TreeHeadRow>, [workspace]);
     return row && new StoredTree(readModels, workspace, row.body);
   }
 
-  /** The tree as it stands, and the event of its last leaf. */
+  /** The current tree, and the event of its last leaf. */
   get head(): Readonly<TreeHeadRow> {
     return this.#head;
   }
 
-  /** The leaf of the event at a position; undefined where the tree has none of it. */
+  /** Returns the leaf of the event at a position; undefined when the tree has none. */
   async find(position: Position): Promise<PlacedLeaf | undefined> {
     const { leaves } = this.#head;
     const isOfEvent = ([at]: TreeLeaf) => at === position;
     const full = this.#fullRows();
     const last = leaves.findIndex(isOfEvent);
     if (last !== -1) return { index: full * LEAVES_A_ROW + last, leaf: leaves[last] as TreeLeaf };
-    // The first row that ends at the position or behind it.
+    // The first row that ends at or after the position.
     const query = { partition: this.#workspace, after: position - 1, limit: 1 };
     const [row] = await this.#readModels.page(rowsModel, query);
     if (row === undefined || row.body.number > full) return undefined;
@@ -63,14 +63,14 @@ export class StoredTree {
     return { index: (row.body.number - 1) * LEAVES_A_ROW + at, leaf: row.body.leaves[at] as TreeLeaf };
   }
 
-  /** The roots over ranges that proofs consist of, all within the tree. */
+  /** Returns the roots over the ranges that make up proofs, all within the tree. */
   async roots(ranges: readonly LeafRange[]): Promise<Hash[]> {
     const subtrees = ranges.map(perfectSubtrees);
     const rows = await this.#load(subtrees.flat());
     return subtrees.map((some) => joinSubtrees(some.map((one) => this.#rootOf(one, rows))));
   }
 
-  /** The root of the tree when it had so many leaves, at least one. */
+  /** Returns the root of the tree when it had this many leaves, at least one. */
   async rootAt(size: number): Promise<Hash> {
     if (size === this.#head.size) return treeRoot(this.#head);
     const [root] = await this.roots([{ start: 0, end: size }]);
@@ -87,7 +87,7 @@ export class StoredTree {
     if (numbers.size === 0) return new Map();
     const ids = [...numbers].map((number) => leavesRowId(this.#workspace, number));
     const rows = await this.#readModels.load(rowsModel, ids);
-    // As when the read model was begun anew meanwhile.
+    // For example, when the read model was restarted in the meantime.
     if (rows.length < ids.length) throw unavailable('hash tree');
     return new Map(rows.map(({ body }) => [body.number, body]));
   }
@@ -105,12 +105,12 @@ export class StoredTree {
   }
 }
 
-/** The number of the row with which a subtree ends. */
+/** Returns the number of the row with which a subtree ends. */
 function rowOf({ level, index }: Subtree): number {
   return numberOf((index + 1) * 2 ** level - 1);
 }
 
-/** The number of the row that has the leaf at an index. */
+/** Returns the number of the row that contains the leaf at an index. */
 function numberOf(index: number): number {
   return Math.floor(index / LEAVES_A_ROW) + 1;
 }

@@ -13,7 +13,7 @@ const CERTIFICATE = 'chartledger.erasure_certificate.v1';
 const certificateSchema = z.strictObject({
   type: z.literal(CERTIFICATE),
   workspace: z.string(),
-  /** The tombstones of what was erased, each with its place in the tree of the head. */
+  /** The tombstones of what was erased, each with its place in the head's tree. */
   tombstones: z.array(inclusionProofSchema.omit({ type: true, tree_head: true })).min(1),
   tree_head: treeHeadSchema,
   /** ISO 8601, UTC. */
@@ -21,7 +21,7 @@ const certificateSchema = z.strictObject({
   ...signatureFields,
 });
 
-/** A signed statement of what was erased, by whom, when and why, under which head; it is checked offline. */
+/** A signed statement of what was erased, by whom, when and why, under which head; can be checked offline. */
 export type ErasureCertificate = z.infer<typeof certificateSchema>;
 
 /** Certifies the tombstones of an erasure, all of one workspace. Rejects as `proveEvent` does. */
@@ -40,7 +40,7 @@ export async function certifyErasure(
     const { type: _type, tree_head: _head, ...tombstone } = proof;
     proofs.push(tombstone);
   }
-  // After the tree, see `SigningKey`.
+  // Requested after the tree, see `SigningKey`.
   const key = await signingKey();
   const body = {
     type: CERTIFICATE as typeof CERTIFICATE,
@@ -52,7 +52,7 @@ export async function certifyErasure(
   return signObject(body, key);
 }
 
-/** The certificate in a JSON text; undefined when the text is something else. */
+/** Returns the certificate in a JSON text; undefined when the text is something else. */
 export function parseCertificate(text: string): ErasureCertificate | undefined {
   try {
     return certificateSchema.safeParse(JSON.parse(text)).data;
@@ -61,7 +61,7 @@ export function parseCertificate(text: string): ErasureCertificate | undefined {
   }
 }
 
-/** What is wrong with a certificate, in words that go on after `The certificate does not hold: `; undefined: nothing. */
+/** Returns what is wrong with a certificate, worded to follow `The certificate does not hold: `; undefined: nothing. */
 export function certificateProblem(
   certificate: ErasureCertificate,
   publicKeys: PublicKeys,
@@ -78,7 +78,7 @@ export function certificateProblem(
   return undefined;
 }
 
-/** What a certificate says was erased, a line each. */
+/** Returns what a certificate says was erased, a line each. */
 export function certifiedErasures({ tombstones }: ErasureCertificate): string[] {
   return tombstones.map(({ event: { stream, revision, recordedAt, metadata, data } }) => {
     const { reason, parts } = dataAs<RecordErased>(data);

@@ -6,42 +6,42 @@ import { areConsistent, rootOfInclusion } from '../../hashing/treeProofs.ts';
 import type { PublicKeys } from '../keys/PublicKeys.ts';
 import { hashSchema, type TreeHead, treeHeadSchema } from '../treeHead.ts';
 
-/** The root of a workspace's tree at some size: what a signed head says, without a signature. */
+/** The root of a workspace's tree at some size: the contents of a signed head, without a signature. */
 const treeRootSchema = z.strictObject({
   type: z.literal('chartledger.tree_root.v1'),
   workspace: z.string(),
-  /** Events. */
+  /** Number of events. */
   size: z.int().min(1),
   root: hashSchema,
 });
 
-/** What the leaf of an event covers, see `HashedEvent`. */
+/** What an event's leaf covers, see `HashedEvent`. */
 const hashedEventSchema = z.strictObject({
   id: z.string(),
   type: z.string(),
   stream: z.string(),
   revision: z.int().min(0),
   recordedAt: z.string(),
-  // As they are, whatever they hold: the leaf covers all of it.
+  // Unchanged, whatever they contain: the leaf covers all of it.
   metadata: z.custom<EventMetadata>((value) => isJsonObject(value) && typeof value.workspace === 'string'),
   data: z.custom<JsonObject>(isJsonObject),
 });
 
-/** Shows that an event is in the tree of its workspace (RFC 9162 section 2.1.3). */
+/** Proves that an event is in the tree of its workspace (RFC 9162 section 2.1.3). */
 export const inclusionProofSchema = z.strictObject({
   type: z.literal('chartledger.proof.v1'),
   event: hashedEventSchema,
   leaf: hashSchema,
-  /** Which leaf of the tree it is: 0 is the first event of the workspace. */
+  /** Index of the leaf in the tree: 0 is the first event of the workspace. */
   index: z.int().min(0),
-  /** The audit path, the deepest node first. */
+  /** The audit path, deepest node first. */
   inclusion: z.array(hashSchema),
   tree_head: z.discriminatedUnion('type', [treeHeadSchema, treeRootSchema]),
 });
 
 export type InclusionProof = z.infer<typeof inclusionProofSchema>;
 
-/** Shows that the events of an earlier head are those with which a later one begins (RFC 9162 section 2.1.4). */
+/** Proves that a later head begins with the events of an earlier one (RFC 9162 section 2.1.4). */
 const consistencyProofSchema = z.strictObject({
   type: z.literal('chartledger.consistency_proof.v1'),
   first: treeHeadSchema,
@@ -55,7 +55,7 @@ export type Proof = InclusionProof | ConsistencyProof;
 
 const proofSchema = z.discriminatedUnion('type', [inclusionProofSchema, consistencyProofSchema]);
 
-/** The proof in a JSON text, or which field of it is none of a proof; undefined when the text is something else. */
+/** Returns the proof in a JSON text, or which of its fields is invalid; undefined when the text is something else. */
 export function parseProof(text: string): { proof: Proof } | { problem: string } | undefined {
   const value = parseJson(text);
   if (!isJsonObject(value) || typeof value.type !== 'string' || !/^chartledger\.\w*proof\./.test(value.type))
@@ -77,7 +77,7 @@ function parseJson(text: string): unknown {
 }
 
 /**
- * What is wrong with a proof: goes on after `The proof does not hold: `, and names the field at fault; undefined when
+ * Returns what is wrong with a proof: worded to follow `The proof does not hold: `, and naming the faulty field; undefined when
  * nothing is. A proof whose head is not signed needs `head`, one of the same tree whose signature has been checked.
  */
 export function proofProblem(proof: Proof, publicKeys: PublicKeys, head?: TreeHead): string | undefined {

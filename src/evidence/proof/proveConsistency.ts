@@ -8,9 +8,9 @@ import type { ConsistencyProof } from './proof.ts';
 import { StoredTree } from './StoredTree.ts';
 
 /**
- * Proves that the events of an earlier head of a workspace are those with which a later one begins; `differs` is the head
- * that is none of the stored tree. Rejects with `validation_failed` when the first one has more events, and with
- * `unavailable` when the projector is more than two seconds behind.
+ * Proves that a later head of a workspace begins with the events of an earlier one; `differs` is the head that does not belong to
+ * the stored tree. Rejects with `validation_failed` when the first one has more events, and with `unavailable` when the projector
+ * is more than two seconds behind.
  */
 export async function proveConsistency(
   ports: QueryPorts,

@@ -12,15 +12,15 @@ import type { TreeHead } from '../treeHead.ts';
 import type { InclusionProof } from './proof.ts';
 import { StoredTree } from './StoredTree.ts';
 
-/** A proof, and the tree that it was taken from: at its present size, unless another one was asked for. */
+/** A proof, and the tree it was taken from: at its current size, unless another one was requested. */
 export interface EventProof {
   proof: InclusionProof;
   stored: StoredTree;
 }
 
 /**
- * The event of one version of a stream; `gone` when it was erased, `not_found` when it has none of that number, where `title` names what it is of:
- * `Patient`.
+ * Returns the event of one version of a stream; rejects with `gone` when it was erased, with `not_found` when there is no such
+ * version, where `title` names what it belongs to: `Patient`.
  */
 export async function eventOfVersion(
   eventLog: EventLog,
@@ -37,18 +37,18 @@ export async function eventOfVersion(
   throw new ServiceError('not_found', `The ${title.toLowerCase()} has no version ${version}.`);
 }
 
-/** Which tree an event is to be in; left out: as it stands. */
+/** Which tree should contain an event; default: the current one. */
 export interface WantedTree {
-  /** As it stood when it had so many events. */
+  /** The tree when it had this many events. */
   treeSize?: number | undefined;
-  /** A signed head, whose tree is taken where no size is asked for and the event is in it, and which is then in the proof. */
+  /** A signed head, whose tree is used if no size is requested and it contains the event; the proof then includes it. */
   signed?: TreeHead | undefined;
 }
 
 /**
- * Proves that an event is in the tree of its workspace. Waits for
- * the projector, and rejects with `unavailable` when that is more than two seconds behind; with `validation_failed` when
- * the tree never had that size, or not yet this event; with `conflict` when it does not hold the event as the log does.
+ * Proves that an event is in the tree of its workspace. Waits for the projector, and rejects with `unavailable` when that is more
+ * than two seconds behind; with `validation_failed` when the tree never had that size, or did not have this event yet; with
+ * `conflict` when the tree does not match the log's event.
  */
 export async function proveEvent(
   { eventLog, readModels }: QueryPorts,
@@ -99,7 +99,7 @@ function requireSize(size: number, index: number, present: number): void {
   if (size > present || size <= index) throw validationError([{ field: 'tree_size', message }]);
 }
 
-/** The error of an event that the tree of its workspace does not hold as the log does. */
+/** The error for an event that does not match the tree of its workspace. */
 export function eventDiffers(workspace: string): ServiceError {
   return new ServiceError(
     'conflict',

@@ -10,19 +10,19 @@ import { signTreeHead, type TreeHead } from '../treeHead.ts';
 import { type Verification, type VerificationOutcome, verificationTable } from './verification.ts';
 import type { VerifiedHistory } from './verifyAgainstHeads.ts';
 
-/** Verifications at once in a process. */
+/** Maximum number of concurrent verifications in a process. */
 export const MOST_VERIFICATIONS = 1;
 
 /** What is verified, and against what. */
 export interface VerificationJob {
   workspace: string;
-  /** The last head that was sent, if there is one. */
+  /** The last head sent, if any. */
   sent: TreeHead | undefined;
-  /** `PublicKeys.text()`: what checks the heads. */
+  /** `PublicKeys.text()`: for checking the heads. */
   publicKeys: string | undefined;
 }
 
-/** Verifies off the request path, until it is through or the signal; tells now and then how far it is. */
+/** Verifies outside the request path, until done or aborted by the signal; reports progress from time to time. */
 export type RunVerification = (
   job: VerificationJob,
   onProgress: (position: Position, until: Position, events: number) => void,
@@ -32,13 +32,13 @@ export type RunVerification = (
 export interface VerificationPorts {
   stateStore: StateStore;
   run: RunVerification;
-  /** The key that signs heads; undefined in a process from which it is kept. */
+  /** Returns the key that signs heads; undefined in a process that does not have it. */
   signingKey(): Promise<SigningKey | undefined>;
-  /** What checks heads, wherever it is known from. */
+  /** Returns the keys for checking heads, whatever their source. */
   publicKeys(): Promise<PublicKeys | undefined>;
-  /** Told of why one failed. */
+  /** Called with the reason when one failed. */
   onFailure(error: Record<string, unknown>): void;
-  /** Of `MOST_VERIFICATIONS`; its own, where no other thread verifies. */
+  /** The places of `MOST_VERIFICATIONS`; private ones if no other thread verifies. */
   places?: SharedPlaces;
 }
 
@@ -54,18 +54,18 @@ export class Verifications {
     });
   }
 
-  /** The last one of a workspace, as `Runs.last` tells it. */
+  /** Returns the last one of a workspace, as `Runs.last` does. */
   last(workspace: string): Promise<Verification | undefined> {
     return this.#runs.last(workspace);
   }
 
-  /** Begins one as `Runs.start` does. */
+  /** Starts one, as `Runs.start` does. */
   start(workspace: string, askedBy: Principal, record: () => Promise<unknown>): Promise<void> {
     const begun = { workspace, position: 0, until: 0, events: 0 };
     return this.#runs.start(workspace, askedBy, () => begun, record);
   }
 
-  /** Ends the one that is under way; its result says so. */
+  /** Ends the one under way; its result says so. */
   close(): Promise<void> {
     return this.#runs.close();
   }

@@ -11,18 +11,18 @@ const toldErasureSchema = z.object({
   erased_at: z.string(),
 });
 
-/** What a verification found out. */
+/** The findings of a verification. */
 const findingsSchema = z.object({
-  /** Events that were verified, and how many of them against the read model. */
+  /** Number of events verified, and of those compared with the read model. */
   events: z.number(),
   compared: z.number(),
-  /** Heads against which the log was held. */
+  /** Number of heads with which the log was compared. */
   heads: z.number(),
   /** What does not hold, a line each. */
   problems: z.array(z.string()),
   remarks: z.array(z.string()),
   erased: z.object({
-    /** Events. */
+    /** Number of events. */
     count: z.number(),
     erasures: z.number(),
     /** The last of them. */
@@ -30,31 +30,31 @@ const findingsSchema = z.object({
   }),
 });
 
-/** How a verification ended: `nothing_compared` where there was neither a tree nor a head to hold the log against. */
+/** The outcome of a verification: `nothing_compared` when there was neither a tree nor a head to compare the log with. */
 export const outcomes = ['holds', 'does_not_hold', 'nothing_compared', ...brokenOff] as const;
 
 const verificationSchema = runSchema.extend({
   workspace: z.string(),
-  /** How far into the log it is, and where it will end; both 0 before it begins to read. */
+  /** Its position in the log, and where it will end; both 0 before it starts reading. */
   position: z.number(),
   until: z.number(),
-  /** Events that held. */
+  /** Number of events that held. */
   events: z.number(),
-  /** There once it has ended. */
+  /** Present once it has ended. */
   outcome: z.enum(outcomes).optional(),
-  /** Where it came to an end by itself. */
+  /** Present if it ran to completion. */
   findings: findingsSchema.optional(),
-  /** Where all holds, and the process has the key. */
+  /** Present if everything holds, and the process has the key. */
   head: treeHeadSchema.optional(),
 });
 
 export type VerificationFindings = z.infer<typeof findingsSchema>;
 export type VerificationOutcome = (typeof outcomes)[number];
 
-/** The last verification of a workspace's history that somebody asked for on the dashboard; it may be under way. */
+/** The last verification of a workspace's history requested on the dashboard; it may be under way. */
 export type Verification = z.infer<typeof verificationSchema>;
 
-/** Of `Runs`. */
+/** For `Runs`. */
 export const verificationTable: StateTable<Verification> = {
   name: 'verifications_v1',
   body: verificationSchema,

@@ -9,20 +9,20 @@ import { verifiedTexts } from '../verifiedTexts.ts';
 import { type Verified, type VerifyOptions, type VerifyPorts, verifyWorkspace } from '../verifyWorkspace.ts';
 import type { VerificationFindings } from './verification.ts';
 
-/** Erasures that are told one by one; the others are counted. */
+/** Number of erasures that are listed; the rest are counted. */
 const TOLD = 20;
 
-/** What the history is held against beside the read model. */
+/** What the history is compared with besides the read model. */
 export interface KnownHeads {
-  /** The last head that was sent, as the service remembers it. */
+  /** The last head sent, as recorded by the service. */
   sent: TreeHead | undefined;
-  /** Where all of them are; undefined where this process does not know. */
+  /** Where all of them are; undefined if this process does not know. */
   target: HeadTarget | undefined;
-  /** What checks them; undefined: no head can be checked. */
+  /** For checking them; undefined: no head can be checked. */
   publicKeys: PublicKeys | undefined;
 }
 
-/** What was found, and what a head of it is made of. */
+/** The findings, and what is needed to create a head. */
 export interface VerifiedHistory {
   findings: VerificationFindings;
   tree: Verified['tree'];
@@ -59,7 +59,7 @@ export async function verifyAgainstHeads(
   };
 }
 
-/** Those that are kept where they were sent to, and the last one that the service remembers. */
+/** Returns those stored at their destination, and the last one recorded by the service. */
 async function headsOf(
   workspace: string,
   { sent, target, publicKeys }: KnownHeads,

@@ -11,12 +11,12 @@ import { changedFields } from '../../records/diff.ts';
 import { mergeFields } from '../../records/fold.ts';
 import { sentBy } from './cloudEvent.ts';
 
-/** Characters of all states together: 32 MB of Latin letters, twice that of others. */
+/** Total characters of all states: 32 MB of Latin letters, twice that of others. */
 const MAX_CHARACTERS = 32 * 1024 * 1024;
-/** What a state costs beside its text. */
+/** The cost of a state in addition to its text. */
 const STATE_CHARACTERS = 300;
 const PAGE = 500;
-/** Streams read at once. */
+/** Number of streams read concurrently. */
 const READS_AT_ONCE = 32;
 
 const noFields = {} as RecordFields;
@@ -24,23 +24,23 @@ const noFields = {} as RecordFields;
 /** A stream folded up to a revision. */
 interface State {
   readonly revision: number;
-  /** The fields as JSON: a text is cheaper to keep than the object, and tells at a glance when nothing changed. */
+  /** The fields as JSON: text takes less memory than the object, and shows at a glance when nothing changed. */
   readonly text: string;
-  /** There are none: it was erased. */
+  /** Set if there are none because it was erased. */
   readonly erased?: true;
 }
 
-/** What an event did. */
+/** The effect of an event. */
 export interface Change {
   /** The fields that were sent, as JSON. */
   sent: string;
   /** Names of those whose value it changed. */
   changed: string[];
-  /** Nothing was there before, or all of it was erased. */
+  /** Whether nothing existed before, or all of it was erased. */
   isFirst: boolean;
 }
 
-/** Whether an event changed no field of what was there: neither a first version nor an erasure. */
+/** Whether an event changed no field of an existing record: neither a first version nor an erasure. */
 export function isUnchanged(
   event: RecordedEvent,
   { changed, isFirst }: Pick<Change, 'changed' | 'isFirst'>,
@@ -48,12 +48,12 @@ export function isUnchanged(
   return changed.length === 0 && !isFirst && erasureStep(event) === undefined;
 }
 
-/** What events did: of one that cannot be told of, because it or one before it in its stream cannot be read, why. */
+/** The effect of an event; or the error, if it or an earlier event in its stream cannot be read. */
 export type ToldChange = Change | UnreadableError;
 
 /**
- * Tells which fields events changed. The latest states are remembered, in bounded memory, so who goes through the log
- * in order causes no reads of streams.
+ * Determines which fields events changed. The latest states are remembered, in bounded memory, so that going through the log in
+ * order causes no reads of streams.
  */
 export class ChangedFields {
   readonly #eventLog: EventLog;
@@ -67,7 +67,8 @@ export class ChangedFields {
   }
 
   /**
-   * What each event did. Those of one stream follow upon each other, but for those of readiness. Rejects with `unavailable`.
+   * Returns the effect of each event. Those of one stream must be consecutive, except those of readiness. Rejects with
+   * `unavailable`.
    */
   async changes(events: RecordedEvent[]): Promise<ToldChange[]> {
     const states = await this.#statesBefore(events);
@@ -90,7 +91,7 @@ export class ChangedFields {
     return changes;
   }
 
-  /** The states of the streams before the first event of each, or why they cannot be told. */
+  /** Returns the states of the streams before the first event of each, or the errors. */
   async #statesBefore(events: RecordedEvent[]): Promise<Map<string, State | UnreadableError>> {
     const states = new Map<string, State | UnreadableError>();
     const missing: { stream: string; revision: number }[] = [];
@@ -117,7 +118,7 @@ export class ChangedFields {
     for (let from = 0; from < revision; ) {
       const limit = Math.min(PAGE, revision - from);
       const events = await this.#eventLog.readStream(stream, { from, limit });
-      // Where the versions before it were erased, a stream begins with another one.
+      // If earlier versions were erased, a stream begins with a later one.
       for (const event of events) if (event.revision < revision) state = apply(state, event).state;
       from = (events.at(-1)?.revision ?? revision) + 1;
     }
@@ -133,7 +134,7 @@ function unlessUnreadable<Result>(work: () => Result): Result | UnreadableError 
   }
 }
 
-/** What an event of readiness says. It stands alone: all of it is new, whatever was said before. */
+/** Returns the effect of a readiness event. It stands alone: all of it is new, whatever came before. */
 function statement(event: RecordedEvent): Change {
   const sent = sentBy(upcast(event));
   const isErasure = erasureStep(event) !== undefined;
@@ -141,7 +142,7 @@ function statement(event: RecordedEvent): Change {
   return { sent: JSON.stringify(sent), changed, isFirst: false };
 }
 
-/** The state after an event. */
+/** Returns the state after an event. */
 function apply(last: State | undefined, event: RecordedEvent): { state: State; change: Change } {
   const { revision, type } = event;
   const current = upcast(event);
@@ -157,13 +158,13 @@ function apply(last: State | undefined, event: RecordedEvent): { state: State; c
     return { state: { ...last, revision }, change: { sent: '{}', changed: [], isFirst: false } };
   const before = last?.erased ? undefined : last;
   const isFirst = before === undefined;
-  // An upload says all of a document; a removal leaves nothing but its ids.
+  // An upload contains everything about a document; a removal leaves nothing but its ids.
   const isDocument = type.startsWith('Document');
   const { dataText } = current;
   const text = isDocument || dataText === undefined ? JSON.stringify(sent) : dataText;
-  // A field that is cleared reads `:null`; where that is a part of some text, it only takes longer.
+  // A cleared field reads `:null`; if that is part of some text, this only takes longer.
   const clears = text.includes(':null');
-  // Never in place: what is remembered is shared by all who ask at the same time.
+  // Never in place: concurrent callers share the remembered states.
   if (!clears && text === before?.text) {
     return { state: { revision, text }, change: { sent: text, changed: [], isFirst } };
   }

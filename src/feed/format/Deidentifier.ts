@@ -4,36 +4,36 @@ import { type DeidentifyContext, showFields } from '../../records/deidentificati
 import { type CloudEvent, type FeedEventType, feedEventTypes } from './cloudEvent.ts';
 import { deidentifiedFields, shownFieldNames } from './deidentifiedFields.ts';
 
-/** An event of a workspace as the de-identified view shows it. Pure: equal events give equal results, also in replays. */
+/** Returns an event of a workspace as the de-identified view shows it. Pure: equal events give equal results, also in replays. */
 export type Deidentifier = (workspace: string, event: CloudEvent) => CloudEvent;
 
-/** What makes the hashes. */
+/** The key for the hashes. */
 export interface PseudonymKey {
-  /** 32 bytes or more. */
+  /** At least 32 bytes. */
   key: Uint8Array;
-  /** Which key it is since the beginning: 1, 2, 3 … Hashes of different epochs have nothing to do with each other. */
+  /** The key's number, counted from the first: 1, 2, 3 … Hashes of different epochs are unrelated. */
   epoch: number;
 }
 
 const MIN_SECRET_BYTES = 32;
 /** 132 bits. */
 const PSEUDONYM_LENGTH = 22;
-/** Events name the same few providers, payers and patients again and again. */
+/** Events refer to the same few providers, payers and patients again and again. */
 const REMEMBERED_PSEUDONYMS = 20_000;
 
 const byType = new Map<string, FeedEventType>(feedEventTypes.map((one) => [one.type, one]));
 const shownNames = new Map(feedEventTypes.map((one) => [one.type, new Set(shownFieldNames(one))]));
 
-/** Name of the JSON Schema that describes `data` of a type in the de-identified view. */
+/** Returns the name of the JSON Schema for the `data` of a type in the de-identified view. */
 export function deidentifiedSchemaName(type: string): string {
   return `${type}.deidentified`;
 }
 
 /**
- * De-identifies by HIPAA's Safe Harbor (45 CFR 164.514(b)(2)): of the data only what `deidentifiedFields` decides to
- * show, every date and the event's own time to the year, every id as a keyed hash. The hashes of a workspace have a
- * key of their own, derived from the key, so they join within a workspace and nowhere else; from the second epoch on
- * each event names the epoch.
+ * De-identifies according to HIPAA's Safe Harbor (45 CFR 164.514(b)(2)): of the data, shows only what `deidentifiedFields`
+ * permits, every date and the event's own time reduced to the year, every id as a keyed hash. Each workspace's hashes have their
+ * own key, derived from the key, so they join within a workspace and nowhere else; from the second epoch on, each event names the
+ * epoch.
  */
 export function createDeidentifier({ key: secret, epoch }: PseudonymKey): Deidentifier {
   if (secret.length < MIN_SECRET_BYTES) {
@@ -62,7 +62,7 @@ export function createDeidentifier({ key: secret, epoch }: PseudonymKey): Deiden
     });
 }
 
-/** Ids hold no control characters, so the NUL between kind and id keeps all pairs apart. */
+/** Ids contain no control characters, so the NUL between kind and id keeps all pairs distinct. */
 function pseudonymOf(key: KeyObject, kind: string, id: string): string {
   const digest = createHmac('sha256', key).update(`${kind}\0${id}`).digest('base64url');
   return digest.slice(0, PSEUDONYM_LENGTH);

@@ -52,7 +52,10 @@ const securitySchemes = {
 
 const reference = (...path: string[]) => ({ $ref: `#/${path.join('/')}` });
 
-/** A whole event: the attributes that CloudEvents 1.0 knows, the extensions `sequence` and `traceparent`, and `data`. */
+/**
+ * Returns the schema of a whole event: the attributes of CloudEvents 1.0, the extensions `sequence` and `traceparent`, and
+ * `data`.
+ */
 function envelopeSchema({ name, feedType, data, view }: EventSchema): z.ZodObject {
   const deidentified = view === 'deidentified';
   return z.object({
@@ -100,7 +103,7 @@ function envelopeSchema({ name, feedType, data, view }: EventSchema): z.ZodObjec
   });
 }
 
-/** `components.schemas`: every event, its data, and what several of them hold. */
+/** Returns `components.schemas`: every event, its data, and what several of them share. */
 function componentSchemas(): Record<string, object> {
   const registry = z.registry<{ id: string }>();
   for (const { object } of catalog.flatMap(({ nested }) => nested)) {
@@ -158,7 +161,7 @@ function operations(): Record<string, object> {
   );
 }
 
-/** The catalogue of all events that can be subscribed to, as an AsyncAPI 3.0.0 document. */
+/** Returns the catalog of all events that can be subscribed to, as an AsyncAPI 3.0.0 document. */
 export function buildAsyncapi(version: string): object {
   const names = [...eventSchemas.keys()];
   return {

@@ -6,15 +6,15 @@ import { catalog } from '../../records/catalog.ts';
 import { isTraceparent } from '../../tracing/traceparent.ts';
 import { formatPosition } from '../position.ts';
 
-/** One type of event that the stream carries. */
+/** A type of event in the stream. */
 export interface FeedEventType {
-  /** As selections name it: its type in the log, `PatientUpserted`, and where that has several kinds, `RecordErased/patient`. */
+  /** Its name in selections: its type in the log, `PatientUpserted`, and if that covers several kinds, `RecordErased/patient`. */
   eventType: string;
   /** Its type in the log. */
   logType: string;
-  /** What it is about: a kind of record, `document`, or `readiness`, be it of an encounter or of the whole workspace. */
+  /** What it is about: a kind of record, `document`, or `readiness`, whether of an encounter or of the whole workspace. */
   kind: string;
-  /** As subscribers see it: `chartledger.patient.upserted.v1`. */
+  /** Its name for subscribers: `chartledger.patient.upserted.v1`. */
   type: string;
 }
 
@@ -23,7 +23,7 @@ function feedType(eventType: string, kind: string, what: string, named = kind): 
   return { eventType, logType, kind, type: `chartledger.${named}.${what}.v${currentVersion(logType)}` };
 }
 
-/** Every type of event that the stream carries, and no other is ever shown. */
+/** Every type of event in the stream; no other is ever shown. */
 export const feedEventTypes: readonly FeedEventType[] = [
   ...catalog.map(({ eventType, kind }) => feedType(eventType, kind, 'upserted')),
   feedType('DocumentUploaded', 'document', 'uploaded'),
@@ -40,8 +40,8 @@ export const feedEventTypes: readonly FeedEventType[] = [
 const byEventType = new Map(feedEventTypes.map((one) => [one.eventType, one]));
 
 /**
- * What the stream makes of an event of the log; undefined when it does not carry it: events of other types, and tombstones
- * but the last of an erasure.
+ * Returns the stream's type for an event of the log; undefined for events that are not in the stream: those of other types, and
+ * all tombstones of an erasure except the last.
  */
 export function feedEventType(
   event: Pick<RecordedEvent, 'type' | 'stream' | 'data'>,
@@ -51,23 +51,23 @@ export function feedEventType(
   return byEventType.get(type === RECORD_ERASED ? `${type}/${kindOfStream(stream)}` : type);
 }
 
-/** How selections name the type of an event, as `FeedEventType.eventType`; empty when the stream does not carry it. */
+/** Returns the name of an event's type in selections, as `FeedEventType.eventType`; empty when it is not in the stream. */
 export function selectedAs(event: Pick<RecordedEvent, 'type' | 'stream' | 'data'>): string {
   return feedEventType(event)?.eventType ?? '';
 }
 
-/** The kinds of what these types of events, as `FeedEventType` names them, are about. */
+/** Returns the kinds that these event types, named as in `FeedEventType`, are about. */
 export function kindsOf(eventTypes: readonly string[]): Set<string> {
   return new Set(eventTypes.flatMap((eventType) => byEventType.get(eventType)?.kind ?? []));
 }
 
-/** `data` of every event of the stream. */
+/** The `data` of every event in the stream. */
 export interface FeedData {
-  /** Place in the history of the record or document, or of what is told of readiness: 1, 2, 3 … */
+  /** Place in the history of the record or document, or of readiness reports: 1, 2, 3 … */
   version: number;
   /** The fields as sent; for a document, what is known of its file. */
   sent: Record<string, unknown>;
-  /** Names of the fields whose value the event changed; those of an insurance are dotted. */
+  /** Names of the fields whose value the event changed; dotted for those of an insurance. */
   changed: string[];
 }
 
@@ -80,30 +80,30 @@ export interface CloudEvent {
   source: string;
   type: string;
   /**
-   * `{kind}/{percent-encoded id}`; of a document, `document/{encounter}/{document}`; of readiness, `readiness/{encounter}`, or
-   * `readiness` where it is of the workspace.
+   * `{kind}/{percent-encoded id}`; for a document, `document/{encounter}/{document}`; for readiness, `readiness/{encounter}`, or
+   * `readiness` if it concerns the workspace.
    */
   subject: string;
-  /** When the log took it, ISO 8601 in UTC. */
+  /** When the log recorded it, ISO 8601 in UTC. */
   time: string;
   datacontenttype: 'application/json';
-  /** Where the JSON Schema of `data` is, as an absolute URI; left out where the service's address is not known. */
+  /** Absolute URI of the JSON Schema of `data`; absent if the service's address is unknown. */
   dataschema?: string;
-  /** The event's position: sorts as text in the order of the log. */
+  /** The event's position: sorts as text in log order. */
   sequence: string;
   /** The trace that the request was part of (CloudEvents' distributed tracing extension). */
   traceparent?: string;
-  /** Of which key the hashes are, in the de-identified view: 2, 3, 4 …; left out while the first one is in use. */
+  /** The epoch of the key for the hashes, in the de-identified view: 2, 3, 4 …; absent while the first one is in use. */
   pseudonymepoch?: number;
   data: FeedData;
 }
 
-/** All of a CloudEvent but its data. */
+/** A CloudEvent without its data. */
 export type CloudEventEnvelope = Omit<CloudEvent, 'data'>;
 
 /**
- * The envelope of an event at the current schema version, of one of the `feedEventTypes`; `address` is the service's as
- * the subscriber knows it.
+ * Returns the envelope of an event at the current schema version, of one of the `feedEventTypes`; `address` is the service's
+ * address as known to the subscriber.
  */
 export function toEnvelope(event: RecordedEvent, address: string | undefined): CloudEventEnvelope {
   const { kind, type } = feedEventType(event) as FeedEventType;
@@ -123,8 +123,8 @@ export function toEnvelope(event: RecordedEvent, address: string | undefined): C
 }
 
 /**
- * The event as subscribers see it, at the current schema version; `recorded` is one of the `feedEventTypes`, `address` the
- * service's as the subscriber knows it.
+ * Returns the event as subscribers see it, at the current schema version; `recorded` is one of the `feedEventTypes`, `address`
+ * the service's address as known to the subscriber.
  */
 export function toCloudEvent(recorded: RecordedEvent, changed: string[], address?: string): CloudEvent {
   const event = upcast(recorded);
@@ -145,8 +145,8 @@ function subjectOf({ stream, metadata }: RecordedEvent, kind: string): string {
 }
 
 /**
- * What subscribers see as sent by an event at the current schema version: where the store holds the bytes of a document is
- * the service's own business, and of an erasure the ids are told.
+ * Returns what subscribers see as sent by an event at the current schema version: where the store keeps the bytes of a document
+ * is internal to the service, and for an erasure the ids are shown.
  */
 export function sentBy({ type, stream, data }: RecordedEvent): JsonObject {
   if (type === RECORD_ERASED) return { id: recordIdOf(stream) };

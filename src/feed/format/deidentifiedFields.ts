@@ -21,15 +21,15 @@ const rulesByKind = new Map<string, FieldRules>([
   ['document', documentRules],
 ]);
 
-/** What events are told apart by. */
+/** What distinguishes events. */
 type Told = Pick<FeedEventType, 'kind' | 'logType'>;
 
-/** What the de-identified view shows of the fields of events: the same of all events of a kind, but for those of readiness. */
+/** Returns which fields of events the de-identified view shows: the same for all events of a kind, except those of readiness. */
 export function deidentifiedFields({ kind, logType }: Told): FieldRules {
   return (readinessRules.get(logType) ?? rulesByKind.get(kind)) as FieldRules;
 }
 
-/** Names of the fields of events that the view shows; those of an insurance are dotted. */
+/** Returns the names of the event fields that the view shows; dotted for those of an insurance. */
 export function shownFieldNames(told: Told): string[] {
   return shownNames(deidentifiedFields(told));
 }

@@ -54,7 +54,7 @@ const before = counts(
 );
 const after = counts('The same after all encounters were reevaluated');
 
-/** What the events of readiness hold. */
+/** The data of readiness events. */
 export const readinessSchemas = {
   EncounterBilled: z.object({
     encounter_id,
@@ -85,7 +85,7 @@ export const readinessSchemas = {
   }),
 };
 
-/** What is shown, with hashes for ids, of an object or list that `from` describes; any other value is left out. */
+/** Returns what is shown, with hashes for ids, of an object or list described by `from`; any other value is omitted. */
 function shownAs<Sent>(
   from: z.ZodType<Sent>,
   schema: z.ZodType,
@@ -114,7 +114,7 @@ const hashedCause = shownAs(
   }),
 );
 
-/** What the de-identified view shows of them, by their types in the log. */
+/** What the de-identified view shows of them, by type in the log. */
 export const readinessRules: ReadonlyMap<string, FieldRules> = new Map(
   Object.entries({
     EncounterBilled: { encounter_id: hashed('encounter'), claim_id: 'left out', versions: hashedVersions },

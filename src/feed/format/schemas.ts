@@ -12,11 +12,11 @@ import { readinessSchemas } from './readinessEvents.ts';
 
 /** The JSON Schema of one type of event in one view: a document at `/schemas/{name}`. */
 export interface EventSchema {
-  /** The event's type; in the de-identified view a name of its own. */
+  /** The event's type; the de-identified view has its own name. */
   name: string;
   feedType: FeedEventType;
   view: 'full' | 'deidentified';
-  /** What the event tells. */
+  /** What the event reports. */
   title: string;
   /** Of the event's `data`. */
   data: z.ZodObject;
@@ -25,7 +25,7 @@ export interface EventSchema {
 const { document_id, category } = documentFieldsSchema.shape;
 const encounterId = encounter.schema.shape.id;
 
-/** What a document's events hold; the caller's fields and what is known of the file. */
+/** The data of document events: the caller's fields and what is known of the file. */
 export const documentSchemas = {
   DocumentUploaded: z.object({
     encounter_id: encounterId,
@@ -46,12 +46,12 @@ export const documentSchemas = {
   DocumentErased: z.object({ encounter_id: encounterId, document_id }),
 };
 
-/** What the erasure of a record tells. */
+/** Returns the schema of what the erasure of a record reports. */
 export function erasedSchema(kind: string): z.ZodObject {
   return z.object({ id: catalogEntry(kind).schema.shape.id as z.ZodType });
 }
 
-/** What the subject of an event is. */
+/** Describes the subject of an event. */
 export const subjectDescription =
   'The kind and the percent-encoded id; for a document, `document/{encounter}/{document}`; for the ' +
   'billing readiness of an encounter, `readiness/{encounter}`; for the readiness of all encounters of the ' +
@@ -71,14 +71,14 @@ const changedDescription =
   'Names of the fields whose values the event changed; insurance fields use dot notation: ' +
   '`primary_insurance.payer_id`';
 
-/** A patch sends some of the fields alone. */
+/** A patch sends only some of the fields. */
 function sentFields({ logType, kind }: FeedEventType): z.ZodObject {
   if (kind === 'document') return documentSchemas[logType as keyof typeof documentSchemas];
   if (kind === 'readiness') return readinessSchemas[logType as keyof typeof readinessSchemas];
   return logType === RECORD_ERASED ? erasedSchema(kind) : sentSchema(kind);
 }
 
-/** New fields may come without a new version, so other fields are allowed. */
+/** New fields may be added without a new version, so additional fields are allowed. */
 function fullData(feedType: FeedEventType): z.ZodObject {
   return z.object({
     version,
@@ -87,7 +87,7 @@ function fullData(feedType: FeedEventType): z.ZodObject {
   });
 }
 
-/** Holds these fields and no others: that is what the view promises. */
+/** Contains these fields and no others: the view guarantees that. */
 function deidentifiedData(feedType: FeedEventType): z.ZodObject {
   return z.strictObject({
     version,
@@ -125,7 +125,7 @@ export const eventSchemas: ReadonlyMap<string, EventSchema> = new Map(
   feedEventTypes.flatMap(bothViews).map((schema) => [schema.name, schema]),
 );
 
-/** The schema of an event's `data`, as a JSON Schema document (2020-12). */
+/** Returns the schema of an event's `data`, as a JSON Schema document (2020-12). */
 export function jsonSchemaOf({ name, title, data }: EventSchema): object {
   const { $schema, ...schema } = z.toJSONSchema(data, { io: 'input' });
   return {

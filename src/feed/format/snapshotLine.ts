@@ -3,20 +3,20 @@ import type { RecordState } from '../../records/fold.ts';
 import { feedEventTypes } from './cloudEvent.ts';
 import type { Deidentifier } from './Deidentifier.ts';
 
-/** A record of a snapshot, as the events up to its version left it. */
+/** A record in a snapshot, as left by the events up to its version. */
 export interface SnapshotLine {
-  /** As its events name it: `{kind}/{percent-encoded id}`. */
+  /** As in its events: `{kind}/{percent-encoded id}`. */
   subject: string;
   version: number;
   created_at: string;
   updated_at: string;
-  /** The fields as they were sent, merged; none is `null`, and defaults are not among them. */
+  /** The fields as sent, merged; none is `null`, and defaults are not included. */
   record: Record<string, unknown>;
-  /** As its events have it. */
+  /** As in its events. */
   pseudonymepoch?: number;
 }
 
-/** A record as a snapshot shows it; with a deidentifier as the de-identified view shows its events. */
+/** Returns a record as a snapshot shows it; with a deidentifier, as the de-identified view shows its events. */
 export function snapshotLine(
   workspace: string,
   { kind, eventType }: CatalogEntry,

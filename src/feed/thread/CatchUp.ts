@@ -7,7 +7,7 @@ import { ChunkText, type FeedText } from './FeedText.ts';
 import type { Part } from './threadMessages.ts';
 import { untilAvailable } from './untilAvailable.ts';
 
-/** Makes text of events that the stream carries. */
+/** Converts events in the stream to text. */
 export type MakeText = (events: RecordedEvent[]) => Promise<FeedText>;
 
 interface Pending {
@@ -17,7 +17,7 @@ interface Pending {
   batch: EventBatch;
 }
 
-/** One reader's way through the log: reads on when asked, and holds one batch at the most. */
+/** One reader's progress through the log: reads further when asked, and holds at most one batch. */
 export class CatchUp {
   readonly #selection: Selection;
   readonly #wanted: Set<string>;
@@ -25,7 +25,7 @@ export class CatchUp {
   readonly #batches: AsyncIterator<EventBatch>;
   readonly #stop = new AbortController();
   #position: Position;
-  /** Milliseconds since 1970: events are passed over until the first one that was recorded then or later. */
+  /** Milliseconds since 1970: events are skipped until the first one recorded then or later. */
   #from: number | undefined;
   #pending: Pending | undefined;
 
@@ -45,9 +45,9 @@ export class CatchUp {
   }
 
   /**
-   * The next part, of at most `limit` events. With `tail` it ends at the position that the tail has by then; without,
-   * where nothing was known to lie beyond. Rejects with `unavailable`, and with `unreadable` at an event that only a newer
-   * version of the service can read.
+   * Returns the next part, of at most `limit` events. With `tail` it ends at the position that the tail has by then; without,
+   * when nothing is known to lie beyond. Rejects with `unavailable`, and with `unreadable` at an event that only a newer version
+   * of the service can read.
    */
   async next(limit: number, tail?: () => Position): Promise<Part> {
     if (tail && this.#position >= tail())
@@ -90,9 +90,9 @@ export class CatchUp {
   async #read(): Promise<Pending> {
     const { value: batch, done } = await this.#batches.next();
     if (done) throw unavailable('event log');
-    // The audit trail of a workspace is among its streams.
+    // A workspace's streams include its audit trail.
     const events = this.#since(batch.events.filter((event) => feedEventType(event) !== undefined));
-    // A store that is away for a moment ends no stream.
+    // A store that is briefly unavailable does not end a stream.
     const text = await untilAvailable(() => this.#makeText(events), this.#stop.signal);
     if (text === undefined) throw unavailable('event log');
     return { text, next: 0, batch };

@@ -8,14 +8,14 @@ import { formatPosition } from '../position.ts';
 import type { Selection } from '../selection.ts';
 import type { Chunk } from './threadMessages.ts';
 
-/** A chunk ends with the event that takes it beyond so many bytes. Larger ones cost more to allocate than they save. */
+/** A chunk ends with the event that takes it beyond this many bytes. Larger ones cost more to allocate than they save. */
 const CHUNK_BYTES = 256 * 1024;
 
 const encoder = new TextEncoder();
-/** Where the one chunk that is being made is collected; encoding into it is five times as fast as into fresh memory. */
+/** Where the current chunk is assembled; encoding into it is five times as fast as into fresh memory. */
 let scratch = new Uint8Array(4 * CHUNK_BYTES);
 
-/** Events of the log in a row, as text that is made once for each view. */
+/** Consecutive events of the log, as text that is created once for each view. */
 export class FeedText {
   readonly events: RecordedEvent[];
   readonly #changes: ToldChange[];
@@ -38,9 +38,8 @@ export class FeedText {
   }
 
   /**
-   * What is in the way of telling of the event at an index: it is `lost`, because it or one before it in its stream is
-   * damaged, and is passed over; or only a newer version of the service can tell of it, and it is not to be passed over,
-   * as readers count on the order.
+   * Returns what prevents reporting the event at an index: it is `lost`, because it or an earlier event in its stream is damaged,
+   * and is skipped; or only a newer version of the service can read it, and it must not be skipped, as readers rely on the order.
    */
   problem(index: number): 'lost' | UnknownSchemaVersion | undefined {
     const told = this.#changes[index];
@@ -53,7 +52,7 @@ export class FeedText {
     return isUnchanged(this.events[index] as RecordedEvent, this.#changes[index] as Change);
   }
 
-  /** The event at an index, which has no `problem`, as JSON. */
+  /** Returns the event at an index, which has no `problem`, as JSON. */
   json(index: number, { view, address }: Pick<Selection, 'view' | 'address'>): string {
     const key = `${view} ${address}`;
     const texts = this.#texts.get(key) ?? [];
@@ -71,12 +70,12 @@ export class FeedText {
       );
     }
     const envelope = JSON.stringify(toEnvelope(upcast(event), address));
-    // What was sent is the most of it, and is text already.
+    // What was sent is most of it, and is already text.
     return `${envelope.slice(0, -1)},"data":{"version":${event.revision + 1},"sent":${sent},"changed":${JSON.stringify(changed)}}}`;
   }
 }
 
-/** Makes the de-identified view when it is first asked for. */
+/** Creates the de-identified view on first use. */
 export function lazyDeidentifier(key: () => PseudonymKey): () => Deidentifier {
   let deidentifier: Deidentifier | undefined;
   return () => {
@@ -100,7 +99,7 @@ export class ChunkText {
     return this.#length >= CHUNK_BYTES;
   }
 
-  /** Adds the event at an index, unless the selection leaves it out for having changed nothing. */
+  /** Adds the event at an index, unless the selection omits it for having changed nothing. */
   add(text: FeedText, index: number): void {
     const { format, unchanged } = this.#selection;
     if (unchanged === 'skip' && text.isUnchanged(index)) return;
@@ -115,14 +114,14 @@ export class ChunkText {
     }
   }
 
-  /** What was collected, up to a position. */
+  /** Returns what was collected, up to a position. */
   end(position: Position): Chunk {
     const bytes = scratch.slice(0, this.#length);
     return { bytes, count: this.count, first: this.#first ?? position, position };
   }
 
   #write(frame: string): void {
-    // UTF-8 has at most three bytes for each unit of UTF-16.
+    // UTF-8 takes at most three bytes per UTF-16 code unit.
     const most = this.#length + frame.length * 3;
     if (most > scratch.length) {
       const larger = new Uint8Array(most * 2);

@@ -10,7 +10,7 @@ import type { FeedReply, FeedRequest, Part } from './threadMessages.ts';
 /** A reader of the log in the thread. */
 export interface ThreadReader {
   /**
-   * The next part, of at most `limit` events; `upToTail`: it ends where the tail goes on. Rejects with `unavailable`,
+   * Returns the next part, of at most `limit` events; `upToTail`: it ends where the tail continues. Rejects with `unavailable`,
    * also when the reader was closed, and with `unreadable`.
    */
   read(limit: number, upToTail: boolean): Promise<Part>;
@@ -22,7 +22,7 @@ interface Waiting<Result> {
   reject(error: Error): void;
 }
 
-/** The thread that reads events and makes them into text, so that no request waits for that. It is started once. */
+/** The thread that reads events and converts them to text, so that no request waits for that. It is started once. */
 export class FeedThread {
   readonly #worker: Worker;
   readonly #reads = new Map<number, Waiting<Part>>();
@@ -32,7 +32,7 @@ export class FeedThread {
   readonly #ready = Promise.withResolvers<void>();
   #last = 0;
 
-  /** `start`: starts the thread, which speaks as `messages.ts` has it. */
+  /** `start`: starts the thread, which uses the messages in `threadMessages.ts`. */
   constructor(start: () => Worker) {
     this.#worker = start();
     this.#ready.promise.catch(() => undefined);
@@ -41,17 +41,17 @@ export class FeedThread {
     this.#worker.on('exit', () => this.#fail());
   }
 
-  /** Resolves when the thread reads the log; rejects with `unavailable`. */
+  /** Resolves when the thread is reading the log; rejects with `unavailable`. */
   get ready(): Promise<void> {
     return this.#ready.promise;
   }
 
-  /** Aborts when the thread is gone, or can no longer tell what is appended. */
+  /** Aborts when the thread is gone, or can no longer report what is appended. */
   get failed(): AbortSignal {
     return this.#failed.signal;
   }
 
-  /** Tells the key of the de-identified view, which has to be known before such a view is asked for. */
+  /** Sets the key of the de-identified view, which must be known before that view is requested. */
   deidentifyWith(key: PseudonymKey): void {
     this.#send({ kind: 'pseudonyms', key });
   }
@@ -74,7 +74,7 @@ export class FeedThread {
     };
   }
 
-  /** Resolves with a window of what is appended to a selection from now on, and how to end that. */
+  /** Resolves with a window of what is appended to a selection from now on, and a function that ends it. */
   async tail(selection: Selection): Promise<{ window: LiveWindow; end(): void }> {
     if (this.#failed.signal.aborted) throw unavailable('event log');
     const tail = this.#next();

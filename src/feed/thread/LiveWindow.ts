@@ -1,11 +1,11 @@
 import type { Position } from '../../events/event.ts';
 import type { Chunk } from './threadMessages.ts';
 
-/** Bytes kept for subscribers that are a little behind; who is further behind reads the log instead. */
+/** Bytes kept for subscribers that are slightly behind; those further behind read the log instead. */
 const WINDOW_BYTES = 4 * 1024 * 1024;
 
 interface Kept extends Chunk {
-  /** The selection has nothing between the chunk before and here. */
+  /** The selection has nothing between the previous chunk and here. */
   after: Position;
 }
 
@@ -28,7 +28,7 @@ export class LiveWindow {
     return this.#position;
   }
 
-  /** Takes what was appended since the last call, up to `position`, and wakes who waits when there is anything. */
+  /** Adds what was appended since the last call, up to `position`, and wakes those waiting when there is anything. */
   push(chunks: Chunk[], position: Position): void {
     for (const chunk of chunks) {
       this.#chunks.push({ ...chunk, after: this.#position });
@@ -44,7 +44,7 @@ export class LiveWindow {
     if (chunks.length > 0) this.wake();
   }
 
-  /** What was erased is not to be given out any more: only the log has what came up to here. */
+  /** Erased events must not be handed out any more: only the log has what came up to here. */
   forget(): void {
     this.#chunks = [];
     this.#bytes = 0;
@@ -58,12 +58,12 @@ export class LiveWindow {
     this.wake();
   }
 
-  /** What follows upon a position: a chunk; nothing yet; or `behind`, when only the log has it. */
+  /** Returns what follows a position: a chunk; undefined if there is nothing yet; or `behind`, when only the log has it. */
   next(position: Position): Chunk | 'behind' | undefined {
     if (position < this.#from) return 'behind';
     const index = this.#chunks.findLastIndex((chunk) => chunk.position <= position) + 1;
     const chunk = this.#chunks[index];
-    // A position within a chunk is one that a caller brought along.
+    // A position within a chunk was brought along by a caller.
     return chunk && chunk.after < position ? 'behind' : chunk;
   }
 

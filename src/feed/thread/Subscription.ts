@@ -3,18 +3,18 @@ import type { ThreadReader } from './FeedThread.ts';
 import type { LiveWindow } from './LiveWindow.ts';
 import type { Chunk, Part } from './threadMessages.ts';
 
-/** Where a subscription gets its events from. */
+/** Where a subscription's events come from. */
 export interface SubscriptionSource {
   /** What is appended from now on. */
   window: LiveWindow;
-  /** Begins to read the log. */
+  /** Starts reading the log. */
   open(start: Start): ThreadReader;
   /** Aborts when nothing more will come. */
   ended: AbortSignal;
   leave(): void;
 }
 
-/** Where to begin: after a position, and there with the first event that was recorded at `from` or later. */
+/** Where to begin: after a position, with the first event there recorded at or after `from`. */
 export interface Start {
   after: Position;
   /** Milliseconds since 1970. */
@@ -22,8 +22,8 @@ export interface Start {
 }
 
 /**
- * One subscriber's way along the log, as fast as it takes the chunks: it reads the log up to where the window goes on,
- * then takes from the window, and reads the log again whenever it falls out of that.
+ * One subscriber's progress along the log, as fast as it takes the chunks: reads the log up to where the window continues, then
+ * takes from the window, and reads the log again whenever it falls behind that.
  */
 export class Subscription {
   readonly #enter: (signal: AbortSignal) => Promise<SubscriptionSource | undefined>;
@@ -33,7 +33,7 @@ export class Subscription {
   #begun: boolean;
   #waiting = false;
 
-  /** `enter`: gives the source when it is ready; undefined when the signal aborts first. */
+  /** `enter`: returns the source when it is ready; undefined when the signal aborts first. */
   constructor(enter: (signal: AbortSignal) => Promise<SubscriptionSource | undefined>, start: Start) {
     this.#enter = enter;
     this.#start = start;
@@ -41,16 +41,13 @@ export class Subscription {
     this.#begun = start.from === undefined;
   }
 
-  /**
-   * All events up to here were handed out: the place to resume after. Undefined while the event to begin with is
-   * still being looked for.
-   */
+  /** All events up to here were handed out: resume after it. Undefined while the first event is still being searched for. */
   get position(): Position | undefined {
     if (!this.#begun) return undefined;
     return this.#waiting ? Math.max(this.#position, this.#window?.position ?? 0) : this.#position;
   }
 
-  /** The events, until the signal or the end of the feed; rejects with `unavailable`. To be called once. */
+  /** Yields the events, until the signal or the end of the feed; rejects with `unavailable`. Must be called only once. */
   async *chunks(asked: AbortSignal): AsyncGenerator<Chunk> {
     const source = await this.#enter(asked);
     if (source === undefined) return;
@@ -89,7 +86,7 @@ export class Subscription {
         const part = await next;
         if (part === undefined) return;
         end = part.end;
-        // The thread reads on while this part is sent.
+        // The thread reads ahead while this part is being sent.
         if (!end) next = this.#read(reader, signal);
         this.#position = part.position;
         this.#begun ||= part.count > 0 || end;

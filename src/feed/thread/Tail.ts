@@ -11,8 +11,8 @@ import { untilAvailable } from './untilAvailable.ts';
 const filter = { eventTypes: [...new Set(feedEventTypes.map(({ logType }) => logType))] };
 
 /**
- * The growing end of the log, for all selections that are followed: one reader of the log, which runs as long as there
- * are some. Each event is made into text once for each view, whatever the number of selections.
+ * The growing end of the log, for all followed selections: one reader of the log, which runs while there are any. Each event is
+ * converted to text once for each view, whatever the number of selections.
  */
 export class Tail {
   readonly #eventLog: EventLog;
@@ -20,7 +20,7 @@ export class Tail {
   readonly #send: (reply: FeedReply) => void;
   readonly #stop = new AbortController();
   readonly #selections = new Map<number, Selection>();
-  /** Selections that have yet to join: between two batches. */
+  /** Selections that are yet to join: between two batches. */
   readonly #joining = new Map<number, Selection>();
   #position: Position | undefined;
   #working = false;
@@ -32,7 +32,7 @@ export class Tail {
     this.#run().catch(() => this.#send({ kind: 'tailFailed' }));
   }
 
-  /** All up to here was sent; 0 before the tail knows where the log ends. */
+  /** Everything up to here was sent; 0 before the tail knows where the log ends. */
   get position(): Position {
     return this.#position ?? 0;
   }
@@ -100,7 +100,7 @@ export class Tail {
   }
 }
 
-/** The events of a selection, in chunks; the last one reaches up to `position`. `stop`: one of them cannot be told of. */
+/** Returns the events of a selection, in chunks; the last one extends to `position`. `stop`: one of them cannot be reported. */
 function chunksOf(
   text: FeedText,
   indexes: number[],

@@ -2,23 +2,23 @@ import type { Position } from '../../events/event.ts';
 import type { PseudonymKey } from '../format/Deidentifier.ts';
 import type { Selection } from '../selection.ts';
 
-/** Events in a row, ready to be sent. */
+/** Consecutive events, ready to be sent. */
 export interface Chunk {
   bytes: Uint8Array<ArrayBuffer>;
-  /** How many events; none, when only `position` moved on. */
+  /** Number of events; 0 when only `position` advanced. */
   count: number;
-  /** Position of its first event; without any, the same as `position`. */
+  /** Position of its first event; if empty, the same as `position`. */
   first: Position;
-  /** All that is wanted up to here is in this chunk, or in one before it. */
+  /** Everything wanted up to here is in this chunk, or in an earlier one. */
   position: Position;
 }
 
-/** A part of a catch-up; `end` says that there is nothing beyond for now, or that the tail has all that follows. */
+/** Part of a catch-up; `end` says that there is nothing beyond for now, or that the tail has everything that follows. */
 export interface Part extends Chunk {
   end: boolean;
 }
 
-/** To the feed's thread. Readers and tails are named by numbers that are never used again. */
+/** To the feed's thread. Readers and tails are identified by numbers that are never reused. */
 export type FeedRequest =
   | { kind: 'pseudonyms'; key: PseudonymKey }
   | { kind: 'open'; reader: number; selection: Selection; after: Position; from: number | undefined }
@@ -28,18 +28,18 @@ export type FeedRequest =
   | { kind: 'untail'; tail: number }
   | { kind: 'stop' };
 
-/** From the feed's thread, in the order in which things came about. */
+/** From the feed's thread, in order of occurrence. */
 export type FeedReply =
   /** The log is open. */
   | { kind: 'ready' }
   | { kind: 'part'; reader: number; part: Part }
-  /** A store is away; or the next event cannot be read, for the reason that `unreadable` gives. */
+  /** A store is unavailable; or the next event cannot be read, for the reason in `unreadable`. */
   | { kind: 'failed'; reader: number; unreadable?: string }
   /** The tail has every event of its selection after the position. */
   | { kind: 'tailing'; tail: number; position: Position }
   /**
-   * Everything after the last such message, or after `tailing`, up to the position. Those that are stopped wanted an event
-   * that cannot be read, and get nothing more. Of those in `erased` something was erased that may be remembered.
+   * Everything after the last such message, or after `tailing`, up to the position. Stopped ones wanted an event that cannot be
+   * read, and get nothing more. For those in `erased`, something was erased that may be remembered.
    */
   | {
       kind: 'appended';

@@ -4,8 +4,8 @@ import { ServiceError } from '../../errors.ts';
 const RETRY_MS = 250;
 
 /**
- * The result of `work`, which is done again for as long as it rejects with `unavailable`; undefined when the signal aborts
- * meanwhile. Rejects with whatever else it rejects with.
+ * Returns the result of `work`, which is repeated for as long as it rejects with `unavailable`; undefined when the signal aborts
+ * in the meantime. Rejects with any other error.
  */
 export async function untilAvailable<Result>(
   work: () => Promise<Result>,

@@ -7,18 +7,18 @@ const PAGE = 500;
 const POLL_MS = 200;
 const MAX_ATTEMPTS = 20;
 
-/** What a stream's events were folded into. */
+/** The fold of a stream's events. */
 export interface FoldedState {
   /** Revision of the last event folded; -1 before the first. */
   revision: number;
 }
 
 /**
- * The state that a short stream's events make, in memory, following the stream: a change made anywhere is seen here
- * within a quarter of a second. While the event log is away the last known state stands.
+ * The fold of a short stream, kept in memory by following the stream: a change made anywhere is visible here within a quarter of
+ * a second. While the event log is unreachable, the last known state applies.
  */
 export class FollowedStream<State extends FoldedState> {
-  /** As of now, for reading only. */
+  /** The current state, read-only. */
   readonly state: State;
   readonly #eventLog: EventLog;
   readonly #stream: string;
@@ -39,7 +39,10 @@ export class FollowedStream<State extends FoldedState> {
     this.#evolve = evolve;
   }
 
-  /** Reads the stream and begins to follow it; `evolve` folds an event into the state. Rejects with `unavailable`, and with `unreadable`. */
+  /**
+   * Reads the stream and starts following it; `evolve` folds an event into the state. Rejects with `unavailable`, and with
+   * `unreadable`.
+   */
   static async open<State extends FoldedState>(
     eventLog: EventLog,
     stream: string,
@@ -54,7 +57,7 @@ export class FollowedStream<State extends FoldedState> {
     return followed;
   }
 
-  /** Reads on; when it resolves, every event that was appended before the call is in the state. */
+  /** Reads further; when it resolves, the state includes every event appended before the call. */
   refresh(): Promise<void> {
     if (this.#reading === undefined) {
       this.#reading = this.#readOn().finally(() => {
@@ -62,7 +65,7 @@ export class FollowedStream<State extends FoldedState> {
       });
       return this.#reading;
     }
-    // The one under way may have passed the place already where an event was just appended.
+    // The read under way may already have passed the place of an event just appended.
     this.#next ??= this.#reading
       .catch(() => undefined)
       .then(() => {
@@ -73,9 +76,9 @@ export class FollowedStream<State extends FoldedState> {
   }
 
   /**
-   * Appends the event that `decide` makes of the whole stream, if nobody appended another meanwhile; otherwise it is
-   * decided again. Without an event nothing is appended. Rejects with what `decide` throws, and
-   * with `unavailable`, also when others changed it again and again.
+   * Appends the event that `decide` derives from the whole stream, if no one else appended one in the meantime; otherwise decides
+   * again. Appends nothing when `decide` returns undefined. Rejects with what `decide` throws, and with `unavailable`, also when
+   * others kept changing the stream.
    */
   async change(decide: (state: State) => NewEvent | undefined): Promise<void> {
     for (let attempt = 1; attempt <= MAX_ATTEMPTS; attempt++) {

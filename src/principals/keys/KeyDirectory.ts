@@ -8,36 +8,36 @@ import { type ApiKey, evolveKeys, type KeyState, noKeys, type Workspace } from '
 
 const REMEMBERED_KEYS = 10_000;
 
-/** A key that was found, with its workspace. */
+/** A key, with its workspace. */
 export interface FoundKey {
   key: ApiKey;
   workspace: Workspace;
 }
 
 /**
- * All workspaces and keys, in memory, following the stream of keys: a change made anywhere is seen here within a
- * quarter of a second. While the event log is away the last known state stands.
+ * All workspaces and keys, kept in memory by following the stream of keys: a change made anywhere is visible here within a
+ * quarter of a second. While the event log is unreachable, the last known state applies.
  */
 export class KeyDirectory {
   readonly #stream: FollowedStream<KeyState>;
-  /** Raw key to key id, so that a key is hashed once and not with every request. */
+  /** Raw key to key id, so that a key is hashed once and not on every request. */
   readonly #keyIds = new LRUCache<string, string>({ max: REMEMBERED_KEYS });
 
   private constructor(stream: FollowedStream<KeyState>) {
     this.#stream = stream;
   }
 
-  /** Reads the stream of keys and begins to follow it. Rejects when the event log is away. */
+  /** Reads the stream of keys and starts following it. Rejects when the event log is unreachable. */
   static async open(eventLog: EventLog): Promise<KeyDirectory> {
     return new KeyDirectory(await FollowedStream.open(eventLog, KEYS_STREAM, noKeys(), evolveKeys));
   }
 
-  /** The state as of now, for reading only. */
+  /** The current state, read-only. */
   get known(): Readonly<KeyState> {
     return this.#stream.state;
   }
 
-  /** The key of this text and its workspace; undefined when there is none. A key made a moment ago is found. */
+  /** Returns the key with this text and its workspace; undefined when there is none. Finds keys created a moment ago. */
   async find(rawKey: string): Promise<FoundKey | undefined> {
     const known = this.findKnown(rawKey);
     if (known || !looksLikeApiKey(rawKey)) return known;
@@ -45,7 +45,7 @@ export class KeyDirectory {
     return this.findKnown(rawKey);
   }
 
-  /** The same as far as it is known, without asking anybody. */
+  /** The same as `find`, as far as known, without any lookup. */
   findKnown(rawKey: string): FoundKey | undefined {
     let id = this.#keyIds.get(rawKey);
     if (id === undefined) {
@@ -59,23 +59,23 @@ export class KeyDirectory {
     return key && workspace && { key, workspace };
   }
 
-  /** What people call a key, by its id; a deleted one keeps its name. */
+  /** Returns the name of a key, by id; a deleted one keeps its name. */
   nameOf(keyId: string): string | undefined {
     return this.known.keys.get(keyId)?.name;
   }
 
-  /** The present state of a key that was found before. */
+  /** Returns the current state of a key found earlier. */
   current({ key, workspace }: FoundKey): FoundKey {
     const { keys, workspaces } = this.known;
     return { key: keys.get(key.id) ?? key, workspace: workspaces.get(workspace.id) ?? workspace };
   }
 
-  /** Reads what the stream of keys holds beyond what is known. */
+  /** Reads events that were added to the stream of keys. */
   refresh(): Promise<void> {
     return this.#stream.refresh();
   }
 
-  /** Changes workspaces and keys by the event that `decide` makes of them (`FollowedStream`). */
+  /** Changes workspaces and keys by the event that `decide` derives from them (`FollowedStream`). */
   change(decide: (known: Readonly<KeyState>) => NewEvent | undefined): Promise<void> {
     return this.#stream.change(decide);
   }

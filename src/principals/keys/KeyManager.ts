@@ -38,25 +38,24 @@ interface Change {
   data: JsonObject;
 }
 
-/** A key just made; `key` is shown this once and stored nowhere. */
+/** A newly created key; `key` is shown only now and stored nowhere. */
 export interface CreatedKey extends Pick<ApiKey, 'id' | 'workspace' | 'name' | 'permissions'>, KeyLimits {
   key: string;
 }
 
-/** A replacement just made, and when the key before it is refused, ISO 8601. */
+/** A newly created replacement, and when the previous key will be refused, ISO 8601. */
 export interface RotatedKey extends CreatedKey {
   previousExpiresAt: string;
 }
 
 export const MAX_KEY_NAME_LENGTH = 100;
 
-/** Longest time for which a rotated key is still taken. */
+/** Longest time for which a rotated key is still accepted. */
 export const MAX_ROTATION_SECONDS = 30 * 86_400;
 
 /**
- * Changes to workspaces and API keys. Each is decided on the whole stream of keys and appended only if nobody changed
- * it meanwhile; otherwise it is decided again. Impossible changes reject with `not_found`, `conflict` or
- * `validation_failed`.
+ * Changes to workspaces and API keys. Each is decided on the whole stream of keys and appended only if no one changed it in the
+ * meantime; otherwise it is decided again. Impossible changes reject with `not_found`, `conflict` or `validation_failed`.
  */
 export class KeyManager {
   readonly #directory: KeyDirectory;
@@ -67,7 +66,7 @@ export class KeyManager {
     this.#actor = actor;
   }
 
-  /** Makes a workspace, which is a sandbox for ever or never; `conflict` when there is one of that id. */
+  /** Creates a workspace, permanently either a sandbox or not; `conflict` when the id is taken. */
   async createWorkspace(id: string, { sandbox = false } = {}): Promise<void> {
     await this.#change((known) => {
       checkWorkspaceId(id);
@@ -77,7 +76,7 @@ export class KeyManager {
     });
   }
 
-  /** Deactivates or activates a workspace; no change when it is so already. */
+  /** Deactivates or activates a workspace; does nothing when already in that state. */
   async setWorkspaceState(id: string, state: 'active' | 'deactivated'): Promise<void> {
     await this.#change((known) => {
       const workspace = requireWorkspace(known, id);
@@ -87,7 +86,7 @@ export class KeyManager {
     });
   }
 
-  /** Sets for how long records of a workspace are kept; no change when it is so already. */
+  /** Sets how long records of a workspace are kept; does nothing when already set so. */
   async setRetention(id: string, retention: RetentionChoice): Promise<void> {
     await this.#change((known) => {
       requireRetention(retention);
@@ -98,7 +97,9 @@ export class KeyManager {
     });
   }
 
-  /** Sets what becomes of writes to a workspace that change no field, where the request does not say; no change when it is so already. */
+  /**
+   * Sets what happens to writes to a workspace that change no field, unless the request says; does nothing when already set so.
+   */
   async setUnchanged(id: string, unchanged: UnchangedChoice): Promise<void> {
     await this.#change((known) => {
       const workspace = requireWorkspace(known, id);
@@ -109,8 +110,8 @@ export class KeyManager {
   }
 
   /**
-   * Makes a key, and its workspace when that is missing; `terms` say to whom what is read with it goes, and why; `limits` narrow
-   * its use.
+   * Creates a key, and its workspace when that does not exist; `terms` state the recipient and purpose of what is read with it;
+   * `limits` restrict its use.
    */
   async createKey(
     workspace: string,
@@ -140,8 +141,8 @@ export class KeyManager {
   }
 
   /**
-   * Changes the terms under which data go to who has the key, for what is read from then on; those that are left out stay, `null`
-   * takes one back. No change when they are so already; `conflict` when the key is deleted.
+   * Changes the terms under which data go to the key's holder, for data read from then on; omitted terms stay, `null` withdraws
+   * one. Does nothing when already set so; `conflict` when the key is deleted.
    */
   async updateKey(id: string, terms: NullableTerms): Promise<void> {
     const sent = parseTerms(terms);
@@ -157,8 +158,8 @@ export class KeyManager {
   }
 
   /**
-   * Changes what narrows the use of a key; limits that are left out stay, `null` takes one back. No change when they are so
-   * already; `conflict` when the key is deleted, or when its end came with the key that takes its place.
+   * Changes the limits of a key; omitted limits stay, `null` removes one. Does nothing when already set so; `conflict` when the
+   * key is deleted, and for a new expiry when it has been replaced.
    */
   async setLimits(id: string, limits: NullableLimits): Promise<void> {
     const sent = parseLimits(limits, Date.now());
@@ -185,8 +186,9 @@ export class KeyManager {
   }
 
   /**
-   * Makes a key of the same name, permissions, terms and limits, and lets the one before it expire in so many seconds, at most 30
-   * days, or when it would have anyway. A key that was made for so long has one after it that lasts as long. `conflict` when that is not in use: deactivated, deleted, expired, or replaced already.
+   * Creates a key with the same name, permissions, terms and limits, and lets the previous one expire in that many seconds, at
+   * most 30 days, or when it would have expired anyway. The replacement of a key with a lifetime has the same lifetime.
+   * `conflict` when the key is not in use: deactivated, deleted, expired, or already replaced.
    */
   async rotateKey(id: string, expiresInSeconds: number): Promise<RotatedKey> {
     if (!(expiresInSeconds >= 0 && expiresInSeconds <= MAX_ROTATION_SECONDS)) {
@@ -215,7 +217,7 @@ export class KeyManager {
     };
   }
 
-  /** Deactivates, activates or deletes a key; no change when it is so already. A deleted key stays deleted. */
+  /** Deactivates, activates or deletes a key; does nothing when already in that state. A deleted key stays deleted. */
   async setKeyState(id: string, state: ApiKey['state']): Promise<void> {
     const types = { active: 'ApiKeyActivated', deactivated: 'ApiKeyDeactivated', deleted: 'ApiKeyDeleted' };
     await this.#change((known) => {
@@ -234,7 +236,7 @@ export class KeyManager {
   }
 }
 
-/** A key for a workspace that nobody has yet, and what is stored of it. */
+/** Returns a new key for a workspace, and what is stored of it. */
 function newKey({ sandbox }: Workspace) {
   const key = sandbox ? generateTestKey() : generateApiKey();
   return { key, key_id: generateId('key'), sha256: hashApiKey(key) };

@@ -2,7 +2,7 @@ import { createHash, randomInt } from 'node:crypto';
 import { crc32 } from 'node:zlib';
 
 const PREFIX = 'clk_';
-/** No key without it begins so: its random characters hold no underscore. */
+/** No other key starts with this: the random characters contain no underscore. */
 const TEST_PREFIX = 'clk_test_';
 const RANDOM_LENGTH = 32;
 const CHECK_LENGTH = 6;
@@ -23,12 +23,12 @@ function checksum(body: string): string {
   return digits;
 }
 
-/** A new API key: `clk_`, 32 random base62 characters, 6 base62 characters of the CRC32 of all before them. */
+/** Generates an API key: `clk_`, 32 random base62 characters, 6 base62 characters of the CRC32 of everything before them. */
 export function generateApiKey(): string {
   return generateKey(PREFIX);
 }
 
-/** A new key of a sandbox: the same behind `clk_test_`. */
+/** Generates a sandbox key: the same with the prefix `clk_test_`. */
 export function generateTestKey(): string {
   return generateKey(TEST_PREFIX);
 }
@@ -38,12 +38,12 @@ function generateKey(prefix: string): string {
   return body + checksum(body);
 }
 
-/** A new id of something that people and logs name: the prefix, `_`, and 16 random base62 characters. */
+/** Generates an id for things that people and logs refer to: the prefix, `_`, and 16 random base62 characters. */
 export function generateId(prefix: string): string {
   return `${prefix}_${randomBase62(16)}`;
 }
 
-/** Whether a text can be an API key at all: tells typos from keys without a look-up. */
+/** Whether a text can be an API key at all: recognizes typos without a lookup. */
 export function looksLikeApiKey(text: string): boolean {
   return shape.test(text) && checksum(text.slice(0, -CHECK_LENGTH)) === text.slice(-CHECK_LENGTH);
 }

@@ -2,10 +2,10 @@ import type { KeyDirectory } from './KeyDirectory.ts';
 import { type CreatedKey, KeyManager } from './KeyManager.ts';
 import { permissions } from './permissions.ts';
 
-/** The workspace of a first start. */
+/** The workspace created on first start. */
 const FIRST_WORKSPACE = 'default';
 
-/** On a log that holds no workspace yet: makes one, with one key that may do everything. Else does nothing. */
+/** If the log has no workspace yet, creates one, with one key that has every permission. Otherwise does nothing. */
 export async function createFirstKey(directory: KeyDirectory): Promise<CreatedKey | undefined> {
   if (directory.known.workspaces.size > 0) return undefined;
   const manager = new KeyManager(directory, { principal: { type: 'operator', id: 'first-start' } });

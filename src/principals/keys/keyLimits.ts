@@ -4,19 +4,19 @@ import { instantOf } from '../../records/instantOf.ts';
 import { validate, validationError } from '../../records/validate.ts';
 import { canonicalNetwork } from './sourceNetworks.ts';
 
-/** What narrows the use of a key, as its events have it; what is left out does not narrow it. */
+/** Restrictions on the use of a key, as in its events; what is absent does not restrict it. */
 export interface KeyLimits {
-  /** From when on it is refused, ISO 8601, UTC. */
+  /** The key is refused from this time, ISO 8601, UTC. */
   expires_at?: string | undefined;
-  /** In CIDR notation: requests come from one of them, or are refused. */
+  /** In CIDR notation: requests from anywhere else are refused. */
   networks?: readonly string[] | undefined;
-  /** Requests a minute, counted for this key and not for the address that they come from. */
+  /** Requests per minute, counted for this key instead of for the client address. */
   rate_limit?: number | undefined;
 }
 
 export const limitNames = ['expires_at', 'networks', 'rate_limit'] as const satisfies (keyof KeyLimits)[];
 
-/** Limits where `null` takes one back. */
+/** Limits in which `null` removes one. */
 export type NullableLimits = { [Name in keyof KeyLimits]?: KeyLimits[Name] | null };
 
 const MAX_NETWORKS = 50;
@@ -40,8 +40,8 @@ const schema = z.object({
 });
 
 /**
- * Limits that somebody sent, checked at a moment (milliseconds since 1970): an end lies ahead of it, networks are in one
- * form, each once; none at all is `null`. Throws `validation_failed` with one detail per bad field.
+ * Validates limits at a moment (milliseconds since 1970): the expiry is in the future, networks are normalized and unique; an
+ * empty list becomes `null`. Throws `validation_failed` with one detail per bad field.
  */
 export function parseLimits(input: NullableLimits, now: number): NullableLimits {
   const sent = validate(schema, input);
@@ -55,7 +55,7 @@ export function parseLimits(input: NullableLimits, now: number): NullableLimits 
   return parsed;
 }
 
-/** The limits among the fields of something, without those that are not given; a member each, as events have them. */
+/** Returns the limits among the given fields, omitting those not set; as separate members, as in events. */
 export function limitsOf(fields: NullableLimits): KeyLimits {
   const given = limitNames.flatMap((name) => {
     const value = fields[name];
@@ -64,7 +64,7 @@ export function limitsOf(fields: NullableLimits): KeyLimits {
   return Object.fromEntries(given);
 }
 
-/** Limits in a sentence each, for people; of none nothing. */
+/** Returns a sentence for each limit, for display; none if there are no limits. */
 export function limitSentences({ expires_at: end, networks, rate_limit: rate }: KeyLimits): string[] {
   return [
     ...(end === undefined ? [] : [`It expires at ${end}.`]),

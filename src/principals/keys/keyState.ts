@@ -11,11 +11,11 @@ export interface Workspace {
   id: string;
   state: 'active' | 'deactivated';
   createdAt: string;
-  /** For tests: its keys are test keys, and it may be emptied. It was made so. */
+  /** Whether it is for testing: its keys are test keys, and it may be emptied. Fixed at creation. */
   sandbox?: boolean;
-  /** For how long its records are kept; undefined: as `RETENTION_YEARS` says. */
+  /** How long its records are kept; undefined: as set by `RETENTION_YEARS`. */
   retention?: RetentionChoice;
-  /** What becomes of a write that changes no field, where the request does not say; undefined: `append`. */
+  /** What happens to a write that changes no field, unless the request says; undefined: `append`. */
   unchanged?: UnchangedChoice;
 }
 
@@ -29,19 +29,19 @@ export interface ApiKey {
   state: 'active' | 'deactivated' | 'deleted';
   createdAt: string;
   createdBy: Principal;
-  /** From when on it is refused, ISO 8601; undefined: never by itself. */
+  /** The key is refused from this time, ISO 8601; undefined: it does not expire. */
   expiresAt?: string;
-  /** Where its requests come from, in CIDR notation; undefined: from anywhere. */
+  /** Where requests may come from, in CIDR notation; undefined: anywhere. */
   networks?: readonly string[];
-  /** Requests a minute, if it has a limit of its own. */
+  /** Requests per minute, if the key has its own limit. */
   rateLimit?: number;
-  /** Id of the key that took its place. */
+  /** Id of the key that replaced it. */
   replacedBy?: string;
-  /** To whom what is read with it goes, and why; left out where nobody said. */
+  /** Recipient and purpose of what is read with it; absent if not stated. */
   terms?: DisclosureTerms;
 }
 
-/** All workspaces and keys, as folded from the stream of keys. */
+/** All workspaces and keys, folded from the stream of keys. */
 export interface KeyState {
   workspaces: Map<string, Workspace>;
   keys: Map<string, ApiKey>;
@@ -68,12 +68,12 @@ export interface ApiKeyCreated extends DisclosureTerms, KeyLimits {
   sha256: string;
 }
 
-/** Data of `ApiKeyUpdated`: the terms that changed; `null` takes one back. */
+/** Data of `ApiKeyUpdated`: the terms that changed; `null` withdraws one. */
 export interface ApiKeyUpdated extends NullableTerms {
   key_id: string;
 }
 
-/** Data of `ApiKeyLimitsSet`: the limits that changed; `null` takes one back. */
+/** Data of `ApiKeyLimitsSet`: the limits that changed; `null` removes one. */
 export interface ApiKeyLimitsSet extends NullableLimits {
   key_id: string;
 }
@@ -91,7 +91,7 @@ export interface WorkspaceUnchangedSet {
   unchanged: UnchangedChoice;
 }
 
-/** Data of `ApiKeyRotated`: the replacement is made, and the key expires. */
+/** Data of `ApiKeyRotated`: the replacement is created, and the key expires. */
 export interface ApiKeyRotated {
   key_id: string;
   /** ISO 8601. */
@@ -99,28 +99,28 @@ export interface ApiKeyRotated {
   replacement: ApiKeyCreated;
 }
 
-/** Whether a key is past its time at a moment (milliseconds since 1970), whatever its state. */
+/** Whether a key has expired at a moment (milliseconds since 1970), whatever its state. */
 export function isExpired({ expiresAt }: ApiKey, now: number): boolean {
   return expiresAt !== undefined && Date.parse(expiresAt) <= now;
 }
 
-/** How a key stands at a moment (milliseconds since 1970), for people. */
+/** Returns the state of a key at a moment (milliseconds since 1970), for display. */
 export function stateOf(key: ApiKey, now: number): ApiKey['state'] | 'expired' {
   return key.state !== 'deleted' && isExpired(key, now) ? 'expired' : key.state;
 }
 
-/** The limits of a key, as events have them. */
+/** Returns the limits of a key, as in events. */
 export function limitsOfKey({ expiresAt, networks, rateLimit }: ApiKey): KeyLimits {
   return limitsOf({ expires_at: expiresAt, networks, rate_limit: rateLimit });
 }
 
-/** When a key ends that is replaced: at a moment (milliseconds since 1970), or before, as it would have anyway. */
+/** Returns when a replaced key expires: at a moment (milliseconds since 1970), or earlier if it would have expired anyway. */
 export function endOfReplaced({ expiresAt }: ApiKey, at: number): string {
   const end = new Date(at).toISOString();
   return expiresAt !== undefined && expiresAt < end ? expiresAt : end;
 }
 
-/** When the key ends that replaces one now: it lasts as long as that was made to last. */
+/** Returns when the replacement of a key expires if created now: it has the same lifetime. */
 export function endOfReplacement({ createdAt, expiresAt }: ApiKey, now: number): string | undefined {
   if (expiresAt === undefined) return undefined;
   return new Date(now + Date.parse(expiresAt) - Date.parse(createdAt)).toISOString();
@@ -215,8 +215,8 @@ const folds: Record<string, (known: KeyState, event: RecordedEvent) => void> = {
 };
 
 /**
- * Folds the next event of the stream of keys into `known`, in place. Throws, and changes nothing, when the event is of
- * a schema version that is not known: who may do what is then not for this process to tell.
+ * Folds the next event of the stream of keys into `known`, in place. Throws, and changes nothing, when the event has an unknown
+ * schema version: this process can then no longer tell who may do what.
  */
 export function evolveKeys(known: KeyState, event: RecordedEvent): void {
   const fold = folds[event.type];

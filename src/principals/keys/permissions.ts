@@ -2,15 +2,15 @@ import { z } from 'zod';
 import { ServiceError } from '../../errors.ts';
 import { catalog } from '../../records/catalog.ts';
 
-/** What a key may be allowed in the whole of its workspace. */
+/** What a key may be permitted in its whole workspace. */
 export const permissions = ['write', 'read', 'events', 'events:deidentified', 'webhooks'] as const;
 export type WholePermission = (typeof permissions)[number];
 
-/** Those that may be given for one kind alone. */
+/** Permissions that may be limited to one kind. */
 const scopable = ['write', 'read'] as const;
 type Scopable = (typeof scopable)[number];
 
-/** The same for one kind alone: `write:encounter`. Documents count as a kind of their own. */
+/** The same for a single kind: `write:encounter`. Documents count as a kind of their own. */
 export type KindPermission = `${Scopable}:${string}`;
 export type Permission = WholePermission | KindPermission;
 
@@ -23,14 +23,14 @@ export const kindPermissions: readonly KindPermission[] = scopable.flatMap((perm
 
 export const permissionSchema: z.ZodType<Permission> = z.enum([...permissions, ...kindPermissions]);
 
-/** The permissions of which one is needed for something of one kind: `write`, `write:encounter`. */
+/** Returns the permissions of which one is required for one kind: `write`, `write:encounter`. */
 export function onKind(permission: Scopable, kind: string): Permission[] {
   return [permission, `${permission}:${kind}`];
 }
 
 /**
- * Chosen permissions in their usual order. Throws `validation_failed` for none, because such a key is refused everywhere, and
- * for a whole one beside its own part: nobody means both.
+ * Returns the chosen permissions in their usual order. Throws `validation_failed` when there are none, as such a key would be
+ * refused everywhere, and when a permission and a part of it are both chosen, which cannot be intended.
  */
 export function arrangePermissions(chosen: readonly Permission[]): Permission[] {
   if (chosen.length === 0) {

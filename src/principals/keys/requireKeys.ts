@@ -2,28 +2,28 @@ import { ServiceError } from '../../errors.ts';
 import { WORKSPACE_ID } from '../../events/streamNames.ts';
 import { type ApiKey, isExpired, type KeyState, type Workspace } from './keyState.ts';
 
-/** The workspace of an id. Throws `not_found`. */
+/** Returns the workspace with an id. Throws `not_found`. */
 export function requireWorkspace(known: Readonly<KeyState>, id: string): Workspace {
   const workspace = known.workspaces.get(id);
   if (!workspace) throw new ServiceError('not_found', `There is no workspace ${id}.`);
   return workspace;
 }
 
-/** The key of an id, whatever its state. Throws `not_found`. */
+/** Returns the key with an id, whatever its state. Throws `not_found`. */
 export function requireKey(known: Readonly<KeyState>, id: string): ApiKey {
   const key = known.keys.get(id);
   if (!key) throw new ServiceError('not_found', `There is no key ${id}.`);
   return key;
 }
 
-/** The same, unless it is deleted: `conflict`. */
+/** The same, but throws `conflict` if it is deleted. */
 export function requireLiving(known: Readonly<KeyState>, id: string): ApiKey {
   const key = requireKey(known, id);
   if (key.state === 'deleted') throw new ServiceError('conflict', `Key ${id} is deleted; that is permanent.`);
   return key;
 }
 
-/** The same, if it is taken and nothing takes its place: else `conflict`. */
+/** The same, but throws `conflict` unless it is accepted and has not been replaced. */
 export function requireInUse(known: Readonly<KeyState>, id: string): ApiKey {
   const key = requireKey(known, id);
   const { state, replacedBy } = key;

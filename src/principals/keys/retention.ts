@@ -1,17 +1,17 @@
 import { ServiceError } from '../../errors.ts';
 import { MAX_RETENTION_YEARS, MIN_RETENTION_YEARS } from '../../settingTypes.ts';
 
-/** What somebody chose for a workspace: so many years, to keep everything, or what `RETENTION_YEARS` says. */
+/** The setting of a workspace: a number of years, to keep everything, or the value of `RETENTION_YEARS`. */
 export type RetentionChoice = number | 'off' | 'default';
 
-/** For how long records are kept. */
+/** How long records are kept. */
 export interface RetentionPolicy {
   years: number;
-  /** What nobody changed since, and what has no encounter dated since, is beyond the time: ISO 8601, UTC. */
+  /** A record has expired when it was not changed, and has no encounter dated, at or after this: ISO 8601, UTC. */
   before: string;
 }
 
-/** Throws `validation_failed` for years that are too few or too many. */
+/** Throws `validation_failed` for too few or too many years. */
 export function requireRetention(choice: RetentionChoice): void {
   if (typeof choice === 'string') return;
   if (Number.isInteger(choice) && choice >= MIN_RETENTION_YEARS && choice <= MAX_RETENTION_YEARS) return;
@@ -22,7 +22,7 @@ export function requireRetention(choice: RetentionChoice): void {
   );
 }
 
-/** What holds for a workspace at a moment (milliseconds since 1970); undefined: everything is kept. */
+/** Returns the policy that applies to a workspace at a moment (milliseconds since 1970); undefined: everything is kept. */
 export function retentionPolicy(
   choice: RetentionChoice,
   setting: number | undefined,
@@ -35,7 +35,7 @@ export function retentionPolicy(
   return { years, before: before.toISOString() };
 }
 
-/** What holds for a workspace, in words: `7 years`, `off`, `7 years by default`. */
+/** Returns the policy that applies to a workspace, in words: `7 years`, `off`, `7 years by default`. */
 export function retentionText(choice: RetentionChoice, setting: number | undefined): string {
   if (choice === 'default') return `${retentionText(setting ?? 'off', setting)} by default`;
   return choice === 'off' ? choice : `${choice} years`;

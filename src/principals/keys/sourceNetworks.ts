@@ -4,12 +4,12 @@ import ipaddr from 'ipaddr.js';
 const compiled = new WeakMap<readonly string[], BlockList>();
 
 /**
- * A network in CIDR notation as it is kept: with the bits of the host cleared, and an IPv4 network in IPv6's clothes as what
- * it is. An address alone is the network of itself. Undefined for what is none.
+ * Returns a network in CIDR notation as it is stored: with the host bits cleared, and an IPv4-mapped IPv6 network as IPv4. A bare
+ * address is a network of its own. Undefined if the text is not a network.
  */
 export function canonicalNetwork(text: string): string | undefined {
   const [, address = '', bits] = /^([^/%]+)(?:\/(\d{1,3}))?$/.exec(text.trim()) ?? [];
-  // Of IPv4 ipaddr.js takes forms that mean something else to whoever wrote them, such as 10.1/16.
+  // For IPv4, ipaddr.js accepts forms whose authors meant something else, such as 10.1/16.
   const family = isIP(address);
   const most = family === 4 ? 32 : 128;
   const length = bits === undefined ? most : Number(bits);
@@ -20,7 +20,7 @@ export function canonicalNetwork(text: string): string | undefined {
   return `${network.toRFC5952String()}/${length}`;
 }
 
-/** Whether an IP address is in one of the networks, which `canonicalNetwork` gave; what is no address is in none. */
+/** Whether an IP address is in one of the networks, which come from `canonicalNetwork`; false for what is not an address. */
 export function isInNetworks(networks: readonly string[], address: string): boolean {
   const [plain = ''] = address.split('%');
   const family = isIP(plain);

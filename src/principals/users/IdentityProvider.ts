@@ -3,28 +3,28 @@ import type { OpenIdConnectSettings } from '../../config.ts';
 import { ServiceError, unavailable } from '../../errors.ts';
 import { type Identity, type Role, roles } from './user.ts';
 
-/** What must be kept in the browser's session between the way to the identity provider and back. */
+/** What the browser's session must keep while the user is at the identity provider. */
 export interface SignInFlow {
   state: string;
   nonce: string;
   codeVerifier: string;
-  /** Whether the provider was asked to have the user prove anew who he is. */
+  /** Whether the provider was asked to authenticate the user afresh. */
   isFresh: boolean;
 }
 
-/** Somebody whom the identity provider vouches for. */
+/** A person authenticated by the identity provider. */
 export interface ProvidedUser {
   identity: Identity;
-  /** What people know the user by there. */
+  /** The user's name there. */
   name: string;
   /** Undefined: none of this service's roles. */
   role: Role | undefined;
-  /** When the provider had the user prove who he is, in milliseconds since 1970; undefined: it does not tell. */
+  /** When the provider authenticated the user, in milliseconds since 1970; undefined: not stated. */
   provedAt: number | undefined;
 }
 
 const TIMEOUT_SECONDS = 5;
-/** How long ago a fresh proof may be: what it takes to come back from the provider. */
+/** Maximum age of a fresh authentication: the time it takes to return from the provider. */
 const FRESH_SECONDS = 60;
 const SCOPE = 'openid profile email';
 const MAX_NAME_LENGTH = 100;
@@ -32,8 +32,8 @@ const MAX_NAME_LENGTH = 100;
 type Claims = Record<string, unknown>;
 
 /**
- * Signing in through an identity provider: OpenID Connect's authorization code flow with PKCE, state and nonce. What is
- * known of the provider is asked for when it is first needed. Methods reject with `unavailable` when it does not answer.
+ * Signs users in through an identity provider: OpenID Connect's authorization code flow with PKCE, state and nonce. The
+ * provider's metadata is requested when first needed. Methods reject with `unavailable` when the provider does not answer.
  */
 export class IdentityProvider {
   readonly #settings: OpenIdConnectSettings;
@@ -43,14 +43,14 @@ export class IdentityProvider {
     this.#settings = settings;
   }
 
-  /** What people know it by: the name of its host. */
+  /** Its display name: the host name. */
   get name(): string {
     return new URL(this.#settings.issuer).hostname;
   }
 
   /**
-   * Where to send the browser, and what to remember until it is back at `redirectUri`. With `isFresh` the user is to prove
-   * anew who he is, also where the provider knows.
+   * Returns where to send the browser, and what to remember until it is back at `redirectUri`. With `isFresh` the user has to
+   * authenticate again, even with an active session at the provider.
    */
   async begin(redirectUri: string, isFresh = false): Promise<{ url: string; flow: SignInFlow }> {
     const configuration = await this.#configuration();
@@ -73,8 +73,8 @@ export class IdentityProvider {
   }
 
   /**
-   * Who it was, at the browser's way back: `address` is the redirect URI with what the provider added to it. Rejects
-   * with `unauthorized` when the provider did not sign the user in, or the answer belongs to another flow.
+   * Returns the user when the browser is back: `address` is the redirect URI with the parameters added by the provider. Rejects
+   * with `unauthorized` when the provider did not sign the user in, or the response belongs to another flow.
    */
   async finish(address: URL, { state, nonce, codeVerifier, isFresh }: SignInFlow): Promise<ProvidedUser> {
     const configuration = await this.#configuration();
@@ -102,7 +102,7 @@ export class IdentityProvider {
     }
   }
 
-  /** The claims of the ID token, and where they tell no name or no role those of the user info, too. */
+  /** Returns the claims of the ID token and, if they lack a name or role, those of the user info too. */
   async #allClaims(
     configuration: client.Configuration,
     claims: client.IDToken,
@@ -115,7 +115,7 @@ export class IdentityProvider {
 
   #configuration(): Promise<client.Configuration> {
     const { issuer, clientId, clientSecret } = this.#settings;
-    // Settings allow http: on this machine alone.
+    // The settings allow http: only on this machine.
     const execute = issuer.startsWith('http:') ? [client.allowInsecureRequests] : [];
     this.#discovery ??= client
       .discovery(new URL(issuer), clientId, clientSecret, undefined, { execute, timeout: TIMEOUT_SECONDS })
@@ -127,10 +127,10 @@ export class IdentityProvider {
   }
 }
 
-/** Whether the provider did not answer as it should, rather than said no. */
+/** Whether the provider failed to answer properly, rather than refused. */
 function isAway(error: unknown): boolean {
   if (error instanceof TypeError) return true;
-  // A code that is too old is the user's affair; anything else, such as a wrong client secret, the operator's.
+  // An expired code is the user's problem; anything else, such as a wrong client secret, the operator's.
   if (error instanceof client.ResponseBodyError) return error.error !== 'invalid_grant';
   const code = error instanceof client.ClientError ? error.code : undefined;
   return ['OAUTH_TIMEOUT', 'OAUTH_RESPONSE_IS_NOT_CONFORM', 'OAUTH_RESPONSE_IS_NOT_JSON'].includes(
@@ -138,7 +138,7 @@ function isAway(error: unknown): boolean {
   );
 }
 
-/** A claim by its name; one inside another is named with a dot (`realm_access.roles`). */
+/** Returns a claim by name; a nested one is named with dots (`realm_access.roles`). */
 function claimOf(claims: Claims, name: string): unknown {
   if (Object.hasOwn(claims, name)) return claims[name];
   return name
@@ -149,7 +149,7 @@ function claimOf(claims: Claims, name: string): unknown {
     );
 }
 
-/** The strongest of this service's roles that a claim names: one role, or a list. */
+/** Returns the strongest of this service's roles in a claim that is a role or a list. */
 function roleIn(claim: unknown): Role | undefined {
   const named = [claim].flat();
   return roles.find((role) => named.includes(role));

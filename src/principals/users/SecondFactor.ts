@@ -17,35 +17,35 @@ import { findUser, requirePasswordUser } from './userChecks.ts';
 interface SecondFactorPorts {
   eventLog: EventLog;
   users: UserDirectory;
-  /** The key that seals the secrets of authenticator apps, of `SEALING_KEY_BYTES`. */
+  /** Returns the key that seals the secrets of authenticator apps, of `SEALING_KEY_BYTES`. */
   totpSecretsKey(): Promise<Uint8Array>;
 }
 
-/** What an authenticator app is set up with. */
+/** What is needed to set up an authenticator app. */
 export interface TotpProposal {
   /** In base32. */
   secret: string;
   /** `otpauth://totp/…` */
   uri: string;
-  /** The secret sealed for this user: what may be kept until the first code shows that the app has it. */
+  /** The secret sealed for this user: may be kept until the first code shows that the app has it. */
   sealed: string;
 }
 
 /** Data of `UserTotpCodeUsed`. */
 interface UserTotpCodeUsed {
   user_id: string;
-  /** Of the code: half minutes since 1970. */
+  /** Time step of the code: half minutes since 1970. */
   step: number;
-  /** Of the sealed secret that the code is of, lower-case hex. */
+  /** Of the sealed secret that generated the code, lower-case hex. */
   secret_sha256: string;
 }
 
-/** More codes than are valid at once: what was used before them is too old by itself. */
+/** More than the number of codes valid at a time: codes used before these are too old anyway. */
 const USED_STEPS = 10;
 
 /**
- * The second factor of users with passwords: time-based codes of an authenticator app (RFC 6238), each taken once by all
- * processes together, and recovery codes. Methods reject with `unavailable`.
+ * The second factor of users with passwords: time-based codes of an authenticator app (RFC 6238), each accepted once across all
+ * processes, and recovery codes. Methods reject with `unavailable`.
  */
 export class SecondFactor {
   readonly #ports: SecondFactorPorts;
@@ -54,7 +54,7 @@ export class SecondFactor {
     this.#ports = ports;
   }
 
-  /** A new secret for a user's app, or the one that a proposal sealed. Nothing is stored. */
+  /** Returns a new secret for a user's app, or the one sealed in a proposal. Stores nothing. */
   async propose({ id, name }: User, sealed?: string): Promise<TotpProposal> {
     const key = await this.#ports.totpSecretsKey();
     const secret = sealed === undefined ? newTotpSecret() : unseal(key, id, sealed);
@@ -62,9 +62,9 @@ export class SecondFactor {
   }
 
   /**
-   * Makes the secret that was sealed the user's, in place of any before, once a code shows that the app has it. The result
-   * are new recovery codes, stored as hashes alone. `validation_failed` names the field `code`; `conflict` for who signs
-   * in through an identity provider.
+   * Makes the sealed secret the user's, replacing any previous one, once a code shows that the app has it. Returns new recovery
+   * codes, which are stored only as hashes. `validation_failed` names the field `code`; `conflict` for a user who signs in
+   * through an identity provider.
    */
   async enable(
     user: User,
@@ -83,7 +83,7 @@ export class SecondFactor {
     return codes;
   }
 
-  /** Whether it is a code of the user's app or a recovery code that was never used; it is used with that. */
+  /** Whether it is a valid code of the user's app, or an unused recovery code; the code is used up by this. */
   async take(user: User, typed: string, actor: Actor): Promise<boolean> {
     const code = typed.replace(/\s/g, '');
     const factor = this.#ports.users.secondFactorOf(user.id);
@@ -92,20 +92,20 @@ export class SecondFactor {
     return this.#takeTotpCode(user, factor.sealedSecret, code, actor);
   }
 
-  /** Which codes were used stands in a stream of the user's own, of which only the end is read. */
+  /** Used codes are recorded in a stream of the user, of which only the end is read. */
   async #takeTotpCode(user: User, sealed: string, code: string, actor: Actor): Promise<boolean> {
     const { secret } = await this.propose(user, sealed);
     const step = totpStep(secret, code);
     if (step === undefined) return false;
     const { eventLog } = this.#ports;
     const stream = totpStream(user.id);
-    // An app that was set up anew has codes of its own for the same moment.
+    // An app that was set up again has different codes for the same moment.
     const used: UserTotpCodeUsed = { user_id: user.id, step, secret_sha256: sha256(sealed) };
     for (;;) {
       const last = await eventLog.readStream(stream, { direction: 'backwards', limit: USED_STEPS });
       if (last.some((event) => isCode(upcast(event).data, used))) return false;
       const event = newActorEvent(actor, INSTALLATION, 'UserTotpCodeUsed', { ...used });
-      // Whoever used a code at the same moment perhaps used this one.
+      // If someone used a code at the same moment, it may have been this one.
       if (await appendBehind(eventLog, stream, event, last[0]?.revision ?? -1)) return true;
     }
   }
@@ -121,7 +121,7 @@ export class SecondFactor {
   }
 }
 
-/** Takes a user's second factor away; no change without one. `not_found` where there is no such user. */
+/** Removes a user's second factor; does nothing if there is none. `not_found` when there is no such user. */
 export function resetSecondFactor(users: UserDirectory, id: string, actor: Actor): Promise<void> {
   return changeUsers(users, actor, (all) =>
     findUser(all.users.get(id)).totpSetAt === undefined

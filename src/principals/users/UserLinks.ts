@@ -20,7 +20,7 @@ const HOUR_MS = 3_600_000;
 const SETUP_LINK_MS = 24 * HOUR_MS;
 const INVITATION_MS = 48 * HOUR_MS;
 
-/** A link that was just made. Its token is stored nowhere. */
+/** A newly created link. Its token is stored nowhere. */
 export interface IssuedLink {
   userId: string;
   token: string;
@@ -28,12 +28,12 @@ export interface IssuedLink {
   expiresAt: string;
 }
 
-/** The path of an invitation's page, of the service's address. */
+/** Returns the path of an invitation's page, relative to the service's address. */
 export function invitationPath({ token }: IssuedLink): string {
   return `/dashboard/invitation?token=${token}`;
 }
 
-/** Links that let people in who have no password yet. Their tokens are stored nowhere. */
+/** Links for people who have no password yet. Their tokens are stored nowhere. */
 export class UserLinks {
   readonly #directory: UserDirectory;
   readonly #actor: Actor;
@@ -43,14 +43,14 @@ export class UserLinks {
     this.#actor = actor;
   }
 
-  /** The token of a new setup link: it makes the first administrator, once, within 24 hours. */
+  /** Returns the token of a new setup link, which creates the first administrator, once, within 24 hours. */
   async issueSetupLink(): Promise<string> {
     const { token, ...data } = newLink(SETUP_LINK_MS);
     await changeUsers(this.#directory, this.#actor, () => ({ type: 'SetupLinkIssued', data }));
     return token;
   }
 
-  /** Resolves when a setup link can be used; `not_found` when it is none, was used or is too old. */
+  /** Resolves when a setup link can be used; `not_found` when it does not exist, was used or has expired. */
   async requireSetupLink(token: string): Promise<void> {
     await this.#directory.change((all) => {
       requireOpenSetupLink(all, token);
@@ -58,7 +58,7 @@ export class UserLinks {
     });
   }
 
-  /** Makes the first administrator; `not_found` when the link is none, was used or is too old. */
+  /** Creates the first administrator; `not_found` when the link does not exist, was used or has expired. */
   async redeemSetupLink(token: string, name: string, password: string): Promise<User> {
     return new UserManager(this.#directory, this.#actor).create({ name, role: 'admin', password }, (all) =>
       requireOpenSetupLink(all, token),
@@ -66,8 +66,8 @@ export class UserLinks {
   }
 
   /**
-   * Makes a user without a password, and the link with which the user chooses one: once, within 48 hours. `conflict` when
-   * there is one of that name, `validation_failed` for a bad name.
+   * Creates a user without a password, and the link with which the user chooses one: once, within 48 hours. `conflict` when the
+   * name is taken, `validation_failed` for an invalid name.
    */
   async invite({ name: typed, role }: Pick<User, 'name' | 'role'>): Promise<IssuedLink> {
     const name = typed.trim();
@@ -82,7 +82,7 @@ export class UserLinks {
   }
 
   /**
-   * Another such link for a user, in place of the one before. The present password goes on until another is chosen.
+   * Creates another such link for a user, replacing the previous one. The current password stays valid until another is chosen.
    * `conflict` for a disabled user, and for one who signs in through an identity provider.
    */
   async inviteAgain(id: string): Promise<IssuedLink> {
@@ -97,7 +97,7 @@ export class UserLinks {
     return { userId: id, token, expiresAt: link.expires_at };
   }
 
-  /** The user whom an invitation is for; `not_found` when it is none, was used or replaced, or is too old. */
+  /** Returns the invited user; `not_found` when the invitation does not exist, was used or replaced, or has expired. */
   async findInvited(token: string): Promise<User> {
     let found: User | undefined;
     await this.#directory.change((all) => {
@@ -107,7 +107,7 @@ export class UserLinks {
     return found as User;
   }
 
-  /** Gives the invited user a first password, or another one, and ends the link. Rejects as `findInvited` does. */
+  /** Sets the invited user's password, and invalidates the link. Rejects as `findInvited` does. */
   async redeemInvitation(token: string, password: string): Promise<User> {
     const { id, name } = await this.findInvited(token);
     await requireGoodPassword(password, name);
@@ -120,7 +120,7 @@ export class UserLinks {
   }
 }
 
-/** The user whom an open invitation is for; throws `not_found` when it is none, was used, replaced, or is too old. */
+/** Returns the user with an open invitation; throws `not_found` when it does not exist, was used or replaced, or has expired. */
 function invitedUser(all: Readonly<Users>, token: string): User {
   const invitation = all.invitations.get(hashToken(token));
   const user = invitation && all.users.get(invitation.userId);
@@ -131,7 +131,7 @@ function invitedUser(all: Readonly<Users>, token: string): User {
   );
 }
 
-/** A link's token, with what is stored of the link. */
+/** Returns a link's token, with what is stored of the link. */
 function newLink(ms: number): { token: string; sha256: string; expires_at: string } {
   const token = randomBytes(TOKEN_BYTES).toString('base64url');
   return { token, sha256: hashToken(token), expires_at: new Date(Date.now() + ms).toISOString() };

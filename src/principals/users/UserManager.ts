@@ -15,7 +15,7 @@ import {
 } from './userChecks.ts';
 import type { UserChange } from './userEvents.ts';
 
-/** What is needed of a new user who signs in with a password. */
+/** The data of a new user who signs in with a password. */
 export interface NewUser {
   name: string;
   role: Role;
@@ -23,9 +23,9 @@ export interface NewUser {
 }
 
 /**
- * Changes to users. Each is decided on the whole stream of users and appended only if nobody changed it meanwhile;
- * otherwise it is decided again. Impossible changes reject with `not_found`, `conflict` or `validation_failed`, whose
- * `details` name the fields `name` and `password`.
+ * Changes to users. Each is decided on the whole stream of users and appended only if no one changed it in the meantime;
+ * otherwise it is decided again. Impossible changes reject with `not_found`, `conflict` or `validation_failed`, whose `details`
+ * name the fields `name` and `password`.
  */
 export class UserManager {
   readonly #directory: UserDirectory;
@@ -37,8 +37,8 @@ export class UserManager {
   }
 
   /**
-   * Makes a user with a password; `conflict` when there is one of that name. `require` throws where the user may not be
-   * made for another reason. The work of hashing is done only for what is good so far.
+   * Creates a user with a password; `conflict` when the name is taken. `require` throws when the user must not be created for
+   * another reason. The password is hashed only when everything else is valid.
    */
   async create(
     { name: typed, role, password }: NewUser,
@@ -64,7 +64,7 @@ export class UserManager {
     return this.#directory.find(id) as User;
   }
 
-  /** Makes a user whom an identity provider vouches for; `conflict` when there is one of that name or identity. */
+  /** Creates a user authenticated by an identity provider; `conflict` when the name or identity is taken. */
   async createForIdentity(name: string, role: Role, identity: Identity): Promise<User> {
     const id = generateId('usr');
     await this.#change((all) => {
@@ -77,7 +77,7 @@ export class UserManager {
     return this.#directory.find(id) as User;
   }
 
-  /** Gives a user another password; `conflict` for a user who signs in through an identity provider. */
+  /** Sets a user's password; `conflict` for a user who signs in through an identity provider. */
   async setPassword(id: string, password: string): Promise<void> {
     await this.#directory.refresh();
     const user = findUser(this.#directory.find(id));
@@ -87,7 +87,7 @@ export class UserManager {
     await this.#change(() => ({ type: 'UserPasswordSet', data: { user_id: id, password: hash } }));
   }
 
-  /** Gives a user another role; no change when it is so already. The last active administrator stays one. */
+  /** Sets a user's role; does nothing when already set so. The last active administrator stays one. */
   async setRole(id: string, role: Role): Promise<void> {
     await this.#change((all) => {
       const user = findUser(all.users.get(id));
@@ -97,7 +97,7 @@ export class UserManager {
     });
   }
 
-  /** Gives a user the role that the identity provider says, be it the last administrator who loses it. */
+  /** Sets the role given by the identity provider, even if the last administrator loses it. */
   async followClaim(id: string, role: Role): Promise<void> {
     await this.#change((all) => {
       const user = findUser(all.users.get(id));
@@ -105,7 +105,7 @@ export class UserManager {
     });
   }
 
-  /** Disables or enables a user; no change when it is so already. The last active administrator stays active. */
+  /** Disables or enables a user; does nothing when already in that state. The last active administrator stays active. */
   async setState(id: string, state: User['state']): Promise<void> {
     await this.#change((all) => {
       const user = findUser(all.users.get(id));
@@ -116,8 +116,8 @@ export class UserManager {
   }
 
   /**
-   * Sets the time zone in which the dashboard shows a user moments beside UTC (IANA), or none with an empty text; no change
-   * when it is so already. `validation_failed` for one that this process does not know.
+   * Sets the time zone (IANA) in which the dashboard shows times to a user in addition to UTC, or none if empty; does nothing
+   * when already set so. `validation_failed` for one that this process does not know.
    */
   async setTimeZone(id: string, timeZone: string): Promise<void> {
     if (timeZone !== '' && !Intl.supportedValuesOf('timeZone').includes(timeZone)) {
@@ -131,7 +131,7 @@ export class UserManager {
     });
   }
 
-  /** Counts the attempts to sign in by a user's name anew, so that one that is locked is open again. */
+  /** Restarts the count of sign-in attempts by a user's name, which unlocks it. */
   async unlock(id: string): Promise<void> {
     await this.#change((all) => ({
       type: 'UserUnlocked',

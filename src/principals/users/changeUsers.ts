@@ -5,8 +5,8 @@ import type { Users } from './user.ts';
 import type { UserChange } from './userEvents.ts';
 
 /**
- * Appends the change that `decide` makes of all users, if nobody changed them meanwhile; otherwise it is decided again.
- * Without a change nothing is appended. Rejects with what `decide` throws, and with `unavailable`.
+ * Appends the change that `decide` derives from all users, if no one changed them in the meantime; otherwise decides again.
+ * Appends nothing when there is no change. Rejects with what `decide` throws, and with `unavailable`.
  */
 export function changeUsers(
   directory: UserDirectory,

@@ -5,9 +5,9 @@ import { UserManager } from './UserManager.ts';
 import type { Role, User } from './user.ts';
 
 /**
- * The user whom the identity provider vouches for: made the first time, with the role that the provider says now. A user
- * is known by issuer and subject alone, so that nobody becomes another user by taking his name. Rejects with `unauthorized`
- * without a role, and with `unavailable`.
+ * Returns the user authenticated by the identity provider: created the first time, with the role that the provider currently
+ * gives. A user is identified only by issuer and subject, so that nobody can become another user by taking their name. Rejects
+ * with `unauthorized` without a role, and with `unavailable`.
  */
 export async function findProvided(
   ports: SignInPorts,
@@ -28,7 +28,7 @@ export async function findProvided(
   return users.find(user.id) as User;
 }
 
-/** Where the name is another user's already, the subject tells them apart. */
+/** If another user already has the name, the subject distinguishes them. */
 async function create(manager: UserManager, { identity, name }: ProvidedUser, role: Role): Promise<User> {
   try {
     return await manager.createForIdentity(name, role, identity);

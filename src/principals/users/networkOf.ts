@@ -1,8 +1,8 @@
 import ipaddr from 'ipaddr.js';
 
 /**
- * What attempts from an IP address are counted under: of IPv6 the /64, which one customer has whole (RFC 6177); of IPv4,
- * and of what is no address, the text itself.
+ * Returns what attempts from an IP address are counted under: for IPv6 the /64, which belongs to a single customer (RFC 6177);
+ * for IPv4, and for what is not an address, the text itself.
  */
 export function networkOf(address: string): string {
   if (!ipaddr.IPv6.isValid(address)) return address;

@@ -13,11 +13,11 @@ export interface PasswordHash {
   hash: string;
 }
 
-/** OWASP Password Storage Cheat Sheet: 64 MiB for each hash. */
+/** OWASP Password Storage Cheat Sheet: 64 MiB per hash. */
 const PARAMETERS = { N: 2 ** 16, r: 8, p: 2 };
 const SALT_BYTES = 16;
 const HASH_BYTES = 32;
-/** Hashes at once in the process: bounds their memory, and leaves threads of Node's pool to files. */
+/** Concurrent hashes in the process: bounds their memory, and leaves threads of Node's pool for files. */
 export const PASSWORDS_AT_ONCE = 2;
 const MAX_WAITING = 20;
 const RETRY_AFTER_SECONDS = 5;
@@ -26,12 +26,12 @@ const deriveKey = promisify<string, Buffer, number, ScryptOptions, Buffer>(scryp
 
 let places = new SharedPlaces(PASSWORDS_AT_ONCE);
 
-/** From now on this thread shares its places for passwords with others. */
+/** From now on, this thread shares its places for passwords with others. */
 export function sharePasswordPlaces(shared: SharedPlaces): void {
   places = shared;
 }
 
-/** Waits for one of the few places; `rate_limited` when too many wait already. */
+/** Waits for one of the few places; `rate_limited` when too many callers are already waiting. */
 async function takePlace(): Promise<SharedPlaces> {
   if (places.waiting >= MAX_WAITING) {
     throw new ServiceError('rate_limited', 'Too many people sign in right now. Try again in a moment.', {
@@ -45,7 +45,7 @@ async function takePlace(): Promise<SharedPlaces> {
 
 type Parameters = Pick<PasswordHash, 'N' | 'r' | 'p'>;
 
-/** Passwords that look alike are alike, however they were typed (NIST SP 800-63B, section 5.1.1.2). */
+/** Passwords that look alike are equal, however they were typed (NIST SP 800-63B, section 5.1.1.2). */
 async function derive(password: string, salt: Buffer, { N, r, p }: Parameters): Promise<Buffer> {
   const taken = await takePlace();
   try {
@@ -55,7 +55,7 @@ async function derive(password: string, salt: Buffer, { N, r, p }: Parameters): 
   }
 }
 
-/** What is to be stored of a password. Rejects with `rate_limited` when too many are being worked on. */
+/** Returns what is stored of a password. Rejects with `rate_limited` when too many are in progress. */
 export async function hashPassword(password: string): Promise<PasswordHash> {
   const salt = randomBytes(SALT_BYTES);
   const hash = await derive(password, salt, PARAMETERS);
@@ -63,8 +63,8 @@ export async function hashPassword(password: string): Promise<PasswordHash> {
 }
 
 /**
- * Whether it is the password. Without a stored one it takes as long and is false, so that nobody can tell who has one.
- * Rejects with `rate_limited` when too many are being worked on.
+ * Whether the password is correct. Without a stored one it takes as long and returns false, so that nobody can tell who has one.
+ * Rejects with `rate_limited` when too many are in progress.
  */
 export async function verifyPassword(password: string, stored: PasswordHash | undefined): Promise<boolean> {
   const salt = stored ? Buffer.from(stored.salt, 'base64') : randomBytes(SALT_BYTES);

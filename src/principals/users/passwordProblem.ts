@@ -2,16 +2,16 @@ import type { ZxcvbnFactory } from '@zxcvbn-ts/core';
 
 const MIN_LENGTH = 12;
 const MAX_LENGTH = 200;
-/** On zxcvbn's scale from 0 to 4: 10^8 guesses and more, which cost years at what a sign-in costs. */
+/** On zxcvbn's scale from 0 to 4: 10^8 guesses and more, which would take years at the cost of a sign-in. */
 const LEAST_SCORE = 3;
-/** More is not looked at: the estimate of 200 awkward characters holds the process up for a second. */
+/** Only this many characters are examined: estimating 200 awkward ones blocks the process for a second. */
 const ESTIMATED_LENGTH = 64;
-/** What is guessed first at this service. */
+/** What would be guessed first for this service. */
 const OWN_WORDS = ['chartledger', 'dashboard'];
 
 let estimator: Promise<ZxcvbnFactory> | undefined;
 
-/** Loaded when the first password is chosen: its lists of common passwords take some 30 MB. */
+/** Loaded when the first password is chosen: its lists of common passwords take about 30 MB. */
 function loadEstimator(): Promise<ZxcvbnFactory> {
   estimator ??= (async () => {
     const [{ ZxcvbnFactory }, { adjacencyGraphs: graphs, dictionary }] = await Promise.all([
@@ -24,8 +24,8 @@ function loadEstimator(): Promise<ZxcvbnFactory> {
 }
 
 /**
- * What is wrong with a password that somebody chose, in one sentence; undefined when it is good. Length counts, and that
- * it is none that others guess: common ones, patterns, the user's name. No kinds of characters are asked for (NIST SP
+ * Returns what is wrong with a chosen password, in one sentence; undefined when it is acceptable. Requires length, and that it is
+ * not one that others would guess: common ones, patterns, the user's name. Requires no particular kinds of characters (NIST SP
  * 800-63B, section 5.1.1.2).
  */
 export async function passwordProblem(password: string, userName: string): Promise<string | undefined> {

@@ -11,7 +11,7 @@ import { type Budget, browserBudget, type SignInLimits, signInBudgets } from './
 import type { UserDirectory } from './UserDirectory.ts';
 import type { User } from './user.ts';
 
-/** From where somebody signs in, in which request. */
+/** Where a sign-in comes from, and in which request. */
 export type Origin = Omit<Caller, 'workspace' | 'principal'>;
 
 export interface SignInPorts {
@@ -21,16 +21,16 @@ export interface SignInPorts {
   secondFactor: SecondFactor;
 }
 
-/** The ids of a browser, by the ids of the users who have signed in in it before. */
+/** Browser ids, by the ids of users who have signed in with that browser before. */
 export type KnownBrowsers = ReadonlyMap<string, string>;
 
-/** Whoever tries a name that no user has. */
+/** Someone trying a name that no user has. */
 const NOBODY: Principal = { type: 'service', id: 'dashboard' };
 
 /**
- * The user of this name and password, who may have a second factor to prove yet (`totpSetAt`). A refusal is in the audit
- * trail when it rejects: with `unauthorized` and one message for every reason, with `rate_limited` when it was tried too
- * often; and with `unavailable` when it cannot be recorded.
+ * Returns the user with this name and password, who may still have to prove a second factor (`totpSetAt`). A refusal is in the
+ * audit trail when it rejects: with `unauthorized` and one message for every reason, with `rate_limited` after too many attempts;
+ * and with `unavailable` when it cannot be recorded.
  */
 export async function provePassword(
   ports: SignInPorts,
@@ -45,15 +45,15 @@ export async function provePassword(
   if (!isRight || user === undefined) {
     return refuse(ports, user, user ? 'wrong_password' : 'unknown_user', origin, wrongPassword());
   }
-  // Who knows the password is told no more than others: that the user is disabled is for administrators.
+  // Knowing the password reveals no more than not knowing it: only administrators see that the user is disabled.
   if (user.state === 'disabled') return refuse(ports, user, 'user_disabled', origin, wrongPassword());
-  // Else whoever knows the password could guess codes for ever.
+  // Otherwise someone who knows the password could guess codes forever.
   if (user.totpSetAt === undefined) await giveBack(budgets);
   return user;
 }
 
 /**
- * Resolves when a user whose password was right has given a right code too, which is used with that. Refuses as
+ * Resolves when a user whose password was correct has also entered a valid code, which is used up by this. Refuses as
  * `provePassword` does.
  */
 export async function proveCode(
@@ -71,8 +71,8 @@ export async function proveCode(
 }
 
 /**
- * Takes in a user who has proved who he is; the sign-in is in the audit trail when it resolves. Rejects with
- * `unauthorized` for a disabled user, and with `unavailable`.
+ * Signs in an authenticated user; the sign-in is in the audit trail when it resolves. Rejects with `unauthorized` for a disabled
+ * user, and with `unavailable`.
  */
 export async function admit(ports: SignInPorts, user: User, origin: Origin): Promise<void> {
   if (user.state === 'disabled') {
@@ -83,7 +83,7 @@ export async function admit(ports: SignInPorts, user: User, origin: Origin): Pro
 }
 
 /**
- * Records that the identity provider knows somebody who has no role here, be it a user or nobody, and rejects with
+ * Records that the identity provider authenticated someone without a role here, whether a user or not, and rejects with
  * `unauthorized`, or `unavailable`.
  */
 export function refuseWithoutRole(
@@ -101,13 +101,13 @@ export async function recordSignOut({ eventLog }: SignInPorts, user: User, origi
   await recordAccess(eventLog, callerOf(user, origin), { action: 'sign_out' });
 }
 
-/** What a user who is signed in proves with once more who he is, and the id of the session, which is counted by itself. */
+/** How a signed-in user authenticates again, and the session's id, which has its own count. */
 export type Proof = { session: string } & ({ password: string } | { code: string });
 
 /**
- * Whether a user who is signed in knows the present password, or a code that is used with that. Recorded as a sign-in is,
- * and counted for the session alone, so that a name that others have locked holds nobody up who is in. Rejects with
- * `rate_limited` and `unavailable`.
+ * Whether a signed-in user knows the current password, or a code, which is used up by this. Recorded like a sign-in, but counted
+ * only for the session, so that users already signed in are not affected when others lock their name. Rejects with `rate_limited`
+ * and `unavailable`.
  */
 export async function proveAgain(
   ports: SignInPorts,
@@ -136,7 +136,7 @@ function budgetsOf(
   return signInBudgets(signInLimits, { name, user, browser: user && browsers.get(user.id), clientIp });
 }
 
-/** Counts; beyond the limit only the first refusal is recorded, so that nobody can fill the log by trying. */
+/** Counts; beyond the limit only the first refusal is recorded, so that nobody can fill the log with attempts. */
 async function spend(
   ports: SignInPorts,
   budgets: readonly Budget[],
@@ -151,7 +151,7 @@ async function spend(
   }
 }
 
-/** A success lets the count of the name or browser begin again; that of the network goes on. */
+/** A success restarts the count of the name or browser; that of the network continues. */
 async function giveBack(budgets: readonly Budget[]): Promise<void> {
   const last = budgets.at(-1);
   await last?.limiter.reset(last.key);

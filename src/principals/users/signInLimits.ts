@@ -3,17 +3,17 @@ import type { RateLimiter, RateLimiters } from '../../ports/rateLimiters.ts';
 import { networkOf } from './networkOf.ts';
 import { nameKey, type User } from './user.ts';
 
-/** How often it may be tried who somebody is. */
+/** Limits for attempts to authenticate. */
 export interface SignInLimits {
-  /** From one network, by browsers that are not known: 10 times a minute. */
+  /** From one network, by unknown browsers: 10 times a minute. */
   byNetwork: RateLimiter;
-  /** For one name, whether there is such a user or not, by the same: 5 times in 15 minutes without success. */
+  /** For one name, whether or not there is such a user, by unknown browsers: 5 times in 15 minutes without success. */
   byName: RateLimiter;
   /** For one user in one known browser, or in one session: 5 times in 15 minutes without success. */
   byBrowser: RateLimiter;
 }
 
-/** One count that an attempt is counted in. */
+/** One of the counts that an attempt goes into. */
 export interface Budget {
   limiter: RateLimiter;
   key: string;
@@ -29,16 +29,16 @@ export function openSignInLimits(limiters: RateLimiters): SignInLimits {
 }
 
 /**
- * What an attempt to sign in by a name is counted in. A browser in which the user has signed in before has a count of its
- * own, which nobody else can use up; all others share those of the network and of the name.
+ * Returns the counts for an attempt to sign in by a name. A browser in which the user has signed in before has its own count,
+ * which nobody else can use up; all others share those of the network and of the name.
  */
 export function signInBudgets(
   limits: SignInLimits,
   attempt: {
     name: string;
-    /** Whose name it is, if anybody's. */
+    /** The user with that name, if any. */
     user: User | undefined;
-    /** The id of the browser, where the user has signed in in it before. */
+    /** The browser's id, if the user has signed in with it before. */
     browser: string | undefined;
     clientIp: string | undefined;
   },
@@ -47,17 +47,17 @@ export function signInBudgets(
   if (user && browser !== undefined) return [browserBudget(limits, user, browser)];
   return [
     { limiter: limits.byNetwork, key: networkOf(clientIp) },
-    // Whoever unlocks a name, or sets its password, has its attempts counted anew, in every process.
+    // Unlocking a name, or setting its password, restarts its count in every process.
     { limiter: limits.byName, key: hashed(nameKey(name), user?.passwordSetAt, user?.unlockedAt) },
   ];
 }
 
-/** What the attempts of a user in one browser or session are counted in, by its id. */
+/** Returns the count for a user's attempts in one browser or session, by its id. */
 export function browserBudget({ byBrowser }: SignInLimits, user: User, id: string): Budget {
   return { limiter: byBrowser, key: hashed(user.id, id, user.unlockedAt) };
 }
 
-/** What is typed as a name may be a password, and the id of a session opens it: neither is stored. */
+/** What is typed as a name may be a password, and a session's id gives access to it: neither is stored. */
 function hashed(...parts: (string | undefined)[]): string {
   return createHash('sha256').update(JSON.stringify(parts)).digest('hex');
 }

@@ -3,26 +3,29 @@ import { Secret, TOTP } from 'otpauth';
 const ISSUER = 'Chartledger';
 const SECRET_BYTES = 20;
 const PERIOD_SECONDS = 30;
-/** Steps before and after the present one whose codes are taken, for clocks that differ (RFC 6238, section 5.2). */
+/**
+ * Number of steps before and after the current one whose codes are accepted, to allow for clock differences (RFC 6238, section
+ * 5.2).
+ */
 const WINDOW = 1;
 
-/** A new secret of an authenticator app, in base32. */
+/** Generates the secret of an authenticator app, in base32. */
 export function newTotpSecret(): string {
   return new Secret({ size: SECRET_BYTES }).base32;
 }
 
-/** What an authenticator app reads from a QR code: `otpauth://totp/…`. */
+/** Returns what an authenticator app reads from a QR code: `otpauth://totp/…`. */
 export function totpUri(secret: string, userName: string): string {
   return totpOf(secret, userName).toString();
 }
 
-/** The time step (RFC 6238) whose code it is, among those that are taken now; undefined when it is none's. */
+/** Returns the time step (RFC 6238) of a code, among those currently accepted; undefined when it belongs to none. */
 export function totpStep(secret: string, code: string, now = Date.now()): number | undefined {
   const delta = totpOf(secret).validate({ token: code, timestamp: now, window: WINDOW });
   return delta === null ? undefined : Math.floor(now / 1000 / PERIOD_SECONDS) + delta;
 }
 
-/** As authenticator apps take it without being told: SHA-1, six digits, half a minute. */
+/** The defaults of authenticator apps: SHA-1, six digits, half a minute. */
 function totpOf(secret: string, label = ''): TOTP {
   return new TOTP({
     issuer: ISSUER,

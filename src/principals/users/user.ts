@@ -9,20 +9,20 @@ export type Role = (typeof roles)[number];
 /** A user of the dashboard: of the whole installation, not of one workspace. */
 export interface User {
   id: string;
-  /** What is typed at sign-in, usually an e-mail address; unique, compared without regard to case. */
+  /** What is typed at sign-in, usually an e-mail address; unique, case-insensitive. */
   name: string;
   role: Role;
   state: 'active' | 'disabled';
-  /** Who vouches for the user: this service's password, or an identity provider. */
+  /** How the user is authenticated: by this service's password, or an identity provider. */
   origin: 'password' | 'openid_connect';
   createdAt: string;
-  /** Undefined: there is no password. */
+  /** Undefined: no password. */
   passwordSetAt: string | undefined;
-  /** When an authenticator app was set up; undefined: there is none. */
+  /** When an authenticator app was set up; undefined: none. */
   totpSetAt?: string | undefined;
-  /** When attempts to sign in by the name began to be counted anew; undefined: never. */
+  /** When the count of sign-in attempts by name was restarted; undefined: never. */
   unlockedAt?: string | undefined;
-  /** In which the dashboard shows moments beside UTC, IANA; undefined: in none. */
+  /** In which the dashboard shows times in addition to UTC, IANA; undefined: none. */
   timeZone?: string | undefined;
 }
 
@@ -36,7 +36,7 @@ export interface Identity {
 export interface StoredSecondFactor {
   /** Base32, sealed for the user (`sealing.ts`). */
   sealedSecret: string;
-  /** Those not used yet: SHA-256, lower-case hex. */
+  /** Unused ones: SHA-256, lower-case hex. */
   recoveryCodes: string[];
 }
 
@@ -47,16 +47,16 @@ export interface Invitation {
   expiresAt: string;
 }
 
-/** All users, as folded from their stream. Secrets are apart, so that a `User` can be shown anywhere. */
+/** All users, folded from their stream. Secrets are kept separate, so that a `User` can be shown anywhere. */
 export interface Users {
   users: Map<string, User>;
   idByName: Map<string, string>;
   idByIdentity: Map<string, string>;
   passwords: Map<string, PasswordHash>;
   secondFactors: Map<string, StoredSecondFactor>;
-  /** SHA-256 of the token, lower-case hex, to the invitation. */
+  /** Invitations by the SHA-256 of the token, lower-case hex. */
   invitations: Map<string, Invitation>;
-  /** SHA-256 of the token, lower-case hex, to the end of the link's life, ISO 8601. */
+  /** When links expire, ISO 8601, by the SHA-256 of the token, lower-case hex. */
   setupLinks: Map<string, string>;
   /** Revision of the last event folded; -1 before the first. */
   revision: number;
@@ -75,22 +75,22 @@ export function emptyUsers(): Users {
   };
 }
 
-/** The form of a name by which users are found. */
+/** Returns the form of a name used for lookups. */
 export function nameKey(name: string): string {
   return name.trim().normalize('NFKC').toLowerCase();
 }
 
-/** The form of an identity by which users are found. */
+/** Returns the form of an identity used for lookups. */
 export function identityKey({ issuer, subject }: Identity): string {
   return JSON.stringify([issuer, subject]);
 }
 
-/** What people see of a user's state: one who is to choose a first password yet is invited. */
+/** Returns a user's state for display: one who has not chosen a password yet is invited. */
 export function stateOf(user: User): User['state'] | 'invited' {
   return user.state === 'active' && !canSignIn(user) ? 'invited' : user.state;
 }
 
-/** Whether there is a way for the user to sign in. */
+/** Whether the user has a way to sign in. */
 export function canSignIn({ state, origin, passwordSetAt }: User): boolean {
   return state === 'active' && (origin === 'openid_connect' || passwordSetAt !== undefined);
 }

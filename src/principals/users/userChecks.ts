@@ -4,20 +4,20 @@ import { canSignIn, nameKey, type User, type Users } from './user.ts';
 
 const MAX_NAME_LENGTH = 100;
 
-/** The user; `not_found` where there is none. */
+/** Returns the user; throws `not_found` if undefined. */
 export function findUser(user: User | undefined): User {
   if (!user) throw new ServiceError('not_found', 'There is no such user.');
   return user;
 }
 
-/** `validation_failed` for a name that no user may have. */
+/** Throws `validation_failed` for a name that no user may have. */
 export function requireGoodName(name: string): void {
   if (name.length === 0 || name.length > MAX_NAME_LENGTH || /\p{Cc}/u.test(name)) {
     throw invalid('name', `The name of a user has 1 to ${MAX_NAME_LENGTH} characters.`);
   }
 }
 
-/** `conflict` for a name that a user has. */
+/** Throws `conflict` for a name that is taken. */
 export function requireFreeName(all: Readonly<Users>, name: string): void {
   if (!all.idByName.has(nameKey(name))) return;
   const message = 'There is a user of that name already.';
@@ -30,13 +30,13 @@ export async function requireGoodPassword(password: string, name: string): Promi
   if (problem !== undefined) throw invalid('password', problem);
 }
 
-/** `conflict` for who signs in through an identity provider. */
+/** Throws `conflict` for a user who signs in through an identity provider. */
 export function requirePasswordUser({ origin }: User): void {
   if (origin === 'password') return;
   throw new ServiceError('conflict', 'This user signs in through the identity provider, without a password.');
 }
 
-/** `conflict` where nobody could make another administrator if this user left. */
+/** Throws `conflict` if nobody could create another administrator once this user left. */
 export function keepAnAdministrator(all: Readonly<Users>, leaving: User): void {
   const isActiveAdmin = (user: User) => user.role === 'admin' && canSignIn(user);
   if (!isActiveAdmin(leaving)) return;
@@ -46,7 +46,7 @@ export function keepAnAdministrator(all: Readonly<Users>, leaving: User): void {
   }
 }
 
-/** A complaint about one field, which a form shows beside it. */
+/** An error about one field, which a form shows beside it. */
 function invalid(field: string, message: string): ServiceError {
   return new ServiceError('validation_failed', message, { details: [{ field, message }] });
 }

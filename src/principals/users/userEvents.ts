@@ -24,7 +24,7 @@ export interface UserRoleSet {
 /** Data of `UserTimeZoneSet`. */
 export interface UserTimeZoneSet {
   user_id: string;
-  /** IANA; null: UTC alone. */
+  /** IANA; null: UTC only. */
   time_zone: string | null;
 }
 
@@ -33,7 +33,7 @@ export interface UserInvitationIssued extends SetupLinkIssued {
   user_id: string;
 }
 
-/** Data of `UserInvited`: a user without a password yet, with the link to choose one. */
+/** Data of `UserInvited`: a user who has no password yet, with the link to choose one. */
 export interface UserInvited extends UserInvitationIssued {
   name: string;
   role: Role;
@@ -60,7 +60,7 @@ export interface SetupLinkIssued {
   expires_at: string;
 }
 
-/** A change of users: the type and the data of its event. */
+/** A change of users: the type and data of its event. */
 export type UserChange =
   | { type: 'UserCreated'; data: UserCreated }
   | { type: 'UserPasswordSet'; data: UserPasswordSet }
@@ -73,7 +73,7 @@ export type UserChange =
   | { type: 'UserDisabled' | 'UserEnabled' | 'UserUnlocked' | 'UserTotpReset'; data: { user_id: string } }
   | { type: 'SetupLinkIssued'; data: SetupLinkIssued };
 
-/** Every link that makes a first administrator ends once there is one. */
+/** Links that create the first administrator become invalid once there is one. */
 function endSetupLinks(all: Users, role: Role): void {
   if (role === 'admin') all.setupLinks.clear();
 }
@@ -83,7 +83,7 @@ function addInvitation(all: Users, event: RecordedEvent): void {
   all.invitations.set(sha256, { userId, expiresAt });
 }
 
-/** Only a user's last link counts, and none once a password was chosen. */
+/** Only a user's last link is valid, and none once a password was chosen. */
 function endInvitations(all: Users, userId: string): void {
   for (const [sha256, invitation] of all.invitations) {
     if (invitation.userId === userId) all.invitations.delete(sha256);
@@ -160,8 +160,8 @@ const folds: Record<string, (all: Users, event: RecordedEvent) => void> = {
 };
 
 /**
- * Folds the next event of the users' stream into `all`, in place. Throws, and changes nothing, when the event is of a
- * schema version that is not known: who may do what is then not for this process to tell.
+ * Folds the next event of the users' stream into `all`, in place. Throws, and changes nothing, when the event has an unknown
+ * schema version: this process can then no longer tell who may do what.
  */
 export function evolveUsers(all: Users, event: RecordedEvent): void {
   const fold = folds[event.type];

@@ -15,11 +15,11 @@ import type { Empty } from '@eventstore/db-client/generated/shared_pb.js';
 import { TIMEOUT_MS } from '../attempt.ts';
 import type { Channel, Driver, DriverEvent, Read, StreamEnd } from './Driver.ts';
 
-/** gRPC's arguments of a call: metadata and options. */
+/** gRPC's call arguments: metadata and options. */
 // biome-ignore lint/suspicious/noExplicitAny: types of a package that only the drivers depend on
 type CallArguments = [any, any];
 
-/** What both drivers' clients have, with what they keep for their subclasses. */
+/** What both drivers' clients have, and what they keep for their subclasses. */
 export interface OpenClient {
   getChannel: () => Promise<Channel>;
   readonly capabilities: Promise<unknown>;
@@ -33,7 +33,7 @@ export interface OpenClient {
   dispose(): Promise<void>;
 }
 
-/** Generated code that a driver ships, for what its client has no method. */
+/** Generated code shipped with a driver, for calls that its client has no method for. */
 export interface Services {
   GossipClient: typeof GossipClient;
   OperationsClient: typeof OperationsClient;
@@ -41,7 +41,7 @@ export interface Services {
   Empty: typeof Empty;
 }
 
-/** What is the same with both drivers. */
+/** What both drivers have in common. */
 export abstract class ClientDriver implements Driver {
   readonly #client: OpenClient;
   readonly #services: Services;

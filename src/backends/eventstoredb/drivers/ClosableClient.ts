@@ -1,12 +1,12 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Channel, Driver } from './Driver.ts';
 
-/** Streams that are cancelled end within milliseconds. */
+/** Cancelled streams end within milliseconds. */
 const DISPOSE_MS = 1_000;
 
 /**
- * A client of a driver that can be closed. The drivers have no such end: they go on with calls that nobody waits for, on a new
- * channel where the old one broke, and the streams of these would keep the thread.
+ * A driver client that can be closed. The drivers offer no way to: they continue calls that nobody waits for, on a new channel if
+ * the old one broke, and their streams would keep the thread alive.
  */
 export class ClosableClient {
   readonly driver: Driver;
@@ -17,28 +17,28 @@ export class ClosableClient {
     this.driver = driver;
     driver.watchChannels((channel) => {
       if (this.#closed) channel.close();
-      // The driver closes the one before when it opens another one.
+      // The driver closes the previous one when it opens another.
       else this.#channel = channel;
     });
   }
 
-  /** Whether it has found a node, once. */
+  /** Whether it has found a node at least once. */
   get found(): boolean {
     return this.#channel !== undefined;
   }
 
-  /** Gives a channel to a node that has answered. Rejects when there is none, and when it is closed meanwhile. */
+  /** Returns a channel to a node that has answered. Rejects when there is none, and when the client is closed in the meantime. */
   async connect(): Promise<Channel> {
     const channel = await this.driver.connect();
     if (this.#closed) throw new Error('closed');
     return channel;
   }
 
-  /** Ends its calls; those that come later fail. */
+  /** Ends its calls; later ones fail. */
   async close(): Promise<void> {
     this.#closed = true;
     this.#channel?.close();
-    // A stream that is being made is among those to be disposed of a turn later.
+    // A stream being created is only registered for disposal a turn later.
     await nextTurn();
     const late = Promise.withResolvers<void>();
     const timer = setTimeout(late.resolve, DISPOSE_MS);

@@ -10,7 +10,7 @@ import type {
 } from '@eventstore/db-client';
 import type { JsonObject } from '../../../events/event.ts';
 
-/** An event to be appended; its id is made where none is given. */
+/** An event to be appended; an id is generated if none is given. */
 export interface DriverEvent {
   id?: string;
   type: string;
@@ -18,31 +18,31 @@ export interface DriverEvent {
   metadata?: Uint8Array;
 }
 
-/** Where a stream is expected to end: at a revision, or not to be there. */
+/** The expected end of a stream: a revision, or that it does not exist. */
 export type StreamEnd = 'any' | 'no_stream' | bigint;
 
-/** Which events are read: at most `maxCount` at and after a place, or at and before it; of `$all` those before it. */
+/** Which events to read: at most `maxCount` at and after a place, or at and before it; for `$all` those before it. */
 export interface Read<Place> {
   direction: 'forwards' | 'backwards';
   from: Place;
   maxCount: number;
 }
 
-/** A gRPC channel, as far as it is used. */
+/** The parts of a gRPC channel used here. */
 export interface Channel {
   close(): void;
-  /** Calls once when the state is no longer the one that is named. */
+  /** Calls `changed` once when the state is no longer the given one. */
   watchConnectivityState(state: number, deadline: number, changed: (error?: Error) => void): void;
 }
 
 /**
- * A client of EventStoreDB's driver or of KurrentDB's, as it is used here; the types are those of the first. Their errors
- * tell by their `type` what they are, in the same words.
+ * A client of EventStoreDB's driver or of KurrentDB's, as used here; the types are those of the former. Their errors are
+ * identified by `type`, with the same names.
  */
 export interface Driver {
-  /** Tells of the channel of every call, before the call is made. */
+  /** Reports the channel of every call, before the call is made. */
   watchChannels(opened: (channel: Channel) => void): void;
-  /** A channel to a node that has answered. Rejects when there is none; all who ask share the search. */
+  /** Returns a channel to a node that has answered. Rejects when there is none; all callers share the search. */
   connect(): Promise<Channel>;
   /** Rejects with `WrongStreamEnd` when the stream ends elsewhere. */
   append(stream: string, event: DriverEvent, expected: StreamEnd): Promise<AppendResult>;
@@ -51,15 +51,15 @@ export interface Driver {
   /** Asks the leader. */
   readAll(read: Read<ReadPosition>): StreamingRead<AllStreamResolvedEvent>;
   subscribeToAll(after: ReadPosition, filter: Filter): AllStreamSubscription;
-  /** The nodes of the cluster as `host:port`, those that are away included, as the cluster itself names them. */
+  /** Returns the nodes of the cluster as `host:port`, including unreachable ones, as named by the cluster itself. */
   nodes(): Promise<string[]>;
-  /** Has the node to which it is connected begin to scavenge, or leaves it to the scavenge that runs. */
+  /** Starts a scavenge on the connected node, unless one is running. */
   startScavenge(): Promise<void>;
   /** Cancels its streams. */
   dispose(): Promise<void>;
 }
 
-/** A stream ends elsewhere than an append expected: at `actual`, undefined when it is not there. */
+/** A stream ends elsewhere than an append expected: at `actual`, undefined when it does not exist. */
 export class WrongStreamEnd extends Error {
   readonly actual: bigint | undefined;
 

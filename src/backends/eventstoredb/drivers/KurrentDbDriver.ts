@@ -22,11 +22,11 @@ import { type DriverEvent, type Read, type StreamEnd, WrongStreamEnd } from './D
 const { ReadReq } = messages;
 const { Options } = ReadReq;
 
-/** What the driver keeps for its subclasses. */
+/** Accesses what the driver keeps for its subclasses. */
 class ReadingClient extends KurrentDBClient {
   /**
-   * Reads as the driver's subscriptions do. Its own reads go through native code on a connection apart, which gives times without
-   * their milliseconds, cannot be cancelled, and calls a place where no event begins a server that is away.
+   * Reads as the driver's subscriptions do. Its own reads use native code on a separate connection, which returns times without
+   * milliseconds, cannot be cancelled, and reports a place where no event begins as a server that is unavailable.
    */
   static read(client: KurrentDBClient, options: InstanceType<typeof Options>): StreamingRead<ResolvedEvent> {
     const reading = client as ReadingClient;
@@ -39,7 +39,7 @@ class ReadingClient extends KurrentDBClient {
   }
 }
 
-/** KurrentDB's driver. Not in one process with EventStoreDB's: they clash. */
+/** KurrentDB's driver. It clashes with EventStoreDB's in the same process. */
 export class KurrentDbDriver extends ClientDriver {
   readonly #client: KurrentDBClient;
 
@@ -51,7 +51,7 @@ export class KurrentDbDriver extends ClientDriver {
   }
 
   async append(stream: string, event: DriverEvent, expected: StreamEnd): Promise<AppendResult> {
-    // By its old name, `expectedRevision`, this option would be ignored without a word.
+    // Under its old name, `expectedRevision`, this option would be silently ignored.
     const options = { streamState: expected, deadline: TIMEOUT_MS };
     try {
       return await this.#client.appendToStream(stream, jsonEvent(event), options);

@@ -1,6 +1,6 @@
 import type { CommandError } from '@eventstore/db-client';
 
-/** Whether a driver says that this went wrong. */
+/** Whether a driver reports this kind of error. */
 export function isDriverError(
   error: unknown,
   type: `${CommandError['type']}`,

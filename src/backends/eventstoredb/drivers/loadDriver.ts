@@ -1,6 +1,6 @@
 import type { Driver } from './Driver.ts';
 
-/** Makes a client for a connection string; throws when it is none. */
+/** Creates a client for a connection string; throws when it is not one. */
 export type OpenDriver = (url: string) => Driver;
 
 const drivers: Record<string, () => Promise<OpenDriver>> = {
@@ -17,8 +17,8 @@ const drivers: Record<string, () => Promise<OpenDriver>> = {
 let loaded: string | undefined;
 
 /**
- * The driver for an event log's URL, loaded when it is first asked for. A process has one: their generated code overwrites each
- * other's, so the other one is refused.
+ * Returns the driver for an event log's URL, loaded when first needed. A process has only one: their generated code overwrites
+ * each other's, so the other one is refused.
  */
 export async function loadDriver(url: string): Promise<OpenDriver> {
   const [scheme = ''] = url.trim().split(/[+:]/, 1);

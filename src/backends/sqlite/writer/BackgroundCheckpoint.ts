@@ -4,12 +4,14 @@ import { Worker } from 'node:worker_threads';
 import { workerUrl } from '../../../threads/workerUrl.ts';
 import { checkpoint } from '../eventLogFile.ts';
 
-/** Events between two checkpoints, some 12 MB of write-ahead log: little enough that disk and commits go on smoothly. */
+/**
+ * Number of events between two checkpoints, about 12 MB of write-ahead log: small enough that the disk and commits run smoothly.
+ */
 const EVENTS = 2_000;
 
 /**
- * Has a thread of its own copy the write-ahead log into the file while commits go on, so that no commit waits for it.
- * Commits add to the log meanwhile: the last bit, after which the log begins anew, is copied here, between two commits.
+ * Has a separate thread copy the write-ahead log into the file while commits continue, so that no commit waits for it. Commits
+ * add to the log meanwhile: the last bit, after which the log restarts, is copied here, between two commits.
  */
 export class BackgroundCheckpoint {
   readonly #worker: Worker;
@@ -26,7 +28,7 @@ export class BackgroundCheckpoint {
     });
   }
 
-  /** Tells of so many more events in the log. */
+  /** Reports the number of events added to the log. */
   committed(events: number): void {
     this.#events += events;
     if (this.#events < EVENTS || this.#copying) return;

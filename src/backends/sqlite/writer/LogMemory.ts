@@ -7,7 +7,7 @@ export interface StreamHead {
   id: number;
   /** Of its last event; -1 when there is none. */
   revision: number;
-  /** Earlier events of it were removed. */
+  /** Whether earlier events of it were removed. */
   erased: boolean;
   /** No event of the stream has an id above this one. */
   greatestId: string;
@@ -16,20 +16,20 @@ export interface StreamHead {
 interface LatestEvent {
   /** The log's latest time, in ms. */
   time: number;
-  /** The greatest id of an event of the log. */
+  /** The greatest id of an event in the log. */
   id: string;
 }
 
-/** Streams whose ends are remembered, in some 250 bytes each. */
+/** Number of streams whose ends are remembered, in about 250 bytes each. */
 const MAX_HEADS = 50_000;
 
 /**
- * What the writer of an event log's file knows of it without asking: the ends of streams, and the latest time. It holds until
- * another connection, here or in another process, commits, which `begin` finds out, and until a transaction fails, whose
- * writer says `forget`.
+ * What the writer of an event log's file knows of it without a query: the ends of streams, and the latest time. It is valid until
+ * another connection, in this process or another, commits, which `begin` detects, and until a transaction fails, after which its
+ * writer calls `forget`.
  *
- * Ids of events are made in rising order, so that a new one is above those before it; only one that is not may be a repeat
- * and has to be looked for.
+ * Ids of events are generated in ascending order, so that a new one is above the previous ones; only one that is not may be a
+ * repeat and has to be searched for.
  */
 export class LogMemory {
   readonly #heads = new Map<string, StreamHead>();
@@ -50,8 +50,8 @@ export class LogMemory {
   }
 
   /**
-   * To be called first in each transaction of the writer. The time of the events that it appends, in ms: times never run
-   * backwards, whichever process wrote before, so that "as of" and the order of events agree.
+   * Must be called first in each transaction of the writer. Returns the time for the events that it appends, in ms: times never
+   * decrease, whichever process wrote before, so that "as of" and the order of events agree.
    */
   begin(): number {
     const { dataVersion, latestTime, greatestId } = this.#statements;
@@ -67,17 +67,17 @@ export class LogMemory {
     return this.#latest.time;
   }
 
-  /** The end of a stream; undefined when there is no such stream. */
+  /** Returns the end of a stream; undefined when there is no such stream. */
   head(stream: string): StreamHead | undefined {
     return this.#heads.get(stream) ?? this.#readHead(stream);
   }
 
-  /** Whether the stream can hold an event of this id already. */
+  /** Whether the stream may already contain an event with this id. */
   mayHold(head: StreamHead, eventId: string): boolean {
     return eventId <= head.greatestId;
   }
 
-  /** Takes note of an event that was appended to a stream; `head` is undefined where it is the first one. */
+  /** Records that an event was appended to a stream; `head` is undefined for the first one. */
   appended(head: StreamHead | undefined, eventId: string): void {
     const latest = this.#latest as LatestEvent;
     if (eventId > latest.id) latest.id = eventId;

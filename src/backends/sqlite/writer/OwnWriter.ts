@@ -2,7 +2,7 @@ import type { WriterLink } from '../../../ports/eventLog.ts';
 import { WriterConnection, type WriterSource } from './WriterConnection.ts';
 import { WriterThread } from './WriterThread.ts';
 
-/** A writer that the calling thread starts when it is first needed, and again when it has ended. */
+/** A writer that the calling thread starts when it is first needed, and again after it has ended. */
 export class OwnWriter implements WriterSource {
   readonly #path: string;
   #opening: Promise<WriterThread> | undefined;

@@ -5,21 +5,21 @@ import type { WriterThread } from './WriterThread.ts';
 
 interface ConnectionEvents {
   answer(message: WriterMessage): void;
-  /** The writer is gone, by a failure or because it was told to close. */
+  /** The writer is gone, because of a failure or because it was told to close. */
   end(error: Error | undefined): void;
 }
 
-/** Where a thread finds the writer of a log. */
+/** How a thread reaches the writer of a log. */
 export interface WriterSource {
-  /** A connection to it; it is started if need be. Rejects when the file cannot be opened. */
+  /** Connects to it, starting it if need be. Rejects when the file cannot be opened. */
   connect(): Promise<WriterConnection>;
-  /** A way to it for another thread; rejects as `connect` does. */
+  /** Returns a link to it for another thread; rejects as `connect` does. */
   link(): Promise<WriterLink>;
   /** Ends what was started here. */
   close(): Promise<void>;
 }
 
-/** The writer that links lead to: another thread's. */
+/** Returns the source of a writer reached by links: another thread's. */
 export function linkedWriter(link: () => Promise<WriterLink>): WriterSource {
   return { connect: async () => new WriterConnection(await link()), link, close: async () => undefined };
 }
@@ -30,7 +30,7 @@ export class WriterConnection {
   readonly #thread: WriterThread | undefined;
   #answer: ConnectionEvents['answer'] = () => undefined;
 
-  /** `thread`: the writer, where it was started by the calling thread, which then hears more of its end. */
+  /** `thread`: the writer, if started by the calling thread, which then learns more about its end. */
   constructor(link: WriterLink, thread?: WriterThread) {
     this.#link = link;
     this.#thread = thread;
@@ -48,8 +48,8 @@ export class WriterConnection {
   }
 
   /**
-   * Holds up the calling thread until the next answer is there and dealt with, for so many milliseconds at the most. What
-   * comes later is heard of as usual.
+   * Blocks the calling thread until the next answer has arrived and been processed, for at most `ms` milliseconds. Later ones
+   * arrive as usual.
    */
   awaitAnswer(ms: number): void {
     const { port, answers } = this.#link;

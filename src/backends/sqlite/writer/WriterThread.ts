@@ -4,7 +4,7 @@ import type { WriterLink } from '../../../ports/eventLog.ts';
 import { workerUrl } from '../../../threads/workerUrl.ts';
 import type { WriterThreadMessage } from './appendProtocol.ts';
 
-/** The one thread that writes to an event log's file. It serves as many links as are made, and each request of one in order. */
+/** The one thread that writes to an event log's file. It serves any number of links, and the requests of each in order. */
 export class WriterThread {
   readonly #worker: Worker;
 
@@ -19,12 +19,12 @@ export class WriterThread {
     return new WriterThread(worker);
   }
 
-  /** Whether it is gone, by `close` or by a failure. */
+  /** Whether it is gone, because of `close` or a failure. */
   get ended(): boolean {
     return this.#worker.threadId === -1;
   }
 
-  /** A way for requests to it, for this thread or another one. */
+  /** Returns a link for requests to it, for this thread or another one. */
   link(): WriterLink {
     const { port1, port2 } = new MessageChannel();
     const answers = new Int32Array(new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT));
@@ -32,13 +32,13 @@ export class WriterThread {
     return { port: port1, answers };
   }
 
-  /** `end` is told when the thread is gone, with what it failed of. */
+  /** Calls `end` when the thread is gone, with the failure, if any. */
   onEnd(end: (error: Error | undefined) => void): void {
     this.#worker.on('error', end);
     this.#worker.on('exit', () => end(undefined));
   }
 
-  /** Ends the thread, which has done what it was sent; resolves when it is gone. */
+  /** Ends the thread once it has done what it was sent; resolves when it is gone. */
   async close(): Promise<void> {
     if (this.ended) return;
     const exited = once(this.#worker, 'exit');

@@ -28,7 +28,7 @@ const commitSize = measurements.histogram('chartledger.commit.size', {});
 const commitDuration = measurements.histogram('chartledger.commit.duration', {});
 const { path } = workerData as { path: string };
 const db = openForAppending(path);
-// The write-ahead log holds the latest commits.
+// The write-ahead log contains the latest commits.
 const files = new OpenedFiles(path, `${path}-wal`);
 const writer = new AppendWriter(db);
 const checkpoints = new BackgroundCheckpoint(path, db);
@@ -41,9 +41,9 @@ function send({ port, answers }: WriterLink, message: WriterMessage): void {
 }
 
 /**
- * Does work for those who wait at `to`, and tells them when it fails: before, so that nothing is written where nobody would find
- * it, and after, when the file could have gone meanwhile, it is looked where a restart would look for it. `work` tells of so
- * many events' worth of writing, and what to answer.
+ * Does work for those waiting at `to`, and reports failures to them. Checks that the files are where a restart would look for
+ * them: before, so that nothing is written where nobody would find it, and after, when the file could have gone meanwhile. `work`
+ * returns how many events' worth was written, and the answers.
  */
 function carryOut(to: WriterLink[], work: () => { events: number; outcomes: AppendOutcome[][] }): void {
   const sendAll = (message: WriterMessage) => {
@@ -102,7 +102,7 @@ function takeAlone({ link, request }: Received<Exclude<WriterRequest, AppendRequ
   });
 }
 
-/** Takes a request, and with a batch those that wait on the other links: they share its commit. */
+/** Handles a request, and with a batch those waiting on the other links: they share its commit. */
 function take(first: Received): void {
   const received = [first];
   if (Array.isArray(first.request)) {

@@ -9,12 +9,12 @@ function holds(expected: ExpectedRevision, lastRevision: number): boolean {
   return expected === 'any' || lastRevision === (expected === 'none' ? -1 : expected);
 }
 
-/** A removal was asked for that would leave a stream without its end, or an event without its place. */
+/** A requested removal would leave a stream without its end, or an event without its place. */
 export class NotErasable extends Error {}
 
 /**
- * Writes batches of appends into an event log's file, each batch in one transaction: when `commit` returns, all of
- * it is durable. A conflict is the outcome of that one append and leaves its neighbours alone.
+ * Writes batches of appends to an event log's file, each batch in one transaction: when `commit` returns, all of it is durable. A
+ * conflict is the outcome of that one append and does not affect the others.
  */
 export class AppendWriter {
   readonly #db: DatabaseSync;
@@ -54,7 +54,7 @@ export class AppendWriter {
     };
   }
 
-  /** Proves that the file takes so many bytes, by writing them beside the events. Throws when it does not. */
+  /** Proves that the file accepts this many bytes, by writing them beside the events. Throws when it does not. */
   prove(bytes: number): void {
     this.#statements.prove.run(bytes);
   }
@@ -68,8 +68,8 @@ export class AppendWriter {
   }
 
   /**
-   * Removes events in one transaction. Their rows stay, emptied, with the leaf: a page from which rows are deleted is
-   * mended with rows of its neighbours, of which SQLite leaves copies behind. Throws `NotErasable`, with nothing changed.
+   * Removes events in one transaction. Their rows stay, emptied, with the leaf: a page from which rows are deleted is filled with
+   * rows of its neighbors, of which SQLite leaves copies behind. Throws `NotErasable`, with nothing changed.
    */
   erase({ stream, before, erased }: EraseRequest): void {
     const { findStream, hasRevision, markErased, emptyEvent, unerased } = this.#statements;

@@ -1,7 +1,7 @@
 import { parentPort, workerData } from 'node:worker_threads';
 import { checkpoint, openForCheckpoints } from '../eventLogFile.ts';
 
-/** Pages that the writer may be left with: it copies so few in the time of a commit or two. */
+/** Number of pages that may be left to the writer: it copies that few in the time of a commit or two. */
 const FEW_PAGES = 400;
 const MAX_PASSES = 5;
 
@@ -15,7 +15,7 @@ port.on('message', (message: 'copy' | 'close') => {
     port.close();
     return;
   }
-  // Each pass is shorter than the one before, and so is what was committed in its time.
+  // Each pass is shorter than the one before, and so is what was committed during it.
   for (let pass = 0; pass < MAX_PASSES && checkpoint(db) > FEW_PAGES; pass++);
   port.postMessage('copied');
 });

@@ -18,10 +18,10 @@ interface Waiting {
   reject(error: Error): void;
 }
 
-/** What waits for one commit: single appends, or a group of them, or a removal; nobody for a proof. */
+/** Requests that wait for one commit: single appends, or a group of them, or a removal; none for a proof. */
 interface Batch {
   sentAt: number;
-  /** How many single appends; undefined where it is of something else. */
+  /** Number of single appends; undefined for anything else. */
   singles?: number;
   settle(outcomes: AppendOutcome[]): void;
   fail(error: Error): void;
@@ -29,23 +29,23 @@ interface Batch {
 
 const proof = { settle: () => undefined, fail: () => undefined };
 
-/** Appends that wait at the most: beyond it callers are told to come back, so that memory stays bounded. */
+/** Maximum number of waiting appends: beyond it, callers are told to come back later, so that memory stays bounded. */
 const MAX_WAITING = 20_000;
 const MAX_BATCH = 2_000;
 const COMMIT_TIMEOUT_MS = 3_000;
-/** For so long a commit proves that the next one works. */
+/** How long a commit proves that the next one works. */
 const PROVEN_MS = 5_000;
-/** Bytes that are written to prove that an append works. */
+/** Number of bytes written to prove that an append works. */
 const SMALL_PROOF = 1;
 const LARGE_PROOF = 256 * 1024;
 /**
- * Requests come in bursts, as their forerunners were answered, and while this thread goes through a burst it does not
- * hear of the end of a commit. So many that wait are handed over before that, and so many batches ahead: else the two
- * threads would work in turns and not side by side.
+ * Requests come in bursts, as their predecessors were answered, and while this thread works through a burst it does not learn
+ * that a commit has ended. So this many waiting appends are handed over before that, and this many batches ahead: otherwise the
+ * two threads would take turns instead of working side by side.
  */
 const EARLY_BATCH = 16;
 const MAX_COMMITTING = 4;
-/** For so long the caller's thread waits for a lone append, and can serve nobody else. */
+/** How long the caller's thread waits for a lone append; it can serve nobody else meanwhile. */
 const MAX_WAIT_MS = 2;
 
 /**
@@ -55,22 +55,22 @@ const MAX_WAIT_MS = 2;
 export class GroupCommit {
   readonly #writer: WriterConnection;
   #waiting: Waiting[] = [];
-  /** Batches that the writer has, in its order. */
+  /** Batches handed to the writer, in its order. */
   #committing: Batch[] = [];
-  /** Who waits to hear whether the file takes commits. */
+  /** Callers waiting to learn whether the file accepts commits. */
   #checks: PromiseWithResolvers<void>[] = [];
   /** When the last commit succeeded, on the monotonic clock; undefined when it failed, or there was none. */
   #committedAt: number | undefined;
   #failed = false;
   #timeout: NodeJS.Timeout | undefined;
   readonly #lone = new LoneAppends();
-  /** Set while it is left to the end of the turn how what waits is committed. */
+  /** Set while the decision how to commit what is waiting is left to the end of the turn. */
   #turnEnd: NodeJS.Immediate | undefined;
-  /** Who waits until nothing is left to commit. */
+  /** Callers waiting until nothing is left to commit. */
   #drained: PromiseWithResolvers<void> | undefined;
   #closed = false;
 
-  /** Over a connection of its own to the writer of the file at `path`. */
+  /** `writer`: a connection of its own to the writer of the file at `path`. */
   constructor(writer: WriterConnection, path: string) {
     this.#writer = writer;
     writer.listen({
@@ -79,7 +79,7 @@ export class GroupCommit {
     });
   }
 
-  /** Whether the writer is gone, by `close` or by a failure: it takes no more appends. */
+  /** Whether the writer is gone, because of `close` or a failure: it accepts no more appends. */
   get ended(): boolean {
     return this.#closed;
   }
@@ -95,7 +95,7 @@ export class GroupCommit {
     });
   }
 
-  /** Appends a group in one commit, behind what was asked for before; its outcomes are in its order. Rejects with `unavailable`. */
+  /** Appends a group in one commit, after earlier requests; outcomes are in the group's order. Rejects with `unavailable`. */
   appendGroup(requests: AppendRequest[]): Promise<AppendOutcome[]> {
     if (this.#closed) return Promise.reject(unavailable('event log'));
     if (this.#waiting.length > 0) this.#commitNext();
@@ -111,7 +111,7 @@ export class GroupCommit {
   }
 
   /**
-   * Resolves when the file takes commits: the last one of late did, or the next one does, which is a proof if nothing waits.
+   * Resolves when the file accepts commits: a recent one succeeded, or the next one does, which is a proof if nothing is waiting.
    * Rejects with `unavailable`.
    */
   check(): Promise<void> {
@@ -137,12 +137,12 @@ export class GroupCommit {
     return this.#committing.length === 0 && this.#waiting.length === 0;
   }
 
-  /** Whether single appends are on their way: then those that come wait for the next commit of such, unless they are many. */
+  /** Whether single appends are under way: new ones then wait for the next commit of such, unless they are many. */
   get #hasSingles(): boolean {
     return this.#committing.some(({ singles }) => singles !== undefined);
   }
 
-  /** Only when all requests of a turn were heard is it known that one append is alone. */
+  /** Only when all requests of a turn have arrived is it known that an append is alone. */
   #commitTurn(): void {
     this.#turnEnd = undefined;
     if (this.#committing.length > 0 || this.#waiting.length === 0) return;
@@ -168,7 +168,7 @@ export class GroupCommit {
     );
   }
 
-  /** After a failure it takes more: where a few pages still fit in, an append may not. */
+  /** After a failure it takes more: where a few pages still fit, an append may not. */
   #prove(): void {
     this.#commit({ prove: this.#failed ? LARGE_PROOF : SMALL_PROOF }, proof);
   }
@@ -208,7 +208,7 @@ export class GroupCommit {
     }
   }
 
-  /** The disk is stuck: callers are answered, the order of batches is kept, nothing new is taken until it moves. */
+  /** The disk is stuck: callers get an answer, the order of batches is kept, and nothing new is accepted until it recovers. */
   #giveUp(): void {
     this.#rejectAll(
       unavailable(

@@ -8,7 +8,7 @@ import { ImportError, type UnreadableEntry } from '../importSource.ts';
 /** A document that an import is to send. */
 export interface DocumentFile {
   path: string;
-  /** Its place in the folder, for reports. */
+  /** Its path in the folder, for reports. */
   source: string;
   encounterId: string;
   documentId: string;
@@ -18,20 +18,20 @@ export interface DocumentFile {
 const categories = documentFieldsSchema.shape.category;
 
 /**
- * A folder of documents whose paths say what they are: `ENCOUNTER/DOCUMENT.pdf`, or `ENCOUNTER/CATEGORY/DOCUMENT.pdf`. Ids are
- * percent-decoded, as names of files cannot hold every character. Hidden files are passed over.
+ * A folder of documents identified by their paths: `ENCOUNTER/DOCUMENT.pdf`, or `ENCOUNTER/CATEGORY/DOCUMENT.pdf`. Ids are
+ * percent-decoded, as file names cannot contain every character. Hidden files are skipped.
  */
 export class DocumentFolder {
   readonly #folder: string;
   readonly #category: DocumentCategory;
 
-  /** Documents whose path names no category are of this one. */
+  /** `category` applies to documents whose path does not name one. */
   constructor(folder: string, category: DocumentCategory) {
     this.#folder = folder;
     this.#category = category;
   }
 
-  /** All documents, in an order that stays; `onUnreadable` is told what is none. Rejects with `ImportError`. */
+  /** Returns all documents, in a stable order; `onUnreadable` is called for anything else. Rejects with `ImportError`. */
   async list(onUnreadable: (entry: UnreadableEntry) => void): Promise<DocumentFile[]> {
     const documents: DocumentFile[] = [];
     for (const path of await this.#files()) {
@@ -66,7 +66,7 @@ export class DocumentFolder {
     throw new ImportError(`${this.#folder} is not a folder of documents that can be read (${code}).`);
   }
 
-  /** What a path says, or what is wrong with it. */
+  /** Parses a path, or returns what is wrong with it. */
   #read(source: string): Omit<DocumentFile, 'path' | 'source'> | string {
     const parts = source.split('/');
     const extension = extname(source);

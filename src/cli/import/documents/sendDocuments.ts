@@ -8,12 +8,12 @@ import type { SendResult } from '../ImportTally.ts';
 import { ImportError } from '../importSource.ts';
 import type { DocumentFile } from './DocumentFolder.ts';
 
-/** Documents that are sent at once. */
+/** Number of documents sent concurrently. */
 const AT_ONCE = 4;
 
 const uploadedSchema = z.object({ success: z.literal(true), version: z.int() });
 
-/** Uploads documents, from where the import had come. Rejects with `ImportError`, or an `AbortError` after `stop`. */
+/** Uploads documents, continuing from the import's progress. Rejects with `ImportError`, or an `AbortError` after `stop`. */
 export async function sendDocuments(job: ImportJob, documents: readonly DocumentFile[]): Promise<void> {
   for (
     let done = job.state.progress.documents;
@@ -56,10 +56,10 @@ async function formOf({ path, documentId, category }: DocumentFile): Promise<For
   form.append('document_id', documentId);
   form.append('category', category);
   try {
-    // The file is read while it is sent.
+    // The file is read while it is being sent.
     form.append('file', await openAsBlob(path), basename(path));
   } catch {
-    // Its path names an encounter, which is nobody's business but the reports'.
+    // Its path names an encounter, which only the reports may reveal.
     throw new ImportError('A document in the folder cannot be read any more.');
   }
   return form;

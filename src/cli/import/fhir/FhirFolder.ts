@@ -8,28 +8,28 @@ import type { Fingerprint } from '../fingerprint.ts';
 import { ImportError, type ImportSource, type SourceRecord, type UnreadableEntry } from '../importSource.ts';
 import { isUtf8, readLines } from '../readLines.ts';
 
-/** Types of resources in the order in which they refer to each other; Bundles hold what they refer to. */
+/** Resource types in the order in which they refer to each other; Bundles contain what they refer to. */
 const order = [
   ...['Organization', 'Location', 'Practitioner', 'PractitionerRole', 'Patient', 'Coverage'],
   ...['ExplanationOfBenefit', 'Encounter', 'DocumentReference', 'Bundle'],
 ];
-/** What the service takes as one resource or Bundle, in bytes. */
+/** Maximum size that the service accepts for one resource or Bundle, in bytes. */
 const MAX_BYTES = 16 * 1024 * 1024;
 const LINES = /\.ndjson(?:\.gz)?$/;
-/** What imports leave in the folder where they are started, which may be this one. */
+/** Files that imports leave in the folder where they are started, which may be this one. */
 const OWN = /^(?:(?:rejected|warnings)-\d{8}T\d{6}Z\.ndjson|import-[0-9a-f]{8}\.state\.json)$/;
 
 /**
- * A folder, or a single file, of FHIR R4: Bulk Data (`Patient.ndjson`, `Patient.000.ndjson.gz`) and Bundles (`*.json`). A resource is what its line
- * says it is, whatever the name of the file. Types of which no records are made are passed over.
+ * A folder, or a single file, of FHIR R4: Bulk Data (`Patient.ndjson`, `Patient.000.ndjson.gz`) and Bundles (`*.json`). A
+ * resource's type is the one in its line, whatever the file name. Types that do not result in records are skipped.
  */
 export class FhirFolder implements ImportSource {
   readonly kinds = order;
   readonly #folder: string;
   readonly #paths: readonly string[];
-  /** Files of lines by the types that were found in them. */
+  /** NDJSON files by the types found in them. */
   readonly #byType = new Map<string, Set<string>>();
-  /** Files of Bundles in the order in which they are sent. */
+  /** Files of Bundles, in sending order. */
   #bundles: readonly string[] = [];
 
   private constructor(folder: string, paths: readonly string[]) {
@@ -37,7 +37,7 @@ export class FhirFolder implements ImportSource {
     this.#paths = paths;
   }
 
-  /** Looks what is there. Rejects with `ImportError` when nothing is. */
+  /** Examines the input. Rejects with `ImportError` when there is nothing. */
   static async open(path: string): Promise<FhirFolder> {
     const paths = await filesAt(path);
     if (paths.length === 0) throw new ImportError(`${path} holds no files *.ndjson, *.ndjson.gz or *.json.`);
@@ -73,7 +73,7 @@ export class FhirFolder implements ImportSource {
         else this.#byType.set(entry.kind, (this.#byType.get(entry.kind) ?? new Set()).add(path));
       }
     }
-    // Hospitals and practitioners come in Bundles of their own, to which those of patients refer.
+    // Hospitals and practitioners come in separate Bundles, to which those of patients refer.
     this.#bundles = bundles.toSorted((a, b) => a.rank - b.rank).map(({ path }) => path);
     const others = [...counts].filter(([type]) => !order.includes(type));
     const told = others.map(([type, number]) => `${number} ${type}`).join(', ');
@@ -110,7 +110,7 @@ async function* linesIn(path: string): AsyncGenerator<SourceRecord | UnreadableE
   }
 }
 
-/** What a file holds that is one resource; of those beside lines, Bundles alone are sent. */
+/** Yields the contents of a file that is one resource; besides NDJSON, only Bundles are sent. */
 async function* bundleIn(path: string): AsyncGenerator<SourceRecord | UnreadableEntry> {
   const source = basename(path);
   const { size } = await stat(path).catch((error) => unreadable(path, error));
@@ -133,7 +133,7 @@ function resourceIn(text: string, source: string): SourceRecord | undefined {
   return { kind: value.resourceType, source, record: value };
 }
 
-/** How far in the order the resources of a Bundle go. */
+/** Returns how far down the order the resources of a Bundle go. */
 function rankOf({ entry }: JsonObject): number {
   const entries = Array.isArray(entry) ? entry : [];
   const types = entries.map((one) => (isJsonObject(one) && isJsonObject(one.resource) ? one.resource : {}));

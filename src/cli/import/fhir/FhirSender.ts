@@ -22,13 +22,16 @@ const bundleAnswerSchema = z.object({
   entry: z.array(z.object({ response: z.object({ status: z.string(), outcome: outcomeSchema.optional() }) })),
 });
 
-/** What became of a row, whose number its place gives. */
+/** The result of a row, whose index gives its number. */
 type Result = Omit<RowResult, 'line'>;
 
 const accepted: Result = { status: 200, warnings: [], error: '', retryable: false };
 const noCounts: OutcomeCounts = { created: 0, updated: 0, unchanged: 0 };
 
-/** Sends resources through `POST /fhir/$import`, and Bundles, one by one, through `POST /fhir`: what is so already gets no new version. */
+/**
+ * Sends resources through `POST /fhir/$import`, and Bundles, one by one, through `POST /fhir`: unchanged records get no new
+ * version.
+ */
 export class FhirSender implements RowSender {
   readonly #client: ImportClient;
 
@@ -65,7 +68,7 @@ export class FhirSender implements RowSender {
     return counts;
   }
 
-  /** The answer to lines; undefined where it was cut off. Throws `ImportError`. */
+  /** Parses the response to lines; undefined if it was cut off. Throws `ImportError`. */
   #read(answer: Answer): { told: z.infer<typeof toldSchema>[]; counts: OutcomeCounts } | undefined {
     const { status, text } = answer;
     if (status !== 200) throw refusedBatch(this.#client, answer);
@@ -82,7 +85,7 @@ export class FhirSender implements RowSender {
     return undefined;
   }
 
-  /** A Bundle counts as refused where any entry is. */
+  /** A Bundle counts as refused if any entry is. */
   async #sendBundle(row: Row): Promise<Result> {
     const body = await zippedLines([row]);
     const headers = { 'content-type': 'application/fhir+json', 'content-encoding': 'gzip' };
@@ -117,7 +120,7 @@ function bundleResult({ entry }: z.infer<typeof bundleAnswerSchema>): Result {
   const first = refused.find(({ status }) => isRetryable(status)) ?? refused[0];
   if (first === undefined) {
     const remarks = results.flatMap(({ outcome }) => (outcome ? remarksIn(outcome) : []));
-    // The same remark on many entries is counted as one.
+    // The same warning for many entries is counted as one.
     const warnings = remarks.map((one) => ({ ...one, field: one.field.replaceAll(/\[\d+\]/g, '') }));
     return { ...accepted, warnings };
   }

@@ -18,12 +18,12 @@ export const outcomeSchema = z.object({
 
 export type Outcome = z.infer<typeof outcomeSchema>;
 
-/** What is remarked on something that was accepted, by element. */
+/** Returns the warnings about something that was accepted, by element. */
 export function remarksIn(outcome: Outcome): FieldMessage[] {
   return messagesOf(outcome, 'warning');
 }
 
-/** Why something was refused, as the REST interface would say it. */
+/** Returns why something was refused, as in the REST API. */
 export function refusalIn(outcome: Outcome): { error: string; code?: string; details: FieldMessage[] } {
   const details = messagesOf(outcome, 'error');
   const isReference = outcome.issue.some(({ code }) => code === 'not-found');

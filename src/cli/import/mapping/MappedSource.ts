@@ -12,13 +12,13 @@ import type { FileMapping, Join, Mapping } from './readMapping.ts';
 const noCells: Cells = () => '';
 
 /**
- * CSV files, a folder of them or a single one, by a mapping. Files that are missing are passed over, as long as there is one that
- * has records. Held in memory are only the rows that others join, one for each key.
+ * CSV files, a folder of them or a single one, read with a mapping. Missing files are skipped, as long as there is one with
+ * records. Only rows that others join are held in memory, one for each key.
  */
 export class MappedSource implements ImportSource {
   readonly kinds: readonly string[] = catalog.map(({ kind }) => kind);
   readonly mapping: Mapping;
-  /** Paths of the files that are there, by the names in the mapping. */
+  /** Paths of the existing files, by their names in the mapping. */
   readonly #paths: Map<string, string>;
 
   private constructor(mapping: Mapping, paths: Map<string, string>) {
@@ -26,7 +26,7 @@ export class MappedSource implements ImportSource {
     this.#paths = paths;
   }
 
-  /** Looks what is there. Rejects with `ImportError` when nothing is that the mapping makes records of. */
+  /** Examines the input. Rejects with `ImportError` when there is nothing from which the mapping makes records. */
   static async open(path: string, mapping: Mapping): Promise<MappedSource> {
     const paths = await pathsOf(path, mapping);
     const wanted = mapping.files.filter(({ record }) => record).map(({ name }) => name);
@@ -34,12 +34,12 @@ export class MappedSource implements ImportSource {
     throw new ImportError(`${path} holds none of ${wanted.join(', ')}.`);
   }
 
-  /** What an import will lack: whole files. */
+  /** The files that an import will lack. */
   get missingFiles(): string[] {
     return this.mapping.files.map(({ name }) => name).filter((name) => !this.#paths.has(name));
   }
 
-  /** The columns that its files should have and have not. Rejects with `ImportError`. */
+  /** Returns the columns that its files should have but lack. Rejects with `ImportError`. */
   async missingColumns(): Promise<{ file: string; columns: string[] }[]> {
     const missing = [];
     for (const file of this.mapping.files) {
@@ -86,7 +86,7 @@ export class MappedSource implements ImportSource {
     }
   }
 
-  /** Makes of a row's own cells those of the row and of what it joins. */
+  /** Returns a function that extends a row's own cells with those that it joins. */
   async #joined(joins: Record<string, Join>): Promise<(own: Cells) => Cells> {
     const tables = await Promise.all(
       Object.entries(joins).map(async ([prefix, join]) => ({

@@ -2,24 +2,24 @@ import { z } from 'zod';
 import type { FieldMessage } from '../../../errors.ts';
 import { conversionNames } from './conversions.ts';
 
-/** The text of a column in the row at hand; of a column that is not there, an empty one. */
+/** Returns the text of a column in the current row; empty for a missing column. */
 export type Cells = (column: string) => string;
 
-/** Says what a row's mapping had to guess, or had to leave out. */
+/** Reports what a row's mapping had to guess, or omit. */
 export type Remark = (remark: FieldMessage) => void;
 
-/** How a field of a record comes from a row. */
+/** How a record's field is derived from a row. */
 export interface Rule {
   /** The columns that it reads. */
   columns: readonly string[];
-  /** The field's value; undefined for none. */
+  /** Returns the field's value; undefined for none. */
   valueFrom(cells: Cells, remark: Remark): unknown;
 }
 
 const scalar = z.union([z.string(), z.number(), z.boolean(), z.null()]);
 const texts = z.union([z.string(), z.array(z.string())]);
 
-/** By column: the texts that it may have, or those that it may not. All conditions have to hold. */
+/** By column: the texts that it may have, or those that it may not. All conditions must hold. */
 const whenSchema = z.record(z.string(), z.union([texts, z.strictObject({ not: texts })]));
 
 const columnSchema = z.strictObject({
@@ -39,14 +39,14 @@ const nestedSchema = z.strictObject({
 
 export type When = z.infer<typeof whenSchema>;
 
-/** A rule as a mapping file writes it. */
+/** A rule as written in a mapping file. */
 export type WrittenRule =
   | ({ is: 'column' } & z.infer<typeof columnSchema>)
   | ({ is: 'constant' } & z.infer<typeof constantSchema>)
   | ({ is: 'nested' } & z.infer<typeof nestedSchema>)
   | { is: 'alternatives'; rules: unknown[] };
 
-/** What a rule in a mapping file is. Throws a `z.ZodError` that says what is wrong with it. */
+/** Parses a rule in a mapping file. Throws a `z.ZodError` that says what is wrong with it. */
 export function readRule(written: unknown): WrittenRule {
   if (typeof written === 'string') return { is: 'column', column: written };
   if (Array.isArray(written)) return { is: 'alternatives', rules: written };
@@ -56,7 +56,7 @@ export function readRule(written: unknown): WrittenRule {
   return { is: 'column', ...columnSchema.parse(written) };
 }
 
-/** A condition of a rule, compared with the cells without the blanks around them. */
+/** Returns the condition of a rule, which is compared with the trimmed cells. */
 export function conditionOf(when: When = {}): { columns: string[]; holds(cells: Cells): boolean } {
   const conditions = Object.entries(when).map(([column, wanted]) => {
     const isNegated = typeof wanted === 'object' && 'not' in wanted;

@@ -7,7 +7,7 @@ import { conditionOf, type Rule, readRule, type WrittenRule } from './Rule.ts';
 
 /** What the rules of a mapping file are for. */
 interface Target {
-  /** Where they stand in it, for messages: `files.patients.csv.fields`. */
+  /** Their place in it, for messages: `files.patients.csv.fields`. */
   place: string;
   /** What has the fields, for messages. */
   title: string;
@@ -18,7 +18,10 @@ type Written<Is extends WrittenRule['is']> = Extract<WrittenRule, { is: Is }>;
 
 const isNothing = (value: unknown) => value === undefined || value === '';
 
-/** The rule that makes an object, its fields by their rules. Throws `ImportError`, which names the place of what is wrong. */
+/**
+ * Returns the rule that creates an object with fields according to their rules. Throws `ImportError`, which names the place of
+ * the error.
+ */
 export function compileFields(written: Record<string, unknown>, target: Target): Rule {
   const { place, title, schema } = target;
   const shape = schema.shape as Record<string, z.ZodType>;
@@ -70,14 +73,14 @@ function compileRule(written: unknown, target: FieldTarget): Rule {
   return under(rule, compileFields(rule.fields, { place: `${target.place}.fields`, title, schema }));
 }
 
-/** What is wrong with a part of a mapping file, without its values. */
+/** Returns what is wrong with a part of a mapping file, without its values. */
 export function problemOf(error: z.ZodError): string {
   const [issue] = error.issues;
   const path = issue?.path.length ? `${issue.path.join('.')}: ` : '';
   return `${path}${issue?.message}`;
 }
 
-/** The first of several rules that gives a value. */
+/** Returns a rule for the first of several that yields a value. */
 function compileAlternatives({ rules }: Written<'alternatives'>, target: FieldTarget): Rule {
   const alternatives = rules.map((rule, index) =>
     compileRule(rule, { ...target, place: `${target.place}[${index}]` }),
@@ -135,7 +138,7 @@ function compileColumn(rule: Written<'column'>, target: FieldTarget): Rule {
   });
 }
 
-/** Texts of a value map are the same in upper and lower case. */
+/** Texts of a value map are case-insensitive. */
 const keyOf = (text: string) => text.trim().toLowerCase();
 
 function requireFit(value: unknown, { place, fieldSchema }: FieldTarget): void {
@@ -146,7 +149,7 @@ function requireFit(value: unknown, { place, fieldSchema }: FieldTarget): void {
     );
 }
 
-/** A rule that gives a value under its condition alone. */
+/** Returns a rule that yields a value only under its condition. */
 function under({ when }: Pick<Written<'column'>, 'when'>, rule: Rule): Rule {
   if (when === undefined) return rule;
   const condition = conditionOf(when);

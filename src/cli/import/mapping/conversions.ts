@@ -1,15 +1,15 @@
 import { stateCode } from '../../../records/states/stateCode.ts';
 
-/** What a cell becomes, and what had to be guessed for that. */
+/** The converted cell, and what had to be guessed. */
 export interface Converted {
   value: string;
   guess?: string;
 }
 
-/** A ZIP code, or ZIP+4, that was taken for a number somewhere: without its one or two leading zeros. */
+/** A ZIP code, or ZIP+4, that was treated as a number somewhere: without its one or two leading zeros. */
 const numericZip = /^(?:\d{3,4}|\d{7,8})$/;
 
-/** ZIP+4 as USPS writes it, with the leading zeros that a spreadsheet may have dropped. */
+/** Formats ZIP+4 as USPS does, restoring leading zeros that a spreadsheet may have dropped. */
 function zipCode(zip: string): Converted {
   const isNumeric = numericZip.test(zip);
   const padded = isNumeric ? zip.padStart(zip.length > 5 ? 9 : 5, '0') : zip;
@@ -20,7 +20,7 @@ function zipCode(zip: string): Converted {
   };
 }
 
-/** Of a social security number what may be stored: nothing else of it leaves this function. */
+/** Returns the part of a social security number that may be stored: nothing else of it leaves this function. */
 function lastFourDigits(text: string): Converted {
   const digits = text.replace(/\D/g, '');
   return { value: digits.length >= 4 ? digits.slice(-4) : '' };
@@ -33,7 +33,7 @@ export const conversions = {
   last_four_digits: lastFourDigits,
   state_code: (state: string): Converted => ({ value: stateCode(state) }),
   zip_code: zipCode,
-  /** The last word of a whole name is the last name, all before it the first. */
+  /** The last word of a full name is the last name, everything before it the first. */
   first_names: (name: string): Converted => ({ value: wordsOf(name).slice(0, -1).join(' ') }),
   last_name: (name: string): Converted => ({ value: wordsOf(name).at(-1) ?? '' }),
 } as const;

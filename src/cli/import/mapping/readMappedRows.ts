@@ -2,12 +2,12 @@ import { readCsv, readCsvHeader } from '../readCsv.ts';
 import type { Cells } from './Rule.ts';
 import type { FileMapping } from './readMapping.ts';
 
-/** A row as a mapping reads it, or why there is none. */
+/** A row as read by a mapping, or why there is none. */
 export type MappedRow = { line: number; cells: Cells } | { line: number; error: string };
 
 const placeholder = /\{([^{}]+)\}/g;
 
-/** The columns that a file has to have: those that are read, and those of which others are made. */
+/** Returns the columns that a file must have: those that are read, and those from which others are made. */
 export function unmadeColumns({ read, columns }: FileMapping): string[] {
   const unmade = read.flatMap((name) => {
     const template = columns[name];
@@ -18,7 +18,7 @@ export function unmadeColumns({ read, columns }: FileMapping): string[] {
   return [...new Set(unmade)];
 }
 
-/** The rows of a CSV file, with the columns that its mapping makes. */
+/** Yields the rows of a CSV file, with the columns that its mapping makes. */
 export async function* readMappedRows(path: string, { columns }: FileMapping): AsyncGenerator<MappedRow> {
   const indexes = new Map((await readCsvHeader(path)).map((name, index) => [name, index]));
   for await (const entry of readCsv(path)) {
@@ -35,7 +35,7 @@ export async function* readMappedRows(path: string, { columns }: FileMapping): A
   }
 }
 
-/** A template with the texts of its columns; empty where one of them is. */
+/** Fills in a template with the texts of its columns; returns an empty text if one of them is empty. */
 function filled(template: string, cells: Cells): string {
   let isWhole = true;
   const text = template.replaceAll(placeholder, (_, column: string) => {

@@ -28,27 +28,27 @@ const mappingSchema = z.strictObject({
 
 type WrittenMapping = z.infer<typeof mappingSchema>;
 
-/** The rows of another file that belong to a row, of which one is taken. */
+/** The rows of another file that belong to a row, of which one is used. */
 export type Join = z.infer<typeof joinSchema>;
 
-/** What a mapping says of a CSV file. */
+/** A mapping's rules for a CSV file. */
 export interface FileMapping {
   name: string;
-  /** Columns that are made of others: `{YEAR}-01-01`. */
+  /** Columns made from others: `{YEAR}-01-01`. */
   columns: Record<string, string>;
-  /** What its rows become; undefined of a file that others join alone. */
+  /** What its rows become; undefined for a file that is only joined by others. */
   record?: { kind: string; rule: Rule; joins: Record<string, Join> };
-  /** The columns that are read, those that are made among them. */
+  /** The columns that are read, including made ones. */
   read: string[];
 }
 
 export interface Mapping {
   files: FileMapping[];
-  /** Of all that it says. */
+  /** Of all its contents. */
   digest: string;
 }
 
-/** The mapping in a file. Rejects with `ImportError`, which says where it is wrong. */
+/** Reads the mapping in a file. Rejects with `ImportError`, which says where it is wrong. */
 export async function readMapping(path: string): Promise<Mapping> {
   const written = await readWritten(path);
   try {
@@ -61,7 +61,7 @@ export async function readMapping(path: string): Promise<Mapping> {
   }
 }
 
-/** What the file says on top of what it extends: a file's parts replace those of the same name there. */
+/** Returns the file's contents merged over what it extends: a file's parts replace those with the same name there. */
 async function readWritten(path: string): Promise<WrittenMapping> {
   let value: unknown;
   try {
@@ -96,7 +96,7 @@ function compileFile(name: string, written: WrittenMapping['files'][string]): Fi
   return { name, columns, record: { kind, rule, joins }, read: [...new Set(read)] };
 }
 
-/** Says of each file what others read of it. */
+/** Adds to each file the columns that others read from it. */
 function addJoinedColumns(files: FileMapping[]): void {
   for (const { name, record } of files) {
     for (const [prefix, join] of Object.entries(record?.joins ?? {})) {
