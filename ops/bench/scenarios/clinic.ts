@@ -1,12 +1,14 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { Bench, Report, Scenario } from '../scenario.ts';
 import { type Chartledger, caughtUp, makeStores, seed, startChartledger } from '../support/chartledger.ts';
 import { evenly } from '../support/evenly.ts';
 import { growLog } from '../support/growLog.ts';
 import { bodyOf, turnText } from '../support/load/bodies.ts';
 import { firstTurn } from '../support/load/requests.ts';
-import { cpuMicroseconds } from '../support/processUsage.ts';
+import { threadUsages, usedByThreads } from '../support/processUsage.ts';
 import { readerKey } from '../support/readerKey.ts';
 import { percentile, spread } from '../support/statistics.ts';
+import { type ThreadShare, threadTable } from '../support/threadTable.ts';
 import { ask } from '../support/timedReads.ts';
 
 const WRITES_PER_SECOND = 50;
@@ -59,6 +61,18 @@ async function work(service: Chartledger, { write, read }: Keys, seconds: number
   return (await Promise.all(looking)).sort((a, b) => a - b);
 }
 
+/** What each thread used while something went on, in percent of a core. */
+async function percentUsed(pid: number, work: () => Promise<unknown>): Promise<ThreadShare[]> {
+  const before = threadUsages(pid);
+  const startedAt = performance.now();
+  await work();
+  const milliseconds = performance.now() - startedAt;
+  return usedByThreads(before, threadUsages(pid)).map(({ name, microseconds }) => ({
+    name,
+    used: microseconds / 10 / milliseconds,
+  }));
+}
+
 async function run(bench: Bench): Promise<Report> {
   const stores = await makeStores(bench);
   await growLog(bench, stores, { records: RECORDS, events: RECORDS });
@@ -68,27 +82,24 @@ async function run(bench: Bench): Promise<Report> {
   await caughtUp(server.url);
   const seconds = bench.quick ? 4 : 30;
   const delays: number[][] = [];
-  const shares: number[] = [];
+  const usages: ThreadShare[][] = [];
   await work(server, keys, seconds / 2);
   for (let round = 1; round <= bench.rounds; round++) {
     bench.progress(`round ${round} of ${bench.rounds}`);
-    const cpuBefore = cpuMicroseconds(server.pid);
-    const startedAt = performance.now();
-    delays.push(await work(server, keys, seconds));
-    const milliseconds = performance.now() - startedAt;
-    shares.push((cpuMicroseconds(server.pid) - cpuBefore) / 1000 / milliseconds);
+    usages.push(
+      await percentUsed(server.pid, async () => void delays.push(await work(server, keys, seconds))),
+    );
   }
+  await caughtUp(server.url);
+  const idle = await percentUsed(server.pid, () => sleep(seconds * 1000));
   await server.stop();
+  const total = (threads: ThreadShare[]) => threads.reduce((sum, { used }) => sum + used, 0);
   const seen = (share: number) => spread(delays.map((sorted) => percentile(sorted, share)));
   return {
-    figures: [],
+    figures: [threadTable(['thread', '% of a core'], usages)],
     checks: [
-      {
-        what: 'share of a core',
-        measured: spread(shares.map((share) => share * 100)),
-        unit: '%',
-        target: { atMost: 5 },
-      },
+      { what: 'share of a core', measured: spread(usages.map(total)), unit: '%', target: { atMost: 5 } },
+      { what: 'of that without any request', measured: spread([total(idle)]), unit: '%' },
       { what: 'from the answer until it is in a list, p50', measured: seen(0.5), unit: 'ms' },
       {
         what: 'from the answer until it is in a list, p99',

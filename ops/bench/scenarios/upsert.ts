@@ -1,5 +1,4 @@
 import type { Bench, Check, Report, Scenario, Table } from '../scenario.ts';
-import { withRange } from '../support/report.ts';
 import { requireSyncs } from '../support/requireSyncs.ts';
 import {
   columns,
@@ -12,6 +11,7 @@ import {
 } from '../support/rounds.ts';
 import { ratios, spread } from '../support/statistics.ts';
 import { fdatasyncRate } from '../support/syncs/disk.ts';
+import { threadTable } from '../support/threadTable.ts';
 import { startUpsertContestants, type UpsertContestants } from '../support/upsertContestants.ts';
 
 type Results = Map<string, Measurement[]>;
@@ -71,23 +71,6 @@ function processorTime(results: Results): Check {
   };
 }
 
-/** Processor time of the service's threads, the dearest first. */
-function threadTable(results: Results): Table {
-  const measured = results.get('chartledger') ?? [];
-  const rounds = measured.map(({ threads }) => {
-    const sums = new Map<string, number>();
-    for (const { name, microseconds } of threads) sums.set(name, (sums.get(name) ?? 0) + microseconds);
-    return sums;
-  });
-  const names = [...(rounds[0]?.keys() ?? [])];
-  const rows = names
-    .map((name) => ({ name, used: spread(rounds.map((sums) => sums.get(name) ?? 0)) }))
-    .filter(({ used }) => used.median >= 0.1)
-    .sort((a, b) => b.used.median - a.used.median)
-    .map(({ name, used }) => [name, withRange(used)]);
-  return { columns: [`thread, at ${at(BUSY)}`, 'CPU µs a request'], rows };
-}
-
 /** On the disk as it is. */
 async function native(bench: Bench, { contestants }: UpsertContestants): Promise<Report> {
   const figures: Table = { columns, rows: [] };
@@ -104,7 +87,10 @@ async function native(bench: Bench, { contestants }: UpsertContestants): Promise
     figures.rows.push(...rowsOf(connections, results));
     if (connections === BUSY) {
       checks.unshift(processorTime(results));
-      tables.push(threadTable(results));
+      const rounds = (results.get('chartledger') ?? []).map(({ threads }) =>
+        threads.map(({ name, microseconds }) => ({ name, used: microseconds })),
+      );
+      tables.push(threadTable([`thread, at ${at(BUSY)}`, 'CPU µs a request'], rounds));
     }
     checks.push(throughput(results, at(connections), 'peer', toPeer[connections]));
     if (connections === 1) {
