@@ -2,16 +2,16 @@ import type { FieldMessage } from '../errors.ts';
 import { instantOf } from './instantOf.ts';
 import { isUspsState } from './states/uspsStates.ts';
 
-/** Returns what is doubtful about an accepted value, if anything; `fields` are those sent with it. */
+/** What is doubtful about a value that was accepted, if anything; `fields` are those that were sent with it. */
 export type Check = (value: string, fields: Record<string, unknown>) => string | undefined;
 
 /** The checks of fields, by name. */
 export type Checks = Readonly<Record<string, Check>>;
 
-/** Whether a value passes a check that looks at no other field. */
+/** Whether a value is beyond doubt by a check that looks at no other field. */
 export const passes = (check: Check) => (value: string) => check(value, {}) === undefined;
 
-/** How many milliseconds before UTC tomorrow begins in the easternmost time zone. */
+/** It is tomorrow somewhere by so many milliseconds before it is in UTC. */
 const EASTERNMOST_MS = 14 * 3_600_000;
 
 const pattern =
@@ -46,10 +46,7 @@ function isUs(country: unknown): boolean {
   return country === undefined || country === null || country === 'US';
 }
 
-/**
- * Checks the NPI's check digit: Luhn over the 10 digits after the prefix 80840 (45 CFR 162.406, CMS "NPI check
- * digit").
- */
+/** The NPI's check digit: Luhn over the 10 digits behind the prefix 80840 (45 CFR 162.406, CMS "NPI check digit"). */
 function hasNpiCheckDigit(value: string): boolean {
   let sum = 24;
   for (let place = 0; place < 10; place++) {
@@ -65,7 +62,7 @@ export const website: Check = (value) => {
   return url?.hostname.includes('.') ? undefined : 'does not look like a web address';
 };
 
-/** Numbers that have been issued: no area 000, 666 or 900 and above, no group 00, no serial 0000 (SSA). */
+/** Numbers that were given out: no area 000, 666 or from 900 on, no group 00, no serial 0000 (SSA). */
 const SSN = /^(?!000|666|9)\d{3}([- ]?)(?!00)\d{2}\1(?!0000)\d{4}$/;
 
 export const notSsn: Check = (value) =>
@@ -78,13 +75,13 @@ export const inLifetime: Check = (value) => {
   return instantOf(value) > Date.now() + EASTERNMOST_MS ? 'lies in the future' : undefined;
 };
 
-/** Coverage is counted in days, as they were written. */
+/** Coverage is counted by days, as they were written. */
 export const afterStart: Check = (value, { effective_date: start }) =>
   typeof start === 'string' && value.slice(0, 10) < start.slice(0, 10)
     ? 'lies before effective_date'
     : undefined;
 
-/** The groups of the NUCC set are numbered 10 to 49. */
+/** The groups of the NUCC set have the numbers 10 to 49. */
 export const taxonomyCode = pattern(
   /^[1-4]\d[0-9A-Z]{7}X$/,
   'is not a NUCC taxonomy code (10 characters, the first two a number from 10 to 49, the last an X)',
@@ -94,14 +91,14 @@ export const ein = pattern(/^\d{2}-?\d{7}$/, 'is not an EIN (9 digits)');
 
 export const cliaNumber = pattern(/^\d{2}D\d{7}$/, 'is not a CLIA number (2 digits, D, 7 digits)');
 
-/** The checks of the fields of an address. */
+/** Of the fields of an address. */
 export const addressChecks = {
   state,
   zip_code: zipCode,
   country: pattern(/^[A-Z]{2}$/, 'is not an ISO 3166-1 alpha-2 country code'),
 } as const satisfies Checks;
 
-/** Returns the remark on a field that billing needs and that was not sent although `reason`. */
+/** The remark on a field that billing needs, and that was not sent though `reason`. */
 export function notSent(field: string, reason: string): FieldMessage {
   return {
     field,

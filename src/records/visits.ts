@@ -1,11 +1,11 @@
-/** A row is on the lists of at most this many visits: those its encounter belonged to last. */
+/** A row is on the lists of so many visits at most: of those that its encounter was of last. */
 const MOST = 20;
 const PREFIX = 'visit=';
 
 /**
- * Returns the list, in the read model of records, of the encounters that belong, or belonged, to the same visit as an
- * encounter with these fields: same patient, provider and day of service (as sent), and the same facility or none.
- * Undefined where patient, provider or day is missing.
+ * The list, in the read model of records, of the encounters that are, or were, of the visit of an encounter with these fields: of the
+ * same patient, provider and day of service (as it was sent), and the same facility or none. Undefined where patient, provider
+ * or day is not there.
  */
 export function visitList(fields: Readonly<Record<string, unknown>>): string | undefined {
   const [patient, provider, date, facility = ''] = (
@@ -15,10 +15,7 @@ export function visitList(fields: Readonly<Record<string, unknown>>): string | u
   return PREFIX + [patient, provider, date.slice(0, 10), facility].map(encodeURIComponent).join('&');
 }
 
-/**
- * Returns the lists of the visits to which an encounter with these fields belongs or belonged, given the lists it was
- * on `before`.
- */
+/** The lists of the visits of which an encounter with these fields is or was, by the lists that it was on `before`. */
 export function visitLists(
   before: readonly string[] = [],
   fields: Readonly<Record<string, unknown>>,

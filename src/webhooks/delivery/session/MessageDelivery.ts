@@ -42,7 +42,7 @@ export interface Telling {
   /** How many of these attempts were due by the schedule. */
   step: number;
   /**
-   * Set when it is tried before it is due: milliseconds until it is due, which stay as they are when it is not
+   * Set when it is tried before it is due: the milliseconds until then, for which it still waits if it is not
    * accepted.
    */
   heldMs?: number | undefined;
