@@ -84,7 +84,7 @@ export class ServiceError extends Error {
   readonly version: number | undefined;
   /** For `gone`: when it was erased, ISO 8601, UTC. */
   readonly erasedAt: string | undefined;
-  /** For `position_gone`: the last position before that which the log has. */
+  /** For `position_gone`: the last preceding position that the log has. */
   readonly lastPosition: number | undefined;
   readonly problem: string | undefined;
 
