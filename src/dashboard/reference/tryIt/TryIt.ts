@@ -53,8 +53,8 @@ ${tryForm(placed, workspaces, visit, sent)}`;
   }
 
   /**
-   * Carries out what a form asks for; what a role may not do is refused as to a key. Rejects with `permission_denied` for what
-   * nobody may try, with `not_found` for another workspace.
+   * Carries out what a form asks for; what a role may not do is refused as it would be for a key. Rejects with
+   * `permission_denied` for what nobody may try, with `not_found` for another workspace.
    */
   async carryOut(
     placed: PlacedOperation,
