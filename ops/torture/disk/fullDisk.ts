@@ -7,7 +7,7 @@ import { bodyOf, send } from '../support/send.ts';
 
 const FULL_WITHIN_MS = 120_000;
 
-/** The disk fills up under load, and gets more room. */
+/** The disk fills up under load, and is given more room. */
 export async function fullDisk(torture: Torture): Promise<Outcome> {
   const disk = new SmallDisk('24m');
   try {

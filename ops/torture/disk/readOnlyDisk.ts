@@ -6,7 +6,7 @@ import type { Outcome, Torture } from '../scenario.ts';
 import { disturbed } from '../support/disturbed.ts';
 import { startCommand } from '../support/TorturedService.ts';
 
-/** The service dies under load, and its disk comes back as one that cannot be written, as after an error of the disk. */
+/** The service dies under load, and its disk comes back read-only, as after a disk error. */
 export async function readOnlyDisk(torture: Torture): Promise<Outcome> {
   const disk = new SmallDisk('2g');
   try {

@@ -23,7 +23,7 @@ function onMounted(run: Part): Part {
   return async (torture) => (canMount() ? run(torture) : noMount);
 }
 
-/** What is the matter with a disk, one after the other. */
+/** Disk faults, one after the other. */
 export const disk: Scenario = {
   name: 'disk',
   description:
