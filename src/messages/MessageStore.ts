@@ -48,9 +48,7 @@ export class MessageStore {
     this.#documentStore = documentStore;
   }
 
-  /**
-   * Keeps a message, durably, before anything that it says is written: from then on the erasure of a record finds it.
-   */
+  /** Keeps a message, durably, before anything that it says is written: from then on erasing a record finds it. */
   async receive(
     caller: Caller,
     { id, bytes, retentionDays, about, ...told }: IncomingMessage,
@@ -86,8 +84,8 @@ export class MessageStore {
   }
 
   /**
-   * Notes that a message concerns further records, as it is read now: before anything is written to them. Rejects
-   * with `not_found` where it no longer exists.
+   * Notes that a message concerns further records, before they are written. Rejects with `not_found` where it no
+   * longer exists.
    */
   async relate(
     { id, workspace }: Pick<Message, 'id' | 'workspace'>,
@@ -110,10 +108,7 @@ export class MessageStore {
     if (!isThere) throw notFound('Message');
   }
 
-  /**
-   * Notes that what was written from a message now corresponds to a configuration of its source, if the message still
-   * exists.
-   */
+  /** Notes that what was written from a message now matches a configuration of its source, if it still exists. */
   async readBy({ id }: Pick<Message, 'id'>, configuration: number): Promise<void> {
     const [row] = await this.#stateStore.load(messagesTable, [id]);
     if (row === undefined || row.body.configuration === configuration) return;
@@ -122,8 +117,8 @@ export class MessageStore {
   }
 
   /**
-   * Notes which message corrects one, which then no longer waits; resolves with false where another one already does,
-   * or it was accepted or no longer exists.
+   * Notes which message corrects one, which then no longer waits; resolves with false where another already does, or
+   * it was accepted or is gone.
    */
   async correctedBy(
     { id, workspace }: Pick<Message, 'id' | 'workspace'>,
@@ -162,7 +157,7 @@ export class MessageStore {
 
   /**
    * Resolves with a page of the messages of a workspace, newest first; `rejected`: those that were not accepted
-   * completely, or are not finished. A page may have fewer than `limit` though there are more. Rejects with
+   * completely, or are not finished. A page may have fewer than `limit` although there are more. Rejects with
    * `validation_failed` for a token of another list.
    */
   async list(
@@ -253,7 +248,7 @@ export class MessageStore {
     const [row] = await this.#stateStore.load(messagesTable, [id]);
     const partitions = row ? partitionsOf(row.body) : [];
     const links = [...new Set([...partitions, EXPIRING])].map((partition) => linkId(partition, id));
-    // The row last, except for the link that led here: if this is interrupted, that link finds the rest again.
+    // The row last, except for the link that led here: if interrupted, that link finds the rest again.
     await this.#stateStore.remove(
       messageLinksTable,
       links.filter((one) => one !== link.id),
@@ -284,9 +279,7 @@ export class MessageStore {
   }
 }
 
-/**
- * Returns the page token of a list of messages that begins with those before a moment, in milliseconds since 1970.
- */
+/** Returns the page token of a message list beginning with those before a moment, in milliseconds since 1970. */
 export function messagesBefore(ms: number, { rejected = false } = {}): string {
   return encodeToken(RowOrder.newestBefore(ms), rejected ? REJECTED : undefined);
 }

@@ -26,8 +26,8 @@ interface Counted {
 }
 
 /**
- * Returns the results of the messages of a range, as bars that lead to the messages of their time; of one source,
- * where one is asked for.
+ * Resolves with the results of the messages of a range, as bars that lead to the messages of their time; of one
+ * source, where one is asked for.
  */
 export async function messageCharts(
   store: MessageStore,

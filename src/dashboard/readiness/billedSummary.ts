@@ -28,8 +28,8 @@ export function changesSince({ facts }: Readiness): Fault[] {
 }
 
 /**
- * Returns what was last billed for an encounter: the claim, by whom, on which versions it is based, what has changed
- * since, and why that is acceptable; undefined before it was billed.
+ * Resolves with what was last billed for an encounter: the claim, by whom, on which versions it is based, what has
+ * changed since, and why that is acceptable; undefined before it was billed.
  */
 export async function billedSummary(
   workspace: string,

@@ -15,8 +15,8 @@ import { worklistPath } from './worklistPaths.ts';
 const WAIT_MS = 250;
 
 /**
- * Returns how many encounters a patient, payer, provider or facility keeps from being billed, by which rules. Nothing
- * of the encounters is shown, so nothing is recorded.
+ * Resolves with how many encounters a patient, payer, provider or facility keeps from being billed, by which rules.
+ * Nothing of the encounters is shown, so nothing is recorded.
  */
 export async function recordBlocks(
   ports: QueryPorts,

@@ -12,9 +12,9 @@ const DAYS = 30;
 const DAY_MS = 86_400_000;
 
 /**
- * Returns how many encounters were in the selected state, and did not meet the selected rule, at the end of each of
- * the last days, and how many are now. Undefined where more than that is selected: there are no such counts. Rejects
- * with `unavailable`.
+ * Resolves with how many encounters were in the selected state, and did not meet the selected rule, at the end of
+ * each of the last days, and how many are now. Undefined where more than that is selected: there are no such counts.
+ * Rejects with `unavailable`.
  */
 export async function trendChart(
   eventLog: EventLog,

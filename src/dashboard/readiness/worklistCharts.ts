@@ -43,8 +43,8 @@ export function ruleChart(workspace: string, { limits }: WorklistQuery, counts?:
 }
 
 /**
- * Returns how many encounters of each of the last months of service are in the selected state and do not meet the
- * selected rule; each bar leads to these. Undefined where a payer, facility or provider is selected: there are no
+ * Resolves with how many encounters of each of the last months of service are in the selected state and do not meet
+ * the selected rule; each bar leads to these. Undefined where a payer, facility or provider is selected: there are no
  * such counts by day. Rejects with `unavailable`.
  */
 export async function monthChart(

@@ -26,7 +26,8 @@ const texts: Record<ReadinessState, string> = {
 };
 
 /**
- * Returns whether an encounter can be billed, now or as of a moment (as it was asked for), with what is in the way.
+ * Resolves with whether an encounter can be billed, now or as of a moment (as it was asked for), and what is in the
+ * way.
  */
 export async function encounterReadiness(
   ports: HistoryPorts & QueryPorts,

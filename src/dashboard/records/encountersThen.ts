@@ -10,8 +10,8 @@ import { unlessBehind } from './recordQuery.ts';
 import { readReferredNames } from './referredNames.ts';
 
 /**
- * Returns the encounters of a patient as they were at an instant (ms since 1970 UTC), for the page of the patient's
- * state at that time.
+ * Resolves with the encounters of a patient as they were at an instant (ms since 1970 UTC), for the page of the
+ * patient's state at that time.
  */
 export async function encountersThen(
   ports: PartPorts,

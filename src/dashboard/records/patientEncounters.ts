@@ -20,8 +20,8 @@ const SHOWN = 10;
 const MOST_MERGED = 20;
 
 /**
- * Returns the encounters of a patient, and of those merged into that patient, with their names; most recently changed
- * first.
+ * Resolves with the encounters of a patient, and of the patients merged into that one, whom it names; most recently
+ * changed first.
  */
 export async function patientEncounters(
   ports: PartPorts,

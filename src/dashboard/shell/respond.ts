@@ -191,7 +191,7 @@ function document(
   return layout(page, { user, workspace, workspaces, notices, csrf, sessionSeconds: seconds }).toString();
 }
 
-/** Returns where those who may can look up a page that was refused because of a role. */
+/** Returns where a page refused because of the user's role can be looked up, for those who may do so. */
 function entryOf({ code }: ServiceError, req: Request, user: User | undefined): string | undefined {
   const workspace = req.params.workspace as string | undefined;
   const mayLook = user !== undefined && phiReaders.includes(user.role);

@@ -18,7 +18,8 @@ type Counting = (exchange: Exchange, sender: string) => void | Promise<void>;
 
 /**
  * Returns the limit on requests per minute from one client IP address (spec section 8), where 0 means no limit, and
- * those of keys that have one of their own. Beyond it rejects with `rate_limited` and the seconds to wait.
+ * those of keys that have one of their own. Beyond it, the returned function rejects with `rate_limited` and the
+ * seconds to wait.
  */
 export function rateLimit(limiters: RateLimiters, perMinute: number): RateLimit {
   const byAddress = perMinute === 0 ? undefined : counting(limiters, 'requests', 'default', perMinute);

@@ -50,8 +50,8 @@ export async function withLongBody<Result>(
 }
 
 /**
- * Tells the reader of a request's body, who then answers the request, that no more of it will arrive; false when
- * nobody is reading.
+ * Tells the reader of a request's body, who then answers the request, that no more will arrive; false when nobody is
+ * reading.
  */
 export function breakOff(req: IncomingMessage, reason: ServiceError): boolean {
   return req.emit(BROKEN_OFF, reason);

@@ -60,8 +60,8 @@ export function workspacesOf(
 }
 
 /**
- * Returns, as a row, what has to be evaluated again in a workspace because of an event of a record, or of the rule
- * settings.
+ * Resolves with what has to be evaluated again in a workspace because of an event of a record, or of the rule
+ * settings, as a row.
  */
 export async function fanOutOf(
   readModels: ReadModels,
