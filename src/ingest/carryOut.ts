@@ -132,7 +132,7 @@ function mergeResult(
   return resultOne(run, 'patient', () => writeMerge(ports, run.caller, merge, foreseen));
 }
 
-/** Whether it is a dry run, in which an operation would already have written the record. */
+/** Returns whether it is a dry run, and whether that would have written the record by now. */
 function foreseenIn(
   { dryRun = false }: IngestRun,
   records: readonly RecordOperation[],

@@ -80,7 +80,7 @@ function limitsOf({ rejected, source }: Query): MessageLimits {
   return { ...(rejected && { rejected }), ...(source !== undefined && { source }) };
 }
 
-/** Resolves with a page, or with what of it was found among the maximum number of messages examined. */
+/** Resolves with a page, or with what was found of it within the maximum number of messages examined. */
 async function readList(messages: MessageStore, workspace: string, query: Query): Promise<ListPage<Message>> {
   const { source, rejected: only, page_token: token } = query;
   const items: Message[] = [];

@@ -96,7 +96,7 @@ async function readFhir(message: Message, bytes: Buffer, { source, records }: Re
 }
 
 /**
- * Resolves with the operation with its fields as an event has them. Rejects with `validation_failed` and
+ * Resolves with the operation, its fields in the form that events have. Rejects with `validation_failed` and
  * `unavailable`.
  */
 async function valid(

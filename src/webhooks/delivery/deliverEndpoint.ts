@@ -45,7 +45,7 @@ export async function deliverEndpoint(ports: EndpointPorts, id: string, signal: 
   }
 }
 
-/** Returns what is to be sent of which events: a webhook for which that changes begins a new session. */
+/** Returns a key for what is sent of which events: a webhook for which that changes begins a new session. */
 function wanted(webhook: Webhook): string {
   return [webhook.payload, webhook.unchanged, ...wantedEventTypes(webhook)].join();
 }
