@@ -3,7 +3,7 @@ import { resolve } from 'node:path';
 import type { z } from 'zod';
 import { type Role, settings } from './settings.ts';
 
-/** Without a setting. */
+/** Default without a setting. */
 const MOST_USUAL_THREADS = 4;
 
 /** How the dashboard signs people in through an identity provider. */
@@ -17,13 +17,13 @@ export interface OpenIdConnectSettings {
 /** Where and how the role `mllp` listens. */
 export interface MllpSettings {
   host: string;
-  /** 0: any that is free. */
+  /** 0: any free port. */
   ports: number[];
   /** At once, on all ports. */
   connections: number;
   /** How long a connection is kept that sends nothing. */
   idleSeconds: number;
-  /** Paths of PEM files; undefined: without TLS. Without `ca` no client certificate is asked for. */
+  /** Paths of PEM files; undefined: without TLS. Without `ca` no client certificate is requested. */
   tls: { certificate: string; key: string; ca: string | undefined } | undefined;
 }
 
@@ -38,7 +38,7 @@ export interface Config {
   host: string;
   /** Threads that answer requests. */
   requestThreads: number;
-  /** 0: any that is free; undefined: metrics are not served. */
+  /** 0: any free port; undefined: metrics are not served. */
   metricsPort: number | undefined;
   metricsHost: string;
   /** Where metrics are sent by OTLP; undefined: nowhere. */
@@ -51,7 +51,7 @@ export interface Config {
   dashboardRateLimitPerMinute: number;
   trustProxy: string;
   documentRetentionDays: number;
-  /** Of workspaces without a retention of their own; undefined: everything is kept. */
+  /** For workspaces without a retention of their own; undefined: everything is kept. */
   retentionYears: number | undefined;
   /** Base64; undefined: kept in `dataDir`. */
   signingKey: string | undefined;
@@ -81,7 +81,7 @@ export interface Config {
   production: boolean;
 }
 
-/** A setting that the service cannot start with; the message is one line that says which and why. */
+/** A setting with which the service cannot start; the message is one line that says which and why. */
 export class ConfigError extends Error {}
 
 function openIdConnectOf(values: z.output<typeof settings>): OpenIdConnectSettings | undefined {
@@ -100,19 +100,19 @@ function openIdConnectOf(values: z.output<typeof settings>): OpenIdConnectSettin
   return { issuer, clientId, clientSecret, roleClaim };
 }
 
-/** As the specification of OpenTelemetry's exporters has it. */
+/** As defined by the specification of OpenTelemetry's exporters. */
 function otlpMetricsUrlOf(values: z.output<typeof settings>): string | undefined {
   const { OTEL_EXPORTER_OTLP_ENDPOINT: base, OTEL_EXPORTER_OTLP_METRICS_ENDPOINT: whole } = values;
   return whole ?? (base && `${base.replace(/\/$/, '')}/v1/metrics`);
 }
 
-/** Projector and writer need processors, too. Not every system lets threads share a port. */
+/** The projector and the writer need processors, too. Not every system lets threads share a port. */
 function usualRequestThreads(): number {
   if (process.platform !== 'linux') return 1;
   return Math.min(MOST_USUAL_THREADS, Math.max(1, availableParallelism() - 2));
 }
 
-/** Nothing can send heads without a place for them. */
+/** Heads cannot be sent without a place for them. */
 function rolesOf({ ROLES, HEADS_TO }: z.output<typeof settings>): Role[] {
   const roles = HEADS_TO === undefined ? ROLES.filter((role) => role !== 'heads') : ROLES;
   if (roles.length === 0)
@@ -135,7 +135,7 @@ function mllpOf(values: z.output<typeof settings>): MllpSettings {
   };
 }
 
-/** The settings out of environment variables. Throws `ConfigError`. */
+/** Reads the settings from environment variables. Throws `ConfigError`. */
 export function loadConfig(env: Record<string, string | undefined>): Config {
   const result = settings.safeParse(env);
   if (!result.success) {

@@ -1,8 +1,8 @@
 import { measurements } from './metrics/Measurements.ts';
 
 /**
- * Every reason for which the service refuses or fails a piece of work, with what it means to the caller. HTTP statuses are
- * `statusOf`'s.
+ * Every reason for which the service refuses or fails a piece of work, with what it means to the caller. HTTP
+ * statuses are in `statusOf`.
  */
 export const errorMeanings = {
   validation_failed: 'A field, parameter or path is not valid; `details` names each. Correct the request.',
@@ -54,7 +54,7 @@ export interface FieldMessage {
   message: string;
 }
 
-/** A field that refers to a record which does not exist; the spec asks for its kind and id (4.1, 4.5). */
+/** A field that refers to a record that does not exist; the spec asks for its kind and id (4.1, 4.5). */
 export interface MissingReference extends FieldMessage {
   kind: string;
   id: string;
@@ -72,19 +72,19 @@ interface ServiceErrorOptions {
 }
 
 /**
- * The one error that crosses a feature's border. `message` is public: it never holds PHI or a rejected value,
- * and a caller's id only where the spec asks for it (missing references). `cause` is for operators, and so is `problem`: what
- * is the matter with which file or host, and what to do.
+ * The one error that crosses feature boundaries. `message` is public: it never contains PHI or a rejected value, and
+ * a caller's id only where the spec asks for it (missing references). `cause` is for operators, and so is `problem`:
+ * what is wrong with which file or host, and what to do.
  */
 export class ServiceError extends Error {
   readonly code: ErrorCode;
   readonly details: (FieldMessage | MissingReference)[] | undefined;
   readonly retryAfterSeconds: number | undefined;
-  /** Of a `version_conflict`: the present version, when there is one. */
+  /** For a `version_conflict`: the present version, when there is one. */
   readonly version: number | undefined;
-  /** Of `gone`: when it was erased, ISO 8601, UTC. */
+  /** For `gone`: when it was erased, ISO 8601, UTC. */
   readonly erasedAt: string | undefined;
-  /** Of `position_gone`: the last position before that the log has. */
+  /** For `position_gone`: the last preceding position that the log has. */
   readonly lastPosition: number | undefined;
   readonly problem: string | undefined;
 
@@ -101,17 +101,17 @@ export class ServiceError extends Error {
   }
 }
 
-/** The error of something that does not exist where the caller may look; `title` names it: `Patient`. */
+/** Returns the error for something that does not exist where the caller may look; `title` names it: `Patient`. */
 export function notFound(title: string): ServiceError {
   return new ServiceError('not_found', `${title} not found.`);
 }
 
-/** The error of what was erased at that time; `title` names it: `Patient`. */
+/** Returns the error for what was erased at that time; `title` names it: `Patient`. */
 export function gone(title: string, erasedAt: string): ServiceError {
   return new ServiceError('gone', `${title} was erased.`, { erasedAt });
 }
 
-/** The error that `unavailable` gives, of which nothing is measured. */
+/** Returns the same error as `unavailable`, without measuring anything. */
 export function unavailableError(what: string, cause?: unknown, problem?: string): ServiceError {
   return new ServiceError(
     'unavailable',
@@ -124,7 +124,7 @@ export function unavailableError(what: string, cause?: unknown, problem?: string
   );
 }
 
-/** Stores by what `unavailable` calls them, as metrics have them. */
+/** Stores as metrics name them, by the names that `unavailable` uses. */
 const storeNames: Readonly<Record<string, string>> = {
   'event log': 'event_log',
   'read models': 'read_models',
@@ -135,8 +135,8 @@ const storeNames: Readonly<Record<string, string>> = {
 };
 
 /**
- * The error of a store that is away; callers are told to come back (503 with `Retry-After`), and operators of the
- * `problem`, where it is known.
+ * Returns the error for a store that cannot be reached; callers are told to come back (503 with `Retry-After`), and
+ * operators are told the `problem`, where it is known.
  */
 export function unavailable(what: string, cause?: unknown, problem?: string): ServiceError {
   const store = storeNames[what];
@@ -146,8 +146,8 @@ export function unavailable(what: string, cause?: unknown, problem?: string): Se
 }
 
 /**
- * The error of a history that holds an event which this process cannot read: nothing is shown of it, as that could be
- * wrong (503 with `Retry-After`: another process may be able to). All else goes on.
+ * The error for a history with an event that this process cannot read: nothing of it is shown, as that could be wrong
+ * (503 with `Retry-After`: another process may be able to). Everything else continues.
  */
 export class UnreadableError extends ServiceError {
   constructor(message: string) {
@@ -156,15 +156,15 @@ export class UnreadableError extends ServiceError {
   }
 }
 
-/** The error, if it is an `UnreadableError`; throws any other. */
+/** Returns the error, if it is an `UnreadableError`; throws any other. */
 export function asUnreadable(error: unknown): UnreadableError {
   if (error instanceof UnreadableError) return error;
   throw error;
 }
 
 /**
- * What an operator may see of an unexpected error: its name, code and stack frames, and those of its causes.
- * Messages are left out, because drivers put values of the data into them.
+ * Returns what an operator may see of an unexpected error: its name, code and stack frames, and those of its causes.
+ * Messages are left out, because drivers put data values into them.
  */
 export function describeError(error: unknown): Record<string, unknown> {
   if (!(error instanceof Error)) return { name: typeof error };

@@ -2,8 +2,8 @@ import leven from 'leven';
 import { settingNames } from './settings.ts';
 
 /**
- * Environment variables that are no settings but nearly called like one, with that one: different in a letter or so for
- * each five, or in underscores or case.
+ * Returns the environment variables that are not settings but have nearly the name of one, with that name: differing
+ * in about one letter in five, or in underscores or case.
  */
 export function misspeltSettings(env: Record<string, string | undefined>): { name: string; meant: string }[] {
   return Object.keys(env)

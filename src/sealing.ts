@@ -1,6 +1,6 @@
 import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto';
 
-/** Bytes of a key that seals. */
+/** Length in bytes of a sealing key. */
 export const SEALING_KEY_BYTES = 32;
 
 const CIPHER = 'aes-256-gcm';
@@ -8,9 +8,9 @@ const NONCE_BYTES = 12;
 const TAG_BYTES = 16;
 
 /**
- * The text, encrypted and authenticated by AES-256-GCM: nonce, tag and cipher text in base64. `key` has
- * `SEALING_KEY_BYTES`. `context` says whose it is and is needed to open it, so that what is sealed for one cannot pass for
- * another's; empty: nobody's.
+ * Returns the text, encrypted and authenticated by AES-256-GCM: nonce, tag and cipher text in base64. `key` has
+ * `SEALING_KEY_BYTES`. `context` says whose it is and is needed to open it, so that what is sealed for one owner
+ * cannot pass for another's; empty: nobody's.
  */
 export function seal(key: Uint8Array, context: string, text: string): string {
   const nonce = randomBytes(NONCE_BYTES);
@@ -19,7 +19,9 @@ export function seal(key: Uint8Array, context: string, text: string): string {
   return Buffer.concat([nonce, cipher.getAuthTag(), encrypted]).toString('base64');
 }
 
-/** The text that `seal` was given. Throws when it was sealed with another key or context, or is damaged. */
+/**
+ * Returns the text that was passed to `seal`. Throws when it was sealed with another key or context, or is damaged.
+ */
 export function unseal(key: Uint8Array, context: string, sealed: string): string {
   const bytes = Buffer.from(sealed, 'base64');
   const nonce = bytes.subarray(0, NONCE_BYTES);

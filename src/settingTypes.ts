@@ -4,7 +4,9 @@ import { z } from 'zod';
 
 const parts = (list: string) => list.split(',').map((part) => part.trim());
 
-/** An environment variable that is unset when it is empty or blank; with its description, and what unset stands for. */
+/**
+ * An environment variable that counts as unset when it is empty or blank; with its description, and what unset means.
+ */
 export function variable<Schema extends z.ZodType>(schema: Schema, description: string, whenUnset?: string) {
   return z
     .preprocess((value) => (typeof value === 'string' ? value.trim() || undefined : value), schema)
@@ -19,7 +21,10 @@ export const wholeNumber = (least: number, most: number) =>
     .min(least, `must be at least ${least}`)
     .max(most, `must be at most ${most}`);
 
-/** The fewest years for which retention keeps records: as many as HIPAA asks of documentation. And the most. */
+/**
+ * The minimum number of years for which retention keeps records: what HIPAA requires for documentation. And the
+ * maximum.
+ */
 export const MIN_RETENTION_YEARS = 6;
 export const MAX_RETENTION_YEARS = 100;
 
@@ -28,7 +33,7 @@ export const onOff = z
   .enum(['true', 'false'], { error: 'must be true or false' })
   .transform((value) => value === 'true');
 
-/** Bytes, at least so many. */
+/** Base64 of at least `leastBytes` bytes. */
 export const base64 = (leastBytes: number) =>
   z.base64({ error: 'must be base64' }).refine((value) => Buffer.from(value, 'base64').length >= leastBytes, {
     error: `must be at least ${leastBytes} bytes`,
@@ -39,7 +44,7 @@ export const sealingKey = z
   .base64({ error: 'must be base64' })
   .refine((value) => Buffer.from(value, 'base64').length === 32, { error: 'must be 32 bytes' });
 
-/** A key; while it is changed the old and the new one, separated by a comma. */
+/** A key; during a change, the old and the new one, separated by a comma. */
 export const oneOrTwo = (key: z.ZodType<string>) =>
   z.string().superRefine((value, { addIssue }) => {
     const parts = value.split(',');
@@ -74,7 +79,7 @@ export const trustProxy = z
   .string()
   .refine(isTrustProxy, { error: 'must be a number of hops, or IP addresses and networks' });
 
-/** Whether proxy-addr can make something of it, or it is a number of hops. */
+/** Whether proxy-addr understands it, or it is a number of hops. */
 function isTrustProxy(value: string): boolean {
   if (/^\d+$/.test(value)) return true;
   try {
@@ -85,7 +90,7 @@ function isTrustProxy(value: string): boolean {
   }
 }
 
-/** `https:`, or `http:` on this machine alone. */
+/** `https:`, or `http:` on this machine only. */
 export const safeUrl = z
   .url({ protocol: /^https?$/, error: 'must be an address that begins with https:', abort: true })
   .refine(

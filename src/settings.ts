@@ -18,13 +18,13 @@ import {
   wholeNumber,
 } from './settingTypes.ts';
 
-/** What a process can do; several share the work by doing less each. */
+/** What a process can do; several processes share the work by each doing less. */
 const usualRoles = ['api', 'projector', 'webhooks', 'heads'] as const;
 const allRoles = [...usualRoles, 'mllp'] as const;
 
 export type Role = (typeof allRoles)[number];
 
-/** Every setting, with its default, and with what the reference of settings and `.env.example` say of it. */
+/** Every setting, with its default, and with the text for the settings reference and `.env.example`. */
 export const settings = z.object({
   DATA_DIR: variable(z.string().default('data'), 'The folder that holds the embedded stores.'),
   EVENT_LOG_URL: variable(
@@ -269,17 +269,17 @@ export const settings = z.object({
   ),
 });
 
-/** A setting, as its reference tells it. */
+/** A setting, as described in the reference. */
 export interface SettingDescription {
   name: string;
   /** As one would write it; undefined where the setting is unset. */
   defaultValue: string | undefined;
-  /** What an unset one without a default value stands for. */
+  /** What it means when a setting without a default value is unset. */
   whenUnset: string | undefined;
   description: string;
 }
 
-/** Every setting, in the order in which they are explained. */
+/** Returns every setting, in the order in which they are explained. */
 export function describeSettings(): SettingDescription[] {
   return Object.entries(settings.shape).map(([name, setting]) => {
     const value = setting.parse(undefined);

@@ -77,7 +77,7 @@ const { values } = parseArgs({
   },
 });
 
-/** The wanted scenarios; undefined when a name is none. */
+/** Returns the requested scenarios; undefined when a name is unknown. */
 function chosen(): Scenario[] | undefined {
   const names = values.scenario?.split(',');
   const known = new Set(scenarios.map(({ name }) => name));

@@ -26,7 +26,7 @@ function functionOf(frame: Frame): string {
   return url ? `${name} ${fileOf(frame)}:${lineNumber + 1}` : name;
 }
 
-/** A package, a module of Node, or a file of the service. */
+/** Returns a package, a module of Node, or a file of the service. */
 function moduleOf(frame: Frame): string {
   const file = fileOf(frame);
   if (frame.url.includes('node_modules/'))
@@ -37,7 +37,10 @@ function moduleOf(frame: Frame): string {
   return file;
 }
 
-/** Milliseconds of own time, without what is called from there, by what `groupOf` makes of a frame. */
+/**
+ * Returns milliseconds of self time, without what is called from there, grouped by what `groupOf` returns for a
+ * frame.
+ */
 function selfTimes(
   { nodes, samples, timeDeltas }: Profile,
   groupOf: (frame: Frame) => string,

@@ -16,9 +16,9 @@ export interface Bench {
   load: MeasuringProcess;
   /** Preloaded into servers, to count and slow their syncs; undefined where it cannot be compiled. */
   syncLibrary: string | undefined;
-  /** Folder in which the service leaves CPU profiles, if wanted. */
+  /** Folder in which the service leaves CPU profiles, if requested. */
   profiles: string | undefined;
-  /** Says how far the run is. */
+  /** Reports the progress of the run. */
   progress(line: string): void;
 }
 
@@ -27,11 +27,11 @@ export interface Table {
   rows: string[][];
 }
 
-/** A figure beside its target; one without a target is only told. */
+/** A figure with its target; one without a target is only reported. */
 export interface Check {
   what: string;
   measured: Spread;
-  /** Put behind the figure: `×`, `s`, `MB`. */
+  /** Appended to the figure: `×`, `s`, `MB`. */
   unit: string;
   target?: ({ atLeast: number } | { atMost: number }) & { stretch?: number };
 }
@@ -46,6 +46,9 @@ export interface Report {
 export interface Scenario {
   name: string;
   description: string;
-  /** Measures. Rejects when anything but a figure is wrong: a request that failed, a process that did not start. */
+  /**
+   * Measures. Rejects when anything other than a figure is wrong: a request that failed, a process that did not
+   * start.
+   */
   run(bench: Bench): Promise<Report>;
 }

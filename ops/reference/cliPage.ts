@@ -4,7 +4,7 @@ import { page } from './markdown.ts';
 
 const COLUMNS = 100;
 
-/** What `--help` says of a command. */
+/** Returns what `--help` says about a command. */
 function helpOf(command: Command): string {
   let text = '';
   command.configureOutput({
@@ -17,7 +17,7 @@ function helpOf(command: Command): string {
   return text.trim();
 }
 
-/** The commands that do something, with their full names; those that only hold others are left out. */
+/** Returns the commands that do something, with their full names; those that only contain others are left out. */
 function leaves(command: Command, parents: string[] = []): { name: string; command: Command }[] {
   const names = [...parents, command.name()];
   if (command.commands.length === 0) return [{ name: names.join(' '), command }];

@@ -23,13 +23,13 @@ function mapValues<From, To>(values: Record<string, From>, map: (value: From) =>
   return Object.fromEntries(Object.entries(values).map(([name, value]) => [name, map(value)]));
 }
 
-/** Which errors an operation has is nothing that types could tell apart: they have one body. */
+/** Types could not distinguish which errors an operation has: they all have the same body. */
 const anyError = {
   description: 'An error',
   content: { 'application/json': { schema: { $ref: '#/components/schemas/ErrorBody' } } },
 };
 
-/** A body or answer without its headers and examples. */
+/** Returns a body or response without its headers and examples. */
 function bare({ headers: _, content, ...rest }: Body): Body {
   return { ...rest, ...(content && { content: mapValues(content, ({ schema }) => ({ schema })) }) };
 }
@@ -45,8 +45,8 @@ function lessened(operation: Operation): Operation {
 }
 
 /**
- * The types of the TypeScript client, of what its users see: of the errors, headers and examples of each operation they would be
- * the most part.
+ * Resolves with the types of the TypeScript client, for what its users see: each operation's errors, headers and
+ * examples would be the largest part of them.
  */
 export function clientTypes(): Promise<string> {
   const { paths, webhooks, components, ...document } = openapiDocument(false) as Document;

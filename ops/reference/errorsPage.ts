@@ -3,7 +3,7 @@ import { statusOf } from '../../src/http/server/errorAnswer.ts';
 import { code, page, table } from './markdown.ts';
 import { openApi } from './openApi.ts';
 
-/** What the service says with an error code, as the examples of the OpenAPI document have it. */
+/** Returns what the service says with an error code, from the examples in the OpenAPI document. */
 function textsOf(errorCode: string): string {
   const examples = Object.values(openApi.components.responses).flatMap(({ content }) =>
     Object.values(content?.['application/json']?.examples ?? {}),

@@ -1,7 +1,7 @@
 import { type EventSchema, eventSchemas, jsonSchemaOf } from '../../src/feed/format/schemas.ts';
 import { code, page, table } from './markdown.ts';
 
-/** What the reference takes from a JSON Schema. */
+/** What the reference uses of a JSON Schema. */
 interface JsonSchema {
   type?: string | string[];
   description?: string;
@@ -16,12 +16,12 @@ interface JsonSchema {
 /** Where a list of values is longer, its description has to do. */
 const MOST_VALUES_SHOWN = 15;
 
-/** The alternatives of a schema, without `null`. */
+/** Returns the alternatives of a schema, without `null`. */
 function partsOf(schema: JsonSchema): JsonSchema[] {
   return [schema, ...(schema.anyOf ?? [])].filter(({ type }) => type !== 'null');
 }
 
-/** What may stand in a field, in words. */
+/** Returns what a field may contain, in words. */
 function meaningOf(schema: JsonSchema): string {
   const parts = partsOf(schema);
   const definition = parts

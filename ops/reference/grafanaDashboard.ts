@@ -1,11 +1,11 @@
-/** A panel: its title, the unit of its values as Grafana calls it, and queries by what their lines are called. */
+/** A panel: its title, the unit of its values as named by Grafana, and queries by the names of their lines. */
 type Panel = [title: string, unit: string, queries: Record<string, string>];
 
 const rate = (metric: string, by = '', where = '') =>
   `sum${by && ` by (${by})`} (rate(${metric}${where && `{${where}}`}[$__rate_interval]))`;
 const quantile = (of: number, metric: string, where = '') =>
   `histogram_quantile(${of}, ${rate(`${metric}_bucket`, 'le', where)})`;
-/** Of the whole service, whichever process tells it. */
+/** For the whole service, whichever process reports it. */
 const highest = (metric: string, by = '') => `max${by && ` by (${by})`} (${metric})`;
 
 const requests = 'http_server_request_duration';
@@ -174,7 +174,7 @@ function timeSeries([title, unit, queries]: Panel) {
   };
 }
 
-/** The panels with their places, a heading before each row. */
+/** Returns the panels with their places, with a heading before each row. */
 function placed() {
   let y = 0;
   return Object.entries(rows).flatMap(([title, panels]) => {

@@ -2,7 +2,7 @@ import { openapiDocument } from '../../src/http/endpoints/index.ts';
 
 interface Operation {
   summary: string;
-  /** One permission or several, `key` for a key of any permission, `public` for none. */
+  /** One permission or several, `key` for a key with any permission, `public` for none. */
   'x-permission': string | string[];
 }
 
@@ -10,7 +10,7 @@ interface DocumentedResponse {
   content?: Record<string, { examples?: Record<string, { value: { code: string; error: string } }> }>;
 }
 
-/** What the reference takes from the OpenAPI document. */
+/** What the reference uses of the OpenAPI document. */
 interface OpenApi {
   paths: Record<string, Record<string, Operation>>;
   components: { responses: Record<string, DocumentedResponse> };

@@ -11,7 +11,10 @@ import { readinessPage } from './readinessPage.ts';
 import { envExample, settingsPage } from './settingsPage.ts';
 import { warningsPage } from './warningsPage.ts';
 
-/** Every file that is written from the code's own tables, by its path from the root, with what gives its text. */
+/**
+ * Every file that is generated from the code's own tables, by its path from the root, with the function that returns
+ * its text.
+ */
 export const pages: Record<string, () => string | Promise<string>> = {
   '.env.example': envExample,
   'docs/reference/settings.md': settingsPage,

@@ -30,16 +30,16 @@ interface Document {
 }
 
 const LINE_WIDTH = 110;
-/** About what stands before a type. */
+/** The approximate width of what precedes a type. */
 const INDENT = 40;
 
-/** Words that no field of a class may be named. */
+/** Words that cannot be names of a class's fields. */
 const keywords =
   'and as assert async await break class continue def del elif else except finally for from global if import in is lambda nonlocal not or pass raise return try while with yield'.split(
     ' ',
   );
 
-/** What describes the service itself, and the form with a file, which the client makes. */
+/** What describes the service itself, and the form with a file, which the client builds. */
 const leftOut = ['AsyncApi', 'DocumentUpload', 'Health', 'JsonSchema', 'OpenApi', 'Readiness'];
 
 const scalars: Record<string, string> = {
@@ -52,7 +52,7 @@ const scalars: Record<string, string> = {
 
 const pascal = (name: string) => name.replace(/(?:^|[_.])(\w)/g, (_, letter) => letter.toUpperCase());
 
-/** Values one after the other, on lines that are full. */
+/** Returns values one after the other, filling each line. */
 function filled(values: string[]): string {
   const lines: string[] = [];
   for (const value of values) {
@@ -71,7 +71,7 @@ function literal(values: (string | number | boolean)[]): string {
   return line.length < LINE_WIDTH - INDENT ? line : `Literal[\n${filled(written)}\n    ]`;
 }
 
-/** Python's types of JSON Schemas: classes for objects, one after the other, each named. */
+/** Python's types for JSON Schemas: classes for objects, one after the other, each named. */
 class PythonModule {
   readonly #parts: string[] = [];
   readonly #classes = new Set<string>();
@@ -83,14 +83,14 @@ class PythonModule {
     this.#parts.push(`${name} = ${type.replaceAll('\n    ', '\n')}`);
   }
 
-  /** Defines a name for a list of values, which stands wherever the list does. */
+  /** Defines a name for a list of values, used wherever the list occurs. */
   values(name: string, { enum: values = [] }: JsonSchema = {}): void {
     const known = values.filter((value) => value !== null);
     this.alias(name, literal(known));
     this.#named.set(JSON.stringify(known), name);
   }
 
-  /** Defines the class of an object. Throws when there is one of that name. */
+  /** Defines the class of an object. Throws when there already is one with that name. */
   define(name: string, schema: JsonSchema): void {
     if (this.#classes.has(name)) throw new Error(`two types are named ${name}`);
     this.#classes.add(name);
@@ -146,7 +146,7 @@ class PythonModule {
   }
 }
 
-/** The schema of an object without some of its fields. */
+/** Returns the schema of an object without some of its fields. */
 function without({ properties = {}, required = [] }: JsonSchema = {}, ...fields: string[]): JsonSchema {
   const rest = Object.entries(properties).filter(([name]) => !fields.includes(name));
   return {
@@ -155,7 +155,7 @@ function without({ properties = {}, required = [] }: JsonSchema = {}, ...fields:
   };
 }
 
-/** The parameters of an operation's query as an object's schema. */
+/** Returns the parameters of an operation's query as an object's schema. */
 function queryOf(document: Document, method: string, path: string, but: string[] = []): JsonSchema {
   const parameters = (document.paths[path]?.[method]?.parameters ?? []).filter(
     ({ name, in: place }) => place === 'query' && !but.includes(name),
@@ -166,7 +166,7 @@ function queryOf(document: Document, method: string, path: string, but: string[]
   };
 }
 
-/** The forms that the data of a message may have, in the order of the document. */
+/** The possible forms of the data of a message, in the order of the document. */
 const payloads = ['Reference', '', 'Deidentified'];
 
 function defineMessages(module: PythonModule, { webhooks }: Document): void {
@@ -203,7 +203,7 @@ from typing_extensions import NotRequired, TypedDict
 
 `;
 
-/** The types of the Python client. */
+/** Returns the types of the Python client. */
 export function pythonTypes(): string {
   const document = openapiDocument(false) as Document;
   const { schemas } = document.components;
@@ -223,7 +223,7 @@ export function pythonTypes(): string {
   module.define('ReadQuery', queryOf(document, 'get', '/integration/payers/{id}'));
   module.define('ListQuery', queryOf(document, 'get', '/integration/payers', ['page_token']));
   module.define('EncounterListQuery', queryOf(document, 'get', '/integration/encounters', ['page_token']));
-  // No field of a class is named `from`.
+  // A class cannot have a field named `from`.
   const worklistQuery = queryOf(document, 'get', '/integration/readiness', ['page_token', 'from']);
   module.define('WorklistQuery', worklistQuery);
   module.define('SearchQuery', without(schemas.Search, 'q', 'page_token'));

@@ -12,7 +12,7 @@ const UNKNOWN = 'unknown_field';
 /** Values that are doubtful wherever they are valid. */
 const doubtful = ['', ' ', 'x', '123-45-6789', '1234567890', '1850-01-01', '9999-01-01', 'A\u0007'];
 
-/** Fields that are doubtful only together. */
+/** Fields that are doubtful only in combination. */
 const together: Body[] = [
   { effective_date: '2026-06-01', termination_date: '2026-01-01' },
   { is_completed: true },
@@ -21,7 +21,7 @@ const together: Body[] = [
   { [UNKNOWN]: 'x' },
 ];
 
-/** The required fields of a schema, each with its documented example. */
+/** Returns the required fields of a schema, each with its documented example. */
 function leastOf(schema: z.ZodObject): Body {
   const required = Object.entries<z.ZodType>(schema.shape).filter(
     ([, field]) => !field.safeParse(undefined).success,
@@ -31,7 +31,7 @@ function leastOf(schema: z.ZodObject): Body {
   );
 }
 
-/** Bodies of a schema that show each field with each doubtful value, and the doubtful ones together. */
+/** Returns bodies for a schema that contain each field with each doubtful value, and the doubtful combinations. */
 function bodiesOf(schema: z.ZodObject): Body[] {
   const alone = Object.keys(schema.shape).flatMap((field) => doubtful.map((value) => ({ [field]: value })));
   const joint = together.filter((body) =>
@@ -40,7 +40,7 @@ function bodiesOf(schema: z.ZodObject): Body[] {
   return [...alone, ...joint].map((body) => ({ ...leastOf(schema), ...body }));
 }
 
-/** As `bodiesOf`; what one object can hold is shown in the first field that holds such a one. */
+/** As `bodiesOf`; what one object can contain is shown in the first field that holds such an object. */
 function bodiesOfKind({ schema, nested }: CatalogEntry): Body[] {
   const inner = nested.flatMap(({ field, object }) => {
     const isFirst = nested.find((other) => other.object === object)?.field === field;
@@ -49,7 +49,7 @@ function bodiesOfKind({ schema, nested }: CatalogEntry): Body[] {
   return [...bodiesOf(schema), ...inner.map((body) => ({ ...leastOf(schema), ...body }))];
 }
 
-/** Throws when no body is doubtful for a check: the page would not tell of it. */
+/** Throws when no body is doubtful for a check: the page would not mention it. */
 function requireAllMet(checks: Checks, bodies: readonly Body[], kind: string): void {
   for (const [field, check] of Object.entries(checks)) {
     const isMet = bodies.some((body) => {
@@ -60,12 +60,12 @@ function requireAllMet(checks: Checks, bodies: readonly Body[], kind: string): v
   }
 }
 
-/** A field as readers look for it. */
+/** Returns a field in the form in which readers look for it. */
 function shownField(field: string): string {
   return field.endsWith(UNKNOWN) ? 'any other field' : code(field);
 }
 
-/** Every warning that valid bodies are answered with, by its text, with the fields that it is given for. */
+/** Returns every warning that is returned for valid bodies, by its text, with the fields for which it is given. */
 function warnings(): Map<string, Set<string>> {
   const found = new Map<string, Set<string>>();
   for (const entry of catalog) {

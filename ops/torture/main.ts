@@ -38,7 +38,7 @@ const { values } = parseArgs({
 });
 const seed = Number(values.seed);
 
-/** The wanted scenarios; undefined when an option has a value that it cannot have. */
+/** Returns the requested scenarios; undefined when an option has an invalid value. */
 function chosen(): Scenario[] | undefined {
   const names = values.scenario?.split(',');
   const known = new Set(scenarios.map(({ name }) => name));

@@ -7,14 +7,14 @@ import type { Message, MessageBody, MessageControl } from '../messages/message.t
 import type { AboutRecord } from './aboutRecords.ts';
 import { DEFAULT_RETENTION_DAYS, type Source } from './sources/source.ts';
 
-/** A message as it came. */
+/** A message as it arrived. */
 export type RawMessage = Pick<MessageBody, 'format' | 'media_type' | 'request'> & {
   bytes: readonly Buffer[];
 };
 
 /** Keeps one message of a source while it is carried out. */
 export class MessageKeeper {
-  /** Who carries out what it says: events tell where it comes from. */
+  /** Who carries out what it says: events tell where they come from. */
   readonly caller: Caller;
   readonly #store: MessageStore;
   readonly #source: Source;
@@ -30,8 +30,8 @@ export class MessageKeeper {
   }
 
   /**
-   * Claims it by what its sender calls it, in the order of the parts of that, or gives the one that was taken before in the same words. Rejects as
-   * `MessageClaims.take` does.
+   * Claims it by the name its sender gives it, in the order of the name's parts, or resolves with the one that was
+   * taken before with the same content. Rejects as `MessageClaims.take` does.
    */
   async claim(
     claims: MessageClaims,
@@ -46,7 +46,7 @@ export class MessageKeeper {
     return claimed;
   }
 
-  /** Keeps it as it came: before anything is written of the records of which it tells. Rejects with `unavailable`. */
+  /** Keeps it as it arrived: before anything is written to the records it concerns. Rejects with `unavailable`. */
   async keep(about: AboutRecord[]): Promise<void> {
     const { id, retention_days: retentionDays = DEFAULT_RETENTION_DAYS } = this.#source;
     const own = { id: this.caller.source?.message as string, source: id, retentionDays };
@@ -54,7 +54,7 @@ export class MessageKeeper {
     this.#message = await this.#store.receive(this.caller, { ...this.#raw, ...own, ...named, about });
   }
 
-  /** Notes what became of it, where it is kept. Rejects with `unavailable`. */
+  /** Notes its result, where it is kept. Rejects with `unavailable`. */
   async processed(became: ProcessedMessage): Promise<void> {
     if (this.#message) await this.#store.processed(this.#message, became);
   }

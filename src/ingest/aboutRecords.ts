@@ -2,12 +2,12 @@ import type { MessageBody } from '../messages/message.ts';
 import type { OperationResult } from './carryOut.ts';
 import type { Operation } from './operation.ts';
 
-/** What a message tells of a record, and what became of that. */
+/** A record that a message concerns, and the result for it. */
 export type About = MessageBody['about'][number];
-/** A record of which a message tells. */
+/** A record that a message concerns. */
 export type AboutRecord = Pick<About, 'kind' | 'id'>;
 
-/** The record of an operation; of a document, its encounter. */
+/** Returns the record of an operation; for a document, its encounter. */
 export function recordOf(operation: Operation): AboutRecord {
   if (operation.type === 'merge') return { kind: 'patient', id: operation.id };
   return operation.type === 'document'
@@ -15,12 +15,12 @@ export function recordOf(operation: Operation): AboutRecord {
     : { kind: operation.kind, id: operation.fields.id };
 }
 
-/** Each record once, with what is told of it last. */
+/** Returns each record once, with what is said about it last. */
 export function eachOnce<Told extends AboutRecord>(told: readonly Told[]): Told[] {
   return [...new Map(told.map((one) => [JSON.stringify([one.kind, one.id]), one])).values()];
 }
 
-/** What became of what a message says of a record: refused, where nothing came of it. */
+/** Returns the result of what a message says about a record: refused, where it had no result. */
 export function becameOf(record: AboutRecord, result: OperationResult | undefined): About {
   const { kind, id } = record;
   if (result === undefined || 'error' in result) return { kind, id, outcome: 'refused' };

@@ -16,31 +16,35 @@ export interface IngestPorts extends WritePorts {
   documentStore: DocumentStore;
 }
 
-/** Whose operations are carried out, and within what. */
+/** Whose operations are carried out, and within which limits. */
 export interface IngestRun extends Pick<BatchRun, 'authorize' | 'limiter' | 'stopping'> {
   caller: Caller;
-  /** Nothing is written, and it is told what would become of it. */
+  /** Nothing is written; only the results that a write would have are reported. */
   dryRun?: boolean;
-  /** What may be carried out of operations that are older than they seem; without it all. */
+  /** What may be carried out of operations that are older than they seem; without it, everything. */
   guard?: Guard;
 }
 
-/** Of each operation why it must not be carried out any more, or the version of the record on which it rests. */
+/**
+ * Resolves, for each operation, with why it must no longer be carried out, or the version of the record on which it
+ * is based.
+ */
 export type Guard = (
   operations: readonly Operation[],
 ) => Promise<ReadonlyMap<Operation, { error: ServiceError } | { version: number }>>;
 
-/** What became of an operation. */
+/** The result of an operation. */
 export type OperationResult =
   | { outcome: 'created' | 'updated' | 'unchanged'; version: number; warnings: FieldMessage[] }
-  /** The record that it would have made is there. */
+  /** The record that it would have created exists. */
   | { outcome: 'left_out' }
   | { error: unknown };
 
 /**
- * Carries out the operations of a message, whatever their order: records that others refer to first, then merges of them, documents last. What changes nothing
- * appends no event. Each is durable when it is told as written; one that is refused stops no other, and once a store is away the rest
- * is answered with `unavailable`. Resolves with a result for each, in their order; rejects with `unavailable` where nothing was begun.
+ * Carries out the operations of a message, in whatever order they come: records that others refer to first, then
+ * merges of them, documents last. What changes nothing appends no event. Each is durable when it is reported as
+ * written; a refused one does not stop the others, and once a store cannot be reached the rest is answered with
+ * `unavailable`. Resolves with a result for each, in their order; rejects with `unavailable` where nothing was begun.
  */
 export async function carryOut(
   ports: IngestPorts,
@@ -65,7 +69,7 @@ export async function carryOut(
   return operations.map((one) => results.get(one) as OperationResult);
 }
 
-/** Those of the operations whose records are there already, where only others are to be made. */
+/** Resolves with those of the operations whose records already exist, where only missing ones are to be created. */
 async function presentAmong(
   { existence }: IngestPorts,
   workspace: string,
@@ -128,7 +132,7 @@ function mergeResult(
   return resultOne(run, 'patient', () => writeMerge(ports, run.caller, merge, foreseen));
 }
 
-/** Whether it is a dry run, and one that would have written a record by now. */
+/** Returns whether it is a dry run, and whether that would have written the record by now. */
 function foreseenIn(
   { dryRun = false }: IngestRun,
   records: readonly RecordOperation[],

@@ -1,18 +1,20 @@
 import type { RecordFields } from '../records/catalog.ts';
 import type { Origins } from './origin.ts';
 
-/** What a message says of one record: fields as an upsert takes them, its id among them. */
+/** What a message says about one record: fields as for an upsert, including its id. */
 export interface RecordOperation {
   type: 'record';
   kind: string;
   fields: RecordFields;
   /** Where the message says it: `PID`, `Bundle.entry[3].resource`. */
   at: string;
-  /** Where its fields come from; of a message that is read again in any case. */
+  /** Where its fields come from; always set for a message that is read again. */
   origins?: Origins;
-  /** Only a record that does not exist is written: what is said in passing must not replace what somebody sent. */
+  /**
+   * Only a record that does not exist is written: what is mentioned in passing must not replace what somebody sent.
+   */
   ifAbsent?: boolean;
-  /** It rests on this version of the record, and is refused where there is another one by then. */
+  /** It is based on this version of the record, and is refused where there is another one by then. */
   version?: number;
 }
 
@@ -28,7 +30,7 @@ export interface DocumentOperation {
   origins?: Origins;
 }
 
-/** That a patient was merged into another one, the survivor, as both are one person. */
+/** A patient was merged into another one, the survivor, as both are the same person. */
 export interface MergeOperation {
   type: 'merge';
   id: string;

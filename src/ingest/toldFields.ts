@@ -1,7 +1,7 @@
 import { flatFields } from './flatFields.ts';
 import type { Operation } from './operation.ts';
 
-/** What an operation says of its record, or of its document, by fields: dotted inside an insurance. */
+/** Returns what an operation says about its record, or about its document, by fields: dotted inside an insurance. */
 export function toldFields(operation: Operation): [field: string, value: unknown][] {
   if (operation.type === 'merge') return [['merged_into', operation.into]];
   if (operation.type === 'record') return flatFields(operation.fields);

@@ -11,8 +11,8 @@ import type { IngestPorts, OperationResult } from './carryOut.ts';
 import type { DocumentOperation } from './operation.ts';
 
 /**
- * Uploads a document that a message holds, unless the last one of its id has the same bytes, name and category. Rejects with
- * `validation_failed`, `not_found` where there is no such encounter, and `unavailable`.
+ * Uploads a document from a message, unless the last one with its id has the same bytes, name and category. Rejects
+ * with `validation_failed`, `not_found` where there is no such encounter, and `unavailable`.
  */
 export async function writeDocument(
   ports: IngestPorts,
@@ -41,7 +41,7 @@ export async function writeDocument(
   return { outcome, version: uploaded.version, warnings: [] };
 }
 
-/** Before any byte of it goes to the store. Rejects with `validation_failed`. */
+/** Checked before any byte of it goes to the store. Rejects with `validation_failed`. */
 async function requireAcceptable({ fileName, bytes }: DocumentOperation, fields: object): Promise<void> {
   validate(documentFieldsSchema, fields);
   const head = new FileHead();

@@ -11,9 +11,10 @@ import type { IngestPorts, OperationResult } from './carryOut.ts';
 import type { MergeOperation } from './operation.ts';
 
 /**
- * Records that a patient was merged into another one, unless it is so. Who is not there is made, with the name and date of birth of the survivor, so that
- * encounters that name that one are taken. Where the survivor was merged into that one before, that ends. Rejects with
- * `reference_not_found` where there is no survivor, with `unreadable` and `unavailable`.
+ * Records that a patient was merged into another one, unless that is already so. A patient who does not exist is
+ * created, with the name and date of birth of the survivor, so that encounters that name that patient are accepted.
+ * If the survivor had been merged into that patient before, that merge ends. Rejects with `reference_not_found` where
+ * there is no survivor, with `unreadable` and `unavailable`.
  */
 export async function writeMerge(
   ports: IngestPorts,
@@ -48,7 +49,7 @@ export async function writeMerge(
   return resultOf(await upsertRecord(ports, own(), patient, fields, options));
 }
 
-/** Whether merges lead from a patient to another one. */
+/** Resolves with whether merges lead from a patient to another one. */
 async function leadsTo(
   from: RecordState,
   to: string,

@@ -4,11 +4,11 @@ type Parts =
   | ('source' | 'format' | 'media_type' | 'request' | 'control' | 'about')
   | ('corrects' | 'ordered_at');
 
-/** A message as it comes. */
+/** A message as it arrives. */
 export interface IncomingMessage extends Pick<MessageBody, Parts> {
-  /** A UUID; also of its bytes in the document store. */
+  /** A UUID; also the id of its bytes in the document store. */
   id: string;
   bytes: readonly Buffer[];
-  /** For how long it is kept. */
+  /** How long it is kept. */
   retentionDays: number;
 }

@@ -4,19 +4,19 @@ import type { MessageStore } from './MessageStore.ts';
 import { type ClaimBody, type Message, type MessageControl, messageLinksTable } from './message.ts';
 import { controlPartition, linkId, rejectedPartition } from './messageRows.ts';
 
-/** So many of one name are looked at. */
+/** Maximum number of messages with the same name that are looked at. */
 const MOST_OTHERS = 50;
 
 interface ClaimedMessage {
   workspace: string;
-  /** The message's. */
+  /** The message's id. */
   id: string;
   control: MessageControl;
 }
 
-/** A message that this process carries out, and no other. Should the process die, it is free again some seconds later. */
+/** A message that only this process carries out. Should the process die, it is free again some seconds later. */
 export class MessageClaim {
-  /** To be kept with the message: by it the claim goes with that. */
+  /** To be kept with the message: by it the claim is removed along with the message. */
   readonly control: MessageControl;
   readonly #ports: { stateStore: StateStore; messages: MessageStore };
   readonly #message: ClaimedMessage;
@@ -33,7 +33,7 @@ export class MessageClaim {
     this.#held = held;
   }
 
-  /** The last messages of the same name but this one, the newest first. Rejects with `unavailable`. */
+  /** Resolves with the last messages of the same name except this one, newest first. Rejects with `unavailable`. */
   async others(): Promise<Message[]> {
     const { stateStore, messages } = this.#ports;
     const query = { partition: controlPartition(this.control), limit: MOST_OTHERS };
@@ -43,7 +43,10 @@ export class MessageClaim {
     return others.filter((one) => one !== undefined);
   }
 
-  /** Messages in the same words that were not taken wait no more to be sent again, as this one was. Rejects with `unavailable`. */
+  /**
+   * Notes that messages with the same content that were not accepted no longer wait to be sent again, as this one
+   * was. Rejects with `unavailable`.
+   */
   async settle(others: readonly Message[]): Promise<void> {
     const partition = rejectedPartition(this.#message.workspace);
     const alike = others.filter(({ control }) => control?.claim === this.control.claim);
@@ -52,8 +55,8 @@ export class MessageClaim {
   }
 
   /**
-   * It is through. Whether it is taken again depends on what was noted of it; where nothing could be noted, the next one in the same words is carried
-   * out at once. Never rejects.
+   * Ends the claim. Whether the message is accepted again depends on what was noted of it; where nothing could be
+   * noted, the next one with the same content is carried out at once. Never rejects.
    */
   async end({ isNoted }: { isNoted: boolean }): Promise<void> {
     const release = () => this.#held.write((body) => ({ ...body, heldUntil: 0 }));

@@ -10,30 +10,34 @@ import type { MessageStore } from './MessageStore.ts';
 import { type ClaimBody, type Message, type MessageControl, messageClaimsTable } from './message.ts';
 
 const POLL_MS = 100;
-/** A hold that nobody renews has run out by then. */
+/** By then a hold that nobody renews has expired. */
 const PATIENCE_MS = HOLD_MS + 2_000;
 
 export interface ClaimPorts {
   stateStore: StateStore;
   clock: Clock;
   messages: MessageStore;
-  /** Key the digests; the same in all instances of an installation. The first is in use, the others were before it. */
+  /**
+   * Resolves with the keys of the digests; the same in all instances of an installation. The first is in use, the
+   * others are earlier ones.
+   */
   secrets(): Promise<readonly Uint8Array[]>;
 }
 
-/** By what a message is known. */
+/** What identifies a message. */
 export interface MessageIdentity {
   workspace: string;
   /** Id of the source that sent it. */
   source: string;
-  /** What its sender calls it, in the order of its parts. */
+  /** The name its sender gives it, in the order of its parts. */
   control: readonly string[];
   bytes: readonly Buffer[];
 }
 
 /**
- * Which messages were taken: each once, on all instances together, for as long as it is kept. What is kept for that says nothing of a message to who
- * has not the service's secret, and goes with it. Where the state store is lost, a message is one like any other.
+ * Which messages were taken: each once, across all instances, for as long as it is kept. What is kept for that
+ * reveals nothing about a message to anyone without the service's secret, and is removed with it. Where the state
+ * store is lost, a message is treated as new.
  */
 export class MessageClaims {
   readonly #ports: ClaimPorts;
@@ -43,8 +47,9 @@ export class MessageClaims {
   }
 
   /**
-   * Claims a message that is to be kept under an id, or gives the one that was taken before, in the same words under the same name. While that is under
-   * way it waits. Rejects with `unavailable`, also where that takes too long; with the signal's reason when it aborts.
+   * Claims a message that is to be kept under an id, or resolves with the one that was taken before, with the same
+   * content under the same name. It waits while that one is under way. Rejects with `unavailable`, also where that
+   * takes too long; with the signal's reason when it aborts.
    */
   async take(identity: MessageIdentity, id: string, signal: AbortSignal): Promise<MessageClaim | Message> {
     const { stateStore, clock, messages } = this.#ports;
@@ -81,7 +86,7 @@ export class MessageClaims {
     );
   }
 
-  /** What it is known by: by digests of a key before the one in use, where it was claimed with that. */
+  /** Resolves with what it is identified by: digests of an earlier key, where it was claimed with that. */
   async #controlOf(identity: MessageIdentity): Promise<MessageControl> {
     const [control, ...before] = (await this.#ports.secrets()).map((secret) => controlOf(identity, secret));
     for (const earlier of before) {

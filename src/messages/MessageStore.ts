@@ -31,12 +31,12 @@ export interface MessagePorts {
   documentStore: DocumentStore;
 }
 
-/** What became of a message. */
+/** The result of processing a message. */
 export type ProcessedMessage = Pick<MessageBody, 'state' | 'about' | 'problems' | 'configuration'>;
 
 /**
- * Messages of EMRs as they came, for as long as they are kept, and what became of each. They are the source of what the log says, and no part of
- * it: events name the message that they come from. Methods reject with `unavailable`.
+ * Messages of EMRs as they arrived, for as long as they are kept, and the result of each. They are the source of what
+ * the log says, but not part of it: events name the message that they come from. Methods reject with `unavailable`.
  */
 export class MessageStore {
   readonly #stateStore: StateStore;
@@ -48,7 +48,7 @@ export class MessageStore {
     this.#documentStore = documentStore;
   }
 
-  /** Keeps a message, durably, before anything that it says is written: whoever erases a record finds it from then on. */
+  /** Keeps a message, durably, before anything that it says is written: from then on erasing a record finds it. */
   async receive(
     caller: Caller,
     { id, bytes, retentionDays, about, ...told }: IncomingMessage,
@@ -63,7 +63,7 @@ export class MessageStore {
       ...{ sent_by: caller.principal, request_id: caller.requestId },
     };
     const expiring = this.#rowOrder.oldestFirst(Date.parse(message.expires_at));
-    // Links first: a row without them would be found by nobody.
+    // Links first: a row without them could never be found.
     await this.#link(message, partitionsOf({ ...message, about }), [linkRow(EXPIRING, id, expiring)]);
     const order = this.#rowOrder.newestFirst(now);
     await this.#stateStore.save(messagesTable, [rowOf(message, order, 1)]);
@@ -71,7 +71,7 @@ export class MessageStore {
     return message;
   }
 
-  /** Notes what became of a message, and of the records of which it tells, where it is still there. */
+  /** Notes the result of a message, and of the records it concerns, if it still exists. */
   async processed({ id }: Message, processed: ProcessedMessage): Promise<void> {
     const [row] = await this.#stateStore.load(messagesTable, [id]);
     if (row === undefined) return;
@@ -84,8 +84,8 @@ export class MessageStore {
   }
 
   /**
-   * Notes that a message tells of further records, as it is read now: before anything is written of them. Rejects with `not_found` where it is no
-   * more there.
+   * Notes that a message concerns further records, before they are written. Rejects with `not_found` where it no
+   * longer exists.
    */
   async relate(
     { id, workspace }: Pick<Message, 'id' | 'workspace'>,
@@ -108,7 +108,7 @@ export class MessageStore {
     if (!isThere) throw notFound('Message');
   }
 
-  /** Notes that what was written of a message is now as a configuration of its source reads it, where it is still there. */
+  /** Notes that what was written from a message now matches a configuration of its source, if it still exists. */
   async readBy({ id }: Pick<Message, 'id'>, configuration: number): Promise<void> {
     const [row] = await this.#stateStore.load(messagesTable, [id]);
     if (row === undefined || row.body.configuration === configuration) return;
@@ -116,7 +116,10 @@ export class MessageStore {
     await this.#stateStore.swap(messagesTable, rowOf(message, row.order, row.revision + 1), row.revision);
   }
 
-  /** Notes which message corrects one, which waits no more; false where another one does, or it was taken or is there no more. */
+  /**
+   * Notes which message corrects one, which then no longer waits; resolves with false where another already does, or
+   * it was accepted or is gone.
+   */
   async correctedBy(
     { id, workspace }: Pick<Message, 'id' | 'workspace'>,
     correction: string,
@@ -131,31 +134,31 @@ export class MessageStore {
     return true;
   }
 
-  /** Removes a message of which nothing came. */
+  /** Removes a message that had no effect. */
   async withdraw({ id }: Pick<Message, 'id'>): Promise<void> {
     await this.#remove(linkRow(EXPIRING, id, 0));
   }
 
-  /** A message of a workspace; undefined where there is none, or no more. */
+  /** Resolves with a message of a workspace; undefined where it does not exist, or no longer does. */
   async load(workspace: string, id: string): Promise<Message | undefined> {
     const [row] = await this.#stateStore.load(messagesTable, [id]);
     return row?.body.workspace === workspace ? { ...row.body, id } : undefined;
   }
 
-  /** Whether the document store's object of an id is one of a message. */
+  /** Whether the document store's object with an id belongs to a message. */
   async has(id: string): Promise<boolean> {
     return (await this.#stateStore.load(messagesTable, [id])).length > 0;
   }
 
-  /** The bytes of a message, as they came. */
+  /** Resolves with the bytes of a message, as they arrived. */
   bytes({ id }: Message): Promise<Readable> {
     return this.#documentStore.get(id);
   }
 
   /**
-   * A page of the messages of a workspace, newest first; `rejected`: those that were not taken whole, or are not through. A page
-   * may have fewer than `limit` though there are more. Rejects with `validation_failed` for a
-   * token of another list.
+   * Resolves with a page of the messages of a workspace, newest first; `rejected`: those that were not accepted
+   * completely, or are not finished. A page may have fewer than `limit` although there are more. Rejects with
+   * `validation_failed` for a token of another list.
    */
   async list(
     workspace: string,
@@ -174,14 +177,14 @@ export class MessageStore {
     return { items: items.filter(isNotTaken), next_page_token: tokenBehind(links, limit, binding) };
   }
 
-  /** All messages of a workspace that were not taken whole, or are not through, newest first. */
+  /** Yields all messages of a workspace that were not accepted completely, or are not finished, newest first. */
   async *rejected(workspace: string): AsyncGenerator<Message> {
     for await (const message of this.#alongLinks(rejectedPartition(workspace))) {
       if (isNotTaken(message)) yield message;
     }
   }
 
-  /** The messages of a workspace, the newest first. */
+  /** Yields the messages of a workspace, newest first. */
   async *all(workspace: string): AsyncGenerator<Message> {
     for (let after: number | undefined; ; ) {
       const query = { partition: workspace, limit: PAGE, ...(after !== undefined && { after }) };
@@ -192,7 +195,7 @@ export class MessageStore {
     }
   }
 
-  /** Messages of a workspace that tell of the record of a stream, the newest first. */
+  /** Yields the messages of a workspace that concern the record of a stream, newest first. */
   about(stream: string): AsyncIterable<Message> {
     return this.#alongLinks(stream);
   }
@@ -207,7 +210,7 @@ export class MessageStore {
     }
   }
 
-  /** Removes every message that tells of the record of a stream, with its bytes. Can be repeated. */
+  /** Removes every message that concerns the record of a stream, with its bytes. Can be repeated. */
   async eraseAbout(stream: string): Promise<void> {
     for (;;) {
       const links = await this.#stateStore.page(messageLinksTable, { partition: stream, limit: PAGE });
@@ -245,7 +248,7 @@ export class MessageStore {
     const [row] = await this.#stateStore.load(messagesTable, [id]);
     const partitions = row ? partitionsOf(row.body) : [];
     const links = [...new Set([...partitions, EXPIRING])].map((partition) => linkId(partition, id));
-    // The row last but for the link that led here: cut off, this finds the rest again.
+    // The row last, except for the link that led here: if interrupted, that link finds the rest again.
     await this.#stateStore.remove(
       messageLinksTable,
       links.filter((one) => one !== link.id),
@@ -276,18 +279,18 @@ export class MessageStore {
   }
 }
 
-/** The page token of a list of messages that begins with those before a moment, in milliseconds since 1970. */
+/** Returns the page token of a message list beginning with those before a moment, in milliseconds since 1970. */
 export function messagesBefore(ms: number, { rejected = false } = {}): string {
   return encodeToken(RowOrder.newestBefore(ms), rejected ? REJECTED : undefined);
 }
 
-/** The token of the page behind so many rows; null where there are no more. */
+/** Returns the token of the page after these rows; null where there are no more. */
 function tokenBehind(rows: readonly { order: number }[], limit: number, binding?: string): string | null {
   const last = rows[limit - 1];
   return rows.length > limit && last ? encodeToken(last.order, binding) : null;
 }
 
-/** A link to one that was taken, or corrected, may be left. */
+/** A link to one that was accepted, or corrected, may be left. */
 function isNotTaken({ state, corrected_by }: Message): boolean {
   return state !== 'accepted' && corrected_by === undefined;
 }

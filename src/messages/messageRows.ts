@@ -4,26 +4,29 @@ import type { Message, MessageBody, MessageControl } from './message.ts';
 
 /** Partition of the links to all messages, by when they expire. */
 export const EXPIRING = '* expiring';
-/** Names the list of those that were not taken whole. */
+/** Names the list of those that were not accepted completely. */
 export const REJECTED = 'rejected';
 
-/** Of the links to the messages of a workspace that were not taken whole, or are not through. */
+/**
+ * Returns the partition of the links to the messages of a workspace that were not accepted completely, or are not
+ * finished.
+ */
 export function rejectedPartition(workspace: string): string {
   return `${workspace} ${REJECTED}`;
 }
 
-/** All that lead to a message, but for `EXPIRING`. */
+/** Returns all partitions that lead to a message, except for `EXPIRING`. */
 export function partitionsOf({ workspace, about, control }: MessageBody): string[] {
   const named = control === undefined ? [] : [controlPartition(control)];
   return [rejectedPartition(workspace), ...named, ...streamsOf(workspace, about)];
 }
 
-/** Of the links to the messages of one name. */
+/** Returns the partition of the links to the messages of one name. */
 export function controlPartition({ name }: MessageControl): string {
   return `* control ${name}`;
 }
 
-/** Those of the records of which a message tells. */
+/** Returns the streams of the records that a message concerns. */
 export function streamsOf(workspace: string, about: MessageBody['about']): string[] {
   return about.map((one) => streamOf(workspace, one));
 }

@@ -1,6 +1,9 @@
 import type { MessageBody } from './message.ts';
 
-/** The time that counts where messages are put in their order, ISO 8601, UTC: when it came; of a correction, that of the message which it corrects. */
+/**
+ * Returns the time that counts for the order of messages, ISO 8601, UTC: when it arrived; for a correction, that of
+ * the message it corrects.
+ */
 export function orderTimeOf({
   ordered_at,
   received_at,

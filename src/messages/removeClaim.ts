@@ -1,7 +1,9 @@
 import type { StateStore } from '../ports/stateStore.ts';
 import { type MessageControl, messageClaimsTable } from './message.ts';
 
-/** Removes the claim of a message, unless another one in the same words has it by now. Rejects with `unavailable`. */
+/**
+ * Removes the claim of a message, unless another one with the same content has it by now. Rejects with `unavailable`.
+ */
 export async function removeClaim(
   stateStore: StateStore,
   { claim: id }: MessageControl,

@@ -1,21 +1,21 @@
 import { type AttributesOf, definitionOf, type MetricName, type NameOfKind } from './metricTable.ts';
 import { type Attributes, Series, type SeriesReport } from './Series.ts';
 
-/** What a thread tells of its measurements. */
+/** A thread's report of its measurements. */
 export interface MeasurementsReport {
-  /** Its number among all threads there ever were of the process. */
+  /** Its number among all threads that the process has ever had. */
   thread: number;
   series: SeriesReport[];
 }
 
-/** What is measured in a thread, and in the first one also what the others tell it. */
+/** The measurements of a thread, and in the first thread also what the others report to it. */
 export class Measurements {
   readonly #series = new Map<string, Series>();
   /** Gauges of other threads, by thread. */
   readonly #gauges = new Map<number, Map<string, SeriesReport>>();
   #onChange: () => void = () => undefined;
 
-  /** A counter of these attributes: to be kept by who counts often. */
+  /** Returns the counter with these attributes: callers that count often should keep it. */
   counter<Name extends NameOfKind<'counter'>>(
     name: Name,
     attributes: AttributesOf<Name>,
@@ -37,18 +37,21 @@ export class Measurements {
     return this.#of(name, attributes);
   }
 
-  /** Has changes told: `onChange` is called when there are some that `takeReport` did not give yet. */
+  /**
+   * Requests change notifications: `onChange` is called when there are changes that `takeReport` has not returned
+   * yet.
+   */
   tellChanges(onChange: () => void): void {
     this.#onChange = onChange;
     if (this.#series.size > 0) onChange();
   }
 
-  /** What changed since the last report. */
+  /** Returns what changed since the last report. */
   takeReport(): SeriesReport[] {
     return [...this.#series.values()].flatMap((series) => series.takeReport() ?? []);
   }
 
-  /** Takes what another thread tells. */
+  /** Adds what another thread reports. */
   merge({ thread, series }: MeasurementsReport): void {
     for (const report of series) {
       const { name, attributes, values } = report;
@@ -61,12 +64,12 @@ export class Measurements {
     }
   }
 
-  /** A thread has ended: what it counted stays, and its gauges are gone. */
+  /** To be called when a thread has ended: what it counted stays, and its gauges are dropped. */
   forget(thread: number): void {
     this.#gauges.delete(thread);
   }
 
-  /** Everything as of now; gauges of all threads added up. */
+  /** Returns everything as of now, with the gauges of all threads added up. */
   all(): SeriesReport[] {
     const all = new Map<string, SeriesReport>();
     for (const [key, { name, attributes, values }] of this.#series)
@@ -97,5 +100,5 @@ function keyOf(name: MetricName, attributes: Attributes): string {
   return key;
 }
 
-/** What is measured in this thread. */
+/** The measurements of this thread. */
 export const measurements = new Measurements();

@@ -2,14 +2,14 @@ import { type AttributesOf, definitionOf, type MetricName } from './metricTable.
 
 export type Attributes = Readonly<Record<string, string | number>>;
 
-/** What a thread tells of one of its series: what was added since it last did; of a gauge, its value. */
+/** A thread's report of one of its series: what was added since the last report; for a gauge, its value. */
 export interface SeriesReport {
   name: MetricName;
   attributes: Attributes;
   values: number[];
 }
 
-/** A value that is looked at when somebody asks for it. */
+/** A value that is read on demand. */
 export function observed<Name extends MetricName>(
   name: Name,
   attributes: AttributesOf<Name>,
@@ -19,8 +19,8 @@ export function observed<Name extends MetricName>(
 }
 
 /**
- * One metric with these attributes. `values` are its count; of a gauge its value; of a histogram how many values fell up to each
- * boundary and not the one before, how many beyond the last, and the sum of all.
+ * One metric with these attributes. `values` hold its count; for a gauge, its value; for a histogram, how many values
+ * fell up to each boundary but not the one before, how many beyond the last, and the sum of all.
  */
 export class Series {
   readonly name: MetricName;
@@ -40,19 +40,19 @@ export class Series {
     this.#onChange = onChange;
   }
 
-  /** To a counter, or a gauge. */
+  /** Adds to a counter, or a gauge. */
   add(amount = 1): void {
     this.values[0] = (this.values[0] as number) + amount;
     this.#changed();
   }
 
-  /** A gauge. */
+  /** Sets a gauge. */
   set(value: number): void {
     this.values[0] = value;
     this.#changed();
   }
 
-  /** In a histogram. */
+  /** Records a value in a histogram. */
   observe(value: number): void {
     const { values } = this;
     const boundaries = this.#boundaries;
@@ -64,13 +64,13 @@ export class Series {
     this.#changed();
   }
 
-  /** Adds what another thread tells of it. */
+  /** Adds what another thread reports of it. */
   merge(values: readonly number[]): void {
     for (const [index, value] of values.entries())
       this.values[index] = (this.values[index] as number) + value;
   }
 
-  /** What changed since the last report; undefined when nothing did. */
+  /** Returns what changed since the last report; undefined when nothing did. */
   takeReport(): SeriesReport | undefined {
     if (!this.#isChanged) return undefined;
     this.#isChanged = false;

@@ -1,19 +1,22 @@
 /** What a metric is, and what its values and attributes mean. */
 export interface MetricDefinition {
-  /** A sum that only grows, a value as of now, or how often values fell between boundaries. */
+  /** A sum that only grows, a current value, or how often values fell between boundaries. */
   kind: 'counter' | 'gauge' | 'histogram';
-  /** UCUM, as OpenTelemetry writes units: `s`, `By`, `{event}`. */
+  /** UCUM, as used by OpenTelemetry for units: `s`, `By`, `{event}`. */
   unit: string;
   description: string;
-  /** Its attributes, with what each may be: there are few values of each, and none is an id or comes from a caller. */
+  /**
+   * Its attributes, with the possible values of each: there are few of them, and none is an id or comes from a
+   * caller.
+   */
   attributes?: Readonly<Record<string, string>>;
-  /** Of a histogram: upper bounds, rising. */
+  /** For a histogram: upper bounds, ascending. */
   boundaries?: readonly number[];
-  /** It tells of the whole service, whichever process tells it; otherwise of the process alone. */
+  /** It describes the whole service, whichever process reports it; otherwise only the process. */
   ofService?: true;
 }
 
-/** Those of OpenTelemetry's semantic conventions for HTTP. */
+/** The boundaries of OpenTelemetry's semantic conventions for HTTP. */
 const httpSeconds = [0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.5, 10];
 const commitSeconds = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 3];
 const readModel = { 'chartledger.read_model': 'name of the read model' };
@@ -209,7 +212,7 @@ export const metricTable = {
 
 export type MetricName = keyof typeof metricTable;
 
-/** The attributes of a metric, all of them. */
+/** All attributes of a metric. */
 export type AttributesOf<Name extends MetricName> = (typeof metricTable)[Name] extends {
   attributes: infer Attributes;
 }
@@ -221,7 +224,7 @@ export type NameOfKind<Kind extends MetricDefinition['kind']> = {
   [Name in MetricName]: (typeof metricTable)[Name]['kind'] extends Kind ? Name : never;
 }[MetricName];
 
-/** A metric's definition. */
+/** Returns a metric's definition. */
 export function definitionOf(name: MetricName): MetricDefinition {
   return metricTable[name];
 }

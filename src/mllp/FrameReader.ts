@@ -1,44 +1,47 @@
 import { MAX_MESSAGE_BYTES } from '../ingest/hl7/message/parseMessage.ts';
 
-/** What begins a frame, and the two that end it (HL7 v2 Minimal Lower Layer Protocol). */
+/** The byte that begins a frame, and the two that end it (HL7 v2 Minimal Lower Layer Protocol). */
 const VT = 0x0b;
 const FS = 0x1c;
 const CR = 0x0d;
 
-/** Bytes that may stand before a frame: line ends behind the one before it, or what a probe sends. */
+/** Bytes that may precede a frame: line ends after the previous one, or what a probe sends. */
 export const MAX_STRAY_BYTES = 1024;
 
-/** So long a frame may be that is too large, to be told so. */
+/** How long an oversized frame may be and still be told so. */
 export const MAX_FRAME_BYTES = 8 * MAX_MESSAGE_BYTES;
 
-/** What stood in a frame. */
+/** The content of a frame. */
 export interface Frame {
-  /** Of one that is too large the beginning. */
+  /** For an oversized one, the beginning. */
   bytes: Buffer;
   /** It had more than `MAX_MESSAGE_BYTES`. */
   isTooLarge: boolean;
 }
 
-/** A connection on which something else than frames is sent. */
+/** Something other than frames is sent on a connection. */
 export class FramingError extends Error {}
 
-/** Takes frames out of what comes on a connection, in whatever pieces. It holds no more than a message. */
+/** Extracts frames from what arrives on a connection, in whatever pieces. It holds no more than one message. */
 export class FrameReader {
-  /** Grows with what it has to hold: pieces kept by themselves would take many times their size where they are small. */
+  /**
+   * Grows with what it has to hold: keeping the pieces themselves would take many times their size where they are
+   * small.
+   */
   #buffer = Buffer.alloc(0);
   #kept = 0;
-  /** Of the frame that has begun; undefined between frames. */
+  /** Size of the frame that has begun; undefined between frames. */
   #size: number | undefined;
   #stray = 0;
   /** The last byte was an FS, which ends the frame if a CR follows. */
   #mayEnd = false;
 
-  /** Whether a frame has begun that has not ended. */
+  /** Whether a frame has begun but not ended. */
   get isWithin(): boolean {
     return this.#size !== undefined;
   }
 
-  /** The frames that end in the next bytes, each when it is asked for. Throws a `FramingError`. */
+  /** Yields the frames that end in the next bytes, each when it is asked for. Throws a `FramingError`. */
   *read(chunk: Buffer): Generator<Frame, void> {
     let rest = chunk;
     while (rest.length > 0) {
@@ -56,7 +59,7 @@ export class FrameReader {
     }
   }
 
-  /** What stands behind the next VT. */
+  /** Returns what follows the next VT. */
   #begin(bytes: Buffer): Buffer {
     const at = bytes.indexOf(VT);
     this.#stray += at < 0 ? bytes.length : at;
@@ -67,7 +70,7 @@ export class FrameReader {
     return bytes.subarray(at + 1);
   }
 
-  /** The place behind FS and CR. */
+  /** Returns the place after FS and CR. */
   #endIn(bytes: Buffer): number | undefined {
     if (this.#mayEnd && bytes[0] === CR) return 1;
     for (let at = bytes.indexOf(FS); at >= 0; at = bytes.indexOf(FS, at + 1)) {
@@ -80,7 +83,7 @@ export class FrameReader {
     this.#mayEnd = bytes.at(-1) === FS;
     this.#size = (this.#size ?? 0) + bytes.length;
     if (this.#size > MAX_FRAME_BYTES) throw new FramingError('a frame is too long');
-    // With the signs of its end, a message of the most bytes is one that fits.
+    // With its end characters, a message of the maximum size still fits.
     const part = bytes.subarray(0, MAX_MESSAGE_BYTES + 2 - this.#kept);
     if (this.#kept + part.length > this.#buffer.length) this.#grow(this.#kept + part.length);
     this.#kept += part.copy(this.#buffer, this.#kept);
@@ -103,7 +106,7 @@ export class FrameReader {
   }
 }
 
-/** A message in a frame. */
+/** Returns a message in a frame. */
 export function framed(message: Buffer): Buffer {
   return Buffer.concat([Buffer.of(VT), message, Buffer.of(FS, CR)]);
 }

@@ -1,30 +1,34 @@
 import type { Socket } from 'node:net';
 import { type Frame, FrameReader, FramingError, framed } from './FrameReader.ts';
 
-/** Times of a connection, in milliseconds. */
+/** Time limits of a connection, in milliseconds. */
 export interface ConnectionTimes {
-  /** For which it may be without a frame. */
+  /** How long it may go without a frame. */
   idle: number;
-  /** Which a frame may take to arrive, and an acknowledgement to be taken. */
+  /** How long a frame may take to arrive, and an acknowledgement to be accepted. */
   frame: number;
 }
 
 /** How long a sender has to close a connection that ends. */
 const LINGER_MS = 2_000;
 
-/** A message cannot be taken now: nobody is answered, and the connection is closed. */
+/** A message cannot be taken now: no response is sent, and the connection is closed. */
 export class NotTaken extends Error {}
 
-/** Gives what the messages of a frame are answered, one after another. Rejects with `NotTaken`. */
+/** Yields the responses to the messages of a frame, one after another. Rejects with `NotTaken`. */
 export type Take = (frame: Frame) => AsyncIterable<Buffer>;
 
 /**
- * How a connection came to its end: `closed` by its sender or in between, `drained` as the service ends, `not_taken` by a message that could
- * not be taken, `not_framed` by what was sent, `late` as its times were over.
+ * How a connection ended: `closed` by its sender or in between, `drained` as the service shuts down, `not_taken`
+ * because of a message that could not be taken, `not_framed` because of what was sent, `late` because its time was
+ * up.
  */
 export type ConnectionEnd = 'closed' | 'drained' | 'not_taken' | 'not_framed' | 'late';
 
-/** A connection on which messages come: one is taken at a time, in their order, and what comes behind it is not read before it is acknowledged. */
+/**
+ * A connection on which messages arrive: they are taken one at a time, in order, and what follows is not read before
+ * the acknowledgement.
+ */
 export class MllpConnection {
   readonly #socket: Socket;
   readonly #times: ConnectionTimes;
@@ -43,7 +47,7 @@ export class MllpConnection {
   async serve(take: Take): Promise<ConnectionEnd> {
     try {
       this.#allow(this.#times.idle);
-      // Not destroyed with the iteration: the sender is to read what it was answered.
+      // Not destroyed with the iteration: the sender should be able to read the response.
       for await (const chunk of this.#socket.iterator({ destroyOnReturn: false })) {
         await this.#takeAll(chunk, take);
         if (this.#isDraining) break;
@@ -61,7 +65,7 @@ export class MllpConnection {
     }
   }
 
-  /** Ends the connection once the message under way is acknowledged; what was sent behind it is not taken. */
+  /** Ends the connection once the message under way is acknowledged; what was sent after it is not taken. */
   drain(): void {
     this.#isDraining = true;
     if (!this.#isTaking) this.#leave();
@@ -82,12 +86,12 @@ export class MllpConnection {
       this.#isTaking = false;
       isTaken = true;
     }
-    // A frame has its time from its beginning on, in however many pieces it comes.
+    // A frame's time counts from its beginning, in however many pieces it arrives.
     const { isWithin } = this.#reader;
     if (isTaken || isWithin !== wasWithin) this.#allow(isWithin ? this.#times.frame : this.#times.idle);
   }
 
-  /** Resolves when the system has taken the bytes to send. */
+  /** Resolves when the system has accepted the bytes to send. */
   async #send(bytes: Buffer): Promise<void> {
     this.#allow(this.#times.frame);
     const { promise, resolve, reject } = Promise.withResolvers<void>();
@@ -104,7 +108,10 @@ export class MllpConnection {
     }, ms);
   }
 
-  /** Closes the connection so that its sender can read what was sent to it, which bytes that nobody reads would keep it from. */
+  /**
+   * Closes the connection in such a way that its sender can read what was sent to it, which unread bytes would
+   * prevent.
+   */
   #leave(): void {
     this.#socket.end();
     this.#socket.resume();

@@ -13,13 +13,13 @@ import { type PeerRefusal, RefusedPeers } from './RefusedPeers.ts';
 import { type Sender, type SenderPorts, Senders } from './Senders.ts';
 import { readTlsFiles, type TlsFiles } from './tlsFiles.ts';
 
-/** Which a frame may take to arrive. */
+/** How long a frame may take to arrive. */
 const FRAME_MS = 60_000;
 const HANDSHAKE_MS = 15_000;
-/** How often the files of TLS are looked at for others in their place. */
+/** How often to check whether the TLS files have been replaced. */
 const RELOAD_MS = 60_000;
 
-/** Takes messages of HL7 v2 over MLLP, over TLS where that is set. */
+/** Receives HL7 v2 messages over MLLP, over TLS where that is configured. */
 export class MllpListener {
   readonly #ports: MllpPorts;
   readonly #settings: MllpSettings;
@@ -41,7 +41,10 @@ export class MllpListener {
     this.#times = times ?? { idle: settings.idleSeconds * 1_000, frame: FRAME_MS };
   }
 
-  /** Listens; rejects with `unavailable`, whose `problem` says what to do, and with nothing left open. `times` are set by tests alone. */
+  /**
+   * Listens; rejects with `unavailable`, whose `problem` says what to do, and leaves nothing open then. `times` is
+   * set only by tests.
+   */
   static async listen(
     ports: MllpPorts & SenderPorts,
     settings: MllpSettings,
@@ -57,14 +60,14 @@ export class MllpListener {
     return listener;
   }
 
-  /** On which it listens, in the order of the settings. */
+  /** The ports on which it listens, in the order of the settings. */
   get ports(): number[] {
     return this.#servers.map((server) => (server.address() as AddressInfo).port);
   }
 
   /**
-   * Takes no more connections, and ends those that there are once the message under way is acknowledged; those that take longer than so many
-   * seconds are ended without.
+   * Accepts no more connections, and ends the existing ones once the message under way is acknowledged; those that
+   * take longer than `seconds` are ended anyway.
    */
   async drain(seconds: number): Promise<void> {
     this.#isDraining = true;
@@ -104,7 +107,7 @@ export class MllpListener {
         ...context,
         handshakeTimeout: HANDSHAKE_MS,
         requestCert: context.ca !== undefined,
-        // Who has none may be told by its network; one that is not trusted is refused, and told of.
+        // A client without one may be identified by its network; an untrusted one is refused, and reported.
         rejectUnauthorized: false,
       },
       (socket) => this.#accept(socket),
@@ -113,7 +116,7 @@ export class MllpListener {
     return server;
   }
 
-  /** Bounds all connections, also those that are not yet known to be anybody's. */
+  /** Bounds all connections, including those whose sender is not known yet. */
   #count(socket: Socket, server: Server): void {
     socket.on('error', () => undefined);
     if (this.#sockets.size >= this.#settings.connections) {
@@ -180,7 +183,7 @@ export class MllpListener {
     this.#refused.tell(reason, plainAddress(socket.remoteAddress ?? ''), socket.localPort ?? 0);
   }
 
-  /** Takes certificates that were renewed; where they cannot be read, those from before stand. */
+  /** Loads renewed certificates; where they cannot be read, the earlier ones stand. */
   #reload(files: TlsFiles): void {
     let { digest } = files;
     const look = async () => {
@@ -217,7 +220,7 @@ function peerOf(socket: Socket): Peer {
   };
 }
 
-/** Whether its client sent a certificate that says nothing. */
+/** Whether its client sent a certificate that proves nothing. */
 function isUntrusted(socket: Socket, { certificate }: Peer): boolean {
   return (
     certificate === undefined && socket instanceof TLSSocket && socket.getPeerX509Certificate() !== undefined

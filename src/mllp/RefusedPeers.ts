@@ -2,7 +2,7 @@ import { LRUCache } from 'lru-cache';
 import type { Logger } from 'pino';
 import type { NoSender } from './Senders.ts';
 
-/** Why a connection is closed before anything of it is read. */
+/** Why a connection is closed before anything is read from it. */
 export type PeerRefusal = NoSender | 'not_trusted' | 'no_tls' | 'too_many';
 
 const texts: Record<PeerRefusal, string> = {
@@ -18,7 +18,7 @@ const texts: Record<PeerRefusal, string> = {
 const TELL_EVERY_MS = 60_000;
 const REMEMBERED = 1_000;
 
-/** Tells operators of connections that are closed: of an address and reason once a minute, as senders come again and again. */
+/** Reports closed connections to operators: once a minute per address and reason, as senders keep coming back. */
 export class RefusedPeers {
   readonly #logger: Logger;
   readonly #told = new LRUCache<string, true>({ max: REMEMBERED, ttl: TELL_EVERY_MS });

@@ -6,13 +6,13 @@ import type { KeyDirectory } from '../principals/keys/KeyDirectory.ts';
 import type { Workspace } from '../principals/keys/keyState.ts';
 import { isInNetworks } from '../principals/keys/sourceNetworks.ts';
 
-/** The source whose messages come on a connection. */
+/** The source whose messages arrive on a connection. */
 export interface Sender {
   workspace: Workspace;
   source: Source;
 }
 
-/** Why a connection is nobody's, for operators. */
+/** Why a connection belongs to no source, for operators. */
 export type NoSender = 'no_source' | 'several_sources' | 'several_workspaces';
 
 export interface SenderPorts {
@@ -22,7 +22,7 @@ export interface SenderPorts {
 
 const loopback = ['127.0.0.0/8', '::1/128'];
 
-/** Tells whose connections are, by the bindings of the sources of all workspaces. */
+/** Determines to whom connections belong, by the bindings of the sources of all workspaces. */
 export class Senders {
   readonly #directory: SenderPorts['directory'];
   readonly #sources: SenderPorts['sources'];
@@ -33,8 +33,9 @@ export class Senders {
   }
 
   /**
-   * The source that claims a connection most surely. While no source of any workspace is bound, one from this machine is of the default source
-   * of the only active workspace. Rejects with `unavailable` and `unreadable`.
+   * Resolves with the source that claims a connection most surely. While no source of any workspace is bound, a
+   * connection from this machine belongs to the default source of the only active workspace. Rejects with
+   * `unavailable` and `unreadable`.
    */
   async of(peer: Peer): Promise<Sender | NoSender> {
     const bound = await this.#bound();
@@ -47,8 +48,8 @@ export class Senders {
   }
 
   /**
-   * The sender as it is by now; undefined where it was removed, or is not the one of the connection any more: asked with each message.
-   * Rejects with `unavailable` and `unreadable`.
+   * Resolves with the sender as it is now; undefined where it was removed, or the connection is no longer its own:
+   * checked for each message. Rejects with `unavailable` and `unreadable`.
    */
   async present({ workspace: { id }, source }: Sender, peer: Peer): Promise<Sender | undefined> {
     const workspace = this.#directory.known.workspaces.get(id) as Workspace;

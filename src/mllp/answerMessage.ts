@@ -23,13 +23,13 @@ export interface MllpPorts extends ReceivePorts, BatchPorts {
   logger: Logger;
 }
 
-/** How the audit trail and the log name what came. */
+/** How the audit trail and the log name what arrived. */
 const came = { method: 'MLLP', route: 'message' } as const;
 
-/** What of a message is looked at that is refused unread. */
+/** How much is looked at of a message that is refused unread. */
 const HEADER_BYTES = 4096;
 
-/** A message that is not taken, whatever it says. */
+/** The refusal of a message, whatever it says. */
 interface Refusal {
   code: 'AE' | 'AR';
   why: ErrorCode;
@@ -52,7 +52,10 @@ const deactivated: Refusal = {
   issue: { code: '207', text: 'The workspace is deactivated: messages are not taken now.' },
 };
 
-/** The messages of a frame, mostly one: also of a batch (BHS) in it, each by itself. What is no message is one that is refused. */
+/**
+ * Returns the messages of a frame, usually one: also those of a batch (BHS) in it, each by itself. Anything that is
+ * not a message is returned as one that is refused.
+ */
 export function messagesIn({ bytes, isTooLarge }: Frame): Buffer[] {
   if (isTooLarge || isOddlyFramed(bytes)) return [bytes];
   try {
@@ -63,14 +66,15 @@ export function messagesIn({ bytes, isTooLarge }: Frame): Buffer[] {
   }
 }
 
-/** Where the frame before was cut off, or one within it ends: no part of it can be trusted. */
+/** Where the previous frame was cut off, or one ends within it: no part of it can be trusted. */
 function isOddlyFramed(bytes: Buffer): boolean {
   return bytes.includes(0x0b) || bytes.includes(0x1c);
 }
 
 /**
- * What a message of a sender is answered; all that it says is durable when this resolves. What left no event is in the audit trail. Rejects with
- * `NotTaken`, of which the log tells, where the service can't take it now: then it is not to be acknowledged.
+ * Resolves with the response to a sender's message; by then everything that it says is durable. What left no event is
+ * in the audit trail. Rejects with `NotTaken`, and logs why, where the service cannot take it now: the message must
+ * then not be acknowledged.
  */
 export async function answerMessage(
   ports: MllpPorts,
@@ -146,7 +150,7 @@ function refusalOf(state: Sender['workspace']['state'], { bytes, isTooLarge }: F
   return isOddlyFramed(bytes) ? oddlyFramed : undefined;
 }
 
-/** A refusal that the log does not take is answered all the same: nothing was written. */
+/** A refusal that the log does not accept is answered anyway: nothing was written. */
 async function recordRefusal(ports: MllpPorts, caller: Caller, code: ErrorCode): Promise<void> {
   const access = {
     action: 'request.refused',

@@ -4,7 +4,7 @@ import { createSecureContext, type SecureContextOptions } from 'node:tls';
 import type { MllpSettings } from '../config.ts';
 import { unavailable } from '../errors.ts';
 
-/** What TLS is spoken with, and a digest of the files by which a change is seen. */
+/** The files used for TLS, and a digest of them by which a change is detected. */
 export interface TlsFiles {
   context: SecureContextOptions;
   digest: string;
@@ -15,7 +15,7 @@ export async function readTlsFiles(paths: NonNullable<MllpSettings['tls']>): Pro
   const cert = await read('MLLP_TLS_CERTIFICATE', paths.certificate);
   const key = await read('MLLP_TLS_KEY', paths.key);
   const ca = paths.ca === undefined ? undefined : await read('MLLP_TLS_CA', paths.ca);
-  // Without sessions to go on with, who a client is is looked at with each connection.
+  // Without sessions to resume, a client's identity is checked for each connection.
   const context = { cert, key, ...(ca && { ca }), secureOptions: constants.SSL_OP_NO_TICKET };
   try {
     createSecureContext(context);

@@ -8,8 +8,8 @@ const FIRST_MS = 1_000;
 const NEXT_MS = 60_000;
 
 /**
- * Counts parked events by read model and cause, and tells each count: a second after the first event, and at most once a
- * minute from then on.
+ * Counts parked events by read model and cause, and reports each count: a second after the first event, and from then
+ * on at most once a minute.
  */
 export class ParkedTally {
   readonly #tell: (message: Parked) => void;
@@ -28,12 +28,12 @@ export class ParkedTally {
       this.#counts.set(cause, { parked, timer: setTimeout(() => this.#tellOf(cause), FIRST_MS) });
       return;
     }
-    // Of those that are told together, the first one's place.
+    // Of those reported together, the place of the first one.
     if (known.parked.events === 0) Object.assign(known.parked, { position, eventId: id });
     known.parked.events += 1;
   }
 
-  /** Tells what is not told yet. */
+  /** Reports what has not been reported yet. */
   close(): void {
     for (const { parked, timer } of this.#counts.values()) {
       clearTimeout(timer);

@@ -1,11 +1,11 @@
 import type { LogMismatch } from '../sameLog/logMismatch.ts';
 
-/** What the projector's thread says to the service, for its log. */
+/** What the projector's thread reports to the service, for its log. */
 export type ProjectorMessage =
   | {
       kind: 'parked';
       model: string;
-      /** How many, all of one cause; the next two are the first one's. */
+      /** How many, all with the same cause; the next two describe the first one. */
       events: number;
       position: number;
       eventId: string;

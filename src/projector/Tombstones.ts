@@ -3,12 +3,12 @@ import { dataAs, type ErasedEvent, type Position } from '../events/event.ts';
 import { erasureStep, type ListedEvent, type RecordErased } from '../events/recordErased.ts';
 import type { EventLog } from '../ports/eventLog.ts';
 
-/** Streams whose tombstones are remembered: those erased together stand close to each other in the log. */
+/** Streams whose tombstones are remembered: those erased together are close to each other in the log. */
 const MAX_STREAMS = 64;
 
 type Versions = ReadonlyMap<number, ListedEvent | undefined>;
 
-/** What tombstones say of the events that they list. */
+/** What tombstones say about the events that they list. */
 export class Tombstones {
   readonly #eventLog: Pick<EventLog, 'readStream'>;
   readonly #streams = new Map<string, Versions>();
@@ -18,15 +18,15 @@ export class Tombstones {
   }
 
   /**
-   * What is said of each of these, by position; nothing of those whose tombstone is of an earlier version of the service, or cannot be
-   * read. Rejects with `unavailable`.
+   * Resolves with what is said about each of these events, by position; with nothing for those whose tombstone is
+   * from an earlier version of the service, or cannot be read. Rejects with `unavailable`.
    */
   async listed(events: readonly ErasedEvent[] = []): Promise<Map<Position, ListedEvent>> {
     const found = new Map<Position, ListedEvent>();
     for (const { stream, revision, position } of events) {
       const version = revision + 1;
       let versions = this.#streams.get(stream);
-      // Remembered ones do not tell of what was erased since.
+      // Remembered tombstones do not cover what was erased since.
       if (!versions?.has(version)) versions = await this.#read(stream);
       const listed = versions.get(version);
       if (listed) found.set(position, listed);
@@ -34,7 +34,7 @@ export class Tombstones {
     return found;
   }
 
-  /** The tombstones at the beginning of a stream list all that stood before them. */
+  /** The tombstones at the beginning of a stream list everything that came before them. */
   async #read(stream: string): Promise<Versions> {
     const versions = new Map<number, ListedEvent | undefined>();
     for (const { erased, kind, record_id, document_id } of await this.#tombstones(stream)) {
@@ -52,7 +52,7 @@ export class Tombstones {
       if (first === undefined || erasureStep(first) === undefined) return [];
       const { parts } = dataAs<RecordErased>(first.data);
       const options = { from: first.revision, limit: parts };
-      // Where they were erased in between, these are later ones, which list them.
+      // Where the listed ones were erased meanwhile, these are later tombstones, which list them.
       const all = parts === 1 ? [first] : await this.#eventLog.readStream(stream, options);
       return all.filter(erasureStep).map(({ data }) => dataAs<RecordErased>(data));
     } catch (error) {

@@ -7,31 +7,32 @@ import { inLogOrder } from '../ports/inLogOrder.ts';
 import type { ReadModels, Row, RowBatch } from '../ports/readModels.ts';
 import { parkReason } from './parkReason.ts';
 
-/** A read model that is being built: a projection's own one, or another beside it. */
+/** A read model that is being built: a projection's own, or another one alongside it. */
 export interface Target {
   projection: Projection;
   model: string;
 }
 
-/** The projection's own read model. */
+/** Returns the projection's own read model. */
 export function ownTarget(projection: Projection): Target {
   return { projection, model: modelName(projection) };
 }
 
 export interface FoldPorts {
   readModels: ReadModels;
-  /** Told of an event that a projection could not take, with the error. */
+  /** Called with an event that a projection could not process, and the error. */
   onParked(model: string, event: Pick<RecordedEvent, 'id' | 'position'>, error: unknown): void;
 }
 
-/** A batch, and what tombstones say of the events that were erased, by their positions. */
+/** A batch, and what tombstones say about the events that were erased, by their positions. */
 export interface ToldBatch extends EventBatch {
   listed: ReadonlyMap<Position, ListedEvent>;
 }
 
 /**
- * Folds a batch, of events that the projection wants; resolves with what is to be written. An event that cannot be
- * folded is parked; where a row is that of a stream, nothing of the stream is folded over it. Rejects with `unavailable`.
+ * Folds a batch of events that the projection wants; resolves with what is to be written. An event that cannot be
+ * folded is parked; where a row represents a stream, nothing further of the stream is folded over it. Rejects with
+ * `unavailable`.
  */
 export async function foldBatch(target: Target, ports: FoldPorts, batch: ToldBatch): Promise<RowBatch[]> {
   const { projection, model } = target;
@@ -73,7 +74,7 @@ export async function foldBatch(target: Target, ports: FoldPorts, batch: ToldBat
     }
   }
   const all = { model, rows: [...changed].map((id) => rows.get(id) as Row), checkpoint: batch.position };
-  // Before the rows that they came out of: where a batch was cut off, it is repeated up to those rows' positions.
+  // Before the rows that they came from: an interrupted batch is repeated up to those rows' positions.
   if (completed.size === 0) return [all];
   return [{ model, rows: [...completed.values()], checkpoint: 0 }, all];
 }

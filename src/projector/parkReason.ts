@@ -1,8 +1,8 @@
 import { currentVersion, UnknownSchemaVersion } from '../events/upcast.ts';
 
 /**
- * Why an event was parked: the kind of error, as messages may hold data; of an event that a newer version wrote, also
- * its type and schema version.
+ * Returns why an event was parked: the kind of error, as messages may contain data; for an event that a newer version
+ * wrote, also its type and schema version.
  */
 export function parkReason(error: unknown): string {
   if (error instanceof UnknownSchemaVersion) return `${error.name} ${error.shape}`;

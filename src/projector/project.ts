@@ -6,7 +6,7 @@ import { isTracing, type TracedWork, traced } from '../tracing/traced.ts';
 import { type FoldPorts, foldBatch, type Target, type ToldBatch } from './foldBatch.ts';
 import { Tombstones } from './Tombstones.ts';
 
-/** How often a quiet projection looks whether its read model was set back. */
+/** How often an idle projection checks whether its read model was set back. */
 const PAUSE_MS = 1_000;
 
 const batchDuration = measurements.histogram('chartledger.projector.batch.duration', {});
@@ -14,11 +14,11 @@ const projected = measurements.counter('chartledger.projector.events', {});
 
 export interface ProjectorPorts extends FoldPorts {
   eventLog: EventLog;
-  /** How long events may gather, as `FollowOptions` says it. */
+  /** How long events may gather, as in `FollowOptions`. */
   gather?: FollowOptions['gather'];
 }
 
-/** A target, and how far it is. */
+/** A target and its progress. */
 interface Progress {
   target: Target;
   /** Types of events; undefined: all. */
@@ -27,10 +27,10 @@ interface Progress {
 }
 
 /**
- * Folds the log into read models, from their checkpoints on: until the signal, or until `isDone` says so of a batch
- * that was written. The log is read once for all of them, from the first checkpoint on. Rejects when a store is away;
- * calling it again goes on from the checkpoints, which are read anew because a store that failed over may have lost
- * them, and so may one that was rebuilt: that is looked for, too, while nothing is appended.
+ * Folds the log into read models, from their checkpoints on: until the signal, or until `isDone` returns true for a
+ * batch that was written. The log is read once for all of them, from the earliest checkpoint on. Rejects when a store
+ * cannot be reached; calling it again continues from the checkpoints, which are read anew because a store that failed
+ * over may have lost them, and so may a rebuilt one: that is also checked while nothing is appended.
  */
 export async function project(
   targets: readonly Target[],
@@ -75,13 +75,13 @@ export async function project(
   }
 }
 
-/** Folding a batch: it comes from the requests that its events come from. */
+/** Returns the work of folding a batch: it results from the requests that its events come from. */
 function workOf({ events }: EventBatch): TracedWork {
   const links = isTracing() ? events.map(({ metadata }) => metadata.traceparent) : [];
   return { name: 'project', kind: 'CONSUMER', links, attributes: { 'chartledger.events': events.length } };
 }
 
-/** What a target wants of a batch and does not have yet. */
+/** Returns what a target wants of a batch and does not have yet. */
 function ownPart({ wanted, position }: Progress, batch: ToldBatch): ToldBatch {
   const isNew = (event: Pick<RecordedEvent, 'type' | 'stream' | 'position'>) =>
     event.position > position && (wanted?.has(event.type) ?? !isBookkeeping(event.stream));
@@ -94,7 +94,7 @@ function ownPart({ wanted, position }: Progress, batch: ToldBatch): ToldBatch {
   };
 }
 
-/** What the iteration gives, and `undefined` whenever nothing came for `PAUSE_MS`. */
+/** Yields what the iteration yields, and `undefined` whenever nothing came for `PAUSE_MS`. */
 async function* withPauses<Item>(
   follow: (signal: AbortSignal) => AsyncIterable<Item>,
   signal: AbortSignal,
@@ -111,7 +111,7 @@ async function* withPauses<Item>(
       if (result) next = iterator.next();
     }
   } finally {
-    // An iteration that waits for its next item would only then hear that it is to end.
+    // An iteration waiting for its next item would only then learn that it is to end.
     stop.abort();
     await iterator.return?.();
   }

@@ -10,9 +10,10 @@ import { type ProjectorPorts, project } from './project.ts';
 const NEAR = 10_000;
 
 /**
- * Keeps the read models of all projections up to the log, until the signal. They are kept up together, so that each
- * event is read once; one that is far behind, such as a new one, catches up by itself while the others go on. One that is
- * not of this log is begun anew. Rejects when a store is away, or the log is another one.
+ * Keeps the read models of all projections up to date with the log, until the signal. They are updated together, so
+ * that each event is read once; one that is far behind, such as a new one, catches up by itself while the others
+ * continue. One that belongs to another log is rebuilt from the start. Rejects when a store cannot be reached, or the
+ * log is another one.
  */
 export async function projectAll(
   projections: readonly Projection[],
@@ -30,7 +31,10 @@ export async function projectAll(
   }
 }
 
-/** Resolves when those behind have caught up: from then on all go together. With none behind, at the signal. */
+/**
+ * Resolves when those behind have caught up: from then on all continue together. With none behind, resolves at the
+ * signal.
+ */
 async function untilCaughtUp(
   together: Target[],
   behind: Target[],

@@ -6,19 +6,19 @@ import { type ProjectorPorts, project } from './project.ts';
 const TRIES = 10;
 const RETRY_MS = 1_000;
 
-/** What a rebuild found. */
+/** The result of a rebuild. */
 export interface Rebuilt {
   model: string;
   rowsBefore: number;
   rows: number;
-  /** Events that the projection could not take, at most 1,000. */
+  /** Events that the projection could not process, at most 1,000. */
   parked: number;
 }
 
 /**
- * Builds a projection's read model anew beside the present one, which goes on serving; then compares the two and puts
- * the new one in its place. Rejects with `conflict`, and changes nothing, when the new one has fewer rows, unless
- * `acceptFewer`: rows are never taken out, so that speaks of a fault.
+ * Rebuilds a projection's read model alongside the present one, which continues to serve; then compares the two and
+ * replaces the present one with the new one. Rejects with `conflict`, and changes nothing, when the new one has fewer
+ * rows, unless `acceptFewer`: rows are never removed, so that indicates a fault.
  */
 export async function rebuildProjection(
   projection: Projection,
@@ -30,7 +30,7 @@ export async function rebuildProjection(
   const model = modelName(projection);
   const beside = `${model}_rebuild`;
   await readModels.begin(beside, await eventLog.identity());
-  // Counted first: the present read model goes on growing, and what it has by now the new one will have too.
+  // Counted first: the present read model keeps growing, and the new one will also have what it has by now.
   const rowsBefore = await readModels.count(model);
   await catchUp(projection, ports, signal, beside);
   signal.throwIfAborted();
@@ -48,8 +48,8 @@ export async function rebuildProjection(
 }
 
 /**
- * Folds the whole log into `model`. A log may take hours, so a store that is away for a while in between is waited for;
- * it rejects only when several tries in a row brought nothing.
+ * Folds the whole log into `model`. A log may take hours, so it waits for a store that cannot be reached for a while
+ * in between; it rejects only when several attempts in a row made no progress.
  */
 async function catchUp(
   projection: Projection,

@@ -4,8 +4,8 @@ import type { ProjectorPorts } from './project.ts';
 import { rebuildProjection } from './rebuildProjection.ts';
 
 /**
- * Builds the read models anew that an earlier version of the service kept while it met events that only this one can
- * read; they go on serving meanwhile. Rejects when a store is away.
+ * Rebuilds the read models that an earlier version of the service kept when it met events that only this one can
+ * read; they continue to serve meanwhile. Rejects when a store cannot be reached.
  */
 export async function takeUpParked(
   projections: readonly Projection[],

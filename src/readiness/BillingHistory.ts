@@ -22,41 +22,42 @@ import { suspectedDuplicate } from './rules/encounter/suspectedDuplicate.ts';
 import { readTaxonomySets, TAXONOMY } from './taxonomySet.ts';
 import { visitRows } from './visits/visitRows.ts';
 
-/** A version of a record or document, of what the rules go by, or of what was billed, and the event that made it. */
+/** A version of a record or document, of the rule settings, or of what was billed, and the event that created it. */
 export interface Step {
   event: Pick<RecordedEvent, 'id' | 'position' | 'recordedAt' | 'metadata'>;
   /**
-   * Of a record or document; `workspace` for what that has set of the rules, `code_set` for a set that was loaded, `readiness` for what
-   * was billed.
+   * Of a record or document; `workspace` for its rule settings, `code_set` for a set that was loaded, `readiness` for
+   * what was billed.
    */
   kind: string;
   id: string;
   version: number;
-  /** Undefined where it was erased, and for what is no record. */
+  /** Undefined where it was erased, and for anything that is not a record. */
   record?: BilledRecord | undefined;
   /** Without a category where it was removed. */
   document?: { category?: DocumentCategory };
-  /** What of them the event has set. */
+  /** The settings that the event has set. */
   settings?: Partial<RuleSettings>;
   billing?: Billing;
 }
 
-/** The steps in streams that other encounters may rest on as well, by the names of the streams. */
+/** The steps in streams on which other encounters may depend as well, by the names of the streams. */
 export interface RememberedSteps {
   get(stream: string): Promise<Step[]> | undefined;
   set(stream: string, steps: Promise<Step[]>): unknown;
 }
 
-/** On these rests the one encounter alone. */
+/** Only the one encounter depends on these. */
 const ownKinds = ['encounter', 'document', 'readiness'];
 
-/** What a state of a stream tells. */
+/** What a state of a stream reports. */
 type Told = Pick<Step, 'record' | 'document' | 'settings' | 'billing'> & { recordedAt?: string };
 
 /**
- * All versions of an encounter, of what it referred to in any of them, and they in turn, of other encounters of its visits, of its documents where any are
- * required, of what was billed of it, and of what the rules go by, that were recorded up to a moment: by the log alone. Of other
- * encounters and documents, read models tell where in the log they are.
+ * All versions, recorded up to a moment, of an encounter, of what it referred to in any of them and what that refers
+ * to in turn, of other encounters of its visits, of its documents where any are required, of what was billed for it,
+ * and of the rule settings: from the log alone. Read models only tell where in the log other encounters and documents
+ * are.
  */
 export class BillingHistory {
   readonly #ports: QueryPorts;
@@ -66,8 +67,8 @@ export class BillingHistory {
   readonly #versions = new Map<string, Step[]>();
 
   /**
-   * `asOf`: milliseconds since 1970. `remembered`: what was read for other encounters of the workspace as of the same moment; what is read
-   * for this one is added.
+   * `asOf`: milliseconds since 1970. `remembered`: what was read for other encounters of the workspace as of the same
+   * moment; what is read for this one is added.
    */
   constructor(ports: QueryPorts, workspace: string, asOf: number, remembered?: RememberedSteps) {
     this.#ports = ports;
@@ -77,8 +78,8 @@ export class BillingHistory {
   }
 
   /**
-   * Every version, in the order of the log; empty where there was no such encounter. `isPresent`: also other encounters that were written just
-   * now. Rejects with `unavailable`, `unreadable`.
+   * Resolves with every version, in the order of the log; empty where there was no such encounter. `isPresent`:
+   * include other encounters that were written just now. Rejects with `unavailable`, `unreadable`.
    */
   async steps(encounterId: string, { isPresent = true } = {}): Promise<Step[]> {
     const encounters = await this.#read('encounter', encounterId);
@@ -97,7 +98,7 @@ export class BillingHistory {
     return [...this.#versions.values()].flat().sort((a, b) => a.event.position - b.event.position);
   }
 
-  /** Every version of all that some versions name, and that was not read yet. */
+  /** Resolves with every version of everything that some versions name and that has not been read yet. */
   async #readAll(steps: readonly Step[]): Promise<Step[]> {
     const named = steps.flatMap(({ record }) => (record ? namedBy(record) : []));
     const unread = named.filter((one) => !this.#versions.has(recordKey(...one)));
@@ -114,7 +115,10 @@ export class BillingHistory {
     }));
   }
 
-  /** Every version of the other encounters that are or were of a visit of which the encounter is or was. */
+  /**
+   * Reads every version of the other encounters that belong or belonged to a visit to which the encounter belongs or
+   * belonged.
+   */
   async #readOthers(encounterId: string, encounters: readonly Step[]): Promise<void> {
     const versions = encounters.flatMap(({ record }) => record ?? []);
     const rows = await visitRows(this.#ports.readModels, this.#workspace, versions);
@@ -161,7 +165,10 @@ export class BillingHistory {
     );
   }
 
-  /** Every version in a stream that tells something; `toldBy` gives what a state tells, and since when where that is not the event's own time. */
+  /**
+   * Resolves with every version in a stream that reports something; `toldBy` returns what a state reports, and since
+   * when where that is not the event's own time.
+   */
   #fold<State extends { version: number }>(
     kind: string,
     id: string,
@@ -191,7 +198,7 @@ export class BillingHistory {
     });
   }
 
-  /** The steps in a stream, which are read where nobody has before. */
+  /** Takes the steps in a stream, reading it unless that has already been done. */
   async #take(kind: string, id: string, stream: string, read: () => Promise<Step[]>): Promise<Step[]> {
     const remembered = ownKinds.includes(kind) ? undefined : this.#remembered;
     const reading = remembered?.get(stream) ?? read();

@@ -7,15 +7,17 @@ import type { BilledRecord, BilledVersion, BillingFacts } from './rule.ts';
 import { noSettings, type RuleSettings } from './ruleSettings.ts';
 import { sameVisitOf } from './visits/sameVisitOf.ts';
 
-/** A finding, and what brought it about. */
+/** A finding, and what caused it. */
 export interface CausedFinding extends Finding {
-  /** The write from which it follows without a break. */
+  /** The write from which it has followed without interruption. */
   cause: Step;
-  /** Since when it stands, in ISO 8601: the moment of that write, or a later one at which it began by itself. */
+  /** Since when it has stood, in ISO 8601: the moment of that write, or a later one at which it began by itself. */
   since: string;
 }
 
-/** What the rules say of an encounter after each of the versions on which that rests, taken in the order of the log. */
+/**
+ * What the rules find in an encounter after each of the versions on which it depends, taken in the order of the log.
+ */
 export class ReadinessReplay {
   readonly #encounterId: string;
   readonly #records = new Map<string, BilledRecord | undefined>();
@@ -32,7 +34,7 @@ export class ReadinessReplay {
     this.#encounterId = encounterId;
   }
 
-  /** Undefined where the encounter is not there, or was erased. */
+  /** Undefined where the encounter does not exist, or was erased. */
   get facts(): BillingFacts | undefined {
     return this.#facts;
   }
@@ -45,7 +47,7 @@ export class ReadinessReplay {
     return this.#billing;
   }
 
-  /** Also those that begin or end by themselves some day. */
+  /** Including those that will begin or end by themselves some day. */
   get findings(): CausedFinding[] {
     return [...this.#known.values()];
   }
@@ -79,7 +81,7 @@ export class ReadinessReplay {
     const { kind, id, version, record } = step;
     this.#records.set(recordKey(kind, id), record);
     this.#versions.set(versionKey(kind, id, version), step);
-    // What was billed is erased with it.
+    // What was billed is erased along with it.
     if (kind === 'encounter' && id === this.#encounterId && record === undefined) this.#billing = undefined;
   }
 
@@ -91,7 +93,7 @@ export class ReadinessReplay {
     });
   }
 
-  /** To be billed changes no record: where that is too late for a change, the change is the cause. */
+  /** Billing changes no record: where it came too late for a change, the change is the cause. */
   #causeOf({ record: { kind, id, version } }: Finding, step: Step): Step {
     return step.billing === undefined ? step : (this.#versions.get(versionKey(kind, id, version)) ?? step);
   }
@@ -101,7 +103,7 @@ function versionKey(kind: string, id: string, version: number): string {
   return `${version}-${recordKey(kind, id)}`;
 }
 
-/** By this a finding is the same in every version. */
+/** Returns a key by which a finding is recognized in every version. */
 function keyOf({ rule, record, field, from, until }: Finding): string {
   return JSON.stringify([rule.code, record.kind, record.id, field, from, until]);
 }

@@ -3,7 +3,7 @@ import type { EventLog } from '../ports/eventLog.ts';
 import { RememberedFolds } from '../reads/RememberedFolds.ts';
 import { evolveRuleSettings, noSettings, type RuleSettings } from './ruleSettings.ts';
 
-/** What workspaces have set of the rules, for those who wait for no store. */
+/** The rule settings of workspaces, for callers that do not wait for a store. */
 export class RememberedRuleSettings {
   readonly #folds: RememberedFolds<RuleSettings>;
 
@@ -11,7 +11,10 @@ export class RememberedRuleSettings {
     this.#folds = new RememberedFolds(eventLog, readinessStream, evolveRuleSettings);
   }
 
-  /** As last read, and none before; after a second this has it read anew, for those who ask next. */
+  /**
+   * Returns the settings as last read, none before that; after a second it also triggers a new reading, for later
+   * callers.
+   */
   of(workspace: string): RuleSettings {
     return this.#folds.known(workspace) ?? noSettings;
   }

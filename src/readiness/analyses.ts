@@ -10,18 +10,18 @@ import type { ServiceDays } from './worklist/serviceDays.ts';
 /** Simulations and scorecards at once in a process. */
 export const MOST_ANALYSES = 1;
 
-/** What an analysis is of; a simulation goes on from what was found earlier. */
+/** What to analyse; a simulation continues from what was found earlier. */
 export type AnalysisTask =
   | { kind: 'simulation'; asked: SimulationAsked; earlier: Found | undefined }
   | { kind: 'scorecard'; workspace: string; days: ServiceDays };
 
-/** What an analysis tells: how far it is, then that it is through. */
+/** What an analysis reports: its progress, then that it is finished. */
 export type AnalysisMessage =
   | { kind: 'simulated'; total: number; found: Found }
   | ({ kind: 'counted' } & ScorecardProgress)
   | { kind: 'done' };
 
-/** Does an analysis off the request path, until it is through or the signal. */
+/** Runs an analysis off the request path, until it is finished or the signal. */
 export type RunAnalysis = (
   task: AnalysisTask,
   onMessage: (message: AnalysisMessage) => void,
@@ -31,13 +31,13 @@ export type RunAnalysis = (
 export interface AnalysisPorts {
   stateStore: StateStore;
   run: RunAnalysis;
-  /** Told of why one failed. */
+  /** Called with the reason when one failed. */
   onFailure(error: Record<string, unknown>): void;
-  /** Of `MOST_ANALYSES`; its own, where no other thread analyses. */
+  /** Places for `MOST_ANALYSES`; its own, where no other thread analyses. */
   places?: SharedPlaces | undefined;
 }
 
-/** What goes through all encounters of a workspace on demand. */
+/** Analyses that go through all encounters of a workspace on demand. */
 export interface Analyses {
   simulations: Runs<SimulationRun>;
   scorecards: Runs<ScorecardRun>;

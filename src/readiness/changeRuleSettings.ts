@@ -5,15 +5,15 @@ import { appendDecided } from '../ports/appendDecided.ts';
 import type { EventLog } from '../ports/eventLog.ts';
 import { type RuleSettings, readRuleSettings } from './ruleSettings.ts';
 
-/** The type and data of an event of the stream of settings. */
+/** The type and data of an event in the settings stream. */
 export interface SettingsChange {
   type: 'ReadinessRuleSet' | 'FilingLimitSet' | 'RequiredDocumentSet';
   data: JsonObject;
 }
 
 /**
- * Appends the event that `decide` makes of what the caller's workspace has set of the rules; none, where it gives none. Rejects
- * with what `decide` throws, with `unreadable` and `unavailable`.
+ * Appends the event that `decide` returns given the rule settings of the caller's workspace; nothing where it returns
+ * none. Rejects with what `decide` throws, with `unreadable` and `unavailable`.
  */
 export async function changeRuleSettings(
   eventLog: EventLog,

@@ -13,8 +13,9 @@ const ofEncounterAlone = rules.filter(
 );
 
 /**
- * What the rules that read the encounter alone find in it, if it is completed and not void, as remarks on a write that sent these fields.
- * `record`: its merged fields behind the write; where they are not known, what was not sent may be there from before.
+ * Returns what the rules that read only the encounter find in it, if it is completed and not void, as remarks on a
+ * write that sent these fields. `record`: its merged fields after the write; where they are not known, what was not
+ * sent may exist from before.
  */
 export function encounterWarnings(
   sent: RecordFields,

@@ -22,19 +22,20 @@ type Records = Map<string, BilledRecord | undefined>;
 /** Where in the log the latest versions are. */
 type Positions = Map<BilledRecord, Position>;
 
-/** What the rules say of an encounter, and of what. */
+/** What the rules find in an encounter, and on what basis. */
 export interface Evaluation {
   facts: BillingFacts;
-  /** Also those that begin or end by themselves some day. */
+  /** Including those that will begin or end by themselves some day. */
   findings: Finding[];
-  /** Of the last write of the records of the claim, of those at fault, or of what was billed. */
+  /** Of the last write of the claim's records, of those at fault, or of what was billed. */
   position: Position;
 }
 
 /**
- * What the rules say of these encounters, by their ids, by what the read models of records and documents have and the log of what was
- * billed; without those that are not there, or cannot be read. `mayBeBilled`: which of them may have been billed; the log is asked for no
- * others but where a filing limit holds. Rejects with `unavailable`.
+ * Resolves with what the rules find in these encounters, by their ids, based on the read models of records and
+ * documents and on the log of what was billed; without those that do not exist, or cannot be read. `mayBeBilled`:
+ * which of them may have been billed; the log is not asked about others, except where a filing limit applies. Rejects
+ * with `unavailable`.
  */
 export async function evaluate(
   { eventLog, readModels }: QueryPorts,
@@ -78,7 +79,7 @@ export async function evaluate(
   );
 }
 
-/** The other encounters of the visits of some, by the ids of these. */
+/** Resolves with the other encounters of some encounters' visits, by the ids of the latter. */
 async function loadSameVisits(
   readModels: ReadModels,
   workspace: string,
@@ -95,7 +96,7 @@ async function loadSameVisits(
   );
 }
 
-/** The record of a row, whose position is noted; undefined where there is none, or it cannot be read. */
+/** Returns the record of a row, noting its position; undefined where there is none, or it cannot be read. */
 function recordOf(row: Row<RecordState | Incomplete>, positions: Positions): BilledRecord | undefined {
   const state = bodyOf(row);
   const record = state && billedRecord(state, recordIdOf(row.id));
@@ -103,7 +104,7 @@ function recordOf(row: Row<RecordState | Incomplete>, positions: Positions): Bil
   return record;
 }
 
-/** Adds the latest versions of what is named and not yet there; gives those that were added. */
+/** Adds the latest versions of what is named and not yet present; resolves with those that were added. */
 async function loadRecords(
   readModels: ReadModels,
   workspace: string,

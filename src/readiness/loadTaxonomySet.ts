@@ -5,8 +5,9 @@ import type { EventLog } from '../ports/eventLog.ts';
 import { CODE_SET_LOADED, type CodeSetLoaded, readTaxonomySets, TAXONOMY } from './taxonomySet.ts';
 
 /**
- * From now on the rule `taxonomy_code` holds codes of every workspace against these, each given once; `release` is what their
- * publisher calls them. No change when they are loaded already. Rejects with `unreadable` and `unavailable`.
+ * Loads the codes, each given once, against which the rule `taxonomy_code` checks those of every workspace from now
+ * on; `release` is what their publisher calls them. Appends nothing when they are loaded already. Rejects with
+ * `unreadable` and `unavailable`.
  */
 export async function loadTaxonomySet(
   eventLog: EventLog,
@@ -26,7 +27,7 @@ export async function loadTaxonomySet(
       codes.every((code) => last.codes.has(code));
     if (isSame) return;
     const event = newActorEvent(actor, INSTALLATION, CODE_SET_LOADED, { ...data });
-    // Where another set was loaded meanwhile it is decided again.
+    // Where another set was loaded meanwhile, this is decided again.
     if (await appendBehind(eventLog, codeSetStream(TAXONOMY), event, last?.event.revision ?? -1)) return;
   }
 }

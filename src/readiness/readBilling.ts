@@ -9,14 +9,14 @@ import type { BillingFacts } from './rule.ts';
 
 const AT_ONCE = 50;
 
-/** What rules look at of what was billed, and where in the log the last event on it is. */
+/** What rules look at of what was billed, and where in the log the last billing event is. */
 export interface BilledFacts extends Required<Pick<BillingFacts, 'billed' | 'firstBilled'>> {
   position: Position;
 }
 
 /**
- * What was billed of encounters, by their ids and by what the log has: nothing for one that was not, and an error for one that cannot be
- * read. Rejects with `unavailable`.
+ * Resolves with what was billed for encounters, by their ids and according to the log: nothing for one that was not
+ * billed, and an error for one that cannot be read. Rejects with `unavailable`.
  */
 export async function readBilling(
   eventLog: EventLog,

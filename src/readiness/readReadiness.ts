@@ -16,22 +16,23 @@ const STEPS_AT_ONCE = 100;
 export interface Readiness {
   encounter: BilledRecord;
   facts: BillingFacts;
-  /** The versions on which a claim rests now. */
+  /** The versions on which a claim is based now. */
   used: UsedVersion[];
-  /** What was billed of it last. */
+  /** What was last billed for it. */
   billing: Billing | undefined;
   /** Of the encounter's first version, since its last erasure where there was one. */
   begunAt: Position;
   state: ReadinessState;
-  /** The moment of which this is true, in milliseconds since 1970. */
+  /** The moment at which this is true, in milliseconds since 1970. */
   at: number;
-  /** What blocks comes first. */
+  /** Blocking findings come first. */
   findings: CausedFinding[];
 }
 
 /**
- * Whether an encounter can be billed now, or as of a moment (milliseconds since 1970) by what was recorded up to then: what is
- * in the way, since when, and by which event. By the log alone. Rejects with `not_found`, `gone`, `unreadable` and `unavailable`.
+ * Resolves with whether an encounter can be billed now, or as of a moment (milliseconds since 1970) by what was
+ * recorded up to then: what is in the way, since when, and because of which event. From the log alone. Rejects with
+ * `not_found`, `gone`, `unreadable` and `unavailable`.
  */
 export async function readReadiness(
   ports: QueryPorts,
@@ -64,7 +65,7 @@ export async function readReadiness(
   };
 }
 
-/** Of the steps of an encounter. */
+/** Returns where an encounter's own steps begin. */
 function begunAt(own: readonly Step[]): Position {
   const erased = own.findLastIndex(({ record }) => record === undefined);
   return (own[erased + 1] as Step).event.position;

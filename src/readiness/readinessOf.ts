@@ -7,8 +7,8 @@ import { type ReadinessState, readinessState, standsAt } from './findings.ts';
 import { readRuleSettings } from './ruleSettings.ts';
 
 /**
- * How these encounters stand now, by their ids, with every write that was acknowledged before the call. Rejects with
- * `unavailable`, also where a read model is too far behind.
+ * Resolves with the current state of these encounters, by their ids, including every write acknowledged before the
+ * call. Rejects with `unavailable`, also where a read model is too far behind.
  */
 export async function readinessOf(
   ports: QueryPorts,

@@ -7,7 +7,7 @@ import type { RuleSettings } from './ruleSettings.ts';
 export const severities = ['blocks', 'warns'] as const;
 export type Severity = (typeof severities)[number];
 
-/** A record that a claim rests on, as callers see it in that version. */
+/** A record on which a claim is based, as callers see it in that version. */
 export interface BilledRecord {
   kind: string;
   id: string;
@@ -15,38 +15,41 @@ export interface BilledRecord {
   fields: RecordFields;
 }
 
-/** What a claim for an encounter rests on. What is not named by the encounter, or was erased, is undefined. */
+/**
+ * What a claim for an encounter is based on. Anything that the encounter does not name, or that was erased, is
+ * undefined.
+ */
 export interface BillingFacts {
   encounter: BilledRecord;
-  /** The one whom it names, or into whom that one was merged. */
+  /** The patient it names, or the one into whom that patient was merged. */
   patient?: BilledRecord | undefined;
-  /** The patients of merges that lead from the one whom it names to `patient`, or in a circle. */
+  /** The patients in the chain of merges from the one it names to `patient`, or in a circle. */
   merged?: readonly BilledRecord[] | undefined;
-  /** Who bills. */
+  /** The billing provider. */
   provider?: BilledRecord | undefined;
-  /** Who gave the care: often the same. */
+  /** The provider who gave the care: often the same. */
   renderingProvider?: BilledRecord | undefined;
   facility?: BilledRecord | undefined;
   /** The payer of the patient's primary insurance. */
   payer?: BilledRecord | undefined;
-  /** The categories of the encounter's documents; undefined where nobody looked, as none is required. */
+  /** The categories of the encounter's documents; undefined where they were not looked up, as none is required. */
   documents?: ReadonlySet<DocumentCategory> | undefined;
-  /** The other encounters of its visit, in the order of creation; undefined where nobody looked. */
+  /** The other encounters of its visit, in the order of creation; undefined where they were not looked up. */
   sameVisit?: readonly BilledRecord[] | undefined;
-  /** What was billed of the encounter last, or acknowledged since. Undefined where it was not. */
+  /** What was last billed for the encounter, or acknowledged since. Undefined where it was not billed. */
   billed?: readonly BilledVersion[] | undefined;
   /**
-   * When it was first billed to each payer, in milliseconds since 1970, by the payers' ids. Undefined where it was not, or nobody looked, as
-   * no filing limit holds.
+   * When it was first billed to each payer, in milliseconds since 1970, by the payers' ids. Undefined where it was
+   * not, or was not looked up, as no filing limit applies.
    */
   firstBilled?: FirstBilled | undefined;
 }
 
 export type FirstBilled = ReadonlyMap<string, number>;
 
-/** A version on which a claim that was sent rests. */
+/** A version on which a claim that was sent is based. */
 export interface BilledVersion extends UsedVersion {
-  /** As they were then; undefined where that version was erased. */
+  /** The fields at that time; undefined where that version was erased. */
   fields: RecordFields | undefined;
 }
 
@@ -57,7 +60,7 @@ export interface Fault {
   field: string;
   /** A sentence without any value of a record. */
   text: string;
-  /** The version of the record that was billed, where it is wrong to differ from that. */
+  /** The version of the record that was billed, where the fault is to differ from it. */
   billedVersion?: number;
   /** The moment at which it begins by itself, in milliseconds since 1970; default: at once. */
   from?: number;
@@ -65,21 +68,21 @@ export interface Fault {
   until?: number;
 }
 
-/** A rule of billing. */
+/** A billing rule. */
 export interface Rule {
   /** Its name everywhere: lower-case words with underscores. */
   code: string;
   severity: Severity;
-  /** What it demands: a sentence without its end. */
+  /** What it demands: a sentence without its full stop. */
   title: string;
   /** Where the demand comes from. */
   source: string;
   /** The fields that it looks at, each as `kind.field`. */
   reads: readonly string[];
-  /** It holds the encounter against others: what the encounter says does not suffice. */
+  /** It compares the encounter with others: what the encounter says is not sufficient. */
   comparesEncounters?: true;
-  /** It holds for a void encounter, too: in one, nothing else is found. */
+  /** It also applies to a void encounter: in one, nothing else is found. */
   holdsForVoid?: true;
-  /** What is wrong: a pure function of the facts, and of what the workspace has set. */
+  /** Returns what is wrong: a pure function of the facts, and of the workspace's settings. */
   check(facts: BillingFacts, settings: RuleSettings): Fault[];
 }

@@ -12,24 +12,24 @@ import { type FilingLimitSet, type FilingLimits, withFilingLimit } from './filin
 import { type Rule, severities } from './rule.ts';
 import { readTaxonomySets } from './taxonomySet.ts';
 
-/** What may be chosen of a rule: a severity, whatever its own is, or that it is not applied. */
+/** The possible choices for a rule: a severity, whatever its own is, or not to apply it. */
 export const ruleChoices = [...severities, 'off'] as const;
 export type RuleChoice = (typeof ruleChoices)[number];
 
-/** Data of `ReadinessRuleSet`; `default`: the rule has its own severity again. */
+/** Data of `ReadinessRuleSet`; `default`: the rule gets its own severity back. */
 export interface ReadinessRuleSet {
   rule: string;
   choice: RuleChoice | 'default';
 }
 
-/** The types of the events of settings of a workspace. */
+/** The types of the events that change a workspace's settings. */
 export const ruleSettingTypes: readonly string[] = [
   'ReadinessRuleSet',
   'FilingLimitSet',
   'RequiredDocumentSet',
 ];
 
-/** What the rules of a workspace go by, beside the facts: what it has set, as folded from its stream, and sets of codes. */
+/** What a workspace's rules use besides the facts: its settings, as folded from its stream, and sets of codes. */
 export interface RuleSettings {
   /** How many events of the workspace's stream were folded. */
   version: number;
@@ -37,7 +37,7 @@ export interface RuleSettings {
   choices: ReadonlyMap<string, RuleChoice>;
   filingLimits: FilingLimits;
   requiredDocuments: RequiredDocuments;
-  /** The latest taxonomy set that was loaded for the whole installation, where there is one. */
+  /** The latest taxonomy set loaded for the whole installation, where there is one. */
   taxonomyCodes?: ReadonlySet<string>;
   /** How many such sets were loaded; left out for none. */
   taxonomySets?: number;
@@ -50,12 +50,12 @@ export const noSettings: RuleSettings = {
   requiredDocuments: new Map(),
 };
 
-/** The choice of a workspace for a rule. */
+/** Returns a workspace's choice for a rule. */
 export function choiceOf({ choices }: RuleSettings, rule: Rule): RuleChoice {
   return choices.get(rule.code) ?? rule.severity;
 }
 
-/** Folds the next event of the stream of settings; the state before stays as it is. Throws an `UnreadableError`. */
+/** Folds the next event of the settings stream; the given state is not changed. Throws an `UnreadableError`. */
 export function evolveRuleSettings(state: RuleSettings | undefined, event: RecordedEvent): RuleSettings {
   const { type, data } = upcast(event);
   const before = { ...(state ?? noSettings), version: event.revision + 1 };
@@ -88,8 +88,8 @@ function withChoice(
 }
 
 /**
- * What the rules of a workspace go by, as of every change acknowledged before the call. Rejects with `unavailable` and
- * `unreadable`.
+ * Resolves with the settings of a workspace's rules, as of every change acknowledged before the call. Rejects with
+ * `unavailable` and `unreadable`.
  */
 export async function readRuleSettings(eventLog: EventLog, workspace: string): Promise<RuleSettings> {
   const [settings = noSettings, sets] = await Promise.all([

@@ -9,9 +9,9 @@ import { changeRuleSettings } from './changeRuleSettings.ts';
 import type { FilingLimitSet } from './filingLimits.ts';
 
 /**
- * Sets for how many days after the date of service a payer takes claims, or all payers without a limit of their own; `null`
- * takes the limit away. No change when it is so already. Rejects with `not_found` when there is no such payer, with
- * `unreadable` and `unavailable`.
+ * Sets for how many days after the date of service a payer accepts claims, or all payers without a limit of their
+ * own; `null` removes the limit. Appends nothing when it is so already. Rejects with `not_found` when there is no
+ * such payer, with `unreadable` and `unavailable`.
  */
 export async function setFilingLimit(
   eventLog: EventLog,

@@ -6,8 +6,8 @@ import type { ReadinessRuleSet, RuleChoice } from './ruleSettings.ts';
 import { rules } from './rules/index.ts';
 
 /**
- * Sets what becomes of a rule in the caller's workspace; no change when it is so already. Rejects with `not_found` when there is
- * no such rule, with `unreadable` and `unavailable`.
+ * Sets the choice for a rule in the caller's workspace; appends nothing when it is so already. Rejects with
+ * `not_found` when there is no such rule, with `unreadable` and `unavailable`.
  */
 export async function setRule(
   eventLog: EventLog,

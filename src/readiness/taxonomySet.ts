@@ -4,7 +4,7 @@ import { upcast } from '../events/upcast.ts';
 import type { EventLog } from '../ports/eventLog.ts';
 import { foldStream } from '../reads/foldStream.ts';
 
-/** By this the taxonomy of providers that NUCC publishes is known among code sets. */
+/** The name, among code sets, of the taxonomy of providers published by NUCC. */
 export const TAXONOMY = 'nucc';
 
 /** The type of the events that load a code set. */
@@ -18,7 +18,7 @@ export interface CodeSetLoaded {
   release?: string;
 }
 
-/** The set, as it was loaded for the whole installation. */
+/** The set, as loaded for the whole installation. */
 export interface TaxonomySet {
   event: Pick<RecordedEvent, 'id' | 'position' | 'revision' | 'recordedAt' | 'metadata'>;
   codes: ReadonlySet<string>;
@@ -27,14 +27,14 @@ export interface TaxonomySet {
 
 interface TaxonomySets {
   version: number;
-  /** Every one that was loaded; the last one counts. */
+  /** All that were loaded; the last one counts. */
   sets: readonly TaxonomySet[];
 }
 
-/** What was read of the streams, so that a set is read once. */
+/** What was read from the streams, so that a set is read once. */
 const known = new WeakMap<EventLog, TaxonomySets>();
 
-/** Folds the next event of the stream of the set; the state before stays as it is. Throws an `UnreadableError`. */
+/** Folds the next event of the set's stream; the given state is not changed. Throws an `UnreadableError`. */
 export function evolveTaxonomySets(state: TaxonomySets | undefined, event: RecordedEvent): TaxonomySets {
   const { codes, release } = dataAs<CodeSetLoaded>(upcast(event).data);
   const { id, position, revision, recordedAt, metadata } = event;
@@ -43,8 +43,8 @@ export function evolveTaxonomySets(state: TaxonomySets | undefined, event: Recor
 }
 
 /**
- * Every taxonomy set that was loaded, oldest first, as of all that was acknowledged before the call: only what is new since the
- * last call is read. Rejects with `unavailable` and `unreadable`.
+ * Resolves with every taxonomy set that was loaded, oldest first, as of everything acknowledged before the call: only
+ * what is new since the last call is read. Rejects with `unavailable` and `unreadable`.
  */
 export async function readTaxonomySets(eventLog: EventLog): Promise<readonly TaxonomySet[]> {
   const state = await foldStream(eventLog, codeSetStream(TAXONOMY), evolveTaxonomySets, {

@@ -1,25 +1,25 @@
 import type { EventLog } from '../ports/eventLog.ts';
 import { type Evolve, foldStream } from './foldStream.ts';
 
-/** For so long what was read is taken for the present. */
+/** How long a reading counts as current. */
 const FRESH_MS = 1_000;
 
 interface Remembered<State> {
   state: State | undefined;
-  /** When the last reading that came through began, and the last one at all. */
+  /** When the last successful reading began, and when the last attempt did. */
   readAt: number;
   triedAt: number;
   reading: Promise<State | undefined> | undefined;
 }
 
-/** What a stream of each workspace was folded into, read on when it is asked for and a second has passed. */
+/** The folds of one stream per workspace, read on when asked for after a second has passed. */
 export class RememberedFolds<State extends { version: number }> {
   readonly #eventLog: EventLog;
   readonly #streamOf: (workspace: string) => string;
   readonly #evolve: Evolve<State>;
   readonly #remembered = new Map<string, Remembered<State>>();
 
-  /** `evolve` leaves the state before as it is. */
+  /** `evolve` must not change the state it is given. */
   constructor(eventLog: EventLog, streamOf: (workspace: string) => string, evolve: Evolve<State>) {
     this.#eventLog = eventLog;
     this.#streamOf = streamOf;
@@ -27,8 +27,8 @@ export class RememberedFolds<State extends { version: number }> {
   }
 
   /**
-   * For those who wait for no store: as last read, undefined before; what is older than a second is read on for those who ask next.
-   * Where it cannot be read, what is known stands.
+   * For callers that do not wait for a store: returns the state as last read, undefined before the first reading; a
+   * state older than a second is read on for later callers. Where it cannot be read, the known state stands.
    */
   known(workspace: string): State | undefined {
     const remembered = this.#of(workspace);
@@ -37,8 +37,8 @@ export class RememberedFolds<State extends { version: number }> {
   }
 
   /**
-   * For those who wait: as of a second before the call at the earliest, or of when the reading began that was under way then; undefined
-   * when the stream was empty. Rejects with `unavailable` and `unreadable`.
+   * For callers that can wait: resolves with the state as of at most a second before the call, or as of when the
+   * reading then under way began; undefined when the stream was empty. Rejects with `unavailable` and `unreadable`.
    */
   async current(workspace: string): Promise<State | undefined> {
     const remembered = this.#of(workspace);
@@ -54,7 +54,7 @@ export class RememberedFolds<State extends { version: number }> {
     return remembered;
   }
 
-  /** One reading at a time. */
+  /** Only one reading runs at a time. */
   #read(workspace: string, remembered: Remembered<State>): Promise<State | undefined> {
     remembered.reading ??= this.#readOn(workspace, remembered).finally(() => {
       remembered.reading = undefined;

@@ -3,8 +3,9 @@ import type { ModelName, ReadModels, Row } from '../ports/readModels.ts';
 const PAGE = 500;
 
 /**
- * All rows of a partition in the order of creation, a page at a time. Those of events that the read model had when the iteration
- * began are among them; who needs what was acknowledged just now waits for it first (`caughtUp`). Rejects with `unavailable`.
+ * Yields all rows of a partition in the order of creation, reading a page at a time. Rows of events that the read
+ * model had when the iteration began are included; a caller that needs writes acknowledged just now first waits for
+ * them (`caughtUp`). Rejects with `unavailable`.
  */
 export async function* allRows<Body extends object>(
   readModels: ReadModels,

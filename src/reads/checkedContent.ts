@@ -3,7 +3,7 @@ import { pipeline, type Readable, Transform, type TransformCallback } from 'node
 import { ServiceError } from '../errors.ts';
 import type { DocumentUploaded } from '../records/document.ts';
 
-/** The store holds other bytes under an object's name than were uploaded. */
+/** The bytes that the store holds under an object's name are not those that were uploaded. */
 export class DocumentMismatch extends ServiceError {
   readonly objectId: string;
 
@@ -17,8 +17,8 @@ export class DocumentMismatch extends ServiceError {
 type Expected = Pick<DocumentUploaded, 'object_id' | 'size' | 'sha256'>;
 
 /**
- * Bytes of a document as they come from the store, hashed on their way. When they are not those that were uploaded, it
- * fails with `DocumentMismatch` before the last of them, so that nobody has the document whole.
+ * Passes on a document's bytes from the store, hashing them on the way. When they are not those that were uploaded,
+ * it fails with `DocumentMismatch` before the last of them, so that nobody receives the whole document.
  */
 export function checkedContent(content: Readable, expected: Expected): Readable {
   return pipeline(content, new DigestCheck(expected), () => undefined);
@@ -28,7 +28,7 @@ class DigestCheck extends Transform {
   readonly #expected: Expected;
   readonly #hash = createHash('sha256');
   #size = 0;
-  /** Passed on when the next one comes, or all is well. */
+  /** Passed on when the next chunk arrives, or at the end when all is well. */
   #held: Buffer | undefined;
 
   constructor(expected: Expected) {

@@ -5,7 +5,7 @@ import { mergedPatients } from './mergedPatients.ts';
 import type { QueryPorts } from './readRecord.ts';
 import { readRecordsPage } from './recordsPage.ts';
 
-/** An encounter's place among those of its patient. */
+/** An encounter's place among its patient's encounters. */
 export interface EncounterPlace {
   id: string;
   /** Position of its first event. */
@@ -15,8 +15,9 @@ export interface EncounterPlace {
 }
 
 /**
- * The encounters of a patient and of those who were merged into that one, those first that changed last, and whether these are all; without those that
- * cannot be read, as nobody knows whose they are. Rejects with `unavailable`.
+ * Resolves with the encounters of a patient and of those merged into that patient, most recently changed first, and
+ * whether these are all; encounters that cannot be read are left out, as nobody knows whose they are. Rejects with
+ * `unavailable`.
  */
 export async function encountersOf(
   ports: QueryPorts,
@@ -32,7 +33,7 @@ export async function encountersOf(
       filters: [{ field: 'patient_id', value }],
     });
   const own = await pageOf(patientId);
-  // The read model has all that was acknowledged before the call by now.
+  // By now the read model has everything acknowledged before the call.
   const merged = await mergedPatients(ports.readModels, workspace, patientId);
   const others = await Promise.all(merged.map(({ id }) => pageOf(recordIdOf(id))));
   const pages = [own, ...others];

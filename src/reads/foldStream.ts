@@ -4,27 +4,27 @@ import type { RecordedEvent } from '../events/event.ts';
 import type { EventLog } from '../ports/eventLog.ts';
 
 /**
- * Events read at once. A stream may have many thousands of versions of up to 1 MiB: it is folded a chunk at a time, so
- * that only one chunk and the state are held, and requests are served between two chunks.
+ * Events read at once. A stream may have many thousands of versions of up to 1 MiB: it is folded a chunk at a time,
+ * so that only one chunk and the state are held, and requests are served between chunks.
  */
 const CHUNK = 500;
 
-/** How the next event changes a state; throws an `UnreadableError` for one that cannot be folded. */
+/** Returns the state after the next event; throws an `UnreadableError` for one that cannot be folded. */
 export type Evolve<State> = (state: State | undefined, event: RecordedEvent) => State;
 
-/** From where and up to where a stream is folded. */
+/** The range of a stream to fold. */
 export interface FoldRange<State> {
-  /** The state to begin with; default: before the first event. */
+  /** The state to begin with; default: that before the first event. */
   state?: State | undefined;
-  /** The version with which to end. */
+  /** The last version to fold. */
   version?: number;
-  /** The fold ends before the first event that is not wanted. */
+  /** The fold ends before the first event for which this is false. */
   isWanted?: (event: RecordedEvent) => boolean;
 }
 
 /**
- * The fold of a stream's events, of all unless the range says otherwise; undefined when there is none. Rejects with
- * `unreadable` when it would lead past an event that cannot be read, and with `unavailable`.
+ * Resolves with the fold of a stream's events, of all unless the range says otherwise; undefined when there is none.
+ * Rejects with `unreadable` when it would lead past an event that cannot be read, and with `unavailable`.
  */
 export async function foldStream<State extends { version: number }>(
   eventLog: EventLog,
@@ -39,13 +39,13 @@ export async function foldStream<State extends { version: number }>(
     const limit = Math.min(chunk, version - from);
     const events = await eventLog.readStream(stream, { from, limit }).catch(asUnreadable);
     if (events instanceof UnreadableError) {
-      // What comes before the event that cannot be read may be all that is wanted.
+      // The events before the unreadable one may be all that is wanted.
       if (limit === 1) throw events;
       chunk = Math.floor(limit / 2);
       continue;
     }
     for (const event of events) {
-      // Where the versions before it were erased, a stream begins with another one.
+      // Where earlier versions were erased, a stream begins at a later one.
       if (event.revision >= version || !isWanted(event)) return state;
       state = evolve(state, event);
     }

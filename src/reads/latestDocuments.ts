@@ -16,11 +16,11 @@ const READ_AT_ONCE = 16;
 
 export type DocumentRow = Row<DocumentState | Incomplete>;
 
-/** A document in a list: one that is there, or one that was removed. */
+/** A document in a list: a present or a removed one. */
 export interface ListedDocument
   extends Pick<DocumentView, 'document_id' | 'category' | 'filename' | 'size' | 'version' | 'updated_at'> {
   encounter_id: string;
-  /** Of one that was removed, at `updated_at`: by whom. */
+  /** For a document removed at `updated_at`: by whom. */
   removed_by?: VersionEntry['principal'];
 }
 
@@ -28,13 +28,14 @@ export interface LatestDocuments {
   items: ListedDocument[];
   /** Whether these are all. */
   isWhole: boolean;
-  /** The caller's ids of what is left out, because an event of its history cannot be read by this process. */
+  /** The caller's ids of what is left out because an event in its history cannot be read by this process. */
   unreadable: string[];
 }
 
 /**
- * The documents of encounters that changed last, as of every write acknowledged before the call: also those that were removed, not
- * those that were erased. `partitionsOf` says which an encounter's are, by its stream. Rejects with `unavailable`.
+ * Resolves with the documents of encounters that changed last, as of every write acknowledged before the call:
+ * including removed ones, but not erased ones. `partitionsOf` names the partitions of an encounter's documents, by
+ * its stream. Rejects with `unavailable`.
  */
 export async function latestDocuments(
   ports: QueryPorts & HistoryPorts,
@@ -61,7 +62,10 @@ export async function latestDocuments(
   return { items, isWhole: rows.length <= limit, unreadable };
 }
 
-/** The rows of encounters' documents, in no order, as of every write acknowledged before the call. Rejects with `unavailable`. */
+/**
+ * Resolves with the rows of encounters' documents, in no particular order, as of every write acknowledged before the
+ * call. Rejects with `unavailable`.
+ */
 export async function documentRows(
   ports: QueryPorts,
   workspace: string,
@@ -80,7 +84,7 @@ export async function documentRows(
   return rows;
 }
 
-/** Nothing where it was erased meanwhile. Rejects with `unreadable`. */
+/** Resolves with nothing when it has been erased meanwhile. Rejects with `unreadable`. */
 async function toListed(ports: HistoryPorts, row: DocumentRow): Promise<ListedDocument | undefined> {
   const state = bodyOf(row) ?? (await foldStream(ports.eventLog, row.id, evolveDocument));
   if (state?.document === undefined) return undefined;

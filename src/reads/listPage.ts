@@ -5,14 +5,14 @@ import type { ModelName, Row } from '../ports/readModels.ts';
 import { type Page, type PageRequest, readPage } from './page.ts';
 import type { QueryPorts } from './readRecord.ts';
 
-/** Streams read from the log at once, for rows that are incomplete. */
+/** Streams read from the log at once, for incomplete rows. */
 const READ_AT_ONCE = 16;
-/** Ranges of the log by which the audit trail tells the items of a page that are a selection. */
+/** Maximum number of log ranges by which the audit trail identifies the items of a page that shows a selection. */
 const MAX_RANGES = 20;
 
 /** A page of a list, and what belongs on it but cannot be shown. */
 export interface ListPage<Item> extends Page<Item> {
-  /** The caller's ids of what is left out, because an event of its history cannot be read by this process. */
+  /** The caller's ids of what is left out because an event in its history cannot be read by this process. */
   unreadable: string[];
 }
 
@@ -22,16 +22,22 @@ export interface ShownPage<Item> {
   shown?: Shown;
 }
 
-/** How a list shows what it lists. */
+/** How a list presents its items. */
 export interface Listing<Body extends object, Item> {
   fromBody(body: Body): Item;
-  /** The item of a stream by the log alone; none where the list does not have it. Rejects with `unreadable`. */
+  /**
+   * Resolves with a stream's item from the log alone; with none where it does not belong on the list. Rejects with
+   * `unreadable`.
+   */
   fromLog(stream: string): Promise<Item | undefined>;
-  /** The caller's id of what a stream holds. */
+  /** Returns the caller's id of what a stream holds. */
   idOf(stream: string): string;
 }
 
-/** A page as `readPage` gives it. Where the read model is incomplete the log is asked; what that cannot tell is named. */
+/**
+ * Resolves with a page as `readPage` does. Where the read model is incomplete the log is asked; what cannot be read
+ * from there is named.
+ */
 export async function readListPage<Body extends object, Item>(
   ports: QueryPorts,
   model: ModelName<Body | Incomplete>,
@@ -42,7 +48,7 @@ export async function readListPage<Body extends object, Item>(
   return showPage(await readPage(ports, model, partition, request), listing);
 }
 
-/** What a page of rows shows; `isSelection`: there are others between them. */
+/** Resolves with what a page of rows shows; `isSelection`: other rows lie between them. */
 export async function showPage<Body extends object, Item>(
   { items: rows, next_page_token }: Page<Row<Body | Incomplete>>,
   listing: Listing<Body, Item>,
@@ -62,14 +68,16 @@ export async function showPage<Body extends object, Item>(
   };
 }
 
-/** Where the rows of a page begin in the log, for the audit trail; `isSelection`: there are others between them. */
+/**
+ * Returns where the rows of a page begin in the log, for the audit trail; `isSelection`: other rows lie between them.
+ */
 export function rangesOf(rows: readonly Row[], isSelection: boolean): PositionRange[] {
   if (!isSelection) return [{ from: rows[0]?.order as number, to: rows.at(-1)?.order as number }];
   const places = rows.map(({ order }) => ({ from: order, to: order }));
   return places.reduce<PositionRange[]>((ranges, place) => withRange(ranges, place, MAX_RANGES), []);
 }
 
-/** The items of incomplete rows, by stream, without those that cannot be read. */
+/** Resolves with the items of incomplete rows, by stream, without those that cannot be read. */
 async function readIncomplete<Item>(
   rows: Row[],
   { fromLog }: Pick<Listing<object, Item>, 'fromLog'>,

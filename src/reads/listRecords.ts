@@ -7,7 +7,8 @@ import { type QueryPorts, type RecordView, readRecord, toRecordView } from './re
 import { isPlain, isSelected, type RecordsRequest, readRecordsPage } from './recordsPage.ts';
 
 /**
- * A page of a workspace's records of one kind, as `readRecordsPage` has it, and the position up to which it has every write.
+ * Resolves with a page of a workspace's records of one kind, as `readRecordsPage` does, and the position up to which
+ * it includes every write.
  */
 export async function listRecords(
   ports: QueryPorts,

@@ -9,8 +9,8 @@ import { patient } from '../records/kinds/patient.ts';
 const PAGE = 500;
 
 /**
- * The rows of the patients who were merged into one, over all merges: each behind those who were merged into it, and never the one itself. As of what the
- * read model of records has. Rejects with `unavailable`.
+ * Resolves with the rows of the patients merged into one, across all merges: each after those that were merged into
+ * it, and never the patient itself. As of what the read model of records has. Rejects with `unavailable`.
  */
 export async function mergedPatients(
   readModels: ReadModels,

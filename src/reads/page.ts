@@ -20,8 +20,8 @@ export interface Page<Item> {
 }
 
 /**
- * One page of a partition, in the order of creation, including every write acknowledged before the call: it waits
- * for the projector, and rejects with `unavailable` when that is more than two seconds behind.
+ * Resolves with one page of a partition, in the order of creation, including every write acknowledged before the
+ * call: it waits for the projector, and rejects with `unavailable` when that is more than two seconds behind.
  */
 export async function readPage<Body extends object>(
   ports: QueryPorts,
@@ -44,8 +44,8 @@ export async function readPage<Body extends object>(
 }
 
 /**
- * Waits until the read model, which is `what` to callers, holds everything up to the log's head, which is the result. Rejects with `unavailable`
- * when that takes more than two seconds.
+ * Waits until the read model, called `what` in errors, holds everything up to the log's head, and resolves with that
+ * position. Rejects with `unavailable` when that takes more than two seconds.
  */
 export async function caughtUp(
   { eventLog, readModels }: QueryPorts,
@@ -58,8 +58,8 @@ export async function caughtUp(
 }
 
 /**
- * Waits until the read model, which is `what` to callers, holds everything up to a position. Rejects with `unavailable` when
- * that takes more than two seconds.
+ * Waits until the read model, called `what` in errors, holds everything up to a position. Rejects with `unavailable`
+ * when that takes more than two seconds.
  */
 export async function untilReached(
   readModels: ReadModels,
@@ -74,13 +74,13 @@ export async function untilReached(
   }
 }
 
-/** A page token that carries one number; with a binding it is good for one list alone. */
+/** Returns a page token that carries one number; with a binding it is valid for one list only. */
 export function encodeToken(order: number, binding?: string): string {
   const text = binding === undefined ? `1.${order}` : `2.${order}.${binding}`;
   return Buffer.from(text).toString('base64url');
 }
 
-/** The number of a page token, of the list that it is bound to. Throws `validation_failed`. */
+/** Returns the number in a page token of the list that it is bound to. Throws `validation_failed`. */
 export function decodeToken(token: string, binding?: string): number {
   const text = Buffer.from(token, 'base64url').toString();
   const [, form, order, bound] = /^([12])\.(\d{1,16})(?:\.([\w-]+))?$/.exec(text) ?? [];

@@ -2,17 +2,17 @@ import { models } from '../../projections/index.ts';
 import type { EventLog } from '../ports/eventLog.ts';
 import type { ReadModels } from '../ports/readModels.ts';
 
-/** How a read model stands to the log. */
+/** A read model's progress through the log. */
 export interface ProjectionStatus {
   model: string;
   position: number;
-  /** 0 when the read model holds the whole log; else the distance between two positions, which have gaps. */
+  /** 0 when the read model holds the whole log; otherwise the distance between two positions, which have gaps. */
   behind: number;
-  /** Events that the projection could not take, at most 1,000. */
+  /** Events that the projection could not process, at most 1,000. */
   parked: number;
 }
 
-/** Every read model's status. Rejects with `unavailable` when a store is away. */
+/** Resolves with every read model's status. Rejects with `unavailable` when a store cannot be reached. */
 export async function projectionStatus(
   eventLog: EventLog,
   readModels: ReadModels,

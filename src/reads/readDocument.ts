@@ -20,7 +20,7 @@ import { type ListPage, readListPage } from './listPage.ts';
 import type { PageRequest } from './page.ts';
 import type { QueryPorts } from './readRecord.ts';
 
-/** A page of an encounter's documents, without those removed. */
+/** Resolves with a page of an encounter's documents, without removed ones. */
 export async function listDocuments(
   ports: QueryPorts,
   workspace: string,
@@ -41,7 +41,10 @@ export async function listDocuments(
 
 const sent = measurements.counter('chartledger.document.io', { 'network.io.direction': 'transmit' });
 
-/** The bytes that an upload left in the store, hashed on their way; a part of them cannot be. */
+/**
+ * Resolves with the bytes that an upload left in the store, hashed on the way; a part of them cannot be checked that
+ * way.
+ */
 export async function readContent(
   store: DocumentStore,
   document: DocumentUploaded,
@@ -52,20 +55,20 @@ export async function readContent(
   return range ? content : checkedContent(content, document);
 }
 
-/** Which part of a document is wanted; undefined: all of it. It may throw. */
+/** Returns which part of a document is wanted; undefined for all of it. May throw. */
 export type WantedPart = (document: DocumentUploaded, version: number) => ByteRange | undefined;
 
 export interface DocumentContent {
   document: DocumentUploaded;
   version: number;
   content: Readable;
-  /** What part of the document the content is; undefined: all of it. */
+  /** The part of the document that the content is; undefined for all of it. */
   range: ByteRange | undefined;
 }
 
 /**
- * A document's latest bytes, straight from the log's word, hashed on their way (`checkedContent`); `not_found` when there
- * is none or it was removed, `gone` when it was erased.
+ * Resolves with a document's latest bytes as named by the log, hashed on the way (`checkedContent`); rejects with
+ * `not_found` when there is none or it was removed, with `gone` when it was erased.
  */
 export async function readDocument(
   eventLog: EventLog,

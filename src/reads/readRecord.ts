@@ -34,8 +34,9 @@ export function toRecordView(state: RecordState): RecordView {
 }
 
 /**
- * A record as of every write acknowledged before the call: the read model's state, and whatever its stream holds
- * beyond that. `not_found` when it does not exist, `gone` when it was erased, `unreadable` when it holds an event that cannot be read.
+ * Resolves with a record as of every write acknowledged before the call: the read model's state, plus whatever its
+ * stream holds beyond that. Rejects with `not_found` when it does not exist, `gone` when it was erased, `unreadable`
+ * when it has an event that cannot be read.
  */
 export async function readRecord(
   ports: QueryPorts,
@@ -50,8 +51,9 @@ export async function readRecord(
 }
 
 /**
- * The fold of a record's whole stream, as of every write acknowledged before the call: also of one that was erased; undefined
- * when there never was one. Rejects with `unreadable` when it holds an event that cannot be read.
+ * Resolves with the fold of a record's whole stream, as of every write acknowledged before the call: also for an
+ * erased record; undefined when there never was one. Rejects with `unreadable` when it has an event that cannot be
+ * read.
  */
 export async function currentState(
   { eventLog, readModels }: QueryPorts,

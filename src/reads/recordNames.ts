@@ -11,11 +11,14 @@ import type { QueryPorts } from './readRecord.ts';
 export interface RecordNames {
   /** Undefined where the record has no name, does not exist, or was erased. */
   nameOf(kind: string, id: string): string | undefined;
-  /** Of each kind of which there is a name here: where in the log those records begin, for the audit trail. */
+  /** For each kind that is named here: where in the log those records begin, for the audit trail. */
   shown: { kind: string; shown: Shown }[];
 }
 
-/** The names of these records, as of every write acknowledged before the call. Rejects with `unavailable`. */
+/**
+ * Resolves with the names of these records, as of every write acknowledged before the call. Rejects with
+ * `unavailable`.
+ */
 export async function readRecordNames(
   ports: QueryPorts,
   workspace: string,

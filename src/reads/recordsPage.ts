@@ -11,37 +11,38 @@ import { type Total, totalOf } from './total.ts';
 
 type RecordRow = Row<RecordState | Incomplete>;
 
-/** What one index finds is read whole, and sorted, up to so many rows. */
+/** Up to this many rows found through one index are read as a whole and sorted. */
 const FEW = 1_000;
-/** Rows looked at for one page: where filters leave little, a page ends before it is full. */
+/** Rows looked at for one page: where filters leave few, a page ends before it is full. */
 const MAX_SCANNED = 10_000;
-/** Rows that a filter may leave out are read so many at once. */
+/** Rows read at once where a filter may leave some out. */
 const CHUNK = 500;
 
-/** How lists of records are sorted: in the order of creation, or by the last change, the latest first. */
+/** How lists of records are sorted: in the order of creation, or by the last change, latest first. */
 export const recordsSorts = ['created_at', '-updated_at'] as const;
 
-/** Which of the records of a list are wanted. */
+/** Which of a list's records are wanted. */
 export interface RecordsSelection {
   /** Default: `created_at`. */
   sort?: (typeof recordsSorts)[number] | undefined;
   filters?: readonly Filter[];
-  /** Those that changed after a position; where `time` is given (ms since 1970), then or later. */
+  /** Records that changed after a position; where `time` is given (ms since 1970), at that time or later. */
   since?: { after: Position; time?: number } | undefined;
 }
 
 export type RecordsRequest = PageRequest & RecordsSelection;
 
-/** A page of rows, and the position up to which it has every write. */
+/** A page of rows, and the position up to which it includes every write. */
 export interface RecordsPage extends Page<RecordRow> {
   position: Position;
 }
 
 /**
- * One page of a partition of the read model of records, with every write that was acknowledged before the call; rows that are
- * incomplete are on it whatever the filters say. Where filters leave few rows of many it may have less than `limit`, or
- * none, and a token all the same. No row that stays as it is between two pages is left out or comes twice. Rejects with
- * `unavailable`, and with `validation_failed` for a token of a list that is sorted or filtered otherwise.
+ * Resolves with one page of a partition of the read model of records, including every write acknowledged before the
+ * call; incomplete rows are on it whatever the filters say. Where filters leave few of many rows it may have fewer
+ * than `limit`, or none, and still have a token. No row that does not change between two pages is left out or
+ * repeated. Rejects with `unavailable`, and with `validation_failed` for a token of a list sorted or filtered
+ * differently.
  */
 export async function readRecordsPage(
   ports: QueryPorts,
@@ -67,8 +68,9 @@ export async function readRecordsPage(
 }
 
 /**
- * How many records of a partition are wanted; undefined where no index has exactly these: what a date, a last change or several
- * filters leave would have to be looked at one by one. It may lag behind the log. Rejects with `unavailable`.
+ * Resolves with how many records of a partition are wanted; undefined where no index has exactly these: the records
+ * left by a date, a last change or several filters would have to be looked at one by one. May lag behind the log.
+ * Rejects with `unavailable`.
  */
 export async function countRecords(
   { readModels }: Pick<QueryPorts, 'readModels'>,
@@ -87,7 +89,9 @@ function isWanted(row: RecordRow, selection: RecordsSelection): boolean {
   return isAfter && (state === undefined || isSelected(selection, state.fields, state.updatedAt));
 }
 
-/** Whether a record with these fields, of this last change, is wanted, as far as its position does not tell. */
+/**
+ * Whether a record with these fields and this last change is wanted, as far as that does not depend on its position.
+ */
 export function isSelected(
   { filters = [], since }: RecordsSelection,
   fields: Record<string, unknown>,
@@ -100,12 +104,12 @@ function sortsByChange({ sort }: RecordsSelection): boolean {
   return sort === '-updated_at';
 }
 
-/** Whether it is a part of all records, or in another order than that of their creation. */
+/** Whether it is a part of all records, or in an order other than that of creation. */
 export function isPlain({ sort = 'created_at', filters = [], since }: RecordsSelection): boolean {
   return sort === 'created_at' && filters.length === 0 && since === undefined;
 }
 
-/** What ties the tokens of a list to how it is sorted and filtered; nothing where it is plain. */
+/** Returns what ties a list's tokens to how it is sorted and filtered; nothing where it is plain. */
 function bindingOf(selection: RecordsSelection): string | undefined {
   if (isPlain(selection)) return undefined;
   const { sort = 'created_at', filters = [], since } = selection;
@@ -114,15 +118,15 @@ function bindingOf(selection: RecordsSelection): string | undefined {
   return createHash('sha256').update(text).digest('base64url').slice(0, 22);
 }
 
-/** A request, and the row behind which its page begins. */
+/** A request, and the row after which its page begins. */
 interface Walk extends RecordsRequest {
   partition: string;
-  /** That row's place: its position where it is sorted by change, else its order. */
+  /** That row's place: its position where the list is sorted by change, otherwise its order. */
   after: number | undefined;
   head: Position;
 }
 
-/** The rows from the page's beginning on, sorted; more than are wanted. */
+/** Resolves with the rows from the beginning of the page, sorted; more than are wanted. */
 async function rowsOf(
   readModels: ReadModels,
   walk: Walk,
@@ -131,13 +135,19 @@ async function rowsOf(
   return few ?? (sortsByChange(walk) ? byChange(readModels, walk) : byCreation(readModels, walk));
 }
 
-/** The list on which all wanted rows are, of those that the read model has, the shortest as far as that is known. */
+/**
+ * Returns the list that has all wanted rows, of those that the read model keeps; the shortest, as far as that is
+ * known.
+ */
 function shortestList({ filters = [] }: RecordsSelection): string | undefined {
   const filter = filters.find((one) => 'value' in one);
   return filter && listOf(filter);
 }
 
-/** All rows that another index finds than that of the sort, sorted, when there is one and they are few. */
+/**
+ * Resolves with all rows found through an index other than that of the sort, sorted, when there is such an index and
+ * the rows are few.
+ */
 async function fewRows(readModels: ReadModels, walk: Walk): Promise<RecordRow[] | undefined> {
   const { partition, since, after, head } = walk;
   const list = shortestList(walk);

@@ -11,21 +11,21 @@ import { type Evolve, foldStream } from './foldStream.ts';
 import { caughtUp } from './page.ts';
 import type { QueryPorts } from './readRecord.ts';
 
-/** Records that are held at once. */
+/** Records held at once. */
 const PART = 200;
 
 /** Every record of a kind, as it was at a position or later. */
 export interface Snapshot {
   position: Position;
   /**
-   * Those that were created up to the position, in the order of creation, some at once; undefined for one of which an event
-   * cannot be read. `check` is called before each part. Rejects with what it throws, and with `unavailable`, also when the
-   * read model was begun anew meanwhile.
+   * Yields the records created up to the position, in the order of creation, several at a time; undefined for one
+   * that has an event that cannot be read. `check` is called before each part. Rejects with what it throws, and with
+   * `unavailable`, also when the read model has been rebuilt from the start meanwhile.
    */
   parts(check: () => void): AsyncIterable<(RecordState | undefined)[]>;
 }
 
-/** A snapshot with every write that was acknowledged before the call. Rejects with `unavailable`. */
+/** Resolves with a snapshot that includes every write acknowledged before the call. Rejects with `unavailable`. */
 export async function snapshotOf(
   ports: QueryPorts,
   workspace: string,
@@ -52,7 +52,7 @@ async function* partsOf(
     check();
     const query = { partition, limit: PART, ...(after !== undefined && { after }) };
     const rows = await readModels.page(recordsModel, query);
-    // One that was emptied meanwhile would end the snapshot as if that were all.
+    // A read model emptied meanwhile would end the snapshot as if it were complete.
     if ((await readModels.checkpoint(recordsModel)) < position) throw unavailable('snapshot');
     const part: (RecordState | undefined)[] = [];
     for (const row of rows) {
@@ -68,7 +68,7 @@ async function* partsOf(
   }
 }
 
-/** What a row holds; of one that is incomplete what its stream says, undefined where that cannot be read. */
+/** Resolves with a row's state; for an incomplete row with its stream's, undefined where that cannot be read. */
 async function stateOf(
   { eventLog }: QueryPorts,
   kind: string,

@@ -1,16 +1,19 @@
 import type { ModelName, PageQuery, ReadModels } from '../ports/readModels.ts';
 
-/** Beyond so many a list says that there are more: an index is counted by walking it. */
+/** Beyond this many, a list only says that there are more: an index is counted by walking it. */
 const MOST_COUNTED = 1_000;
 
-/** How many a list has. */
+/** The number of items in a list. */
 export interface Total {
   count: number;
   /** There are more than `count`. */
   isMore: boolean;
 }
 
-/** How many rows of a partition there are, or on one of its lists. It may lag behind the log. Rejects with `unavailable`. */
+/**
+ * Resolves with how many rows a partition has, or one of its lists. May lag behind the log. Rejects with
+ * `unavailable`.
+ */
 export async function totalOf(
   readModels: ReadModels,
   model: ModelName,

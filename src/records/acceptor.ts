@@ -1,6 +1,6 @@
 import type { z } from 'zod';
 
-/** Whether a schema makes of an input the same again: nothing is wrong with it, nothing left out, nothing changed. */
+/** Whether a schema would return an input unchanged: nothing invalid, dropped or altered. */
 export type Accepts = (input: unknown) => boolean;
 
 type Def = z.core.$ZodTypes['_zod']['def'];
@@ -13,8 +13,9 @@ interface Field {
 }
 
 /**
- * What accepts inputs in place of a schema, in a third of its time; undefined for a schema beyond what records consist of:
- * objects, strings with bounds and patterns, enumerations, flags. What it does not accept is for the schema to judge.
+ * Returns a function that accepts inputs in place of a schema, in a third of the time; undefined for a schema that
+ * uses more than records consist of: objects, strings with bounds and patterns, enumerations, flags. An input it does
+ * not accept is left to the schema.
  */
 export function acceptor(schema: z.core.$ZodType): Accepts | undefined {
   const { def } = schema._zod as { def: Def };
@@ -54,7 +55,7 @@ function acceptObject(shape: Readonly<Record<string, z.core.$ZodType>>): Accepts
         if (value === null ? !isNullable : !accepts(value)) return false;
       }
     }
-    // An input with fields that nobody knows is for the schema, which leaves them out.
+    // An input with unknown fields is left to the schema, which drops them.
     let all = 0;
     for (const _ in sent) all += 1;
     return all === known;

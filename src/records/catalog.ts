@@ -9,16 +9,19 @@ import { registeredKinds } from './registerKind.ts';
 
 export type { CatalogEntry, FilterField, RecordFields, ReferenceField } from './defineKind.ts';
 
-/** In dependency order: a kind comes after all others that it refers to (spec section 1). */
+/** In dependency order: a kind comes after every other kind it refers to (spec section 1). */
 const builtIn = [payer, patient, provider, facility, encounter] as const;
 
-/** The kinds that are built in. What comes from outside may be of another one that was registered: a `string`. */
+/** The built-in kinds. A kind that comes from outside may be a registered one instead: a `string`. */
 export type RecordKind = (typeof builtIn)[number]['kind'];
 
 /** All kinds, in dependency order. */
 export const catalog: readonly CatalogEntry[] = [...builtIn, ...registeredKinds()];
 
-/** The kinds that came after the first release. Read models of all kinds have a newer version with each of them. */
+/**
+ * The number of kinds added since the first release. Read models that cover all kinds get a newer version with each
+ * of them.
+ */
 export const addedKinds = catalog.length - 5;
 
 const byKind = new Map<string, CatalogEntry>();
@@ -33,7 +36,7 @@ for (const entry of catalog) {
   byKind.set(kind, entry);
 }
 
-/** The catalog's entry of a kind, which is one of the catalog's. */
+/** Returns the catalog entry of a kind, which must be in the catalog. */
 export function catalogEntry(kind: string): CatalogEntry {
   return byKind.get(kind) as CatalogEntry;
 }

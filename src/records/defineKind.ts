@@ -11,59 +11,62 @@ export type RecordFields = Record<string, unknown> & { id: string };
 
 /** A field that must name an existing record of another kind. */
 export interface ReferenceField {
-  /** Dotted: `primary_insurance.payer_id`. */
+  /** Dotted path: `primary_insurance.payer_id`. */
   field: string;
-  /** The same in its parts: the name, behind that of the object which holds it, if one does. */
+  /** The same path in parts: the field's name, preceded by that of the object that holds it, if any. */
   path: readonly string[];
   kind: string;
-  /** What it is called where it is missing; default: the kind's title. */
+  /** What the record is called when it is missing; default: the kind's title. */
   title?: string;
 }
 
-/** All that the service needs to know of a kind of record. */
+/** Everything the service needs to know about a kind of record. */
 export interface CatalogEntry {
   kind: string;
-  /** Name in paths: `/integration/patients`. */
+  /** Name used in paths: `/integration/patients`. */
   plural: string;
   title: string;
   description: string;
   eventType: string;
-  /** What makes older versions of the event's data the current one, oldest first. */
+  /** The steps that bring older versions of the event's data up to the current one, oldest first. */
   upcasts: readonly UpcastStep[];
   schema: z.ZodObject;
   references: readonly ReferenceField[];
   /** The fields that hold objects. */
   nested: readonly { field: string; object: NestedObject }[];
-  /** Values that a field has in the folded record while nobody sent one: a constant, or another field's value. */
+  /** Values that fields have in the folded record until a caller sends one: a constant, or another field's value. */
   defaults: Record<string, { value: unknown } | { sameAs: string }>;
   /** What the de-identified view shows of each field. */
   deidentified: FieldRules;
-  /** What is looked at in the value of a field beyond what the schema demands. */
+  /** Checks on the value of a field beyond what the schema demands. */
   checks: Checks;
-  /** What is doubtful about the fields taken together. The record itself is not known: it may have what is missing. */
+  /**
+   * Returns what is doubtful about the fields taken together. The record itself is not known: it may have what is
+   * missing.
+   */
   doubts?: (sent: RecordFields) => FieldMessage[];
   /** The field that tells records apart in a list, where that is not their name. */
   listedBy?: string;
-  /** The fields by which a list is narrowed, those first that leave the fewest. */
+  /** The fields by which a list can be filtered, the most selective first. */
   filters: readonly FilterField[];
 }
 
 /**
- * How lists are narrowed by a field: to records with one `value`, for which the read model has lists, or to those within a
- * `range` of dates. With another field of values the read model of records needs a new version.
+ * How lists are filtered by a field: to records with one `value`, for which the read model keeps lists, or to those
+ * within a `range` of dates. Adding a field filtered by `value` requires a new version of the read model of records.
  */
 export interface FilterField {
   field: string;
   by: 'value' | 'range';
 }
 
-/** What a kind's file says; every field has a decision of what the de-identified view shows of it. */
+/** What a kind's file declares; every field needs a decision on what the de-identified view shows of it. */
 type Definition<Name extends string, Shape extends z.ZodRawShape> = Pick<
   CatalogEntry,
   'plural' | 'title' | 'description' | 'eventType' | 'doubts'
 > & {
   kind: Name;
-  /** In the order in which they are shown. An example of each makes the kind's sample. */
+  /** In display order. The fields' examples make up the kind's sample. */
   fields: Shape;
   deidentified: Readonly<Record<keyof NoInfer<Shape>, Decision>>;
   checks: { readonly [Field in keyof NoInfer<Shape>]?: Check };
@@ -75,7 +78,7 @@ type Definition<Name extends string, Shape extends z.ZodRawShape> = Pick<
   filters?: readonly (FilterField & { field: keyof NoInfer<Shape> & string })[];
 };
 
-/** The kind that a definition describes, with all that follows from it. */
+/** Returns the kind that a definition describes, with everything derived from it. */
 export function defineKind<const Name extends string, Shape extends z.ZodRawShape>({
   fields,
   deidentified,

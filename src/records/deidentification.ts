@@ -2,30 +2,30 @@ import { z } from 'zod';
 import { referenceOf } from './fields.ts';
 import { uspsStates } from './states/uspsStates.ts';
 
-/** What a rule may know beside the value. */
+/** What a rule may know besides the value. */
 export interface DeidentifyContext {
-  /** Year in which the event was recorded. */
+  /** The year in which the event was recorded. */
   year: number;
-  /** The keyed hash that stands for an id of a kind. */
+  /** Returns the keyed hash that stands for an id of a kind. */
   pseudonym(kind: string, id: string): string;
 }
 
 /** What the de-identified view shows of a field. */
 export interface Rule {
-  /** What is shown, when something is. */
+  /** The schema of the shown value, when one is shown. */
   schema: z.ZodType;
-  /** The shown value; undefined when this value is left out. */
+  /** Returns the shown value; undefined when this value is left out. */
   show(value: unknown, context: DeidentifyContext): unknown;
-  /** Of a nested object: the rules of its fields. */
+  /** For a nested object: the rules of its fields. */
   fields?: FieldRules;
 }
 
-/** The rules of fields, by name. A field without one is left out, too. */
+/** The rules of fields, by name. A field without a rule is left out as well. */
 export type FieldRules = Readonly<Record<string, Rule | 'left out'>>;
 
 /**
- * What is decided on a field: a rule, that it is left out, that an id or a reference is shown as its keyed hash, or
- * that one of a limited set of values is shown as it is.
+ * The decision on a field: a rule, leaving it out, showing an id or a reference as its keyed hash, or showing one of
+ * a limited set of values as it is.
  */
 export type Decision = Rule | 'left out' | 'hashed' | 'shown';
 
@@ -34,7 +34,7 @@ export const pseudonymSchema = z
   .regex(/^[\w-]{22}$/)
   .meta({ description: 'Keyed hash of the id: the same for the same id of a kind in a workspace' });
 
-/** The keyed hash of an id of a kind. */
+/** Shows an id of a kind as its keyed hash. */
 export function hashed(kind: string): Rule {
   return {
     schema: pseudonymSchema,
@@ -42,15 +42,21 @@ export function hashed(kind: string): Rule {
   };
 }
 
-/** The value of a field of a limited set of values, as it is; any other is left out. */
+/** Shows a value from a limited set as it is; any other value is left out. */
 export function listed(schema: z.ZodType): Rule {
   return { schema, show: (value) => (schema.safeParse(value).success ? value : undefined) };
 }
 
-/** Ages from here on are one group, and so are years that would tell such an age (45 CFR 164.514(b)(2)(i)(C)). */
+/**
+ * Ages from here on form one group, and years that would reveal such an age are grouped too (45 CFR
+ * 164.514(b)(2)(i)(C)).
+ */
 const GROUPED_AGE = 90;
 
-/** The year of a date. Years are compared, not days: who reaches the age within the event's year belongs to the group already. */
+/**
+ * Shows only the year of a date. Years are compared, not days: anyone who reaches the age within the event's year
+ * already belongs to the group.
+ */
 export const yearAlone: Rule = {
   schema: z
     .string()
@@ -67,7 +73,7 @@ export const yearAlone: Rule = {
   },
 };
 
-/** A field of free text: what is not a state may be anything, such as a street. */
+/** For a free-text field: a value that is not a state may be anything, such as a street. */
 export const stateAlone = listed(
   z.enum(uspsStates).meta({ description: 'A USPS state code; other values are omitted', examples: ['NE'] }),
 );
@@ -79,7 +85,7 @@ export const countryAlone = listed(
     .meta({ description: 'A two-letter country code; other values are omitted', examples: ['US'] }),
 );
 
-/** The decisions on the fields of an address, from the city on. */
+/** The decisions on the fields of an address, from the city onwards. */
 export const placeDecisions = {
   city: 'left out',
   state: stateAlone,
@@ -94,7 +100,10 @@ export const addressDecisions = {
   ...placeDecisions,
 } as const satisfies Record<string, Decision>;
 
-/** The rules that decisions on the fields of a shape come to; `kind` is what has them, where ids of it are hashed. */
+/**
+ * Returns the rules that the decisions on a shape's fields amount to; `kind` is the kind that has the fields, where
+ * its ids are hashed.
+ */
 export function rulesOf(
   shape: z.ZodRawShape,
   decisions: Readonly<Record<string, Decision>>,
@@ -111,7 +120,7 @@ export function rulesOf(
   return Object.fromEntries(Object.entries(decisions).map(ruleOf));
 }
 
-/** What the rules leave of an object's fields. A cleared field (`null`) is shown as cleared. */
+/** Returns what the rules leave of an object's fields. A cleared field (`null`) is shown as cleared. */
 export function showFields(
   rules: FieldRules,
   fields: Record<string, unknown>,
@@ -127,7 +136,10 @@ export function showFields(
   return shown;
 }
 
-/** What `showFields` makes of an object that `base` describes: no other field, and `null` only where `base` has it. */
+/**
+ * Returns the schema of what `showFields` makes of an object that `base` describes: no other fields, and `null` only
+ * where `base` allows it.
+ */
 export function shownSchema(rules: FieldRules, base: z.ZodObject): z.ZodObject {
   const shape = Object.entries<z.ZodType>(base.shape).flatMap(([field, original]) => {
     const rule = rules[field];
@@ -141,7 +153,7 @@ export function shownSchema(rules: FieldRules, base: z.ZodObject): z.ZodObject {
   return z.strictObject(Object.fromEntries(shape));
 }
 
-/** Names of the fields that the rules show; those of a nested object are dotted. */
+/** Returns the names of the fields that the rules show; those of a nested object are dotted. */
 export function shownNames(rules: FieldRules): string[] {
   return Object.entries(rules).flatMap(([field, rule]) => {
     if (rule === 'left out') return [];

@@ -1,9 +1,9 @@
 import type { RecordFields } from './catalog.ts';
 
-/** What a field of a record, or of an insurance, holds. */
+/** The value of a field of a record or of an insurance. */
 export type FieldValue = string | boolean;
 
-/** One field's value before and after; `null` stands for none. */
+/** One field's value before and after; `null` means none. */
 export interface FieldChange {
   /** Dotted inside an insurance: `primary_insurance.policy_number`. */
   field: string;
@@ -11,7 +11,10 @@ export interface FieldChange {
   to: FieldValue | null;
 }
 
-/** A record's fields by dotted name, insurances field by field. No field of a schema has a dot in its name, so no two names meet. */
+/**
+ * Returns a record's fields by dotted name, insurances field by field. No schema has a field with a dot in its name,
+ * so names cannot clash.
+ */
 export function dottedFields(fields: Partial<RecordFields>): Map<string, FieldValue | null | undefined> {
   const values = new Map<string, FieldValue | null | undefined>();
   for (const [field, value] of Object.entries(fields)) {
@@ -22,9 +25,9 @@ export function dottedFields(fields: Partial<RecordFields>): Map<string, FieldVa
 }
 
 /**
- * What differs between two folds of a record (`RecordState.fields`), in the order of their fields; `before` is
- * undefined for the first version. An insurance is compared field by field: one that was replaced names each field
- * that it no longer has, with `to: null`.
+ * Returns the differences between two folds of a record (`RecordState.fields`), in the order of their fields;
+ * `before` is undefined for the first version. An insurance is compared field by field: replacing one lists each
+ * field it no longer has, with `to: null`.
  */
 export function diffFields(before: RecordFields | undefined, after: RecordFields): FieldChange[] {
   const changes: FieldChange[] = [];
@@ -34,7 +37,7 @@ export function diffFields(before: RecordFields | undefined, after: RecordFields
   return changes;
 }
 
-/** Adds what differs in one field, which may be nested before, after or both times. */
+/** Adds the differences in one field, which may be nested before, after or both times. */
 function compare(changes: FieldChange[], field: string, before: unknown, after: unknown): void {
   if (before === after) return;
   const [old, now] = [nested(before), nested(after)];
@@ -51,7 +54,10 @@ function compareValues(changes: FieldChange[], field: string, before: unknown, a
   if (from !== to) changes.push({ field, from, to });
 }
 
-/** The names that `diffFields` tells, in no order. Without the values it takes a tenth of the time, at every event of the stream. */
+/**
+ * Returns the names that `diffFields` reports, in no particular order. Without the values it takes a tenth of the
+ * time, and it runs for every event of the stream.
+ */
 export function changedFields(before: RecordFields | undefined, after: RecordFields): string[] {
   const names: string[] = [];
   for (const field of Object.keys(after)) collect(names, field, before?.[field], after[field]);
@@ -61,7 +67,7 @@ export function changedFields(before: RecordFields | undefined, after: RecordFie
   return names;
 }
 
-/** Adds what differs in one field, which may be nested before, after or both times. */
+/** Adds the names of what differs in one field, which may be nested before, after or both times. */
 function collect(names: string[], field: string, before: unknown, after: unknown): void {
   const [old, now] = [nested(before), nested(after)];
   if (old === undefined && now === undefined) {

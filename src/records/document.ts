@@ -9,7 +9,7 @@ import { identifier } from './fields.ts';
 /** 250 MB (spec section 8), taken as mebibytes. */
 export const MAX_DOCUMENT_BYTES = 250 * 1024 * 1024;
 
-/** In characters; file systems take names of as many bytes. */
+/** In characters; file systems allow names of the same number of bytes. */
 export const MAX_FILENAME_LENGTH = 255;
 
 export const documentFormats = {
@@ -39,7 +39,7 @@ export const documentFieldsSchema = z.object({
     .meta({ description: 'What the document is', examples: ['lab_results'] }),
 });
 
-/** What a document is. */
+/** The category of a document. */
 export type DocumentCategory = z.infer<typeof documentFieldsSchema>['category'];
 
 /** Data of `DocumentUploaded`. */
@@ -47,14 +47,14 @@ export interface DocumentUploaded {
   encounter_id: string;
   document_id: string;
   category: DocumentCategory;
-  /** Base name of the file as the caller named it. */
+  /** The file's base name, as sent by the caller. */
   filename: string;
   format: DocumentFormat;
   /** Bytes. */
   size: number;
   /** Lower-case hex. */
   sha256: string;
-  /** Where the document store holds the bytes. */
+  /** The name under which the document store holds the bytes. */
   object_id: string;
 }
 
@@ -82,26 +82,28 @@ export type DocumentState = DocumentVersionState &
 interface DocumentVersionState {
   version: number;
   createdAt: string;
-  /** Of one that was erased: when. */
+  /** For an erased document: when it was erased. */
   updatedAt: string;
 }
 
-/** A document that is there. */
+/** A document that has not been removed. */
 export type PresentDocument = DocumentState & { removed: false };
 
-/** The data of a `DocumentUploaded`, of whatever schema version. */
+/** Returns the data of a `DocumentUploaded` of any schema version. */
 export function uploadedBy(event: RecordedEvent): DocumentUploaded {
   return dataAs<DocumentUploaded>(upcast(event).data);
 }
 
-/** Folds the next event of a document's stream, of whatever schema version, into its state. Throws as `evolveRecord` does. */
+/**
+ * Folds the next event of a document's stream, of any schema version, into its state. Throws as `evolveRecord` does.
+ */
 export function evolveDocument(state: DocumentState | undefined, event: RecordedEvent): DocumentState {
   const { data } = upcast(event);
   const version = event.revision + 1;
   const updatedAt = laterTime(state?.updatedAt, event.recordedAt);
   const createdAt = state && !state.removed ? state.createdAt : updatedAt;
   const erasure = erasureStep(event);
-  // The versions before it may be gone.
+  // The earlier versions may be gone.
   if (erasure === 'done') return { version, createdAt, updatedAt, removed: true, erased: true };
   requireNext(state?.version ?? 0, event);
   if (erasure === 'begun' && state) return { ...state, version };
@@ -127,7 +129,7 @@ export interface DocumentView {
   updated_at: string;
 }
 
-/** A document without what is the service's own business. */
+/** Returns a document without the service's internal fields. */
 export function viewDocument(state: PresentDocument): DocumentView {
   const { document_id, category, filename, format, size, sha256 } = state.document;
   return {

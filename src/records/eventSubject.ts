@@ -5,17 +5,16 @@ import { kindOfStream } from '../events/streamNames.ts';
 import { catalog } from './catalog.ts';
 import { documentEventTypes } from './document.ts';
 
-/** Kinds of what events are about, and exports can be limited to: those of records, and `document`. */
+/** The kinds of subject that events have and exports can be limited to: those of records, and `document`. */
 export const subjectKinds: readonly string[] = [...catalog.map(({ kind }) => kind), 'document'];
 
 /**
- * What an event is about; of an `AccessRecorded`, what was read; of a legal hold, the record that is held; of what became of an encounter in
- * billing, the encounter. Empty for events of
- * keys and workspaces.
+ * What an event is about; for an `AccessRecorded`, what was read; for a legal hold, the record that is held; for the
+ * outcome of an encounter in billing, the encounter. Empty for events of keys and workspaces.
  */
 export interface EventSubject {
   kind?: string | undefined;
-  /** Of a document, the id of its encounter. */
+  /** For a document, the id of its encounter. */
   recordId?: string | undefined;
   documentId?: string | undefined;
 }
@@ -25,19 +24,22 @@ const kindByEventType = new Map<string, string>([
   ...documentEventTypes.map((type) => [type, 'document'] as const),
 ]);
 
-/** The kind of record or document that an event changed; undefined when it changed none. */
+/** Returns the kind of record or document that an event changed; undefined when it changed none. */
 export function changedKind({ type, stream }: Pick<RecordedEvent, 'type' | 'stream'>): string | undefined {
   return type === RECORD_ERASED ? kindOfStream(stream) : kindByEventType.get(type);
 }
 
-/** The types of the events that change records of a kind, or documents; of `readiness`, those of what became of encounters in billing. */
+/**
+ * Returns the types of the events that change records of a kind, or documents; for `readiness`, those of the outcomes
+ * of encounters in billing.
+ */
 export function eventTypesOf(kind: string): string[] {
   if (kind === 'readiness') return [...encounterReadinessTypes, READINESS_ERASED];
   const types = [...kindByEventType].filter(([, one]) => one === kind).map(([type]) => type);
   return kind === 'document' ? types : [...types, RECORD_ERASED];
 }
 
-/** Types of the events of legal holds; those of a hold on a workspace are about no record. */
+/** Types of the events of legal holds; those of a hold on a workspace are not about any record. */
 const holdTypes = ['HoldAdded', 'HoldReleased'];
 
 export function eventSubject(event: RecordedEvent): EventSubject {

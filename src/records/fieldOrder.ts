@@ -3,7 +3,10 @@ import { nestedIn } from './nestedObject.ts';
 
 const orders = new WeakMap<CatalogEntry, (field: string) => number>();
 
-/** The place of a kind's field in the order of its schema; names are dotted inside nested objects. */
+/**
+ * Returns a function that gives the position of a kind's field in the order of its schema; names are dotted inside
+ * nested objects.
+ */
 export function fieldOrder(entry: CatalogEntry): (field: string) => number {
   const known = orders.get(entry);
   if (known) return known;

@@ -17,7 +17,7 @@ function meta(description: string | undefined, example: unknown): Record<string,
   return { ...(description && { description }), ...(example !== undefined && { examples: [example] }) };
 }
 
-/** A string of at most so many characters, counted as JSON Schema's `maxLength` counts them: in code points. */
+/** A string of at most `most` characters, counted as JSON Schema's `maxLength` counts them: in code points. */
 function bounded(most: number) {
   const fits = (value: string) =>
     value.length <= most || (value.length <= 2 * most && [...value].length <= most);
@@ -32,30 +32,33 @@ export function identifier(description: string, example: string | undefined) {
     .meta({ ...meta(description, example), maxLength: MAX_ID_LENGTH });
 }
 
-/** A name: control characters are taken out, since nobody bears them and terminals and forms stumble over them. */
+/** A name: control characters are removed, since no name contains them and terminals and forms choke on them. */
 function cleaned() {
   return bounded(MAX_STRING_LENGTH).overwrite((value) =>
     noControlCharacters.test(value) ? value : value.replace(controlCharacters, ''),
   );
 }
 
-/** As what the search finds a record by a field: a name, by its words; a date, in its usual forms; a number, also without its signs. */
+/**
+ * How the search finds a record by a field: a name by its words; a date in its usual forms; a number also without its
+ * punctuation.
+ */
 export type FoundAs = 'name' | 'date' | 'number';
 
 const foundAs = new WeakMap<z.ZodType, FoundAs>();
 
-/** The field, by which the search finds records. */
+/** Marks a field as one by which the search finds records. */
 export function foundBy<Field extends z.ZodType>(as: FoundAs, field: Field): Field {
   foundAs.set(unwrapped(field), as);
   return field;
 }
 
-/** As what the search finds records by a field; undefined when it does not. */
+/** Returns how the search finds records by a field; undefined when it does not. */
 export function foundByOf(field: z.ZodType): FoundAs | undefined {
   return foundAs.get(unwrapped(field));
 }
 
-/** A required, non-empty name, by which the search finds records. */
+/** A required, non-empty name by which the search finds records. */
 export function requiredName(example: string) {
   const field = cleaned()
     .min(1)
@@ -63,7 +66,7 @@ export function requiredName(example: string) {
   return foundBy('name', field);
 }
 
-/** An optional name, by which the search finds records; `null` clears it. */
+/** An optional name by which the search finds records; `null` clears it. */
 export function name(example: string) {
   const field = cleaned()
     .nullable()
@@ -89,8 +92,8 @@ interface Reference {
 const references = new WeakMap<z.ZodType, Reference>();
 
 /**
- * The caller's identifier of another record, which must exist; `title` is what that is called where it is missing,
- * if not as its kind is.
+ * The caller's identifier of another record, which must exist; `title` is what that record is called when it is
+ * missing, if not by its kind's title.
  */
 export function requiredReference(
   kind: string,
@@ -108,12 +111,12 @@ export function reference(kind: string, description: string, example: string | u
   return requiredReference(kind, description, example, title).nullable().optional();
 }
 
-/** The record that a field refers to; undefined when it refers to none. */
+/** Returns the kind of record that a field refers to; undefined when it refers to none. */
 export function referenceOf(field: z.ZodType): Reference | undefined {
   return references.get(unwrapped(field));
 }
 
-/** A field's schema without `null` and without being optional. */
+/** Returns a field's schema without `null` and without being optional. */
 export function unwrapped(field: z.ZodType): z.ZodType {
   let inner = field;
   while (inner instanceof z.ZodOptional || inner instanceof z.ZodNullable) {
@@ -122,7 +125,7 @@ export function unwrapped(field: z.ZodType): z.ZodType {
   return inner;
 }
 
-/** An optional string of exactly so many ASCII digits. */
+/** An optional string of exactly `count` ASCII digits. */
 export function digits(count: number, example: string, description: string) {
   return z
     .string()
@@ -132,12 +135,12 @@ export function digits(count: number, example: string, description: string) {
     .meta(meta(description, example));
 }
 
-/** An optional string of exactly so many characters. */
+/** An optional string of exactly `count` characters. */
 export function exactly(count: number, example: string, description: string) {
   return z.string().length(count).nullable().optional().meta(meta(description, example));
 }
 
-/** An optional string out of a fixed set. */
+/** An optional string from a fixed set. */
 export function oneOf<const Values extends readonly [string, ...string[]]>(
   values: Values,
   description?: string,

@@ -3,13 +3,16 @@ import type { CatalogEntry } from './defineKind.ts';
 import { unwrapped } from './fields.ts';
 import { instantOf } from './instantOf.ts';
 
-/** Records whose field has a value. Of a flag, `false` is every value but `true`: it may never have been sent. */
+/**
+ * Matches records whose field has a value. For a flag, `false` matches every value but `true`: it may never have been
+ * sent.
+ */
 export interface ValueFilter {
   field: string;
   value: string | boolean;
 }
 
-/** Records whose field is a date within bounds, both included; where there is none, the record is not among them. */
+/** Matches records whose field is a date within bounds, both inclusive; a record without the date does not match. */
 export interface RangeFilter {
   field: string;
   from?: string | undefined;
@@ -18,7 +21,7 @@ export interface RangeFilter {
 
 export type Filter = ValueFilter | RangeFilter;
 
-/** Whether a record with these fields, as folded, is among those that all of the filters leave. */
+/** Whether a record with these fields, as folded, passes all of the filters. */
 export function passes(filters: readonly Filter[], fields: Record<string, unknown>): boolean {
   return filters.every((filter) => {
     const value = fields[filter.field];
@@ -27,7 +30,7 @@ export function passes(filters: readonly Filter[], fields: Record<string, unknow
   });
 }
 
-/** A field's value, as a filter with such a value means it. */
+/** Returns a field's value as a filter with such a value interprets it. */
 function meantBy(wanted: string | boolean, value: unknown): unknown {
   return typeof wanted === 'boolean' ? value === true : value;
 }
@@ -36,19 +39,19 @@ function isWithin({ from, to }: RangeFilter, value: string): boolean {
   return (from === undefined || compare(value, from) >= 0) && (to === undefined || compare(value, to) <= 0);
 }
 
-/** With a plain date the date counts that was sent, in whatever zone; any other bound is a moment. */
+/** A plain date is compared with the date as sent, in whatever zone; any other bound is a moment. */
 function compare(value: string, bound: string): number {
   if (bound.length > 10) return instantOf(value) - instantOf(bound);
   const day = value.slice(0, 10);
   return day < bound ? -1 : Number(day > bound);
 }
 
-/** The list, in the read model of records, of those that a filter by value leaves. */
+/** Returns the list, in the read model of records, of those that match a filter by value. */
 export function listOf({ field, value }: ValueFilter): string {
   return `${field}=${encodeURIComponent(value)}`;
 }
 
-/** The lists that a record with these fields is on. */
+/** Returns the lists that a record with these fields is on. */
 export function listsOf(entry: CatalogEntry, fields: Record<string, unknown>): string[] {
   return entry.filters.flatMap(({ field, by }) => {
     if (by !== 'value') return [];
@@ -57,7 +60,7 @@ export function listsOf(entry: CatalogEntry, fields: Record<string, unknown>): s
   });
 }
 
-/** Whether a field is true or false. */
+/** Whether a field is a boolean. */
 export function isFlag({ schema }: CatalogEntry, field: string): boolean {
   return unwrapped(schema.shape[field] as z.ZodType) instanceof z.ZodBoolean;
 }

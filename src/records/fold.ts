@@ -15,9 +15,9 @@ export interface RecordState {
   version: number;
   /** ISO 8601, UTC. */
   createdAt: string;
-  /** Of one that was erased: when. */
+  /** For an erased record: when it was erased. */
   updatedAt: string;
-  /** There is nothing but its version. */
+  /** Nothing is left but its version. */
   erased?: true;
 }
 
@@ -39,7 +39,7 @@ function set(fields: RecordFields, field: string, value: unknown): void {
 
 /**
  * JSON Merge Patch (RFC 7396) for one level: a sent field replaces, `null` clears, an omitted one stays. A nested
- * object (insurance) replaces the earlier one whole. Neither argument is changed.
+ * object (insurance) replaces the earlier one as a whole. Neither argument is changed.
  */
 export function mergeFields(fields: RecordFields, sent: RecordFields): RecordFields {
   const merged = { ...fields };
@@ -52,7 +52,7 @@ export function mergeFields(fields: RecordFields, sent: RecordFields): RecordFie
 }
 
 /**
- * Folds the next event of a record's stream, of whatever schema version, into its state. Throws an `UnreadableError` for
+ * Folds the next event of a record's stream, of any schema version, into its state. Throws an `UnreadableError` for
  * one that is not the next, or that only a newer version of the service can read.
  */
 export function evolveRecord(
@@ -64,7 +64,7 @@ export function evolveRecord(
   const version = event.revision + 1;
   const updatedAt = laterTime(state?.updatedAt, event.recordedAt);
   const erasure = erasureStep(event);
-  // The versions before it may be gone.
+  // The earlier versions may be gone.
   if (erasure === 'done') {
     return { kind, fields: noFields, version, createdAt: updatedAt, updatedAt, erased: true };
   }
@@ -80,7 +80,7 @@ export function evolveRecord(
   };
 }
 
-/** The record as callers see it: the folded fields in the schema's order, with the kind's defaults. */
+/** Returns the record as callers see it: the folded fields in the schema's order, with the kind's defaults. */
 export function viewRecord(state: Pick<RecordState, 'kind' | 'fields'>): RecordFields {
   const entry: CatalogEntry = catalogEntry(state.kind);
   const view: Record<string, unknown> = {};
@@ -91,7 +91,7 @@ export function viewRecord(state: Pick<RecordState, 'kind' | 'fields'>): RecordF
   return view as RecordFields;
 }
 
-/** The value of a field; members of one that is nested stand in the order of its schema. */
+/** Returns the value of a field; the members of a nested object are put in the order of its schema. */
 function inOrder({ schema }: CatalogEntry, field: string, value: unknown): unknown {
   const nested = typeof value === 'object' && nestedIn(schema.shape[field] as z.ZodType);
   if (!nested) return value;

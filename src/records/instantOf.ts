@@ -2,8 +2,9 @@ const parts =
   /^(\d{4})-(\d\d)-(\d\d)(?:T(\d\d):(\d\d)(?::(\d\d)(?:[.,](\d+))?)?(?:Z|([+-])(\d\d):?(\d\d)?)?)?$/i;
 
 /**
- * The moment that an ISO 8601 text names, in milliseconds since 1970 UTC; finer fractions are cut off. A plain date is
- * its first moment, and what has no offset is UTC. The text has passed the schema of a date (`fields.ts`).
+ * Returns the moment that an ISO 8601 text names, in milliseconds since 1970 UTC; finer fractions are cut off. A
+ * plain date means its first moment, and a text without an offset is taken as UTC. The text must have passed the
+ * schema of a date (`fields.ts`).
  */
 export function instantOf(text: string): number {
   const found = parts.exec(text);

@@ -10,10 +10,10 @@ import {
 import type { Checks } from './fieldChecks.ts';
 import { unwrapped } from './fields.ts';
 
-/** Fields that stand together within a record; one that is sent replaces the one before it whole. */
+/** Fields that belong together within a record; sending the object replaces the earlier one as a whole. */
 export interface NestedObject {
   title: string;
-  /** What it is: a sentence without its end. */
+  /** What it is: a sentence without its full stop. */
   description: string;
   /** What it replaces when it is sent: `the one of its rank`. */
   replaces: string;
@@ -32,7 +32,10 @@ type Definition<Shape extends z.ZodRawShape> = Pick<NestedObject, 'title' | 'des
 
 const nestedObjects = new WeakMap<z.ZodType, NestedObject>();
 
-/** Defines a nested object: `field` is an optional field that holds one, `rule` what the de-identified view shows of it. */
+/**
+ * Defines a nested object: `field` is an optional field that holds one, `rule` what the de-identified view shows of
+ * it.
+ */
 export function defineNested<Shape extends z.ZodRawShape>({
   fields,
   deidentified,
@@ -57,7 +60,7 @@ export function defineNested<Shape extends z.ZodRawShape>({
   return { schema, rules, rule, field: schema.nullable().optional() };
 }
 
-/** The nested object that a field holds; undefined when it holds a plain value. */
+/** Returns the nested object that a field holds; undefined when it holds a plain value. */
 export function nestedIn(field: z.ZodType): NestedObject | undefined {
   return nestedObjects.get(unwrapped(field));
 }

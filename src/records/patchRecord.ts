@@ -3,27 +3,28 @@ import { isJsonObject } from '../events/event.ts';
 import { type CatalogEntry, catalog, type RecordFields } from './catalog.ts';
 import { validate, validationError } from './validate.ts';
 
-/** By kind: the schema of a record's fields of which only some are sent, and always the id. */
+/** By kind: the schema of a record's fields when only some are sent, and always the id. */
 const someFields = new Map(
   catalog.map(({ kind, schema }) => [kind, schema.partial().required({ id: true }) as z.ZodObject]),
 );
 
-/** The schema of a kind's fields of which only some are sent, and always the id: those of an event. */
+/** Returns the schema of a kind's fields when only some are sent, and always the id: those of an event. */
 export function sentSchema(kind: string): z.ZodObject {
   return someFields.get(kind) as z.ZodObject;
 }
 
-/** What a patch of a record comes to. */
+/** The result of applying a patch to a record. */
 export interface Patched {
-  /** The body with the objects in it merged, each into the record's one, as it is when it is not checked yet. */
+  /** The body with the objects in it each merged into the record's own, not yet validated. */
   merged: Record<string, unknown>;
-  /** What is to be written: the fields that were sent, objects whole, and the id. */
+  /** What is to be written: the fields that were sent, objects as a whole, and the id. */
   sent: RecordFields;
 }
 
 /**
- * Applies a JSON Merge Patch (RFC 7396) to a record. What is written replaces an object whole (an insurance), so one that was sent is
- * merged into the record's first. Throws `validation_failed`, also where a required field is to be cleared, or another id is sent.
+ * Applies a JSON Merge Patch (RFC 7396) to a record. A write replaces an object (an insurance) as a whole, so one
+ * that was sent is first merged into the record's. Throws `validation_failed`, also when a required field would be
+ * cleared or another id is sent.
  */
 export function patchRecord(entry: CatalogEntry, record: RecordFields, input: unknown): Patched {
   const schema = sentSchema(entry.kind);

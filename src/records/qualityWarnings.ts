@@ -2,7 +2,7 @@ import type { FieldMessage } from '../errors.ts';
 import type { CatalogEntry, RecordFields } from './catalog.ts';
 import type { Checks } from './fieldChecks.ts';
 
-/** Unknown fields that are named in warnings, and characters shown of each name. */
+/** Unknown fields named in warnings, and characters shown of each name. */
 const MAX_UNKNOWN_NAMED = 20;
 const MAX_SHOWN_NAME = 100;
 
@@ -16,7 +16,7 @@ function checkFields(
   for (const field in sent) {
     const value = sent[field];
     if (typeof value !== 'string') continue;
-    // What a schema changes of a text are control characters of names alone.
+    // The only thing a schema changes in a text is control characters in names.
     if ((input as Record<string, unknown>)[field] !== value) {
       warnings.push({ field: prefix + field, message: 'held control characters, which were taken out' });
     }
@@ -39,9 +39,9 @@ function unknownFields(input: object, known: object, prefix: string): FieldMessa
 }
 
 /**
- * Remarks on an accepted upsert: sent fields that were dropped because the schema does not know them, what validation
- * took out, an insurance that `null` removes, and values that billing is likely to refuse. `input` is the body as sent,
- * `sent` what validation kept of it.
+ * Returns remarks on an accepted upsert: sent fields that were dropped because the schema does not know them, what
+ * validation took out, an insurance that `null` removes, and values that billing is likely to refuse. `input` is the
+ * body as sent, `sent` what validation kept of it.
  */
 export function qualityWarnings(entry: CatalogEntry, input: object, sent: RecordFields): FieldMessage[] {
   const warnings = [

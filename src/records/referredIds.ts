@@ -1,6 +1,6 @@
 import type { CatalogEntry, RecordFields } from './catalog.ts';
 
-/** The ids of the records of a kind to which the fields of a record refer; empty where they refer to none. */
+/** Returns the ids of the records of a kind that a record's fields refer to; empty where they refer to none. */
 export function referredIds(
   { references }: CatalogEntry,
   fields: Partial<RecordFields>,

@@ -3,8 +3,9 @@ import type { CatalogEntry } from './defineKind.ts';
 let registered: CatalogEntry[] | undefined = [];
 
 /**
- * Adds a kind to the catalog, behind the built-in ones. For a module that is loaded before the service (`node --import`),
- * in each of its threads: the catalog is made once, when it is first imported, and then this throws.
+ * Adds a kind to the catalog, after the built-in ones. For a module that is loaded before the service (`node
+ * --import`), in each of its threads: the catalog is built once, when it is first imported, and from then on this
+ * throws.
  */
 export function registerKind(entry: CatalogEntry): void {
   if (registered === undefined) {
@@ -13,7 +14,7 @@ export function registerKind(entry: CatalogEntry): void {
   registered.push(entry);
 }
 
-/** The kinds that were registered; there will be no others. */
+/** Returns the registered kinds; no others can be registered afterwards. */
 export function registeredKinds(): readonly CatalogEntry[] {
   const kinds = registered ?? [];
   registered = undefined;

@@ -4,28 +4,28 @@ import { type FoundAs, foundByOf } from './fields.ts';
 import { nestedIn } from './nestedObject.ts';
 import { endsOf, isYear, joinedWord, joinedWords, wordsOf } from './searchWords.ts';
 
-/** Terms of one record or document: beyond them it is not found by more. */
+/** Terms of one record or document; it is not found by any beyond these. */
 const MAX_TERMS = 64;
 
-/** What stands in front of a term that is no word of a text. No word begins so. */
+/** Prefixes of terms that are not words of a text. No word begins with one. */
 const sorts = { whole: '#', day: '@', initial: '^' } as const;
 
-/** The term of a whole id or number. */
+/** Returns the term of a whole id or number. */
 export function wholeTerm(text: string): string {
   return `${sorts.whole}${joinedWord(text)}`;
 }
 
-/** The term of a day, `19900102`, or of a year. */
+/** Returns the term of a day, `19900102`, or of a year. */
 export function dateTerm(dayOrYear: string): string {
   return `${sorts.day}${dayOrYear}`;
 }
 
-/** The term of what a word of a name begins with. */
+/** Returns the term of the first letter of a word in a name. */
 export function initialTerm(letter: string): string {
   return `${sorts.initial}${letter}`;
 }
 
-/** The terms of an id: as a whole, by its parts, and by the ends of those that have digits. */
+/** Returns the terms of an id: the whole, its parts, and the endings of those parts that contain digits. */
 export function idTerms(id: string): string[] {
   const parts = wordsOf(id);
   return [wholeTerm(id), ...parts, ...parts.filter((part) => /\d/.test(part)).flatMap(endsOf)];
@@ -37,7 +37,7 @@ const termsAs: Record<FoundAs, (value: string) => string[]> = {
   date: dateTerms,
 };
 
-/** The terms of a name: its words, also those with signs as one, and with what they begin. */
+/** Returns the terms of a name: its words, words with punctuation also as one, and their initials. */
 export function nameTerms(name: string): string[] {
   const words = wordsOf(name);
   const initials = words.map((word) => initialTerm([...word][0] as string));
@@ -50,21 +50,24 @@ function dateTerms(date: string): string[] {
   return [dateTerm(day), ...(isYear(year) ? [dateTerm(year)] : [])];
 }
 
-/** The terms, each once, as many as there may be. */
+/** Returns the terms without duplicates, up to the maximum. */
 export function boundedTerms(terms: readonly string[]): string[] {
   return [...new Set(terms)].slice(0, MAX_TERMS);
 }
 
-/** A field by which records of a kind are found, or that tells those apart that are found. */
+/** A field by which records of a kind are found, or that tells found records apart. */
 interface SearchField {
-  /** The name, behind that of the object which holds it, if one does. */
+  /** The field's name, preceded by that of the object that holds it, if any. */
   path: readonly string[];
   as: FoundAs | undefined;
 }
 
 const searchFields = new WeakMap<CatalogEntry, readonly SearchField[]>();
 
-/** The fields of a kind that the search knows: those by which records are found, what they refer to, and what tells them apart in lists. */
+/**
+ * Returns the fields of a kind that the search knows: those by which records are found, those that refer to other
+ * records, and those that tell records apart in lists.
+ */
 function searchFieldsOf(entry: CatalogEntry): readonly SearchField[] {
   const known = searchFields.get(entry);
   if (known) return known;
@@ -94,7 +97,7 @@ function valueAt(fields: Record<string, unknown>, path: readonly string[]): stri
   return typeof value === 'string' ? value : undefined;
 }
 
-/** Of a record's fields those that the search knows. */
+/** Returns those of a record's fields that the search knows. */
 export function searchedFields(entry: CatalogEntry, fields: RecordFields): RecordFields {
   const known: RecordFields = { id: fields.id };
   for (const { path } of searchFieldsOf(entry)) {
@@ -107,7 +110,7 @@ export function searchedFields(entry: CatalogEntry, fields: RecordFields): Recor
   return known;
 }
 
-/** The terms of a record with these fields. */
+/** Returns the terms of a record with these fields. */
 export function recordTerms(entry: CatalogEntry, fields: RecordFields): string[] {
   const terms = searchFieldsOf(entry).flatMap(({ path, as }) => {
     const value = valueAt(fields, path);
@@ -116,7 +119,10 @@ export function recordTerms(entry: CatalogEntry, fields: RecordFields): string[]
   return boundedTerms([...idTerms(fields.id), ...terms]);
 }
 
-/** What tells a record apart from others of its name: fields by their dotted names. Names are not among them. */
+/**
+ * Returns what tells a record apart from others of the same name: fields by their dotted names. Names are not among
+ * them.
+ */
 export function tellingFields(entry: CatalogEntry, fields: RecordFields): Record<string, string> {
   const told: Record<string, string> = {};
   for (const { path, as } of searchFieldsOf(entry)) {

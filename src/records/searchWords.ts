@@ -1,17 +1,17 @@
-/** Longer words are cut, in what is found and in what is looked for alike. In characters. */
+/** Longer words are cut, in the index and in queries alike. In characters. */
 const MAX_WORD = 64;
-/** Parts of an id that are this long are also found by their ends, of as many characters. */
+/** Parts of an id are also found by their endings, from this many characters on. */
 const LEAST_END = 4;
-/** Ends of a part: of a longer one the shortest. */
+/** Endings per part: the shortest ones of a longer part. */
 const MAX_ENDS = 8;
 
 const marks = /\p{M}+/gu;
-/** They are left out within a word: O'Brien is found as obrien. */
+/** Dropped within a word: O'Brien is found as obrien. */
 const apostrophes = /['’ʼ`]/gu;
 const notOfWords = /[^\p{L}\p{N}]+/u;
 const blanks = /\s+/u;
 
-/** A text as it is compared: without accents and case, in the forms of NFKD. */
+/** Returns a text in the form used for comparison: NFKD, without accents and case. */
 function folded(text: string): string {
   return text.normalize('NFKD').replace(marks, '').toLowerCase();
 }
@@ -20,7 +20,7 @@ function cut(word: string): string {
   return word.length <= MAX_WORD ? word : [...word].slice(0, MAX_WORD).join('');
 }
 
-/** The words of a text: what stands between blanks and signs. */
+/** Returns the words of a text: what stands between blanks and punctuation. */
 export function wordsOf(text: string): string[] {
   return folded(text)
     .replace(apostrophes, '')
@@ -29,12 +29,12 @@ export function wordsOf(text: string): string[] {
     .map(cut);
 }
 
-/** A text as one word, without its blanks and signs; where it has nothing else, with its signs. */
+/** Returns a text as one word, without blanks and punctuation; a text of nothing but punctuation keeps it. */
 export function joinedWord(text: string): string {
   return cut(wordsOf(text).join('') || folded(text).replace(/\s+/gu, ''));
 }
 
-/** What stands between blanks, each as one word. */
+/** Returns the blank-separated parts, each as one word. */
 export function joinedWords(text: string): string[] {
   return text
     .split(blanks)
@@ -42,7 +42,7 @@ export function joinedWords(text: string): string[] {
     .map(joinedWord);
 }
 
-/** The ends of a part of an id by which it is found, too. */
+/** Returns the endings by which a part of an id is also found. */
 export function endsOf(word: string): string[] {
   const characters = [...word];
   const longest = Math.min(characters.length - 1, LEAST_END + MAX_ENDS - 1);
@@ -53,11 +53,11 @@ export function endsOf(word: string): string[] {
 const dateForms: readonly [form: RegExp, read: (parts: string[]) => string[]][] = [
   [/^(\d{4})[-/.](\d{1,2})[-/.](\d{1,2})$/, (parts) => parts],
   [/^(\d{4})(\d{2})(\d{2})$/, (parts) => parts],
-  // As it is written in the United States.
+  // As written in the United States.
   [/^(\d{1,2})[-/.](\d{1,2})[-/.](\d{4})$/, ([month = '', day = '', year = '']) => [year, month, day]],
 ];
 
-/** The day that a word names in a usual form, as `19900102`; undefined where it names none. */
+/** Returns the day that a word names in one of the usual forms, as `19900102`; undefined where it names none. */
 export function dayIn(word: string): string | undefined {
   for (const [form, read] of dateForms) {
     const found = form.exec(word)?.slice(1);

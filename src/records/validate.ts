@@ -4,7 +4,7 @@ import { type Accepts, acceptor } from './acceptor.ts';
 
 type Issue = z.core.$ZodRawIssue;
 
-/** A message that says what to fix and never repeats the rejected value. */
+/** Returns a message that says what to fix and never repeats the rejected value. */
 function explain(issue: Issue): string {
   if (issue.input === undefined) return 'is required';
   switch (issue.code) {
@@ -25,7 +25,7 @@ function explain(issue: Issue): string {
   }
 }
 
-/** The `validation_failed` error that names every field in `details`, and the first few in its text. */
+/** Returns the `validation_failed` error that names every field in `details`, and the first few in its text. */
 export function validationError(details: FieldMessage[]): ServiceError {
   const named = details.slice(0, 5).map(({ field, message }) => (field ? `${field} ${message}` : message));
   const more = details.length > named.length ? `; and ${details.length - named.length} more` : '';
@@ -34,7 +34,10 @@ export function validationError(details: FieldMessage[]): ServiceError {
 
 const acceptors = new WeakMap<z.ZodType, Accepts>();
 
-/** What accepts inputs in place of a schema; nothing where only the schema itself can judge. */
+/**
+ * Returns a function that accepts inputs in place of a schema; one that accepts nothing where only the schema itself
+ * can judge.
+ */
 function acceptorOf(schema: z.ZodType): Accepts {
   let accepts = acceptors.get(schema);
   if (accepts === undefined) {
@@ -45,8 +48,8 @@ function acceptorOf(schema: z.ZodType): Accepts {
 }
 
 /**
- * The input as the schema has it; keys that the schema does not know are dropped.
- * Throws `validation_failed` with one detail per bad field.
+ * Returns the input as parsed by the schema, which drops keys it does not know. Throws `validation_failed` with one
+ * detail per bad field.
  */
 export function validate<Schema extends z.ZodType>(schema: Schema, input: unknown): z.infer<Schema> {
   if (acceptorOf(schema)(input)) return input as z.infer<Schema>;

@@ -7,27 +7,27 @@ import type { Run } from './run.ts';
 import { Turn } from './Turn.ts';
 
 const TELL_MS = 1_000;
-/** Whoever gave no sign of life for so long is gone. */
+/** A process that has given no sign of life for this long is gone. */
 const SILENT_MS = 15_000;
 
 export interface RunPorts<Body extends Run> {
   stateStore: StateStore;
-  /** A row a workspace. Where it is lost, the result of the last run is. */
+  /** One row per workspace. Where it is lost, so is the result of the last run. */
   table: StateTable<Body>;
   /** What it is called where a second one is refused: `verification`. */
   title: string;
   /**
-   * Does it, and gives what came of it, its outcome included; tells now and then how far it is. Where the signal ends it, or it
-   * rejects, that is its outcome.
+   * Does the work, and resolves with its result, including the outcome; reports its progress from time to time. Where
+   * the signal ends it, or it rejects, that is the outcome.
    */
   work(
     run: Readonly<Body>,
     reached: (changes: Partial<Body>) => void,
     signal: AbortSignal,
   ): Promise<Partial<Body>>;
-  /** Told of why one failed. */
+  /** Called with the reason when one failed. */
   onFailure(error: Record<string, unknown>): void;
-  /** As many as run at once in the process. */
+  /** The number that can run at once in the process. */
   places: SharedPlaces;
 }
 
@@ -35,8 +35,8 @@ export interface RunPorts<Body extends Run> {
 export type Begun<Body extends Run> = Omit<Body, keyof Run>;
 
 /**
- * What takes long and is asked for on the dashboard: some at a time in this process, and one at a time of each workspace among all. How
- * far one is, and what came of the last one, is kept in the state store for all processes.
+ * Long-running work requested on the dashboard: several at a time in this process, and one at a time per workspace
+ * across all processes. Its progress, and the result of the last run, are kept in the state store for all processes.
  */
 export class Runs<Body extends Run> {
   readonly #ports: RunPorts<Body>;
@@ -47,15 +47,19 @@ export class Runs<Body extends Run> {
     this.#ports = ports;
   }
 
-  /** The last one of a workspace, as far as it has come; undefined when there was none. Rejects with `unavailable`. */
+  /**
+   * Resolves with a workspace's last run, with its progress; undefined when there was none. Rejects with
+   * `unavailable`.
+   */
   async last(workspace: string): Promise<Body | undefined> {
     const body = (await this.#load(workspace))?.body;
     return body && isCutOff(body) ? { ...body, ended_at: body.updated_at, outcome: 'stopped' } : body;
   }
 
   /**
-   * Begins one in the name of a principal with what `begin` makes of the last one, once `record` has told the audit trail of it. Rejects with
-   * `conflict` while another one is under way, with what these reject with, and with `unavailable`.
+   * Begins a run on behalf of a principal with what `begin` makes of the last one, once `record` has recorded it in
+   * the audit trail. Rejects with `conflict` while another one is under way, with what these reject with, and with
+   * `unavailable`.
    */
   async start(
     workspace: string,
@@ -106,11 +110,11 @@ export class Runs<Body extends Run> {
   /** Gives the place back once the work is done; never rejects. */
   async #run(turn: Turn<Body> | undefined): Promise<void> {
     const ended = turn && (await this.#work(turn));
-    // Before its end is told: who reads of that begins the next one.
+    // Before its end is reported: whoever reads that may begin the next one.
     this.#ports.places.give();
     if (turn === undefined || ended === undefined) return;
     turn.end(ended);
-    // A store that is away must not cost the result; a stop does not wait for it.
+    // A store that cannot be reached must not cost the result; a shutdown does not wait for it.
     for (;;) {
       const answered = await turn.tell().then(
         () => true,
@@ -121,12 +125,13 @@ export class Runs<Body extends Run> {
     }
   }
 
-  /** Does the work of a turn, and tells how far it is. */
+  /** Does the work of a turn, and reports its progress. */
   async #work(turn: Turn<Body>): Promise<Partial<Body>> {
     const lost = new AbortController();
     const signal = AbortSignal.any([this.#stop.signal, lost.signal]);
     const telling = setInterval(async () => {
-      // A store that is away is told the next time; another process that took this one for gone has the turn.
+      // A store that cannot be reached is updated the next time; another process that considered this one gone has
+      // the turn.
       if ((await turn.tell().catch(() => undefined)) === false) lost.abort();
     }, TELL_MS);
     const ended = await this.#outcome(turn, signal);

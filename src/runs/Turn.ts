@@ -1,7 +1,7 @@
 import type { StateStore, StateTable } from '../ports/stateStore.ts';
 import type { Run } from './run.ts';
 
-/** The run of a workspace that this process has taken on. */
+/** A workspace's run that this process has taken on. */
 export class Turn<Body extends Run> {
   readonly #stateStore: StateStore;
   readonly #table: StateTable<Body>;
@@ -10,7 +10,7 @@ export class Turn<Body extends Run> {
   #told: Promise<boolean> = Promise.resolve(true);
   readonly body: Body;
 
-  /** `revision`: of the row of the run before, if there was one. */
+  /** `revision`: that of the previous run's row, if there was one. */
   constructor(
     { stateStore, table }: { stateStore: StateStore; table: StateTable<Body> },
     workspace: string,
@@ -32,7 +32,7 @@ export class Turn<Body extends Run> {
     Object.assign(this.body, ended, { ended_at: new Date().toISOString() });
   }
 
-  /** Tells all processes how it stands; false when another one has the turn. */
+  /** Reports its state to all processes; resolves with false when another one has the turn. */
   tell(): Promise<boolean> {
     // Each write builds upon the one before.
     this.#told = this.#told.then(
@@ -51,7 +51,7 @@ export class Turn<Body extends Run> {
       this.#revision = revision;
       return true;
     }
-    // The answer to an earlier write may have been lost, though it was made.
+    // The response to an earlier write may have been lost, though the write was made.
     const [found] = await this.#stateStore.load(this.#table, [id]);
     if (found?.body.started_at !== this.body.started_at) return false;
     this.#revision = found.revision;

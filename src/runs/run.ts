@@ -1,24 +1,24 @@
 import { z } from 'zod';
 import { type Principal, principalTypes } from '../events/eventMetadata.ts';
 
-/** Who did something, as rows of state keep it. */
+/** Who did something, as kept in state rows. */
 export const principalSchema: z.ZodType<Principal> = z.object({
   type: z.enum(principalTypes),
   id: z.string(),
 });
 
-/** What is told of everything that a process does for long at somebody's wish. */
+/** What is reported about all long-running work that a process does on request. */
 export const runSchema = z.object({
   asked_by: principalSchema,
   /** Times are ISO 8601, UTC. */
   started_at: z.string(),
-  /** The last sign of life of one that runs. */
+  /** The last sign of life while it runs. */
   updated_at: z.string(),
-  /** There once it has ended. */
+  /** Present once it has ended. */
   ended_at: z.string().optional(),
 });
 
-/** How a run ended that did not come to its end: the process stopped or was killed, or something went wrong. */
+/** How a run ended that was not completed: the process stopped or was killed, or something went wrong. */
 export const brokenOff = ['stopped', 'failed'] as const;
 
 /** A run, as all processes see it; without an outcome it is under way. */

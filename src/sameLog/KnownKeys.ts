@@ -9,54 +9,55 @@ import { appendBehind } from '../ports/appendBehind.ts';
 import type { EventLog } from '../ports/eventLog.ts';
 import { keyEvents } from './keyEvents.ts';
 
-/** A key that what the log holds depends on. */
+/** A key on which the content of the log depends. */
 export interface LastingKey {
   setting: string;
-  /** What comes of another one, as the end of a sentence. */
+  /** The consequence of using another one, as the end of a sentence. */
   consequence: string;
   /** Where it is looked for: the setting, or a file. */
   place: string;
-  /** All keys that are set or there: beside the one in use the next one, or the one before. */
+  /** Resolves with all keys that are set or present: besides the one in use, the next or the previous one. */
   find(): Promise<Buffer[]>;
-  /** The key, made when there is none. */
+  /** Resolves with the key, created when there is none. */
   load(): Promise<Buffer>;
-  /** The key that is to take the place of one; made, where it need not be set. */
+  /** Resolves with the key that is to replace another; created, unless it has to be set. */
   next(current: Buffer): Promise<Buffer>;
-  /** Puts one that `next` gave in the key's place, once the log knows it. */
+  /** Puts a key returned by `next` in the key's place, once the log knows it. */
   settle(key: Buffer): Promise<void>;
 }
 
-/** A key that took the place of another one, by fingerprints. */
+/** A key that replaced another one, by fingerprints. */
 export interface RotatedKey {
   before: string;
   after: string;
-  /** The log knew it already, from a rotation that was cut off. */
+  /** The log knew it already, from an interrupted rotation. */
   wasKnown: boolean;
 }
 
 const FINGERPRINT_DIGITS = 16;
-/** For so long a key is taken to be still in use. */
+/** How long a key is assumed to be still in use. */
 const TRUSTED_MS = 1_000;
 
-/** Keys that are in use, as they were found to be. */
+/** Keys found to be in use. */
 interface KeysInUse {
-  /** The one in use, and behind it those before it that are still there. */
+  /** The one in use, followed by those earlier ones that are still present. */
   keys: readonly Buffer[];
   /** Which key of its setting it is: 1, 2, 3 … */
   epoch: number;
 }
 
-/** Keys that the log knows of a setting, by fingerprints: the one in use last. */
+/** Keys of a setting that the log knows, by fingerprints: the one in use last. */
 type Fingerprints = readonly string[];
 
 /**
- * The keys of an installation, by fingerprints in its log: the first key of each kind that is used is told to the log, one that
- * takes its place as well, and any other one is noticed. The fingerprint says nothing of the key, which is random.
+ * The keys of an installation, by fingerprints in its log: the first key of each kind that is used is recorded in the
+ * log, as is one that replaces it, and any other one is noticed. The fingerprint reveals nothing about the key, which
+ * is random.
  */
 export class KnownKeys<Name extends string> {
   readonly #eventLog: EventLog;
   readonly #keys: Record<Name, LastingKey>;
-  /** Keys that were found to be in use, and when, on the monotonic clock. */
+  /** Keys found to be in use, and when, on the monotonic clock. */
   readonly #trusted = new Map<Name, KeysInUse & { at: number }>();
 
   constructor(eventLog: EventLog, keys: Record<Name, LastingKey>) {
@@ -64,26 +65,28 @@ export class KnownKeys<Name extends string> {
     this.#keys = keys;
   }
 
-  /** The key, as `current` gives it, where one is there; undefined otherwise. */
+  /** Resolves with the key, as `current` does, where there is one; undefined otherwise. */
   async find(name: Name): Promise<Buffer | undefined> {
     const found = await this.#keys[name].find();
     return found.length > 0 ? this.current(name) : undefined;
   }
 
-  /** The key in use, as `current` gives it; one that was replaced is still given for up to a second. */
+  /**
+   * Resolves with the key in use, as `current` does; a key that was replaced is still returned for up to a second.
+   */
   async load(name: Name): Promise<Buffer> {
     return firstOf((await this.#recent(name)).keys);
   }
 
-  /** The key that is in use now, made and told to the log when there was none. Rejects as `all`. */
+  /** Resolves with the key in use now, created and recorded in the log when there was none. Rejects as `all`. */
   async current(name: Name): Promise<Buffer> {
     return firstOf((await this.#now(name)).keys);
   }
 
   /**
-   * The key in use, and behind it those before it that are still there, for what was made with them; as they were up to a second ago,
-   * or as they are now (`isNow`). Rejects with `internal`, whose `problem` says which setting is wrong, when the one that the log knows is
-   * gone, or another one is in its place.
+   * Resolves with the key in use, followed by those earlier ones that are still present, for what was made with them;
+   * as they were up to a second ago, or as they are now (`isNow`). Rejects with `internal`, whose `problem` says
+   * which setting is wrong, when the one that the log knows is gone, or another one is in its place.
    */
   async all(name: Name, isNow = false): Promise<readonly Buffer[]> {
     return (await (isNow ? this.#now(name) : this.#recent(name))).keys;
@@ -101,7 +104,7 @@ export class KnownKeys<Name extends string> {
     try {
       return await this.#now(name);
     } catch (error) {
-      // What cannot be asked now has most likely not changed.
+      // What cannot be checked now has most likely not changed.
       if (trusted && error instanceof ServiceError && error.code === 'unavailable') return trusted;
       throw error;
     }
@@ -113,7 +116,7 @@ export class KnownKeys<Name extends string> {
     const trusted = this.#trusted.get(name)?.keys;
     const isSame = trusted !== undefined && fingerprintOf(key.setting, firstOf(trusted)) === known.at(-1);
     const keys = isSame ? trusted : await this.#open(key, known);
-    // Of several processes that began at once each may have told the log of the first key.
+    // Of several processes that began at once, each may have recorded the first key in the log.
     const changes = known.filter((fingerprint, index) => fingerprint !== known[index - 1]).length;
     const inUse = { keys, epoch: Math.max(1, changes), at: performance.now() };
     this.#trusted.set(name, inUse);
@@ -127,7 +130,7 @@ export class KnownKeys<Name extends string> {
     return [bytes];
   }
 
-  /** Brings a rotation that was cut off to its end; undefined where there was none. Rejects as `all`. */
+  /** Completes an interrupted rotation; undefined where there was none. Rejects as `all`. */
   async finish(name: Name): Promise<RotatedKey | undefined> {
     const key = this.#keys[name];
     const [first] = await key.find();
@@ -138,8 +141,8 @@ export class KnownKeys<Name extends string> {
   }
 
   /**
-   * Lets another key take the place of the one in use. What the log is told of it beside the fingerprints comes from `describe`.
-   * One that was cut off before is brought to its end. Rejects as `current` and `LastingKey.next`.
+   * Replaces the key in use with another one. What is recorded in the log besides the fingerprints comes from
+   * `describe`. An interrupted rotation is completed. Rejects as `current` and `LastingKey.next`.
    */
   async rotate(
     name: Name,
@@ -170,8 +173,8 @@ export class KnownKeys<Name extends string> {
   }
 
   /**
-   * Lets a service start only with the keys that the log knows; `needed` are those that must be there when it does. Those
-   * that it does not know yet are told to it. With `allowOthers` those that are there take the place of the known ones.
+   * Lets a service start only with the keys that the log knows; `needed` are those that must then be present. Keys
+   * that it does not know yet are recorded in it. With `allowOthers`, those that are present replace the known ones.
    * Rejects with `ConfigError`.
    */
   async require(needed: readonly Name[], allowOthers: boolean): Promise<void> {
@@ -193,7 +196,10 @@ export class KnownKeys<Name extends string> {
     );
   }
 
-  /** What is the matter with a key, also with one that is not there although the log knows one; nothing is made or told to the log. */
+  /**
+   * Resolves with what is wrong with a key, also with one that is missing although the log knows one; nothing is
+   * created or recorded in the log.
+   */
   async problem(name: Name): Promise<string | undefined> {
     const key = this.#keys[name];
     const known = (await this.#known()).get(key.setting)?.at(-1);
@@ -201,7 +207,10 @@ export class KnownKeys<Name extends string> {
     return known === undefined ? undefined : problemOf(key, found, known);
   }
 
-  /** The fingerprint of the key that the log knows, since when (ISO 8601, UTC), and whether it took the place of another one. */
+  /**
+   * Resolves with the fingerprint of the key that the log knows, since when (ISO 8601, UTC), and whether it replaced
+   * another one.
+   */
   async since(name: Name): Promise<{ fingerprint: string; since: string; isRotated: boolean } | undefined> {
     const { setting } = this.#keys[name];
     const last = (await keyEvents(this.#eventLog)).findLast(({ data }) => data.setting === setting);
@@ -210,7 +219,7 @@ export class KnownKeys<Name extends string> {
     return { fingerprint: String(last.data.fingerprint), since: last.recordedAt, isRotated };
   }
 
-  /** The keys of each setting that came into use, the last one last. */
+  /** Resolves with the keys of each setting that came into use, the last one last. */
   async #known(): Promise<Map<string, Fingerprints>> {
     const known = new Map<string, string[]>();
     for (const { data } of await keyEvents(this.#eventLog)) {
@@ -220,7 +229,10 @@ export class KnownKeys<Name extends string> {
     return known;
   }
 
-  /** Of several processes that begin with different keys at once the later ones find the others' at their next start. */
+  /**
+   * Of several processes that begin with different keys at once, the later ones find the others' keys at their next
+   * start.
+   */
   async #adopt({ setting }: LastingKey, bytes: Buffer): Promise<void> {
     const id = uuidv7();
     const event: NewEvent = {
@@ -239,7 +251,10 @@ export class KnownKeys<Name extends string> {
   }
 }
 
-/** The keys that are known, the one in use first; that is put in its place where a rotation was cut off when the log knew of it. */
+/**
+ * Resolves with the keys that are known, the one in use first; that key is put in its place where a rotation was
+ * interrupted when the log already knew it.
+ */
 async function held(key: LastingKey, known: Fingerprints): Promise<readonly Buffer[]> {
   const found = await key.find();
   const inUse = known.at(-1) as string;
@@ -260,7 +275,7 @@ function firstOf(keys: readonly Buffer[]): Buffer {
   return keys[0] as Buffer;
 }
 
-/** What is the matter with a key that the log knows by its fingerprint, of what was found. */
+/** Returns what is wrong with a key that the log knows by its fingerprint, given what was found. */
 function problemOf(
   { setting, place, consequence }: LastingKey,
   found: readonly Buffer[],

@@ -5,11 +5,14 @@ import { type LogMismatch, logMismatch } from './logMismatch.ts';
 export interface SameLogPorts {
   eventLog: EventLog;
   readModels: ReadModels;
-  /** Told of a read model that is begun anew because it is not of this log. */
+  /** Called with a read model that is rebuilt from the start because it does not belong to this log. */
   onMismatch(model: string, mismatch: LogMismatch): void;
 }
 
-/** Empties a read model, to be built from this log, when what it holds is not of it. Rejects with `unavailable`. */
+/**
+ * Empties a read model, to be built from this log, when its content does not belong to it. Rejects with
+ * `unavailable`.
+ */
 export async function beginIfOther(model: string, ports: SameLogPorts): Promise<void> {
   const { eventLog, readModels, onMismatch } = ports;
   const mismatch = await logMismatch(ports, model);

@@ -5,8 +5,9 @@ import type { EventLog } from '../ports/eventLog.ts';
 const PAGE = 1_000;
 
 /**
- * What became of the service's keys, in log order: `KeyAdopted` of one that came into use, `KeyRotated` of one that took the place
- * of another. `data` of both has the key's `setting` and its `fingerprint`. Rejects as `EventLog.readStream` does.
+ * Resolves with what happened to the service's keys, in log order: `KeyAdopted` for one that came into use,
+ * `KeyRotated` for one that replaced another. The `data` of both has the key's `setting` and its `fingerprint`.
+ * Rejects as `EventLog.readStream` does.
  */
 export async function keyEvents(eventLog: Pick<EventLog, 'readStream'>): Promise<RecordedEvent[]> {
   const streams = [KEY_ADOPTIONS_STREAM, KEY_ROTATIONS_STREAM];

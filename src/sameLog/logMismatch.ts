@@ -2,12 +2,13 @@ import type { EventLog } from '../ports/eventLog.ts';
 import type { ReadModels } from '../ports/readModels.ts';
 
 /**
- * Why a read model must not be gone on with: it was built from `another_log`; or it holds what is `beyond_the_log`, which
- * was put back to an earlier state since; or it is of an `unknown_log`, as an earlier version of the service left it.
+ * Why a read model cannot be continued: it was built from `another_log`; or its content is `beyond_the_log`, which
+ * has since been restored to an earlier state; or it is of an `unknown_log`, as an earlier version of the service
+ * left it.
  */
 export type LogMismatch = 'another_log' | 'beyond_the_log' | 'unknown_log';
 
-/** What a log line says of each, beside the model. */
+/** The text of a log line for each, besides the model. */
 export const mismatchTexts: Record<LogMismatch, string> = {
   another_log: 'a read model was built from another event log; it is built anew from this one',
   beyond_the_log:
@@ -15,7 +16,10 @@ export const mismatchTexts: Record<LogMismatch, string> = {
   unknown_log: 'a read model does not say from which event log it was built; it is built anew',
 };
 
-/** Whether a read model is of the log; undefined when it is, or holds nothing. Rejects with `unavailable`. */
+/**
+ * Resolves with why a read model does not belong to the log; undefined when it does, or holds nothing. Rejects with
+ * `unavailable`.
+ */
 export async function logMismatch(
   { eventLog, readModels }: { eventLog: EventLog; readModels: ReadModels },
   model: string,

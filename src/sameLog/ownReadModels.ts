@@ -4,10 +4,10 @@ import type { EventLog } from '../ports/eventLog.ts';
 import type { ReadModels } from '../ports/readModels.ts';
 import { logMismatch } from './logMismatch.ts';
 
-/** For so long a read model is taken to be still of the log. */
+/** How long a read model is assumed to belong still to the log. */
 const TRUSTED_MS = 1_000;
 
-/** What gives rows away. */
+/** The methods that return rows. */
 const READS = ['load', 'page', 'changes', 'search', 'count'] as const;
 
 const projected: ReadonlySet<string> = new Set(models);
@@ -19,17 +19,17 @@ interface Found {
 }
 
 /**
- * The read models of a process that asks them. `onAwaited` is called when it is asked how far one of a projection's is: who asks
- * that waits for it to be further.
+ * Returns the read models for a process that queries them. `onAwaited` is called when the position of a projection's
+ * read model is queried: whoever asks is waiting for it to advance.
  *
- * They give away nothing of a projection's that was not built from this log, or that the log no longer
- * has: that is `unavailable` until the projector has begun it anew.
+ * They return nothing of a projection's read model that was not built from this log, or that the log no longer has:
+ * that is `unavailable` until the projector has begun to rebuild it.
  */
 export function ownReadModels(readModels: ReadModels, eventLog: EventLog, onAwaited: () => void): ReadModels {
   const found = new Map<string, Found>();
   const check = async (model: string, before: Promise<void> | undefined) => {
     const mismatch = await logMismatch({ eventLog, readModels }, model).catch((error) => {
-      // While that cannot be found out, what was known stands.
+      // While that cannot be determined, what was known stands.
       if (before === undefined) throw error;
       return before;
     });

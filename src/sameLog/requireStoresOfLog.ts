@@ -15,11 +15,11 @@ interface Stores {
 }
 
 /**
- * Lets a service start only where its documents and read models are of its event log, or of none yet: beside another one
- * that log was lost, or a setting is wrong, and what is written to the wrong one is lost as well. Then the documents are
- * told the log, and read models that are not of it are emptied before this service appends: new events at the places of
- * lost ones would hide that they are lost. Rejects with `ConfigError`, unless the setting `ALLOW_OTHER_EVENT_LOG` accepts
- * it. A store that is away is not looked at.
+ * Lets a service start only where its documents and read models belong to its event log, or to none yet: next to
+ * another one, that log was lost, or a setting is wrong, and what is written to the wrong one is lost as well. Then
+ * the log's identity is recorded with the documents, and read models that do not belong to it are emptied before this
+ * service appends: new events at the places of lost ones would hide that they are lost. Rejects with `ConfigError`,
+ * unless the setting `ALLOW_OTHER_EVENT_LOG` accepts it. A store that cannot be reached is not checked.
  */
 export async function requireStoresOfLog(
   { eventLog, readModels, documentStore }: Stores,
@@ -55,7 +55,7 @@ function notLookedAt(error: unknown, logger: Logger): undefined {
   logger.warn({ error: describeError(error) }, 'a store is away at the start; it is not known whose it is');
 }
 
-/** A store's URL without user and password. */
+/** Returns a store's URL without user and password. */
 function placeOf(url: string): string {
   return url.replace(/\/\/[^@/]*@/, '//');
 }

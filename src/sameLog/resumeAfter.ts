@@ -2,8 +2,8 @@ import type { Position } from '../events/event.ts';
 import { beginIfOther, type SameLogPorts } from './beginIfOther.ts';
 
 /**
- * The position after which to go on with a read model: its checkpoint; or the beginning, with the read model emptied,
- * when what it holds is not of this log. Rejects with `unavailable`.
+ * Resolves with the position after which to continue a read model: its checkpoint; or the beginning, with the read
+ * model emptied, when its content does not belong to this log. Rejects with `unavailable`.
  */
 export async function resumeAfter(model: string, ports: SameLogPorts): Promise<Position> {
   const { eventLog, readModels } = ports;

@@ -2,10 +2,12 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { unavailable } from '../errors.ts';
 import type { EventLog } from '../ports/eventLog.ts';
 
-/** How often it is looked whether it is still the same log. */
+/** How often to check whether it is still the same log. */
 const LOOK_MS = 1_000;
 
-/** Rejects with `unavailable` when the log at its address has become another one; else resolves at the signal. */
+/**
+ * Rejects with `unavailable` when the log at its address has become another one; otherwise resolves at the signal.
+ */
 export async function whileSameLog(eventLog: EventLog, signal: AbortSignal): Promise<void> {
   const identity = await eventLog.identity();
   while (!signal.aborted) {

@@ -1,6 +1,6 @@
-/** A flag that threads share: some raise it, and others look, each for itself, whether somebody did. */
+/** A flag that threads share: some raise it, and others check, each for itself, whether it was raised. */
 export class SharedFlag {
-  /** What another thread makes the same flag of. */
+  /** From which another thread makes the same flag. */
   readonly buffer: SharedArrayBuffer;
   /** How often it was raised. */
   readonly #cell: Int32Array;
@@ -14,7 +14,7 @@ export class SharedFlag {
     Atomics.add(this.#cell, 0, 1);
   }
 
-  /** Tells, each time, whether it was raised since the time before. */
+  /** Returns a function that says, each time, whether it was raised since the previous call. */
   watch(): () => boolean {
     let seen = 0;
     return () => {

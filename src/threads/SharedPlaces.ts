@@ -1,11 +1,11 @@
 const TAKEN = 0;
 
-/** Places for what is dear, of which all threads that share the buffer have so many together. */
+/** Places for an expensive resource; all threads that share the buffer have `count` of them together. */
 export class SharedPlaces {
-  /** What another thread makes the same places of. */
+  /** From which another thread makes the same places. */
   readonly buffer: SharedArrayBuffer;
   readonly #count: number;
-  /** How many are taken; then how many of them by each thread. */
+  /** How many are taken; followed by how many of them by each thread. */
   readonly #cells: Int32Array;
   readonly #own: number;
   readonly #waiting: (() => void)[] = [];
@@ -22,7 +22,7 @@ export class SharedPlaces {
     return new SharedArrayBuffer((threads + 1) * Int32Array.BYTES_PER_ELEMENT);
   }
 
-  /** How many of this thread wait for a place. */
+  /** How many callers in this thread are waiting for a place. */
   get waiting(): number {
     return this.#waiting.length;
   }
@@ -38,7 +38,7 @@ export class SharedPlaces {
     }
   }
 
-  /** Takes a place as soon as one is free; who came first in this thread is first. */
+  /** Takes a place as soon as one is free; first come, first served within this thread. */
   async wait(): Promise<void> {
     if (this.#waiting.length === 0 && this.take()) return;
     await new Promise<void>((resolve) => {
@@ -51,7 +51,7 @@ export class SharedPlaces {
     this.#give(1);
   }
 
-  /** Gives back what a thread had that ended; called by another one in its place. */
+  /** Gives back what a thread had that has ended; called by another thread on its behalf. */
   giveAll(): void {
     this.#give(Atomics.load(this.#cells, this.#own));
   }

@@ -4,7 +4,7 @@ import { measurements } from '../metrics/Measurements.ts';
 
 const RESTART_MS = 1_000;
 
-/** What is told of a thread that is kept. */
+/** Receives what happens in a thread that is kept. */
 export interface ThreadListener<Message> {
   /** `answer` sends it a message, and what is transferred with it. */
   onMessage(message: Message, answer: (message: unknown, transfer?: Transferable[]) => void): void;
@@ -12,7 +12,9 @@ export interface ThreadListener<Message> {
   onError(error: Error): void;
 }
 
-/** Starts a worker thread, and another one whenever it ends. The result has it stop, by the message `stop`. */
+/**
+ * Starts a worker thread, and another one whenever it ends. The returned function stops it, by the message `stop`.
+ */
 export function keepThread<Message>(
   url: URL,
   workerData: unknown,

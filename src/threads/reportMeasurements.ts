@@ -10,8 +10,8 @@ const TELL_MS = 1_000;
 let gathered: BroadcastChannel | undefined;
 
 /**
- * From now on what threads measure comes to the calling one, which is the first of them: at most a second later. To be called
- * before it starts others; without it they tell nothing.
+ * From now on, what threads measure is reported to the calling one, which is the first: at most a second later. To be
+ * called before it starts others; without it they report nothing.
  */
 export function gatherMeasurements(): void {
   if (gathered !== undefined) return;
@@ -22,7 +22,7 @@ export function gatherMeasurements(): void {
   gathered.unref();
 }
 
-/** Has the calling thread, which is not the first one, tell what it measures, where that is asked for. */
+/** Has the calling thread, which is not the first one, report what it measures, where that is asked for. */
 export function reportMeasurements(): void {
   const name = getEnvironmentData(CHANNEL);
   if (typeof name !== 'string') return;
@@ -33,7 +33,7 @@ export function reportMeasurements(): void {
     const report: MeasurementsReport = { thread: threadId, series: measurements.takeReport() };
     channel.postMessage(report);
   };
-  // A thread that rests is not woken.
+  // An idle thread is not woken.
   let isDue = false;
   measurements.tellChanges(() => {
     if (!isDue) setTimeout(tell, TELL_MS).unref();
@@ -41,7 +41,7 @@ export function reportMeasurements(): void {
   });
 }
 
-/** Whether measurements go anywhere from this thread or the ones that it starts. */
+/** Whether measurements from this thread, or from those that it starts, go anywhere. */
 export function isMeasured(): boolean {
   return getEnvironmentData(CHANNEL) !== undefined;
 }

@@ -2,13 +2,15 @@ import { monitorEventLoopDelay, performance } from 'node:perf_hooks';
 import { measurements } from '../metrics/Measurements.ts';
 import { isMeasured } from './reportMeasurements.ts';
 
-/** Over which time it is measured. */
+/** The period over which it is measured. */
 const WINDOW_MS = 10_000;
-/** How often it is looked at: each time wakes the thread for microseconds. */
+/** How often it is checked: each time wakes the thread for microseconds. */
 const RESOLUTION_MS = 20;
 const NS = 1e9;
 
-/** Measures how late the calling thread's event loop is, where anything is measured. The result ends it. */
+/**
+ * Measures how late the calling thread's event loop is, where anything is measured. The returned function ends it.
+ */
 export function watchEventLoop(thread: number): () => void {
   if (!isMeasured()) return () => undefined;
   const attributes = { 'chartledger.thread': thread };
@@ -22,7 +24,7 @@ export function watchEventLoop(thread: number): () => void {
     const now = performance.eventLoopUtilization();
     utilization.set(performance.eventLoopUtilization(now, before).utilization);
     before = now;
-    // What it measures is how long a round of its timer takes.
+    // It measures how long a round of its timer takes.
     const late = (ns: number) => Math.max(0, ns / NS - RESOLUTION_MS / 1_000);
     p99.set(late(delay.percentile(99)));
     max.set(late(delay.max));

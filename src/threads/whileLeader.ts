@@ -5,13 +5,14 @@ import type { Leases } from '../ports/leases.ts';
 const LEASE_MS = 4_000;
 const RENEW_MS = 1_000;
 const ASK_MS = 500;
-/** How long before the end of its lease a leader stops that could not renew it. */
+/** How long before the end of its lease a leader that could not renew it stops. */
 const MARGIN_MS = 1_000;
 
 /**
- * Runs `work` while this process holds the lease `name`, which one of all instances does at a time; again whenever it
- * gets it back, until the signal. The signal given to `work`, which never rejects, ends it when the lease is lost, or
- * cannot be renewed in time because the store is away. `askMs` tells how long to wait before asking for it again.
+ * Runs `work` while this process holds the lease `name`, which only one of all instances does at a time; again
+ * whenever it gets it back, until the signal. The signal passed to `work`, which never rejects, ends it when the
+ * lease is lost, or cannot be renewed in time because the store cannot be reached. `askMs` returns how long to wait
+ * before asking for it again.
  */
 export async function whileLeader(
   leases: Leases,
@@ -41,14 +42,14 @@ class Lease {
     this.#ask = () => leases.acquire(name, owner, LEASE_MS);
   }
 
-  /** Aborts when the lease is lost, or `MARGIN_MS` before it would run out. */
+  /** Aborts when the lease is lost, or `MARGIN_MS` before it would expire. */
   get over(): AbortSignal {
     return this.#over.signal;
   }
 
-  /** Takes or renews it. The lease may run out while the store is asked. */
+  /** Takes or renews it. The lease may expire while the store is asked. */
   async ask(): Promise<boolean> {
-    // The term begins at the latest when it is asked for: the answer may come long after.
+    // The term begins at the latest when it is asked for: the response may arrive long after.
     const end = performance.now() + LEASE_MS - MARGIN_MS;
     const held = await this.#ask().catch(() => undefined);
     if (held === false) this.end();

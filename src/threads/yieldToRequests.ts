@@ -2,7 +2,7 @@ import { readlinkSync } from 'node:fs';
 import { constants, setPriority } from 'node:os';
 import { basename } from 'node:path';
 
-/** Requests come first: where the processors are all busy, this thread waits. Linux has a priority for each thread. */
+/** Requests come first: where all processors are busy, this thread waits. Linux has a priority for each thread. */
 export function yieldToRequests(): void {
   try {
     setPriority(
@@ -10,6 +10,6 @@ export function yieldToRequests(): void {
       constants.priority.PRIORITY_BELOW_NORMAL,
     );
   } catch {
-    // Elsewhere all threads are equal, which costs speed and nothing else.
+    // Elsewhere all threads are equal, which only costs speed.
   }
 }

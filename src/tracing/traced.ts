@@ -13,38 +13,41 @@ import { version } from '../version.ts';
 import { formatTraceparent, parseTraceparent } from './traceparent.ts';
 
 const NAME = 'chartledger';
-/** More of them are not kept by SDKs. */
+/** SDKs do not keep more than this. */
 const MOST_LINKS = 128;
 
-/** A piece of work, as a span tells it. No name and no attribute holds PHI, or what a caller sent. */
+/** A piece of work, as described by a span. No name and no attribute holds PHI, or anything that a caller sent. */
 export interface TracedWork {
   name: string;
   kind: keyof typeof SpanKind;
-  /** `traceparent` of what it is part of, where nothing in this thread is. */
+  /** `traceparent` of what it is part of, where it is not part of anything in this thread. */
   parent?: string | undefined;
-  /** `traceparent`s of what it comes from. */
+  /** `traceparent`s of what it results from. */
   links?: readonly (string | undefined)[];
   attributes?: Attributes;
 }
 
 /** A span under way. */
 export interface WorkSpan {
-  /** For who is called on from here. */
+  /** For whatever is called from here. */
   readonly traceparent: string;
-  /** Whether anybody looks at it. */
+  /** Whether it is being recorded. */
   readonly isSampled: boolean;
   set(attributes: Attributes): void;
-  /** It came to nothing, although it did not reject. */
+  /** Marks it as failed, although it did not reject. */
   fail(): void;
 }
 
-/** Whether an SDK takes spans, which operators load with `--import`. Without one it costs nothing to ask. */
+/** Whether an SDK collects spans; operators load one with `--import`. Without one, asking costs nothing. */
 export function isTracing(): boolean {
   const provider = trace.getTracerProvider() as Partial<ProxyTracerProvider>;
   return provider.getDelegateTracer === undefined || provider.getDelegateTracer(NAME, version) !== undefined;
 }
 
-/** What `work` gives; as a span, where an SDK takes them. It failed when it rejects: of the error only its code is told. */
+/**
+ * Resolves with the result of `work`; as a span, where an SDK collects them. The span has failed when it rejects:
+ * only the error's code is reported.
+ */
 export async function traced<Result>(
   { name, kind, parent, links = [], attributes }: TracedWork,
   work: (span: WorkSpan | undefined) => Promise<Result>,

@@ -21,7 +21,10 @@ const BATCHES = 'chartledger, batches';
 const ONE_BY_ONE = 'chartledger, one by one';
 const PEER = 'peer, one by one';
 
-/** The service, sent so many records in batches, one batch at a time; they are made before the clock runs. */
+/**
+ * Returns the service, sent `records` records in batches, one batch at a time; they are prepared before the clock
+ * starts.
+ */
 function batches(server: Chartledger, records: number): Contestant {
   return {
     name: BATCHES,

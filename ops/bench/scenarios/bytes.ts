@@ -14,7 +14,7 @@ const VERSIONS = 5;
 const CONNECTIONS = 64;
 /** Read models that count: what lists show, and what proves the history. */
 const COUNTED = [modelName(records), modelName(tree)];
-/** What stands before a read model's name in that of its table. */
+/** The prefix of a read model's name in that of its table. */
 const TABLE = 'model_';
 
 /** Opens a file that no service has open, with all of its write-ahead log in it. */
@@ -31,7 +31,7 @@ function logBytes(stores: Stores): { bytes: number; versions: number } {
   return { bytes: statSync(join(stores.folder, 'events.db')).size, versions: Number(count?.count) };
 }
 
-/** Bytes of the pages of each read model, with its indexes. */
+/** Returns the bytes of the pages of each read model, with its indexes. */
 function readModelBytes(stores: Stores): Map<string, number> {
   const db = opened(stores, 'read-models.db');
   const rows = db

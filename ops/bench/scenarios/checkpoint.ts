@@ -18,7 +18,7 @@ const CONNECTIONS = 64;
 const CHECKPOINT_EVERY_MS = 500;
 const FILES = ['events.db', 'read-models.db'];
 
-/** Copies the write-ahead logs of the service's files into them, again and again; returns how to end that. */
+/** Copies the write-ahead logs of the service's files into them, over and over; returns a function that stops it. */
 function checkpoints({ stores }: Chartledger): () => Promise<void> {
   const files = FILES.map((name) => new DatabaseSync(join(stores.folder, name)));
   let ended = false;
@@ -36,7 +36,10 @@ function checkpoints({ stores }: Chartledger): () => Promise<void> {
   };
 }
 
-/** Runs a command of the service over and over, each time with what `args` gives behind it; returns how to end that. */
+/**
+ * Runs a command of the service over and over, each time followed by the arguments that `args` returns; returns a
+ * function that stops it.
+ */
 function repeated({ stores }: Chartledger, command: string, args: () => string[]): () => Promise<void> {
   let ended = false;
   let child = start();
@@ -56,7 +59,7 @@ function repeated({ stores }: Chartledger, command: string, args: () => string[]
     }
   };
   const repeating = repeat();
-  // It is waited for at the end.
+  // It is awaited at the end.
   repeating.catch(() => undefined);
   return async () => {
     ended = true;
@@ -65,7 +68,7 @@ function repeated({ stores }: Chartledger, command: string, args: () => string[]
   };
 }
 
-/** Builds all read models anew, beside those that serve. */
+/** Rebuilds all read models, next to those that serve. */
 const rebuilds = (server: Chartledger) => repeated(server, 'projections', () => ['rebuild']);
 
 /** Takes full backups, each into a folder of its own. */

@@ -12,9 +12,9 @@ import { type ThreadShare, threadTable } from '../support/threadTable.ts';
 import { ask } from '../support/timedReads.ts';
 
 const WRITES_PER_SECOND = 50;
-/** Every so many writes one is looked for in a list. */
+/** One in this many writes is looked for in a list. */
 const LOOKED_FOR = 10;
-/** Patients on the page that is read; all that are looked for are on it. */
+/** Patients on the page that is read; all those looked for are on it. */
 const LISTED = 50;
 const RECORDS = 5_000;
 const GIVE_UP_MS = 10_000;
@@ -34,7 +34,7 @@ async function upsert({ url }: Chartledger, key: string, index: number, turn: st
   await response.arrayBuffer();
 }
 
-/** Milliseconds from the answer to an upsert until a list has what it wrote. */
+/** Resolves with the milliseconds from the response to an upsert until a list has what it wrote. */
 async function seenAfter({ url }: Chartledger, key: string, turn: string): Promise<number> {
   const answeredAt = performance.now();
   for (;;) {
@@ -45,7 +45,7 @@ async function seenAfter({ url }: Chartledger, key: string, turn: string): Promi
   }
 }
 
-/** Writes for a while; the result are the milliseconds until each that was looked for was in a list. */
+/** Writes for a while; resolves with the milliseconds until each write that was looked for was in a list. */
 async function work(service: Chartledger, { write, read }: Keys, seconds: number): Promise<number[]> {
   const first = firstTurn();
   const looking: Promise<number>[] = [];
@@ -54,7 +54,7 @@ async function work(service: Chartledger, { write, read }: Keys, seconds: number
     await upsert(service, write, Math.floor(Math.random() * among), turnText(first + turn));
     if (among === RECORDS) return;
     const seen = seenAfter(service, read, turnText(first + turn));
-    // The writes go on meanwhile; a failure is told at the end.
+    // The writes continue meanwhile; a failure is reported at the end.
     seen.catch(() => undefined);
     looking.push(seen);
   });

@@ -24,7 +24,7 @@ function logBytes({ folder }: Stores): number {
 
 type Memory = ReturnType<typeof residentMegabytes>;
 
-/** Resident memory while requests are served, after each stretch of load. */
+/** Resolves with the resident memory while requests are served, after each stretch of load. */
 async function memoryUnderLoad(bench: Bench, server: Chartledger, among: number): Promise<Memory[]> {
   const { url, pid, stores } = server;
   const stretches = bench.quick ? 3 : MINUTES_OF_LOAD;
@@ -39,7 +39,7 @@ async function memoryUnderLoad(bench: Bench, server: Chartledger, among: number)
   return sizes;
 }
 
-/** The service on empty stores and on grown ones, in turns. */
+/** Compares the service on empty stores and on grown ones, in turns. */
 async function compare(
   bench: Bench,
   grown: Chartledger,

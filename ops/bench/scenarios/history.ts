@@ -11,7 +11,7 @@ const PAGE = 50;
 
 const recordOf = (versions: number) => `patient-of-${versions}`;
 
-/** Stores with all the records, and a key that may read. */
+/** Creates stores with all the records, and a key that may read. */
 async function makeHistory(bench: Bench): Promise<{ stores: Stores; key: string }> {
   const stores = await makeStores(bench);
   for (const versions of VERSIONS) {
@@ -21,7 +21,7 @@ async function makeHistory(bench: Bench): Promise<{ stores: Stores; key: string 
   return { stores, key: await readerKey(stores) };
 }
 
-/** Checks of what was read of a record of so many versions. */
+/** Returns the checks of what was read of a record with `versions` versions. */
 function checksOf(versions: number, times: Map<string, ReadTimes>): Check[] {
   const plain = times.get('record') as ReadTimes;
   const others = [...times].filter(([, measured]) => measured !== plain);

@@ -23,7 +23,7 @@ interface Keys {
   read: string;
 }
 
-/** The service and a bare read, in turns. */
+/** Compares the service and a bare read, in turns. */
 async function compare(bench: Bench, service: Chartledger, { read }: Keys): Promise<Report> {
   const bare = await startServer(bench, {
     script: 'ops/bench/servers/bareRead.ts',
@@ -52,7 +52,7 @@ async function compare(bench: Bench, service: Chartledger, { read }: Keys): Prom
   };
 }
 
-/** Reads while others write: p99 of the reads of each round. */
+/** Reads while others write: resolves with the p99 of the reads of each round. */
 async function besideWrites(
   bench: Bench,
   { url }: Chartledger,
@@ -81,7 +81,7 @@ async function besideWrites(
   return read;
 }
 
-/** The tail of reads while others write, against the time of one sync. */
+/** Measures the tail of reads while others write, against the time of one sync. */
 async function tail(
   bench: Bench,
   service: Chartledger,

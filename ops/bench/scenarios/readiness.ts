@@ -15,7 +15,7 @@ const PAYERS = 10;
 const FACILITIES = 20;
 const PROVIDERS = 200;
 const ENCOUNTERS_PER_PATIENT = 10;
-/** Every so many patients lack the number of their policy. */
+/** One in this many patients lacks the number of their policy. */
 const WITHOUT_POLICY = 20;
 const DAYS = 28;
 const POLL_MS = 100;
@@ -80,7 +80,7 @@ async function change({ url }: Chartledger, key: string, turn: number): Promise<
   if (!response.ok) throw new Error(`${response.status} for an upsert: ${await response.text()}`);
 }
 
-/** Changes a payer while others write, and waits until all its encounters follow. */
+/** Changes a payer while others write, and waits until all its encounters have been evaluated again. */
 async function throughAfter(service: Chartledger, keys: { write: string; read: string }, turn: number) {
   const { url, pid } = service;
   const startedAt = performance.now();

@@ -5,7 +5,7 @@ import { growLog } from '../support/growLog.ts';
 import { contestant } from '../support/rounds.ts';
 import { median, spread } from '../support/statistics.ts';
 
-/** Upserts a second when they come one after the other. */
+/** Measures upserts per second when they are sent one after the other. */
 async function oneByOne(bench: Bench): Promise<number> {
   const stores = await makeStores(bench);
   const server = await startChartledger(bench, stores);
@@ -22,7 +22,7 @@ async function oneByOne(bench: Bench): Promise<number> {
   return median(rates);
 }
 
-/** Events a second at which the read models are built anew after their file was deleted. */
+/** Measures the events per second at which the read models are rebuilt after their file was deleted. */
 async function rebuildRate(bench: Bench, stores: Stores): Promise<number> {
   for (const suffix of ['', '-wal', '-shm']) {
     rmSync(`${stores.folder}/read-models.db${suffix}`, { force: true });

@@ -11,7 +11,7 @@ const SYLLABLES =
   'ba da fa ga ha ja ka la ma na pa ra sa ta va be de fe ge he je ke le me ne pe re se te ve'.split(' ');
 const FIRST_NAMES = 900;
 
-/** A name of some syllables: another one for another number. */
+/** Returns a name with some syllables: a different one for each number. */
 function name(of: number, syllables: number): string {
   let text = '';
   for (let rest = of, at = 0; at < syllables; at += 1, rest = Math.floor(rest / SYLLABLES.length)) {
@@ -33,7 +33,7 @@ const patient = (index: number) =>
     primary_insurance: { payer_id: `payer-${index % 20}`, policy_number: `W${100_000_000 + index}` },
   });
 
-/** What people type, of somebody whom there is. */
+/** What people type to find an existing person. */
 const searches: Record<string, (index: number) => string> = {
   'both names': (index) => `${lastName(index)} ${firstName(index)}`,
   'a beginning of each': (index) => `${lastName(index).slice(0, 4)} ${firstName(index).slice(0, 3)}`,
@@ -55,7 +55,7 @@ async function ask(url: string, key: string, q: string): Promise<number> {
   return performance.now() - startedAt;
 }
 
-/** Milliseconds of so many searches, rising, some at once. */
+/** Resolves with the milliseconds of `count` searches, ascending, several at once. */
 async function timed(count: number, once: () => Promise<number>): Promise<number[]> {
   const times: number[] = [];
   const chain = async () => {

@@ -10,7 +10,7 @@ const READERS = 200;
 /** As many as the service remembers the states of, and no more. */
 const REMEMBERED = 15_000;
 
-/** One reader from the first event on, over a log that is full and to which nothing is added. */
+/** One reader from the first event on, over a full log to which nothing is added. */
 async function catchUp(
   bench: Bench,
   readers: ReadersProcess,
@@ -34,13 +34,13 @@ async function catchUp(
   return { perSecond, clientBusy };
 }
 
-/** The position of the end of the stream. */
+/** Resolves with the position of the end of the stream. */
 async function end(url: string, key: string): Promise<string | null> {
   const { headers } = await fetch(`${url}/events?from=2100-01-01`, { headers: { 'x-api-key': key } });
   return headers.get('chartledger-position');
 }
 
-/** Writes alone and beside live readers, in turns. */
+/** Compares writes alone and alongside live readers, in turns. */
 async function beside(bench: Bench, readers: ReadersProcess, server: Chartledger): Promise<Check[]> {
   const { url, stores } = server;
   const { key } = stores.key;

@@ -15,7 +15,7 @@ const CONNECTIONS = 16;
 const LOOK_EVERY_MS = 25;
 const ENCOUNTER = 'encounter-0';
 
-/** A file of 250 MB that begins as a PDF does and otherwise is noise. */
+/** Creates a file of 250 MB that begins like a PDF and otherwise is noise. */
 function makeFile(bench: Bench): string {
   const path = join(bench.folder, 'results.pdf');
   const file = openSync(path, 'w');
@@ -29,7 +29,10 @@ function makeFile(bench: Bench): string {
   return path;
 }
 
-/** Seconds to copy a file and hash it in one pipe; `sync` as the service does, which has the copy on the disk. */
+/**
+ * Returns the seconds to copy a file and hash it in one pipe; `sync` as in the service, which has the copy on the
+ * disk.
+ */
 function copyAndHash(path: string, sync: boolean): number {
   const copy = `${path}.copy`;
   const startedAt = performance.now();
@@ -40,7 +43,7 @@ function copyAndHash(path: string, sync: boolean): number {
   return seconds;
 }
 
-/** The most resident memory that the server has while something runs, over what it had before, in MB. */
+/** Resolves with the server's peak resident memory while something runs, above what it had before, in MB. */
 async function memoryOver(server: Chartledger, work: () => Promise<unknown>): Promise<number> {
   const idle = residentMegabytes(server.pid).all;
   let highest = idle;
@@ -54,7 +57,7 @@ async function memoryOver(server: Chartledger, work: () => Promise<unknown>): Pr
   return highest - idle;
 }
 
-/** One upload after the other, each against a copy of the same file. */
+/** One upload after the other, each compared with a copy of the same file. */
 async function single(bench: Bench, server: Chartledger, path: string): Promise<Check[]> {
   const uploads: number[] = [];
   const copies: number[] = [];

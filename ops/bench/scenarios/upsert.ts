@@ -18,10 +18,10 @@ type Results = Map<string, Measurement[]>;
 
 const CONNECTIONS = [1, 16, 64, 256] as const;
 const DISK_SECONDS = 0.5;
-/** Connections at which processor time is compared: the two processors are full, and no queue is long. */
+/** Connections at which processor time is compared: the two processors are fully used, and no queue is long. */
 const BUSY = 64;
 const SYNC_MS = [0.5, 2];
-/** What the quick form leaves of the tables of slowed syncs. */
+/** What the quick form keeps of the tables of slowed syncs. */
 const QUICK = { syncMs: [2], connections: [1, 64] };
 
 interface Target {
@@ -48,7 +48,7 @@ const toFloor: Record<number, Target> = {
 
 const at = (connections: number) => (connections === 1 ? '1 connection' : `${connections} connections`);
 
-/** The service's figures to those of another, round by round. */
+/** Returns the service's figures relative to those of another contestant, round by round. */
 function ratio(results: Results, figure: Figure, to: string) {
   return ratios(series(results, 'chartledger', figure), series(results, to, figure));
 }
@@ -110,7 +110,7 @@ async function native(bench: Bench, { contestants }: UpsertContestants): Promise
   return { figures: tables, checks };
 }
 
-/** The service and the peer where each sync takes at least so long. */
+/** The service and the peer where each sync takes at least `leastMs`. */
 async function slowed(bench: Bench, all: UpsertContestants, leastMs: number): Promise<Report> {
   const contestants = all.contestants.filter(({ name }) => ['chartledger', 'peer'].includes(name));
   for (const { slowSyncs } of all.servers) slowSyncs?.(leastMs);

@@ -11,7 +11,7 @@ import { median, percentile, ratios, spread } from '../support/statistics.ts';
 const ARRIVE_WITHIN_MS = 120_000;
 const ASK_EVERY_MS = 50;
 const WRITES_PER_SECOND = 50;
-/** Long enough for an endpoint that hangs to have tries end, which takes 15 seconds, and more begin. */
+/** Long enough for tries at an endpoint that hangs to end, which takes 15 seconds, and more to begin. */
 const MEASURE_SECONDS = 40;
 
 interface Parties {
@@ -44,7 +44,7 @@ async function withWebhook<Result>(
   }
 }
 
-/** Waits for so many messages, and tells of all since it was called last. */
+/** Waits for `messages` messages, and resolves with all those since it was last called. */
 async function arrivalsOf(messages: number, { receiver }: Parties): Promise<Arrivals> {
   const startedAt = performance.now();
   const all: Arrivals = { firstAt: Number.POSITIVE_INFINITY, lastAt: 0, delays: [], hung: 0 };
@@ -63,7 +63,7 @@ async function arrivalsOf(messages: number, { receiver }: Parties): Promise<Arri
   return all;
 }
 
-/** Messages a second when an endpoint is sent the whole log. */
+/** Measures messages per second when an endpoint is sent the whole log. */
 function sendAll(parties: Parties, events: number): Promise<number> {
   return withWebhook(parties, '/messages', 'beginning', async () => {
     const { firstAt, lastAt } = await arrivalsOf(events, parties);
@@ -71,7 +71,7 @@ function sendAll(parties: Parties, events: number): Promise<number> {
   });
 }
 
-/** Writes at an even pace, and tells of the messages. */
+/** Writes at an even pace, and resolves with the messages that arrived. */
 async function writeEvenly(parties: Parties, seconds: number): Promise<Arrivals> {
   const startedAt = performance.now();
   await evenly(WRITES_PER_SECOND, seconds, (turn) =>
@@ -80,7 +80,10 @@ async function writeEvenly(parties: Parties, seconds: number): Promise<Arrivals>
   return arrivalsOf(seconds * WRITES_PER_SECOND, parties);
 }
 
-/** The delays of the messages to an endpoint, in rounds of which each has a part with another one that hangs. */
+/**
+ * Compares the delays of the messages to an endpoint, in rounds each of which includes a part with another endpoint
+ * that hangs.
+ */
 async function compareDelays(bench: Bench, parties: Parties) {
   const seconds = bench.quick ? 3 : MEASURE_SECONDS;
   const alone: number[][] = [];

@@ -1,4 +1,4 @@
-// A read without an audit trail: a row by its primary key, parsed, and answered as JSON by node:http.
+// A read without an audit trail: a row by its primary key, parsed, and returned as JSON by node:http.
 import { createServer } from 'node:http';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';

@@ -1,4 +1,4 @@
-// An Express handler that does nothing but echo the JSON it is sent.
+// An Express handler that only echoes the JSON it is sent.
 import express from 'express';
 
 const app = express();

@@ -1,4 +1,4 @@
-// What a user would write instead: Express, the same schema, one durable UPSERT a request, no history.
+// What a user would write instead: Express, the same schema, one durable UPSERT per request, no history.
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import express from 'express';

@@ -1,12 +1,13 @@
-// An endpoint of webhooks: /messages takes them at once, /hang never answers, /arrivals tells what came and forgets it.
+// A webhook endpoint: /messages accepts them at once, /hang never answers, /arrivals returns what arrived and forgets
+// it.
 import { createServer, type ServerResponse } from 'node:http';
 import { text } from 'node:stream/consumers';
 
-/** What arrived since somebody asked last; times in milliseconds. */
+/** What has arrived since the last query; times in milliseconds. */
 export interface Arrivals {
   firstAt: number;
   lastAt: number;
-  /** Of each message: from when the log took its event until it arrived. */
+  /** For each message: from when the log took its event until it arrived. */
   delays: number[];
   /** Messages to /hang. */
   hung: number;
@@ -29,7 +30,7 @@ function giveArrivals(res: ServerResponse): void {
 
 createServer(async (req, res) => {
   if (req.method === 'GET') return giveArrivals(res);
-  // Whoever hangs up on /hang breaks nothing here.
+  // A client that hangs up on /hang breaks nothing here.
   const body = await text(req).catch(() => undefined);
   if (req.url === '/hang') arrivals.hung += 1;
   if (req.url !== '/messages' || body === undefined) return;

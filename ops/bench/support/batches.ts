@@ -5,11 +5,14 @@ import { bodyOf, turnText } from './load/bodies.ts';
 import type { Load } from './load/measuringProcess.ts';
 import { firstTurn } from './load/requests.ts';
 
-/** Patients of 1 KB: a batch of 64 MB, the most there may be, has room for some 63,000. */
+/** Patients of 1 KB: a batch of 64 MB, the maximum, has room for some 63,000. */
 const MOST_RECORDS = 50_000;
 const LINE_BREAK = 10;
 
-/** Lines that upsert the patients 0 to `records` - 1 once each, none alike to any that was sent before, in as few batches as hold them. */
+/**
+ * Returns lines that upsert the patients 0 to `records` - 1 once each, none identical to any sent before, in as few
+ * batches as can hold them.
+ */
 export function prepareBatches(records: number): Buffer[] {
   let turn = firstTurn();
   const batches: Buffer[] = [];
@@ -23,7 +26,7 @@ export function prepareBatches(records: number): Buffer[] {
 }
 
 /**
- * Sends batches one after the other; figures are to each record, whose latency is from the first byte of its batch to its
+ * Sends batches one after the other; figures are per record, whose latency is from the first byte of its batch to its
  * result. Rejects when a record was not stored.
  */
 export async function sendBatches(server: Chartledger, batches: Buffer[]): Promise<Load> {
@@ -66,7 +69,7 @@ async function sendBatch({ url, stores }: Chartledger, batch: Buffer): Promise<F
   return latenciesOf({ status, chunks, arrivedAt });
 }
 
-/** Of an answer in chunks: what its summary does not tell to be stored is an error. */
+/** Reads a response in chunks: anything that its summary does not report as stored is an error. */
 function latenciesOf(answer: {
   status: number | undefined;
   chunks: Buffer[];

@@ -12,7 +12,7 @@ import type { Kind } from './load/bodies.ts';
 import { FACILITIES, PATIENTS_WITH_ENCOUNTERS, PAYERS, PROVIDERS } from './load/bodies.ts';
 import { type ServerProcess, startServer } from './serverProcess.ts';
 
-/** Stores and a key for the service, which need not run. */
+/** Stores and a key for the service, which need not be running. */
 export interface Stores {
   folder: string;
   env: Record<string, string>;
@@ -24,7 +24,9 @@ export interface Chartledger extends ServerProcess {
   stores: Stores;
 }
 
-/** Fresh stores with a workspace and a key; `env` overrides settings. The rate limit is on, but out of reach. */
+/**
+ * Creates fresh stores with a workspace and a key; `env` overrides settings. The rate limit is on, but out of reach.
+ */
 export async function makeStores(
   bench: Pick<Bench, 'folder'>,
   env: Record<string, string> = {},
@@ -65,7 +67,7 @@ const numberOf: Partial<Record<Kind, number>> = {
   encounters: 1,
 };
 
-/** Sends every record of these kinds that others refer to. */
+/** Sends every record that records of these kinds refer to. */
 export async function seed(bench: Bench, server: ServerProcess, key: string, kinds: Kind[]): Promise<void> {
   for (const kind of kinds) {
     const among = numberOf[kind] as number;
@@ -74,9 +76,9 @@ export async function seed(bench: Bench, server: ServerProcess, key: string, kin
   }
 }
 
-/** How many positions the last projection is behind the log. */
+/** Resolves with how many positions the last projection is behind the log. */
 export async function behind(url: string): Promise<number> {
-  // A connection that was kept might be closed just now, on a machine that stands still for seconds.
+  // A kept connection might be closed just now, on a machine that stalls for seconds.
   const response = await fetch(`${url}/readyz`, { headers: { connection: 'close' } });
   const { projections } = (await response.json()) as { projections: Record<string, { behind: number }> };
   return Math.max(...Object.values(projections).map((projection) => projection.behind));

@@ -5,7 +5,7 @@ import type { Stores } from './chartledger.ts';
 
 const user = { name: 'bench', password: 'correct horse battery staple' };
 
-/** Makes a user who may read the audit trail, in stores on which no service runs. */
+/** Creates a user who may read the audit trail, in stores on which no service is running. */
 export async function makeUser({ config }: Stores): Promise<void> {
   const eventLog = await openEventLog(config.eventLogUrl);
   const directory = await UserDirectory.open(eventLog);
@@ -15,7 +15,7 @@ export async function makeUser({ config }: Stores): Promise<void> {
   await eventLog.close();
 }
 
-/** Signs the user in; the result are the cookies of the session. */
+/** Signs the user in; resolves with the cookies of the session. */
 export async function signIn(url: string): Promise<string> {
   const form = await fetch(`${url}/dashboard/sign-in`);
   const cookiesOf = ({ headers }: Response) =>
@@ -34,7 +34,7 @@ export async function signIn(url: string): Promise<string> {
   return cookiesOf(answer);
 }
 
-/** Loads a page of the audit trail. Rejects when it is none. */
+/** Loads a page of the audit trail. Rejects when it is not one. */
 export async function loadAuditPage(url: string, cookie: string): Promise<void> {
   const response = await fetch(url, { headers: { cookie }, redirect: 'manual' });
   const text = await response.text();

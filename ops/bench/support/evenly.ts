@@ -1,6 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 
-/** Does something so many times a second, one after the other: what takes longer than its turn delays the next ones. */
+/**
+ * Does something a given number of times per second, one after the other: what takes longer than its turn delays the
+ * next ones.
+ */
 export async function evenly(
   perSecond: number,
   seconds: number,

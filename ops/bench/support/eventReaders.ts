@@ -1,6 +1,9 @@
 import { connect, type Socket } from 'node:net';
 
-/** Opens so many readers of the event stream; with `until`, tells how long it took until one had so many events. */
+/**
+ * Opens a number of readers of the event stream; with `until`, reports how long it took until one had that many
+ * events.
+ */
 export interface ReadersOrder {
   url: string;
   key: string;
@@ -9,14 +12,14 @@ export interface ReadersOrder {
   until?: number;
 }
 
-/** Closes the readers when each was sent at least so many events. */
+/** Closes the readers once each has been sent at least this many events. */
 export interface ReadersEnd {
   closeAfter: number;
 }
 
 export type ReadersRequest = ReadersOrder | ReadersEnd;
 
-/** `open`: all are answered; `read`: the one has all that it waited for; `closed`: all are closed. */
+/** `open`: all have responses; `read`: the one has everything that it waited for; `closed`: all are closed. */
 export type ReadersReply =
   | { kind: 'open' }
   | { kind: 'read'; seconds: number; clientCpuSeconds: number }
@@ -25,7 +28,7 @@ export type ReadersReply =
 const LOOK_EVERY_MS = 20;
 const MARK = Buffer.from('\ndata: ');
 
-/** Counts events and does nothing else with them, so that it is the service that is measured. */
+/** Only counts events, so that it is the service that is measured. */
 class Reader {
   events = 0;
   opened = false;
@@ -54,7 +57,7 @@ class Reader {
       if (!bytes.toString('latin1').startsWith('HTTP/1.1 200 ')) throw new Error('a reader was refused');
       this.opened = true;
     }
-    // A mark may come in two pieces: its first part is looked at again together with what follows.
+    // A mark may arrive in two pieces: its first part is looked at again together with what follows.
     const seam = Buffer.concat([this.#rest, bytes.subarray(0, MARK.length - 1)]);
     if (seam.includes(MARK)) this.events += 1;
     for (let at = bytes.indexOf(MARK); at !== -1; at = bytes.indexOf(MARK, at + MARK.length))

@@ -12,16 +12,17 @@ import { bodyOf, turnText } from './load/bodies.ts';
 
 const IN_FLIGHT = 1_000;
 const RETRY_MS = 1_000;
-/** Steps through all records in no order: it divides no number of records used here. */
+/** Steps through all records in no particular order: it divides no number of records used here. */
 const STRIDE = 7_368_787;
 const TELL_EVERY = 500_000;
 
-/** The same patients with each turn, with another text in one field. */
+/** The same patients in each turn, with a different text in one field. */
 const patientOf = (index: number, turn: number) => bodyOf('patients', index, turnText(turn));
 
 /**
- * Appends upserts of patients, or of another kind, to the log of stores that no service runs on, through the port and as the service would:
- * first every record once, then updates all over; `textOf` gives the JSON of a record in a turn. Resolves with the bytes of JSON that callers would have sent.
+ * Appends upserts of patients, or of another kind, to the log of stores on which no service is running, through the
+ * port and as the service would: first every record once, then updates spread over all; `textOf` returns the JSON of
+ * a record in a turn. Resolves with the bytes of JSON that callers would have sent.
  */
 export async function growLog(
   bench: Bench,
@@ -39,7 +40,7 @@ export async function growLog(
       await eventLog.append(stream, event, 'any');
     } catch (error) {
       if (!(error instanceof ServiceError && error.code === 'unavailable')) throw error;
-      // The disk of a machine that others use, too, may be busy for seconds; an event that is there already is not added again.
+      // The disk of a shared machine may be busy for seconds; an event that already exists is not added again.
       await sleep(RETRY_MS);
       await append(stream, event);
     }

@@ -9,8 +9,8 @@ import { bodyOf } from './load/bodies.ts';
 const IN_FLIGHT = 500;
 
 /**
- * Appends so many versions of a patient of 1 KB to the log of stores that no service runs on, each with another phone
- * number, as the service would.
+ * Appends `versions` versions of a patient of 1 KB to the log of stores on which no service is running, each with a
+ * different phone number, as the service would.
  */
 export async function growRecord({ key, config }: Stores, id: string, versions: number): Promise<void> {
   const { workspace, id: keyId } = key;

@@ -3,8 +3,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
 /**
- * Works in an empty folder whose name begins with `prefix`. Afterwards, and when it is broken off by a signal, calls `kill` and leaves
- * nothing behind.
+ * Works in an empty folder whose name begins with `prefix`. Afterwards, and when interrupted by a signal, calls
+ * `kill` and leaves nothing behind.
  */
 export async function inOwnFolder<Result>(
   prefix: string,

@@ -14,7 +14,10 @@ function read(path: string): string | undefined {
   }
 }
 
-/** Processor time of each thread of a process by its id, to the nanosecond; none where the system does not tell. */
+/**
+ * Returns the processor time of each thread of a process by its id, to the nanosecond; none where the system does not
+ * report it.
+ */
 export function threadUsages(pid: number): Map<string, ThreadUsage> {
   const usages = new Map<string, ThreadUsage>();
   if (process.platform !== 'linux') return usages;
@@ -29,10 +32,13 @@ export function threadUsages(pid: number): Map<string, ThreadUsage> {
   return usages;
 }
 
-/** What Linux shows of a worker thread that Node was given no name for. */
+/** What Linux shows for a worker thread for which Node was given no name. */
 const UNNAMED = 'WorkerThread';
 
-/** What each thread used between two looks. Workers without a name are numbered, in the order of their start. */
+/**
+ * Returns what each thread used between two readings. Workers without a name are numbered, in the order of their
+ * start.
+ */
 export function usedByThreads(
   before: Map<string, ThreadUsage>,
   after: Map<string, ThreadUsage>,
@@ -44,14 +50,20 @@ export function usedByThreads(
   }));
 }
 
-/** Processor time that the threads of a process have used, in microseconds; NaN where the system does not tell. */
+/**
+ * Returns the processor time that the threads of a process have used, in microseconds; NaN where the system does not
+ * report it.
+ */
 export function cpuMicroseconds(pid: number): number {
   const usages = [...threadUsages(pid).values()];
   if (usages.length === 0) return Number.NaN;
   return usages.reduce((sum, { microseconds }) => sum + microseconds, 0);
 }
 
-/** Resident memory of a process in MB: all of it, and what of it is no page of a file. NaN where not told. */
+/**
+ * Returns the resident memory of a process in MB: all of it, and the part that is not pages of a file. NaN where not
+ * reported.
+ */
 export function residentMegabytes(pid: number): { all: number; anonymous: number } {
   const status = read(`/proc/${pid}/status`) ?? '';
   const field = (name: string) => Number(new RegExp(`^${name}:\\s+(\\d+)`, 'm').exec(status)?.[1]) / 1024;

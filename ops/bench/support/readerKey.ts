@@ -3,7 +3,7 @@ import { KeyDirectory } from '../../../src/principals/keys/KeyDirectory.ts';
 import { KeyManager } from '../../../src/principals/keys/KeyManager.ts';
 import type { Stores } from './chartledger.ts';
 
-/** A key that may read in the workspace of stores on which no service runs. */
+/** Creates a key that may read in the workspace of stores on which no service is running. */
 export async function readerKey({ config, key }: Stores): Promise<string> {
   const eventLog = await openEventLog(config.eventLogUrl);
   const directory = await KeyDirectory.open(eventLog);

@@ -2,7 +2,7 @@ import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
 import type { ReadersOrder, ReadersReply, ReadersRequest } from './eventReaders.ts';
 
-/** A process of its own that reads event streams. */
+/** A separate process that reads event streams. */
 export class ReadersProcess {
   readonly #child: ChildProcess;
 
@@ -12,12 +12,15 @@ export class ReadersProcess {
     });
   }
 
-  /** Opens readers of what is appended from now on; resolves when all are answered. */
+  /** Opens readers of what is appended from now on; resolves when all have responses. */
   async open(order: Omit<ReadersOrder, 'until'>): Promise<void> {
     await this.#ask(order);
   }
 
-  /** Seconds in which one reader gets so many events, and the processor time that it used itself. */
+  /**
+   * Resolves with the seconds in which one reader gets a number of events, and the processor time that it used
+   * itself.
+   */
   async read(order: ReadersOrder): Promise<{ seconds: number; clientCpuSeconds: number }> {
     const answer = await this.#ask(order);
     await this.close();
@@ -25,7 +28,7 @@ export class ReadersProcess {
     return answer;
   }
 
-  /** Waits until each reader was sent at least so many events, then closes them. */
+  /** Waits until each reader was sent at least `closeAfter` events, then closes them. */
   async close(closeAfter = 0): Promise<void> {
     await this.#ask({ closeAfter });
   }

@@ -3,19 +3,19 @@ import type { Check, Report, Scenario, Table } from '../scenario.ts';
 import { clientName } from './load/clientName.ts';
 import type { Spread } from './statistics.ts';
 
-/** Three significant digits, or whole numbers with thousands separated. */
+/** Returns three significant digits, or whole numbers with thousands separated. */
 export function number(value: number): string {
   if (!Number.isFinite(value)) return '–';
   if (Math.abs(value) >= 100) return Math.round(value).toLocaleString('en-US');
   return String(Number(value.toPrecision(3)));
 }
 
-/** `1.72 (1.60–1.81)`; the range only where there were several rounds. */
+/** Returns `1.72 (1.60–1.81)`; the range only where there were several rounds. */
 export function withRange({ median, min, max }: Spread): string {
   return min === max ? number(median) : `${number(median)} (${number(min)}–${number(max)})`;
 }
 
-/** A table in Markdown. */
+/** Returns a table in Markdown. */
 export function markdown({ columns, rows }: Table): string {
   const line = (cells: string[]) => `| ${cells.join(' | ')} |`;
   const rule = columns.map((_, index) => (index === 0 ? '---' : '---:'));
@@ -46,7 +46,7 @@ function checkTable(checks: Check[]): Table {
   };
 }
 
-/** Where and when, in one line. */
+/** Returns where and when, in one line. */
 export function circumstances(quick: boolean): string {
   const processors = cpus();
   const date = new Date().toISOString().slice(0, 16).replace('T', ' ');
@@ -54,7 +54,7 @@ export function circumstances(quick: boolean): string {
   return `Node ${process.version}, ${processors.length} CPUs (${processors[0]?.model.trim()}), ${process.platform}, client ${clientName()}, ${date} UTC, ${form}.`;
 }
 
-/** A scenario's section in Markdown. */
+/** Returns a scenario's section in Markdown. */
 export function section({ name, description }: Scenario, report: Report, quick: boolean): string {
   const tables = [...report.figures, ...(report.checks.length > 0 ? [checkTable(report.checks)] : [])];
   return [`## ${name}`, description, circumstances(quick), ...tables.map(markdown)].join('\n\n');

@@ -6,14 +6,14 @@ import { number, withRange } from './report.ts';
 import type { ServerProcess } from './serverProcess.ts';
 import { spread } from './statistics.ts';
 
-/** A load, and what it cost the server; processor time in microseconds a request. */
+/** A load, and what it cost the server; processor time in microseconds per request. */
 export interface Measurement extends Load {
   serverCpu: number;
   /** NaN where syncs are not counted. */
   syncs: number;
-  /** Milliseconds of a sync, the mean; NaN where there was none. */
+  /** Mean milliseconds per sync; NaN where there was none. */
   syncMs: number;
-  /** Of the server, a request. */
+  /** Of the server, per request. */
   threads: ThreadUsage[];
 }
 
@@ -31,7 +31,10 @@ export interface Contestant {
 /** Ids of the records that are sent: at first most are new, later most exist. */
 export const RECORDS = 50_000;
 
-/** What a load costs a server until `settled`, so that nothing that it leaves behind is free; to each request that was sent. */
+/**
+ * Resolves with what a load costs a server until `settled`, so that nothing that it leaves behind is free; per
+ * request sent.
+ */
 export async function costOf(
   server: ServerProcess,
   load: () => Promise<Load>,
@@ -60,8 +63,8 @@ export async function costOf(
 }
 
 /**
- * A server that is sent requests for records of one kind. `settle`: it is the service, whose projector is waited for, so
- * that what it does belongs to the requests that caused it and slows down nobody else.
+ * Creates a contestant for a server that is sent requests for records of one kind. `settle`: it is the service, whose
+ * projector is waited for, so that its work is attributed to the requests that caused it and slows down nobody else.
  */
 export function contestant(
   bench: Bench,
@@ -70,7 +73,7 @@ export function contestant(
   request: Pick<Order, 'key' | 'kind' | 'method'> & { among?: number; settle?: boolean },
 ): Contestant {
   const { settle = false, among = RECORDS, ...rest } = request;
-  // An answer comes after whatever an earlier load left to be done.
+  // A response comes after any work that an earlier load left behind.
   const settled = () => (settle ? caughtUp(server.url) : fetch(server.url));
   return {
     name,
@@ -82,7 +85,7 @@ export function contestant(
   };
 }
 
-/** Measures the contestants in rounds, in an order that turns around every time. */
+/** Measures the contestants in rounds, in an order that is reversed every time. */
 export async function inTurns(
   bench: Bench,
   contestants: Contestant[],
@@ -115,7 +118,7 @@ export const columns = [
   'client busy',
 ];
 
-/** Medians and ranges of what was measured, a row a contestant. */
+/** Returns medians and ranges of what was measured, one row per contestant. */
 export function rowsOf(connections: number, results: Map<string, Measurement[]>): Table['rows'] {
   return [...results].map(([name, measured]) => {
     const of = (field: Figure) => spread(measured.map((one) => one[field]));
@@ -141,7 +144,7 @@ export async function warmUp(bench: Bench, contestants: Contestant[]): Promise<v
   }
 }
 
-/** One figure of all rounds of a contestant. */
+/** Returns one figure of all rounds of a contestant. */
 export function series(results: Map<string, Measurement[]>, name: string, field: Figure): number[] {
   return (results.get(name) ?? []).map((measurement) => measurement[field]);
 }

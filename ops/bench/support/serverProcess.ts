@@ -13,11 +13,11 @@ import { SyncGauge, type Syncs } from './syncs/syncGauge.ts';
 export interface ServerProcess {
   url: string;
   pid: number;
-  /** From the start of the process to its first answer. */
+  /** From the start of the process to its first response. */
   startMilliseconds: number;
   /** Its syncs of files in its folder; undefined where they cannot be counted. */
   syncs: { read(): Syncs } | undefined;
-  /** Makes each of them take so many milliseconds at least; undefined where that cannot be done. */
+  /** Makes each of them take at least `leastMs` milliseconds; undefined where that cannot be done. */
   slowSyncs: ((leastMs: number) => void) | undefined;
   stop(): Promise<void>;
 }
@@ -26,9 +26,9 @@ export interface ServerOptions {
   /** Module to run, from the repository's root. */
   script: string;
   env: Record<string, string>;
-  /** Folder for what the server prints; its files are in it. */
+  /** Folder for what the server prints, and for its files. */
   folder: string;
-  /** Options of Node beyond those of `npm start`, with which the comparisons run too. */
+  /** Node options in addition to those of `npm start`, with which the comparisons also run. */
   nodeOptions?: string[];
 }
 
@@ -38,7 +38,7 @@ const { scripts } = JSON.parse(readFileSync(`${root}package.json`, 'utf8'));
 /** `NAME=VALUE… node OPTION… src/main.ts` */
 const startWords: string[] = scripts.start.split(' ');
 const startVariables = startWords.slice(0, startWords.indexOf('node')).map((word) => word.split('='));
-/** Options of Node with which `npm start` runs the service. */
+/** Node options with which `npm start` runs the service. */
 export const startOptions = startWords.slice(startVariables.length + 1, -1);
 const ASK_EVERY_MS = 5;
 const START_WITHIN_MS = 120_000;
@@ -89,7 +89,7 @@ export async function startServer({ syncLibrary }: Bench, options: ServerOptions
   return { url, pid: child.pid as number, startMilliseconds, syncs, slowSyncs, stop: () => stop(child) };
 }
 
-/** Ends whatever servers still run, at once. */
+/** Immediately ends any servers still running. */
 export function killServers(): void {
   for (const child of running) kill(child);
 }
@@ -109,7 +109,7 @@ async function stop(child: ChildProcess): Promise<void> {
   clearTimeout(force);
 }
 
-/** Comparisons answer 404, which is an answer; the service answers 503 until it is ready. */
+/** Comparisons respond with 404, which is a response; the service responds with 503 until it is ready. */
 function isReady(url: string): Promise<boolean> {
   return new Promise((resolve) => {
     const asking = get(`${url}/readyz`, { agent: false }, (res) => {

@@ -5,7 +5,7 @@ export interface Spread {
   max: number;
 }
 
-/** The value below which a share (0 to 1) of the sorted values lies. */
+/** Returns the value below which a share (0 to 1) of the sorted values lies. */
 export function percentile(sorted: ArrayLike<number>, share: number): number {
   return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? Number.NaN;
 }
@@ -21,7 +21,7 @@ export function spread(values: number[]): Spread {
   return { median: median(values), min: Math.min(...values), max: Math.max(...values) };
 }
 
-/** Ratios within each round, so that what slows the whole machine for a while slows both sides. */
+/** Returns ratios within each round, so that what slows the whole machine for a while slows both sides. */
 export function ratios(values: number[], to: number[]): Spread {
   return spread(values.map((value, round) => value / (to[round] as number)));
 }

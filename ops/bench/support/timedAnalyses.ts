@@ -3,7 +3,7 @@ import { makeScorecard } from '../../../src/readiness/scorecard/makeScorecard.ts
 import { openSimulation } from '../../../src/readiness/simulation/openSimulation.ts';
 import type { Stores } from './chartledger.ts';
 
-/** How many seconds a simulation and a scorecard of all encounters take in this process. */
+/** Resolves with how many seconds a simulation and a scorecard of all encounters take in this process. */
 export async function timedAnalyses({
   config,
   key,

@@ -3,18 +3,21 @@ import { type Chartledger, caughtUp } from './chartledger.ts';
 import { cpuMicroseconds } from './processUsage.ts';
 import { percentile } from './statistics.ts';
 
-/** Of one kind of read, a figure a round. */
+/** For one kind of read, one figure per round. */
 export interface ReadTimes {
-  /** Milliseconds until the answer was there. */
+  /** Milliseconds until the response arrived. */
   p50: number[];
   p99: number[];
-  /** Milliseconds of processor time of all threads of the service a read, with what the projector makes of its audit entry. */
+  /**
+   * Milliseconds of processor time of all threads of the service per read, including what the projector does with its
+   * audit entry.
+   */
   cpu: number[];
 }
 
 /**
- * Times reads, one request after the other: in each round so many of each kind, the kinds in an order that turns around
- * every time. The round before the first one is not counted.
+ * Times reads, one request after the other: in each round the same number of each kind, the kinds in an order that is
+ * reversed every time. The round before the first one is not counted.
  */
 export async function timedReads(
   bench: Bench,
@@ -49,7 +52,7 @@ export async function timedReads(
   return times;
 }
 
-/** Asks the API for something; resolves with the text of the answer, and rejects when that is not 2xx. */
+/** Sends a request to the API; resolves with the text of the response, and rejects when that is not 2xx. */
 export async function ask(url: string, key: string): Promise<string> {
   const response = await fetch(url, { headers: { 'x-api-key': key } });
   const text = await response.text();

@@ -9,7 +9,7 @@ function field(name: string, value: string): string {
   return `--${BOUNDARY}\r\nContent-Disposition: form-data; name="${name}"\r\n\r\n${value}\r\n`;
 }
 
-/** Uploads a PDF to an encounter; resolves with the seconds until the answer. Rejects when that is not 200. */
+/** Uploads a PDF to an encounter; resolves with the seconds until the response. Rejects when that is not 200. */
 export function upload(
   { url, stores }: Chartledger,
   document: { encounter: string; id: string; path: string },

@@ -13,7 +13,7 @@ export interface UpsertContestants {
   servers: ServerProcess[];
 }
 
-/** The answer to one patient, before anything is measured: every server must do what it is there for. */
+/** Checks the response to one patient, before anything is measured: every server must do what it is there for. */
 async function probe({ url }: ServerProcess, key: string, expected: 'echo' | 'success'): Promise<void> {
   const body = bodyOf('patients', 0);
   if (Buffer.byteLength(body) !== PATIENT_BYTES) throw new Error('the patient has the wrong size');
@@ -33,7 +33,7 @@ export async function startPeer(bench: Bench): Promise<ServerProcess> {
   return { ...peer, syncs: peer.syncs ?? walCommits(join(folder, 'peer.db')) };
 }
 
-/** Starts the service, `floor`, `limit`, `peer`, and the peer on MongoDB where that is asked for. */
+/** Starts the service, `floor`, `limit`, `peer`, and the peer on MongoDB where that is requested. */
 export async function startUpsertContestants(bench: Bench): Promise<UpsertContestants> {
   const servers: ServerProcess[] = [];
   const contestants: Contestant[] = [];

@@ -1,6 +1,6 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 
-/** Puts a section between its markers on a page of results, or behind everything when it has none there. */
+/** Puts a section between its markers on a page of results, or at the end when it has none there. */
 export function writeSection(page: URL, name: string, text: string): void {
   const [begin, end] = [`<!-- ${name} -->`, `<!-- end of ${name} -->`];
   const old = readFileSync(page, 'utf8');

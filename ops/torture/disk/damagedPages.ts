@@ -11,7 +11,10 @@ const RECORDS = 300;
 const PAGE_BYTES = 4_096;
 const DAMAGED_BYTES = 64;
 
-/** Bytes of a page of the log, or of the read models, are overwritten: no answer may be wrong, and whoever looks must be told. */
+/**
+ * Bytes of a page of the log, or of the read models, are overwritten: no response may be wrong, and anyone who checks
+ * must be told.
+ */
 export async function damagedPages(torture: Torture): Promise<Outcome> {
   const { short, seed, folder } = torture;
   const stores = await makeStores(torture, { RATE_LIMIT_PER_MINUTE: '0' }, ['write', 'read']);
@@ -84,7 +87,7 @@ async function fill(env: Record<string, string>, key: string, names: Map<string,
   await service.end();
 }
 
-/** Overwrites some bytes of a page, but not of the first one, without which it is no database. */
+/** Overwrites some bytes of a page, but not of the first one, without which it is not a database. */
 function damage(file: string, choose: (below: number) => number): void {
   const pages = Math.floor(statSync(file).size / PAGE_BYTES);
   const at = (1 + choose(pages - 1)) * PAGE_BYTES + choose(PAGE_BYTES - DAMAGED_BYTES);

@@ -13,7 +13,7 @@ export interface DiskWithStores {
   stores: Stores;
 }
 
-/** The disk fills up under load, and gets more room. */
+/** The disk fills up under load, and is given more room. */
 export async function fullDisk(torture: Torture, { disk, stores }: DiskWithStores): Promise<Outcome> {
   return disturbed(torture, {
     stores,

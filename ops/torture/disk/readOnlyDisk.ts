@@ -5,7 +5,7 @@ import { disturbed } from '../support/disturbed.ts';
 import { startCommand } from '../support/TorturedService.ts';
 import type { DiskWithStores } from './fullDisk.ts';
 
-/** The service dies under load, and its disk comes back as one that cannot be written, as after an error of the disk. */
+/** The service dies under load, and its disk comes back read-only, as after a disk error. */
 export async function readOnlyDisk(torture: Torture, { disk, stores }: DiskWithStores): Promise<Outcome> {
   return disturbed(torture, {
     stores,

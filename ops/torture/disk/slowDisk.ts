@@ -4,10 +4,10 @@ import { compileSyncLibrary, SyncGauge } from '../../bench/support/syncs/syncGau
 import type { Outcome, Torture } from '../scenario.ts';
 import { disturbed } from '../support/disturbed.ts';
 
-/** Milliseconds of a sync: slow, and longer than the service waits for a commit. */
+/** Milliseconds per sync: slow, and longer than the service waits for a commit. */
 const SYNCS_MS = [100, 4_000, 0];
 
-/** Each sync takes long, then longer than the service waits, then as long as ever. */
+/** Each sync takes long, then longer than the service waits, then its usual time. */
 export async function slowDisk(torture: Torture): Promise<Outcome> {
   const library = compileSyncLibrary(torture.folder);
   if (library === undefined) return { leftOut: 'there is no cc', figures: [], failures: [] };

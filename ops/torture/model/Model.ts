@@ -40,7 +40,10 @@ const readOps = ['read', 'history', 'list', 'download', 'documents'];
 const withCountry: Kind[] = ['payer', 'provider', 'facility', 'patient'];
 const categories = ['lab_results', 'consent_form'];
 
-/** What the specification says, and the guides where it leaves something open: as little as answers every request. */
+/**
+ * What the specification says, or the guides where it leaves something open: the minimum needed to answer every
+ * request.
+ */
 export class Model {
   readonly keys = new Map<KeyName, KeyState>([
     ['both', 'active'],
@@ -61,7 +64,7 @@ export class Model {
     return this.documents.get(`${encounter} ${document}`);
   }
 
-  /** Carries out a request, and says what the service must answer. */
+  /** Carries out a request, and returns what the service must answer. */
   answer(request: ModelRequest): Answer {
     switch (request.op) {
       case 'erase':
@@ -228,7 +231,7 @@ export class Model {
     return { status: 200 };
   }
 
-  /** A patient goes with its encounters; nothing goes that others refer to. */
+  /** A patient is erased with its encounters; nothing that others refer to is erased. */
   #erase(kind: Kind, id: string): Answer {
     if (!this.#isPresent(kind, id)) return { status: 409 };
     const referrers = this.#referrers(kind, id);
@@ -273,7 +276,7 @@ function conflictOf(
   return isMet ? undefined : { status: 412, code: 'version_conflict', version };
 }
 
-/** JSON Merge Patch; an insurance replaces the earlier one whole. */
+/** JSON Merge Patch; an insurance replaces the earlier one as a whole. */
 function merge(before: Fields, sent: Fields): Fields {
   const merged = { ...before };
   for (const [field, value] of Object.entries(sent)) {

@@ -18,7 +18,10 @@ const granted: [KeyName, Permission[]][] = [
   ['reads', ['read']],
 ];
 
-/** A service in this process, which is started again when a model says so; each run of the model has a workspace of its own. */
+/**
+ * A service in this process, which is restarted when a model says so; each run of the model has a workspace of its
+ * own.
+ */
 export class RealService {
   readonly stores: Stores;
   workspace = '';
@@ -28,7 +31,7 @@ export class RealService {
   readonly #manager: KeyManager;
   #service: Service | undefined;
   #keys = new Map<KeyName, CreatedKey>();
-  /** Asks whether the service has heard of a change. */
+  /** The key used to ask whether the service has learnt of a change. */
   #observer = '';
 
   private constructor(stores: Stores, eventLog: EventLog, directory: KeyDirectory) {
@@ -78,7 +81,7 @@ export class RealService {
     this.#keys.set(name, await this.#manager.createKey(this.workspace, name, permissions));
   }
 
-  /** Changes a key; resolves when the service knows. Rejects with `conflict` where that cannot be. */
+  /** Changes a key; resolves when the service knows. Rejects with `conflict` where that is not possible. */
   async setKey(name: KeyName, state: KeyState): Promise<void> {
     const { id, key } = this.#keys.get(name) as CreatedKey;
     await this.#manager.setKeyState(id, state);
@@ -93,7 +96,7 @@ export class RealService {
     await this.#until(this.#observer, (code) => (code === 'workspace_deactivated') === isDeactivated);
   }
 
-  /** Sends a request with a key; without its name as the observer. */
+  /** Sends a request with a key; without its name, as the observer. */
   send(request: Request, key?: KeyName) {
     const credential = key === undefined ? this.#observer : (this.#keys.get(key)?.key ?? 'clk_unknown');
     const headers = { ...request.headers, 'x-api-key': credential };

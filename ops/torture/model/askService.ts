@@ -8,7 +8,7 @@ import { type Answer, type Kind, type ModelRequest, plurals, type RecordWrite } 
 
 type Conditions = { match?: number | '*'; isNew?: boolean; idempotencyKey?: string };
 
-/** Asks the service what the model was asked, and tells its answer in the model's words. */
+/** Asks the service what the model was asked, and resolves with its answer in the model's terms. */
 export async function askService(service: RealService, request: ModelRequest): Promise<Answer> {
   switch (request.op) {
     case 'restart':
@@ -68,7 +68,7 @@ type Read = Extract<ModelRequest, { op: 'read' | 'history' | 'list' | 'download'
 async function read(service: RealService, request: Read): Promise<Answer> {
   const answer = await eventually(async () => {
     const got = await service.send({ path: pathOf(request) }, request.key);
-    // A list that lags says so, and is asked for again.
+    // A list that lags says so, and is requested again.
     if (got.status === 503) throw new Error(`503: ${got.bytes}`);
     return got;
   });
@@ -106,7 +106,7 @@ function pathOf(request: Read): string {
   }
 }
 
-/** Erases by the command; resolves when the service has heard of it. */
+/** Erases by the command; resolves when the service has learnt of it. */
 async function erase(service: RealService, kind: Kind, id: string): Promise<Answer> {
   const { env } = service.stores;
   const more = kind === 'patient' ? ['--with-encounters'] : [];
@@ -119,7 +119,7 @@ async function erase(service: RealService, kind: Kind, id: string): Promise<Answ
   return { status: 200 };
 }
 
-/** Whether a record no longer counts as one that can be referred to. */
+/** Resolves with whether a record no longer counts as one that can be referred to. */
 async function hasHeard(service: RealService, kind: Kind, id: string): Promise<boolean> {
   if (kind === 'encounter') return (await service.send({ path: documentsPath(id) })).status !== 200;
   const trial = {
@@ -169,7 +169,7 @@ function lineOf({ kind, record, match }: RecordWrite): object {
   return { kind, record, ...(match !== undefined && { if_match: match }) };
 }
 
-/** The answer to a write. */
+/** Returns the answer to a write. */
 function written(answer: HttpAnswer): Answer {
   if (answer.status !== 200) return refused(answer);
   const { version, outcome } = bodyOf(answer);

@@ -1,12 +1,14 @@
 import type { Fields, Kind } from './requests.ts';
 
-/** What a field may be, by the tables of the specification (section 2), without looking at the service's schemas. */
+/**
+ * What a field may be, according to the specification's tables (section 2), without looking at the service's schemas.
+ */
 export interface FieldRule {
   required?: boolean;
   isValid(value: unknown): boolean;
-  /** The kind that it names a record of. */
+  /** The kind of the record that it names. */
   refersTo?: Kind;
-  /** Values to try, valid ones and others; a reference's are ids. */
+  /** Values to try, valid ones and others; for a reference, ids. */
   examples: unknown[];
 }
 
@@ -68,7 +70,7 @@ export const fieldRules: Record<Kind, Record<string, FieldRule>> = {
   },
 };
 
-/** Names of the fields that are missing or not valid, those of an insurance dotted. */
+/** Returns the names of the fields that are missing or invalid, those of an insurance dotted. */
 export function invalidFields(kind: Kind, record: Fields): string[] {
   const found = invalidBy(fieldRules[kind], record, '');
   const insurance = record.primary_insurance;
@@ -87,7 +89,7 @@ function invalidBy(rules: Record<string, FieldRule>, record: Fields, prefix: str
     .map(([field]) => prefix + field);
 }
 
-/** The records that a record names, by the names of the fields. */
+/** Returns the records that a record names, by the names of the fields. */
 export function references(kind: Kind, record: Fields): [field: string, kind: Kind, id: string][] {
   const found: [string, Kind, string][] = [];
   for (const [field, { refersTo }] of Object.entries(fieldRules[kind])) {

@@ -1,4 +1,4 @@
-/** What is asked of the service and of the model: the same, and they must answer the same. */
+/** What both the service and the model are asked; they must give the same answer. */
 export type ModelRequest =
   | { op: 'upsert'; key: KeyName; write: RecordWrite; skip: boolean; idempotencyKey?: string }
   | { op: 'batch'; key: KeyName; lines: RecordWrite[] }
@@ -25,7 +25,7 @@ export const plurals: Record<Kind, string> = {
   encounter: 'encounters',
 };
 
-/** Keys that may write and read, write alone, and read alone; and one that is none. */
+/** Keys that may write and read, only write, and only read; and an invalid one. */
 export const keyNames = ['both', 'writes', 'reads', 'unknown'] as const;
 export type KeyName = (typeof keyNames)[number];
 export type KeyState = 'active' | 'deactivated' | 'deleted';
@@ -49,5 +49,5 @@ export interface DocumentWrite {
   isNew?: boolean;
 }
 
-/** As much of an answer as the specification says. */
+/** The parts of an answer that the specification defines. */
 export type Answer = { status: number } & Record<string, unknown>;

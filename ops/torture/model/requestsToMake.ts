@@ -3,10 +3,10 @@ import { type FieldRule, fieldRules, insuranceRules } from './fieldRules.ts';
 import type { Model } from './Model.ts';
 import { type Fields, type KeyName, type Kind, keyNames, kinds, type ModelRequest } from './requests.ts';
 
-/** A version that `If-Match` names, of what is there when the request is made. */
+/** A version that `If-Match` names, relative to what exists when the request is made. */
 type Match = 'present' | 'another' | '*' | undefined;
 
-/** A request of which the version that it names is found in the model when it is made. */
+/** A request whose named version is looked up in the model when it is made. */
 export type Planned = (model: Model) => ModelRequest;
 
 /** Mostly the same one, so that much happens to it. */
@@ -224,7 +224,7 @@ export const first: ModelRequest = {
   ],
 };
 
-/** Requests of all sorts, in the proportions in which they find something. */
+/** Requests of all sorts, in the proportions that are likely to find something. */
 export const planned: fc.Arbitrary<Planned>[] = [
   ...Array.from({ length: 10 }, () => upsert),
   batch,

@@ -12,7 +12,7 @@ const OPENED_AT_ONCE = 200;
 const BYTE_EVERY_MS = 500;
 const FLOOD_EVERY_MS = 20;
 const HEADERS = `x-more: ${'y'.repeat(1_000)}\r\n`.repeat(64);
-/** Others are to be answered within this, whatever these clients do. */
+/** Others must be answered within this time, whatever these clients do. */
 const LATE_MS = 5_000;
 
 /** Clients that are slow, that say nothing, or that say too much. */
@@ -80,7 +80,7 @@ function dribble(url: string, beginning: string): Socket {
   return socket;
 }
 
-/** Sends headers for as long as they are taken. */
+/** Sends headers for as long as they are accepted. */
 function flood(url: string): Socket {
   const socket = open(url);
   socket.write('GET /healthz HTTP/1.1\r\n');

@@ -34,7 +34,7 @@ function onMounted(size: string, run: (torture: Torture, on: DiskWithStores) => 
   };
 }
 
-/** What is the matter with a disk, one after the other. */
+/** Disk faults, one after the other. */
 export const disk: Scenario = {
   name: 'disk',
   description:

@@ -8,7 +8,7 @@ import { startWriters } from '../support/startWriters.ts';
 import { TorturedService } from '../support/TorturedService.ts';
 
 const WRITERS = 32;
-/** From when it listens to its end, and from the beginning of a start where it does not get to listen. */
+/** From when it listens to its end, or from the beginning of a start in which it never gets to listen. */
 const LONGEST_LIFE_MS = 2_000;
 
 /** Kills a service again and again; resolves with how often it got to listen before. */
@@ -21,7 +21,7 @@ async function kill(
   let listened = 0;
   for (let n = 1; n <= kills; n += 1) {
     const started = service.start();
-    // One of ten dies while it starts.
+    // One in ten dies while it starts.
     if (choose(10) > 0) {
       await started;
       listened += 1;
@@ -33,7 +33,7 @@ async function kill(
   return listened;
 }
 
-/** Kills under a load of writers; everything that was acknowledged must be there, once, as it was sent. */
+/** Kills the service under a load of writers; everything acknowledged must be there, once, as it was sent. */
 export const kills: Scenario = {
   name: 'kills',
   description: `The service is killed (SIGKILL) at moments chosen by chance, while it starts as well, and started again; meanwhile ${WRITERS} writers send upserts, batches and uploads, one of six with an \`Idempotency-Key\` under which they repeat what was not answered. In the end each acknowledged write is in the log, the history and the documents exactly once, in order and with its content; \`verify\` passes; read models equal those that are made anew.`,

@@ -7,7 +7,7 @@ import { RealService } from '../model/RealService.ts';
 import { first, type Planned, planned } from '../model/requestsToMake.ts';
 import type { Outcome, Scenario, Torture } from '../scenario.ts';
 
-/** A request of the model and of the service. */
+/** A request to the model and to the service. */
 class Ask implements fc.AsyncCommand<Model, RealService> {
   readonly #plan: Planned;
   readonly #count: (op: string, status: number) => void;
@@ -39,7 +39,7 @@ class Ask implements fc.AsyncCommand<Model, RealService> {
   }
 }
 
-/** Drives a model of the specification and the service by the same requests, and compares each answer. */
+/** Drives a model of the specification and the service with the same requests, and compares each answer. */
 export const model: Scenario = {
   name: 'model',
   description:
@@ -82,7 +82,7 @@ export const model: Scenario = {
   },
 };
 
-/** What differed, the shortest way there that was found, and how it is run again. */
+/** Returns what differed, the shortest sequence found that leads to it, and how to run it again. */
 function failureOf({
   counterexample,
   counterexamplePath,

@@ -5,18 +5,18 @@ import { type FastAnswer, FastConnection } from '../support/FastConnection.ts';
 import { type Offered, OpenLoop } from '../support/OpenLoop.ts';
 import { TorturedService } from '../support/TorturedService.ts';
 
-/** With which the capacity is found: enough that requests share commits. */
+/** Used to find the capacity: enough that requests share commits. */
 const CONNECTIONS = 128;
 const TIMES = 3;
-/** What the client may have open; the service takes more. */
+/** Maximum number that the client may have open; the service accepts more. */
 const MOST_CONNECTIONS = 2_000;
-/** Of accepted requests. */
+/** For accepted requests. */
 const MOST_P99_MS = 2_000;
 const RECOVERED_WITHIN_MS = 5_000;
-/** Memory may grow by so much between the first third and the end. */
+/** How much memory may grow between the first third and the end. */
 const MOST_GROWTH_MB = 100;
 
-/** Offers a service three times what it can take. */
+/** Offers a service three times the load that it can handle. */
 export const overload: Scenario = {
   name: 'overload',
   description: `The rate that the service takes is found with ${CONNECTIONS} connections; then it is offered ${TIMES} times of it, whatever becomes of the requests before. Those that are too much are refused early, with 503 and \`Retry-After\`; those that are taken are answered in bounded time; memory stays flat; afterwards all is as before.`,
@@ -54,7 +54,7 @@ interface Measured {
   capacity: number;
   seconds: number;
   parts: Offered[];
-  /** MB before the load, and behind each part. */
+  /** MB before the load, and after each part. */
   memory: number[];
   /** Milliseconds until requests are answered as usual; undefined where they are not. */
   recovered: number | undefined;
@@ -106,7 +106,7 @@ function percentile(answers: readonly FastAnswer[], share: number): number {
   return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? Number.NaN;
 }
 
-/** Requests a second where each connection waits for its answer. */
+/** Measures requests per second where each connection waits for its response. */
 async function closedLoop(url: string, seconds: number, request: () => Buffer): Promise<number> {
   const end = performance.now() + seconds * 1_000;
   let answered = 0;
@@ -121,7 +121,7 @@ async function closedLoop(url: string, seconds: number, request: () => Buffer): 
   return answered / seconds;
 }
 
-/** How long it takes until ten requests in a row are accepted, each at once. */
+/** Measures how long it takes until ten requests in a row are accepted, each at once. */
 async function recovery(url: string, request: () => Buffer): Promise<number | undefined> {
   const startedAt = performance.now();
   const connection = new FastConnection(url);

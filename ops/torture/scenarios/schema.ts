@@ -13,12 +13,12 @@ const checks = [
   'ignored_auth',
   'allow_header_conformance',
 ];
-/** An answer that lasts for as long as somebody reads it, and bodies that schemathesis cannot make. */
+/** A response that lasts for as long as somebody reads it, and bodies that schemathesis cannot generate. */
 const LEFT_OUT = '^/(events|hl7/v2|integration/batch)$';
 const UPLOAD = 'uploadDocument';
 const MOST_TOLD = 40;
 
-/** Has schemathesis hold every answer against the document that the service gives of itself. */
+/** Has schemathesis check every response against the document with which the service describes itself. */
 export const schema: Scenario = {
   name: 'schema',
   description:
@@ -79,7 +79,7 @@ interface Ended {
   stdout: string;
 }
 
-/** Runs a program to its end; one that is not there ends with -1. */
+/** Runs a program to its end; a program that does not exist ends with -1. */
 async function run(program: string, args: string[], cwd?: string): Promise<Ended> {
   const child: ChildProcess = spawn(program, args, {
     stdio: ['ignore', 'pipe', 'ignore'],

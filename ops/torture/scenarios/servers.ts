@@ -9,7 +9,7 @@ import { disturbed } from '../support/disturbed.ts';
 const LONGEST_AWAY_MS = 8_000;
 const LONGEST_BETWEEN_MS = 3_000;
 
-/** Takes one of the servers away, again and again, and brings it back. */
+/** Takes one of the servers down, again and again, and brings it back. */
 async function takeAway(servers: OwnServers, { short, seed, progress }: Torture): Promise<Outcome> {
   const choose = choices(seed);
   const counts = { killed: [0, 0], frozen: [0, 0] };
@@ -35,7 +35,7 @@ async function takeAway(servers: OwnServers, { short, seed, progress }: Torture)
   return { figures, failures: [] };
 }
 
-/** The servers under the service die and stand still. */
+/** The servers under the service die or freeze. */
 export const servers: Scenario = {
   name: 'servers',
   description:

@@ -4,11 +4,11 @@ export interface FastAnswer {
   status: number;
   retryAfter: boolean;
   milliseconds: number;
-  /** When it came, by `performance.now()`. */
+  /** When it arrived, by `performance.now()`. */
   at: number;
 }
 
-/** A kept connection on which one request at a time is sent, at a fraction of what a client of HTTP costs. */
+/** A persistent connection on which one request at a time is sent, at a fraction of the cost of an HTTP client. */
 export class FastConnection {
   readonly #socket: Socket;
   #text = '';
@@ -28,7 +28,7 @@ export class FastConnection {
     return !this.#socket.destroyed && this.#socket.writable;
   }
 
-  /** Sends the bytes of a request; resolves with its answer, undefined where the connection ended before. */
+  /** Sends the bytes of a request; resolves with its response, undefined where the connection ended before. */
   send(request: Buffer): Promise<FastAnswer | undefined> {
     this.#sentAt = performance.now();
     this.#text = '';

@@ -1,29 +1,29 @@
 import { canonicalJson } from '../../../src/events/canonicalJson.ts';
 import type { JsonObject, RecordedEvent } from '../../../src/events/event.ts';
 
-/** A write that was sent, until an answer came to it. */
+/** A write that was sent, until it is answered. */
 export interface Attempt {
   stream: string;
-  /** What the event has to hold, or the digest of a document's bytes. */
+  /** What the event must contain, or the digest of a document's bytes. */
   content: string;
   /** Place among the attempts on the stream, in the order in which they were sent one after the other. */
   place: number;
-  /** Of the answer 200. */
+  /** From the 200 response. */
   version?: number;
 }
 
 type ByContent = Map<string, Attempt>;
 
-/** What the log holds of what was sent. */
+/** What the log contains of what was sent. */
 export interface Findings {
   attempted: number;
   acknowledged: number;
-  /** Of the attempts without a 200, those that were written all the same. */
+  /** Of the attempts without a 200, those that were written anyway. */
   writtenUnanswered: number;
   failures: string[];
 }
 
-/** The content of a record's event. */
+/** Returns the content of a record's event. */
 export function contentOf(data: JsonObject): string {
   return canonicalJson(data);
 }
@@ -33,8 +33,8 @@ function contentOfEvent({ type, data }: RecordedEvent): string {
 }
 
 /**
- * Keeps what was sent and what was acknowledged, and holds it against the log. No two attempts on a stream have the same content, and who
- * writes to a stream sends one write after the other.
+ * Keeps what was sent and what was acknowledged, and compares it with the log. No two attempts on a stream have the
+ * same content, and each writer to a stream sends one write after the other.
  */
 export class Ledger {
   readonly #streams = new Map<string, ByContent>();
@@ -49,14 +49,14 @@ export class Ledger {
     return attempt;
   }
 
-  /** Streams, each with the attempt on it that was acknowledged last, if one was. */
+  /** Yields streams, each with the last acknowledged attempt on it, if there was one. */
   *latest(): Iterable<[stream: string, latest: Attempt | undefined]> {
     for (const [stream, attempts] of this.#streams) {
       yield [stream, [...attempts.values()].findLast(({ version }) => version !== undefined)];
     }
   }
 
-  /** Holds all attempts against the events of the log; events of other streams are none of its business. */
+  /** Compares all attempts with the events of the log; events of other streams are ignored. */
   check(events: readonly RecordedEvent[]): Findings {
     const failures: string[] = [];
     const found = new Set<Attempt>();

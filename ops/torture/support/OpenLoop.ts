@@ -4,18 +4,18 @@ import { type FastAnswer, FastConnection } from './FastConnection.ts';
 const TICK_MS = 5;
 const OPENED_AT_ONCE = 50;
 
-/** What came of requests that were sent at a rate, whatever became of those before. */
+/** The result of requests that were sent at a fixed rate, whatever happened to earlier ones. */
 export interface Offered {
   /** How many should have been sent. */
   offered: number;
-  /** Of them, those for which no connection was free: the client's own bound. */
+  /** Of these, those for which no connection was free: the client's own limit. */
   unsent: number;
   answers: FastAnswer[];
-  /** Requests that got no answer. */
+  /** Requests that got no response. */
   unanswered: number;
 }
 
-/** Sends requests at a rate, each on a connection that waits for nothing else. */
+/** Sends requests at a fixed rate, each on a connection that waits for nothing else. */
 export class OpenLoop {
   readonly #url: string;
   readonly #mostConnections: number;
@@ -27,7 +27,9 @@ export class OpenLoop {
     this.#mostConnections = mostConnections;
   }
 
-  /** Opens all connections, some at a time, as a load balancer has them open; a request warms each up. */
+  /**
+   * Opens all connections, several at a time, as a load balancer keeps them open; a request warms up each of them.
+   */
   async open(request: () => Buffer): Promise<void> {
     const openSome = async () => {
       for (let next = this.#connect(); next !== undefined; next = this.#connect()) {
@@ -38,7 +40,10 @@ export class OpenLoop {
     await Promise.all(Array.from({ length: OPENED_AT_ONCE }, openSome));
   }
 
-  /** Sends so many requests a second; `request` gives the bytes of each. Resolves when all are answered, or were given up. */
+  /**
+   * Sends `perSecond` requests per second; `request` returns the bytes of each. Resolves when all are answered, or
+   * were given up.
+   */
   async offer(perSecond: number, seconds: number, request: () => Buffer): Promise<Offered> {
     const told: Offered = { offered: 0, unsent: 0, answers: [], unanswered: 0 };
     const under = new Set<Promise<void>>();

@@ -3,7 +3,7 @@ import { startOptions } from '../../bench/support/serverProcess.ts';
 
 const running = new Set<ServiceProcess>();
 
-/** Ends whatever processes still run, at once. */
+/** Immediately ends any processes still running. */
 export function killProcesses(): void {
   for (const { child } of running) child.kill('SIGKILL');
 }
@@ -11,7 +11,7 @@ export function killProcesses(): void {
 /** What `npm start` runs. */
 export const startCommand = [node, ...startOptions, 'src/main.ts'];
 
-/** A service as `npm start` runs it, that is killed and started again on the same stores. */
+/** A service as run by `npm start`, which is killed and restarted on the same stores. */
 export class TorturedService {
   readonly #env: Record<string, string>;
   readonly #command: string[];
@@ -29,7 +29,7 @@ export class TorturedService {
     return this.#process?.child.pid as number;
   }
 
-  /** Starts a process; resolves with its address. It may be killed meanwhile: then this rejects. */
+  /** Starts a process; resolves with its address. Rejects if it is killed meanwhile. */
   start(): Promise<string> {
     const started = new ServiceProcess(this.#env, { command: this.#command });
     running.add(started);
@@ -44,7 +44,10 @@ export class TorturedService {
     return url;
   }
 
-  /** The address of the process that runs, or of the next one that gets to listen; rejects where the present one does not. */
+  /**
+   * Resolves with the address of the running process, or of the next one that gets to listen; rejects where the
+   * present one does not.
+   */
   async url(): Promise<string> {
     for (;;) {
       const present = this.#process;

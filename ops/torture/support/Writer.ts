@@ -6,16 +6,16 @@ import { documentsPath, formBody, formType, part } from '../../../test/support/d
 import { type Attempt, contentOf, type Ledger } from './Ledger.ts';
 import { type Answer, bodyOf, type Request, send } from './send.ts';
 
-/** What writers work with together. */
+/** What writers share. */
 export interface Place {
   /** Resolves with the service's address; waits while it starts. */
   url(): Promise<string>;
   key: string;
   workspace: string;
   ledger: Ledger;
-  /** Takes what no answer of the service may be. */
+  /** Collects responses that the service must never give. */
   failures: string[];
-  /** Answers by what they were. */
+  /** Counts of responses, by kind. */
   answers: Map<string, number>;
 }
 
@@ -36,14 +36,14 @@ export class Writer {
   readonly #agent = new Agent({ keepAlive: true, maxSockets: 1 });
   #writes = 0;
 
-  /** `choose` gives whole numbers from 0 to below a bound. */
+  /** `choose` returns whole numbers from 0 to below a bound. */
   constructor(place: Place, name: string, choose: (below: number) => number) {
     this.#place = place;
     this.#name = name;
     this.#choose = choose;
   }
 
-  /** Writes until `stopping`, and to the end what was begun with an `Idempotency-Key`. */
+  /** Writes until `stopping`, and completes what was begun with an `Idempotency-Key`. */
   async run(stopping: AbortSignal): Promise<void> {
     await this.#insist(this.#upsert('patient', this.#fields('patient', 0)), `${this.#name}-patient`);
     await this.#insist(this.#upsert('encounter', this.#fields('encounter', 0)), `${this.#name}-encounter`);
@@ -55,7 +55,7 @@ export class Writer {
     this.#agent.destroy();
   }
 
-  /** The next write: what is to be sent, and what became of it. */
+  /** Returns the next write: what is to be sent, and how its response is handled. */
   #write(): Write {
     const choice = this.#choose(10);
     if (choice === 0) return this.#batch();
@@ -64,7 +64,7 @@ export class Writer {
     return this.#upsert(kind, this.#fields(kind, this.#choose(RECORDS)));
   }
 
-  /** Fields that were never sent before. */
+  /** Returns fields that were never sent before. */
   #fields(kind: Kind, record: number): Fields {
     this.#writes += 1;
     const id = `${this.#name}-${kind}-${kind === 'encounter' ? 0 : record}`;
@@ -138,7 +138,7 @@ export class Writer {
     const name = nameOf(answer);
     answers.set(name, (answers.get(name) ?? 0) + 1);
     if (answer.hung) failures.push(`no answer to ${request.path}`);
-    // What came of a batch before its answer was broken off counts.
+    // The results of a batch before its response was interrupted count.
     if (answer.status === 200 && (answer.isWhole || request.path.endsWith('/batch'))) return take(answer);
     if (answer.isWhole && !passing.has(answer.status))
       failures.push(`${request.path} was answered with ${answer.status}: ${answer.bytes}`);
@@ -156,7 +156,7 @@ const plurals = { payer: 'payers', patient: 'patients', encounter: 'encounters',
 
 type Kind = keyof typeof plurals;
 
-/** A write that can be sent again. `take` notes what was acknowledged, and says whether that is all of it. */
+/** A write that can be sent again. `take` notes what was acknowledged, and returns whether that is all of it. */
 interface Write {
   request: Request;
   take(answer: Answer): boolean;
@@ -166,7 +166,7 @@ function jsonRequest(path: string, type: string, body: string): Request {
   return { method: 'POST', path, headers: { 'content-type': type }, body };
 }
 
-/** What an answer was, in short. */
+/** Returns a short name for a response. */
 function nameOf(answer: Answer): string {
   if (!answer.isWhole) return 'broken off';
   return answer.status === 200 ? '200' : `${answer.status} ${bodyOf(answer).code}`;

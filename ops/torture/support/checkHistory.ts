@@ -12,7 +12,7 @@ interface Told {
   failures: string[];
 }
 
-/** Reads the history of every stream of a ledger, and each document, over HTTP: they must be what the log holds. */
+/** Reads the history of every stream of a ledger, and each document, over HTTP: they must match the log. */
 export async function checkHistory(
   url: string,
   key: string,

@@ -13,10 +13,10 @@ import type { Outcome } from '../scenario.ts';
 import { checkHistory } from './checkHistory.ts';
 import type { Ledger } from './Ledger.ts';
 
-/** For read models to catch up, and uploads of processes that are gone to be settled. */
+/** Time for read models to catch up, and for uploads of dead processes to be settled. */
 const SETTLED_WITHIN_MS = 120_000;
 
-/** Looks at a service, which runs, and its stores: whether they hold what was sent, and agree with each other. */
+/** Checks whether a running service and its stores contain what was sent, and agree with each other. */
 export async function checkStores(stores: Stores, url: string, ledger: Ledger): Promise<Outcome> {
   const { config, key } = stores;
   const eventLog = await openEventLog(config.eventLogUrl);
@@ -48,20 +48,20 @@ function count(failures: readonly string[], beginning: string): number {
   return failures.filter((failure) => failure.startsWith(beginning)).length;
 }
 
-/** `chartledger verify`, of events and documents. */
+/** Runs `chartledger verify`, for events and documents. */
 async function verify({ env, key }: Stores): Promise<string[]> {
   const run = await spawnCli(['verify', '--workspace', key.workspace, '--documents'], { env });
   return run.code === 0 ? [] : [`verify ended with ${run.code}: ${run.stderr}`];
 }
 
-/** Whether the read models are what they are when they are made anew. */
+/** Checks whether the read models are what a rebuild yields. */
 async function checkReadModels({ config }: Stores, eventLog: EventLog): Promise<string[]> {
   const readModels = await openReadModels(config.readModelUrl);
   try {
     return await eventually(async () => {
       const head = await eventLog.head();
       const [live, anew] = [await allRows(eventLog, readModels), await rebuiltRows(eventLog)];
-      // The service may have noted something by itself meanwhile.
+      // The service may have recorded something on its own meanwhile.
       if ((await eventLog.head()) !== head) throw new Error('the log has grown');
       return Object.keys(anew).flatMap((model) => differences(model, live[model], anew[model]));
     }, SETTLED_WITHIN_MS);
@@ -78,7 +78,7 @@ function differences(model: string, live: Rows | undefined, anew: Rows | undefin
   return other.map((id) => `${model} has another row ${id} than when it is made anew`);
 }
 
-/** The store holds no bytes but those that events name: what processes left half done was settled. */
+/** Checks that the store contains only bytes that events name: what processes left half done was settled. */
 async function checkDocuments({ config }: Stores, events: readonly RecordedEvent[]): Promise<string[]> {
   const named = new Set(events.map(({ data }) => data.object_id));
   const strays = () => {
@@ -91,7 +91,7 @@ async function checkDocuments({ config }: Stores, events: readonly RecordedEvent
   }, SETTLED_WITHIN_MS).catch(() => [`${strays().length} files of documents belong to no event`]);
 }
 
-/** SHA-256 in lower-case hex. */
+/** Returns SHA-256 in lower-case hex. */
 export function digestOf(bytes: Buffer): string {
   return createHash('sha256').update(bytes).digest('hex');
 }

@@ -8,7 +8,7 @@ import { TorturedService } from './TorturedService.ts';
 
 interface Disturbance {
   stores: Stores;
-  /** Beside those of the stores. */
+  /** In addition to those of the stores. */
   env?: Record<string, string>;
   command?: string[];
   /** Default: 8. */
@@ -17,7 +17,7 @@ interface Disturbance {
   disturb(service: TorturedService): Promise<Outcome>;
 }
 
-/** Lets writers write to a service while something is the matter; afterwards all must be as the answers said. */
+/** Lets writers write to a service during a disturbance; afterwards everything must be as the responses said. */
 export async function disturbed(
   { seed }: Torture,
   { stores, env = {}, command, writers: count = 8, disturb }: Disturbance,
@@ -34,7 +34,7 @@ export async function disturbed(
   });
   const endured = await disturb(service);
   const written = await writers.stop();
-  // What a process was not sure of is settled by the next one.
+  // What a process was unsure about is settled by the next one.
   await service.end();
   const checked = await checkStores(stores, await service.start(), ledger);
   await service.end();

@@ -9,12 +9,13 @@ import { unavailable } from '../../../src/errors.ts';
 import { choices } from '../../../test/support/choices.ts';
 
 /**
- * Loaded before the service, in each of its threads: while the file `TORTURE_FAULTS` exists, calls of the ports come late, fail, fail
- * after they were carried out, are carried out twice, or are answered late, as `TORTURE_SEED` has it.
+ * Loaded before the service, in each of its threads: while the file `TORTURE_FAULTS` exists, calls of the ports are
+ * delayed, fail, fail after they were carried out, are carried out twice, or are answered late, as determined by
+ * `TORTURE_SEED`.
  */
 const { TORTURE_FAULTS = '', TORTURE_SEED = '1' } = process.env;
 const choose = choices(Number(TORTURE_SEED) + threadId);
-/** Of so many calls one has a fault. */
+/** One in this many calls has a fault. */
 const ONE_OF = 25;
 const LONGEST_DELAY_MS = 300;
 const LOOK_EVERY_MS = 100;
@@ -55,7 +56,7 @@ const twice: Fault = async (_, work) => {
   return work();
 };
 
-/** Has calls of these methods go wrong. Of those that promise to bear it, some are carried out twice. */
+/** Makes calls of these methods fail. Of the methods that promise to tolerate it, some are carried out twice. */
 function breakMethods(port: object, store: string, names: string[], repeatable: string[] = []): void {
   const methods = port as Record<string, (...args: unknown[]) => Promise<unknown>>;
   for (const name of [...names, ...repeatable]) {
@@ -76,7 +77,7 @@ breakMethods(SqliteReadModels.prototype, 'read models', ['load', 'page', 'checkp
 breakMethods(SqliteStateStore.prototype, 'state store', ['load', 'page', 'swap'], ['save', 'remove']);
 breakMethods(LocalDocumentStore.prototype, 'document store', ['get'], ['claim', 'confirm', 'discard']);
 
-/** `appendEach` never rejects: each event is answered for itself. */
+/** `appendEach` never rejects: each event is answered individually. */
 const { appendEach } = SqliteEventLog.prototype;
 SqliteEventLog.prototype.appendEach = async function (appends) {
   const results = await appendEach.call(this, appends);

@@ -1,6 +1,9 @@
 import { readFileSync } from 'node:fs';
 
-/** Loaded before the service, in each of its threads: its clock is so many milliseconds off as the file `TORTURE_CLOCK` says. */
+/**
+ * Loaded before the service, in each of its threads: its clock is off by the number of milliseconds in the file
+ * `TORTURE_CLOCK`.
+ */
 const { TORTURE_CLOCK = '' } = process.env;
 const LOOK_EVERY_MS = 50;
 const { now } = Date;

@@ -1,20 +1,20 @@
 import { markdown, number } from '../../bench/support/report.ts';
 import type { Outcome, Scenario, Torture } from '../scenario.ts';
 
-/** How many failures a section tells of; the rest is counted. */
+/** Maximum number of failures that a section lists; the rest are counted. */
 const TOLD = 20;
 
-/** Whether all holds that a scenario looked at. */
+/** Whether everything that a scenario checked holds. */
 export function holds({ failures }: Outcome): boolean {
   return failures.length === 0;
 }
 
-/** The command that runs a scenario again by the same choices. */
+/** Returns the command that runs a scenario again with the same choices. */
 export function commandOf({ name }: Scenario, { seed, short }: Pick<Torture, 'seed' | 'short'>): string {
   return `npm run torture -- --scenario ${name} --seed ${seed}${short ? ' --short' : ''}`;
 }
 
-/** A scenario's section in Markdown. */
+/** Returns a scenario's section in Markdown. */
 export function section(
   scenario: Scenario,
   torture: Pick<Torture, 'seed' | 'short'>,

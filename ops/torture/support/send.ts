@@ -15,14 +15,14 @@ export interface Answer {
   status: number;
   headers: IncomingMessage['headers'];
   bytes: Buffer;
-  /** Whether all of the answer came; otherwise the connection was broken. */
+  /** Whether the whole response arrived; otherwise the connection was broken. */
   isWhole: boolean;
-  /** Whether nothing came for longer than a request may take. */
+  /** Whether nothing arrived for longer than a request may take. */
   hung: boolean;
   milliseconds: number;
 }
 
-/** The JSON of a whole answer. */
+/** Returns the JSON of a complete response. */
 // biome-ignore lint/suspicious/noExplicitAny: answers are looked at field by field
 export function bodyOf({ bytes }: Answer): any {
   return JSON.parse(bytes.toString());

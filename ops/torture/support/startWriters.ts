@@ -9,11 +9,14 @@ interface Writing {
   stores: Stores;
   ledger: Ledger;
   count: number;
-  /** What a writer chooses by, whatever becomes of the others. */
+  /** The basis of a writer's choices, whatever happens to the others. */
   choices(writer: number): (below: number) => number;
 }
 
-/** Lets writers begin; `stop` resolves when all have ended what they began, with what they were answered. */
+/**
+ * Lets writers begin; `stop` resolves, when all have completed what they began, with the responses that they
+ * received.
+ */
 export function startWriters({ service, stores, ledger, count, choices }: Writing): {
   stop(): Promise<Outcome>;
 } {

@@ -42,15 +42,15 @@ const mediaTypes: Record<ExportFormat, string> = {
   ndjson: 'application/x-ndjson',
 };
 
-/** The trail that a page shows: a workspace's, or that of the installation. */
+/** The trail that a page shows: a workspace's, or the installation's. */
 interface Trail {
   workspace: string;
-  /** Of the page, whole. */
+  /** The full path of the page. */
   path: string;
   caller: Caller;
 }
 
-/** The audit trail of each workspace, and of the installation: pages, and exports of what they were limited to. */
+/** The audit trail of each workspace, and of the installation: pages, and exports within the limits of the form. */
 export function auditRoutes(ports: AuditPagePorts): DashboardRoute[] {
   const ofWorkspace = ({ workspace, caller }: Visit): Trail => ({
     workspace,
@@ -103,7 +103,7 @@ ${older(trail, limits, found, query.page_token === undefined)}`;
   return framed(ports, trail, limits, body);
 }
 
-/** The page with the form, filled in with what was sent, above its body. */
+/** Returns the page with the form, filled in with what was sent, above its body. */
 function framed(
   { directory, users }: AuditPagePorts,
   trail: Trail,
@@ -136,7 +136,7 @@ function exportLinks({ path }: Trail, limits: Record<string, string>): Html {
   return html`<div class="actions">${link('csv', 'Export as CSV')} ${link('ndjson', 'Export as NDJSON')}</div>`;
 }
 
-/** Leads on; where scripts run, the older entries come below those that are there. */
+/** Returns the link to older entries; where scripts run, these are added below the present ones. */
 function older({ path }: Trail, limits: Record<string, string>, found: AuditPage, isNewest: boolean): Html {
   const { next_page_token, items, lookedBackTo } = found;
   if (next_page_token === null) {

@@ -12,13 +12,13 @@ import { titleOf, wordsOf } from '../ui/words.ts';
 import type { AuditRow } from './auditRows.ts';
 import { actionText, shownText } from './auditTexts.ts';
 
-/** Where an entry stands: its workspace, and the page of the trail, as whole path. */
+/** Where an entry is shown: its workspace, and the full path of the trail's page. */
 interface Place {
   workspace: string;
   path: string;
 }
 
-/** The columns of the audit trail. */
+/** Returns the columns of the audit trail. */
 export function auditColumns(names: PrincipalNames, place: Place): TableColumn<AuditRow>[] {
   return [
     { title: 'Time', cell: ({ entry }) => time(entry.recordedAt) },
@@ -35,7 +35,7 @@ export function auditColumns(names: PrincipalNames, place: Place): TableColumn<A
   ];
 }
 
-/** What else the same page showed. */
+/** Returns what else the same page showed. */
 function further(others: readonly AuditEntry[], names: PrincipalNames, workspace: string): Html {
   const line = (entry: AuditEntry) => {
     const subject = auditSubject(entry, names, workspace);
@@ -45,7 +45,7 @@ function further(others: readonly AuditEntry[], names: PrincipalNames, workspace
 <ul>${others.map(line)}</ul></details>`;
 }
 
-/** From where it came, and its id; that of a refused request leads to all that is known of it. */
+/** Returns where it came from, and its id; a refused request's id links to everything known about it. */
 function origin(entry: AuditEntry, { workspace }: Place): Html {
   const { clientIp, userAgent, eventId, requestId = eventId, clientRequestId } = entry;
   const id = code(requestId);
@@ -56,7 +56,7 @@ function origin(entry: AuditEntry, { workspace }: Place): Html {
   }`;
 }
 
-/** Leads to all that they did. */
+/** Returns a link to everything they did. */
 function who(principal: AuditEntry['principal'], names: PrincipalNames, { path }: Place): Html {
   const name = names.nameOf(principal) ?? principal.id;
   const query = new URLSearchParams({ principal: principal.id });
@@ -71,7 +71,7 @@ function what({ type, action, method, route, shown, count }: AuditEntry): Html {
   }`;
 }
 
-/** What an entry is about, with links to records. */
+/** Returns what an entry is about, with links to records. */
 export function auditSubject(
   { kind, id, documentId, version }: AuditEntry,
   names: PrincipalNames,

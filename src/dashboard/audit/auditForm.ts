@@ -22,7 +22,10 @@ const isOfWorkspace = (action: string) => !/^(?:User|Setup|sign_|key\.)/.test(ac
 
 const byText = (a: Option, b: Option) => a.text.localeCompare(b.text);
 
-/** The form that limits the trail: of one workspace, or of the installation. `principals` are those to choose among. */
+/**
+ * Returns the form that filters the trail: of one workspace, or of the installation. `principals` are the choices
+ * offered.
+ */
 export function auditForm(
   path: string,
   sent: Record<string, string>,

@@ -1,15 +1,15 @@
 import type { AuditEntry } from '../../../projections/audit/auditEntry.ts';
 import { isPageView } from '../../audit/isPageView.ts';
 
-/** A row of the trail's page: an entry, and the others that the same view of a page made. */
+/** A row of the trail's page: an entry, and the other entries made by the same page view. */
 export interface AuditRow {
   entry: AuditEntry;
   others: readonly AuditEntry[];
 }
 
 /**
- * Entries as rows, in their order. What one view of a page of the dashboard showed is one row, at the place of its newest
- * entry; it begins with the entry that bears the id of the request, if that is among them.
+ * Returns entries as rows, in order. What one view of a dashboard page showed is one row, at the place of its newest
+ * entry; it begins with the entry that has the request's id, if that is among them.
  */
 export function auditRows(entries: readonly AuditEntry[]): AuditRow[] {
   const views = Map.groupBy(entries.filter(isPageView), requestOf);

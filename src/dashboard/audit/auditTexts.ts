@@ -41,7 +41,10 @@ const accessTexts: Record<AccessAction, string> = {
   sign_out: 'Signed out',
 };
 
-/** What was done, in words: of an `AccessRecorded` by its action, else by the event's type (`PatientUpserted`). */
+/**
+ * Returns what was done, in words: by its action for an `AccessRecorded`, otherwise by the event's type
+ * (`PatientUpserted`).
+ */
 export function actionText(action: string): string {
   const known = accessTexts[action as AccessAction];
   if (known !== undefined) return known;
@@ -49,10 +52,12 @@ export function actionText(action: string): string {
   return words.replace(/^Api key/, 'API key');
 }
 
-/** How many of the things that were shown are named. */
+/** Maximum number of shown things that are named. */
 const MOST_NAMED = 5;
 
-/** What was shown or sent, as people read it: `12 at 8135–9120, 9300, deidentified`, or `1: patient patient-1001`. */
+/**
+ * Returns what was shown or sent, for people: `12 at 8135–9120, 9300, deidentified`, or `1: patient patient-1001`.
+ */
 export function shownText({ count, ranges, things, view }: Shown): string {
   if (things) return thingsText(things);
   const places = ranges.map(({ from, to }) => (from === to ? `${from}` : `${from}–${to}`)).join(', ');

@@ -29,17 +29,17 @@ const querySchema = z.object({
 
 const exportSchema = querySchema.extend({ format: z.enum(reportFormats), summary: yes });
 
-/** The names of what a page of disclosures takes, and what their download takes. */
+/** The names of the parameters of a disclosures page, and of those of its download. */
 export const disclosureParameters: readonly string[] = [...Object.keys(querySchema.shape), zoneParameter];
 export const exportParameters: readonly string[] = Object.keys(exportSchema.shape);
 
-/** The query of a page's address; times without an offset are UTC. Throws `validation_failed`. */
+/** Returns the query in a page's address; times without an offset are in UTC. Throws `validation_failed`. */
 export function disclosureQuery(req: Request, patientId: string) {
   const { page_token, ...query } = validate(querySchema, filledQuery(req));
   return { query: toQuery(query, patientId), pageToken: page_token, limits: limitsOf(query) };
 }
 
-/** The query of a download. Throws `validation_failed`. */
+/** Returns the query of a download. Throws `validation_failed`. */
 export function exportQuery(req: Request, patientId: string) {
   const { format, summary, ...query } = validate(exportSchema, filledQuery(req));
   return { query: toQuery(query, patientId), format, isSummary: summary === 'yes' };
@@ -52,12 +52,12 @@ function toQuery({ form, from, to, omit_exempt }: Sent, patientId: string): Disc
   return { patientId, form, from: instant(from), to: instant(to), omitExempt: omit_exempt === 'yes' };
 }
 
-/** What limits the report, as it was sent: for links. */
+/** Returns what limits the report, as sent: for links. */
 function limitsOf({ form, from, to, omit_exempt }: Sent): Record<string, string> {
   return { form, ...(from && { from }), ...(to && { to }), ...(omit_exempt && { omit_exempt }) };
 }
 
-/** The form that limits a report; `sent` are the limits as they were sent. */
+/** Returns the form that limits a report; `sent` are the limits as sent. */
 export function disclosureFilter(
   path: string,
   form: DisclosureForm,

@@ -45,7 +45,7 @@ const explanations: Record<DisclosureForm, Html> = {
   accounting: html`The disclosures of which 45 CFR 164.528 speaks. What the organisation’s own workforce saw, and what identified nobody, is no disclosure of protected health information. Those for treatment, payment or health care operations are marked exempt (164.528(a)(1)(i)). Where no purpose was given, none is taken to be exempt.`,
 };
 
-/** `…/records/patients/{id}/disclosures`: to whom data of a patient went; pages, for paper, and downloads. */
+/** `…/records/patients/{id}/disclosures`: to whom a patient's data went; pages, printed or downloaded. */
 export function disclosureRoutes(ports: DisclosurePorts): DashboardRoute[] {
   const path = '/workspaces/:workspace/records/patients/:id/disclosures';
   const route = (suffix: string, query: readonly string[], handle: (visit: Visit) => Promise<Reply>) =>
@@ -82,7 +82,7 @@ ${further(visit, '', limits, found, SHOWN_A_PAGE)}`;
   return framed(visit, query.form, limits, body);
 }
 
-/** The page with the links to both forms and the filter above its body. */
+/** Returns the page with the links to both forms and the filter above its body. */
 function framed(
   visit: Visit,
   form: DisclosureForm,
@@ -158,7 +158,7 @@ function listed({ items, query, next_page_token }: DisclosurePage, isNewest: boo
   );
 }
 
-/** Leads on, and says how far a report goes that is not whole. */
+/** Returns the link to the next page, and says how far an incomplete report goes. */
 function further(
   { workspace, req }: Visit,
   suffix: string,

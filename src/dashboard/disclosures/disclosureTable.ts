@@ -18,7 +18,7 @@ const statusTexts: Record<DisclosureStatus, [text: string, tone: 'good' | 'bad' 
   deidentified: ['de-identified', 'neutral'],
 };
 
-/** Disclosures, or accesses, as a page shows them. */
+/** Returns disclosures, or accesses, as a page shows them. */
 export function disclosureTable(form: DisclosureForm, items: readonly Disclosure[]): Html {
   const title = form === 'accounting' ? 'Disclosures, newest first' : 'Accesses, newest first';
   return table(title, form === 'accounting' ? accountingColumns : accessColumns, items);

@@ -8,7 +8,7 @@ import { badge, code, time } from '../ui/text.ts';
 import { titleOf } from '../ui/words.ts';
 import type { FoundEvent, Missing } from './newestEvents.ts';
 
-/** Characters of a payload that are shown: some of them all make a page that is not too heavy. */
+/** Maximum characters shown of a payload, so that several of them do not make the page too heavy. */
 const MOST_SHOWN = 4_000;
 
 const missingTexts: Record<Missing, string> = {
@@ -19,11 +19,11 @@ const missingTexts: Record<Missing, string> = {
 /** Who sees the events, and where. */
 export interface Shown {
   workspace: string;
-  /** Undefined in the de-identified view, which tells of nobody. */
+  /** Undefined in the de-identified view, which names nobody. */
   names: PrincipalNames | undefined;
 }
 
-/** An event of the list: what, which record, when and who, and its payload to be opened. */
+/** Returns an event of the list: what, which record, when and who, and its payload, collapsed. */
 export function eventLine(found: FoundEvent, shown: Shown): Html {
   const { kind, entry, event } = found;
   const position = formatPosition(entry.position);
@@ -42,7 +42,10 @@ ${
 </li>`;
 }
 
-/** Leads to the record, at the version that the event made; of readiness, to the encounter or to the worklist. */
+/**
+ * Returns the link to the record, at the version that the event created; for readiness, to the encounter or to the
+ * worklist.
+ */
 function subject({ kind, entry }: FoundEvent, workspace: string): Html {
   const { id = '', documentId, version } = entry;
   if (kind === 'readiness') {

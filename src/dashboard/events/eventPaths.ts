@@ -1,12 +1,12 @@
 /** The menu's entry. */
 export const eventsSection = 'Events';
 
-/** The address of a workspace's newest events, below `/dashboard`; `limits` are what stands in its query. */
+/** Returns the address of a workspace's newest events, below `/dashboard`; `limits` are its query parameters. */
 export function eventsPath(workspace: string, limits: Record<string, string | undefined> = {}): string {
   return `/workspaces/${workspace}/events${queryOf(limits)}`;
 }
 
-/** The address of the events after a position, as a part of that page, below `/dashboard`. */
+/** Returns the address of the events after a position, as a part of that page, below `/dashboard`. */
 export function newsPath(workspace: string, kind: string | undefined, after: string): string {
   return `/workspaces/${workspace}/events/news${queryOf({ kind, after })}`;
 }

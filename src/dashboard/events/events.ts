@@ -38,7 +38,7 @@ const newsSchema = z.object({
   after: z.string().refine((text) => parsePosition(text) !== undefined, { error: 'must be a position' }),
 });
 
-/** The newest events of a workspace, in the view that the role may see; where scripts run, with those that come. */
+/** The newest events of a workspace, in the view that the role may see; where scripts run, new ones are added. */
 export function eventsRoutes(ports: EventPagePorts): DashboardRoute[] {
   const path = '/workspaces/:workspace/events';
   return [
@@ -81,7 +81,10 @@ ${found ? list(ports, wanted, found, isNewest) : tryAgain(req.originalUrl)}`;
   return { page: { title: eventsSection, section: eventsSection, status, body } };
 }
 
-/** What came after a position, to be put above the list, and where to go on from; nothing where nothing came. */
+/**
+ * Resolves with what came after a position, to be put above the list, and where to continue from; with nothing where
+ * nothing came.
+ */
 async function showNews(ports: EventPagePorts, visit: Visit): Promise<Reply> {
   const query = validate(newsSchema, visit.req.query);
   const wanted = { ...wantedBy(ports, visit, query.kind), after: parsePosition(query.after) as number };
@@ -101,7 +104,9 @@ function wantedBy({ publicUrl }: EventPagePorts, visit: Visit, kind: string | un
   return { workspace, kind, view, address: addressOf(req, publicUrl) };
 }
 
-/** The events, when it is in the audit trail that they were shown; where there are none, nothing was. */
+/**
+ * Resolves with the events, once the audit trail says that they were shown; where there are none, nothing was shown.
+ */
 async function read(ports: EventPagePorts, { caller }: Visit, wanted: Wanted): Promise<FoundEvents> {
   const found = await newestEvents(ports, wanted);
   const told = found.items.filter(({ event }) => typeof event !== 'string');
@@ -127,7 +132,7 @@ const kindOptions = [
   ...kinds.map((value) => ({ value, text: fieldLabel(value) })),
 ];
 
-/** Leads to the page that follows, or back; where it follows, that part of it asks for what comes. */
+/** Returns the links to the next page and back; on the first page, that part also polls for new events. */
 function following(wanted: Wanted, items: readonly FoundEvent[], isLive: boolean): Html {
   const { workspace, kind } = wanted;
   const link = (text: string, query: Record<string, string | undefined>) =>

@@ -26,19 +26,19 @@ export interface NewestEventsPorts extends QueryPorts {
 
 /** Which events of a workspace are wanted, and how they are shown. */
 export interface Wanted extends Pick<Selection, 'workspace' | 'view' | 'address'> {
-  /** Of records of this kind, documents, or readiness, alone. */
+  /** Only events of records of this kind, of documents, or of readiness. */
   kind: string | undefined;
   /** Only those after this position. */
   after?: Position;
   pageToken?: string | undefined;
 }
 
-/** What became of an event that cannot be shown. */
+/** Why an event cannot be shown. */
 export type Missing = 'erased' | 'unreadable';
 
-/** An event that the stream carries, and what the audit trail tells of it. */
+/** An event that the stream carries, and what the audit trail says about it. */
 export interface FoundEvent {
-  /** As the stream has it. */
+  /** As named by the stream. */
   kind: string;
   entry: AuditEntry;
   event: CloudEvent | Missing;
@@ -50,20 +50,20 @@ export interface FoundEvents {
 }
 
 export const EVENTS_A_PAGE = 20;
-/** Events of a stream of readiness that are looked at together. */
+/** Events of a readiness stream that are looked at together. */
 const LOOKED_AT = 100;
 
 const readinessTypes = feedEventTypes.filter(({ kind }) => kind === 'readiness').map((one) => one.logType);
 
-/** The kind of the event of an entry, as the stream has it; undefined where the stream does not carry it. */
+/** Returns the kind of an entry's event, as named by the stream; undefined where the stream does not carry it. */
 function kindOf({ type, kind, version }: AuditEntry): string | undefined {
   if (readinessTypes.includes(type)) return 'readiness';
   return version === undefined ? undefined : kind;
 }
 
 /**
- * The newest events as `GET /events` gives them, newest first. The log can only be read forwards, so
- * it is the audit trail that tells which they are. Rejects with `unavailable`.
+ * Resolves with the newest events as returned by `GET /events`, newest first. The log can only be read forwards, so
+ * the audit trail is used to find out which they are. Rejects with `unavailable`.
  */
 export async function newestEvents(ports: NewestEventsPorts, wanted: Wanted): Promise<FoundEvents> {
   const { workspace, kind, after = 0, pageToken } = wanted;
@@ -71,7 +71,7 @@ export async function newestEvents(ports: NewestEventsPorts, wanted: Wanted): Pr
     ports,
     workspace,
     {
-      // The trail has what became of an encounter in billing as the encounter's.
+      // The audit trail lists the outcome of an encounter in billing under the encounter.
       ...(kind !== undefined && kind !== 'readiness' && { kind }),
       isWanted: (entry) => kindOf(entry) !== undefined && (kind === undefined || kindOf(entry) === kind),
     },
@@ -83,7 +83,7 @@ export async function newestEvents(ports: NewestEventsPorts, wanted: Wanted): Pr
   return { items: items.filter((item) => item !== undefined), next_page_token: found.next_page_token };
 }
 
-/** The event of an entry; undefined where the stream of events does not carry it. */
+/** Resolves with an entry's event; undefined where the event stream does not carry it. */
 async function findEvent(
   { eventLog }: NewestEventsPorts,
   { workspace, address }: Wanted,
@@ -106,7 +106,7 @@ async function findEvent(
   }
 }
 
-/** The event of an entry; undefined where it was erased. */
+/** Resolves with an entry's event; undefined where it was erased. */
 async function eventOf(
   eventLog: NewestEventsPorts['eventLog'],
   workspace: string,
@@ -124,7 +124,7 @@ async function eventOf(
   return event?.position === entry.position ? event : undefined;
 }
 
-/** The event of a stream at a position, which is sought from the stream's end. */
+/** Resolves with the event of a stream at a position, searching from the stream's end. */
 async function eventAt(
   eventLog: NewestEventsPorts['eventLog'],
   stream: string,

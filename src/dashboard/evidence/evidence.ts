@@ -22,7 +22,10 @@ import {
 const path = '/workspaces/:workspace/evidence';
 const SECTION = 'Evidence';
 
-/** `…/evidence`: what proves that nobody altered a workspace's history; drawn anew every three seconds where scripts run. */
+/**
+ * `…/evidence`: what proves that nobody altered a workspace's history; refreshed every three seconds where scripts
+ * run.
+ */
 export function evidenceRoutes(ports: EvidencePagePorts): DashboardRoute[] {
   const route = (
     method: DashboardRoute['method'],

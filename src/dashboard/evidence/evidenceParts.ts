@@ -40,13 +40,13 @@ export async function readEvidence(
   return { workspace, names, status, sent: sent.get(workspace), verification };
 }
 
-/** A part of the page that is drawn anew, by the id of its place. */
+/** A part of the page that is refreshed, by the id of its place. */
 export const evidenceParts = { heads: headsPart, verification: verificationPart } satisfies Record<
   string,
   (evidence: Evidence) => Html
 >;
 
-/** Where what is downloaded of a workspace's evidence is, and its forms. */
+/** Returns the path of a workspace's evidence: what can be downloaded, and its forms. */
 export function evidencePath(workspace: string, what = ''): string {
   return `/dashboard/workspaces/${workspace}/evidence${what}`;
 }
@@ -125,7 +125,7 @@ const said: Record<VerificationOutcome, [string, 'good' | 'bad' | 'neutral']> = 
 };
 
 function progress({ position, until, events, workspace }: Verification): Html {
-  // What is under way is never shown as done.
+  // What is under way is never shown as finished.
   const percent = until === 0 ? 0 : Math.min(99, Math.floor((position / until) * 100));
   return html`<p>${badge('Under way', 'neutral')} ${percent} %, ${number(events)} events. <a href="${evidencePath(workspace)}">Load the page again</a> to see how far it is; where scripts run it shows by itself.</p>
 <progress max="100" value="${percent}" aria-label="How much of the log is verified"></progress>`;
@@ -144,7 +144,7 @@ function erasedText({ count, erasures: all }: Erased): string {
     : `${number(count)} events, in ${number(all)} erasures of records and documents`;
 }
 
-/** By whom, when and why; whose they were is in the audit trail. */
+/** By whom, when and why; whose records they were is in the audit trail. */
 function erasures({ names }: Evidence, { erasures: all, told }: Erased): Html | undefined {
   if (told.length === 0) return undefined;
   const title = all > told.length ? `The last ${told.length} erasures` : 'Erasures';

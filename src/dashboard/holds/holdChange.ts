@@ -19,7 +19,9 @@ import { holdsPath, holdsSection } from './holdPaths.ts';
 
 interface HoldPorts extends QueryPorts, HistoryPorts {}
 
-/** Puts a workspace or a record under legal hold, and ends a hold: for each the page that asks, and what its answer does. */
+/**
+ * Places a workspace or a record under legal hold, and ends a hold: for each, the confirmation page and the action.
+ */
 export function holdChangeRoutes(ports: HoldPorts): DashboardRoute[] {
   return [...workspaceHold(ports), ...recordHold(ports), ...release(ports)];
 }
@@ -70,7 +72,7 @@ function recordHold(ports: HoldPorts): DashboardRoute[] {
   }).map((route) => orErased(ports, route));
 }
 
-/** What a hold on a record of a kind protects beside it. */
+/** What a hold on a record of a kind also protects. */
 const protectedToo: Record<string, string | undefined> = {
   patient: '; nor are its encounters, with their documents',
   encounter: '; nor are its documents and its patient',

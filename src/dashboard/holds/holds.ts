@@ -16,7 +16,7 @@ export interface HoldPagePorts {
   names: PrincipalNames;
 }
 
-/** `…/holds`: the legal holds of a workspace, those in force and those that were released. */
+/** `…/holds`: a workspace's legal holds, those in force and those that were released. */
 export function holdsRoutes(ports: HoldPagePorts): DashboardRoute[] {
   return [
     {

@@ -3,7 +3,7 @@ import type { KeyDirectory } from '../../principals/keys/KeyDirectory.ts';
 import type { ApiKey } from '../../principals/keys/keyState.ts';
 import type { Visit } from '../shell/route.ts';
 
-/** The key of the path; `not_found` for one of another workspace too. */
+/** Returns the key named by the path; throws `not_found` also for one of another workspace. */
 export function findKey({ known }: KeyDirectory, { req, workspace }: Visit): ApiKey {
   const key = known.keys.get(String(req.params.id));
   if (key?.workspace === workspace) return key;

@@ -22,25 +22,25 @@ export interface KeyChangePorts {
   webhookDirectory: WebhookDirectory;
 }
 
-/** Something that is done to a key, once the page that asks was answered. */
+/** An operation on a key, carried out once its confirmation page has been answered. */
 interface KeyChange {
   /** Last segment of its path. */
   name: string;
   button: string;
-  /** The question without the key's name, and its button; default: made of `button`. */
+  /** The question without the key's name, and its button; default: derived from `button`. */
   question?: string;
   submit?: string;
   isDangerous?: boolean;
   /** What it does. */
   text: string;
-  /** What the question asks for, beyond the button. */
+  /** What the question asks for, besides the button. */
   fields?(key: ApiKey, ports: KeyChangePorts, details?: readonly FieldMessage[]): Html | Promise<Html>;
-  /** Whether a key is in a state for it. */
+  /** Whether it applies to a key in this state. */
   isFor(state: ReturnType<typeof stateOf>, key: ApiKey): boolean;
   make(ports: KeyChangePorts, key: ApiKey, visit: Visit): Promise<Reply>;
 }
 
-/** A change of the key's state; leads back to the list. */
+/** Returns a change of the key's state, which leads back to the list. */
 function toState(state: ApiKey['state']): KeyChange['make'] {
   return async ({ directory }, { id, name }, { workspace, actor, notice }) => {
     await new KeyManager(directory, actor).setKeyState(id, state);
@@ -149,7 +149,7 @@ async function enabledWebhooks(
   return webhooksOfKey(webhookDirectory.all(), directory.known, id);
 }
 
-/** Names the webhooks that a key's deletion disables, and asks whether it shall. */
+/** Names the webhooks that a key's deletion disables, and asks whether it should. */
 function webhooksField(webhooks: readonly Webhook[]): Html | undefined {
   if (webhooks.length === 0) return undefined;
   return html`<p>Webhooks were made with the key, which are disabled with it:</p>
@@ -157,13 +157,13 @@ function webhooksField(webhooks: readonly Webhook[]): Html | undefined {
 ${checkboxes('keep_webhooks', 'Webhooks', [{ value: 'yes', text: 'Keep them: they go on sending' }])}`;
 }
 
-/** What can be done to a key as it is now. */
+/** Returns the operations that apply to a key as it is now. */
 export function keyChanges(key: ApiKey): readonly KeyChange[] {
   const state = stateOf(key, Date.now());
   return changes.filter(({ isFor }) => isFor(state, key));
 }
 
-/** For each change the page that asks, and what its answer does. */
+/** For each operation, the confirmation page and the action. */
 export function keyChangeRoutes(ports: KeyChangePorts): DashboardRoute[] {
   return changes.flatMap(({ name, button, question, submit, text, fields, isDangerous, make }) =>
     confirmedChange({

@@ -9,7 +9,7 @@ import { findKey } from './findKey.ts';
 
 export const keysSection = 'API keys';
 
-/** The address of the keys of a workspace, below `/dashboard`. */
+/** Returns the address of a workspace's keys, below `/dashboard`. */
 export function keysPath(workspace: string): string {
   return `/workspaces/${workspace}/keys`;
 }
@@ -23,12 +23,12 @@ interface MadeKey {
 const madePath = ({ id, workspace }: Pick<MadeKey, 'id' | 'workspace'>) =>
   `${keysPath(workspace)}/${id}/made`;
 
-/** Leads to the page of a key just made: the only one that ever shows the key itself. */
+/** Leads to the page of a key just created: the only one that ever shows the key itself. */
 export function toMadeKey(visit: Visit, made: MadeKey): Reply {
   return showOnce(visit, madePath(made), { key: made.key });
 }
 
-/** That page; from the second time on it leads back to the list. */
+/** That page; from the second visit on it leads back to the list. */
 export function keyMadeRoutes({ directory }: { directory: KeyDirectory }): DashboardRoute[] {
   return [
     {
@@ -62,7 +62,7 @@ ${secretOnce('The key', key)}
   };
 }
 
-/** `previous` is the key that it takes the place of. */
+/** `previous` is the key that it replaces. */
 function whenItWorks(previous: ApiKey | undefined): Html {
   if (previous?.expiresAt === undefined) return html`It works from now on.`;
   return html`It takes the place of ${code(previous.id)}, which is refused from ${time(previous.expiresAt)} on.`;

@@ -18,14 +18,14 @@ import { keyMadeRoutes, keysPath, keysSection, toMadeKey } from './keyMadePage.t
 import { limitFields, limitsCell, limitsSent, limitTextsSent } from './limitFields.ts';
 import { permissionFields, permissionsSent } from './permissionFields.ts';
 
-/** From so long before its end a key is marked: two weeks. */
+/** How long before its end a key is marked: two weeks. */
 const SOON_MS = 14 * 86_400_000;
 
 export interface KeyPagePorts extends QueryPorts, KeyChangePorts {
   names: PrincipalNames;
 }
 
-/** Settings, API keys of a workspace: list, create, and what is done to each. */
+/** Settings, API keys of a workspace: list, create, and the operations on each. */
 export function keysRoutes(ports: KeyPagePorts): DashboardRoute[] {
   const { directory } = ports;
   const path = '/workspaces/:workspace/keys';
@@ -113,14 +113,14 @@ function keyState(key: ApiKey): Html {
   }`;
 }
 
-/** When a key will end; marked, when that is soon and no other one takes its place. */
+/** Returns when a key ends; marked when that is soon and no other key replaces it. */
 function keyEnd({ expiresAt, replacedBy }: ApiKey): Html | undefined {
   if (expiresAt === undefined) return undefined;
   const isSoon = replacedBy === undefined && Date.parse(expiresAt) - Date.now() < SOON_MS;
   return html`<br>${isSoon ? badge('expires soon', 'bad') : 'expires'} ${timeAgo(expiresAt)}`;
 }
 
-/** When a key was used last, and the way to what it was refused. */
+/** Returns when a key was last used, with a link to its refused requests. */
 function lastUse(workspace: string, { id, name }: ApiKey, use: PrincipalUse | undefined): HtmlValue {
   if (use === undefined) return 'never';
   const path = requestsPath(workspace, { key: id });
@@ -128,7 +128,7 @@ function lastUse(workspace: string, { id, name }: ApiKey, use: PrincipalUse | un
 <br><a href="/dashboard${path}" aria-label="Refused requests of ${name}">Refused requests</a>`;
 }
 
-/** What can be done to a key, as links to pages that ask. */
+/** Returns the operations on a key, as links to confirmation pages. */
 function actionsColumn(workspace: string): TableColumn<ApiKey> {
   return {
     title: 'Actions',
@@ -141,7 +141,7 @@ function actionsColumn(workspace: string): TableColumn<ApiKey> {
   };
 }
 
-/** The form of a new key; once more, with what is wrong with it. */
+/** Returns the form for a new key; after a refusal, with what is wrong with it. */
 function newPage({ workspace, csrf, form }: Visit, refusal?: Refusal): Page {
   const back = `/dashboard${keysPath(workspace)}`;
   return {

@@ -7,14 +7,14 @@ import { textOf } from '../shell/sentForm.ts';
 import { momentInputs, momentOf, shownMoment } from '../time/momentFields.ts';
 import { input } from '../ui/formFields.ts';
 
-/** The limits of a key as their fields hold them. */
+/** The limits of a key in the form of its fields. */
 interface LimitTexts {
   expires_at: string;
   networks: string;
   rate_limit: string;
 }
 
-/** The limits of a key, in its fields. */
+/** Returns the limits of a key, in the form of its fields. */
 export function limitTexts({ expiresAt, networks, rateLimit }: Partial<ApiKey>): LimitTexts {
   return {
     expires_at: shownMoment(expiresAt)?.slice(0, 16) ?? '',
@@ -23,7 +23,7 @@ export function limitTexts({ expiresAt, networks, rateLimit }: Partial<ApiKey>):
   };
 }
 
-/** What the fields were sent with, as it was typed. */
+/** Returns what the fields were sent with, as typed. */
 export function limitTextsSent(form: Visit['form']): LimitTexts {
   return {
     expires_at: textOf(form, 'expires_at'),
@@ -32,9 +32,12 @@ export function limitTextsSent(form: Visit['form']): LimitTexts {
   };
 }
 
-/** The fields that ask when a key ends, from where it is taken and how many requests it may send, and what was wrong. */
+/**
+ * Returns the fields that ask when a key ends, from where it is accepted and how many requests it may send, with what
+ * was wrong.
+ */
 export function limitFields(texts: LimitTexts, details: readonly FieldMessage[] = []): Html {
-  // A network is named by its place in the list.
+  // A network is named by its index in the list.
   const error = (name: string) => details.find(({ field }) => field.split('.')[0] === name)?.message;
   const field = (name: keyof LimitTexts, label: string, hint: string) => ({
     ...{ name, label, hint, value: texts[name], error: error(name), autocomplete: 'off' },
@@ -62,13 +65,16 @@ ${input({
 </fieldset>`;
 }
 
-/** What the fields were sent with, unchecked, for a key that may have limits already; an empty field takes one back. */
+/**
+ * Returns what the fields were sent with, unchecked, for a key that may already have limits; an empty field removes
+ * one.
+ */
 export function limitsSent(form: Visit['form'], key: Partial<ApiKey> = {}): NullableLimits {
   const texts = limitTextsSent(form);
   const expiresAt = momentOf(form, 'expires_at');
   const parts = texts.networks.split(',').map((part) => part.trim());
   return {
-    // Shown without its seconds, it would change by being sent back.
+    // As it is shown without seconds, sending it back would change it.
     expires_at: isSameMinute(expiresAt, key.expiresAt) ? undefined : expiresAt || null,
     networks: parts.filter(Boolean),
     rate_limit: texts.rate_limit === '' ? null : Number(texts.rate_limit),
@@ -79,7 +85,7 @@ function isSameMinute(sent: string, known = ''): boolean {
   return sent.slice(0, 16) === known.slice(0, 16);
 }
 
-/** From where a key is taken, and how many requests it may send, in a cell. */
+/** Returns from where a key is accepted, and how many requests it may send, for a table cell. */
 export function limitsCell({ networks, rateLimit }: ApiKey): HtmlValue {
   if (networks === undefined && rateLimit === undefined) return html`<span class="muted">none</span>`;
   const lines = [...(networks ?? []), ...(rateLimit === undefined ? [] : [`${rateLimit} requests a minute`])];

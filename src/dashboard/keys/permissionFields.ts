@@ -19,7 +19,10 @@ const permissionTexts: Record<WholePermission, string> = {
   webhooks: 'Create and change webhooks. To have whole events sent takes the permission events, too.',
 };
 
-/** The choice of permissions: whole ones, and those of one kind; `error` is what was wrong with it. */
+/**
+ * Returns the choice of permissions: those for everything, and those for a single kind; `error` is what was wrong
+ * with it.
+ */
 export function permissionFields(chosen: readonly Permission[], error?: string): Html {
   const isChecked = (value: Permission) => chosen.includes(value);
   const isScoped = kindPermissions.some(isChecked);
@@ -43,7 +46,7 @@ ${checkboxes(
 </details>`;
 }
 
-/** The permissions that were chosen. */
+/** Returns the permissions that were chosen. */
 export function permissionsSent(form: Visit['form']): Permission[] {
   return valuesOf(form, 'permissions').flatMap((value) => permissionSchema.safeParse(value).data ?? []);
 }

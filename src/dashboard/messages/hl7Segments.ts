@@ -5,13 +5,13 @@ import { type Html, html } from '../shell/html.ts';
 import { table } from '../ui/table.ts';
 import { code } from '../ui/text.ts';
 
-/** Behind so many values the rest of a message is left out. */
+/** After this many values the rest of a message is left out. */
 const MOST_VALUES = 5_000;
-/** Repetitions of a field, components of one, and subcomponents, at the most. */
+/** Maximum number of repetitions of a field, components of one, and subcomponents. */
 const MOST_PARTS = 50;
-/** What `""` says. */
+/** What `""` means. */
 const CLEARED = 'nothing: the field is cleared';
-/** Characters that are shown of a value. */
+/** Maximum characters shown of a value. */
 const MOST_CHARACTERS = 500;
 
 interface Component {
@@ -23,11 +23,11 @@ interface Component {
 interface Field {
   /** Such as `PID-3`. */
   name: string;
-  /** What it says, by its repetitions and their components. */
+  /** Its content, by its repetitions and their components. */
   repetitions: Component[][];
 }
 
-/** A message by its segments, and these by the fields that say something, with escape sequences resolved. */
+/** Returns a message by its segments, and these by their non-empty fields, with escape sequences resolved. */
 export function hl7Segments({ segments, encoding }: Hl7Message): Html {
   let room = MOST_VALUES;
   const shown: Html[] = [];

@@ -1,9 +1,11 @@
-/** Deeper than that, lines are indented no further: what is laid out stays within some times of what was sent. */
+/**
+ * Beyond this depth, lines are not indented further: the layout stays within a few times the size of what was sent.
+ */
 const MOST_INDENTED = 16;
 
 const TOKENS = /"(?:[^"\\]|\\.)*"|[{}[\],:]|[^\s{}[\],:"]+/g;
 
-/** JSON on lines by its nesting, each value as it was sent; undefined for what is no JSON. */
+/** Returns JSON on lines by its nesting, each value as sent; undefined for what is not JSON. */
 export function layOutJson(text: string): string | undefined {
   try {
     JSON.parse(text);

@@ -8,7 +8,7 @@ import { time } from '../ui/text.ts';
 import { titleOf } from '../ui/words.ts';
 import { type MessageLimits, messagesPath } from './messagePaths.ts';
 
-/** Messages that are counted, at most. */
+/** Maximum number of messages counted. */
 const MOST_COUNTED = 1_000;
 const COUNTED_AT_ONCE = 200;
 
@@ -25,7 +25,10 @@ interface Counted {
   since: string | undefined;
 }
 
-/** What became of the messages of a range, by its bars, which lead to the messages of their time; of one source, where that is asked for. */
+/**
+ * Resolves with the results of the messages of a range, as bars that lead to the messages of their time; of one
+ * source, where one is asked for.
+ */
 export async function messageCharts(
   store: MessageStore,
   workspace: string,

@@ -9,13 +9,16 @@ import { empty } from '../ui/text.ts';
 import { hl7Segments } from './hl7Segments.ts';
 import { layOutJson } from './layOutJson.ts';
 
-/** Messages that have more bytes are not shown in a page. */
+/** Larger messages are not shown in a page. */
 export const MOST_SHOWN_BYTES = 1024 * 1024;
 
-/** What no text has: control characters other than tabs and ends of lines. */
+/** What no text contains: control characters other than tabs and line ends. */
 const NO_TEXT = /[^\P{Cc}\t\r\n]/u;
 
-/** A message as it came, and as it is read. Rejects with `not_found` where it is there no more, and with `unavailable`. */
+/**
+ * Resolves with a message as it arrived, and as it is read. Rejects with `not_found` where it no longer exists, and
+ * with `unavailable`.
+ */
 export async function messageContent(store: MessageStore, message: Message): Promise<Html> {
   if (message.size > MOST_SHOWN_BYTES) {
     return empty(
@@ -37,7 +40,7 @@ function hl7Content(bytes: Buffer): Html | undefined {
 ${block(text.replaceAll(/\r\n?/g, '\n'))}`;
 }
 
-/** A resource, or the lines of Bulk Data; what is no JSON stays as it was sent. */
+/** Returns a resource, or the lines of Bulk Data; what is not JSON stays as sent. */
 function fhirContent(bytes: Buffer): Html | undefined {
   const text = textOf(bytes, 'utf-8');
   if (text === undefined) return undefined;

@@ -13,10 +13,13 @@ import { MOST_SHOWN_BYTES } from './messageContent.ts';
 import type { MessagePagePorts } from './messages.ts';
 import { originCell } from './originCell.ts';
 
-/** Records whose fields are shown of a message. */
+/** Maximum number of records of a message whose fields are shown. */
 const MOST_RECORDS = 100;
 
-/** Where the fields of a message's records come from. Rejects with `not_found` where it is there no more, and with `unavailable`. */
+/**
+ * Resolves with where the fields of a message's records come from. Rejects with `not_found` where it no longer
+ * exists, and with `unavailable`.
+ */
 export async function messageFields(
   ports: MessagePagePorts & QueryPorts,
   workspace: Workspace,

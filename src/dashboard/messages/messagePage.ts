@@ -27,7 +27,7 @@ export interface OneMessagePorts extends MessagePagePorts, QueryPorts {
   directory: Pick<KeyDirectory, 'known'>;
 }
 
-/** `…/messages/{id}`: what became of a message, and for those who ask for it the message as it came. */
+/** `…/messages/{id}`: the result of a message and, on request, the message as it arrived. */
 export function messagePageRoutes(ports: OneMessagePorts): DashboardRoute[] {
   const path = '/workspaces/:workspace/messages/:message';
   return [
@@ -80,7 +80,7 @@ ${content}`;
   return { page: { title: 'Message', section: messagesSection, body } };
 }
 
-/** `not_found` also for one of another workspace. */
+/** Rejects with `not_found` also for a message of another workspace. */
 async function find({ messages }: OneMessagePorts, { req, workspace }: Visit): Promise<Message> {
   const found = await messages.load(workspace, String(req.params.message));
   if (found === undefined) throw notFound('Message');
@@ -105,7 +105,7 @@ function factsOf({ names }: OneMessagePorts, workspace: string, message: Message
   ] as const;
 }
 
-/** Leads from a message to the one that corrects it, and back. */
+/** Returns the links from a message to the one that corrects it, and back. */
 function corrections(workspace: string, { corrects, corrected_by }: Message): [string, Html][] {
   const named = [
     ['Corrects', corrects],
@@ -151,7 +151,7 @@ function sendAgain(workspace: string, { id }: Message): Html {
 
 const outcomeTones: Record<string, 'good' | 'bad' | 'neutral'> = { created: 'good', refused: 'bad' };
 
-/** Leads to the records, but for those of which nothing was taken: they may not be there. */
+/** Returns links to the records, except for those of which nothing was accepted: they may not exist. */
 function records(workspace: string, { about, records: count }: Message): Html {
   if (about.length === 0) return empty('It tells of no record.');
   const isThere = ({ outcome }: Message['about'][number]) => outcome !== undefined && outcome !== 'refused';

@@ -6,7 +6,7 @@ import { time } from '../ui/text.ts';
 import { messagePath, messagesPath } from './messagePaths.ts';
 import { formatTexts, stateBadge } from './messageTexts.ts';
 
-/** Messages, each with the way to its page. */
+/** Returns messages, each with a link to its page. */
 export function messageTable(workspace: string, messages: readonly Message[]): Html {
   return table(
     'Messages, newest first',

@@ -7,7 +7,7 @@ export const formatTexts: Record<Message['format'], string> = { fhir: 'FHIR', hl
 
 const tones = { received: 'neutral', accepted: 'good', partly: 'bad', rejected: 'bad' } as const;
 
-/** What became of a message. */
+/** Returns the result of a message. */
 export function stateBadge(state: MessageState): Html {
   return badge(state, tones[state]);
 }

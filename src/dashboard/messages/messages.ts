@@ -24,7 +24,7 @@ export interface MessagePagePorts {
 }
 
 const MESSAGES_A_PAGE = 50;
-/** Messages that one page of a source's is looked for in, at most. */
+/** Maximum number of messages examined for one page of a source. */
 const MOST_LOOKED_AT = 1_000;
 
 const value = z.string().optional().catch(undefined);
@@ -80,7 +80,7 @@ function limitsOf({ rejected, source }: Query): MessageLimits {
   return { ...(rejected && { rejected }), ...(source !== undefined && { source }) };
 }
 
-/** A page, or what of it was found among so many messages as are looked at. */
+/** Resolves with a page, or with what was found of it within the maximum number of messages examined. */
 async function readList(messages: MessageStore, workspace: string, query: Query): Promise<ListPage<Message>> {
   const { source, rejected: only, page_token: token } = query;
   const items: Message[] = [];

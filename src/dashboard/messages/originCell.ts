@@ -4,7 +4,7 @@ import type { SourceFormat } from '../../ingest/sources/source.ts';
 import { type Html, html } from '../shell/html.ts';
 import { code } from '../ui/text.ts';
 
-/** Where in a message a field comes from, by which rule and setting of the source. */
+/** Returns where in a message a field comes from, by which rule and setting of the source. */
 export function originCell(
   format: SourceFormat,
   { at, rule, setting }: Pick<FieldLineage, 'at' | 'rule' | 'setting'>,
@@ -15,7 +15,7 @@ export function originCell(
   }${setting !== null && html`<br><small class="muted">setting of the source: ${code(setting)}</small>`}`;
 }
 
-/** A text of the guides without its marks. */
+/** Returns a text of the guides without its markup. */
 function plain(text: string): string {
   return text.replaceAll(/\[([^\]]+)\]\([^)]+\)/g, '$1').replaceAll('`', '');
 }

@@ -12,7 +12,7 @@ import { iso, type RangeName, rangeOf, ranges, readBars } from './ranges.ts';
 import { countResults, webhookResults } from './webhookResults.ts';
 
 const WORKSPACES_A_PAGE = 50;
-/** Attempts of a webhook that are looked at. */
+/** Maximum number of a webhook's attempts that are looked at. */
 const MOST_ATTEMPTS = 500;
 
 interface WorkspaceFigures {
@@ -22,13 +22,13 @@ interface WorkspaceFigures {
   requests: number;
   writes: number;
   refused: number;
-  /** Webhook attempts that were not taken. */
+  /** Webhook attempts that were not accepted. */
   notTaken: number;
   /** False where there may be more of these. */
   isWhole: boolean;
 }
 
-/** How all workspaces do, side by side. */
+/** The figures of all workspaces, side by side. */
 export function allWorkspacesRoutes(ports: DashboardPorts): DashboardRoute[] {
   return [
     {

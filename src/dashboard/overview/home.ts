@@ -1,7 +1,7 @@
 import type { KeyDirectory } from '../../principals/keys/KeyDirectory.ts';
 import { type DashboardRoute, everyone } from '../shell/route.ts';
 
-/** `/dashboard`: leads to the workspace that was looked at last, or the first one. */
+/** `/dashboard`: leads to the workspace viewed last, or to the first one. */
 export function homeRoutes({ directory }: { directory: KeyDirectory }): DashboardRoute[] {
   return [
     {

@@ -6,7 +6,7 @@ import type { Overview } from './overviewFigures.ts';
 
 interface Step {
   title: string;
-  /** What to do, as long as it was not done. */
+  /** What to do, until it is done. */
   text(overview: Overview): HtmlValue;
   /** What to send. */
   curl?(address: string): string;
@@ -44,8 +44,8 @@ const steps: Record<FirstStep, Step> = {
 };
 
 /**
- * How to bring a workspace into use, as far as it is not: each step checked off once it was done. `address` is the one that the
- * calls go to. Undefined where all of it was done.
+ * Returns the steps to bring a workspace into use, each checked off once done. `address` is the one to which the
+ * calls go. Undefined where all are done.
  */
 export function onboarding(overview: Overview, address: string): Html | undefined {
   const { firsts } = overview;

@@ -10,7 +10,7 @@ import { ranges } from './ranges.ts';
 
 const path = '/workspaces/:workspace';
 
-/** How a workspace does: figures without anything of a record, drawn anew by and by where scripts run. */
+/** A workspace's figures, without anything of a record, refreshed periodically where scripts run. */
 export function overviewRoutes(ports: DashboardPorts): DashboardRoute[] {
   return [
     {
@@ -42,7 +42,7 @@ export function overviewRoutes(ports: DashboardPorts): DashboardRoute[] {
   ];
 }
 
-/** Only what stands inside of the places is replaced: what has the focus, or was opened, stays. */
+/** Only the content of the places is replaced: what has the focus, or was opened, stays. */
 function page(overview: Overview, start: Html | undefined): Html {
   const { workspace, range, isAdmin, isPhiReader } = overview;
   const { per, words } = ranges[range];

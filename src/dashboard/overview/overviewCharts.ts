@@ -45,7 +45,7 @@ export function refusalSeries(overview: Overview): Html {
   });
 }
 
-/** How long records take to be in the log: of each bar what 99 % of them kept within. */
+/** Returns how long records take to be in the log: for each bar, the time that 99 % of them kept within. */
 export function timeSeries(overview: Overview): Html {
   const { bars, sum, range, workspace, isPhiReader } = overview;
   const { per, words } = ranges[range];
@@ -60,7 +60,7 @@ export function timeSeries(overview: Overview): Html {
 ${barChart(`Milliseconds per ${per} that 99 % of records kept within: ${within(0.99)} in ${words}`, points)}`;
 }
 
-/** The bound that this share of the times keeps within, in milliseconds; 0 without any. */
+/** Returns the bound within which this share of the times lies, in milliseconds; 0 without any. */
 export function timeWithin({ times }: AuditTally, share: number): number {
   const wanted = share * total(times);
   let seen = 0;
@@ -85,7 +85,7 @@ function series(overview: Overview, { name, countOf, tone, pathOf }: Series): Ht
   return totalledChart(name, points, range, tone);
 }
 
-/** A chart under the sum of its bars. */
+/** Returns a chart below the sum of its bars. */
 export function totalledChart(
   name: string,
   points: readonly ChartPoint[],
@@ -123,7 +123,7 @@ export function reasons(overview: Overview): Html {
   );
 }
 
-/** The figures of the bars. */
+/** Returns the figures of the bars. */
 export function barTable(overview: Overview): Html {
   const { words, per } = ranges[overview.range];
   return table<Bar>(

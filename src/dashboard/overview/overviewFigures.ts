@@ -24,16 +24,16 @@ import { type Bar, type RangeName, rangeOf, readBars } from './ranges.ts';
 import { webhookLine, webhookSeries, webhookTable } from './webhookFigures.ts';
 import { type WebhookResults, webhookResults } from './webhookResults.ts';
 
-/** Attempts of a webhook that are looked at. */
+/** Maximum number of a webhook's attempts that are looked at. */
 const MOST_ATTEMPTS = 5_000;
 
 /** What the overview shows of a workspace at one moment. */
 export interface Overview {
   workspace: string;
   range: RangeName;
-  /** Whether links lead to what only administrators may see. */
+  /** Whether to link to what only administrators may see. */
   isAdmin: boolean;
-  /** Whether links lead to what only those may see who may see PHI. */
+  /** Whether to link to what only users who may see PHI may see. */
   isPhiReader: boolean;
   /** ISO 8601, UTC. */
   takenAt: string;
@@ -41,7 +41,7 @@ export interface Overview {
   bars: Bar[];
   /** Of all bars. */
   sum: AuditTally;
-  /** What people call an API key. */
+  /** Returns what people call an API key. */
   nameOf(keyId: string): string;
   firsts: AuditFirsts;
   projections: ProjectionStatus[];
@@ -80,7 +80,7 @@ export async function readOverview(ports: DashboardPorts, visit: Visit): Promise
   };
 }
 
-/** A part of the page that is drawn anew, by the id of its place. */
+/** A part of the page that is refreshed, by the id of its place. */
 export const figures = {
   'taken-at': ({ takenAt }: Overview) => html`As of ${time(takenAt)}`,
   warnings: ({ warnings }: Overview) =>

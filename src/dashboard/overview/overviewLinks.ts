@@ -4,27 +4,27 @@ import type { ChartPoint } from '../ui/chart.ts';
 import type { Overview } from './overviewFigures.ts';
 import { type Bar, iso, type RangeName } from './ranges.ts';
 
-/** The address of a workspace's overview, below `/dashboard`. */
+/** Returns the address of a workspace's overview, below `/dashboard`. */
 export function overviewPath(workspace: string, range: RangeName): string {
   return `/workspaces/${workspace}?range=${range}`;
 }
 
-/** The address of a workspace's audit trail within limits, below `/dashboard`. */
+/** Returns the address of a workspace's audit trail within limits, below `/dashboard`. */
 export function auditPath(workspace: string, limits: Record<string, string>): string {
   return `/workspaces/${workspace}/audit?${new URLSearchParams(limits).toString()}`;
 }
 
-/** What limits a list to the time of a bar. */
+/** Returns what limits a list to the time of a bar. */
 export function limitsOfBar({ from, to }: Bar): { from: string; to: string } {
   return { from: iso(from), to: iso(to) };
 }
 
-/** Where the range begins, as ISO 8601. */
+/** Returns where the range begins, in ISO 8601. */
 export function startOf({ bars }: Overview): string {
   return iso(bars[0]?.from ?? 0);
 }
 
-/** What makes a bar a link, where it is one. */
+/** Returns what makes a bar a link, where it is one. */
 export function linked(
   isLink: boolean,
   path: string | undefined,
@@ -33,7 +33,7 @@ export function linked(
   return isLink && path !== undefined ? { link: { path, id } } : undefined;
 }
 
-/** A figure, which leads those who may see them to what it counts; below `/dashboard`. */
+/** Returns a figure, linked to what it counts for those who may see that; the path is below `/dashboard`. */
 export function figureLink(mayFollow: boolean, text: string, id: string, path: string): HtmlValue {
   return mayFollow && text !== '0' ? html`<a id="${id}" href="/dashboard${path}">${text}</a>` : text;
 }
@@ -48,7 +48,7 @@ export function refusalLink(
   return figureLink(isPhiReader, text, id, requestsPath(workspace, limits));
 }
 
-/** The sum of counts. */
+/** Returns the sum of counts. */
 export function total(counts: Record<string, number>): number {
   return Object.values(counts).reduce((all, count) => all + count, 0);
 }

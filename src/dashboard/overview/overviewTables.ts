@@ -8,7 +8,7 @@ import { auditPath, figureLink, refusalLink, startOf, total } from './overviewLi
 import { ranges } from './ranges.ts';
 import { countResults } from './webhookResults.ts';
 
-/** What the whole range comes to. */
+/** Returns the totals of the whole range. */
 export function tiles(overview: Overview): Html {
   const { sum, results, workspace, isPhiReader } = overview;
   const from = startOf(overview);
@@ -27,7 +27,7 @@ export function tiles(overview: Overview): Html {
   )}</dl>`;
 }
 
-/** A part of a whole, in per cent; never 100 % while anything is missing. */
+/** Returns a part of a whole, in per cent; never 100 % while anything is missing. */
 export function share(part: number, whole: number): string {
   return `${(Math.floor((1_000 * part) / whole) / 10).toLocaleString('en-US')} %`;
 }

@@ -1,7 +1,7 @@
 import { type Html, html } from '../shell/html.ts';
 import { type RangeName, ranges } from './ranges.ts';
 
-/** Leads to the other ranges of a page; `pathOf` is below `/dashboard`. */
+/** Returns links to the other ranges of a page; `pathOf` is below `/dashboard`. */
 export function rangeLinks(current: RangeName, pathOf: (range: RangeName) => string): Html {
   return html`<nav aria-label="Range"><p class="line">${(Object.keys(ranges) as RangeName[]).map(
     (range) =>

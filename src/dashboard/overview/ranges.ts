@@ -9,16 +9,16 @@ import { readTallies } from '../../audit/auditTallies.ts';
 import type { ReadModels } from '../../ports/readModels.ts';
 import { validationError } from '../../records/validate.ts';
 
-/** A stretch of time up to the present moment, and the bars that it is shown in. */
+/** A period up to the present moment, and the bars in which it is shown. */
 interface RangeShape {
-  /** What the link to it says. */
+  /** The text of the link to it. */
   title: string;
   /** As part of a sentence. */
   words: string;
   /** What one bar stands for. */
   per: string;
   span: Span;
-  /** Spans of one bar. */
+  /** Spans per bar. */
   spansABar: number;
   bars: number;
 }
@@ -50,14 +50,17 @@ export interface BarTime {
 /** What happened in the time of one bar. */
 export interface Bar extends AuditTally, BarTime {}
 
-/** The range that a query asks for; without any, one hour or `usual`. Throws `validation_failed` for one that there is not. */
+/**
+ * Returns the range that a query asks for; without any, one hour or `usual`. Throws `validation_failed` for an
+ * unknown one.
+ */
 export function rangeOf(sent: unknown, usual: RangeName = '1h'): RangeName {
   if (sent === undefined) return usual;
   if (typeof sent === 'string' && Object.hasOwn(ranges, sent)) return sent as RangeName;
   throw validationError([{ field: 'range', message: `is one of ${Object.keys(ranges).join(', ')}` }]);
 }
 
-/** The bars of a range, oldest first; the last one is not over yet. */
+/** Returns the bars of a range, oldest first; the last one is not over yet. */
 export function barTimes(name: RangeName): BarTime[] {
   const { span, spansABar, bars } = ranges[name];
   const first = spansABar * (Math.floor(spanNumber(span, Date.now()) / spansABar) + 1 - bars);
@@ -67,7 +70,10 @@ export function barTimes(name: RangeName): BarTime[] {
   });
 }
 
-/** What happened in a workspace, bar by bar, oldest first; the last one is not over yet. Rejects with `unavailable`. */
+/**
+ * Resolves with what happened in a workspace, bar by bar, oldest first; the last one is not over yet. Rejects with
+ * `unavailable`.
+ */
 export async function readBars(
   ports: { readModels: ReadModels },
   workspace: string,
@@ -83,7 +89,7 @@ export async function readBars(
   }));
 }
 
-/** A moment, as ISO 8601. */
+/** Returns a moment in ISO 8601. */
 export function iso(ms: number): string {
   return new Date(ms).toISOString();
 }

@@ -10,7 +10,7 @@ import { share } from './overviewTables.ts';
 import { type Bar, ranges } from './ranges.ts';
 import { countResults, type WebhookResults } from './webhookResults.ts';
 
-/** Attempts that were not taken; a bar leads to those of the webhook that most of them are of. */
+/** Returns the attempts that were not accepted; a bar leads to those of the webhook with the most of them. */
 export function webhookSeries({ bars, results, range, workspace, isAdmin }: Overview): Html {
   if (results.length === 0) {
     return empty(
@@ -33,12 +33,12 @@ function failuresIn({ from, to }: Bar, results: WebhookResults['results']): numb
   return results.filter(({ at, isTaken }) => !isTaken && at >= from && at < to).length;
 }
 
-/** The attempts before a moment. */
+/** Returns the path of the attempts before a moment. */
 function attemptsPath(workspace: string, id: string, before: number): string {
   return `${webhookPath(workspace, id)}?${new URLSearchParams({ page_token: attemptsBefore(before) }).toString()}#attempts`;
 }
 
-/** Each webhook, for administrators: addresses are for nobody else. */
+/** Returns each webhook, for administrators: nobody else may see addresses. */
 export function webhookTable({ results, range, workspace, isAdmin }: Overview): Html | undefined {
   if (!isAdmin || results.length === 0) return undefined;
   return table<WebhookResults>(
@@ -67,7 +67,7 @@ export function webhookTable({ results, range, workspace, isAdmin }: Overview): 
   );
 }
 
-/** How the webhooks do at present. */
+/** Returns the present state of the webhooks. */
 export function webhookLine({ webhooks: { disabled, failing }, workspace, isAdmin }: Overview): Html {
   if (disabled + failing === 0) return html`<p>${badge('No problems', 'good')}</p>`;
   return html`<p class="line">${disabled > 0 && badge(`${disabled} disabled`, 'bad')}

@@ -3,12 +3,15 @@ import { type AttemptResults, attemptResults } from '../../webhooks/delivery/att
 import type { WebhookManager } from '../../webhooks/settings/WebhookManager.ts';
 import type { Webhook } from '../../webhooks/settings/webhook.ts';
 
-/** What came of a webhook's attempts. */
+/** The results of a webhook's attempts. */
 export interface WebhookResults extends AttemptResults {
   webhook: Webhook;
 }
 
-/** What came of the attempts of each webhook of a workspace since a moment: of its last `most`. Rejects with `unavailable`. */
+/**
+ * Resolves with the results of the attempts of each webhook of a workspace since a moment: of its last `most`.
+ * Rejects with `unavailable`.
+ */
 export async function webhookResults(
   { webhooks, stateStore }: { webhooks: WebhookManager; stateStore: StateStore },
   workspace: string,
@@ -20,7 +23,7 @@ export async function webhookResults(
   );
 }
 
-/** How many attempts there were, and how many of them were not taken. */
+/** Returns how many attempts there were, and how many of them were not accepted. */
 export function countResults(results: AttemptResults['results']): { attempts: number; notTaken: number } {
   return { attempts: results.length, notTaken: results.filter(({ isTaken }) => !isTaken).length };
 }

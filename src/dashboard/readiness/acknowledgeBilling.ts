@@ -23,8 +23,8 @@ import { billedSummary, changesSince } from './billedSummary.ts';
 interface AcknowledgePorts extends QueryPorts, HistoryPorts {}
 
 /**
- * `…/records/encounters/{id}/billed/acknowledge`: asks why what was changed after an encounter was billed may stay, and records it. Who may
- * see the change may judge it; nothing of the records is written.
+ * `…/records/encounters/{id}/billed/acknowledge`: asks why changes made after an encounter was billed are acceptable,
+ * and records the reason. Anyone who may see the change may judge it; nothing is written to the records.
  */
 export function acknowledgeBillingRoutes(ports: AcknowledgePorts): DashboardRoute[] {
   return confirmedChange<Readiness>({
@@ -85,7 +85,7 @@ async function acknowledge(ports: AcknowledgePorts, readiness: Readiness, visit:
   return { redirect: recordPath(workspace, kind, id) };
 }
 
-/** What was looked at: which records these are of, the first ones tell. */
+/** Returns the versions that were looked at: the first ones show which records these belong to. */
 function versionsOf({ used }: Readiness): string {
   return used.map(({ version }) => version).join('.');
 }

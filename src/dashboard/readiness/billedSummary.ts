@@ -22,14 +22,14 @@ const parts: Record<ClaimPart, string> = {
   facility: 'Facility',
 };
 
-/** What has changed of what the claim carries, whether the workspace applies the rule or not. */
+/** Returns what has changed in what the claim carries, whether or not the workspace applies the rule. */
 export function changesSince({ facts }: Readiness): Fault[] {
   return changedAfterBilling.check(facts, noSettings);
 }
 
 /**
- * What was billed of an encounter last: the claim, by whom, on which versions it rests, what has changed since, and why that may stay;
- * undefined before it was.
+ * Resolves with what was last billed for an encounter: the claim, by whom, on which versions it is based, what has
+ * changed since, and why that is acceptable; undefined before it was billed.
  */
 export async function billedSummary(
   workspace: string,
@@ -57,7 +57,10 @@ export async function billedSummary(
 ${changeList(workspace, changesSince(readiness), acknowledged !== undefined)}`;
 }
 
-/** What has changed since an encounter was billed, or since that was acknowledged last, each with the way to both versions. */
+/**
+ * Returns what has changed since an encounter was billed, or since that was last acknowledged, each with links to
+ * both versions.
+ */
 function changeList(workspace: string, changes: readonly Fault[], isAcknowledged: boolean): Html {
   const since = isAcknowledged ? 'since it was acknowledged' : 'since';
   if (changes.length === 0) return html`<p>Nothing that the claim carries has changed ${since}.</p>`;

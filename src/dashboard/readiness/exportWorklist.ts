@@ -26,9 +26,9 @@ const columns = [
 ] as const;
 
 /**
- * The worklist within the limits of its page as a file of CSV: a line for each finding, and one for an encounter without any. What a
- * part of it shows is recorded before it is sent. Rejects with `unavailable` where the worklist is not current: a file does
- * not tell that later.
+ * Resolves with the worklist within the limits of its page as a CSV file: a line for each finding, and one for an
+ * encounter without any. What each part shows is recorded before it is sent. Rejects with `unavailable` where the
+ * worklist is not current: a file would not reveal that later.
  */
 export async function exportWorklist(ports: QueryPorts, visit: Visit): Promise<Reply> {
   const { workspace, req } = visit;

@@ -2,13 +2,16 @@ import type { WorklistProgress } from '../../readiness/worklist/readWorklist.ts'
 import { recordPath } from '../records/recordPaths.ts';
 import { type Html, html } from '../shell/html.ts';
 
-/** What changed where that is no record. */
+/** What changed where that is not a record. */
 const ofAll: Record<string, string> = {
   workspace: 'A setting of the rules',
   code_set: 'A set of codes that was loaded',
 };
 
-/** Says how far a worklist is that is not current, with the address of the page to be loaded again; nothing of one that is. */
+/**
+ * Returns a note on how up to date a worklist is that is not current, with the address for reloading the page;
+ * nothing for one that is.
+ */
 export function progressNote(
   workspace: string,
   { isCurrent, underWay }: WorklistProgress,

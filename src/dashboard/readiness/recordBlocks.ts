@@ -11,12 +11,12 @@ import type { Visit } from '../shell/route.ts';
 import { ruleTitle } from './ruleTitle.ts';
 import { worklistPath } from './worklistPaths.ts';
 
-/** The page waits no longer for the worklist, which may be far behind. */
+/** The page does not wait longer for the worklist, which may be far behind. */
 const WAIT_MS = 250;
 
 /**
- * How many encounters a patient, payer, provider or facility keeps from being billed, by which rules. Nothing of the encounters is
- * shown, so nothing is recorded.
+ * Resolves with how many encounters a patient, payer, provider or facility keeps from being billed, by which rules.
+ * Nothing of the encounters is shown, so nothing is recorded.
  */
 export async function recordBlocks(
   ports: QueryPorts,
@@ -49,7 +49,7 @@ function countText({ count, isWhole }: Blocked): string {
   return count === 0 ? 'Blocks no encounter.' : `Blocks ${encounters(count)}.`;
 }
 
-/** The rules with how many encounters do not meet them; `pathOf` is where each leads, if anywhere. */
+/** Returns the rules with how many encounters do not meet them; `pathOf` is where each leads, if anywhere. */
 function ruleList({ rules }: Blocked, pathOf?: (rule: string) => string): Html | undefined {
   const sorted = Object.entries(rules).toSorted(([, a], [, b]) => b - a);
   if (sorted.length === 0) return undefined;

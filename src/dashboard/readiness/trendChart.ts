@@ -12,8 +12,9 @@ const DAYS = 30;
 const DAY_MS = 86_400_000;
 
 /**
- * How many encounters were in the state, and did not meet the rule, that is asked for at the end of each of the last days, and are now. Undefined
- * where more than that is asked for: there are no such counts. Rejects with `unavailable`.
+ * Resolves with how many encounters were in the selected state, and did not meet the selected rule, at the end of
+ * each of the last days, and how many are now. Undefined where more than that is selected: there are no such counts.
+ * Rejects with `unavailable`.
  */
 export async function trendChart(
   eventLog: EventLog,
@@ -37,7 +38,7 @@ export async function trendChart(
 ${barChart(`Encounters day by day: ${change}`, [...points, { name: 'now', value: today }])}`;
 }
 
-/** The days before today (UTC), in their order. */
+/** Returns the days before today (UTC), in order. */
 function lastDays(count: number): string[] {
   const today = Date.now();
   return Array.from({ length: count }, (_, at) =>

@@ -93,7 +93,7 @@ ${months && html`<section class="card"><h2>By month of service</h2>${months}</se
 </div>`;
 }
 
-/** Leads on, or says what an empty list means. */
+/** Returns the link to the next page, or says what an empty list means. */
 function further(workspace: string, { limits, pageToken }: WorklistQuery, worklist: Worklist): Html {
   const { items, next_page_token: token, counts } = worklist;
   if (token !== null) {

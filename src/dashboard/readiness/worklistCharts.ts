@@ -12,7 +12,7 @@ import type { WorklistQuery } from './worklistQuery.ts';
 
 const MONTHS = 12;
 
-/** Leads to each state, with how many encounters are in it, where that is known. */
+/** Returns links to each state, with how many encounters are in it, where that is known. */
 export function stateTabs(workspace: string, { limits }: WorklistQuery, counts?: ShownCounts): Html {
   const figure = (state: ShownState) =>
     counts && html` <strong>${countIn(counts, state).toLocaleString('en-US')}</strong>`;
@@ -24,7 +24,7 @@ export function stateTabs(workspace: string, { limits }: WorklistQuery, counts?:
   )}</ul></nav>`;
 }
 
-/** The rules that encounters do not meet, those first that most do not; each leads to these encounters. */
+/** Returns the rules that encounters do not meet, the most frequent first; each leads to these encounters. */
 export function ruleChart(workspace: string, { limits }: WorklistQuery, counts?: ShownCounts): Html {
   if (counts === undefined) {
     return empty(
@@ -43,9 +43,9 @@ export function ruleChart(workspace: string, { limits }: WorklistQuery, counts?:
 }
 
 /**
- * How many encounters of each of the last months of service are in the state and do not meet the rule that is asked for; each bar leads
- * to these. Undefined where a payer, facility or provider is asked for: there are no such counts of their days. Rejects with
- * `unavailable`.
+ * Resolves with how many encounters of each of the last months of service are in the selected state and do not meet
+ * the selected rule; each bar leads to these. Undefined where a payer, facility or provider is selected: there are no
+ * such counts by day. Rejects with `unavailable`.
  */
 export async function monthChart(
   readModels: ReadModels,
@@ -72,7 +72,7 @@ export async function monthChart(
 ${barChart(`Encounters by month of service: ${sum} ${words}`, points)}`;
 }
 
-/** The months up to that of a day, with their first and last days. */
+/** Returns the months up to that of a day, with their first and last days. */
 function lastMonths(day: string): { name: string; from: string; to: string }[] {
   const [year, month] = monthOf(day).split('-').map(Number) as [number, number];
   const dayAt = (months: number, date: number) =>
@@ -89,7 +89,7 @@ function monthOf(day: string): string {
   return day.slice(0, 7);
 }
 
-/** How many encounters are in a state. */
+/** Returns how many encounters are in a state. */
 export function countIn({ states }: ShownCounts, state: ShownState): number {
   if (state !== 'any') return states[state];
   return readinessStates.reduce((sum, one) => sum + states[one], 0);

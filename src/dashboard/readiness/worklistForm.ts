@@ -6,7 +6,7 @@ import { input, messageOf, select } from '../ui/formFields.ts';
 import { shownStates, stateTexts } from './stateTexts.ts';
 import { worklistPath } from './worklistPaths.ts';
 
-/** The form that limits the worklist; `sent` is what it was sent with. */
+/** Returns the form that limits the worklist; `sent` is what it was sent with. */
 export function worklistForm(workspace: string, sent: Record<string, string>, refusal?: Refusal): Html {
   const line = (name: string, label: string, type: 'search' | 'date', hint?: string) =>
     input({ name, label, type, hint, value: sent[name], error: messageOf(refusal?.details, name) });

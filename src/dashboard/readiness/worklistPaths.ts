@@ -1,7 +1,7 @@
 /** The entry of the menu. */
 export const readinessSection = 'Readiness';
 
-/** The address of the worklist of a workspace, or of its export, within limits. */
+/** Returns the address of a workspace's worklist, or of its export, within limits. */
 export function worklistPath(
   workspace: string,
   limits: Record<string, string> = {},

@@ -6,26 +6,26 @@ import { validate } from '../../records/validate.ts';
 import { filledQuery, textsOf } from '../records/recordQuery.ts';
 import { shownStates } from './stateTexts.ts';
 
-/** What is in the way is what people come for; `any` shows all. */
+/** People come for what is in the way; `any` shows all. */
 const pageSchema = worklistFilterSchema.extend({
   state: z.enum(shownStates).default('blocked'),
   page_token: z.string().optional(),
 });
 
-/** The names of what the page takes. */
+/** The names of the page's parameters. */
 export const worklistParameters: readonly string[] = Object.keys(pageSchema.shape);
 
 /** What a page of the worklist is asked for. */
 export interface WorklistQuery {
   selection: WorklistSelection;
   pageToken: string | undefined;
-  /** What limits the list as the address has it, without the page. */
+  /** What limits the list, as in the address, without the page. */
   limits: Record<string, string>;
-  /** The same as the interface has it, for the audit trail. */
+  /** The same as in the interface, for the audit trail. */
   asked: Record<string, unknown>;
 }
 
-/** The query of a page. Throws `validation_failed`. */
+/** Returns the query of a page. Throws `validation_failed`. */
 export function worklistQuery(req: Request): WorklistQuery {
   const { page_token: pageToken, state: shown, ...limits } = validate(pageSchema, filledQuery(req));
   const { payer_id: payer, facility_id: facility, provider_id: provider, ...same } = limits;
@@ -38,7 +38,7 @@ export function worklistQuery(req: Request): WorklistQuery {
   };
 }
 
-/** What a query was sent with that is refused, for its form. */
+/** Returns what a refused query was sent with, for its form. */
 export function sentLimits(req: Request): Record<string, string> {
   const { page_token: _token, ...sent } = textsOf({ query: filledQuery(req) });
   return sent;

@@ -13,10 +13,10 @@ import { table } from '../ui/table.ts';
 import { badge } from '../ui/text.ts';
 import { ruleTitle } from './ruleTitle.ts';
 
-/** Findings of an encounter; its page has all. */
+/** Maximum number of an encounter's findings; its page has all. */
 const MOST_SHOWN = 5;
 
-/** The records that such a list names. */
+/** Returns the records that such a list names. */
 export function namedRecords(entries: readonly WorklistEntry[]): { kind: string; id: string }[] {
   return entries.flatMap(({ patient_id, payer_id, facility_id }) =>
     [
@@ -27,7 +27,7 @@ export function namedRecords(entries: readonly WorklistEntry[]): { kind: string;
   );
 }
 
-/** Encounters with the rules that they do not meet, each of which leads to the record at fault. */
+/** Returns encounters with the rules that they do not meet, each linked to the record at fault. */
 export function worklistTable(
   workspace: string,
   entries: readonly WorklistEntry[],
@@ -54,7 +54,7 @@ export function worklistTable(
   );
 }
 
-/** What blocks comes first; the fields of one record that do not meet a rule are one item. */
+/** Blocking findings come first; the fields of one record that do not meet a rule are one item. */
 function findingList(workspace: string, { encounter_id, findings }: WorklistEntry): Html {
   const groups = Map.groupBy(findings, ({ rule, kind, id }) => JSON.stringify([rule, kind, id]));
   const sorted = [...groups.values()].toSorted((a, b) => Number(isWarning(a)) - Number(isWarning(b)));

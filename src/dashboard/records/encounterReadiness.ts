@@ -25,7 +25,10 @@ const texts: Record<ReadinessState, string> = {
   voided: 'It is void, and not to be billed.',
 };
 
-/** Whether an encounter can be billed, now or as of a moment (as it was asked for), with what is in the way. */
+/**
+ * Resolves with whether an encounter can be billed, now or as of a moment (as it was asked for), and what is in the
+ * way.
+ */
 export async function encounterReadiness(
   ports: HistoryPorts & QueryPorts,
   { workspace, req }: Visit,
@@ -59,7 +62,7 @@ ${mayChangesStay && html`<p><a role="button" class="outline secondary" href="/da
   };
 }
 
-/** Since when, and why, an encounter is void, as it was sent. */
+/** Returns since when, and why, an encounter is void, as sent. */
 function voidFacts({ fields }: BilledRecord): Html {
   return facts([
     ['Void since', fieldValue(fields.voided_at)],

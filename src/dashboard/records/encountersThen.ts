@@ -9,7 +9,10 @@ import type { PartPorts, RecordPart } from './recordParts.ts';
 import { unlessBehind } from './recordQuery.ts';
 import { readReferredNames } from './referredNames.ts';
 
-/** The encounters of a patient as they were at an instant (ms since 1970 UTC), on the page of its state then. */
+/**
+ * Resolves with the encounters of a patient as they were at an instant (ms since 1970 UTC), for the page of the
+ * patient's state at that time.
+ */
 export async function encountersThen(
   ports: PartPorts,
   { workspace, req }: Visit,

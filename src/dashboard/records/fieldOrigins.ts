@@ -11,14 +11,17 @@ import { originCell } from '../messages/originCell.ts';
 import { type Html, html } from '../shell/html.ts';
 import { fieldLabel } from '../ui/fieldLabel.ts';
 
-/** Of all messages that a page reads again. */
+/** For all messages that a page reads again. */
 const MOST_BYTES = 1024 * 1024;
 
 interface OriginPorts extends QueryPorts {
   messages: MessageStore;
 }
 
-/** Where versions of a record come from that messages led to, field by field, by the version. Rejects with `unavailable`. */
+/**
+ * Resolves with where the versions of a record that resulted from messages come from, field by field, by the version.
+ * Rejects with `unavailable`.
+ */
 export async function fieldOrigins(
   ports: OriginPorts,
   workspace: Workspace,
@@ -60,13 +63,13 @@ export async function fieldOrigins(
 
 const gone = html`<span class="muted">The message is kept no more.</span>`;
 
-/** It may go while it is read. */
+/** It may be removed while it is being read. */
 function goneOf(error: unknown): undefined {
   if (error instanceof ServiceError && error.code === 'not_found') return undefined;
   throw error;
 }
 
-/** What says the value of a change: of several the last one. */
+/** Returns what determines the value of a change: of several, the last one. */
 function lineageOf(records: readonly RecordLineage[], { field, to }: FieldChange): FieldLineage | undefined {
   return records
     .flatMap(({ fields }) => fields)

@@ -9,7 +9,10 @@ import { who } from '../ui/principal.ts';
 import { badge, code, time } from '../ui/text.ts';
 import { documentsPath, recordPath } from './recordPaths.ts';
 
-/** What is in the way of billing an encounter, and since which write; the fields of one record that the same write left so are one item. */
+/**
+ * Returns what is in the way of billing an encounter, and since which write; the fields of one record that the same
+ * write left that way are one item.
+ */
 export function findingList(
   workspace: string,
   names: HistoryPorts['names'],
@@ -39,7 +42,7 @@ function findingItem(
 </li>`;
 }
 
-/** Leads to the version from which a finding follows; what the rules go by has no page. */
+/** Returns the link to the version from which a finding follows; rule settings have no page. */
 function causeLink(workspace: string, encounterId: string, { kind, id, version }: Step): HtmlValue {
   if (kind === 'workspace') return 'set for the rules of the workspace';
   if (kind === 'code_set') return `code set ${id} was loaded`;

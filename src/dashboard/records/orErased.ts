@@ -14,7 +14,7 @@ import { readTimeline } from './readTimeline.ts';
 import { disclosuresPath, recordPath, seenPath } from './recordPaths.ts';
 import { kindOf, recordCrumbs, recordsSection } from './recordQuery.ts';
 
-/** A page of a record; where that was erased, one that says so, with what is left: the timeline. */
+/** Returns the page of a record; for an erased record, a page that says so, with what is left: the timeline. */
 export function orErased(ports: HistoryPorts, route: DashboardRoute): DashboardRoute {
   return {
     ...route,

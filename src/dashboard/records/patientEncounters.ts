@@ -14,12 +14,15 @@ import { filteredPath, recordPath } from './recordPaths.ts';
 import { unlessBehind } from './recordQuery.ts';
 import { readReferredNames } from './referredNames.ts';
 
-/** Encounters that stand on the page of a patient; pages of their own list all. */
+/** Maximum number of encounters on the page of a patient; pages of their own list all. */
 const SHOWN = 10;
-/** Patients who were merged into one, of whom encounters are shown. */
+/** Maximum number of merged patients whose encounters are shown. */
 const MOST_MERGED = 20;
 
-/** The encounters of a patient, and of those who were merged into that one, whom it names; those first that changed last. */
+/**
+ * Resolves with the encounters of a patient, and of the patients merged into that one, whom it names; most recently
+ * changed first.
+ */
 export async function patientEncounters(
   ports: PartPorts,
   visit: Visit,

@@ -8,12 +8,12 @@ import type { Visit } from '../shell/route.ts';
 import { filledQuery } from './recordQuery.ts';
 
 const VERSIONS_A_PAGE = 20;
-/** Versions that are newer than the one that was asked for, on the page that shows it. */
+/** Number of versions newer than the requested one on the page that shows it. */
 const NEWER_SHOWN = 9;
 
 /**
- * The page of a record's versions that a request asks for, and the access to be recorded before it is shown; where it asks for none
- * the one with the version `around`, or the newest.
+ * Resolves with the page of a record's versions that a request asks for, and the access to be recorded before it is
+ * shown; where it asks for none, the one with the version `around`, or the newest.
  */
 export async function readTimeline(
   ports: HistoryPorts,
@@ -22,7 +22,7 @@ export async function readTimeline(
   id: string,
   around?: number,
 ): Promise<{ versions: Page<RecordVersion>; access: AccessRecorded }> {
-  // The token of a page is the version before which it begins.
+  // A page's token is the version before which it begins.
   const nearby = around !== undefined && { page_token: encodeToken(around + NEWER_SHOWN + 1) };
   const query = { limit: String(VERSIONS_A_PAGE), ...nearby, ...filledQuery(req) };
   const request = pageRequest({ query });

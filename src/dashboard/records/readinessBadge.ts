@@ -9,7 +9,7 @@ const badges: Record<ReadinessState, Html> = {
   voided: badge('void', 'neutral'),
 };
 
-/** How an encounter stands; undefined where that is not known. */
+/** Returns an encounter's state; undefined where that is not known. */
 export function readinessBadge(state: ReadinessState | undefined): Html | undefined {
   return state && badges[state];
 }

@@ -32,7 +32,7 @@ async function certificate(ports: CertificatePorts, { req, workspace, caller }: 
   const erasure = await erasureOf(ports, recordStream(workspace, kind, id));
   if (erasure === undefined)
     throw new ServiceError('not_found', `There is no ${kind} of that ID that is erased.`);
-  // The encounters and documents that go with it are in its certificate.
+  // The encounters and documents that are erased with it are in its certificate.
   if (!erasure.isComplete) throw unavailable('certificate');
   const signed = await certifyErasure(ports, erasure.tombstones, async () => {
     const signingKey = await ports.evidence.signingKey();

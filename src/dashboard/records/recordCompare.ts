@@ -65,7 +65,7 @@ async function comparePage(ports: ComparePorts, visit: Visit): Promise<Reply> {
     );
   } catch (error) {
     refusal = refusedQuery(error);
-    // One whose id is in use again has other versions to compare.
+    // A record whose id is in use again has other versions to compare.
     if (refusal.code === 'gone') await readRecord(ports, workspace, entry, id);
   }
   const body = html`${recordCrumbs(workspace, entry, id)}
@@ -99,7 +99,7 @@ interface Row {
   change: FieldChange | undefined;
 }
 
-/** Every field that either version has, in the order of the schema. */
+/** Returns every field that either version has, in the order of the schema. */
 function rowsOf(entry: CatalogEntry, { from, to }: Comparison): Row[] {
   const [old, now] = [dottedFields(from.record), dottedFields(to.record)];
   const changes = new Map(diffFields(from.record, to.record).map((change) => [change.field, change]));

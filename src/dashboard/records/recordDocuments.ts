@@ -41,7 +41,7 @@ import {
   unlessBehind,
 } from './recordQuery.ts';
 
-/** Removed documents that stand below those that are there. */
+/** Maximum number of removed documents below the present ones. */
 const REMOVED_SHOWN = 50;
 
 export interface DocumentPagePorts extends QueryPorts, HistoryPorts {
@@ -100,7 +100,7 @@ function removedPartition(encounterStream: string): string[] {
   return documentPartitions(encounterStream).slice(1);
 }
 
-/** The documents that were removed, the latest first; nothing where there are none. */
+/** Returns the removed documents, latest first; nothing where there are none. */
 function removedSection(workspace: string, { items, isWhole }: LatestDocuments): Html | undefined {
   if (items.length === 0) return undefined;
   return html`<h2>Removed documents</h2>
@@ -166,7 +166,7 @@ function versionTable(workspace: string, path: string, versions: readonly Docume
   );
 }
 
-/** A version in a frame, for those who asked for it: loading it is a download, and in the audit trail as such. */
+/** Returns a version in a frame, on request: loading it is a download, and in the audit trail as such. */
 function previewed(path: string, versions: readonly DocumentVersion[], asked: unknown): Html | undefined {
   const shown = versions.find(({ version }) => String(version) === asked);
   if (!shown?.content_available || shown.content_type !== documentFormats.pdf) return undefined;
@@ -176,7 +176,7 @@ function previewed(path: string, versions: readonly DocumentVersion[], asked: un
 <p class="muted">Where nothing shows, the browser has no viewer for PDF files: <a href="${path}/download?version=${version}">download it</a>.</p>`;
 }
 
-/** Downloads a version for somebody outside, who is named in the audit trail. */
+/** Returns the form that downloads a version for an outside recipient, who is named in the audit trail. */
 function downloadForm(path: string, versions: readonly DocumentVersion[]): Html {
   const options = versions
     .filter(({ content_available }) => content_available)
@@ -195,7 +195,7 @@ function preview(ports: DocumentPagePorts, visit: Visit): Promise<Reply> {
   return download(ports, visit, true);
 }
 
-/** The bytes, to be saved, or to be shown in the page that asks for a preview. */
+/** Resolves with the bytes, to be saved, or to be shown in the page that asks for a preview. */
 async function download(
   { eventLog, documentStore }: DocumentPagePorts,
   visit: Visit,
@@ -220,7 +220,7 @@ async function download(
   }
   res.set('Content-Length', String(document.size));
   const { format, filename } = document;
-  // Of the formats, browsers show this one alone.
+  // Of the formats, browsers display only this one.
   const isShown = isPreview && format === 'pdf';
   return { download: { type: documentFormats[format], name: filename, body: content, isShown } };
 }

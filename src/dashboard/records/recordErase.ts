@@ -32,7 +32,7 @@ interface Subject {
   id: string;
 }
 
-/** `…/records/{kinds}/{id}/erase`: asks whether a record shall be erased for good, and why, and erases it. */
+/** `…/records/{kinds}/{id}/erase`: asks whether, and why, a record should be erased permanently, and erases it. */
 export function recordEraseRoutes(ports: ErasePorts): DashboardRoute[] {
   return confirmedChange<Subject>({
     path: '/workspaces/:workspace/records/:kind/:id/erase',
@@ -95,7 +95,7 @@ function withEncounters(form: Visit['form']): Html {
   return checkboxes('with_encounters', 'Encounters', [choice]);
 }
 
-/** What goes with the record, or stands in the way of erasing it. */
+/** Resolves with what is erased with the record, or stands in the way of erasing it. */
 async function whatElse(
   ports: ErasePorts,
   workspace: string,
@@ -167,7 +167,7 @@ async function erase(ports: ErasePorts, { entry, id }: Subject, visit: Visit): P
   return { redirect: recordPath(workspace, entry.kind, id) };
 }
 
-/** Where the bytes of what was erased are: the projector takes them out of the files of the stores. */
+/** Returns where the bytes of what was erased are: the projector removes them from the stores' files. */
 function whereBytesAre({ eventLog }: ErasePorts): string {
   return eventLog.scavenges
     ? 'Nobody is given it any more. The files of the event log hold it until the server’s next scavenge.'

@@ -47,7 +47,7 @@ async function fieldPage(ports: FieldPorts, visit: Visit): Promise<Reply> {
   const id = pathId(req, 'id', entry.title);
   const field = String(req.params.field);
   if (fieldOrder(entry)(field) < 0) throw notFound('Field');
-  // Of one that was erased there is nothing more to tell.
+  // About an erased one there is nothing more to show.
   await readRecord(ports, workspace, entry, id);
   const request = pageRequest({ query: { limit: String(CHANGES_A_PAGE), ...filledQuery(req) } });
   const history = await readFieldHistory(ports, workspace, entry, id, field, request);

@@ -12,7 +12,7 @@ const sorts = [
   { value: 'created_at', text: 'Oldest record first' },
 ];
 
-/** The form that limits and sorts a list of a kind; `sent` is what it was sent with. */
+/** Returns the form that filters and sorts a list of a kind; `sent` is what it was sent with. */
 export function recordFilter(
   workspace: string,
   entry: CatalogEntry,

@@ -20,7 +20,7 @@ import { readReferredNames } from './referredNames.ts';
 
 const RECORDS_A_PAGE = 50;
 
-/** What the lists of all kinds take: what limits and sorts them stands in their addresses. */
+/** The parameters of the lists of all kinds: filters and sorting are in their addresses. */
 export const listParameters: readonly string[] = [
   ...new Set(catalog.flatMap((entry) => Object.keys(recordsQuerySchema(entry).shape))),
 ];
@@ -31,7 +31,10 @@ interface RecordList {
   status: number;
 }
 
-/** The records of a kind that a request asks for, those first that changed last; that they were shown is recorded. */
+/**
+ * Resolves with the records of a kind that a request asks for, most recently changed first; records that they were
+ * shown.
+ */
 export async function readRecordList(
   ports: QueryPorts,
   { req, workspace, caller }: Visit,

@@ -17,7 +17,7 @@ import { patientEncounters } from './patientEncounters.ts';
 import { documentsPath } from './recordPaths.ts';
 import { unlessBehind } from './recordQuery.ts';
 
-/** Encounters, and documents, that stand on the page of a record; pages of their own list all. */
+/** Maximum number of encounters, and of documents, on the page of a record; pages of their own list all. */
 const SHOWN = 10;
 
 export interface PartPorts extends QueryPorts, HistoryPorts {}
@@ -29,8 +29,8 @@ export interface RecordPart {
 }
 
 /**
- * What stands below a record on its page: of an encounter its readiness and documents, of all others what they block; of a patient also
- * its encounters and their documents.
+ * Resolves with what is below a record on its page: for an encounter its readiness and documents, for all others what
+ * they block; for a patient also its encounters and their documents.
  */
 export function readRecordParts(
   ports: PartPorts,
@@ -74,7 +74,7 @@ ${list && !list.isWhole && html`<p><a href="${all}">All documents</a></p>`}`,
   };
 }
 
-/** An access for each encounter whose documents are shown. */
+/** Returns an access for each encounter whose documents are shown. */
 function accessesTo(list: LatestDocuments | undefined): AccessRecorded[] {
   return [...new Set(list?.items.map(({ encounter_id }) => encounter_id))].map(accessTo);
 }

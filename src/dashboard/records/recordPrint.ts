@@ -21,7 +21,7 @@ import { orErased } from './orErased.ts';
 import { recordPath } from './recordPaths.ts';
 import { kindOf, recordsSection, unlessBehind } from './recordQuery.ts';
 
-/** Versions, and documents, that are printed at most. */
+/** Maximum number of versions, and of documents, that are printed. */
 const MAX_PRINTED = 1000;
 const most = MAX_PRINTED.toLocaleString('en-US');
 
@@ -47,7 +47,7 @@ async function printPage(ports: PrintPorts, visit: Visit): Promise<Reply> {
   const id = pathId(req, 'id', entry.title);
   const request = { limit: MAX_PRINTED, pageToken: undefined };
   const history = await readRecordHistory(ports, workspace, entry, id, request);
-  // The state that the newest of these versions made, whatever was sent since.
+  // The state that the newest of these versions created, whatever was sent since.
   const version = history.items[0]?.version as number;
   const view = await readRecordAt(ports.eventLog, workspace, entry, id, { version });
   const documents =
@@ -76,7 +76,7 @@ ${timelineSection(workspace, history)}
   return { page: { title: `${entry.title}, printable`, section: recordsSection, body } };
 }
 
-/** Which record it is, and who had it printed when. */
+/** Returns which record it is, and who had it printed when. */
 function printedFacts(
   { workspace, user, requestId }: Visit,
   view: RecordView,

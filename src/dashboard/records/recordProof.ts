@@ -16,7 +16,9 @@ interface ProofPorts extends QueryPorts, HistoryPorts {
   evidence: Pick<EvidencePorts, 'signingKey'>;
 }
 
-/** `…/records/{kinds}/{id}/proof`: the proof of one version, by default the latest, with a head that is signed now. */
+/**
+ * `…/records/{kinds}/{id}/proof`: the proof of one version, by default the latest, with a head that is signed now.
+ */
 export function recordProofRoutes(ports: ProofPorts): DashboardRoute[] {
   return [
     orErased(ports, {

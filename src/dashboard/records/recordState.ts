@@ -56,11 +56,11 @@ interface Shown {
   asked?: Record<string, unknown>;
   /** Why the latest state is shown, although another one was asked for. */
   refusal?: ServiceError;
-  /** The version that was asked for, where there is none of that number and the latest is shown. */
+  /** The version that was asked for, where no version has that number and the latest is shown. */
   missing?: number;
 }
 
-/** `…/records/{kinds}/{id}`: a record's state, now or at a moment, beside its timeline. */
+/** `…/records/{kinds}/{id}`: a record's state, now or at a moment, next to its timeline. */
 export function recordStateRoutes(ports: StatePorts): DashboardRoute[] {
   return [
     orErased(ports, {
@@ -78,7 +78,7 @@ export function recordStateRoutes(ports: StatePorts): DashboardRoute[] {
   ];
 }
 
-/** Older versions alone, for the timeline of a page that is open. */
+/** Resolves with older versions only, for the timeline of an open page. */
 async function olderPart(ports: StatePorts, visit: Visit, entry: CatalogEntry, id: string): Promise<Reply> {
   const { versions, access } = await readTimeline(ports, visit, entry, id);
   await recordAccess(ports.eventLog, visit.caller, access);
@@ -135,7 +135,7 @@ ${timeline(workspace, path, versions, view.version)}
   };
 }
 
-/** What stood below a patient or encounter at the time that was asked for; of what else is asked for, nothing. */
+/** Resolves with what was below a patient or encounter at the requested time; with nothing for other requests. */
 async function partsThen(
   ports: StatePorts,
   visit: Visit,
@@ -148,7 +148,7 @@ async function partsThen(
   return kind === patient.kind ? [await encountersThen(ports, visit, id, instantOf(asOf))] : [];
 }
 
-/** The state that was asked for; the latest one, with the reason, where there is no such state. */
+/** Resolves with the requested state; with the latest one, and the reason, where there is no such state. */
 async function readShown(
   ports: StatePorts,
   { req, workspace }: Visit,
@@ -172,7 +172,10 @@ async function readShown(
   return { view: await readRecord(ports, workspace, entry, id) };
 }
 
-/** The legal holds on a record, of a patient also those on its encounters, unless their read model is too far behind. */
+/**
+ * Resolves with the legal holds on a record, for a patient including those on its encounters, unless their read model
+ * is too far behind.
+ */
 function readHolding(ports: QueryPorts, workspace: string, { kind }: CatalogEntry, id: string) {
   return currentHolding(ports.eventLog, workspace, { kind, id }, async () => {
     if (kind !== patient.kind) return [];
@@ -206,7 +209,7 @@ ${
 <p class="record-facts"><span>ID ${code(id)}</span> <span>version ${version}</span> <span>created ${time(created_at)}</span> <span>last change ${time(updated_at)}</span></p>`;
 }
 
-/** Leads to what stands below a record: the timeline of it all, or the encounters that refer to it. */
+/** Returns the link to what is below a record: the timeline of it all, or the encounters that refer to it. */
 function belowLink(workspace: string, kind: string, id: string): Html {
   if (kind === patient.kind || kind === encounter.kind) {
     return html`<a role="button" class="outline secondary" href="/dashboard${timelinePath(workspace, kind, id)}">Whole timeline</a>`;
@@ -228,7 +231,7 @@ function banner(path: string, { view: { version, updated_at }, asked, missing }:
   }`;
 }
 
-/** Two forms: what stood at a time, and a version. */
+/** Returns two forms: for the state at a time, and for a version. */
 function momentForms(asked: Record<string, unknown> | undefined, refusal: ServiceError | undefined): Html {
   const asOf = typeof asked?.as_of === 'string' ? shownMoment(asked.as_of) : '';
   return html`${formError(refusal?.message)}

@@ -21,7 +21,7 @@ import {
 } from './recordQuery.ts';
 
 const VERSIONS_A_PAGE = 20;
-/** Changes that are shown without being asked for. */
+/** Maximum number of changes shown without expanding them. */
 const MAX_OPEN_CHANGES = 6;
 
 interface TimelinePorts extends QueryPorts, HistoryPorts {}
@@ -43,7 +43,7 @@ async function timelinePage(ports: TimelinePorts, visit: Visit): Promise<Reply> 
   const { req, workspace, caller } = visit;
   const entry = kindOf(req.params.kind);
   const id = pathId(req, 'id', entry.title);
-  // Of one that was erased the page of the record tells what is left.
+  // For an erased one, the page of the record shows what is left.
   await readRecord(ports, workspace, entry, id);
   const request = pageRequest({ query: { limit: String(VERSIONS_A_PAGE), ...filledQuery(req) } });
   const found = await unlessBehind(readWholeTimeline(ports, workspace, entry, id, request));
@@ -63,7 +63,7 @@ ${
   return { page: { title: 'Whole timeline', section: recordsSection, status: found ? 200 : 503, body } };
 }
 
-/** An access for each record and document of which versions are shown. */
+/** Returns an access for each record and document of which versions are shown. */
 function accessesTo(items: readonly TimelineItem[], query: Record<string, unknown>): AccessRecorded[] {
   const accesses = new Map<string, AccessRecorded>();
   for (const item of items) {

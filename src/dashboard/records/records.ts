@@ -11,14 +11,14 @@ import { listParameters, readRecordList } from './recordList.ts';
 import { recordPath, recordsPath } from './recordPaths.ts';
 import { filledQuery, kindOf, pluralTitle, recordsSection } from './recordQuery.ts';
 
-/** The kind of which an id is sought where none is named. */
+/** The kind in which an id is looked up where none is given. */
 const FIRST_KIND = 'patients';
 
 interface FindPorts extends QueryPorts {
   existence: RecordExistence;
 }
 
-/** `…/records`: the search; with a kind its records, and how to come to one by its id. */
+/** `…/records`: the search; with a kind, its records, and a way to open one by its id. */
 export function recordsRoutes(ports: FindPorts): DashboardRoute[] {
   return [
     {
@@ -53,7 +53,7 @@ ${list.body}`;
   };
 }
 
-/** Shows nobody before somebody is looked for. */
+/** Shows no records until something is searched for. */
 function searchFirst(visit: Visit): Page {
   return {
     title: recordsSection,

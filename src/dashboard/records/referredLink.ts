@@ -3,7 +3,7 @@ import { type HtmlValue, html } from '../shell/html.ts';
 import { fieldValue } from '../ui/recordFields.ts';
 import { recordPath } from './recordPaths.ts';
 
-/** Leads to a record by its name, or by its id where that is not known. */
+/** Returns a link to a record by its name, or by its id where the name is not known. */
 export function referredLink(
   workspace: string,
   kind: string,

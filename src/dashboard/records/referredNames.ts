@@ -12,7 +12,7 @@ export interface ReferredNames {
   accesses: AccessRecorded[];
 }
 
-/** Reads the names; `fields` are those that refer, by default all that do. */
+/** Reads the names; `fields` are the referring fields to use, by default all of them. */
 export async function readReferredNames(
   ports: QueryPorts,
   workspace: string,

@@ -1,4 +1,4 @@
-/** What the reference draws of an OpenAPI 3.1 document (OpenAPI Specification 3.1.0, section 4.8). */
+/** The parts of an OpenAPI 3.1 document that the reference shows (OpenAPI Specification 3.1.0, section 4.8). */
 export interface OpenApiDocument {
   info: { title: string; version: string; description: string };
   tags: { name: string; description: string }[];
@@ -71,15 +71,15 @@ export interface Schema {
   minItems?: number;
 }
 
-/** One operation, or one message of a webhook, where the document has it. */
+/** One operation, or one message of a webhook, with its place in the document. */
 export interface PlacedOperation {
-  /** Of a message, its type. */
+  /** For a message, its type. */
   path: string;
   method: Method;
   operation: OperationObject;
 }
 
-/** The operations below these paths, in the document's order. */
+/** Returns the operations below these paths, in the document's order. */
 export function operationsOf(paths: Record<string, PathItem>): PlacedOperation[] {
   return Object.entries(paths).flatMap(([path, item]) =>
     methods.flatMap((method) => {
@@ -89,7 +89,7 @@ export function operationsOf(paths: Record<string, PathItem>): PlacedOperation[]
   );
 }
 
-/** The last part of a reference's target: the component's name. */
+/** Returns the last part of a reference's target: the component's name. */
 export function nameOf({ $ref }: Reference): string {
   return $ref.slice($ref.lastIndexOf('/') + 1);
 }

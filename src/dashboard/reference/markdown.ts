@@ -1,11 +1,11 @@
 import { type Html, html } from '../shell/html.ts';
 
-/** Text with what the document uses of CommonMark: paragraphs, `code` and **strong**. */
+/** Renders the parts of CommonMark that the document uses: paragraphs, `code` and **strong**. */
 export function markdown(text: string): Html[] {
   return text.split(/\n{2,}/).map((paragraph) => html`<p>${inline(paragraph)}</p>`);
 }
 
-/** The same, of one line. */
+/** The same, for a single line. */
 export function inline(text: string): Html[] {
   return text
     .split(/(`[^`]+`|\*\*[^*]+\*\*)/)

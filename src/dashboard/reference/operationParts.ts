@@ -13,7 +13,7 @@ import { errorPath } from './referencePaths.ts';
 import { samplesPart } from './samples/samplesPart.ts';
 import { fields, typeText } from './schemas.ts';
 
-/** One operation: what it takes, how to call it, what it answers. */
+/** Returns one operation: what it accepts, how to call it, what it returns. */
 export function operationPart(placed: PlacedOperation): Html {
   const { path, operation } = placed;
   return html`<section class="reference-part" id="${operation.operationId}">
@@ -28,12 +28,12 @@ ${samplesPart(placed)}
 </section>`;
 }
 
-/** The method of an operation, to be told from others at a glance. */
+/** Returns the method of an operation, distinguishable at a glance. */
 export function methodMark({ method }: PlacedOperation): Html {
   return html`<span class="method method-${method}">${method.toUpperCase()}</span>`;
 }
 
-/** The section of one message that is sent to webhooks. */
+/** Returns the section of one message that is sent to webhooks. */
 export function messageSection(placed: PlacedOperation): Html {
   const { path, operation } = placed;
   const { operationId: id, summary, description } = operation;
@@ -45,12 +45,12 @@ ${operation.requestBody && contentPart(operation.requestBody.content)}
 </section>`;
 }
 
-/** The headers that every message to a webhook has. */
+/** Returns the headers that every message to a webhook has. */
 export function messageHeaders([first]: readonly PlacedOperation[]): Html {
   return html`${first && parameterList(first)}`;
 }
 
-/** What an error's answer says, for those that operations share. */
+/** Returns the body of an error response that operations share. */
 export function responseSection(name: string, { description, content }: ResponseObject): Html {
   return html`<section class="reference-part" id="response-${name}">
 <h2><a class="anchor" href="#response-${name}">${name}</a></h2>

@@ -7,16 +7,16 @@ import {
 } from './document.ts';
 import { errorPath, messagePath, operationPath, schemaPath } from './referencePaths.ts';
 
-/** One thing that the reference tells of. */
+/** One thing that the reference describes. */
 export interface Entry {
   /** Unique among all entries: the `operationId`, `schema-Patient`, `response-Gone`. */
   id: string;
   title: string;
-  /** Where it stands. */
+  /** Where it is. */
   path: string;
-  /** Of an operation: its method and path. */
+  /** For an operation: its method and path. */
   operation?: PlacedOperation;
-  /** By which it is found beside its title: its name, path, fields. */
+  /** What it is found by besides its title: its name, path, fields. */
   names: string;
   description: string;
 }
@@ -28,7 +28,7 @@ export interface Group {
   entries: Entry[];
 }
 
-/** All that the document describes, in the order in which the reference has it. */
+/** Returns everything that the document describes, in the order of the reference. */
 export function outlineOf({ tags, paths, webhooks, components }: OpenApiDocument): Group[] {
   const operations = operationsOf(paths);
   return [
@@ -85,7 +85,7 @@ function operationEntry(operation: PlacedOperation, pathOf: (id: string) => stri
   };
 }
 
-/** The names of a schema's fields, those within them too. */
+/** Returns the names of a schema's fields, including nested ones. */
 function fieldsIn(schema: SchemaOrReference): string[] {
   if (isReference(schema)) return [];
   // `additionalProperties` may be `false`.

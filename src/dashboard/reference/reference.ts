@@ -12,13 +12,13 @@ import { referenceIndex } from './referenceIndex.ts';
 import { schemaPart } from './schemas.ts';
 import { TryIt, type TryItPorts } from './tryIt/TryIt.ts';
 
-/** What `GET /openapi/json` answers, and where the reference has it. */
+/** What `GET /openapi/json` returns, and where the reference has it. */
 interface Described {
   document: OpenApiDocument;
   outline: Group[];
 }
 
-/** The API reference: what `GET /openapi/json` answers, to be read by people. A page for each operation and schema. */
+/** The API reference: what `GET /openapi/json` returns, for people to read. A page for each operation and schema. */
 export function referenceRoutes(ports: TryItPorts): DashboardRoute[] {
   const { openapiPublic, publicUrl } = ports;
   const tryIt = new TryIt(ports);

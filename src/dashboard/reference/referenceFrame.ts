@@ -8,7 +8,10 @@ import { referencePath } from './referencePaths.ts';
 /** The menu's entry. */
 export const referenceSection = 'API reference';
 
-/** A page of the reference beside its contents; `current` is the id of the entry or the group that it is of. */
+/**
+ * Returns a page of the reference next to its contents; `current` is the id of the entry or the group to which it
+ * belongs.
+ */
 export function referenceFrame(
   outline: readonly Group[],
   current: string,
@@ -30,7 +33,10 @@ ${contents(outline, current)}
   };
 }
 
-/** The form that searches the reference. What it looks for says nothing of anybody, so it may stand in the address. */
+/**
+ * Returns the form that searches the reference. The search text says nothing about anybody, so it may be in the
+ * address.
+ */
 export function searchForm(text: string): Html {
   return html`<form method="get" action="${referencePath}" class="find" aria-label="API reference">
 ${input({ name: 'q', label: 'Search the reference', type: 'search', value: text, autocomplete: 'off' })}

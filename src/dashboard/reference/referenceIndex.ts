@@ -9,7 +9,7 @@ import { referenceSection, searchForm } from './referenceFrame.ts';
 import { referencePath } from './referencePaths.ts';
 import { type FoundEntry, searchOutline } from './searchOutline.ts';
 
-/** The first page of the reference: where everything stands, or where what was looked for does. */
+/** Returns the first page of the reference: where everything is, or what matches a search. */
 export function referenceIndex(
   { info }: OpenApiDocument,
   outline: readonly Group[],
@@ -43,7 +43,7 @@ ${description && html`<p>${inline(description)}</p>`}
 )}`;
 }
 
-/** Links from outside, to a part of what once was one page, end at its line here. */
+/** Links from outside, to a part of what was once a single page, end at its line here. */
 function line({ path, title, operation }: Entry): Html {
   return html`<a href="${path}">${title}</a>${
     operation &&

@@ -1,4 +1,4 @@
-/** Addresses of the reference, whole. */
+/** Full addresses of the reference. */
 export const referencePath = '/dashboard/reference';
 
 export function operationPath(operationId: string): string {
@@ -9,12 +9,12 @@ export function schemaPath(name: string): string {
   return `${referencePath}/schemas/${name}`;
 }
 
-/** The answer of an error that operations share. */
+/** Returns the address of an error response that operations share. */
 export function errorPath(name: string): string {
   return `${referencePath}/errors#response-${name}`;
 }
 
-/** A message that is sent to webhooks. */
+/** Returns the address of a message that is sent to webhooks. */
 export function messagePath(operationId: string): string {
   return `${referencePath}/messages#${operationId}`;
 }

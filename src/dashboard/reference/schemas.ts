@@ -4,7 +4,7 @@ import { isReference, nameOf, type Schema, type SchemaOrReference } from './docu
 import { inline } from './markdown.ts';
 import { schemaPath } from './referencePaths.ts';
 
-/** One field, parameter or header: what it is called, what may stand in it, what it means. */
+/** One field, parameter or header: its name, possible values and meaning. */
 export interface Field {
   name: string;
   isRequired: boolean;
@@ -14,7 +14,7 @@ export interface Field {
   place?: string;
 }
 
-/** A schema of the document: its meaning and its fields. */
+/** Returns a schema of the document: its meaning and its fields. */
 export function schemaPart(name: string, schema: Schema): Html {
   return html`<section class="reference-part" id="schema-${name}">
 ${schema.description && html`<p>${inline(schema.description)}</p>`}
@@ -22,7 +22,7 @@ ${schema.properties ? fields(propertiesOf(schema)) : html`<p>${typeText(schema)}
 </section>`;
 }
 
-/** The fields of a schema with properties. */
+/** Returns the fields of a schema with properties. */
 export function propertiesOf({ properties = {}, required = [] }: Schema): Field[] {
   return Object.entries(properties).map(([name, schema]) => ({
     name,
@@ -43,7 +43,7 @@ export function fields(list: readonly Field[]): Html {
   )}</dl>`;
 }
 
-/** What values a schema takes, in words; references lead to their page. */
+/** Returns what values a schema accepts, in words; references link to their page. */
 export function typeText(schema: SchemaOrReference): HtmlValue {
   if (isReference(schema)) {
     const name = nameOf(schema);
@@ -88,7 +88,7 @@ function limitTexts({
   ];
 }
 
-/** Values, an example, and the fields within. */
+/** Returns values, an example, and the nested fields. */
 function details(schema: SchemaOrReference): Html {
   if (isReference(schema)) return html``;
   const { enum: all, examples, items, additionalProperties: more } = schema;

@@ -5,11 +5,11 @@ export interface FoundEntry extends Entry {
   group: string;
 }
 
-/** Where a word stands says what it is worth. */
+/** The weight of a word by where it is found. */
 const WORTH = { title: 9, names: 3, description: 1 } as const;
 const places = Object.keys(WORTH) as (keyof typeof WORTH)[];
 
-/** The entries that hold every word of a text, in any case; those first whose titles do. */
+/** Returns the entries that contain every word of a text, ignoring case; those with matching titles first. */
 export function searchOutline(outline: readonly Group[], text: string): FoundEntry[] {
   const words = text.toLowerCase().split(/\s+/).filter(Boolean);
   if (words.length === 0) return [];

@@ -7,7 +7,7 @@ import { badge, code, time } from '../ui/text.ts';
 import { titleOf } from '../ui/words.ts';
 import { requestPath, requestsPath } from './requestPaths.ts';
 
-/** The columns of the list of refused requests. */
+/** Returns the columns of the list of refused requests. */
 export function requestColumns(names: PrincipalNames, workspace: string): TableColumn<RefusedRequest>[] {
   return [
     { title: 'Time', cell: ({ recordedAt }) => time(recordedAt) },
@@ -29,7 +29,7 @@ export function requestColumns(names: PrincipalNames, workspace: string): TableC
   ];
 }
 
-/** Status and reason; of a batch, how many of its lines were refused. */
+/** Returns status and reason; for a batch, how many of its lines were refused. */
 export function reason(entry: RefusedRequest): Html {
   const { status, code: why, lines } = refusedRequestView(entry);
   const refused = Object.values(lines?.refused ?? {}).reduce((sum, count) => sum + count, 0);
@@ -42,7 +42,7 @@ function fieldList(entry: RefusedRequest): Html {
   return html`${refusedRequestView(entry).fields.map((field, at) => html`${at > 0 && ', '}${code(field)}`)}`;
 }
 
-/** Leads to all that the key or source was refused. */
+/** Returns a link to everything that the key or source was refused. */
 function keyLink({ principal }: RefusedRequest, names: PrincipalNames, workspace: string): Html {
   const path = requestsPath(workspace, { key: principal.id });
   return html`<a href="/dashboard${path}">${names.nameOf(principal) ?? principal.id}</a>`;

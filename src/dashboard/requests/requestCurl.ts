@@ -5,12 +5,12 @@ import { quoted } from '../reference/samples/curlSample.ts';
 
 type JsonShape = { [name: string]: string | JsonShape };
 
-/** The members of a line of a batch; other fields at fault are those of its record. */
+/** The members of a batch line; other fields at fault are those of its record. */
 const lineMembers = ['kind', 'record', 'if_match'];
 
 /**
- * A call with curl that has the shape of a refused request: its method and path, and the fields at fault, with placeholders
- * such as `<last_name>` for all values, which nobody kept.
+ * Returns a call with curl in the shape of a refused request: its method and path, and the fields at fault, with
+ * placeholders such as `<last_name>` for all values, which were not kept.
  */
 export function requestCurl(
   { method, route, fields }: Pick<RefusedRequestView, 'method' | 'route' | 'fields'>,
@@ -60,7 +60,7 @@ function bodyParts(type: string, hasId: boolean, fields: readonly string[]): str
   return [header, `-d ${quoted(body)}`];
 }
 
-/** An object with these fields, dotted ones in objects of their own. */
+/** Returns an object with these fields, dotted ones in objects of their own. */
 function shapeOf(fields: readonly string[]): JsonShape {
   const shape: JsonShape = {};
   for (const field of fields) {

@@ -12,14 +12,14 @@ interface Option {
   text: string;
 }
 
-/** Of the errors, those that requests are refused with: what the service itself failed at is not kept. */
+/** Of the errors, those with which requests are refused: the service's own failures are not kept. */
 const refusals = Object.entries(statusOf).filter(([, status]) => status < 500);
 const reasons = refusals.map(([code]) => ({ value: code, text: titleOf(code) }));
 const statuses = [...new Set(refusals.map(([, status]) => String(status)))]
   .toSorted()
   .map((status) => ({ value: status, text: status }));
 
-/** The form that limits the list of refused requests. `keys` are those of the workspace. */
+/** Returns the form that filters the list of refused requests. `keys` are those of the workspace. */
 export function requestForm(
   path: string,
   sent: Record<string, string>,

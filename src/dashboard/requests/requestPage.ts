@@ -21,7 +21,7 @@ import { requestCurl } from './requestCurl.ts';
 import { requestsPath, requestsSection } from './requestPaths.ts';
 import type { RequestPagePorts } from './requests.ts';
 
-/** All that is known of one refused request, and how to send one of its shape. */
+/** Returns everything known about one refused request, and how to send one of its shape. */
 export function requestPage(ports: RequestPagePorts, visit: Visit, entry: RefusedRequest): Page {
   const { workspace } = visit;
   const view = refusedRequestView(entry);
@@ -75,7 +75,7 @@ function link(path: string, text: string): Html {
   return html`<a href="/dashboard${path}">${text}</a>`;
 }
 
-/** Each leads to the requests that had the same field at fault. */
+/** Each links to the requests that had the same field at fault. */
 function fieldLinks(workspace: string, fields: readonly string[]): Html {
   const links = fields.map(
     (field) =>
@@ -116,7 +116,7 @@ function sample(
   { req }: Visit,
   view: RefusedRequestView,
 ): Html {
-  // It says what the interface takes, whatever the address, and never changes while the process runs.
+  // It says what the interface accepts, whatever the address, and never changes while the process runs.
   document ??= openapiDocument(openapiPublic) as OpenApiDocument;
   const text = requestCurl(view, document, addressOf(req, publicUrl));
   return html`<div class="call"><h2>Send one like it</h2><button type="button" class="outline secondary" data-copy="request-call" aria-label="Copy the call">Copy</button></div>

@@ -1,4 +1,4 @@
-/** What the list of refused requests may be limited to by its address. */
+/** What may limit the list of refused requests in its address. */
 export type RequestLimits = Partial<
   Record<'code' | 'key' | 'status' | 'field' | 'request_id' | 'from' | 'to', string>
 >;
@@ -6,13 +6,16 @@ export type RequestLimits = Partial<
 /** The entry of the menu. */
 export const requestsSection = 'Requests';
 
-/** The address of a workspace's refused requests, below `/dashboard`; of those within limits where some are named. */
+/**
+ * Returns the address of a workspace's refused requests, below `/dashboard`; of those within limits where some are
+ * given.
+ */
 export function requestsPath(workspace: string, limits: RequestLimits = {}): string {
   const query = new URLSearchParams(limits).toString();
   return `/workspaces/${workspace}/requests${query && `?${query}`}`;
 }
 
-/** The address of the page of one of them, below `/dashboard`. */
+/** Returns the address of the page of one of them, below `/dashboard`. */
 export function requestPath(workspace: string, requestId: string): string {
   return `${requestsPath(workspace)}/${encodeURIComponent(requestId)}`;
 }

@@ -35,11 +35,11 @@ export interface RequestPagePorts extends QueryPorts {
 
 const REQUESTS_A_PAGE = 50;
 
-/** One that was sent twice counts as none. */
+/** A parameter that was sent twice counts as not sent. */
 const value = z.string().optional().catch(undefined);
 const querySchema = requestFilterSchema.extend({ key: value, request_id: value, page_token: value });
 
-/** The refused requests of each workspace's keys: a list, and a page of each. */
+/** The refused requests of each workspace's keys: a list, and a page for each. */
 export function requestsRoutes(ports: RequestPagePorts): DashboardRoute[] {
   const path = '/workspaces/:workspace/requests';
   return [
@@ -94,7 +94,7 @@ ${older(workspace, sent, found, pageToken === undefined)}`;
   return { page: framed(ports, workspace, sent, body) };
 }
 
-/** Leads to the request of an id. */
+/** Leads to the request with an id. */
 async function lookUp(ports: RequestPagePorts, workspace: string, requestId: string): Promise<Reply> {
   if (await findRefusedRequest(ports, workspace, requestId))
     return { redirect: requestPath(workspace, requestId) };
@@ -102,7 +102,7 @@ async function lookUp(ports: RequestPagePorts, workspace: string, requestId: str
   return { page: framed(ports, workspace, sent, unknownRequest(workspace, requestId)) };
 }
 
-/** The page with the form, filled in with what was sent, above its body. */
+/** Returns the page with the form, filled in with what was sent, above its body. */
 function framed(
   { directory }: RequestPagePorts,
   workspace: string,

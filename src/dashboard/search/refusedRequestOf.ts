@@ -10,8 +10,8 @@ import { time } from '../ui/text.ts';
 import type { RememberedSearch } from './rememberedSearches.ts';
 
 /**
- * The refused request whose whole id somebody searched for, among everything; and the access to be recorded before it is shown.
- * Rejects with `unavailable`.
+ * Resolves with the refused request whose full id was entered in the general search, and the access to be recorded
+ * before it is shown. Rejects with `unavailable`.
  */
 export async function refusedRequestOf(
   ports: QueryPorts,
@@ -23,7 +23,7 @@ export async function refusedRequestOf(
   return entry && { entry, access: { action: 'audit.read', query: { request_id: text.toLowerCase() } } };
 }
 
-/** The line of results that leads to it. */
+/** Returns the line of results that leads to it. */
 export function requestResult(workspace: string, entry: RefusedRequest): Html {
   const { id, method, route } = refusedRequestView(entry);
   return html`<p>Refused request <a href="/dashboard${requestPath(workspace, id)}">${method} ${route}</a>: ${reason(entry)}, ${time(entry.recordedAt)}</p>`;

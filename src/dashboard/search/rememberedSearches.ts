@@ -5,7 +5,7 @@ const REMEMBERED = 20;
 
 /** What somebody searched for. */
 export interface RememberedSearch {
-  /** By which its address names it. */
+  /** The number by which its address names it. */
   number: number;
   workspace: string;
   text: string;
@@ -15,12 +15,12 @@ export interface RememberedSearch {
 
 declare module 'express-session' {
   interface SessionData {
-    /** What was searched for last, in the session as no name may stand in an address. */
+    /** The latest searches, kept in the session as no name may be in an address. */
     searches?: RememberedSearch[];
   }
 }
 
-/** Remembers a search; gives its number. */
+/** Remembers a search; returns its number. */
 export function rememberSearch({ session }: Request, search: Omit<RememberedSearch, 'number'>): number {
   const earlier = session.searches ?? [];
   const number = (earlier.at(-1)?.number ?? 0) + 1;
@@ -28,7 +28,7 @@ export function rememberSearch({ session }: Request, search: Omit<RememberedSear
   return number;
 }
 
-/** The search of that number in a workspace; undefined when it is not remembered any more. */
+/** Returns the search with that number in a workspace; undefined when it is no longer remembered. */
 export function rememberedSearch(
   { session }: Request,
   workspace: string,

@@ -24,7 +24,7 @@ const PAGE = 25;
 const path = '/workspaces/:workspace/search';
 const formSchema = z.object({ q: searchTextSchema, kind: z.enum(scopeKinds).optional() });
 
-/** `…/search`: records and documents by what people know of them. */
+/** `…/search`: records and documents by what people know about them. */
 export function searchRoutes(ports: QueryPorts): DashboardRoute[] {
   return [
     {

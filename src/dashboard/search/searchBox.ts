@@ -1,11 +1,11 @@
 import { type Html, html } from '../shell/html.ts';
 
-/** The address of a workspace's search, below `/dashboard`; that of one search where its number is given. */
+/** Returns the address of a workspace's search, below `/dashboard`; of one search where its number is given. */
 export function searchPath(workspace: string, number?: number): string {
   return `/workspaces/${workspace}/search${number === undefined ? '' : `?n=${number}`}`;
 }
 
-/** The box on every page. What is typed goes in the body: no name is in an address. */
+/** Returns the box on every page. What is typed is sent in the body: no name is in an address. */
 export function searchBox(workspace: string, csrf: Html): Html {
   return html`<form method="post" action="/dashboard${searchPath(workspace)}" class="search-box" role="search">
 ${csrf}

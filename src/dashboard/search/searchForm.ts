@@ -5,7 +5,7 @@ import { fieldLabel } from '../ui/fieldLabel.ts';
 import { input, select } from '../ui/formFields.ts';
 import { searchPath } from './searchBox.ts';
 
-/** The form of a search, filled in with what was sent; `problem` is what is wrong with its text. */
+/** Returns the search form, filled in with what was sent; `problem` is what is wrong with its text. */
 export function searchForm({ workspace, csrf }: Visit, text = '', kind = '', problem?: string): Html {
   const kinds = scopeKinds.map((value) => ({ value, text: fieldLabel(value) }));
   return html`<form method="post" action="/dashboard${searchPath(workspace)}" class="find" aria-label="Search">

@@ -10,13 +10,13 @@ export const sessionsTable: StateTable<SessionData> = {
 };
 
 const PARTITION = 'sessions';
-/** How exactly the store knows when a session was last used: each use of it is no write. */
+/** How precisely the store knows when a session was last used: not every use causes a write. */
 export const TOUCH_EVERY_MS = 60_000;
 const PRUNE_EVERY_MS = 60_000;
 
 type Callback<Result> = (error?: unknown, result?: Result) => void;
 
-/** Answers a callback with what a promise gives. */
+/** Calls a callback with the result of a promise. */
 function answer<Result>(promise: Promise<Result>, callback: Callback<Result> | undefined): void {
   promise.then(
     (result) => callback?.(null, result),
@@ -25,7 +25,8 @@ function answer<Result>(promise: Promise<Result>, callback: Callback<Result> | u
 }
 
 /**
- * Sessions in the state store, so that every instance knows them: where they are lost, people sign in again. Stored under a hash of the session's id, so that whoever reads the store cannot take a session over.
+ * Keeps sessions in the state store, so that every instance knows them: where they are lost, people sign in again.
+ * Stored under a hash of the session's id, so that nobody who reads the store can take a session over.
  */
 export class SessionStore extends Store {
   readonly #state: StateStore;
@@ -33,7 +34,7 @@ export class SessionStore extends Store {
   #lastRevision = 0;
   #prunedAt = 0;
 
-  /** `idleMs`: a session ends when it was not used for so long. */
+  /** `idleMs`: a session ends when it has not been used for this long. */
   constructor(state: StateStore, idleMs: number) {
     super();
     this.#state = state;
@@ -76,7 +77,7 @@ export class SessionStore extends Store {
     if (row && isBefore(row.revision, TOUCH_EVERY_MS)) await this.#save(sessionId, session);
   }
 
-  /** Removes the sessions that have ended; what cannot be removed now is the next time. */
+  /** Removes the sessions that have ended; any that cannot be removed now are removed the next time. */
   #pruneNowAndThen(): void {
     const now = Date.now();
     if (now - this.#prunedAt < PRUNE_EVERY_MS) return;
@@ -84,7 +85,7 @@ export class SessionStore extends Store {
     this.#state.prune(sessionsTable, (now - this.#idleMs) * 1000).catch(() => undefined);
   }
 
-  /** A place in the order of this store's writes: microseconds since 1970, each used once. */
+  /** Returns a place in the order of this store's writes: microseconds since 1970, each used once. */
   #revision(): number {
     this.#lastRevision = Math.max(this.#lastRevision + 1, Date.now() * 1000);
     return this.#lastRevision;

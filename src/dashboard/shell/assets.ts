@@ -7,10 +7,10 @@ import { Router } from 'express';
 const require = createRequire(import.meta.url);
 const ownFolder = join(dirname(findPackageJSON('.', import.meta.url) as string), 'assets');
 
-/** The parts of `dashboard.css`: a later one overrides those before. */
+/** The parts of `dashboard.css`: later ones override earlier ones. */
 const styles = ['base', 'layout', 'overview', 'reference', 'events', 'records', 'tables'];
 
-/** What pages load, by the names that they use, and the files that make it. */
+/** What pages load, by the names that they use, and the files of which it consists. */
 const files = {
   'pico.css': [require.resolve('@picocss/pico/css/pico.min.css')],
   'dashboard.css': styles.map((name) => join(ownFolder, 'styles', `${name}.css`)),
@@ -44,18 +44,18 @@ function load([name, parts]: [string, string[]]): [string, Asset] {
 
 let loaded: Map<string, Asset> | undefined;
 
-/** Read when the first page is asked for: a service without a visitor does not hold them. */
+/** Read when the first page is requested: a service without visitors does not hold them. */
 function assets(): Map<string, Asset> {
   loaded ??= new Map(Object.entries(files).map(load));
   return loaded;
 }
 
-/** Address of an asset; it changes with the asset's content. */
+/** Returns the address of an asset; it changes with the asset's content. */
 export function assetPath(name: AssetName): string {
   return `/dashboard${assets().get(name)?.path}`;
 }
 
-/** Serves the assets, to be kept by browsers for ever. */
+/** Serves the assets, to be cached by browsers indefinitely. */
 export function assetRouter(): Router {
   const router = Router();
   router.get('/assets/:file', ({ path }, res, next) => {

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { KeyDirectory } from '../../principals/keys/KeyDirectory.ts';
 import type { UserDirectory } from '../../principals/users/UserDirectory.ts';
 
-/** What a page waits for it, at most: a log that is away or slow leaves the last known state. */
+/** The longest that a page waits: when the log is slow or cannot be reached, the last known state is used. */
 const LONGEST_MS = 1_000;
 
 interface Directories {
@@ -11,8 +11,8 @@ interface Directories {
 }
 
 /**
- * Has workspaces, keys and users known as they are now: what somebody just changed by way of another thread or process, the
- * next page shows. Never rejects.
+ * Brings workspaces, keys and users up to date: a change just made through another thread or process is visible on
+ * the next page. Never rejects.
  */
 export async function catchUp({ directory, users }: Directories): Promise<void> {
   const over = new AbortController();

@@ -12,8 +12,8 @@ const PASSWORD = 'confirm_password';
 const CODE = 'confirm_code';
 
 /**
- * The page that asks a user to prove once more who he is, where the last proof is older than ten minutes; its form repeats
- * the one that was sent, with the proof. Undefined where the change may be made.
+ * Resolves with the page that asks users to prove their identity once more, where the last proof is more than ten
+ * minutes old; its form repeats the one that was sent, with the proof. Undefined where the change may be made.
  */
 export async function confirmIdentity(ports: SignInPorts, visit: Visit): Promise<Reply | undefined> {
   const { req, form, user } = visit;

@@ -2,23 +2,25 @@ import { hkdfSync } from 'node:crypto';
 import cookieParser from 'cookie-parser';
 import type { Request, RequestHandler, Response } from 'express';
 
-/** Below it no page of the service is the dashboard's. */
+/** All of the dashboard's pages, and no others of the service, are below it. */
 const PATH = '/dashboard';
 const KEY_BYTES = 32;
 
-/** Reads the cookies of each request. The key is another than that of sessions, so that no cookie passes for one. */
+/**
+ * Reads the cookies of each request. The key differs from that of sessions, so that no cookie passes for a session.
+ */
 export function cookies(sessionSecret: Buffer): RequestHandler {
   const key = Buffer.from(hkdfSync('sha256', sessionSecret, '', 'cookies', KEY_BYTES));
   return cookieParser(key.toString('base64'));
 }
 
-/** The value of a cookie that this service signed; undefined where there is none. */
+/** Returns the value of a cookie that this service signed; undefined where there is none. */
 export function signedCookie(req: Request, name: string): string | undefined {
   const value: unknown = req.signedCookies[name];
   return typeof value === 'string' ? value : undefined;
 }
 
-/** Has the browser keep a signed cookie, for the dashboard alone and for no script. */
+/** Has the browser keep a signed cookie, only for the dashboard and inaccessible to scripts. */
 export function setSignedCookie(req: Request, res: Response, name: string, value: string, ms: number): void {
   res.cookie(name, value, { ...attributesFor(req), signed: true, maxAge: ms });
 }
@@ -27,7 +29,7 @@ export function clearCookie(req: Request, res: Response, name: string): void {
   res.clearCookie(name, attributesFor(req));
 }
 
-/** What every cookie of the dashboard has; `Secure` where the request came by https. */
+/** Returns what every cookie of the dashboard has; `Secure` where the request arrived over https. */
 export function attributesFor(req: Request) {
   return { path: PATH, httpOnly: true, sameSite: 'lax', secure: req.secure } as const;
 }

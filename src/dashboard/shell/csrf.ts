@@ -8,24 +8,27 @@ import { sessionIdOf } from './session.ts';
 const COOKIE = 'chartledger_csrf';
 const FIELD = 'csrf_token';
 
-/** Tokens are in a cookie, signed, and bound to the session once there is one: forms before the sign-in need no session. */
+/**
+ * Tokens are in a signed cookie, and bound to the session once there is one: forms before the sign-in need no
+ * session.
+ */
 const { generateCsrfToken, validateRequest } = doubleCsrf({
-  // Put there by cookie-parser, which goes before.
+  // Put there by cookie-parser, which runs before.
   getSecret: (req) => req?.secret as string,
   getSessionIdentifier: (req) => sessionIdOf(req) ?? '',
   cookieName: COOKIE,
   getCsrfTokenFromRequest: (req) => req.body?.[FIELD],
 });
 
-/** The hidden field that shows that a form is one of ours. */
+/** Returns the hidden field that shows that a form is one of ours. */
 export function csrfField(req: Request, res: Response): Html {
-  // cookie-parser takes what begins with `j:` for JSON; a token is text.
+  // cookie-parser parses what begins with `j:` as JSON; a token is text.
   if (typeof req.cookies[COOKIE] !== 'string') delete req.cookies[COOKIE];
   res.locals.csrfToken ??= generateCsrfToken(req, res, { cookieOptions: attributesFor(req) });
   return html`<input type="hidden" name="${FIELD}" value="${res.locals.csrfToken}">`;
 }
 
-/** Refuses a form that does not hold the token. */
+/** Refuses a form that does not contain the token. */
 export function requireCsrfToken(req: Request): void {
   if (validateRequest(req)) return;
   throw new ServiceError(

@@ -11,7 +11,10 @@ import { type DashboardPorts, dashboardRoutes } from './routes.ts';
 import { sessions } from './session.ts';
 
 const FORM_BYTES = 100 * 1024;
-/** Forms that may be under way at once: of all clients, and of one. Anybody may send them, key or not. */
+/**
+ * Maximum number of forms under way at once: of all clients, and of one. Anybody may send them, with or without a
+ * key.
+ */
 const MOST_FORMS = 320;
 const MOST_FORMS_OF_ONE = 40;
 
@@ -19,13 +22,13 @@ export interface DashboardContext extends Pick<ResponderPorts, 'logger' | 'clien
   ports: DashboardPorts;
   /** Signs the cookies. */
   sessionSecret: Buffer;
-  /** `TRUST_PROXY`: whose word on `https:` is taken. */
+  /** `TRUST_PROXY`: whose word on `https:` is accepted. */
   trustProxy: string;
-  /** Aborts when the service ends: from then on an answer is the last one of its connection. */
+  /** Aborts when the service shuts down: from then on a response is the last one on its connection. */
   draining: AbortSignal;
 }
 
-/** The dashboard, to be mounted at `/dashboard`: pages rendered here, for people who sign in. */
+/** Creates the dashboard, to be mounted at `/dashboard`: pages rendered here, for people who sign in. */
 export function dashboardApp(context: DashboardContext): Express {
   const { ports, logger, clientIp, sessionSecret, trustProxy, draining } = context;
   const app = express();
@@ -46,7 +49,7 @@ export function dashboardApp(context: DashboardContext): Express {
   return app;
 }
 
-/** Nothing is loaded from elsewhere, no script or style stands in a page, no other site frames it. */
+/** Nothing is loaded from elsewhere, no script or style is inlined in a page, no other site frames it. */
 function securityHeaders(): RequestHandler {
   return helmet({
     contentSecurityPolicy: {
@@ -75,7 +78,7 @@ function lastAnswers(draining: AbortSignal): RequestHandler {
   };
 }
 
-/** Bounds what half-sent forms hold in memory, and asks for the ones that wait to be asked for. */
+/** Bounds the memory that half-sent forms hold, and requests those that wait to be asked for. */
 function boundForms(clientIp: DashboardContext['clientIp']): RequestHandler {
   const budget = new BodyBudget(MOST_FORMS * FORM_BYTES, MOST_FORMS_OF_ONE * FORM_BYTES);
   return (req, res, next) => {

@@ -8,18 +8,20 @@ import { beginSecondStep, beginSession } from './session.ts';
 interface Entry {
   /** Where it leads to, below `/dashboard`. */
   next: string;
-  /** When the user proved last who he is, in milliseconds since 1970; default: now. */
+  /** When the user last proved their identity, in milliseconds since 1970; default: now. */
   provedAt?: number | undefined;
 }
 
-/** Lets in a user whose password was right, or who needs none: at once, or by way of the code of an authenticator app. */
+/**
+ * Admits a user whose password was right, or who needs none: at once, or by way of the code of an authenticator app.
+ */
 export async function enter(ports: SignInPorts, visit: Visit, user: User, entry: Entry): Promise<Reply> {
   if (user.totpSetAt === undefined) return enterWhole(ports, visit, user, entry);
   await beginSecondStep(visit.req, user, entry.next);
   return { redirect: '/sign-in/code' };
 }
 
-/** Lets in a user who has nothing more to prove. Rejects as `admit` does. */
+/** Admits a user who has nothing more to prove. Rejects as `admit` does. */
 export async function enterWhole(
   ports: SignInPorts,
   visit: Visit,

@@ -13,7 +13,7 @@ interface Section {
   roles: readonly Role[];
 }
 
-/** The menu: what there is of each workspace. */
+/** The menu: the sections of each workspace. */
 const workspaceSections: Section[] = [
   { name: 'Overview', path: '', roles: everyone },
   { name: 'Records', path: '/records', roles: phiReaders },
@@ -29,7 +29,7 @@ const workspaceSections: Section[] = [
   { name: 'Webhooks', path: '/webhooks', roles: admins },
 ];
 
-/** The menu: what there is once. */
+/** The menu: the sections that exist once. */
 const installationSections: Section[] = [
   { name: 'Workspaces', path: '/workspaces', roles: admins },
   { name: 'Users', path: '/users', roles: admins },
@@ -37,20 +37,20 @@ const installationSections: Section[] = [
   { name: 'API reference', path: '/reference', roles: everyone },
 ];
 
-/** What every page shows beside its body. */
+/** What every page shows besides its body. */
 export interface Surroundings {
   /** Undefined before the sign-in. */
   user: User | undefined;
-  /** The workspace that the menu leads to. */
+  /** The workspace to which the menu leads. */
   workspace: string | undefined;
   workspaces: readonly Pick<Workspace, 'id' | 'sandbox'>[];
   notices: readonly string[];
   csrf: Html;
-  /** For how long the session goes on without use; undefined where nobody is signed in. */
+  /** How long the session lasts without use; undefined where nobody is signed in. */
   sessionSeconds: number | undefined;
 }
 
-/** A whole document. */
+/** Returns a whole document. */
 export function layout({ title, section, body, status }: Page, around: Surroundings): Html {
   return html`<!doctype html>
 <html lang="en">
@@ -86,7 +86,10 @@ function sessionEnd(seconds: number): Html {
   return html`<div class="session-end no-print" role="alert" data-session-seconds="${seconds}" hidden><span></span> <button type="button" class="outline">Stay signed in</button></div>`;
 }
 
-/** Whether a page tells of something that did not work. 403 asks for a proof or names a role, 410 shows what was erased. */
+/**
+ * Whether a page reports that something did not work. 403 asks for a proof or names a role, 410 shows what was
+ * erased.
+ */
 function isFailure(status = 200): boolean {
   return status >= 400 && status !== 403 && status !== 410;
 }
@@ -111,7 +114,7 @@ ${
 </header>`;
 }
 
-/** What is only for tests says so on every page. */
+/** Marks every page of a workspace that is only for tests. */
 function sandboxMark(isSandbox: boolean | undefined): Html | undefined {
   return isSandbox ? html` ${badge('Sandbox', 'neutral')}` : undefined;
 }

@@ -2,7 +2,7 @@ import { toldByClient } from '../../http/server/exchange.ts';
 import type { Origin } from '../../principals/users/signIn.ts';
 import type { Visit } from './route.ts';
 
-/** From where a request came, whoever sent it. */
+/** Returns where a request came from, whoever sent it. */
 export function originOf({ req, requestId, clientIp }: Visit): Origin {
   return { requestId, clientIp, ...toldByClient(req) };
 }

@@ -1,22 +1,22 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import type { Visit } from './route.ts';
 
-/** What every moment and every field of a page takes account of, without each page handing it on. */
+/** What every moment and every field of a page takes into account, without each page passing it on. */
 export interface Reader {
-  /** IANA; undefined: the reader sees UTC alone. */
+  /** IANA; undefined: the reader sees only UTC. */
   timeZone?: string | undefined;
-  /** What the reader typed into a form of the page before; undefined: nothing. */
+  /** What the reader typed into a form of the page earlier; undefined: nothing. */
   typed?: Visit['form'] | undefined;
 }
 
 const readers = new AsyncLocalStorage<Reader>();
 
-/** Makes a page for a reader. */
+/** Builds a page for a reader. */
 export function forReader<Made>(reader: Reader, make: () => Made): Made {
   return readers.run(reader, make);
 }
 
-/** For whom a page is being made. */
+/** Returns the reader for whom a page is being built. */
 export function presentReader(): Reader {
   return readers.getStore() ?? {};
 }

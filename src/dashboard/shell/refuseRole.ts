@@ -6,8 +6,9 @@ import type { EventLog } from '../../ports/eventLog.ts';
 import type { DashboardRoute, Visit } from './route.ts';
 
 /**
- * Refuses a page that the user's role may not see, with `permission_denied`, and records that in the audit trail of the
- * workspace that the page is of, else of the installation. Rejects with `unavailable` when it cannot be recorded.
+ * Refuses a page that the user's role may not see, with `permission_denied`, and records that in the audit trail of
+ * the workspace to which the page belongs, otherwise of the installation. Rejects with `unavailable` when it cannot
+ * be recorded.
  */
 export async function refuseRole(
   eventLog: EventLog,

@@ -9,8 +9,8 @@ import { sessionIdOf } from './session.ts';
 export type RequestLimit = (req: Request, user: User | undefined, clientIp: string) => Promise<void>;
 
 /**
- * The dashboard's limit on requests a minute: of one session, and before the sign-in of one network; 0 limits nothing. It
- * is counted apart from that of the API (spec section 8).
+ * Returns the dashboard's limit on requests per minute: for one session, and before the sign-in for one network; 0
+ * means no limit. It is counted separately from that of the API (spec section 8).
  */
 export function requestLimit(limiters: RateLimiters, perMinute: number): RequestLimit {
   if (perMinute === 0) return async () => undefined;

@@ -33,15 +33,15 @@ export interface ResponderPorts extends SignInPorts {
 }
 
 interface Responder {
-  /** What answers a route's requests. */
+  /** Returns the handler of a route's requests. */
   respond(route: DashboardRoute): RequestHandler;
-  /** What answers a request with an error's page. */
+  /** Returns a handler that answers a request with an error page. */
   fail(error: () => unknown): RequestHandler;
 }
 
 const measureUnmatched = requestMetrics('unmatched');
 
-/** Answers requests to the dashboard: who is it, may he, the page, the log line. */
+/** Creates what answers requests to the dashboard: identity, permission, the page, the log line. */
 export function createResponder(ports: ResponderPorts): Responder {
   const answer =
     (route: DashboardRoute, measure: MeasureRequest): RequestHandler =>
@@ -58,7 +58,7 @@ export function createResponder(ports: ResponderPorts): Responder {
       };
       try {
         if (!route.isBackground) await catchUp(ports);
-        // A store of sessions that is away leaves a request without one.
+        // When the store of sessions cannot be reached, a request has no session.
         user = req.session && (await currentUser(req, ports.users));
         await ports.requestLimit(req, user, ports.clientIp(req));
         if (route.isBackground) leaveSession(req);
@@ -118,11 +118,11 @@ function needsTotp({ origin, totpSetAt }: User): boolean {
 }
 
 /**
- * The sign-in page, which leads back to the page that was asked for, or that a part was asked for, or from which a form was
- * sent, whose fields are kept.
+ * Returns the sign-in page, which leads back to the requested page, or the page of a requested part, or the page from
+ * which a form was sent, whose fields are kept.
  */
 function signInPath(req: Request, { path, method, isOnEveryPage }: DashboardRoute): string {
-  // Whoever signs out wants to stay out.
+  // Users who sign out want to stay signed out.
   if (path === '/sign-out') return '/sign-in';
   const isPage = isOnEveryPage || (method === 'get' && !req.get('HX-Request'));
   const shown = URL.parse(req.get('HX-Current-URL') ?? req.get('Referer') ?? '');
@@ -155,14 +155,14 @@ async function send(
   }
 }
 
-/** What the browser's viewer of such files needs, and that pages of this dashboard alone may frame it. */
+/** Sets what the browser's viewer of such files needs, and that only pages of this dashboard may frame it. */
 function showInFrame(res: Response): void {
   res.set('Content-Disposition', String(res.get('Content-Disposition')).replace(/^attachment/, 'inline'));
   const policy = "default-src 'none';object-src 'self';style-src 'unsafe-inline';frame-ancestors 'self'";
   res.set({ 'Content-Security-Policy': policy, 'X-Frame-Options': 'SAMEORIGIN' });
 }
 
-/** A request of htmx is told to load the page whole: a redirect would put that page into a part of this one. */
+/** An htmx request is told to load the whole page: a redirect would put that page into a part of this one. */
 function redirect(req: Request, res: Response, target: string): void {
   if (req.get('HX-Request')) res.set('HX-Redirect', target).status(200).end();
   else res.redirect(303, target);
@@ -191,7 +191,7 @@ function document(
   return layout(page, { user, workspace, workspaces, notices, csrf, sessionSeconds: seconds }).toString();
 }
 
-/** Where a page that was refused by its role is looked up, by those who may. */
+/** Returns where a page refused because of the user's role can be looked up, for those who may do so. */
 function entryOf({ code }: ServiceError, req: Request, user: User | undefined): string | undefined {
   const workspace = req.params.workspace as string | undefined;
   const mayLook = user !== undefined && phiReaders.includes(user.role);

@@ -5,7 +5,7 @@ import type { Actor, Caller } from '../../events/newEvent.ts';
 import type { Role, User } from '../../principals/users/user.ts';
 import type { Html } from './html.ts';
 
-/** Who may see it: every user, those who may see PHI, or administrators alone. */
+/** Who may see it: every user, those who may see PHI, or only administrators. */
 export const everyone: readonly Role[] = ['admin', 'compliance', 'viewer'];
 export const phiReaders: readonly Role[] = ['admin', 'compliance'];
 export const admins: readonly Role[] = ['admin'];
@@ -13,18 +13,18 @@ export const admins: readonly Role[] = ['admin'];
 /** One page of the dashboard, or one action of a form. */
 export interface DashboardRoute {
   method: 'get' | 'post';
-  /** Below `/dashboard`; a segment `:workspace` is the id of a workspace that there is. */
+  /** Below `/dashboard`; a segment `:workspace` is the id of an existing workspace. */
   path: string;
   roles: 'public' | readonly Role[];
-  /** The query parameters that the page takes; another one is refused. Without them nothing of a query counts. */
+  /** The query parameters that the page accepts; any other is refused. Without them a query is ignored. */
   query?: readonly string[];
-  /** Asked for by the page, not by the user: it does not prolong the session. */
+  /** Requested by the page, not by the user: it does not prolong the session. */
   isBackground?: boolean;
-  /** It changes users, roles or keys, or erases a record: it takes a fresh proof of who the user is. */
+  /** It changes users, roles or keys, or erases a record: it requires a fresh proof of the user's identity. */
   isSensitive?: boolean;
-  /** Its form stands on every page: sent too late, it is filled in again on the page of its own address. */
+  /** Its form is on every page: if sent too late, it is filled in again on the page of its own address. */
   isOnEveryPage?: boolean;
-  /** Open to users who have to set up an authenticator app first. */
+  /** Open to users who first have to set up an authenticator app. */
   isForSetup?: boolean;
   handle(visit: Visit): Promise<Reply>;
 }
@@ -37,15 +37,15 @@ export interface Visit {
   clientIp: string;
   /** Throws on a public page. */
   readonly user: User;
-  /** The path's; throws on a page without one. */
+  /** The workspace in the path; throws on a page without one. */
   readonly workspace: string;
-  /** The user, for what changes keys, workspaces or users. */
+  /** The user, for operations that change keys, workspaces or users. */
   readonly actor: Actor;
   /** The user in that workspace. */
   readonly caller: Caller;
   /** The fields of a form that was sent. */
   form: Record<string, string | string[] | undefined>;
-  /** A hidden field that every form holds. */
+  /** A hidden field that every form contains. */
   readonly csrf: Html;
   /** Shown once, on the next page. */
   notice(text: string): void;
@@ -53,16 +53,16 @@ export interface Visit {
 
 export interface Page {
   title: string;
-  /** The entry of the menu that the page belongs to, by its name. */
+  /** The entry of the menu to which the page belongs, by its name. */
   section?: string;
   body: Html;
   /** Default 200. */
   status?: number;
-  /** What the page tells of, for the log. */
+  /** What the page reports, for the log. */
   error?: ServiceError;
 }
 
-/** What a page answers. `redirect` is a path below `/dashboard`, or the address of an identity provider. */
+/** What a page returns. `redirect` is a path below `/dashboard`, or the address of an identity provider. */
 export type Reply =
   | { page: Page }
   | { fragment: Html }

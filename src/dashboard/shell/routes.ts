@@ -65,7 +65,7 @@ export interface DashboardPorts extends AppPorts, ErasurePorts, OpenIdConnectPag
   analyses: Analyses;
 }
 
-/** Every page of the dashboard: a file each, with the forms that it holds, and a line here. */
+/** Every page of the dashboard: a file for each, with its forms, and a line here. */
 export function dashboardRoutes(ports: DashboardPorts): DashboardRoute[] {
   return [
     ...signInRoutes(ports),

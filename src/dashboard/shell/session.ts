@@ -7,11 +7,11 @@ import type { User } from '../../principals/users/user.ts';
 import { SessionStore, TOUCH_EVERY_MS } from './SessionStore.ts';
 import { typedFormOf } from './typedForm.ts';
 
-/** A session ends when it was not used for so long. */
+/** A session ends when it has not been used for this long. */
 const IDLE_MS = 15 * 60_000;
-/** However much it is used, it ends then. */
+/** It ends after this time, however much it is used. */
 const LONGEST_MS = 12 * 3_600_000;
-/** Within it users, roles and keys are changed without another proof. */
+/** Within this time users, roles and keys can be changed without another proof. */
 const FRESH_MS = 10 * 60_000;
 const SECOND_STEP_MS = 10 * 60_000;
 
@@ -20,20 +20,23 @@ declare module 'express-session' {
     userId?: string;
     /** Milliseconds since 1970. */
     signedInAt?: number;
-    /** When the user proved last who he is; milliseconds since 1970. */
+    /** When the user last proved their identity; milliseconds since 1970. */
     provedAt?: number;
-    /** A sign-in whose password was right, and whose code is awaited. */
+    /** A sign-in with the right password that awaits its code. */
     secondStep?: { userId: string; passwordSetAt: string | undefined; begunAt: number; next: string };
-    /** The password's, at the sign-in: a new password ends the sessions of the one before. */
+    /** The password's, at the sign-in: a new password ends the sessions of the previous one. */
     passwordSetAt?: string | undefined;
-    /** The workspace that was looked at last. */
+    /** The workspace viewed last. */
     workspace?: string;
     /** Texts to be shown on the next page. */
     notices?: string[];
   }
 }
 
-/** The session of each request, in `req.session`. The cookie is for the dashboard alone and no script reads it. */
+/**
+ * Provides the session of each request, in `req.session`. The cookie is only for the dashboard, and no script can
+ * read it.
+ */
 export function sessions(state: StateStore, secret: Buffer): RequestHandler {
   const store = new SessionStore(state, IDLE_MS);
   return session({
@@ -47,7 +50,7 @@ export function sessions(state: StateStore, secret: Buffer): RequestHandler {
   });
 }
 
-/** Begins a session of a user who proved at `provedAt` who he is: under a new id, so that nobody knew it before. */
+/** Begins a session for a user who proved their identity at `provedAt`: under a new id that nobody knew before. */
 export async function beginSession(req: Request, user: User, provedAt: number): Promise<void> {
   await regenerate(req, user);
   const { id: userId, passwordSetAt } = user;
@@ -61,7 +64,7 @@ export async function beginSecondStep(req: Request, user: User, next: string): P
   req.session.secondStep = { userId, passwordSetAt, begunAt: Date.now(), next };
 }
 
-/** The user whose code is awaited; undefined when there is none, or it took too long. */
+/** Returns the user whose code is awaited; undefined when there is none, or it took too long. */
 export function secondStepOf(
   { session }: Request,
   users: UserDirectory,
@@ -73,17 +76,17 @@ export function secondStepOf(
   return { user, next: secondStep.next };
 }
 
-/** Whether the user has proved within the last ten minutes who he is. */
+/** Whether the user has proved their identity within the last ten minutes. */
 export function isProofFresh({ session: { provedAt = 0 } }: Request): boolean {
   return Date.now() - provedAt < FRESH_MS;
 }
 
-/** Notes that the user has just proved once more who he is. */
+/** Notes that the user has just proved their identity once more. */
 export function renewProof({ session }: Request): void {
   session.provedAt = Date.now();
 }
 
-/** A new session under a new id, in place of the one before, of which it keeps what the user typed. */
+/** Begins a new session under a new id, in place of the previous one, of which it keeps what the user typed. */
 async function regenerate(req: Request, user: User): Promise<void> {
   const typedForm = typedFormOf(req, user);
   await new Promise<void>((resolve, reject) => {
@@ -92,7 +95,9 @@ async function regenerate(req: Request, user: User): Promise<void> {
   if (typedForm) req.session.typedForm = typedForm;
 }
 
-/** Seconds for which the session goes on after this request, if it is not used again, or a little longer. */
+/**
+ * Returns the seconds for which the session lasts after this request, if it is not used again, or a little longer.
+ */
 export function sessionSeconds({ session: { signedInAt = 0 } }: Request): number {
   const ms = Math.min(IDLE_MS - TOUCH_EVERY_MS, signedInAt + LONGEST_MS - Date.now());
   return Math.max(0, Math.floor(ms / 1000));
@@ -110,7 +115,10 @@ export function endSession(req: Request): Promise<void> {
   });
 }
 
-/** The user who is signed in, as the log has him now; undefined when nobody is, or the session may no longer be used. */
+/**
+ * Returns the signed-in user, as the log has them now; undefined when nobody is signed in, or the session may no
+ * longer be used.
+ */
 export function signedInUser({ session }: Request, users: UserDirectory): User | undefined {
   const { userId, signedInAt = 0, passwordSetAt } = session;
   if (userId === undefined || Date.now() - signedInAt > LONGEST_MS) return undefined;
@@ -118,7 +126,7 @@ export function signedInUser({ session }: Request, users: UserDirectory): User |
   return user?.state === 'active' && user.passwordSetAt === passwordSetAt ? user : undefined;
 }
 
-/** The same; one that is not known is looked for in the log first: another thread or process may just have made it. */
+/** The same; an unknown user is first looked for in the log: another thread or process may just have created them. */
 export async function currentUser(req: Request, users: UserDirectory): Promise<User | undefined> {
   const user = signedInUser(req, users);
   if (user || req.session.userId === undefined) return user;
@@ -126,7 +134,10 @@ export async function currentUser(req: Request, users: UserDirectory): Promise<U
   return signedInUser(req, users);
 }
 
-/** What a session is known by where its id must not be seen; undefined where nothing is kept of the request's visitor. */
+/**
+ * Returns what identifies a session where its id must not be seen; undefined where nothing is kept for the request's
+ * visitor.
+ */
 export function sessionIdOf({ session, sessionID }: Request): string | undefined {
   if (session?.userId === undefined && session?.secondStep === undefined) return undefined;
   return createHash('sha256').update(sessionID).digest('hex');

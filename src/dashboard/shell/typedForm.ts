@@ -5,10 +5,10 @@ import type { Visit } from './route.ts';
 
 type Form = Visit['form'];
 
-/** A form that was sent when its session had ended: for the user who signed in in that browser last, and for nobody else. */
+/** A form that was sent after its session had ended: only for the user who last signed in with that browser. */
 interface TypedForm {
   userId: string;
-  /** Of the page that holds the form, with `/dashboard`. */
+  /** Of the page with the form, including `/dashboard`. */
   path: string;
   /** Undefined: too long to be kept. */
   fields: Form | undefined;
@@ -20,10 +20,10 @@ declare module 'express-session' {
   }
 }
 
-/** Whoever has no session may leave so much, in characters of JSON. */
+/** How much a visitor without a session may leave, in characters of JSON. */
 const MOST_KEPT = 8_000;
 
-/** What proves who somebody is, or lets somebody in: never kept. */
+/** What proves somebody's identity, or admits somebody: never kept. */
 const secrets = [
   'csrf_token',
   'password',
@@ -36,7 +36,7 @@ const secrets = [
 ];
 
 /**
- * Keeps what was typed into a form until its user has signed in again. Only a browser that bears the signed cookie of a
+ * Keeps what was typed into a form until its user has signed in again. Only a browser with the signed cookie of a
  * sign-in can leave anything (docs/decisions/061).
  */
 export function keepTypedForm(req: Request, path: string): void {
@@ -49,12 +49,15 @@ export function keepTypedForm(req: Request, path: string): void {
   req.session.typedForm = { userId, path, fields: isShort ? (fields as Form) : undefined };
 }
 
-/** The same in the session that begins with a sign-in; what somebody else typed is forgotten. */
+/** Returns the same in the session that begins with a sign-in; what somebody else typed is forgotten. */
 export function typedFormOf({ session }: Request, { id }: User): TypedForm | undefined {
   return session.typedForm?.userId === id ? session.typedForm : undefined;
 }
 
-/** What its user typed into a form of the page that is asked for, once, with a notice; undefined where there is nothing. */
+/**
+ * Returns what its user typed into a form of the requested page, once, with a notice; undefined where there is
+ * nothing.
+ */
 export function takeTypedForm({ req, notice }: Visit): Form | undefined {
   // Parts of a page leave the session alone.
   const typedForm = (req.session as Request['session'] | undefined)?.typedForm;

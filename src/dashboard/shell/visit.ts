@@ -11,7 +11,7 @@ interface VisitFacts {
   user: User | undefined;
 }
 
-/** A request to the dashboard, as its pages see it. */
+/** Creates a request to the dashboard, as its pages see it. */
 export function createVisit(req: Request, res: Response, { requestId, clientIp, user }: VisitFacts): Visit {
   return {
     req,

@@ -4,7 +4,7 @@ import type { Source } from '../../ingest/sources/source.ts';
 import type { EventLog } from '../../ports/eventLog.ts';
 import type { Visit } from '../shell/route.ts';
 
-/** The source of the path. Rejects with `not_found`. */
+/** Resolves with the source named by the path. Rejects with `not_found`. */
 export async function findSource(eventLog: EventLog, { req, workspace }: Visit): Promise<Source> {
   const sources = await readSources(eventLog, workspace);
   const found = sources.find(({ id }) => id === req.params.source);

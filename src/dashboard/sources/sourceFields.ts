@@ -23,10 +23,10 @@ const names = [
   ...['patient_authority', 'visit_authority', 'facility.id', 'facility.name', 'mapping'],
 ];
 
-/** The settings of a source as the fields of its form hold them, by their names; empty where nothing is set. */
+/** The settings of a source in the form of its fields, by their names; empty where nothing is set. */
 export type SourceTexts = Readonly<Record<string, string>>;
 
-/** A source, in the fields of its form. */
+/** Returns a source, in the form of its fields. */
 export function sourceTexts(source: Source): SourceTexts {
   const { id, format, key = '', time_zone, retention_days: days = '' } = source;
   const { networks, certificates, port } = source.mllp ?? {};
@@ -43,12 +43,12 @@ export function sourceTexts(source: Source): SourceTexts {
   };
 }
 
-/** What the fields were sent with, as it was typed. */
+/** Returns what the fields were sent with, as typed. */
 export function sourceTextsSent(form: Visit['form']): SourceTexts {
   return Object.fromEntries(names.map((name) => [name, textOf(form, name)]));
 }
 
-/** What a text says as JSON; one that is none stays a text, and is refused by name. */
+/** Parses a text as JSON; invalid JSON stays a text, and is refused by name. */
 function mappingSent(text: string | undefined): unknown {
   if (text === undefined) return undefined;
   try {
@@ -58,7 +58,10 @@ function mappingSent(text: string | undefined): unknown {
   }
 }
 
-/** The source that fields name, unchecked; an empty one sets nothing. What they do not hold stays as it was `before`. */
+/**
+ * Returns the source that the fields describe, unchecked; an empty one sets nothing. What they do not contain stays
+ * as it was `before`.
+ */
 export function sourceSent(texts: SourceTexts, before: Partial<Source> = {}): SourceInput {
   const filled = (name: string) => texts[name] || undefined;
   const systems = idSystemTypes.flatMap((type) => {
@@ -90,19 +93,19 @@ function mllpSent(texts: SourceTexts): SourceInput['mllp'] {
   };
   return {
     ...(networks && { networks: listed(networks, /,/) }),
-    // Subjects have commas of their own.
+    // Subjects contain commas of their own.
     ...(certificates && { certificates: listed(certificates, /;/) }),
     ...(port && { port: Number(port) }),
   };
 }
 
-/** The fields of a source, with what was wrong with them. `keys` are those of the workspace. */
+/** Returns the fields of a source, with what was wrong with them. `keys` are those of the workspace. */
 export function sourceFields(
   texts: SourceTexts,
   keys: readonly { value: string; text: string }[],
   details: readonly FieldMessage[] = [],
 ): Html {
-  // Of a list, a part is named by its place.
+  // A part of a list is named by its index.
   const errorOf = (name: string) => messageOf(details.map(unnumbered), name);
   const line = (name: string, label: string, hint?: string) =>
     input({ ...{ name, label, hint, value: texts[name], error: errorOf(name) }, autocomplete: 'off' });
@@ -151,7 +154,7 @@ ${textArea({
 })}`;
 }
 
-/** What is wrong with the options of the mapping, each by its name. */
+/** Returns what is wrong with the options of the mapping, each by its name. */
 function mappingProblems(details: readonly FieldMessage[]): string | undefined {
   const found = details.filter(({ field }) => field === 'mapping' || field.startsWith('mapping.'));
   const texts = found.map(
@@ -164,7 +167,7 @@ function unnumbered({ field, message }: FieldMessage): FieldMessage {
   return { field: field.replace(/\.\d+$/, ''), message };
 }
 
-/** What is wrong with a group of fields. */
+/** Returns what is wrong with a group of fields. */
 function wrong(details: readonly FieldMessage[], name: string): Html | undefined {
   const message = messageOf(details, name);
   return message === undefined ? undefined : html`<p class="error">${message}</p>`;

@@ -15,7 +15,7 @@ import { type SourceTexts, sourceFields, sourceSent, sourceTexts, sourceTextsSen
 import { sourcePath, sourcesPath, sourcesSection } from './sourcePaths.ts';
 import type { SourcePagePorts } from './sources.ts';
 
-/** The forms of a new source and of one that is changed, and the page that asks whether one is removed. */
+/** The forms for a new source and for changing one, and the page that asks whether to remove one. */
 export function sourceFormRoutes(ports: SourcePagePorts): DashboardRoute[] {
   const path = '/workspaces/:workspace/sources';
   return [
@@ -101,7 +101,7 @@ interface SourceForm {
   action: string;
   texts: SourceTexts;
   refusal: Refusal | undefined;
-  /** What it asks for before all else. */
+  /** What it asks for before everything else. */
   first?: ReturnType<typeof input>;
 }
 
@@ -126,7 +126,7 @@ ${sourceFields(texts, keysOf(directory, workspace, texts.key), refusal?.details)
   };
 }
 
-/** The keys that a source may have, and the one that it has. */
+/** Returns the keys that a source may have, and the one that it has. */
 function keysOf({ known }: KeyDirectory, workspace: string, chosen: string | undefined) {
   return [...known.keys.values()]
     .filter((key) => key.workspace === workspace && (key.state !== 'deleted' || key.id === chosen))

@@ -80,7 +80,7 @@ function sourceTable(
   );
 }
 
-/** By what it is known that something is of the source. */
+/** Returns how messages of the source are recognized. */
 function senderCell({ known }: KeyDirectory, source: Source): HtmlValue {
   if (isDefault(source)) return 'any key that no other source of the format has';
   const { key, mllp } = source;
@@ -91,7 +91,7 @@ function senderCell({ known }: KeyDirectory, source: Source): HtmlValue {
   }`;
 }
 
-/** What a source has of its own by its format. */
+/** Returns what a source has of its own for its format. */
 function settingsCell({
   id_systems,
   patient_authority,
@@ -134,7 +134,7 @@ function actions(workspace: string, id: string): Html {
   return html`<div class="actions">${link('edit', 'Change')}${link('remove', 'Remove')}</div>`;
 }
 
-/** Tells what counts for what no configured source is for. */
+/** Describes what applies where no configured source does. */
 function builtIn(sources: readonly Source[]): Html | undefined {
   const open = sourceFormats.filter(
     (format) => !sources.some((source) => source.format === format && isDefault(source)),

@@ -11,17 +11,17 @@ import { momentOfClock, zonedClock } from './zonedTime.ts';
 /** The hidden field that says in which time zone the moments of a form were typed; without it they are in UTC. */
 export const zoneParameter = 'time_zone';
 
-/** The fields of queries that hold moments. */
+/** The query fields that hold moments. */
 const momentParameters = ['from', 'to', 'as_of'];
 
 const local = /^\d{4}-\d\d-\d\dT\d\d:\d\d(?::\d\d(?:\.\d+)?)?$/;
 
-/** The reader's time zone, as fields and links name it. */
+/** Returns the reader's time zone, as named by fields and links. */
 export function zoneName(): string {
   return (presentReader().timeZone ?? 'UTC').replaceAll('_', ' ');
 }
 
-/** Fields of date and time of one form, in the reader's time zone, which each of them names. */
+/** Returns the date and time fields of one form, in the reader's time zone, which each of them names. */
 export function momentInputs(...fields: readonly Omit<InputField, 'type'>[]): Html {
   const { timeZone } = presentReader();
   return html`${fields.map((field) =>
@@ -29,13 +29,16 @@ export function momentInputs(...fields: readonly Omit<InputField, 'type'>[]): Ht
   )}${timeZone && html`<input type="hidden" name="${zoneParameter}" value="${timeZone}">`}`;
 }
 
-/** A moment (ISO 8601), as such a field shows it; what is none stays as it was sent. */
+/** Returns a moment (ISO 8601) as such a field shows it; an invalid one stays as sent. */
 export function shownMoment(sent: string | undefined): string | undefined {
   if (!requiredDate('').safeParse(sent).success) return sent;
   return zonedClock(instantOf(sent as string), presentReader().timeZone ?? 'UTC');
 }
 
-/** A query with the moments of its form in UTC, and without the time zone they were typed in. Throws `validation_failed`. */
+/**
+ * Returns a query with the moments of its form in UTC, and without the time zone in which they were typed. Throws
+ * `validation_failed`.
+ */
 export function queryInUtc<Query extends Record<string, unknown>>(query: Query): Query {
   const { [zoneParameter]: timeZone, ...others } = query;
   if (timeZone === undefined) return query;
@@ -45,7 +48,9 @@ export function queryInUtc<Query extends Record<string, unknown>>(query: Query):
   return { ...others, ...Object.fromEntries(moments) } as Query;
 }
 
-/** The moment that a field of a form was sent with, in UTC; empty when it was, and what is no moment as it was sent. */
+/**
+ * Returns the moment that a field of a form was sent with, in UTC; an empty one as empty, and an invalid one as sent.
+ */
 export function momentOf(form: Visit['form'], name: string): string {
   return inUtc(textOf(form, name), form[zoneParameter] ?? 'UTC');
 }

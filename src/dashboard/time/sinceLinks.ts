@@ -5,7 +5,10 @@ import { startOfDay } from './zonedTime.ts';
 
 const DAY_MS = 86_400_000;
 
-/** Links to what a list shows since a usual moment: the present day is that of the reader. `sent` is what limits the list. */
+/**
+ * Returns links to what a list shows since a usual moment: the present day is that of the reader. `sent` is what
+ * limits the list.
+ */
 export function sinceLinks(path: string, sent: Record<string, string>): Html {
   const now = Date.now();
   const { to: _to, page_token: _token, ...kept } = sent;

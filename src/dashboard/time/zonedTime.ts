@@ -20,7 +20,7 @@ function formatOf(timeZone: string): Intl.DateTimeFormat {
   return format;
 }
 
-/** What a clock in a time zone (IANA) shows at a moment, in milliseconds since 1970. */
+/** Returns what a clock in a time zone (IANA) shows at a moment, in milliseconds since 1970. */
 function clockAt(moment: number, timeZone: string) {
   const parts = formatOf(timeZone).formatToParts(moment);
   const { year, month, day, hour, minute, second, timeZoneName } = Object.fromEntries(
@@ -29,35 +29,41 @@ function clockAt(moment: number, timeZone: string) {
   return { date: `${year}-${month}-${day}`, clock: `${hour}:${minute}:${second}`, name: timeZoneName };
 }
 
-/** A moment (ISO 8601, UTC) in a time zone: `13:20:15 GMT+1`, with the date where that is another one than in UTC. */
+/**
+ * Returns a moment (ISO 8601, UTC) in a time zone: `13:20:15 GMT+1`, with the date where that differs from the one in
+ * UTC.
+ */
 export function zonedTime(iso: string, timeZone: string): string {
   const { date, clock, name } = clockAt(Date.parse(iso), timeZone);
   return `${date === iso.slice(0, 10) ? '' : `${date} `}${clock} ${name}`;
 }
 
-/** A moment, in milliseconds since 1970, as a field of date and time shows it in a time zone: `2026-11-23T13:20:15`. */
+/**
+ * Returns a moment, in milliseconds since 1970, as a date and time field shows it in a time zone:
+ * `2026-11-23T13:20:15`.
+ */
 export function zonedClock(moment: number, timeZone: string): string {
   const { date, clock } = clockAt(moment, timeZone);
   return `${date}T${clock}`;
 }
 
 /**
- * When the clocks of a time zone show a date and time of day, in milliseconds since 1970. `shown` is that moment if the clocks
- * were those of UTC.
+ * Returns when the clocks of a time zone show a date and time of day, in milliseconds since 1970. `shown` is that
+ * moment if the clocks were those of UTC.
  */
 export function momentOfClock(shown: number, timeZone: string): number {
   const offset = offsetAt(shown, timeZone);
-  // Clocks may change between that moment, taken as UTC, and the one that is meant.
+  // Clocks may change between that moment, taken as UTC, and the intended one.
   return shown - offsetAt(shown - offset, timeZone);
 }
 
-/** When the day began in a time zone that has a moment in it; both in milliseconds since 1970. */
+/** Returns when the day that contains a moment began in a time zone; both in milliseconds since 1970. */
 export function startOfDay(moment: number, timeZone: string): number {
   const { date } = clockAt(moment, timeZone);
   return momentOfClock(Date.parse(`${date}T00:00:00Z`), timeZone);
 }
 
-/** How far a zone's clocks are ahead of UTC, in milliseconds. */
+/** Returns how far a zone's clocks are ahead of UTC, in milliseconds. */
 function offsetAt(moment: number, timeZone: string): number {
   const { date, clock } = clockAt(moment, timeZone);
   const shown = Date.parse(`${date}T${clock}Z`);

@@ -6,7 +6,7 @@ export interface Crumb {
   path: string;
 }
 
-/** The way to a page: what stands above it, outermost first. */
+/** Returns the way to a page: what is above it, outermost first. */
 export function breadcrumb(crumbs: readonly Crumb[]): Html {
   return html`<nav class="breadcrumb" aria-label="Breadcrumb"><ol>${crumbs.map(
     ({ text, path }) => html`<li><a href="/dashboard${path}">${text}</a></li>`,

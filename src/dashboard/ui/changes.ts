@@ -3,23 +3,23 @@ import { type Html, html } from '../shell/html.ts';
 import { fieldLabel } from './fieldLabel.ts';
 import { fieldValue } from './recordFields.ts';
 
-/** What became of a field. */
+/** Returns what happened to a field. */
 export function changeWord({ from, to }: FieldChange): 'added' | 'removed' | 'changed' {
   if (from === null) return 'added';
   return to === null ? 'removed' : 'changed';
 }
 
-/** The value that was. */
+/** Returns the previous value. */
 export function before(value: unknown): Html {
   return html`<del>${fieldValue(value)}</del>`;
 }
 
-/** The value that is there now. */
+/** Returns the present value. */
 export function after(value: unknown): Html {
   return html`<ins>${fieldValue(value)}</ins>`;
 }
 
-/** Differences field by field: what became of it, from what, to what. */
+/** Returns differences field by field: what happened to it, from what, to what. */
 export function changeList(changes: readonly FieldChange[]): Html {
   return html`<dl class="changes">${changes.map((change) => {
     const { field, from, to } = change;

@@ -4,7 +4,7 @@ export interface ChartPoint {
   /** What the bar stands for, such as `17:05 UTC`. */
   name: string;
   value: number;
-  /** Where the bar leads, below `/dashboard`, if anywhere; `id` keeps the focus there when the chart is drawn anew. */
+  /** Where the bar leads, below `/dashboard`, if anywhere; `id` keeps the focus there when the chart is redrawn. */
   link?: { path: string; id: string };
 }
 
@@ -13,8 +13,8 @@ const GAP = 2;
 const HEIGHT = 100;
 
 /**
- * A row of bars, drawn to be stretched: what it says stands around it as text. `summary` says in words what the bars
- * show; a screen reader reads that alone, and the bars that lead somewhere.
+ * Returns a row of bars, drawn to be stretched: labels are text around it. `summary` says in words what the bars
+ * show; a screen reader reads only that, and the bars that are links.
  */
 export function barChart(
   summary: string,
@@ -45,17 +45,17 @@ function bar(x: number, share: number, title: string, link: ChartPoint['link']):
     : drawn;
 }
 
-/** A bar that lies, under its name. */
+/** A horizontal bar, under its name. */
 export interface RankedBar {
   name: string;
   value: number;
-  /** Where it leads, whole. */
+  /** Where it leads; a full address. */
   href: string;
   /** The page shows what it leads to. */
   isShown: boolean;
 }
 
-/** Bars one below the other, each with its name and value, as links; `label` says what they count. */
+/** Returns bars one below the other, each with its name and value, as links; `label` says what they count. */
 export function rankedBars(label: string, bars: readonly RankedBar[]): Html {
   const most = Math.max(1, ...bars.map(({ value }) => value));
   return html`<ol class="ranked" aria-label="${label}">${bars.map(

@@ -1,7 +1,7 @@
 import type { Html, HtmlValue } from '../shell/html.ts';
 import { input } from './formFields.ts';
 
-/** The field for the code of an authenticator app. */
+/** Returns the field for the code of an authenticator app. */
 export function codeField({
   name = 'code',
   hint,

@@ -11,23 +11,23 @@ export interface Confirmation {
   section: string;
   /** What will happen. */
   text: HtmlValue;
-  /** What the answer is made of beyond the button. */
+  /** The fields of the answer, besides the button. */
   fields?: Html | undefined;
   /** Undefined where the change cannot be made. */
   button: string | undefined;
   isDangerous?: boolean | undefined;
-  /** Where no leads to: a path below `/dashboard`. */
+  /** Where declining leads to: a path below `/dashboard`. */
   back: string;
 }
 
-/** A change that somebody is asked about before it is made. */
+/** A change that is confirmed before it is made. */
 export interface ConfirmedChange<Subject> {
   path: string;
   /** Who may make it; default: administrators. */
   roles?: readonly Role[];
-  /** What is changed, as the path names it. */
+  /** Returns what is changed, as named by the path. */
   find(visit: Visit): Subject | Promise<Subject>;
-  /** `details`: what was wrong with the answer before. */
+  /** `details`: what was wrong with the previous answer. */
   question(
     subject: Subject,
     visit: Visit,
@@ -38,7 +38,7 @@ export interface ConfirmedChange<Subject> {
   isSensitive?: boolean;
 }
 
-/** The page that asks, and what its answer does: makes the change, or asks once more and says why it was not made. */
+/** The confirmation page and its action, which makes the change, or asks once more and says why it was not made. */
 export function confirmedChange<Subject>(change: ConfirmedChange<Subject>): DashboardRoute[] {
   const { path, roles = admins, find, question, make, isSensitive = false } = change;
   return [
@@ -66,7 +66,7 @@ export function confirmedChange<Subject>(change: ConfirmedChange<Subject>): Dash
   ];
 }
 
-/** Its form goes to the address of the page. */
+/** Its form is sent to the address of the page. */
 function questionPage(asked: Confirmation, { csrf }: Visit, error?: string): Page {
   const { title, section, text, fields, button, isDangerous, back } = asked;
   return {

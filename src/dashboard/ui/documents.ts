@@ -7,7 +7,7 @@ import { who } from './principal.ts';
 import { type TableColumn, table } from './table.ts';
 import { badge, code, empty, time } from './text.ts';
 
-/** Bytes, as people read them. */
+/** Returns a size in bytes, for people. */
 export function fileSize(bytes: number): string {
   if (bytes < 1000) return `${bytes} B`;
   return bytes < 1e6 ? `${(bytes / 1e3).toFixed(1)} kB` : `${(bytes / 1e6).toFixed(1)} MB`;
@@ -24,11 +24,11 @@ const facts: FactColumns = [
 interface DocumentTable {
   /** Default: Documents. */
   label?: string;
-  /** They are of several encounters. */
+  /** They belong to several encounters. */
   isOfSeveral?: boolean;
 }
 
-/** Documents, each with its history and its bytes; those that were removed say when and by whom. */
+/** Returns documents, each with its history and its bytes; removed ones say when and by whom they were removed. */
 export function documentTable(
   workspace: string,
   documents: readonly ListedDocument[],
@@ -72,7 +72,7 @@ function lastChange({ updated_at, removed_by }: ListedDocument): Html {
   return html`${badge('removed', 'bad')} ${time(updated_at)}<br><small>by ${who(removed_by)}</small>`;
 }
 
-/** An encounter's documents for paper, with what tells a file from any other. */
+/** Returns an encounter's documents for paper, with what distinguishes a file from any other. */
 export function printedDocuments(documents: readonly DocumentView[]): Html {
   const columns: TableColumn<DocumentView>[] = [
     {

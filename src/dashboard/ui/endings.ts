@@ -6,7 +6,7 @@ const durations = [
   { value: '2592000', text: 'in 30 days' },
 ];
 
-/** When something may end, for a choice whose values are seconds. */
+/** Returns when something may end, for a choice whose values are seconds. */
 export function endings(maxSeconds: number) {
   return durations.filter(({ value }) => Number(value) <= maxSeconds);
 }

@@ -1,7 +1,7 @@
 import { type Html, html } from '../shell/html.ts';
 import { time } from './text.ts';
 
-/** What stands where something of a kind would be shown, had it not been erased. */
+/** Returns what replaces something of a kind that was erased. */
 export function erasedBanner(kind: string, erasedAt: string): Html {
   return html`<p class="banner"><strong>This ${kind} was erased</strong> at ${time(erasedAt)}. Nothing that was sent of it is given to anybody any more. Who erased it, when and why stays.</p>`;
 }

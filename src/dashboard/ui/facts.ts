@@ -1,6 +1,6 @@
 import { type Html, type HtmlValue, html } from '../shell/html.ts';
 
-/** What is known of one thing: names with their values. */
+/** Returns what is known about one thing: names with their values. */
 export function facts(pairs: readonly (readonly [name: HtmlValue, value: HtmlValue])[]): Html {
   return html`<dl class="facts">${pairs.map(([name, value]) => html`<div><dt>${name}</dt><dd>${value}</dd></div>`)}</dl>`;
 }

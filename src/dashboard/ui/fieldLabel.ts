@@ -1,4 +1,4 @@
-/** Words of field names that are not written as they stand there. */
+/** Words in field names that are written differently for people. */
 const words: Record<string, string> = {
   id: 'ID',
   npi: 'NPI',
@@ -10,7 +10,10 @@ const words: Record<string, string> = {
   line2: 'line 2',
 };
 
-/** A field's name for people: `first_name` is "First name", `primary_insurance.payer_id` "Primary insurance, payer ID". */
+/**
+ * Returns a field's name for people: `first_name` is "First name", `primary_insurance.payer_id` "Primary insurance,
+ * payer ID".
+ */
 export function fieldLabel(field: string): string {
   const text = field
     .split('.')

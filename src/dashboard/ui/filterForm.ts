@@ -1,6 +1,6 @@
 import { type Html, html } from '../shell/html.ts';
 
-/** The form above a list that limits it; `path` is the list's, which shows everything without it. */
+/** Returns the form above a list that filters it; `path` is the list's, which shows everything without it. */
 export function filterForm(path: string, fields: Html): Html {
   return html`<form method="get" action="${path}">
 <div class="filter-fields">

@@ -19,22 +19,22 @@ export interface InputField extends Field {
   autocomplete?: string;
   placeholder?: string;
   min?: number;
-  /** Distance of the values that may be sent; of a time, in seconds. */
+  /** Step between the allowed values; for a time, in seconds. */
   step?: number;
 }
 
-/** The message about a field, if there is one. */
+/** Returns the message about a field, if there is one. */
 export function messageOf(details: readonly FieldMessage[] | undefined, field: string): string | undefined {
   return details?.find((detail) => detail.field === field)?.message;
 }
 
-/** What the reader typed into fields of that name before the session ended; undefined: nothing. */
+/** Returns what the reader typed into fields with that name before the session ended; undefined: nothing. */
 function typedInto(name: string): string[] | undefined {
   const { typed } = presentReader();
   return typed?.[name] === undefined ? undefined : valuesOf(typed, name);
 }
 
-/** A line of input with its label, hint and message. */
+/** Returns a single-line input with its label, hint and message. */
 export function input(field: InputField): Html {
   const { name, label, type = 'text', isRequired, autocomplete, placeholder, min, step } = field;
   const value = (type === 'password' ? undefined : typedInto(name)?.[0]) ?? field.value ?? '';
@@ -49,7 +49,7 @@ ${notes(field)}
 </div>`;
 }
 
-/** Several lines of input, of text that no one corrects. */
+/** Returns a multi-line input, for text without spelling correction. */
 export function textArea(field: Field & { rows: number }): Html {
   const { name, label, rows } = field;
   return html`<div class="field">
@@ -63,7 +63,7 @@ interface SelectField extends Field {
   options: readonly { value: string; text: string }[];
 }
 
-/** A choice of one. */
+/** Returns a choice of one. */
 export function select(field: SelectField): Html {
   const { name, label, options } = field;
   const value = typedInto(name)?.[0] ?? field.value;
@@ -84,7 +84,7 @@ interface Choice {
   isChecked?: boolean;
 }
 
-/** A choice of any number: check boxes under one name. */
+/** Returns a choice of any number: check boxes under one name. */
 export function checkboxes(name: string, legend: string, choices: readonly Choice[], error?: string): Html {
   const typed = typedInto(name);
   return html`<fieldset>
@@ -99,7 +99,10 @@ ${error && html`<small class="error">${error}</small>`}
 </fieldset>`;
 }
 
-/** What is wrong with a form as a whole. Of all that is marked as wrong the first has the focus when the page is loaded. */
+/**
+ * Returns what is wrong with a form as a whole. The first of everything marked as wrong has the focus when the page
+ * is loaded.
+ */
 export function formError(text: string | undefined): Html {
   return html`${text && html`<p class="error" role="alert" tabindex="-1" autofocus>${text}</p>`}`;
 }

@@ -4,7 +4,7 @@ import type { Visit } from '../shell/route.ts';
 import { passwordOf, type Refusal } from '../shell/sentForm.ts';
 import { input, messageOf } from './formFields.ts';
 
-/** Two fields for a password that is chosen; what was typed before is never shown again. */
+/** Returns two fields for choosing a password; what was typed before is never shown again. */
 export function newPasswordFields(refusal: Refusal | undefined, label = 'Password'): Html {
   const field = { type: 'password', isRequired: true, autocomplete: 'new-password' } as const;
   return html`${input({
@@ -17,7 +17,7 @@ export function newPasswordFields(refusal: Refusal | undefined, label = 'Passwor
 ${input({ ...field, name: 'again', label: 'The same again', error: messageOf(refusal?.details, 'again') })}`;
 }
 
-/** The password of those two fields; `validation_failed` when they differ. */
+/** Returns the password in those two fields; throws `validation_failed` when they differ. */
 export function repeatedPassword(form: Visit['form']): string {
   const password = passwordOf(form, 'password');
   if (password === passwordOf(form, 'again')) return password;

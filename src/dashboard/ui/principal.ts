@@ -2,7 +2,7 @@ import type { Principal } from '../../events/eventMetadata.ts';
 import { type Html, html } from '../shell/html.ts';
 import { code } from './text.ts';
 
-/** What sort of principal somebody is. */
+/** The names of the types of principals. */
 export const principalTexts: Record<Principal['type'], string> = {
   api_key: 'API key',
   source: 'source',
@@ -11,7 +11,7 @@ export const principalTexts: Record<Principal['type'], string> = {
   service: 'service',
 };
 
-/** Who it was: the name of the key or user, where it is known, and which of both. */
+/** Returns who it was: the name of the key or user, where it is known, and which of the two. */
 export function who({ type, id, name }: Principal & { name: string | null }): Html {
   return html`<strong>${name ?? code(id)}</strong> <span class="muted">(${principalTexts[type]})</span>`;
 }

@@ -7,7 +7,7 @@ import { type Html, type HtmlValue, html } from '../shell/html.ts';
 import { facts } from './facts.ts';
 import { fieldLabel } from './fieldLabel.ts';
 
-/** A field's value as people read it; `null` stands for none. */
+/** Returns a field's value for people; `null` means none. */
 export function fieldValue(value: unknown): HtmlValue {
   if (value === null || value === undefined) return html`<span class="muted">none</span>`;
   if (value === '') return html`<span class="muted">empty text</span>`;
@@ -18,13 +18,13 @@ export function fieldValue(value: unknown): HtmlValue {
 interface FieldLinks {
   /** Names of what the record refers to. */
   names?: RecordNames | undefined;
-  /** The address of the history of a field, which is dotted inside an insurance; below `/dashboard`. */
+  /** Returns the address of the history of a field, which is dotted inside an insurance; below `/dashboard`. */
   historyPath?(field: string): string;
 }
 
 /**
- * A record's fields in the order of the schema, insurances as groups of their own; what it refers to are links, and
- * what billing is likely to refuse is said beside the field.
+ * Returns a record's fields in the order of the schema, insurances as groups of their own; what it refers to is
+ * linked, and what billing is likely to refuse is noted next to the field.
  */
 export function recordFields(
   workspace: string,

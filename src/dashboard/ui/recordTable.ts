@@ -31,23 +31,26 @@ interface RecordTable {
   entry: CatalogEntry;
   records: readonly RecordView[];
   names: RecordNames | undefined;
-  /** Of encounters, how each stands, by its id; without it there is no such column. */
+  /** For encounters, the state of each, by its id; without it there is no such column. */
   readiness?: ReadonlyMap<string, ReadinessState> | undefined;
-  /** They stand on the page of a record of this kind, to which all of them refer: a narrow table. */
+  /** They are on the page of a record of this kind, to which all of them refer: a narrow table. */
   partOf?: string;
-  /** They are shown as they were at this time (ISO 8601), and lead to themselves at that time. */
+  /** They are shown as of this time (ISO 8601), and link to themselves at that time. */
   asOf?: string;
-  /** How a list by itself is sorted, and where it is sorted otherwise. */
+  /** How a standalone list is sorted, and the addresses of its other sort orders. */
   sorting?: { sort: string; address(sort: string): string };
 }
 
-/** What lists are sorted by, as their columns show it. */
+/** What lists are sorted by, by the column that shows it. */
 const sortOf = {
   created: { sort: 'created_at', order: 'ascending' },
   updated: { sort: '-updated_at', order: 'descending' },
 } as const;
 
-/** The fields of records of a kind whose names such a list shows; without that which refers to the record it is part of. */
+/**
+ * Returns the fields of records of a kind whose names such a list shows; without the one that refers to the record it
+ * is part of.
+ */
 export function namedFields(kind: string, partOf?: string): string[] {
   if (kind !== encounter.kind) return [];
   return referredColumns.filter(([, referred]) => referred !== partOf).map(([, , field]) => field);
@@ -59,7 +62,10 @@ function noRecords({ plural }: CatalogEntry, asOf: string | undefined): Html {
   return empty(html`${none} Systems send them with ${code(`POST /integration/${plural}`)}.`);
 }
 
-/** A list of records, each with what tells it from others, and how much of it billing is likely to refuse. */
+/**
+ * Returns a list of records, each with what distinguishes it from others, and how much of it billing is likely to
+ * refuse.
+ */
 export function recordTable(shown: RecordTable): Html {
   const { workspace, entry, records, partOf, asOf, sorting } = shown;
   const query = asOf === undefined ? '' : `?as_of=${encodeURIComponent(asOf)}`;

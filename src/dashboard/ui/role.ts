@@ -5,7 +5,7 @@ import type { Refusal } from '../shell/sentForm.ts';
 import { messageOf, select } from './formFields.ts';
 import { roleTexts } from './userFacts.ts';
 
-/** A role that was chosen; `validation_failed` when it is none. */
+/** Returns the chosen role; throws `validation_failed` when it is not one. */
 export function roleOf(text: string): Role {
   const role = roles.find((one) => one === text);
   if (role) return role;
@@ -13,7 +13,7 @@ export function roleOf(text: string): Role {
   throw new ServiceError('validation_failed', message, { details: [{ field: 'role', message }] });
 }
 
-/** The choice of a role, with what each may do. */
+/** Returns the choice of a role, with what each may do. */
 export function roleField(value: string, refusal?: Refusal): Html {
   return select({
     name: 'role',

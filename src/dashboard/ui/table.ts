@@ -5,15 +5,18 @@ export interface TableColumn<Item> {
   cell(item: Item): HtmlValue;
   /** The cell names its row, as a header. */
   isHeader?: boolean;
-  /** The title leads to the list in the order of the column; `order` says how it is in that order already. */
+  /**
+   * The title links to the list in the order of the column; `order` says how it is sorted if it already is in that
+   * order.
+   */
   sort?: { href: string; order?: 'ascending' | 'descending' };
-  /** The title is for screen readers alone: a column of buttons. */
+  /** The title is only for screen readers: a column of buttons. */
   isTitleHidden?: boolean;
 }
 
 /**
- * A table that scrolls by itself where it is wider than the page; on a phone its rows are stacked, each cell under the
- * title of its column. `label` says what it lists.
+ * Returns a table that scrolls by itself where it is wider than the page; on a phone its rows are stacked, each cell
+ * under the title of its column. `label` says what it lists.
  */
 export function table<Item>(label: string, columns: TableColumn<Item>[], items: readonly Item[]): Html {
   return html`<div class="table-scroll" role="region" aria-label="${label}" tabindex="0">
@@ -32,7 +35,7 @@ function heading<Item>({ title, sort, isTitleHidden }: TableColumn<Item>): Html 
   return html`<th scope="col"${order && html` aria-sort="${order}"`}><a href="${href}">${title}</a>${arrow}</th>`;
 }
 
-/** The rows of such a table, for more of them to be added. */
+/** Returns the rows of such a table, so that more of them can be added. */
 export function rows<Item>(columns: TableColumn<Item>[], items: readonly Item[]): Html[] {
   return items.map(
     (item) =>

@@ -14,7 +14,7 @@ import type { Visit } from '../shell/route.ts';
 import { textOf } from '../shell/sentForm.ts';
 import { input, messageOf, select } from './formFields.ts';
 
-/** Purposes as people read them. */
+/** Purposes as shown to people. */
 export const purposeTexts: Record<Purpose, string> = {
   treatment: 'Treatment',
   payment: 'Payment',
@@ -22,13 +22,16 @@ export const purposeTexts: Record<Purpose, string> = {
   other: 'Other',
 };
 
-/** To whom data go and why, in a cell. */
+/** Returns to whom data are sent and why, for a table cell. */
 export function termsText({ recipient, purpose }: NullableTerms = {}): HtmlValue {
   if (!recipient && !purpose) return html`<span class="muted">not given</span>`;
   return html`${recipient ?? 'recipient not given'}<br><small class="muted">${purpose ? purposeTexts[purpose] : 'purpose not given'}</small>`;
 }
 
-/** The fields that ask to whom data go and why, with what was given before, and what was wrong with it. */
+/**
+ * Returns the fields that ask to whom data are sent and why, with what was entered before, and what was wrong with
+ * it.
+ */
 export function termFields(terms: NullableTerms = {}, details?: readonly FieldMessage[]): Html {
   const line = (name: (typeof termNames)[number], label: string, hint: string) =>
     input({
@@ -55,7 +58,10 @@ ${line('purpose_statement', 'Statement of the purpose', 'The basis in a sentence
 </fieldset>`;
 }
 
-/** A form, not for paper, that asks to whom a page or file goes which is handed out; it leads to `action`, with `fields` beside. */
+/**
+ * Returns a form, omitted on paper, that asks who receives a page or file that is handed out; it leads to `action`,
+ * with additional `fields`.
+ */
 export function handedOutForm(action: string, button: string, terms?: NullableTerms, fields?: Html): Html {
   return html`<details class="no-print"><summary>It goes to somebody outside the organisation</summary>
 <form method="get" action="${action}">
@@ -65,14 +71,17 @@ ${termFields(terms)}
 </form></details>`;
 }
 
-/** Who gets what a request asks for, as its query says, with the terms for the audit trail. Throws `validation_failed`. */
+/**
+ * Returns who receives what a request asks for, according to its query, with the terms for the audit trail. Throws
+ * `validation_failed`.
+ */
 export function handedOut({ caller, req }: Visit): { caller: Caller; terms: DisclosureTerms | undefined } {
   const sent = Object.fromEntries(termNames.map((name) => [name, req.query[name] || undefined]));
   const terms = termsOf(parseTerms(sent));
   return { caller: { ...caller, disclosedTo: terms }, terms };
 }
 
-/** What these fields were sent with, unchecked; an empty one takes a term back. */
+/** Returns what these fields were sent with, unchecked; an empty one removes a term. */
 export function termsSent(form: Visit['form']): NullableTerms {
   const value = (name: string) => textOf(form, name) || null;
   return {

@@ -2,7 +2,7 @@ import { type Html, type HtmlValue, html } from '../shell/html.ts';
 import { presentReader } from '../shell/reader.ts';
 import { zonedTime } from '../time/zonedTime.ts';
 
-/** A moment, in UTC, and beside it in the reader's own time zone. */
+/** Returns a moment, in UTC, and next to it in the reader's own time zone. */
 export function time(iso: string): Html {
   const { timeZone } = presentReader();
   const own = timeZone && html` <small class="muted nowrap">${zonedTime(iso, timeZone)}</small>`;
@@ -16,7 +16,7 @@ const units = [
   ['minute', 60],
 ] as const;
 
-/** How long ago a moment was, or how far off it is; the moment itself shows on hovering. */
+/** Returns how long ago a moment was, or how far off it is; the moment itself shows on hovering. */
 export function timeAgo(iso: string): Html {
   const seconds = (Date.parse(iso) - Date.now()) / 1000;
   const [unit, size] = units.find(([, one]) => Math.abs(seconds) >= one) ?? (['second', 1] as const);
@@ -25,34 +25,34 @@ export function timeAgo(iso: string): Html {
   return html`<time datetime="${iso}" title="${iso}">${text}</time>`;
 }
 
-/** A word for a state, with a colour of its own beside it. */
+/** Returns a word for a state, with a colour of its own next to it. */
 export function badge(text: string, tone: 'good' | 'bad' | 'neutral'): Html {
   return html`<span class="badge badge-${tone}">${text}</span>`;
 }
 
-/** A text that programs use: an id, a key. */
+/** Returns a text that programs use: an id, a key. */
 export function code(text: string): Html {
   return html`<code>${text}</code>`;
 }
 
-/** What stands where a list is empty, with what to do about it. */
+/** Returns what replaces an empty list, with what to do about it. */
 export function empty(text: HtmlValue): Html {
   return html`<p class="empty">${text}</p>`;
 }
 
-/** What stands where a list cannot be shown yet, with the address of the page to be loaded again. */
+/** Returns what replaces a list that cannot be shown yet, with the address for reloading the page. */
 export function tryAgain(address: string): Html {
   return empty(html`This list is not up to date yet. Nothing is lost. <a href="${address}">Try again</a>`);
 }
 
-/** What stands under a list that leaves something out, with the ids of that. */
+/** Returns what is shown below a list that leaves something out, with the ids of what is left out. */
 export function leftOut(ids: readonly string[]): Html | undefined {
   if (ids.length === 0) return undefined;
   const shown = ids.map((id, at) => html`${at > 0 && ', '}${code(id)}`);
   return html`<p class="banner"><strong>Left out:</strong> ${shown}. An event of their history cannot be read by this version of the service. Nothing else is affected.</p>`;
 }
 
-/** A text that is shown only now, with a button that copies it. */
+/** Returns a text that is shown only now, with a button that copies it. */
 export function secretOnce(label: string, value: string): Html {
   return html`<div class="secret">
 <label for="secret-value">${label}</label>

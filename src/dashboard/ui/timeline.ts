@@ -5,18 +5,19 @@ import { type Html, html } from '../shell/html.ts';
 import { changeList } from './changes.ts';
 import { changeCount, origin, outcomeBadge } from './versions.ts';
 
-/** Changes that are shown without being asked for: the fields of a new record would fill the page. */
+/** Maximum number of changes shown without expanding them: the fields of a new record would fill the page. */
 const MAX_OPEN_CHANGES = 12;
 
-/** What stands chosen in the two rows of radio buttons. */
+/** What is selected in the two rows of radio buttons. */
 interface Chosen {
   from?: number;
   to?: number;
 }
 
 /**
- * A page of the versions of a record, newest first, any two of which can be chosen to be compared. `path` is the
- * record's address below `/dashboard`, `shown` the version whose state stands beside it. Tombstones have no state.
+ * Returns a page of the versions of a record, newest first, any two of which can be selected for comparison. `path`
+ * is the record's address below `/dashboard`, `shown` the version whose state is next to it. Tombstones have no
+ * state.
  */
 export function timeline(
   workspace: string,
@@ -34,7 +35,7 @@ ${list}
 </form>`;
 }
 
-/** More versions for the end of a timeline. */
+/** Returns more versions for the end of a timeline. */
 export function olderVersions(
   workspace: string,
   path: string,

@@ -1,7 +1,7 @@
 import type { Total } from '../../reads/total.ts';
 import { type Html, html } from '../shell/html.ts';
 
-/** How many a list has, of what is named in the singular and in the plural; nothing where that is not known. */
+/** Returns how many items a list has, named in the singular or the plural; nothing where that is not known. */
 export function total(known: Total | undefined, one: string, many: string): Html {
   if (known === undefined) return html``;
   const { count, isMore } = known;

@@ -9,7 +9,7 @@ export const roleTexts: Record<Role, string> = {
   viewer: 'overview, de-identified events and API reference; no data of patients',
 };
 
-/** How a user signs in. */
+/** Returns how a user signs in. */
 export function signsInBy({ origin, totpSetAt }: User): string {
   if (origin === 'openid_connect') return 'identity provider';
   return totpSetAt === undefined ? 'password' : 'password and app';
@@ -22,7 +22,7 @@ export function userState(user: User): Html {
   return badge(state, stateTones[state]);
 }
 
-/** What there is to know of a user. */
+/** Returns what there is to know about a user. */
 export function userFacts(user: User): Html {
   const { id, name, role, createdAt, passwordSetAt, totpSetAt } = user;
   return html`<dl class="fields">

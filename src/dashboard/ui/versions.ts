@@ -6,7 +6,10 @@ import { changeList } from './changes.ts';
 import { who } from './principal.ts';
 import { badge, code, time } from './text.ts';
 
-/** When, by whom, from where, in which request and by which message a version was made; of an erasure also why. */
+/**
+ * Returns when, by whom, from where, in which request and by which message a version was created; for an erasure also
+ * why.
+ */
 export function origin(
   workspace: string,
   { recorded_at, principal, client_ip, request_id, source, reason }: VersionEntry,
@@ -20,19 +23,19 @@ export function origin(
 
 const tones = { created: 'good', updated: 'neutral', unchanged: 'neutral', erased: 'bad' } as const;
 
-/** What a version did. */
+/** Returns what a version did. */
 export function outcomeBadge({ outcome }: RecordVersion): Html {
   return badge(outcome, tones[outcome]);
 }
 
-/** How much a version changed. */
+/** Returns how much a version changed. */
 export function changeCount({ outcome, changes: { length } }: RecordVersion): string {
   if (outcome === 'erased') return 'All versions before it are gone for good';
   if (length === 0) return 'No field changed';
   return `${length} ${length === 1 ? 'field' : 'fields'} ${outcome === 'created' ? 'set' : 'changed'}`;
 }
 
-/** A version with all that it changed, for paper. */
+/** Returns a version with everything that it changed, for paper. */
 export function printedVersion(workspace: string, version: RecordVersion): Html {
   return html`<section class="version">
 <h3>Version ${version.version} ${outcomeBadge(version)}</h3>

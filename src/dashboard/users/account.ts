@@ -12,7 +12,7 @@ import { newPasswordFields, repeatedPassword } from '../ui/password.ts';
 import { userFacts } from '../ui/userFacts.ts';
 import { type TwoFactorPagePorts, twoFactorSection } from './twoFactor.ts';
 
-/** What a user sees and changes of himself. */
+/** What users see and change of their own account. */
 export function accountRoutes(ports: TwoFactorPagePorts): DashboardRoute[] {
   return [
     {
@@ -34,7 +34,7 @@ export function accountRoutes(ports: TwoFactorPagePorts): DashboardRoute[] {
         } catch (error) {
           return { page: accountPage(ports, visit, refusalOf(error)) };
         }
-        // The session goes on under a new id; those elsewhere have ended with the old password.
+        // The session continues under a new id; those elsewhere ended with the old password.
         await beginSession(req, ports.users.find(user.id) as User, Date.now());
         visit.notice('Your password is changed. Sessions in other browsers have ended.');
         return { redirect: '/account' };

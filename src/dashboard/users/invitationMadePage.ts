@@ -10,12 +10,12 @@ export const usersSection = 'Users';
 
 const madePath = (userId: string) => `/users/${userId}/invited`;
 
-/** Leads to the page of an invitation just made: the only one that ever shows the link. */
+/** Leads to the page of an invitation just created: the only one that ever shows the link. */
 export function toMadeInvitation(visit: Visit, link: IssuedLink): Reply {
   return showOnce(visit, madePath(link.userId), link);
 }
 
-/** What that page answers; from the second time on it leads to the user. */
+/** Returns that page; from the second visit on it leads to the user. */
 export function madeInvitation(publicUrl: string | undefined, visit: Visit, user: User): Reply {
   const link = takeShownOnce<IssuedLink>(visit, madePath(user.id));
   if (link) return { page: invitationMadePage(publicUrl, visit, user, link) };

@@ -20,12 +20,12 @@ const KEPT_MS = 15 * 60_000;
 interface Begun {
   flow: SignInFlow;
   next: string;
-  /** The user who is signed in and proves only anew who he is; undefined: a sign-in. */
+  /** The signed-in user who is only proving their identity again; undefined: a sign-in. */
   confirms?: string | undefined;
 }
 
 export interface OpenIdConnectPagePorts extends SignInPagePorts {
-  /** The service's address as browsers see it; undefined: the one that a request was sent to. */
+  /** The service's address as browsers see it; undefined: the one to which a request was sent. */
   publicUrl: string | undefined;
 }
 
@@ -67,7 +67,7 @@ export function openIdConnectRoutes(ports: OpenIdConnectPagePorts): DashboardRou
         const kept = signedCookie(req, COOKIE);
         if (kept === undefined) return { redirect: '/sign-in' };
         const begun: Begun = JSON.parse(kept);
-        // An answer is taken once.
+        // A response is accepted once.
         clearCookie(req, res, COOKIE);
         const address = new URL(redirectUri(req));
         address.search = new URL(req.originalUrl, address).search;
@@ -84,7 +84,7 @@ export function openIdConnectRoutes(ports: OpenIdConnectPagePorts): DashboardRou
   ];
 }
 
-/** A user who is signed in has proved anew who he is, if it is the same one. */
+/** Notes that a signed-in user has proved their identity again, if it is the same user. */
 function confirm(
   { users }: OpenIdConnectPagePorts,
   { req }: Visit,

@@ -2,7 +2,7 @@ import { html } from '../shell/html.ts';
 import { type DashboardRoute, everyone } from '../shell/route.ts';
 import { sessionSeconds } from '../shell/session.ts';
 
-/** Prolongs the session of a page that stays open, and tells for how many seconds. */
+/** Prolongs the session of a page that stays open, and returns for how many seconds. */
 export function prolongRoutes(): DashboardRoute[] {
   return [
     {

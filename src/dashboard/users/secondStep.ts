@@ -31,7 +31,7 @@ export function secondStepRoutes(ports: SignInPorts): DashboardRoute[] {
       roles: 'public',
       async handle(visit) {
         const { req, form } = visit;
-        // A password that was changed a moment ago ends the wait, too.
+        // A password changed a moment ago ends the wait, too.
         await ports.users.refresh();
         const step = secondStepOf(req, ports.users);
         if (step === undefined) return { redirect: '/sign-in' };
@@ -51,7 +51,7 @@ export function secondStepRoutes(ports: SignInPorts): DashboardRoute[] {
   ];
 }
 
-/** Who used a recovery code hears how many are left. */
+/** Returns the notice that tells the user of a recovery code how many are left. */
 function noticeOfRecovery({ users }: SignInPorts, { notice }: Visit, id: string, typed: string): void {
   if (/^[\d\s]+$/.test(typed)) return;
   const left = users.secondFactorOf(id)?.recoveryCodes.length ?? 0;

@@ -8,7 +8,7 @@ import { type Refusal, refusalOf, textOf } from '../shell/sentForm.ts';
 import { formError, input, messageOf } from '../ui/formFields.ts';
 import { newPasswordFields, repeatedPassword } from '../ui/password.ts';
 
-/** The page of a setup link: it makes the first administrator, once. */
+/** The page of a setup link: it creates the first administrator, once. */
 export function setupRoutes(ports: SignInPorts): DashboardRoute[] {
   const links = (visit: Visit) =>
     new UserLinks(ports.users, { ...originOf(visit), principal: { type: 'service', id: 'setup-link' } });

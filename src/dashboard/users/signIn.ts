@@ -12,13 +12,13 @@ import { endSession, signedInUser } from '../shell/session.ts';
 import { formError, input } from '../ui/formFields.ts';
 
 export interface SignInPagePorts extends SignInPorts {
-  /** Undefined: users sign in with passwords alone. */
+  /** Undefined: users sign in only with passwords. */
   identityProvider: IdentityProvider | undefined;
 }
 
 const refusals: readonly ErrorCode[] = ['unauthorized', 'rate_limited', 'unavailable'];
 
-/** Signing in with a password, and out. */
+/** Signing in with a password, and signing out. */
 export function signInRoutes(ports: SignInPagePorts): DashboardRoute[] {
   return [
     {
@@ -64,8 +64,8 @@ export function signInRoutes(ports: SignInPagePorts): DashboardRoute[] {
 }
 
 /**
- * Where to go after the sign-in, below `/dashboard`: a page of the dashboard that was asked for, else its start. An
- * address on another site is none.
+ * Returns where to go after the sign-in, below `/dashboard`: the requested page of the dashboard, otherwise its
+ * start. An address on another site is not accepted.
  */
 export function pathAfter(next: unknown): string {
   const base = 'http://dashboard.invalid';
@@ -76,8 +76,8 @@ export function pathAfter(next: unknown): string {
 }
 
 /**
- * The sign-in page with what was wrong, so that it can be tried again, or another way; throws any error that is none of
- * the sign-in's.
+ * Returns the sign-in page with what was wrong, so that it can be tried again, or another way; throws any error that
+ * is not one of the sign-in.
  */
 export function refusedPage(
   ports: SignInPagePorts,
@@ -99,7 +99,7 @@ export function isSignInRefusal(error: unknown): error is ServiceError {
   return error instanceof ServiceError && refusals.includes(error.code);
 }
 
-/** The page of the sign-in; `error` is what was wrong the last time. */
+/** Returns the sign-in page; `error` is what was wrong the last time. */
 export function signInPage(
   { identityProvider, users }: SignInPagePorts,
   { csrf, req }: Visit,

@@ -19,16 +19,16 @@ declare module 'express-session' {
 }
 
 export interface TwoFactorPagePorts extends SignInPorts {
-  /** Whether users with passwords need an authenticator app beside. */
+  /** Whether users with passwords also need an authenticator app. */
   requireTotp: boolean;
 }
 
 const path = '/account/two-factor';
 
-/** Setting up an authenticator app for oneself, and taking it away. */
+/** Setting up an authenticator app for oneself, and removing it. */
 export function twoFactorRoutes(ports: TwoFactorPagePorts): DashboardRoute[] {
   const { secondFactor, users } = ports;
-  /** The proposal stays the same until it is taken, so that a page loaded again shows what the app has scanned. */
+  /** The proposal stays the same until it is accepted, so that a reloaded page shows what the app has scanned. */
   const propose = async ({ req, user }: Visit) => {
     const proposal = await secondFactor.propose(user, req.session.totpProposal);
     req.session.totpProposal = proposal.sealed;
@@ -80,7 +80,7 @@ export function twoFactorRoutes(ports: TwoFactorPagePorts): DashboardRoute[] {
   ];
 }
 
-/** What the account's page tells of the second factor. */
+/** Returns what the account's page says about the second factor. */
 export function twoFactorSection({ requireTotp }: TwoFactorPagePorts, { user, csrf }: Visit): Html {
   const isOn = user.totpSetAt !== undefined;
   return html`<h2>Two-factor sign-in</h2>

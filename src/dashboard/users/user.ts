@@ -19,9 +19,9 @@ export interface UserPagePorts {
   publicUrl: string | undefined;
 }
 
-/** One user: the role, links and two-factor sign-in, disable and enable. */
+/** A user's page: role, links and two-factor sign-in, disable and enable. */
 export function userRoutes({ users, publicUrl }: UserPagePorts): DashboardRoute[] {
-  /** The user of the path; `not_found` when there is none. */
+  /** Resolves with the user named by the path; rejects with `not_found` when there is none. */
   const find = async ({ req }: Visit): Promise<User> => {
     await users.refresh();
     const user = users.find(req.params.user as string);
@@ -126,7 +126,7 @@ export function userRoutes({ users, publicUrl }: UserPagePorts): DashboardRoute[
   ];
 }
 
-/** Who took the role of administrator from himself may no longer see the page. */
+/** Administrators who gave up their own role may no longer see the page. */
 function pathAfterChange(users: UserDirectory, visit: Visit, { id }: User): string {
   return users.find(visit.user.id)?.role === 'admin' ? `/users/${id}` : '/';
 }

@@ -25,7 +25,7 @@ interface Typed {
   role: string;
 }
 
-/** Settings, Users: list and create; each user has a page of its own. */
+/** Settings, Users: list and create; each user has a page of their own. */
 export function usersRoutes(ports: UsersPagePorts): DashboardRoute[] {
   const { users } = ports;
   const list = async (visit: Visit, typed?: Typed, refusal?: Refusal) => {

@@ -29,7 +29,7 @@ export interface Attempts extends Page<DeliveryAttempt> {
   refusal?: Refusal;
 }
 
-/** The attempts of a webhook that a visit asks for. */
+/** Resolves with the attempts of a webhook that a visit asks for. */
 export async function webhookAttempts(webhooks: WebhookManager, visit: Visit): Promise<Attempts> {
   const req = { query: filledQuery(visit.req) };
   const { page_token: _token, ...limits } = textsOf(req);
@@ -41,7 +41,7 @@ export async function webhookAttempts(webhooks: WebhookManager, visit: Visit): P
   }
 }
 
-/** The part of a webhook's page that shows them. */
+/** Returns the part of a webhook's page that shows them. */
 export function attemptsSection(visit: Visit, view: WebhookView, attempts: Attempts): Html {
   const { items, limits, refusal, next_page_token: next } = attempts;
   const path = `/dashboard${webhookPath(visit.workspace, view.id)}`;
@@ -124,7 +124,7 @@ function attemptTable(
   );
 }
 
-/** Leads to the record or document that a message is about; a ping is about none. */
+/** Returns a link to the record or document that a message is about; a ping is about none. */
 function recordCell(workspace: string, attempt: DeliveryAttempt): Html {
   const { kind, record_id: id, document_id: documentId, version } = attempt;
   if (kind === undefined || id === undefined) return html``;

@@ -11,7 +11,7 @@ import { select } from '../ui/formFields.ts';
 import { webhookCaller, webhookId, webhookPath, webhooksPath, webhooksSection } from './webhookPaths.ts';
 import { toMadeSecret } from './webhookSecretPage.ts';
 
-/** Something that is done to a webhook, once the page that asks was answered. */
+/** An operation on a webhook, carried out once its confirmation page has been answered. */
 interface WebhookChange {
   /** Last segment of its path. */
   name: string;
@@ -19,13 +19,13 @@ interface WebhookChange {
   isDangerous?: boolean;
   /** What it does. */
   text: string;
-  /** What the question asks for, beyond the button; once more, as it was sent. */
+  /** What the question asks for, besides the button; when asked again, as it was sent. */
   fields?(form: Visit['form']): Html;
   isFor(state: string): boolean;
   make(manager: WebhookManager, caller: WebhookCaller, id: string, visit: Visit): Promise<Reply>;
 }
 
-/** Tells what was done on the webhook's page. */
+/** Reports what was done on the webhook's page. */
 function done({ workspace, notice }: Visit, id: string, text: string): Reply {
   notice(text);
   return { redirect: webhookPath(workspace, id) };
@@ -33,7 +33,7 @@ function done({ workspace, notice }: Visit, id: string, text: string): Reply {
 
 const isEnabled = (state: string) => state === 'enabled';
 
-/** What is sent once more, by the values of the choice. */
+/** What is sent again, by the values of the choice. */
 const replays: Record<string, (visit: Visit) => object> = {
   failed: () => ({ failed: true }),
   time: ({ form }) => ({ from: momentOf(form, 'from') }),
@@ -144,7 +144,7 @@ const changes: readonly WebhookChange[] = [
   },
 ];
 
-/** What can be done to a webhook in that state: links to the pages that ask. */
+/** Returns the operations on a webhook in that state: links to the confirmation pages. */
 export function webhookActions(workspace: string, id: string, state: string): Html {
   const path = `/dashboard${webhookPath(workspace, id)}`;
   return html`<div class="actions"><a role="button" class="outline" href="${path}/edit">Change</a>${changes
@@ -155,7 +155,7 @@ export function webhookActions(workspace: string, id: string, state: string): Ht
     )}</div>`;
 }
 
-/** For each change the page that asks, and what its answer does. */
+/** For each operation, the confirmation page and the action. */
 export function webhookChangeRoutes({ webhooks }: { webhooks: WebhookManager }): DashboardRoute[] {
   return changes.flatMap(({ name, button, text, fields, isDangerous, make }) =>
     confirmedChange({

@@ -50,7 +50,7 @@ const starts = [
   { value: 'time', text: 'with the first event from a time on' },
 ];
 
-/** The forms of a new webhook, and of one that is changed. */
+/** The forms for a new webhook, and for changing one. */
 export function webhookFormRoutes({ webhooks }: { webhooks: WebhookManager }): DashboardRoute[] {
   const newPath = '/workspaces/:workspace/webhooks/new';
   const editPath = '/workspaces/:workspace/webhooks/:id/edit';
@@ -128,7 +128,7 @@ function valuesSent({ form }: Visit): FormValues {
   };
 }
 
-/** What was sent, as the interface has it: a filter that names nothing is none. */
+/** Returns what was sent, in the form of the interface: a filter that names nothing is no filter. */
 function bodyOf(visit: Visit) {
   const { description, kinds, types, terms, ...values } = valuesSent(visit);
   return {

@@ -10,7 +10,7 @@ import { webhookActions } from './webhookChanges.ts';
 import { webhookCaller, webhookId, webhooksSection } from './webhookPaths.ts';
 import { pausedNote, pendingText, webhookState } from './webhookState.ts';
 
-/** The page of one webhook: settings, how its delivery does, its attempts. */
+/** The page of one webhook: settings, delivery status, attempts. */
 export function webhookPageRoutes({ webhooks }: { webhooks: WebhookManager }): DashboardRoute[] {
   return [
     {

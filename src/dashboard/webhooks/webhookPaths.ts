@@ -4,22 +4,22 @@ import type { Visit } from '../shell/route.ts';
 
 export const webhooksSection = 'Webhooks';
 
-/** The address of the webhooks of a workspace, below `/dashboard`. */
+/** Returns the address of a workspace's webhooks, below `/dashboard`. */
 export function webhooksPath(workspace: string): string {
   return `/workspaces/${workspace}/webhooks`;
 }
 
-/** The address of one webhook, below `/dashboard`. */
+/** Returns the address of one webhook, below `/dashboard`. */
 export function webhookPath(workspace: string, id: string): string {
   return `${webhooksPath(workspace)}/${id}`;
 }
 
-/** The webhook that a path names. */
+/** Returns the webhook that a path names. */
 export function webhookId({ req }: Visit): string {
   return String(req.params.id);
 }
 
-/** The administrator who works with webhooks: may have anything sent. */
+/** Returns the administrator who works with webhooks, and may have anything sent. */
 export function webhookCaller({ caller }: Visit): WebhookCaller {
   return { ...caller, permissions };
 }

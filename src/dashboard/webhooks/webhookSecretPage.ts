@@ -5,7 +5,7 @@ import { showOnce, takeShownOnce } from '../shell/shownOnce.ts';
 import { code, secretOnce, time } from '../ui/text.ts';
 import { webhookCaller, webhookId, webhookPath, webhooksSection } from './webhookPaths.ts';
 
-/** What the page shows of a secret just made. */
+/** What the page shows of a secret just created. */
 interface MadeSecret {
   title: string;
   secret: string;
@@ -15,13 +15,13 @@ interface MadeSecret {
 
 const madePath = (workspace: string, id: string) => `${webhookPath(workspace, id)}/made`;
 
-/** Leads to the page of a secret just made: the only one that ever shows it. */
+/** Leads to the page of a secret just created: the only one that ever shows it. */
 export function toMadeSecret(visit: Visit, title: string, { webhook, secret }: NewSecret): Reply {
   const made: MadeSecret = { title, secret, previousEnds: webhook.previous_secret_expires_at };
   return showOnce(visit, madePath(visit.workspace, webhook.id), made);
 }
 
-/** That page; from the second time on it leads to the webhook. */
+/** That page; from the second visit on it leads to the webhook. */
 export function webhookSecretRoutes({ webhooks }: { webhooks: WebhookManager }): DashboardRoute[] {
   return [
     {

@@ -11,7 +11,7 @@ const disabledTexts: Record<string, string> = {
   failing: 'its endpoint took nothing for days',
 };
 
-/** How a webhook stands, and why. */
+/** Returns a webhook's state, and the reason. */
 export function webhookState({ state, disabled_reason, delivery }: WebhookStatusView): Html {
   if (state === 'disabled') {
     return html`${badge('disabled', 'bad')}<br>${disabledTexts[disabled_reason ?? '']}`;
@@ -24,7 +24,7 @@ export function webhookState({ state, disabled_reason, delivery }: WebhookStatus
   return badge('enabled', 'good');
 }
 
-/** How many messages wait, and since when the oldest does. */
+/** Returns how many messages are waiting, and since when the oldest has been. */
 export function pendingText({
   pending,
   oldest_pending_at: oldest,
@@ -33,7 +33,7 @@ export function pendingText({
   return html`${pending.toLocaleString('en-US')}, the oldest from ${timeAgo(oldest)}`;
 }
 
-/** Tells that nothing is sent while the workspace is deactivated; undefined while it is active. */
+/** Returns a note that nothing is sent while the workspace is deactivated; undefined while it is active. */
 export function pausedNote(webhooks: WebhookManager, { workspace }: Visit): Html | undefined {
   if (!webhooks.isDeactivated(workspace)) return undefined;
   return html`<p class="error" role="alert">The workspace is deactivated: nothing is sent until it is activated again.</p>`;

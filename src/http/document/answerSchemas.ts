@@ -9,12 +9,12 @@ export const versionNumber = z
   .min(1)
   .meta({ description: 'Number in the history: 1, 2, 3 …; also the `ETag`', examples: [1] });
 
-/** A moment, as the service writes it. */
+/** Returns the schema of a moment, as the service writes it. */
 export function timestamp(description: string) {
   return z.iso.datetime().meta({ description, examples: ['2026-03-14T09:30:00.000Z'] });
 }
 
-/** Somebody who acted, by id and name. */
+/** Returns the schema of a principal, by id and name. */
 export function principal(description: string) {
   return z
     .object({
@@ -25,7 +25,7 @@ export function principal(description: string) {
     .meta({ description });
 }
 
-/** A page of a list. */
+/** Returns the schema of a page of a list. */
 export function pageOf<Item extends z.ZodType>(item: Item) {
   return z.object({
     items: z.array(item),
@@ -36,7 +36,7 @@ export function pageOf<Item extends z.ZodType>(item: Item) {
   });
 }
 
-/** A page of what read models list. */
+/** Returns the schema of a page listed from read models. */
 export function listPageOf<Item extends z.ZodType>(item: Item) {
   return pageOf(item).extend({
     unreadable: z.array(z.string()).meta({
@@ -72,7 +72,7 @@ const errorDetailSchema = fieldMessageSchema
   })
   .meta({ id: 'ErrorDetail', description: 'A field at fault.' });
 
-/** Body of every answer to a request that failed (spec section 7). */
+/** Body of every error response (spec section 7). */
 export const errorSchema = z
   .object({
     error: z.string().meta({ description: 'What went wrong, for humans' }),

@@ -6,7 +6,7 @@ import { validate } from '../../records/validate.ts';
 import { malformedBody } from '../server/readJson.ts';
 import { refusalOf } from './refusalOf.ts';
 
-/** Ways in which what is told of an encounter in billing can be refused. */
+/** The ways in which a report on an encounter in billing can be refused. */
 export const billingResponses = {
   InvalidBilling: {
     description: 'The body is not valid; nothing was recorded.',

@@ -93,7 +93,10 @@ function register(endpoints: readonly Endpoint[]): OpenAPIRegistry {
   return registry;
 }
 
-/** The description of these endpoints, as an OpenAPI 3.1.0 document; `publicUrl`: the service's address, where it is known. */
+/**
+ * Returns the description of these endpoints, as an OpenAPI 3.1.0 document; `publicUrl`: the service's address, where
+ * it is known.
+ */
 export function buildDocument(endpoints: readonly Endpoint[], publicUrl?: string): object {
   const named = [errorSchema, batchResultSchema, batchSummarySchema].map((schema) => ({
     type: 'schema' as const,

@@ -8,7 +8,7 @@ function statusOfResponse({ errors }: ErrorResponse): number {
   return statusOf[(Object.values(errors)[0] as ServiceError).code];
 }
 
-/** What `components/responses` holds. */
+/** Returns the content of `components/responses`. */
 export function errorResponseComponents() {
   return Object.entries<ErrorResponse>(errorResponses).map(
     ([name, { description, errors, headers = [] }]) => {
@@ -31,7 +31,7 @@ export function errorResponseComponents() {
   );
 }
 
-/** References to error responses, by status. */
+/** Returns references to error responses, by status. */
 export function errorRefs(names: readonly ErrorResponseName[]): Record<string, { $ref: string }> {
   const refs = names.map((name) => [
     statusOfResponse(errorResponses[name]),

@@ -40,7 +40,7 @@ import { webhookResponses } from './webhookResponses.ts';
 /** A way in which operations can fail. */
 export interface ErrorResponse {
   description: string;
-  /** Errors of one status. */
+  /** Errors with the same status. */
   errors: Record<string, ServiceError>;
   headers?: HeaderName[];
 }

@@ -14,7 +14,7 @@ const workspace = 'clinic';
 const encounter_id = 'encounter-9001';
 const versions = [{ part: 'encounter', kind: 'encounter', id: encounter_id, version: 2 }];
 
-/** Data of the events of readiness, by their types in the log. */
+/** Data of the readiness events, by their types in the log. */
 const readinessExamples: Record<string, JsonObject> = {
   EncounterBilled: { encounter_id, claim_id: 'claim-7001', versions },
   BillingChangeAcknowledged: { encounter_id, reason: 'The payer has accepted the claim as it was', versions },
@@ -30,7 +30,7 @@ const readinessExamples: Record<string, JsonObject> = {
   },
 };
 
-/** An event of a type, as the log would hold it. */
+/** Returns an event of a type, as the log would hold it. */
 export function exampleEvent(feedType: FeedEventType): RecordedEvent {
   const { stream, data } = exampleOf(feedType);
   const isErasure = tombstoneTypes.includes(feedType.logType);

@@ -17,7 +17,7 @@ export const exampleAddress = 'https://chartledger.example.com';
 /** A `Request-Id`. */
 export const exampleRequestId = '019cebb7-54c0-7c1e-9b3a-5f0a6d2c8e41';
 
-/** The example of a field, or the object of its fields' examples. */
+/** Returns the example of a field, or the object of its fields' examples. */
 export function exampleOf(field: z.ZodType): unknown {
   const stored = storedField(field);
   if (stored instanceof z.ZodObject) return exampleOfEach(stored.shape);
@@ -25,7 +25,9 @@ export function exampleOf(field: z.ZodType): unknown {
   return example;
 }
 
-/** Objects of one schema (the insurances) are shown once, and fields without an example, which are the exception, not at all. */
+/**
+ * Objects of one schema (the insurances) are shown once, and fields without an example, which are rare, not at all.
+ */
 function exampleOfEach(shape: Record<string, z.ZodType>): RecordFields {
   const nested = new Set<z.ZodType>();
   const fields = Object.entries(shape).filter(([, field]) => {
@@ -48,7 +50,7 @@ function requiredFields({ schema }: CatalogEntry): RecordFields {
   return exampleOfEach(Object.fromEntries(fields.filter(([, field]) => !isOptional(field))));
 }
 
-/** Bodies of an upsert; sent in the kinds' dependency order, each is accepted. */
+/** Returns bodies of an upsert; sent in the kinds' dependency order, each is accepted. */
 export function upsertRequests(entry: CatalogEntry): Examples {
   const required = requiredFields(entry);
   const [optional] = Object.entries(entry.schema.shape).find(([, field]) => isOptional(field)) as [
@@ -62,7 +64,7 @@ export function upsertRequests(entry: CatalogEntry): Examples {
   };
 }
 
-/** Bodies of a patch. */
+/** Returns bodies of a patch. */
 export function patchRequests({ schema }: CatalogEntry): Examples {
   const texts = Object.entries<z.ZodType>(schema.shape).filter(
     ([name, field]) => name !== 'id' && typeof exampleOf(field) === 'string',
@@ -77,7 +79,7 @@ export function patchRequests({ schema }: CatalogEntry): Examples {
   };
 }
 
-/** Answers to an upsert. */
+/** Returns responses to an upsert. */
 export function upsertAnswers(entry: CatalogEntry): Examples {
   const sent = requiredFields(entry);
   const warnings = qualityWarnings(entry, { ...sent, nickname: '' }, sent);
@@ -110,7 +112,7 @@ export function upsertAnswers(entry: CatalogEntry): Examples {
   };
 }
 
-/** A record as it is read. */
+/** Returns a record as it is read. */
 export function viewExample({ kind, schema }: CatalogEntry) {
   const fields = mergeFields({} as RecordFields, exampleOfEach(schema.shape));
   return toRecordView({ kind, fields, version: 2, createdAt, updatedAt });

@@ -1,7 +1,7 @@
 import { MERGE_PATCH } from '../server/readJson.ts';
 import { documentExample, exampleRequestId } from './examples.ts';
 
-/** Headers of answers, as components of the document. */
+/** Response headers, as components of the document. */
 export const headers = {
   'Request-Id': {
     description: 'Id of the request; quote it when contacting the operators of the service.',
@@ -94,7 +94,7 @@ export const headers = {
 
 export type HeaderName = keyof typeof headers;
 
-/** References to the headers' components. */
+/** Returns references to the headers' components. */
 export function headerRefs(...names: HeaderName[]): Record<string, { $ref: string }> {
   return Object.fromEntries(names.map((name) => [name, { $ref: `#/components/headers/${name}` }]));
 }

@@ -3,7 +3,7 @@ import { MAX_MESSAGES_BYTES, notHl7, tooManyMessages } from '../endpoints/hl7/hl
 import { bodyTooLarge } from '../server/readJson.ts';
 import { refusalOf } from './refusalOf.ts';
 
-/** How messages of HL7 v2 can be refused without an acknowledgement. */
+/** The ways in which HL7 v2 messages can be refused without an acknowledgement. */
 export const hl7Responses = {
   InvalidHl7: {
     description: 'The body is malformed, or does not contain HL7 v2 messages; nothing was stored.',

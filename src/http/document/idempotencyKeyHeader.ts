@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { idempotencyKeyForm } from '../idempotency/idempotencyKey.ts';
 
-/** The header of requests that write, as the document has it. */
+/** The `Idempotency-Key` header of requests that write, as described in the document. */
 export const idempotencyKeyHeader = z.object({
   'Idempotency-Key': z
     .string()

@@ -59,7 +59,7 @@ function requestOf(endpoint: Endpoint): NonNullable<RouteConfig['request']> {
   };
 }
 
-/** Adds the operation of an endpoint to the document. */
+/** Adds an endpoint's operation to the document. */
 export function registerOperation(registry: OpenAPIRegistry, endpoint: Endpoint): void {
   const { method, path, operationId, summary, description, tag, permission, body } = endpoint;
   const { errors = [], takesIdempotencyKey } = endpoint;

@@ -4,7 +4,7 @@ import { type NestedObject, nestedIn } from '../../records/nestedObject.ts';
 import { listPageOf, timestamp, versionNumber } from './answerSchemas.ts';
 import { storedField } from './storedField.ts';
 
-/** The fields as folded: none is null, and those with a constant default are always there. */
+/** Returns the schema of the fields as folded: none is null, and those with a constant default are always present. */
 function stateSchema(schema: z.ZodObject, defaults: CatalogEntry['defaults']): z.ZodObject {
   const fields = Object.entries(schema.shape).map(([name, field]: [string, z.ZodType]) => {
     const rule = defaults[name];
@@ -16,7 +16,10 @@ function stateSchema(schema: z.ZodObject, defaults: CatalogEntry['defaults']): z
   return z.object(Object.fromEntries(fields));
 }
 
-/** The fields as sent. The generator cannot say that a named object may be null; of a union with null it can. */
+/**
+ * Returns the schema of the fields as sent. The generator cannot express that a named object may be null, but it can
+ * for a union with null.
+ */
 function requestSchema(schema: z.ZodObject): z.ZodObject {
   const fields = Object.entries(schema.shape).map(([name, field]: [string, z.ZodType]) => {
     const stored = storedField(field);
@@ -28,7 +31,7 @@ function requestSchema(schema: z.ZodObject): z.ZodObject {
 
 const nestedPatches = new Map<z.ZodType, z.ZodObject>();
 
-/** One schema for each: its fields, none of which need be sent. */
+/** Returns one schema for each nested object: its fields, none of which are required. */
 function nestedPatch({ schema, title, description }: NestedObject): z.ZodObject {
   const known = nestedPatches.get(schema);
   if (known) return known;
@@ -40,7 +43,7 @@ function nestedPatch({ schema, title, description }: NestedObject): z.ZodObject 
   return patch;
 }
 
-/** The fields of which only those that change are sent. */
+/** Returns the schema of a patch, in which only the fields to change are sent. */
 function patchSchema(schema: z.ZodObject): z.ZodObject {
   const fields = Object.entries(schema.shape).map(([name, field]: [string, z.ZodType]) => {
     const nested = nestedIn(field);
@@ -51,7 +54,7 @@ function patchSchema(schema: z.ZodObject): z.ZodObject {
 
 const nestedStates = new Map<z.ZodType, z.ZodObject>();
 
-/** One schema for each, however many fields hold such an object. */
+/** Returns one schema for each nested object, however many fields hold one. */
 function nestedState({ schema, title, description }: NestedObject): z.ZodObject {
   const known = nestedStates.get(schema);
   if (known) return known;
@@ -64,8 +67,9 @@ function nestedState({ schema, title, description }: NestedObject): z.ZodObject 
 }
 
 /**
- * The schemas of a kind of record, named as components of the document: what is sent, what is patched, what is read (`RecordView`)
- * and a page of it. The compiler knows of the fields that a record has an id among them: kinds are data.
+ * Returns the schemas of a kind of record, named as components of the document: what is sent, what is patched, what
+ * is read (`RecordView`) and a page of it. All the compiler knows about a record's fields is that they include an id:
+ * kinds are data.
  */
 function schemasOf({ title, plural, description, schema, defaults }: CatalogEntry) {
   const request = requestSchema(schema).meta({
@@ -101,7 +105,7 @@ export type RecordSchemas = ReturnType<typeof schemasOf>;
 
 const schemas = new Map(catalog.map((entry) => [entry.kind, schemasOf(entry)]));
 
-/** The schemas of a kind. */
+/** Returns the schemas of a kind. */
 export function recordSchemas(kind: string): RecordSchemas {
   return schemas.get(kind) as RecordSchemas;
 }

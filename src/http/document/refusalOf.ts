@@ -1,6 +1,6 @@
 import type { ServiceError } from '../../errors.ts';
 
-/** What an attempt is refused with. */
+/** Returns the error with which an attempt is refused. */
 export function refusalOf(attempt: () => unknown): ServiceError {
   try {
     attempt();

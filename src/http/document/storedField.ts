@@ -1,6 +1,6 @@
 import { z } from 'zod';
 
-/** A field's schema without `null` and without being optional, with the field's description and example. */
+/** Returns a field's schema without `null` and without being optional, with the field's description and example. */
 export function storedField(field: z.ZodType): z.ZodType {
   let inner = field;
   while (inner instanceof z.ZodOptional || inner instanceof z.ZodNullable)

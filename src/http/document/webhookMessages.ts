@@ -205,7 +205,7 @@ const ping = webhook(
   },
 );
 
-/** Every message that is sent to webhooks: what the document lists under `webhooks`. */
+/** Every message sent to webhooks: what the document lists under `webhooks`. */
 export const webhookMessages: readonly RouteConfig[] = [
   ...feedEventTypes.map((feedType) =>
     webhook(

@@ -7,7 +7,7 @@ import { tooManyWebhooks, webhookDisabled } from '../../webhooks/settings/webhoo
 import { malformedBody } from '../server/readJson.ts';
 import type { ErrorResponse } from './errorResponses.ts';
 
-/** How operations on webhooks can fail. */
+/** The ways in which operations on webhooks can fail. */
 export const webhookResponses = {
   InvalidWebhook: {
     description: 'The body or the path is not valid; nothing was changed.',

@@ -6,28 +6,28 @@ import type { Streamed } from '../server/answer.ts';
 
 interface DescribedAnswer {
   description: string;
-  /** Those that every answer has are left out. */
+  /** Without those that every response has. */
   headers?: readonly HeaderName[];
 }
 
-/** An answer in JSON: the handler's body is of the schema's type. */
+/** A JSON response: the handler's body has the schema's type. */
 export interface JsonAnswer extends DescribedAnswer {
   schema: z.ZodType;
   example?: unknown;
   examples?: Record<string, { summary: string; value: unknown }>;
 }
 
-/** An answer in bytes, of any type that `stream` names: the compiler cannot know them. */
+/** A response in bytes, of any type that `stream` names: the compiler cannot know them. */
 export interface StreamAnswer extends DescribedAnswer {
   stream: ZodContentObject;
 }
 
-/** An answer whose body is not sent, such as 304. */
+/** A response without a body, such as 304. */
 export interface EmptyAnswer extends DescribedAnswer {
   empty: true;
 }
 
-/** What an endpoint answers, by status; errors aside. */
+/** An endpoint's responses, by status; apart from errors. */
 export type Answers = Record<number, JsonAnswer | StreamAnswer | EmptyAnswer>;
 
 type StatusOf<Status> = Status extends 200 ? { status?: 200 } : { status: Status };
@@ -44,7 +44,7 @@ type BodyOf<Described> = Described extends { schema: infer Schema extends z.ZodT
     ? { body: Streamed }
     : { body: object };
 
-/** What a handler may give by what is described: one of the answers, with its status, headers and body. */
+/** What a handler may return given the description: one of the responses, with its status, headers and body. */
 export type AnswerOf<Described extends Answers> = {
   [Status in keyof Described]: StatusOf<Status> & HeadersOf<Described[Status]> & BodyOf<Described[Status]>;
 }[keyof Described];
@@ -57,7 +57,7 @@ type FieldOf<Described, Key> = Described extends unknown
     : never
   : never;
 
-/** `Given`, where it has no field, at any depth, that `Described` lacks: types alone would let one pass. */
+/** `Given`, provided that it has no field, at any depth, that `Described` lacks: types alone would let one pass. */
 export type Exactly<Described, Given> = unknown extends Described
   ? Given
   : Given extends Whole

@@ -8,7 +8,7 @@ import type { Route, ServedEndpoint } from '../server/serveEndpoint.ts';
 import type { AnswerOf, Answers, Exactly } from './answers.ts';
 import { fieldNames } from './fieldNames.ts';
 
-/** What the document tells of an endpoint; the router takes the same method, path, permission and query. */
+/** What the document says about an endpoint; the router uses the same method, path, permission and query. */
 interface Description extends Pick<ServedEndpoint, 'permission' | 'query' | 'subject'> {
   method: Route['method'];
   /** With its parameters in braces: `/integration/patients/{id}`. */
@@ -19,23 +19,23 @@ interface Description extends Pick<ServedEndpoint, 'permission' | 'query' | 'sub
   tag: string;
   params?: z.ZodObject;
   headers?: z.ZodObject;
-  /** It takes an `Idempotency-Key`; every write of the integration interface does. */
+  /** Whether it accepts an `Idempotency-Key`; every write of the integration interface does. */
   takesIdempotencyKey?: true;
   body?: ZodRequestBody;
   answers: Answers;
-  /** What can go wrong, beside what every endpoint of its permission shares. */
+  /** What can go wrong, besides what every endpoint with its permission shares. */
   errors?: readonly ErrorResponseName[];
 }
 
-/** An endpoint: what it is, and what makes its handler at start. */
+/** An endpoint: its description, and what creates its handler at startup. */
 export interface Endpoint<Ports = never> extends Description {
   handler(ports: Ports): (exchange: Exchange) => Promise<Answer>;
 }
 
 /**
- * Describes an endpoint and handles it. To add one, write a file in the folder of its subject, and one line in that
- * folder's list: router and document are made of the same lists. A handler compiles when it gives the answers that are
- * described, with all of their fields and no others.
+ * Describes an endpoint and handles it. To add one, write a file in the folder of its subject, and add one line to
+ * that folder's list: router and document are built from the same lists. A handler compiles only when it returns the
+ * described responses, with all of their fields and no others.
  */
 export function endpoint<const Described extends Answers, Ports, const Given extends AnswerOf<Described>>(
   described: Omit<Description, 'answers'> & {
@@ -46,7 +46,7 @@ export function endpoint<const Described extends Answers, Ports, const Given ext
   return described as Endpoint<Ports>;
 }
 
-/** The names of all that an endpoint takes, by its description. */
+/** Returns the names of everything an endpoint accepts, according to its description. */
 function namesIn({ params, query, headers, body, takesIdempotencyKey }: Description): ReadonlySet<string> {
   const bodies = Object.values(body?.content ?? {}).map(
     (media) => media && 'schema' in media && media.schema,
@@ -55,7 +55,7 @@ function namesIn({ params, query, headers, body, takesIdempotencyKey }: Descript
   return new Set(schemas.flatMap(fieldNames));
 }
 
-/** What the router serves of an endpoint. */
+/** Returns what the router serves for an endpoint. */
 export function routeOf<Ports>(described: Endpoint<Ports>, ports: Ports): Route {
   const { method, path, permission, query, subject } = described;
   return {

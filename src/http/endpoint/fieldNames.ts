@@ -1,6 +1,6 @@
 import { z } from 'zod';
 
-/** The names of the fields that a schema has, those of objects within it dotted; of a list, those of its items. */
+/** Returns the names of a schema's fields, those of objects within it dotted; for a list, those of its items. */
 export function fieldNames(schema: unknown): string[] {
   if (schema instanceof z.ZodOptional || schema instanceof z.ZodNullable || schema instanceof z.ZodDefault)
     return fieldNames(schema.unwrap());

@@ -6,14 +6,14 @@ import { matchedTag } from './parameters.ts';
 
 const encoded = 'percent-encoded';
 
-/** The path of a record. */
+/** Returns the path parameters of a record. */
 export function recordPath({ title, schema }: CatalogEntry) {
   const id = schema.shape.id as z.ZodType;
   const description = `The \`id\` that the ${title.toLowerCase()} was sent with, ${encoded}`;
   return z.object({ id: id.meta({ description, examples: [exampleOf(id)] }) });
 }
 
-/** The path of a document of an encounter. */
+/** Returns the path parameters of an encounter's document. */
 export function documentPath(encounter: CatalogEntry) {
   const { document_id } = documentFieldsSchema.shape;
   const description = `The \`document_id\` that the document was uploaded with, ${encoded}`;

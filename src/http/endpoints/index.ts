@@ -36,7 +36,7 @@ export type AppPorts = BatchPorts &
   IdempotencyPorts &
   FhirPorts;
 
-/** Those of the integration interface; `openapiPublic`: its descriptions need no key. */
+/** The endpoints of the integration interface; `openapiPublic`: its descriptions need no key. */
 const apiEndpoints = (openapiPublic: boolean) => [
   ...catalog.flatMap(recordEndpoints),
   readEncounterReadiness,
@@ -54,21 +54,21 @@ const apiEndpoints = (openapiPublic: boolean) => [
   readOpenApi(openapiPublic),
 ];
 
-/** Those that every process has, whatever its role. */
+/** The endpoints that every process has, whatever its role. */
 const healthEndpoints = [readHealth, readReadiness];
 
-/** The description of the interface: of every endpoint that is served. */
+/** Returns the description of the interface: of every endpoint that is served. */
 export function openapiDocument(openapiPublic: boolean, publicUrl?: string): object {
   return buildDocument([...apiEndpoints(openapiPublic), ...healthEndpoints], publicUrl);
 }
 
-/** The integration interface. */
+/** Returns the routes of the integration interface. */
 export function apiRoutes(ports: AppPorts, openapiPublic: boolean): Route[] {
   const describe = () => openapiDocument(openapiPublic, ports.publicUrl);
   return apiEndpoints(openapiPublic).map((endpoint) => routeOf(endpoint, { ...ports, describe }));
 }
 
-/** What every process answers. */
+/** Returns the routes that every process serves. */
 export function healthRoutes(ports: HealthPorts): Route[] {
   return healthEndpoints.map((endpoint) => routeOf(endpoint, ports));
 }

@@ -14,7 +14,9 @@ import { type AttemptFilter, attemptOutcomes } from '../../webhooks/delivery/att
 const DEFAULT_LIMIT = 100;
 const WHOLE_NUMBER = /^-?\d{1,15}$/;
 
-/** A whole number in a query, in decimal digits: other forms of numbers, such as `1e2`, are none. */
+/**
+ * Returns the schema of a whole number in a query, in decimal digits: other notations, such as `1e2`, are rejected.
+ */
 export function wholeNumber(least: number, most?: number) {
   const bounded = z.int({ error: 'must be a whole number' }).min(least, {
     error: `must be at least ${least}`,
@@ -55,21 +57,24 @@ const attemptFilterSchema = z.object({
   document_id: identifier('Only messages about the document with this id', 'scan-1').optional(),
 });
 
-/** Query of the attempts of a webhook. */
+/** Query of a webhook's attempts. */
 export const attemptsQuerySchema = pageQuerySchema.extend(attemptFilterSchema.shape);
 
-/** Which attempts a request asks for. Throws `validation_failed`. */
+/** Returns which attempts a request asks for. Throws `validation_failed`. */
 export function attemptFilter(req: Pick<Request, 'query'>): AttemptFilter {
   return validate(attemptFilterSchema, req.query);
 }
 
-/** The page that a request asks for. Throws `validation_failed`. */
+/** Returns the page that a request asks for. Throws `validation_failed`. */
 export function pageRequest(req: Pick<Request, 'query'>): PageRequest {
   const { limit, page_token } = validate(pageQuerySchema, req.query);
   return { limit, pageToken: page_token };
 }
 
-/** The query of a request. The `+` of an offset that was not percent-encoded arrives as a space, which no moment has. */
+/**
+ * Returns the query of a request. The `+` of an offset that was not percent-encoded arrives as a space, which no
+ * moment contains.
+ */
 export function withPlus({ query }: Pick<Request, 'query'>, ...moments: string[]): Request['query'] {
   const mended = { ...query };
   for (const name of moments) {
@@ -91,7 +96,10 @@ export const momentQuerySchema = z.object({
   ).optional(),
 });
 
-/** The earlier version that a read asks for, and how it asked; undefined for the latest. Throws `validation_failed`. */
+/**
+ * Returns the earlier version that a read asks for, and how it asked; undefined for the latest. Throws
+ * `validation_failed`.
+ */
 export function requestedMoment(req: Pick<Request, 'query'>): { moment: Moment; query: object } | undefined {
   const { as_of, version } = req.query;
   if (as_of === undefined && version === undefined) return undefined;
@@ -105,7 +113,7 @@ export function requestedMoment(req: Pick<Request, 'query'>): { moment: Moment; 
 
 const callerId = identifier('', '');
 
-/** What a request is about, as far as it names it with identifiers that records can have. */
+/** Returns what a request is about, as far as it names it with identifiers that records can have. */
 export function accessSubject(
   kind: NonNullable<AccessSubject['kind']>,
   recordId: unknown,
@@ -118,19 +126,19 @@ export function accessSubject(
   };
 }
 
-/** A caller's identifier out of the path. One that no record can have is `not_found`. */
+/** Returns a caller's identifier from the path. Throws `not_found` for one that no record can have. */
 export function pathId(req: Request, name: string, title: string): string {
   const value = req.params[name];
   if (!callerId.safeParse(value).success) throw notFound(title);
   return value as string;
 }
 
-/** `If-Match` with `*`, or with one version, 1 or more, in quotes; a weak tag counts as a strong one. */
+/** `If-Match` with `*`, or with one version, 1 or higher, in quotes; a weak tag counts as a strong one. */
 export const matchedTag = /^\s*(?:(\*)|(?:W\/)?"([1-9]\d{0,14})")\s*$/;
 
 /**
- * What `If-Match` (`*` or one version) and `If-None-Match: *` ask of what is to be written (RFC 9110, section 13.1);
- * without them any will do. Throws `validation_failed` for any other form.
+ * Returns what `If-Match` (`*` or one version) and `If-None-Match: *` require of what is to be written (RFC 9110,
+ * section 13.1); without them there is no condition. Throws `validation_failed` for any other form.
  */
 export function writeCondition(req: Request): WriteCondition {
   const ifMatch = req.headers['if-match'];

@@ -32,22 +32,23 @@ export interface FhirPorts extends BatchPorts {
 /** A message as a request brings it. */
 export interface Message {
   entries: readonly FhirEntry[];
-  /** Nothing of it is written where anything would be refused. */
+  /** Nothing of it is written if anything would be refused. */
   isAtomic: boolean;
-  /** Of the endpoint, for the log and the audit trail. */
+  /** The endpoint's route, for the log and the audit trail. */
   route: string;
-  /** What those of its entries are refused with that could not be read. */
+  /** The errors with which those of its entries are refused that could not be read. */
   unread?: readonly unknown[];
-  /** As it came. */
+  /** As it arrived. */
   bytes: readonly Buffer[];
-  /** What is asked for with a resource that was sent by itself. */
+  /** What is requested with a resource that was sent by itself. */
   request?: RawMessage['request'];
 }
 
 /**
- * Carries out the message of a request, which `read` gives when it may begin, as the source of its key is configured; what leaves no event
- * of its own goes to the audit trail. Rejects as `read` does, and with a `FhirRefusal`, `overloaded`, `rate_limited` and `unavailable`.
- * `isOne`: it is one resource, which does not count among the batches that are under way.
+ * Carries out the message of a request, which `read` returns once it may begin, as configured for the source of its
+ * key; what leaves no event of its own is recorded in the audit trail. Rejects as `read` does, and with a
+ * `FhirRefusal`, `overloaded`, `rate_limited` and `unavailable`. `isOne`: it is one resource, which does not count
+ * among the batches under way.
  */
 export async function carryMessage(
   ports: FhirPorts,
@@ -105,7 +106,7 @@ export async function carryMessage(
   }
 }
 
-/** What a message is refused with of which nothing was written: by the code of what is wrong first. */
+/** Returns the refusal of a message of which nothing was written: with the code of the first thing that is wrong. */
 export function refusalOf({ outcomes }: MessageRefused): FhirRefusal {
   const failed = outcomes.flatMap(({ result }) =>
     isFailed(result) ? [asServiceError(result.error).code] : [],

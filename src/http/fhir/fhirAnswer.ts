@@ -6,17 +6,17 @@ import { errorAnswer } from '../server/errorAnswer.ts';
 /** Media type of FHIR in JSON (FHIR R4, 2.6.2). */
 export const FHIR_JSON = 'application/fhir+json';
 
-/** Issues that an answer tells at most of a message that is refused as a whole. */
+/** Maximum number of issues reported for a message that is refused as a whole. */
 const MOST_ISSUES = 1000;
 
-/** A refusal with what is wrong in the message, element by element, as far as can be told. */
+/** A refusal that says what is wrong in the message, element by element, as far as possible. */
 export class FhirRefusal extends ServiceError {
   readonly issues: readonly Issue[];
 
   constructor(code: ErrorCode, issues: readonly Issue[]) {
     const told = issues.slice(0, MOST_ISSUES);
     const details = told.map(({ expression, diagnostics }) => ({
-      // Of an element its name alone, wherever in the message it stands.
+      // Only an element's name, wherever in the message it stands.
       field: expression.replaceAll(/\[\d+\]/g, ''),
       message: diagnostics,
     }));
@@ -25,7 +25,7 @@ export class FhirRefusal extends ServiceError {
   }
 }
 
-/** An `OperationOutcome` (FHIR R4, 2.28) of these issues; of none it says that all is well. */
+/** Returns an `OperationOutcome` (FHIR R4, 2.28) of these issues; of none it says that all is well. */
 export function operationOutcome(issues: readonly Issue[]): object {
   const told = issues.map(({ severity, code, expression, diagnostics }) => ({
     ...{ severity, code, diagnostics },
@@ -35,7 +35,7 @@ export function operationOutcome(issues: readonly Issue[]): object {
   return { resourceType: 'OperationOutcome', issue: told.length > 0 ? told : [fine] };
 }
 
-/** The answer to a request that failed, as an `OperationOutcome`. */
+/** Returns the response to a failed request, as an `OperationOutcome`. */
 export function refuseAsFhir(error: ServiceError, requestId: string): Answer {
   const { status, headers } = errorAnswer(error, requestId);
   const whole = refused(issueCodes[error.code] ?? 'exception', '', error.message);

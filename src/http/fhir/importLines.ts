@@ -19,14 +19,14 @@ import { MAX_FHIR_BYTES } from './readFhir.ts';
 
 /** Media types of Bulk Data (FHIR Bulk Data Access 2.0), the registered one first. */
 const types = ['application/fhir+ndjson', 'application/ndjson', NDJSON];
-/** Characters of an answer that are handed over at once. */
+/** Characters of a response handed over at once. */
 const CHUNK = 64 * 1024;
 const NEWLINE = Buffer.from('\n');
 
-/** A line as it was read: a resource, or why it is none. */
+/** A line as read: a resource, or why it is not one. */
 type ReadLine = Pick<BatchLine, 'number' | 'bytes'> & ({ entry: FhirEntry } | { error: unknown });
 
-/** `POST /fhir/$import`: the lines are one message, of which each has an outcome of its own. */
+/** `POST /fhir/$import`: the lines are one message, in which each has an outcome of its own. */
 export function importLines(ports: FhirPorts): ServedEndpoint {
   const route = '/fhir/$import';
   return fhirEndpoint(route, async (exchange) => {
@@ -68,7 +68,10 @@ function readLine(line: BatchLine): ReadLine {
   }
 }
 
-/** The lines of which there is something to say, and the summary. `outcomes`: of those that were read, in their order. */
+/**
+ * Yields the lines that have something to report, and the summary. `outcomes`: those of the lines that were read, in
+ * order.
+ */
 async function* answerText(
   lines: readonly ReadLine[],
   outcomes: readonly EntryOutcome[],
@@ -90,7 +93,7 @@ async function* answerText(
   yield `${text}${JSON.stringify({ summary })}\n`;
 }
 
-/** How a line counts, and what is said of it. */
+/** How a line counts, and what is reported about it. */
 interface ToldLine {
   counts: 'created' | 'updated' | 'unchanged' | 'left_out' | 'refused';
   told?: { status: number; outcome: object; retryAfter?: number };

@@ -5,7 +5,7 @@ import { FHIR_JSON, refuseAsFhir } from './fhirAnswer.ts';
 
 const startedAt = new Date().toISOString();
 
-/** `GET /fhir/metadata` (FHIR R4, 3.1.0.12): what this interface takes, and how. */
+/** `GET /fhir/metadata` (FHIR R4, 3.1.0.12): what this interface accepts, and how. */
 export function readCapabilities(): ServedEndpoint {
   const body = capabilityStatement();
   return {

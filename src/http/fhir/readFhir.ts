@@ -3,16 +3,19 @@ import type { Exchange } from '../server/exchange.ts';
 import { isUtf8Type, parseJson, readBody } from '../server/readJson.ts';
 import { FHIR_JSON } from './fhirAnswer.ts';
 
-/** 16 MB: a patient's whole life, with documents of some pages. */
+/** 16 MB: a patient's entire history, with documents of a few pages. */
 export const MAX_FHIR_BYTES = 16 * 1024 * 1024;
 
-/** A body, as it came and as what it says. */
+/** A body, as it arrived and as parsed. */
 export interface FhirBody {
   value: unknown;
   bytes: Buffer;
 }
 
-/** The JSON body of a FHIR request. Rejects as `readBody` does, and with `unsupported_media_type` for XML and others. */
+/**
+ * Resolves with the JSON body of a FHIR request. Rejects as `readBody` does, and with `unsupported_media_type` for
+ * XML and other types.
+ */
 export async function readFhir(exchange: Exchange): Promise<FhirBody> {
   const type = exchange.req.headers['content-type'] ?? '';
   if (!isUtf8Type(type, FHIR_JSON) && !isUtf8Type(type, 'application/json')) {

@@ -65,7 +65,7 @@ function responseTo(outcome: EntryOutcome): object {
   };
 }
 
-/** The relative address of a resource whose record was written. */
+/** Returns the relative address of a resource whose record was written. */
 export function locationOf({ interpreted: { identity } }: EntryOutcome): string {
   return `${identity.type}/${encodeURIComponent(identity.recordId ?? identity.resourceId ?? '')}`;
 }

@@ -13,7 +13,7 @@ import { fhirEndpoint } from './fhirEndpoint.ts';
 import { readFhir } from './readFhir.ts';
 import { locationOf } from './sendBundle.ts';
 
-/** `POST /fhir/{Type}` (FHIR R4, 3.1.0.8): its record is known by the resource's own id or identifier. */
+/** `POST /fhir/{Type}` (FHIR R4, 3.1.0.8): its record is identified by the resource's own id or identifier. */
 export function createResource(ports: FhirPorts): ServedEndpoint {
   return resourceEndpoint(ports, '/fhir/:type', ({ req }) => {
     const query = req.get('if-none-exist');
@@ -61,7 +61,7 @@ function resourceEndpoint(
   });
 }
 
-/** As it is kept with the message. */
+/** Returns it in the form kept with the message. */
 function requestOf({ id, query, ifAbsent, ifMatch }: Partial<FhirEntry>): Message['request'] {
   return {
     ...(id !== undefined && { id }),

@@ -1,10 +1,10 @@
 import type { IncomingMessage } from 'node:http';
 import { validationError } from '../../records/validate.ts';
 
-/** What an `Idempotency-Key` may be. */
+/** The permitted form of an `Idempotency-Key`. */
 export const idempotencyKeyForm = /^[\x20-\x7e]{1,255}$/;
 
-/** The `Idempotency-Key` of a request, as it was sent; undefined without one. Throws `validation_failed`. */
+/** Returns the `Idempotency-Key` of a request, as sent; undefined without one. Throws `validation_failed`. */
 export function idempotencyKey(req: IncomingMessage): string | undefined {
   if (req.headers['idempotency-key'] === undefined) return undefined;
   const [key = '', ...more] = req.headersDistinct['idempotency-key'] ?? [];

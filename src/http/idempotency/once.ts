@@ -11,9 +11,9 @@ export interface IdempotencyPorts {
 }
 
 /**
- * What `work` gives, a JSON value, of the first request with that `Idempotency-Key`: a repeat is given the same without
- * `work`, and its answer says so. `work` is to pass its caller on to what it appends, which looks for what an earlier
- * try appended (`findEarlier`). Rejects as `Reservations.reserve` and `work` do.
+ * Resolves with the result of `work`, a JSON value, for the first request with that `Idempotency-Key`: a repeat gets
+ * the same without `work`, and its response says so. `work` must pass its caller on to what it appends, which looks
+ * for what an earlier try appended (`findEarlier`). Rejects as `Reservations.reserve` and `work` do.
  */
 export async function once<Result>(
   { reservations }: IdempotencyPorts,
@@ -30,7 +30,7 @@ export async function once<Result>(
   return runReserved(exchange, reserved, work);
 }
 
-/** What `work` gives; of the first request alone where an `Idempotency-Key` is sent (see `once`). */
+/** Resolves with the result of `work`; only for the first request where an `Idempotency-Key` is sent (see `once`). */
 export function onceIfKeyed<Result>(
   ports: IdempotencyPorts,
   exchange: Exchange,
@@ -41,7 +41,7 @@ export function onceIfKeyed<Result>(
   return key === undefined ? work(callerOf(exchange)) : once(ports, exchange, key, body, work);
 }
 
-/** What `work` gives under a reservation, which ends with it. Rejects as `work` does. */
+/** Resolves with the result of `work` under a reservation, which ends with it. Rejects as `work` does. */
 export async function runReserved<Result>(
   exchange: Exchange,
   reservation: Reservation,
@@ -59,20 +59,25 @@ export async function runReserved<Result>(
   }
 }
 
-/** All that makes two requests the same one: method, path and query, conditions, and what the body says. */
+/**
+ * Returns everything that makes two requests the same: method, path and query, conditions, and the body's content.
+ */
 export function payloadOf({ method, url, headers }: IncomingMessage, body: unknown): object {
   const { 'if-match': ifMatch = null, 'if-none-match': ifNoneMatch = null } = headers;
   return { method, url, ifMatch, ifNoneMatch, body: body ?? null };
 }
 
-/** The result that is kept, for an answer that says so. Throws `idempotency_key_reused` when the payload is another one. */
+/**
+ * Returns the kept result, for a response that is marked as replayed. Throws `idempotency_key_reused` when the
+ * payload is different.
+ */
 export function replay<Result>(exchange: Exchange, kept: KeptAnswer, payload: object): Result {
   const result = kept.resultFor(payload) as Result;
   markReplayed(exchange);
   return result;
 }
 
-/** Says of an answer that it is that of an earlier request. */
+/** Marks a response as that of an earlier request. */
 export function markReplayed({ headers }: Exchange): void {
   headers.push('Idempotent-Replayed', 'true');
 }

@@ -1,6 +1,6 @@
 import { Writable } from 'node:stream';
 
-/** An answer that is kept in memory instead of being sent; of a long one the beginning. */
+/** A response that is kept in memory instead of being sent; of a long one, the beginning. */
 export class HeldAnswer extends Writable {
   statusCode = 200;
   headersSent = false;
@@ -18,7 +18,7 @@ export class HeldAnswer extends Writable {
     this.#most = most;
   }
 
-  /** As that of `ServerResponse`; names and values in turn. */
+  /** As in `ServerResponse`; names and values alternate. */
   writeHead(status: number, headers: string[]): this {
     this.statusCode = status;
     this.#headers = headers;
@@ -34,7 +34,7 @@ export class HeldAnswer extends Writable {
     done();
   }
 
-  /** The value of a header, by its name in any case. */
+  /** Returns the value of a header, by its name in any case. */
   header(name: string): string | undefined {
     const at = this.#headers.findIndex(
       (one, index) => index % 2 === 0 && one.toLowerCase() === name.toLowerCase(),

@@ -13,14 +13,14 @@ import { requireKnownParameters } from '../server/requireKnownParameters.ts';
 import type { ServedEndpoint } from '../server/serveEndpoint.ts';
 import { HeldAnswer } from './HeldAnswer.ts';
 
-/** Who calls, and what of the interface is open to them: as to a key. */
+/** Who calls, and what of the interface is open to them: as for a key. */
 export interface InProcessCaller
   extends Pick<Exchange, 'req' | 'requestId' | 'clientIp' | 'told' | 'bodies' | 'load'> {
   principal: Principal;
   allowed: FoundKey;
 }
 
-/** What became of a call. */
+/** The result of a call. */
 export interface Called {
   answer: HeldAnswer;
   /** Why it was refused, or failed. */
@@ -28,8 +28,8 @@ export interface Called {
 }
 
 /**
- * Calls an endpoint for somebody who was admitted otherwise than with a key: with the same checks, handler and entries of the audit
- * trail. Keeps `most` bytes of the answer. Rejects with `unavailable` when a refusal cannot be recorded.
+ * Calls an endpoint for somebody who was admitted by other means than a key: with the same checks, handler and audit
+ * trail entries. Keeps `most` bytes of the response. Rejects with `unavailable` when a refusal cannot be recorded.
  */
 export async function callEndpoint(
   eventLog: EventLog,

@@ -14,7 +14,10 @@ export interface HeldRequest {
   body: string | undefined;
 }
 
-/** That request as endpoints read it; `sender` is the one that made it, whose connection and address are its own. */
+/**
+ * Returns that request in the form that endpoints read; `sender` is the request that made it, whose connection and
+ * address it shares.
+ */
 export function heldRequest(held: HeldRequest, sender: Request): Request {
   const { method, url, params, query, headers, body } = held;
   const bytes = body === undefined ? [] : [Buffer.from(body)];

@@ -14,7 +14,7 @@ const methods: ReadonlySet<string | undefined> = new Set([
   'QUERY',
 ]);
 
-/** Counts a request that was answered, and how long that took; `code` where it was refused or failed. */
+/** Counts an answered request, and how long it took; `code` where it was refused or failed. */
 export type MeasureRequest = (
   method: string | undefined,
   status: number,
@@ -22,7 +22,7 @@ export type MeasureRequest = (
   code: ErrorCode | undefined,
 ) => void;
 
-/** What counts the requests of a route. */
+/** Returns the function that counts the requests of a route. */
 export function requestMetrics(route: string): MeasureRequest {
   // Nearly all requests of a route have one method, and few statuses.
   const known = new Map<string, ReturnType<typeof duration>>();

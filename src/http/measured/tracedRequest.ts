@@ -3,12 +3,12 @@ import type { ErrorCode } from '../../errors.ts';
 import { traced } from '../../tracing/traced.ts';
 import type { ToldByClient } from '../server/exchange.ts';
 
-/** The first status that is a failure of the service's own, as a span of a server tells failures. */
+/** The lowest status that is a failure of the service itself, by the convention for server spans. */
 const FAILED = 500;
 
 /**
- * Serves a request as a span, where an SDK takes spans. What comes of the request is part of that span then, when somebody looks
- * at it or the client asked for it: `told` has the span in place of the client's.
+ * Serves a request as a span, where an SDK collects spans. What results from the request is then part of that span,
+ * if the span is being recorded or the client asked for it: `told` has the span in place of the client's.
  */
 export async function tracedRequest(
   req: IncomingMessage,

@@ -9,21 +9,21 @@ import { RefusedConnections } from './RefusedConnections.ts';
 
 export interface HttpServerSettings {
   host: string;
-  /** 0: any that is free. */
+  /** 0: any free port. */
   port: number;
   /** Threads of this process that listen there. */
   requestThreads: number;
-  /** How long a connection is kept that nobody uses. */
+  /** How long an unused connection is kept open. */
   keepAliveSeconds: number;
-  /** How long requests under way may take to end when the server drains. */
+  /** How long requests under way may take to finish when the server drains. */
   drainSeconds: number;
-  /** Of the names of its settings: nothing, or `METRICS_`. */
+  /** The prefix of its settings' names: none, or `METRICS_`. */
   prefix?: string;
 }
 
 /**
- * Connections that wait to be taken, as far as the system lets them (`net.core.somaxconn`). Node's own are 511: who finds no room
- * in a burst hears nothing, and tries again after one, three and seven seconds.
+ * Connections waiting to be accepted, as far as the system allows (`net.core.somaxconn`). Node's default is 511: a
+ * client that finds no room in a burst hears nothing, and tries again after one, three and seven seconds.
  */
 const BACKLOG = 4_096;
 
@@ -40,8 +40,8 @@ export class HttpServer {
   }
 
   /**
-   * Where several threads are to listen: rejects as `listen` does when somebody listens there already, which the system would
-   * let them share.
+   * For use where several threads are to listen: rejects as `listen` does when something already listens there, which
+   * the system would otherwise let them share.
    */
   static async requireFree(settings: HttpServerSettings): Promise<void> {
     const server = createServer();
@@ -73,7 +73,7 @@ export class HttpServer {
     return listeningAddress(this.#settings.host, this.port);
   }
 
-  /** Takes no more connections; resolves when the last one has ended, or was ended because its time was over. */
+  /** Accepts no more connections; resolves when the last one has ended, or was ended because its time was up. */
   async drain(): Promise<void> {
     const closed = once(this.#server, 'close');
     this.#server.close();
@@ -85,7 +85,7 @@ export class HttpServer {
   }
 }
 
-/** Resolves when the server listens, with `reusePort` beside other threads. */
+/** Resolves when the server listens, with `reusePort` alongside other threads. */
 async function listening(server: Server, settings: HttpServerSettings, reusePort: boolean): Promise<void> {
   const { host, port } = settings;
   server.listen({ host, port, reusePort, backlog: BACKLOG });

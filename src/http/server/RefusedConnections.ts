@@ -2,13 +2,16 @@ import type { Server } from 'node:http';
 import { report } from 'node:process';
 import type { Logger } from 'pino';
 
-/** Of the file descriptors, what is left to threads, stores, documents and webhooks: a quarter, or so many; a service at rest has 70 open. */
+/**
+ * File descriptors reserved for threads, stores, documents and webhooks: a quarter, or at least this many; a service
+ * at rest has 70 open.
+ */
 const LEAST_RESERVE = 128;
 const TELL_EVERY_MS = 60_000;
 
 /**
- * Keeps a server from taking the last file descriptors, for want of which the system would end connections without a
- * word, and stores would fail. Connections beyond that are refused, which is a line in the log, at most one a minute.
+ * Keeps a server from taking the last file descriptors: without any, the system would silently end connections, and
+ * stores would fail. Connections beyond that are refused and logged, at most once a minute.
  */
 export class RefusedConnections {
   readonly #logger: Logger;
@@ -16,7 +19,7 @@ export class RefusedConnections {
   #refused = 0;
   #pause: NodeJS.Timeout | undefined;
 
-  /** `threads`: servers of this process, of which each takes a share. */
+  /** `threads`: servers of this process, each of which takes a share. */
   constructor(server: Server, threads: number, logger: Logger) {
     this.#logger = logger;
     const fileDescriptors = openFilesLimit();
@@ -50,9 +53,9 @@ export class RefusedConnections {
   }
 }
 
-/** How many files this process may have open; undefined where that is not limited, or not told. */
+/** Returns how many files this process may have open; undefined where that is not limited, or not known. */
 function openFilesLimit(): number | undefined {
-  // It would look up the names of the peers.
+  // It would otherwise look up the names of the peers.
   Object.assign(report, { excludeNetwork: true });
   const { userLimits } = report.getReport() as { userLimits?: { open_files: { soft: number | string } } };
   const soft = Number(userLimits?.open_files.soft);

@@ -4,23 +4,27 @@ import type { EndpointListener, Route } from './serveEndpoint.ts';
 const ID = '/:id';
 
 /**
- * Upserts and reads of one thing are most of the traffic, and their paths are simple: they are found without the router, which
- * would cost as much as all else that is done for them. Another form of such a path goes through it to the same listener.
+ * Upserts and reads of a single item are most of the traffic, and their paths are simple: they are found without the
+ * router, which would cost as much as everything else done for them. Any other form of such a path reaches the same
+ * listener through the router.
  */
 export class Shortcuts {
-  /** By path: posts. */
+  /** Posts, by path. */
   readonly #posts = new Map<string, EndpointListener>();
-  /** By what stands before the id: reads. */
+  /** Reads, by what precedes the id. */
   readonly #reads = new Map<string, EndpointListener>();
 
-  /** Notes a route, if it is one of these. */
+  /** Registers a route, if it is one of these. */
   add(method: Route['method'], route: string, listener: EndpointListener): void {
     const prefix = route.slice(0, -ID.length);
     if (method === 'post' && !route.includes(':')) this.#posts.set(route, listener);
     if (method === 'get' && route.endsWith(ID) && !prefix.includes(':')) this.#reads.set(prefix, listener);
   }
 
-  /** What serves a request; the id of what is read, and that there is no query, are then noted where the router notes them. */
+  /**
+   * Returns what serves a request; the id of what is read, and the absence of a query, are then set where the router
+   * sets them.
+   */
   find(req: Request): EndpointListener | undefined {
     const { method, url } = req;
     if (method === 'POST') return this.#posts.get(url);
@@ -35,7 +39,10 @@ export class Shortcuts {
   }
 }
 
-/** The id that the end of a path holds; undefined where that is for the router: none, one that is no text, or a query behind it. */
+/**
+ * Returns the id at the end of a path; undefined where the router has to decide: no id, one that is not valid text,
+ * or a query after it.
+ */
 function plainId(text: string): string | undefined {
   if (text === '' || text.includes('?')) return undefined;
   if (!text.includes('%')) return text;

@@ -2,8 +2,8 @@ import type { Request } from 'express';
 import { notHttp } from './errorAnswer.ts';
 
 /**
- * The service's address as clients see it: `PUBLIC_URL`, else the one that a request was sent to. Throws `validation_failed`
- * when that is none.
+ * Returns the service's address as clients see it: `PUBLIC_URL`, otherwise the address that a request was sent to.
+ * Throws `validation_failed` when that is not a valid one.
  */
 export function addressOf(req: Request, publicUrl: string | undefined): string {
   if (publicUrl !== undefined) return publicUrl;

@@ -17,7 +17,7 @@ import {
 } from './keyRefusals.ts';
 import type { RateLimit } from './rateLimit.ts';
 
-/** The key that a request carries: `x-api-key`, else `Authorization: Bearer` (spec section 5). */
+/** Returns the key that a request carries: `x-api-key`, otherwise `Authorization: Bearer` (spec section 5). */
 function credentialOf(req: IncomingMessage): string | undefined {
   const header = req.headers['x-api-key'];
   if (typeof header === 'string' && header !== '') return header;
@@ -27,14 +27,15 @@ function credentialOf(req: IncomingMessage): string | undefined {
 export interface Gate {
   directory: KeyDirectory;
   limit: RateLimit;
-  /** Counts the requests whose key nobody knows. */
+  /** Counts requests with unknown keys. */
   unknownKeys: Pick<UnknownKeyTally, 'add'>;
 }
 
 /**
- * Lets a request in, at once where nobody need be asked, in this order: it carries a key (else 401); the rate, of the client's address
- * or of a usable key that has a limit of its own (429); the key is known, and not deleted (401); it is taken from this address, has not
- * expired, is active, and so is its workspace (403); it has one of the permissions, if any is needed (403).
+ * Admits a request, synchronously where no store need be asked, checking in this order: it carries a key (else 401);
+ * the rate, of the client's address or of a usable key that has a limit of its own (429); the key is known, and not
+ * deleted (401); it is accepted from this address, has not expired, is active, and so is its workspace (403); it has
+ * one of the permissions, if any is needed (403).
  */
 export function admit(
   gate: Gate,
@@ -57,36 +58,42 @@ export function admit(
 }
 
 /**
- * The key, where requests are counted by it: it has a limit of its own, and could be let in. Were others counted so, who got hold of
- * a key that is refused could use up its limit, or send refused requests without end, each of which is an entry of the audit trail.
+ * Returns the key, where requests are counted by it: it has a limit of its own, and could be admitted. If other keys
+ * were counted this way, anyone with a refused key could use up its limit, or send refused requests without end, each
+ * of which is an entry in the audit trail.
  */
 function countedByKey(found: FoundKey, { clientIp }: Exchange): ApiKey | undefined {
   if (found.key.rateLimit === undefined) return undefined;
   return refusalOf(found, clientIp) === undefined ? found.key : undefined;
 }
 
-/** Throws what a request is refused with whose key was looked for. */
+/** Throws the refusal of a request whose key has been looked up. */
 function letIn(exchange: Exchange, found: FoundKey | undefined, permissions: readonly Permission[]): void {
   if (found === undefined) throw unknownKey();
   exchange.found = found;
   requireUsable(found, permissions, exchange.clientIp);
 }
 
-/** Throws what a key is refused with: it is not taken now, or not from this address, or it has none of the permissions. */
+/** Throws the refusal of a key: it is not valid now, or not from this address, or it has none of the permissions. */
 export function requireUsable(found: FoundKey, permissions: readonly Permission[], clientIp: string): void {
   const refusal = refusalOf(found, clientIp);
   if (refusal) throw refusal;
   if (permissions.length > 0) requirePermission(found, permissions);
 }
 
-/** Throws `permission_denied` when a key has none of these permissions; for what of a request needs another one than the rest. */
+/**
+ * Throws `permission_denied` when a key has none of these permissions; for a part of a request that needs a
+ * permission other than the rest.
+ */
 export function requirePermission({ key }: FoundKey, permissions: readonly Permission[]): void {
   if (!permissions.some((permission) => key.permissions.includes(permission))) {
     throw lackingPermission(permissions);
   }
 }
 
-/** What a key is refused with, whatever is asked for. Who sends it from elsewhere is not told how it stands. */
+/**
+ * Returns why a key is refused, whatever is requested. A sender at another address is not told about the key's state.
+ */
 function refusalOf({ key, workspace }: FoundKey, clientIp: string): ServiceError | undefined {
   if (key.state === 'deleted') return unknownKey();
   if (key.networks && !isInNetworks(key.networks, clientIp)) return foreignAddress();

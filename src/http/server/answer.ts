@@ -7,7 +7,7 @@ import express from 'express';
 import type { Exchange } from './exchange.ts';
 import { discardBody } from './requestBody.ts';
 
-/** What a handler answers: JSON from an object, or a stream. */
+/** What a handler returns: JSON from an object, or a stream. */
 export interface Answer {
   /** Default 200. */
   status?: number;
@@ -17,25 +17,28 @@ export interface Answer {
   body: object | Streamed;
 }
 
-/** A body that is not JSON: bytes from a stream, or what sends itself until the client has it. */
+/** A body that is not JSON: bytes from a stream, or something that sends itself until the client has it. */
 export type Streamed = { stream: Readable } | { send(res: ServerResponse): Promise<void> };
 
-/** An answer with status 200 whose body is streamed. */
+/** A response with status 200 whose body is streamed. */
 export interface StreamedAnswer {
   headers: Record<string, string>;
   body: Streamed;
 }
 
-/** Media type of JSON lines. */
+/** Media type of JSON Lines. */
 export const NDJSON = 'application/x-ndjson';
 
-/** Less is not worth compressing. */
+/** Smaller bodies are not worth compressing. */
 const MIN_COMPRESSED_BYTES = 1_024;
 const compress = promisify(gzip);
 
 type Sender = Pick<Exchange, 'req' | 'res' | 'headers'>;
 
-/** Sends an answer, at once if it is a small one; else resolves when the last byte was handed over, or the client went away. */
+/**
+ * Sends a response, synchronously if it is a small one; otherwise resolves when the last byte was handed over, or the
+ * client went away.
+ */
 export function sendAnswer(sender: Sender, answer: Answer): void | Promise<void> {
   const { req, res, headers } = sender;
   const { status = 200, type = 'application/json', body } = answer;
@@ -72,7 +75,7 @@ function sendWhole(
   length: number,
 ): void {
   headers.push('Content-Length', `${length}`);
-  // A client that waits to be asked for its body may send it all the same, or not: nobody could tell what comes next.
+  // A client that waits to be asked for its body may or may not send it anyway: what comes next would be ambiguous.
   if (!req.complete && req.headers.expect !== undefined) res.shouldKeepAlive = false;
   res.writeHead(status, headers);
   // A text leaves together with the head in one write; a buffer would be a second one.
@@ -80,13 +83,13 @@ function sendWhole(
   if (!req.complete) discardBody(req);
 }
 
-/** Whether the client takes a compressed answer rather than another; the headers say then that it is one. */
+/** Whether the client prefers a compressed response; if so, the headers are set accordingly. */
 function takesGzip(req: Sender['req'], headers: string[]): boolean {
   headers.push('Vary', 'Accept-Encoding');
   // Requests that were found without the router lack what Express adds to them.
   if (express.request.acceptsEncodings.call(req, 'gzip', 'identity') !== 'gzip') return false;
   headers.push('Content-Encoding', 'gzip');
-  // Other bytes for the same thing: a strong tag would name these alone (RFC 9110, section 8.8.3).
+  // Different bytes for the same thing: a strong tag would name only these (RFC 9110, section 8.8.3).
   const tag = headers.indexOf('ETag') + 1;
   if (tag > 0) headers[tag] = `W/${headers[tag]}`;
   return true;
@@ -94,7 +97,7 @@ function takesGzip(req: Sender['req'], headers: string[]): boolean {
 
 async function sendStream({ req, res, headers }: Sender, status: number, stream: Readable): Promise<void> {
   const length = headers.indexOf('Content-Length');
-  // What has no length is made while it is sent, and may be long.
+  // A body without a length is produced while it is sent, and may be long.
   const isLong = length === -1 || Number(headers[length + 1]) >= MIN_COMPRESSED_BYTES;
   const isCompressed = headers.includes(NDJSON) && isLong && takesGzip(req, headers);
   if (isCompressed && length !== -1) headers.splice(length, 2);
@@ -107,7 +110,7 @@ async function sendStream({ req, res, headers }: Sender, status: number, stream:
   try {
     await (isCompressed ? pipeline(stream, createGzip(), res) : pipeline(stream, res));
   } catch (error) {
-    // A client that goes away in the middle is no failure of the service.
+    // A client that goes away midway is not a failure of the service.
     if ((error as NodeJS.ErrnoException).code !== 'ERR_STREAM_PREMATURE_CLOSE') throw error;
   }
 }

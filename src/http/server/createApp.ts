@@ -8,11 +8,11 @@ import { Shortcuts } from './Shortcuts.ts';
 import { type EndpointContext, type Route, type ServedEndpoint, serveEndpoint } from './serveEndpoint.ts';
 
 export interface AppContext extends Omit<EndpointContext, 'bodies' | 'load'> {
-  /** `TRUST_PROXY`: whose word on `https:` is taken; default: nobody's. */
+  /** `TRUST_PROXY`: whose word on `https:` is accepted; default: nobody's. */
   trustProxy?: string;
 }
 
-/** An HTTP interface of these routes, and the dashboard: any other path is 404, any other method 405. */
+/** Creates an HTTP interface with these routes, and the dashboard: any other path is 404, any other method 405. */
 export function createApp(
   routes: Route[],
   { trustProxy = '0', ...around }: AppContext,
@@ -59,7 +59,9 @@ export function createApp(
   };
 }
 
-/** Whoever types the service's address into a browser means the dashboard; for programs nothing is there. */
+/**
+ * A person who types the service's address into a browser wants the dashboard; for programs there is nothing there.
+ */
 const welcomeBrowser: express.RequestHandler = (req, res, next) => {
   if (req.accepts(['json', 'html']) === 'html') res.vary('Accept').redirect('/dashboard');
   else next();

@@ -17,31 +17,35 @@ import { errorAnswer, notHttp, statusOf } from './errorAnswer.ts';
 import { commonHeaders } from './exchange.ts';
 import { breakOff, isAnswered, isLongBody, tooSlow } from './requestBody.ts';
 
-/** Times for a request to arrive, in milliseconds: its headers, and all of it but for bodies that may take long. */
+/**
+ * Time allowed for a request to arrive, in milliseconds: for its headers, and for all of it except bodies that may
+ * take long.
+ */
 export interface ArrivalTimes {
   headers: number;
   request: number;
 }
 
 const arrivalTimes: ArrivalTimes = { headers: 15_000, request: 30_000 };
-/** How often connections are looked at for the times, at most. */
+/** The longest interval between checks of connections against these times. */
 const LOOK_MS = 5_000;
 /** How long a client has to read why it was refused before its connection is closed. */
 const LINGER_MS = 2_000;
 
-/** The refusal of an `Expect` that is not known. */
+/** Returns the refusal of an unknown `Expect`. */
 export function unknownExpectation(): ServiceError {
   return new ServiceError('expectation_failed', 'Of Expect the service knows 100-continue alone.');
 }
 
-/** The refusal of headers beyond what Node takes. */
+/** Returns the refusal of headers larger than Node accepts. */
 export function headersTooLarge(): ServiceError {
   return new ServiceError('headers_too_large', 'The headers of the request are larger than 16 KB.');
 }
 
 /**
- * An HTTP server of a listener. What Node refuses before the listener hears of it is answered as all errors are, and
- * logged: what is not HTTP, headers that are too large, a request that does not arrive in time, an unknown `Expect`.
+ * Creates an HTTP server for a listener. What Node refuses before it reaches the listener is answered like all
+ * errors, and logged: what is not HTTP, headers that are too large, a request that does not arrive in time, an
+ * unknown `Expect`.
  */
 export function createHttpServer(
   listener: RequestListener,
@@ -71,7 +75,7 @@ export function createHttpServer(
   const failed = new WeakSet<Duplex>();
   server.on('clientError', (error: NodeJS.ErrnoException, socket) => {
     const isLate = error.code === 'ERR_HTTP_REQUEST_TIMEOUT';
-    // Node looks at such a request once and no more; whoever reads its body has a time of its own.
+    // Node checks such a request only once; whatever reads its body has a time limit of its own.
     if (isLate && isLongBody(socket)) return;
     if (failed.has(socket)) return;
     failed.add(socket);
@@ -93,9 +97,9 @@ function refusalOf({ code }: NodeJS.ErrnoException): ServiceError {
   }
 }
 
-/** Answers what could not be read on a connection, after the answers that it still waits for, and closes it. */
+/** Answers what could not be read on a connection, after the responses that it still waits for, and closes it. */
 function refuseOn(socket: Duplex, error: ServiceError, logger: Logger): void {
-  // Node's own answer to such errors looks at the same.
+  // Node's own response to such errors checks the same.
   const { _httpMessage: open } = socket as { _httpMessage?: ServerResponse };
   if (!socket.writable || open?.headersSent || isAnswered(socket)) {
     socket.destroy();
@@ -115,7 +119,7 @@ function refuseOn(socket: Duplex, error: ServiceError, logger: Logger): void {
   socket.end(rawAnswer(error, requestId));
 }
 
-/** The answer of `errorAnswer`, as it stands on the wire. */
+/** Returns the response of `errorAnswer` as raw HTTP. */
 function rawAnswer(error: ServiceError, requestId: string): string {
   const { status = 500, headers = {}, body } = errorAnswer(error, requestId);
   const text = JSON.stringify(body);

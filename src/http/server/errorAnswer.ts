@@ -35,17 +35,17 @@ export const statusOf: Record<ErrorCode, number> = {
   unreadable: 503,
 };
 
-/** Whether the same request may be accepted later, for all that its refusal tells. */
+/** Whether the same request may be accepted later, as far as its refusal tells. */
 export function isRetryable(code: ErrorCode): boolean {
   return statusOf[code] === 429 || statusOf[code] === 503;
 }
 
-/** The refusal of what is not HTTP as the service speaks it. */
+/** Returns the refusal of what is not HTTP as the service speaks it. */
 export function notHttp(cause?: unknown): ServiceError {
   return new ServiceError('validation_failed', 'The request is not valid HTTP for this service.', { cause });
 }
 
-/** The error of the service itself. */
+/** Returns the error for failures of the service itself. */
 export function internalError(cause?: unknown): ServiceError {
   return new ServiceError(
     'internal',
@@ -54,7 +54,7 @@ export function internalError(cause?: unknown): ServiceError {
   );
 }
 
-/** Whatever was thrown, as a `ServiceError`; what is not one says nothing of itself to callers. */
+/** Returns whatever was thrown as a `ServiceError`; any other error reveals nothing of itself to callers. */
 export function asServiceError(error: unknown): ServiceError {
   if (error instanceof ServiceError) return error;
   // What Express and its router refuse (such as a path that is not valid percent-encoding) carries a 4xx status.
@@ -65,7 +65,7 @@ export function asServiceError(error: unknown): ServiceError {
   return internalError(error);
 }
 
-/** The answer to a request that failed: `{error, code, requestId}` and what the spec adds for some statuses. */
+/** Returns the response to a failed request: `{error, code, requestId}` and what the spec adds for some statuses. */
 export function errorAnswer(error: ServiceError, requestId: string): Answer {
   const status = statusOf[error.code];
   const headers: Record<string, string> = {};

@@ -7,29 +7,29 @@ import { isTraceparent } from '../../tracing/traceparent.ts';
 import type { Bodies } from './BodyBudget.ts';
 import type { RequestLoad } from './RequestLoad.ts';
 
-/** One request under way: what is known of it, and who sent it once that is known. */
+/** One request under way: what is known about it, and who sent it once that is known. */
 export interface Exchange {
   req: Request;
   res: Response;
-  /** UUIDv7; the `Request-Id` of the answer, and the id of the event that the request appends. */
+  /** UUIDv7; the response's `Request-Id`, and the id of the event that the request appends. */
   requestId: string;
-  /** Headers of the answer, whatever becomes of the request: names and values in turn. */
+  /** Headers of the response, whatever the outcome of the request: names and values alternate. */
   headers: string[];
   clientIp: string;
   told: ToldByClient;
-  /** Bounds the bodies that are under way. */
+  /** Bounds the bodies under way. */
   bodies: Bodies;
-  /** Bounds the requests that are worked on. */
+  /** Bounds the requests being worked on. */
   load: RequestLoad;
   /** Set when the request was admitted. */
   found: FoundKey | undefined;
   /** Who sent it, where that is not the key. */
   principal?: Principal;
-  /** The body of an upsert, as it was sent, once it was read. */
+  /** The body of an upsert, as sent, once it was read. */
   input: unknown;
 }
 
-/** Headers of every answer, names and values in turn. */
+/** Returns the headers of every response; names and values alternate. */
 export function commonHeaders(requestId: string): string[] {
   return ['Request-Id', requestId, 'Cache-Control', 'no-store', 'X-Content-Type-Options', 'nosniff'];
 }
@@ -38,10 +38,10 @@ const MAX_USER_AGENT_LENGTH = 200;
 const MAX_REQUEST_ID_LENGTH = 128;
 const notPrintable = /[^\x20-\x7e]/g;
 
-/** What a client tells of itself and of its request. */
+/** What a client says about itself and its request. */
 export type ToldByClient = Pick<Caller, 'userAgent' | 'clientRequestId' | 'traceparent'>;
 
-/** What the client calls itself and its request, of bearable length. */
+/** Returns what the client calls itself and its request, up to a reasonable length. */
 export function toldByClient({ headers }: IncomingMessage): ToldByClient {
   const told: ToldByClient = {};
   const { 'user-agent': userAgent, 'x-request-id': sentId, traceparent } = headers;
@@ -54,7 +54,7 @@ export function toldByClient({ headers }: IncomingMessage): ToldByClient {
   return told;
 }
 
-/** The admitted sender of a request. */
+/** Returns the admitted sender of a request. */
 export function callerOf(exchange: Exchange): Caller {
   const { found, principal, requestId, clientIp, told } = exchange;
   if (found === undefined) throw new Error('the request was not admitted');

@@ -3,13 +3,16 @@ import type { FieldMessage } from '../../errors.ts';
 /** Stands for fields that the interface does not know: their names are the caller's own data. */
 export const UNKNOWN_FIELD = 'unknown_field';
 
-/** Fields that are told of one refusal. */
+/** Maximum number of fields reported for one refusal. */
 export const MAX_FIELDS = 20;
 
-/** Places in lists: `kinds.0` is a fault of `kinds`. */
+/** Indexes into lists: `kinds.0` is a fault of `kinds`. */
 const places = /\.\d+(?=\.|$)/g;
 
-/** The names of the fields at fault that are among those known, each once; none where it is no field. */
+/**
+ * Returns the names of the fields at fault that are among those known, without duplicates; none where the fault is
+ * not in a field.
+ */
 export function failingFields(
   details: readonly FieldMessage[] | undefined,
   known: ReadonlySet<string> | undefined,

@@ -1,7 +1,7 @@
 import { ServiceError } from '../../errors.ts';
 import type { Permission } from '../../principals/keys/permissions.ts';
 
-/** The refusals of requests by their API key. */
+/** The refusals of requests because of their API key. */
 export const missingKey = () =>
   new ServiceError(
     'unauthorized',
@@ -12,7 +12,7 @@ export const unknownKey = () => new ServiceError('unauthorized', 'The API key is
 
 export const expiredKey = () => new ServiceError('key_expired', 'The API key has expired.');
 
-/** It does not tell from where the key is taken. */
+/** It does not reveal from where the key is accepted. */
 export const foreignAddress = () =>
   new ServiceError(
     'address_not_allowed',
@@ -24,7 +24,7 @@ export const deactivatedKey = () => new ServiceError('key_deactivated', 'The API
 export const deactivatedWorkspace = () =>
   new ServiceError('workspace_deactivated', 'The workspace of the API key is deactivated.');
 
-/** The key has none of these permissions. */
+/** Returns the refusal of a key that has none of these permissions. */
 export function lackingPermission(permissions: readonly Permission[]): ServiceError {
   const named = permissions.map((permission) => `'${permission}'`).join(' or ');
   return new ServiceError('permission_denied', `The API key lacks the permission ${named}.`);

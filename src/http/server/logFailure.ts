@@ -2,10 +2,13 @@ import type { Logger } from 'pino';
 import { describeError, type ServiceError } from '../../errors.ts';
 import { DocumentMismatch } from '../../reads/checkedContent.ts';
 
-/** Downloads that were broken off since the process began. */
+/** Downloads aborted since the process began. */
 let mismatches = 0;
 
-/** Tells operators of a failure that is the service's own, or a store's; what callers did wrong is in the request's line. */
+/**
+ * Reports a failure of the service itself, or of a store, to operators; what callers did wrong is in the request's
+ * log line.
+ */
 export function logFailure(
   logger: Logger,
   failure: ServiceError,

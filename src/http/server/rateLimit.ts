@@ -4,20 +4,22 @@ import type { ApiKey } from '../../principals/keys/keyState.ts';
 import type { Exchange } from './exchange.ts';
 
 /**
- * Counts a request, and says in the answer's headers what is left: at once, where that is counted in this process. `key`: the
- * one that it is counted by, which has a limit of its own; without one it is counted by the client's IP address.
+ * Counts a request, and sets what is left in the response's headers: synchronously, where that is counted in this
+ * process. `key`: the one by which it is counted, which has a limit of its own; without one it is counted by the
+ * client's IP address.
  */
 export type RateLimit = (exchange: Exchange, key?: ApiKey) => void | Promise<void>;
 
 /** Length of the window over which requests are counted. */
 const RATE_WINDOW_SECONDS = 60;
 
-/** Counts a request of one who sends. */
+/** Counts a request of a sender. */
 type Counting = (exchange: Exchange, sender: string) => void | Promise<void>;
 
 /**
- * The limit on requests a minute from one client IP address (spec section 8), where 0 limits nothing, and those of keys that have
- * one of their own. Beyond it rejects with `rate_limited` and the seconds to wait.
+ * Returns the limit on requests per minute from one client IP address (spec section 8), where 0 means no limit, and
+ * those of keys that have one of their own. Beyond it, the returned function rejects with `rate_limited` and the
+ * seconds to wait.
  */
 export function rateLimit(limiters: RateLimiters, perMinute: number): RateLimit {
   const byAddress = perMinute === 0 ? undefined : counting(limiters, 'requests', 'default', perMinute);
@@ -50,13 +52,13 @@ function counting(limiters: RateLimiters, name: string, policyName: string, poin
   };
 }
 
-/** Throws `rate_limited`, with the seconds to wait, where a limit on requests was passed. */
+/** Throws `rate_limited`, with the seconds to wait, where a limit on requests was exceeded. */
 export function requireWithin(count: Count): void {
   if (!count.refused) return;
   throw rateLimited(secondsUntilReset(count));
 }
 
-/** The refusal of a request beyond the limit, and the seconds to wait. */
+/** Returns the refusal of a request beyond the limit, with the seconds to wait. */
 export function rateLimited(seconds: number): ServiceError {
   return new ServiceError('rate_limited', `Too many requests. Try again in ${seconds} seconds.`, {
     retryAfterSeconds: seconds,

@@ -8,7 +8,7 @@ import { BROKEN_OFF, inviteBody } from './requestBody.ts';
 /** A JSON Merge Patch (RFC 7396). */
 export const MERGE_PATCH = 'application/merge-patch+json';
 
-/** Media types of JSON that bodies have. */
+/** Media types of JSON bodies. */
 export type JsonType = 'application/json' | typeof MERGE_PATCH;
 
 const MEBIBYTE = 1024 * 1024;
@@ -21,22 +21,22 @@ const SURROGATE_ESCAPE = /\\u[dD][89a-fA-F]/;
 
 type BodyExchange = Pick<Exchange, 'req' | 'res' | 'bodies' | 'load'>;
 
-/** The refusal of a body beyond what is taken. */
+/** Returns the refusal of a body that is too large. */
 export function bodyTooLarge(maxBytes = MAX_BODY_BYTES): ServiceError {
   return new ServiceError('payload_too_large', `The body is larger than ${maxBytes / MEBIBYTE} MB.`);
 }
 
-/** The refusal of a body, or of a line of one, that is no JSON; `reason` says why: `is not valid JSON`. */
+/** Returns the refusal of a body, or of a line of one, that is not JSON; `reason` says why: `is not valid JSON`. */
 export function malformedBody(reason: string, what: 'body' | 'line' = 'body'): ServiceError {
   return new ServiceError('malformed_body', `The ${what} ${reason}.`);
 }
 
-/** The refusal of a body of another type. */
+/** Returns the refusal of a body of another type. */
 export function notJson(type: JsonType = 'application/json'): ServiceError {
   return new ServiceError('unsupported_media_type', `Send the body as Content-Type: ${type}, in UTF-8.`);
 }
 
-/** Whether a Content-Type is this one, in UTF-8; parameters beside `charset` mean nothing. */
+/** Whether a Content-Type is this one, in UTF-8; parameters other than `charset` are ignored. */
 export function isUtf8Type(header: string, type: string): boolean {
   if (header === type) return true;
   try {
@@ -83,7 +83,7 @@ async function collect({ req, res, bodies }: BodyExchange, maxBytes: number): Pr
   });
 }
 
-/** What a body was before it was compressed; of no more bytes than one may have that was not. */
+/** Decompresses a body; the result may have no more bytes than an uncompressed body. */
 async function decompressed(bytes: Buffer, maxBytes: number): Promise<Buffer> {
   try {
     return await unzip(bytes, { maxOutputLength: maxBytes });
@@ -93,7 +93,7 @@ async function decompressed(bytes: Buffer, maxBytes: number): Promise<Buffer> {
   }
 }
 
-/** Whether a body is compressed, with gzip. Throws `unsupported_media_type` where it is otherwise. */
+/** Whether a body is compressed with gzip. Throws `unsupported_media_type` for any other compression. */
 export function isCompressed({ headers }: IncomingMessage): boolean {
   const encoding = headers['content-encoding'];
   if (encoding === undefined || encoding === 'identity') return false;
@@ -101,7 +101,7 @@ export function isCompressed({ headers }: IncomingMessage): boolean {
   throw new ServiceError('unsupported_media_type', 'Send the body as it is, or with Content-Encoding: gzip.');
 }
 
-/** What JSON in UTF-8 says. Throws `malformed_body`; no part of it is in the error. */
+/** Parses JSON in UTF-8. Throws `malformed_body`; no part of the JSON is in the error. */
 export function parseJson(bytes: Buffer, what: 'body' | 'line' = 'body'): unknown {
   let text: string;
   try {
@@ -122,8 +122,9 @@ export function parseJson(bytes: Buffer, what: 'body' | 'line' = 'body'): unknow
 }
 
 /**
- * The bytes of a request's body, which may be compressed with gzip; from then on the request counts among those that are worked on. Rejects with `unsupported_media_type`, `payload_too_large` (over so
- * many bytes, compressed or not), `malformed_body`, `request_timeout` or `overloaded`; no part of the body is in the error.
+ * Resolves with the bytes of a request's body, which may be compressed with gzip; from then on the request counts
+ * among those being worked on. Rejects with `unsupported_media_type`, `payload_too_large` (over `maxBytes`,
+ * compressed or not), `malformed_body`, `request_timeout` or `overloaded`; no part of the body is in the error.
  */
 export async function readBody(exchange: BodyExchange, maxBytes = MAX_BODY_BYTES): Promise<Buffer> {
   const compressed = isCompressed(exchange.req);
@@ -132,7 +133,10 @@ export async function readBody(exchange: BodyExchange, maxBytes = MAX_BODY_BYTES
   return compressed ? decompressed(received, maxBytes) : received;
 }
 
-/** The JSON body of a request, of at most 1 MB. Rejects as `readBody` does, and with `unsupported_media_type` for another type. */
+/**
+ * Resolves with the JSON body of a request, of at most 1 MB. Rejects as `readBody` does, and with
+ * `unsupported_media_type` for another type.
+ */
 export async function readJson(
   exchange: BodyExchange,
   type: JsonType = 'application/json',

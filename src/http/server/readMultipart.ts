@@ -7,7 +7,7 @@ import { validationError } from '../../records/validate.ts';
 import type { Exchange } from './exchange.ts';
 import { BROKEN_OFF, inviteBody, withLongBody } from './requestBody.ts';
 
-/** The body of an upload: its text fields, and what became of its file. */
+/** The body of an upload: its text fields, and the result of receiving its file. */
 export interface Multipart<File> {
   fields: Record<string, string>;
   file: File | undefined;
@@ -20,17 +20,17 @@ const MAX_PARTS = 20;
 /** What the form may add to the file. */
 const MAX_OVERHEAD_BYTES = 1024 * 1024;
 
-/** The refusal of a file beyond what is taken. */
+/** Returns the refusal of a file that is too large. */
 export function fileTooLarge(): ServiceError {
   return new ServiceError('payload_too_large', 'The file is larger than 250 MB.');
 }
 
-/** The refusal of a form that cannot be read. */
+/** Returns the refusal of a form that cannot be read. */
 export function brokenForm(cause?: unknown): ServiceError {
   return new ServiceError('malformed_body', 'The form is broken or incomplete.', { cause });
 }
 
-/** The refusal of a body of another type. */
+/** Returns the refusal of a body of another type. */
 export function notMultipart(): ServiceError {
   return new ServiceError(
     'unsupported_media_type',
@@ -58,8 +58,8 @@ function startParser(req: IncomingMessage): busboy.Busboy {
 
 /**
  * Reads a `multipart/form-data` body with at most one file, in the part `file`, and text fields in any order.
- * `receive` consumes the file as it comes. Rejects when the form is broken, too large or repeats a part, and with what
- * `receive` rejects with, but only after `receive` is done; `discard` then takes back what it received.
+ * `receive` consumes the file as it arrives. Rejects when the form is broken, too large or repeats a part, and with
+ * what `receive` rejects with, but only after `receive` is done; `discard` then undoes what it received.
  */
 export async function readMultipart<File>(
   exchange: Pick<Exchange, 'req' | 'res' | 'bodies'>,
@@ -94,7 +94,7 @@ async function readForm<File>(
     else problems.push({ field: fieldName(name), message: problem });
   });
   parser.on('file', (name, stream, { filename }) => {
-    // The form's end is told once, by `form.read`; without a listener a broken file would end the process.
+    // The end of the form is reported once, by `form.read`; without a listener a broken file would end the process.
     stream.on('error', () => undefined);
     if (name !== 'file' || receiving !== undefined) {
       const message = name === 'file' ? 'must be sent once' : 'is not a known file';
@@ -135,7 +135,7 @@ function fieldProblem(
   if (name in fields) return 'must be sent once';
   if (name === 'file') return 'must be sent as a file, with a filename';
   if (truncated) return 'is too long';
-  // Bytes that are no UTF-8 were replaced: two different ids could have become one.
+  // Bytes that are not UTF-8 were replaced: two different ids could have become one.
   if (!value.isWellFormed() || value.includes('\ufffd')) return 'must be text in UTF-8';
   return undefined;
 }
@@ -152,7 +152,7 @@ function parse(req: IncomingMessage, parser: busboy.Busboy): Form {
   const { promise: read, resolve, reject } = Promise.withResolvers<void>();
   const fail = (error: Error) => {
     req.unpipe(parser);
-    // The parser goes on to the end of what it was given: a file that it still finds there is nobody's.
+    // The parser continues to the end of its input: a file that it still finds there is ignored.
     parser.removeAllListeners('file');
     for (const listener of listeners) listener(error);
     reject(error);

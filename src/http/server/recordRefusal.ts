@@ -7,8 +7,8 @@ import { failingFields } from './failingFields.ts';
 import type { ServedEndpoint } from './serveEndpoint.ts';
 
 /**
- * Appends to the audit trail that a request of a known key was refused, why, and for which fields. Requests without one, and those that
- * failed for the service's own reasons, are passed over. Rejects with `unavailable`.
+ * Appends to the audit trail that a request with a known key was refused, why, and for which fields. Requests without
+ * one, and those that failed for the service's own reasons, are skipped. Rejects with `unavailable`.
  */
 export async function recordRefusal(
   eventLog: EventLog,

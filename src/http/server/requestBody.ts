@@ -2,25 +2,28 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { ServiceError } from '../../errors.ts';
 
-/** Slow links may need long for 250 MB. */
+/** Slow links may take long for 250 MB. */
 const LONG_BODY_MS = 3_600_000;
 
-/** Bytes of a refused body that are read and thrown away, so that the client gets to read why. */
+/** Bytes of a refused body that are read and discarded, so that the client gets to read why. */
 const MAX_DISCARDED_BYTES = 64 * 1024 * 1024;
-/** Event of a request: no more of its body will come, and the reason is a `ServiceError`. */
+/** Event of a request: no more of its body will arrive, and the reason is a `ServiceError`. */
 export const BROKEN_OFF = 'brokenOff';
 
-/** Connections whose request was answered before all of its body had come. */
+/** Connections whose request was answered before all of its body had arrived. */
 const answered = new WeakSet<Duplex>();
 /** Connections on which a body is streamed that may take long. */
 const longBodies = new WeakSet<Duplex>();
 
-/** What a request is refused with that does not arrive in time. */
+/** Returns the refusal of a request that does not arrive in time. */
 export function tooSlow(): ServiceError {
   return new ServiceError('request_timeout', 'The request did not arrive in time. Send it again.');
 }
 
-/** Asks a client for the body that waits to be asked for it (`Expect: 100-continue`): all that can be checked before has been. */
+/**
+ * Asks a client for the body that it holds back until asked (`Expect: 100-continue`): everything that can be checked
+ * before has been.
+ */
 export function inviteBody(req: IncomingMessage, res: ServerResponse): void {
   if (req.headers.expect !== undefined && req.httpVersionMinor === 1) res.writeContinue();
 }
@@ -46,12 +49,15 @@ export async function withLongBody<Result>(
   }
 }
 
-/** Tells who reads a request's body, and answers then, that no more of it will come; false when nobody does. */
+/**
+ * Tells the reader of a request's body, who then answers the request, that no more will arrive; false when nobody is
+ * reading.
+ */
 export function breakOff(req: IncomingMessage, reason: ServiceError): boolean {
   return req.emit(BROKEN_OFF, reason);
 }
 
-/** Takes what is left of the body of a request that was answered, up to a bound, and throws it away. */
+/** Reads and discards what is left of the body of an answered request, up to a bound. */
 export function discardBody(req: IncomingMessage): void {
   const { socket } = req;
   let discarded = 0;
@@ -65,7 +71,7 @@ export function discardBody(req: IncomingMessage): void {
   req.resume();
 }
 
-/** Whether the request of which more is to come on a connection has been answered already. */
+/** Whether the request that is still arriving on a connection has already been answered. */
 export function isAnswered(connection: Duplex): boolean {
   return answered.has(connection);
 }

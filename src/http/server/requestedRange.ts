@@ -2,15 +2,15 @@ import { ServiceError } from '../../errors.ts';
 import type { ByteRange } from '../../ports/documentStore.ts';
 import type { Exchange } from './exchange.ts';
 
-/** The refusal of a part that is not there. */
+/** Returns the refusal of a range that does not exist. */
 export function rangeNotSatisfiable(): ServiceError {
   return new ServiceError('range_not_satisfiable', 'The document does not have these bytes.');
 }
 
 /**
- * The part that `Range` asks for of a representation of so many bytes (RFC 9110, section 14); undefined when all of it is
- * to be sent: without the header, for several parts or a form that is not known, and when `If-Range` names another
- * version. Throws `range_not_satisfiable`, after which `Content-Range` tells the size.
+ * Returns the part that `Range` requests of a representation of `size` bytes (RFC 9110, section 14); undefined when
+ * all of it is to be sent: without the header, for several parts or an unknown form, and when `If-Range` names
+ * another version. Throws `range_not_satisfiable`, with `Content-Range` then giving the size.
  */
 export function requestedRange(
   { req, headers }: Pick<Exchange, 'req' | 'headers'>,

@@ -1,12 +1,12 @@
 import { validationError } from '../../records/validate.ts';
 
-/** Parameters that a refusal names, and characters shown of each name. */
+/** Parameters named in a refusal, and characters shown of each name. */
 const MAX_NAMED = 20;
 const MAX_SHOWN_NAME = 100;
 
 /**
- * Refuses a query that holds more than the known parameters, with `validation_failed` that names both: one that is
- * passed over, such as a misspelt filter, would show more than was asked for.
+ * Refuses a query that holds more than the known parameters, with a `validation_failed` that names both: ignoring
+ * one, such as a misspelt filter, would show more than was asked for.
  */
 export function requireKnownParameters(query: object, known: readonly string[]): void {
   const unknown = Object.keys(query).filter((name) => !known.includes(name));

@@ -4,25 +4,25 @@ import { formatPosition } from '../../feed/position.ts';
 import type { Subscription } from '../../feed/thread/Subscription.ts';
 import type { Chunk } from '../../feed/thread/threadMessages.ts';
 
-/** Milliseconds after which a browser or client library connects again. */
+/** Milliseconds after which a browser or client library reconnects. */
 const RECONNECT_MS = 2_000;
-/** How often a stream looks after itself. */
+/** How often a stream checks on itself. */
 const LOOK_MS = 500;
 
 export interface EventStreamOptions {
-  /** A line goes out at least so often, so that proxies and readers know that the stream lives. */
+  /** A line is sent at least this often, so that proxies and readers know that the stream is alive. */
   heartbeatMs: number;
-  /** A reader that takes nothing for so long is taken for dead. */
+  /** A reader that accepts nothing for this long is considered dead. */
   stalledMs: number;
-  /** Whether the reader may go on; asked twice a second. */
+  /** Whether the reader may continue; asked twice a second. */
   allowed(): boolean;
-  /** Told of each chunk before it is sent, which waits for it; when it rejects, the stream ends. */
+  /** Called with each chunk before it is sent, which waits for it; when it rejects, the stream ends. */
   sending(chunk: Chunk): Promise<void>;
 }
 
 /**
- * Sends a subscription as server-sent events (WHATWG HTML, section 9.2) for as long as the reader is there and allowed,
- * at the reader's pace: the next chunk is taken when the one before it has left. Rejects with `unavailable`.
+ * Sends a subscription as server-sent events (WHATWG HTML, section 9.2) for as long as the reader is there and
+ * allowed, at the reader's pace: the next chunk is taken when the previous one has left. Rejects with `unavailable`.
  */
 export async function sendEventStream(
   res: ServerResponse,
@@ -61,12 +61,15 @@ export async function sendEventStream(
   }
 }
 
-/** A comment; and an id without data, by which a reader that comes back later need not go through what is not its own. */
+/**
+ * Returns a comment, and an id without data, which spares a reader that reconnects later from going through what is
+ * not its own.
+ */
 function heartbeat(position: Position | undefined): string {
   return position === undefined ? ': heartbeat\n\n' : `: heartbeat\nid: ${formatPosition(position)}\n\n`;
 }
 
-/** Resolves when what was written has left, or with the signal. */
+/** Resolves when what was written has left, or at the signal. */
 export function drained(res: ServerResponse, signal: AbortSignal): Promise<void> {
   return new Promise((resolve) => {
     const done = () => {

@@ -20,13 +20,13 @@ import type { RequestLoad } from './RequestLoad.ts';
 import { recordRefusal } from './recordRefusal.ts';
 import { requireKnownParameters } from './requireKnownParameters.ts';
 
-/** What every endpoint shares. */
+/** What all endpoints share. */
 export interface EndpointContext {
   gate: Gate;
-  /** Takes what known keys were refused. */
+  /** Records the refusals of known keys. */
   eventLog: EventLog;
   logger: Logger;
-  /** Aborts when the service ends: from then on an answer is the last one of its connection. */
+  /** Aborts when the service shuts down: from then on a response is the last one on its connection. */
   draining: AbortSignal;
   clientIp(req: IncomingMessage): string;
   bodies: Bodies;
@@ -37,20 +37,20 @@ export interface EndpointContext {
 export interface ServedEndpoint {
   /** The route's template: the only form of a path that reaches a log. */
   route: string;
-  /** `public`: no key needed; `key`: any key; else the permissions of which the key must have one. */
+  /** `public`: no key needed; `key`: any key; otherwise the permissions one of which the key must have. */
   permission: 'public' | 'key' | Permission | readonly Permission[];
-  /** Schema of its query; `ignored`: whatever it is. Without one it takes none. Another parameter is refused. */
+  /** Schema of its query; `ignored`: anything goes. Without one it accepts none. Any other parameter is refused. */
   query?: z.ZodObject | 'ignored';
-  /** The names of the fields, parameters and headers that it takes: no other name of one reaches the audit trail. */
+  /** The names of the fields, parameters and headers that it accepts: no other such name reaches the audit trail. */
   fields?: ReadonlySet<string>;
-  /** What a request that was refused is about, for the audit trail; it may not have been read yet. */
+  /** Returns what a refused request is about, for the audit trail; it may not have been read yet. */
   subject?(exchange: Exchange): AccessSubject;
   handle(exchange: Exchange): Promise<Answer>;
-  /** The answer to a request that failed, where it has a form of its own. */
+  /** Returns the response to a failed request, where it has a form of its own. */
   refuse?(error: ServiceError, requestId: string): Answer;
 }
 
-/** An endpoint, and the method by which the router finds it beside its route. */
+/** An endpoint, and the method by which the router finds it along with its route. */
 export interface Route {
   method: 'get' | 'post' | 'put' | 'patch' | 'delete';
   endpoint: ServedEndpoint;
@@ -60,7 +60,7 @@ const withoutBody: ReadonlySet<string> = new Set(['GET', 'HEAD', 'DELETE']);
 
 export type EndpointListener = (req: Request, res: Response) => Promise<void>;
 
-/** What answers an endpoint's requests: admits, handles, answers, logs. It never rejects. */
+/** Returns the listener for an endpoint's requests: it admits, handles, answers and logs. It never rejects. */
 export function serveEndpoint(context: EndpointContext, served: ServedEndpoint): EndpointListener {
   const { route, permission, query, handle, refuse = errorAnswer } = served;
   const parameters = query === 'ignored' ? undefined : Object.keys(query?.shape ?? {});
@@ -87,11 +87,11 @@ export function serveEndpoint(context: EndpointContext, served: ServedEndpoint):
     };
     let code: ErrorCode | undefined;
     try {
-      // Nearly every request is let in at once, and sent its answer so: it waits for its handler alone.
+      // Nearly every request is admitted, and answered, synchronously: it waits only for its handler.
       const admitted = permission === 'public' ? undefined : admit(context.gate, exchange, permissions);
       if (admitted) await admitted;
       if (parameters && req.url.includes('?')) requireKnownParameters(req.query, parameters);
-      // One with a body is counted when that has come.
+      // A request with a body is counted once the body has arrived.
       if (permission !== 'public' && withoutBody.has(req.method)) context.load.enter(exchange);
       const answer = await handle(exchange);
       // What is streamed may take as long as its reader likes.
@@ -119,7 +119,7 @@ export function serveEndpoint(context: EndpointContext, served: ServedEndpoint):
   };
 }
 
-/** A refusal that the log does not take is answered all the same: nothing left the service. */
+/** A refusal that the log does not accept is answered anyway: nothing left the service. */
 async function auditRefusal(
   { eventLog, logger }: EndpointContext,
   served: ServedEndpoint,

@@ -1,7 +1,7 @@
 import type { Source } from '../sources/source.ts';
 import type { MappingContext } from './mapped.ts';
 
-/** How what a source sends is understood. `at`: when it came, in milliseconds since 1970. */
+/** Returns how to interpret what a source sends. `at`: when it arrived, in milliseconds since 1970. */
 export function contextOf({ id_systems = {}, mapping = {} }: Source, at: number): MappingContext {
   return { at, idSystems: id_systems, mapping };
 }

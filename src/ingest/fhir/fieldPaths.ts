@@ -90,7 +90,10 @@ export const fieldPaths: Partial<Record<string, Record<string, string>>> = {
   },
 };
 
-/** The element at which a field of a record, dotted when nested, comes from a resource of a type; the resource where none does. */
+/**
+ * Returns the element from which a field of a record, dotted when nested, is taken in a resource of a type; the
+ * resource where there is none.
+ */
 export function expressionOf(type: string, field: string): string {
   const last = field.split('.').at(-1) ?? '';
   return fieldPaths[type]?.[field] ?? fieldPaths[type]?.[last] ?? fieldPaths.Coverage?.[last] ?? type;

@@ -3,7 +3,7 @@ import type { OperationResult } from '../carryOut.ts';
 import { fieldSentence } from '../fieldSentence.ts';
 import { expressionOf } from './fieldPaths.ts';
 
-/** Codes of `IssueType` that are given (FHIR R4, value set issue-type). */
+/** Codes of `IssueType` that are used (FHIR R4, value set issue-type). */
 export type IssueCode =
   | 'required'
   | 'value'
@@ -23,9 +23,9 @@ export type IssueCode =
   | 'transient'
   | 'exception';
 
-/** What is wrong, or remarked, in a resource: one `OperationOutcome.issue`. */
+/** What is wrong in a resource, or remarked on: one `OperationOutcome.issue`. */
 export interface Issue {
-  /** `error`: nothing of the resource is taken. */
+  /** `error`: nothing of the resource is accepted. */
   severity: 'error' | 'warning' | 'information';
   code: IssueCode;
   /** FHIRPath of the element: `Patient.birthDate`. */
@@ -42,7 +42,7 @@ export function remarked(code: IssueCode, expression: string, diagnostics: strin
   return { severity: 'warning', code, expression, diagnostics };
 }
 
-/** What FHIR calls the service's refusals. */
+/** The FHIR codes of the service's refusals. */
 export const issueCodes: Partial<Record<ErrorCode, IssueCode>> = {
   validation_failed: 'invalid',
   malformed_body: 'structure',
@@ -68,7 +68,7 @@ export const issueCodes: Partial<Record<ErrorCode, IssueCode>> = {
   unreadable: 'transient',
 };
 
-/** The issues of what became of a resource of a type: why it was refused, or what is remarked of its record. */
+/** Returns the issues in the result of a resource of a type: why it was refused, or remarks on its record. */
 export function issuesOf(type: string, result: OperationResult | undefined): Issue[] {
   if (result === undefined) return [];
   if ('error' in result) return refusalIssues(type, result.error);

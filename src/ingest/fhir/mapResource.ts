@@ -12,11 +12,14 @@ import { mapPatient, patientSchema } from './resources/mapPatient.ts';
 import { mapPractitioner, practitionerSchema } from './resources/mapPractitioner.ts';
 import { mapPractitionerRole, practitionerRoleSchema } from './resources/mapPractitionerRole.ts';
 
-/** Elements at fault that are named of a resource, and elements that one has at most: far more than any has. */
+/**
+ * Maximum numbers of faulty elements named per resource, and of elements that a resource may have: far more than any
+ * has.
+ */
 const MOST_ISSUES = 20;
 const MOST_ELEMENTS = 100_000;
 
-/** A resource as its type's mapping takes it, or why it does not. */
+/** A resource as its type's mapping accepts it, or why it does not. */
 type Attempt = { mapped: Mapped } | { issues: Issue[] };
 type MapType = (resource: unknown, context: MappingContext, id: string | undefined) => Attempt;
 
@@ -32,7 +35,7 @@ function mapping<Schema extends z.ZodType>(
   };
 }
 
-/** Of each type of resource that is taken. */
+/** By the type of resource that is accepted. */
 const mappings: Partial<Record<string, MapType>> = {
   Patient: mapping(patientSchema, mapPatient),
   Coverage: mapping(coverageSchema, mapCoverage),
@@ -45,10 +48,13 @@ const mappings: Partial<Record<string, MapType>> = {
   ExplanationOfBenefit: mapping(explanationOfBenefitSchema, mapExplanationOfBenefit),
 };
 
-/** The types of resources that are taken. */
+/** The types of resources that are accepted. */
 export const resourceTypes: readonly string[] = Object.keys(mappings);
 
-/** What a resource says. `id`: of its record. One of a type that is not taken says nothing, with a remark. */
+/**
+ * Returns what a resource says. `id`: of its record. A resource of a type that is not accepted says nothing, with a
+ * remark.
+ */
 export function mapResource(resource: unknown, context: MappingContext, id: string | undefined): Attempt {
   const type = typeOf(resource);
   if (type === undefined) {
@@ -66,7 +72,7 @@ export function mapResource(resource: unknown, context: MappingContext, id: stri
   return map(resource, context, id);
 }
 
-/** How many elements a resource has, counted no further than beyond so many. */
+/** Returns how many elements a resource has, counting no further than just beyond `most`. */
 function elementsIn(resource: unknown, most: number): number {
   const open = [resource];
   let count = 0;
@@ -80,13 +86,13 @@ function elementsIn(resource: unknown, most: number): number {
   return count;
 }
 
-/** The type of a resource; undefined where it is none. */
+/** Returns the type of a resource; undefined where it is not one. */
 export function typeOf(resource: unknown): string | undefined {
   const type = isJsonObject(resource) ? resource.resourceType : undefined;
   return typeof type === 'string' && /^[A-Z][A-Za-z]{1,63}$/.test(type) ? type : undefined;
 }
 
-/** What is wrong with an element; its value is not repeated. */
+/** Returns what is wrong with an element, without repeating its value. */
 function issueOf(resource: unknown, { path, code }: z.core.$ZodIssue): Issue {
   const places = path.map((part) => (typeof part === 'number' ? `[${part}]` : `.${String(part)}`));
   const expression = `${typeOf(resource) ?? 'Resource'}${places.join('')}`;

@@ -3,7 +3,7 @@ import type { Mapping } from '../sources/mapping.ts';
 import type { Period, Reference } from './elements/dataTypes.ts';
 import type { Issue } from './issue.ts';
 
-/** A field of a record that names another record, before it is known which. */
+/** A field of a record that names another record, before it is known which one. */
 export interface FieldReference {
   field: string;
   /** Kind of the record that it names. */
@@ -11,44 +11,44 @@ export interface FieldReference {
   reference: Reference;
   /** FHIRPath of the element. */
   expression: string;
-  /** Named instead where nothing is found. */
+  /** The reference to use instead where nothing is found. */
   otherwise?: FieldReference | undefined;
 }
 
-/** What a resource says of a record: what it does not say stays as it is there. */
+/** What a resource says about a record: whatever it does not mention stays as it is there. */
 export interface MappedRecord {
   of: 'record';
   kind: string;
   fields: Record<string, unknown>;
   references: FieldReference[];
-  /** Of a patient, those who were merged into that one. */
+  /** For a patient, those who were merged into them. */
   merged?: FieldReference[];
-  /** Of fields that come from another element than is usual. */
+  /** The origins of fields that come from an element other than the usual one. */
   origins?: Origins | undefined;
   issues: Issue[];
 }
 
-/** What a resource without a record of its own says of a provider. */
+/** What a resource without a record of its own says about a provider. */
 export interface MappedRole extends Omit<MappedRecord, 'of'> {
   of: 'role';
   /** Whose role it is. */
   practitioner: Reference | undefined;
 }
 
-/** What a resource says of an insurance of a patient; its rank depends on what else the patient has. */
+/** What a resource says about a patient's insurance; its rank depends on what else the patient has. */
 export interface MappedCoverage {
   of: 'coverage';
   fields: Record<string, unknown>;
   patient: Reference | undefined;
-  /** Who pays, the first of whom that is no person counts. */
+  /** Who pays; the first that is not a person counts. */
   payors: readonly Reference[];
   subscriber: Reference | undefined;
   period: Period | undefined;
-  /** Only one that is active counts. */
+  /** Only an active one counts. */
   isActive: boolean;
-  /** Which of those in force comes first: it names no rank, and may have gaps. */
+  /** Which of those in force comes first: it is not a rank, and may have gaps. */
   order: number | undefined;
-  /** Taken only where the message has no other of the patient. */
+  /** Used only where the message has no other insurance of the patient. */
   isHearsay: boolean;
   origins?: Origins | undefined;
   issues: Issue[];
@@ -65,7 +65,7 @@ export interface MappedDocument {
   issues: Issue[];
 }
 
-/** What is known of, and not taken. */
+/** Recognized, but not used. */
 export interface NothingMapped {
   of: 'nothing';
   issues: Issue[];
@@ -73,12 +73,12 @@ export interface NothingMapped {
 
 export type Mapped = MappedRecord | MappedRole | MappedCoverage | MappedDocument | NothingMapped;
 
-/** How a resource is understood. */
+/** How to interpret a resource. */
 export interface MappingContext {
   /** The moment at which periods are in force or not, in milliseconds since 1970. */
   at: number;
   /** By the type of a resource, the system of the identifier that is the record's id. */
   idSystems: Partial<Record<string, string>>;
-  /** What the source has of its own in place of the usual rules. */
+  /** The source's own mapping, in place of the usual rules. */
   mapping: Mapping;
 }

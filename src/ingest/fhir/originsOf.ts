@@ -10,8 +10,8 @@ import type { Interpreted, InterpretedEntry } from './message/Interpreter.ts';
 import { placeIn } from './placeIn.ts';
 
 /**
- * Where the fields of what a message comes to come from. A field of which it says nothing has none: the record has it already, and an upsert needs
- * it.
+ * Returns where the fields that a message sets come from. A field that the message does not mention has no origin:
+ * the record already has it, and an upsert needs it.
  */
 export function originsOf(
   { entries, operations }: Interpreted,
@@ -26,7 +26,7 @@ export function originsOf(
         operation,
         Object.fromEntries(
           values.flatMap(([field, value]) => {
-            // What is told in passing stands in one element.
+            // What is mentioned in passing is in a single element.
             const origin =
               tellers.length === 0
                 ? { at: operation.at, rule: IN_PASSING }
@@ -74,7 +74,7 @@ function isByIdSystem(
   return system !== undefined && identifiers.some((one) => one.system === system && one.value === value);
 }
 
-/** A place in a resource, from the message on. */
+/** Returns a place in a resource, expressed from the message downwards. */
 function within({ at, line }: FhirEntry, expression: string): string {
   if (line !== undefined) return `line ${line}: ${expression}`;
   return at === '' ? expression : expression.replace(/^[A-Za-z]+/, at);

@@ -6,8 +6,8 @@ interface Place {
 }
 
 /**
- * Where a resource says a value, as a FHIRPath with the places in its arrays: the first place below the element that says just that; else the
- * element itself, as far as there is only one of it.
+ * Returns where a resource states a value, as a FHIRPath with array indexes: the first place below the element that
+ * states exactly that; otherwise the element itself, as far as there is only one of it.
  */
 export function placeIn(resource: unknown, path: string, value: unknown): string {
   const [type = '', ...steps] = path.split('.');
@@ -25,14 +25,14 @@ function stepInto({ at }: Place, parent: Record<string, unknown>, step: string):
   return { at: `${at}.${step}`, value: Object.hasOwn(parent, step) ? parent[step] : undefined };
 }
 
-/** The elements of a place that is an array. */
+/** Returns the elements of a place that is an array. */
 function eachOf({ at, value }: Place): Place[] {
   if (value === undefined) return [];
   if (!Array.isArray(value)) return [{ at, value }];
   return value.map((one, index) => ({ at: `${at}[${index}]`, value: one }));
 }
 
-/** The texts, numbers and truth values at and below a place. */
+/** Returns the texts, numbers and booleans at and below a place. */
 function leavesOf(place: Place): Place[] {
   const leaves: Place[] = [];
   const open = [place];

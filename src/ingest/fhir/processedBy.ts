@@ -4,7 +4,7 @@ import { becameOf, eachOnce, recordOf } from '../aboutRecords.ts';
 import { isRefused } from './message/Interpreter.ts';
 import type { EntryOutcome } from './sendMessage.ts';
 
-/** What became of a message, by what became of its entries; so many others could not be read. */
+/** Returns the result of a message from the results of its entries; `unread` others could not be read. */
 export function processedBy(outcomes: readonly EntryOutcome[], unread: number): ProcessedMessage {
   const about = outcomes.flatMap(({ interpreted, result }) => {
     const { operation, identity } = interpreted;

@@ -10,10 +10,10 @@ import type { FhirEntry } from './message/FhirEntry.ts';
 import { type Interpreted, type InterpretedEntry, Interpreter, isRefused } from './message/Interpreter.ts';
 import { workspaceRecords } from './message/workspaceRecords.ts';
 
-/** What became of an entry of a message. */
+/** The outcome of an entry of a message. */
 export interface EntryOutcome {
   interpreted: InterpretedEntry;
-  /** What is wrong, or remarked, with expressions within the message. */
+  /** What is wrong or remarked on, with expressions relative to the message. */
   issues: Issue[];
   /** Of what was written for it; undefined where nothing was. */
   result: OperationResult | undefined;
@@ -24,11 +24,11 @@ export interface FhirMessage {
   entries: readonly FhirEntry[];
   context: MappingContext;
   isAtomic: boolean;
-  /** Told of the records of which the message tells, before anything is written. */
+  /** Called with the records that the message concerns, before anything is written. */
   keep(about: AboutRecord[]): Promise<void>;
 }
 
-/** A message that is refused as a whole, as something in it is wrong. */
+/** A message is refused as a whole, because something in it is wrong. */
 export class MessageRefused extends Error {
   readonly outcomes: EntryOutcome[];
 
@@ -39,10 +39,10 @@ export class MessageRefused extends Error {
 }
 
 /**
- * Carries out what a message of resources says. `isAtomic`: where anything in it would be refused, nothing is written, and it rejects with
- * `MessageRefused`, as it does where another writer is found to have come between; a store that is lost midway rejects with `unavailable`.
- * The same message completes what was begun then. Otherwise
- * each entry has an outcome of its own. Rejects with `unavailable` where nothing was begun.
+ * Carries out what a message of resources says. `isAtomic`: where anything in it would be refused, nothing is
+ * written, and it rejects with `MessageRefused`, as it does when another writer turns out to have intervened; a store
+ * that is lost midway causes a rejection with `unavailable`. Sending the same message again then completes what was
+ * begun. Otherwise each entry has an outcome of its own. Rejects with `unavailable` where nothing was begun.
  */
 export async function sendMessage(
   ports: IngestPorts & QueryPorts,
@@ -63,7 +63,7 @@ export async function sendMessage(
   };
   const carry = async (dryRun: boolean) => {
     const { operations } = interpreted;
-    // Of a transaction the trial counts, which alone may be refused for that.
+    // For a transaction, the trial counts; only that may be refused because of the limit.
     const limiter = isAtomic && !dryRun ? undefined : run.limiter;
     const results = await carryOut(
       ports,
@@ -86,7 +86,7 @@ export async function sendMessage(
   return outcomesOf(results);
 }
 
-/** Throws what says that a store is away, or that the service has too much to do. */
+/** Throws errors that say a store cannot be reached, or that the service is overloaded. */
 function requireStores(result: OperationResult): void {
   if ('error' in result && result.error instanceof ServiceError) {
     const { code } = result.error;
@@ -108,12 +108,12 @@ function outcomeOf(
   };
 }
 
-/** The expression of an issue, from the message on. */
+/** Returns the expression of an issue, relative to the message. */
 function within({ at }: FhirEntry, { expression }: Issue): string {
   return at === '' ? expression : expression.replace(/^[A-Za-z]+/, at);
 }
 
-/** The records of which a message tells: also of what is refused; of a document, its encounter. */
+/** Returns the records that a message concerns: including those of refused entries; for a document, its encounter. */
 function recordsIn({ entries, operations }: Interpreted): AboutRecord[] {
   const named = entries.flatMap(({ identity: { kind, recordId } }) =>
     kind === undefined || kind === 'document' || recordId === undefined ? [] : [{ kind, id: recordId }],

@@ -16,22 +16,22 @@ export class MappingContext {
     this.source = source;
   }
 
-  /** Nothing of the message is taken. */
+  /** Notes that nothing of the message is accepted. */
   refuse(code: ConditionCode, location: string, text: string): void {
     this.issues.push({ severity: 'error', code, location, text });
   }
 
-  /** Something of the message is not taken. */
+  /** Notes that something of the message is not used. */
   warn(code: ConditionCode, location: string, text: string): void {
     this.issues.push({ severity: 'warning', code, location, text });
   }
 
-  /** A time (TS) as ISO 8601 has it; one that is none is left out, and said to be. */
+  /** Returns a time (TS) in ISO 8601; an invalid one is left out, with a remark. */
   moment(segment: Segment | undefined, field: number, component = 1): Told | undefined {
     return this.#time(segment, field, component, (text) => momentOf(text, this.source.time_zone));
   }
 
-  /** The plain date of a time (DT, TS), in the same way. */
+  /** Returns the plain date of a time (DT, TS), in the same way. */
   day(segment: Segment | undefined, field: number): Told | undefined {
     return this.#time(segment, field, 1, dayOf);
   }

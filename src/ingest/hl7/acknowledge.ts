@@ -4,10 +4,10 @@ import { type Delimiters, usualDelimiters } from './message/delimiters.ts';
 import { escapeText } from './message/escapes.ts';
 import type { Hl7Message } from './message/Hl7Message.ts';
 
-/** So many of what is wrong are told; a sender mends the first ones first. */
+/** Maximum number of problems reported; a sender fixes the first ones first. */
 const MOST_ISSUES = 50;
 
-/** An acknowledgement's place among others. */
+/** What identifies an acknowledgement among others. */
 export interface Stamp {
   /** Its own MSH-10. */
   controlId: string;
@@ -15,8 +15,9 @@ export interface Stamp {
 }
 
 /**
- * The acknowledgement (ACK) of a message (HL7 v2.5.1, 2.13.1), back to where it came from, in its version, delimiters and character set: `AA` when all it
- * says is durable, `AE` when it is wrong, `AR` when it is not for this service. Each segment ends with CR.
+ * Returns the acknowledgement (ACK) of a message (HL7 v2.5.1, 2.13.1), addressed to where it came from, in its
+ * version, delimiters and character set: `AA` when everything it says is durable, `AE` when it is wrong, `AR` when it
+ * is not for this service. Each segment ends with CR.
  */
 export function acknowledge(
   message: Hl7Message,
@@ -36,7 +37,7 @@ export function acknowledge(
   return encode(lines.join(''), characterSet);
 }
 
-/** MSH of the answer: receiver and sender change places. */
+/** Returns the MSH of the response: receiver and sender are swapped. */
 function headerOf({ header, encoding }: Hl7Message, { controlId, at }: Stamp): string[] {
   const { component } = encoding.delimiters;
   const [, event = '', structure = ''] = header.text(9).split(component);
@@ -64,12 +65,15 @@ function encodingCharacters(delimiters: Delimiters): string {
   return delimiters.component + delimiters.repetition + delimiters.escape + delimiters.subcomponent;
 }
 
-/** In UTC, with that said. */
+/** In UTC, with an explicit offset. */
 function timestamp(at: Date): string {
   return `${at.toISOString().slice(0, 19).replaceAll(/\D/g, '')}+0000`;
 }
 
-/** ERR as of v2.5, one for each issue; before that a single one that knows errors alone (v2.4, 2.15.4). */
+/**
+ * Returns ERR segments as of v2.5, one for each issue; before that a single one that knows only errors (v2.4,
+ * 2.15.4).
+ */
 function errorSegments(issues: readonly Hl7Issue[], { encoding, version }: Hl7Message): string[][] {
   const { delimiters } = encoding;
   const { component, subcomponent, repetition } = delimiters;

@@ -3,7 +3,7 @@ import { MAX_PROBLEMS } from '../../messages/message.ts';
 import { becameOf, eachOnce, recordOf } from '../aboutRecords.ts';
 import type { TakenMessage } from './takeMessage.ts';
 
-/** What became of a message that was acknowledged. */
+/** Returns the result of an acknowledged message. */
 export function becameOfMessage({
   code,
   issues,

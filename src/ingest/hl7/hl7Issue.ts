@@ -16,25 +16,28 @@ export const conditionNames = {
 
 export type ConditionCode = keyof typeof conditionNames;
 
-/** What is wrong with a message, or was not taken from it. */
+/** What is wrong with a message, or was not used from it. */
 export interface Hl7Issue {
-  /** With an `error` nothing of the message is taken. */
+  /** With an `error`, nothing of the message is accepted. */
   severity: 'error' | 'warning';
   code: ConditionCode;
-  /** As ERR-2 has it, with the usual delimiters: `PID^1^5` (segment, which of its name, field), `PID^1^5^1^2` (repetition, component). */
+  /**
+   * In the form of ERR-2, with the usual delimiters: `PID^1^5` (segment, which one of that name, field),
+   * `PID^1^5^1^2` (repetition, component).
+   */
   location?: string;
   /** What to do about it; never a value of the message. */
   text: string;
 }
 
-/** A message of which nothing is taken. */
+/** A message of which nothing is accepted. */
 export interface Hl7Refusal {
-  /** `AE`: it is wrong, or cannot be taken as it stands; `AR`: it is not for this receiver (HL7 v2.5.1, 2.9.2). */
+  /** `AE`: it is wrong, or cannot be accepted as it stands; `AR`: it is not for this receiver (HL7 v2.5.1, 2.9.2). */
   refused: 'AE' | 'AR';
   issues: Hl7Issue[];
 }
 
-/** The refusal for one reason. */
+/** Returns the refusal for a single reason. */
 export function refusal(
   refused: 'AE' | 'AR',
   code: ConditionCode,

@@ -9,10 +9,10 @@ import type { Hl7Source } from './hl7Source.ts';
 import { MappingContext } from './MappingContext.ts';
 import type { Hl7Message } from './message/Hl7Message.ts';
 
-/** What a message says, in the order in which it is to be carried out, and what was not taken of it. */
+/** What a message says, in the order in which it is to be carried out, and what was not used of it. */
 export interface MappedMessage {
   operations: Operation[];
-  /** Warnings alone. */
+  /** Only warnings. */
   issues: Hl7Issue[];
 }
 
@@ -27,7 +27,10 @@ const types = new Map<string, EventMappings>([
 const PRODUCTION = 'P';
 const ANY = [PRODUCTION, 'T', 'D'];
 
-/** What a message of a source says; a refusal where it cannot be read, is not for this service, or lacks what is needed. */
+/**
+ * Returns what a source's message says; a refusal where it cannot be read, is not for this service, or lacks
+ * something required.
+ */
 export function mapMessage(message: Hl7Message, source: Hl7Source): MappedMessage | Hl7Refusal {
   if (message.refusal) return message.refusal;
   const unsuitable = unsuitability(message, source);
@@ -54,7 +57,7 @@ export function mapMessage(message: Hl7Message, source: Hl7Source): MappedMessag
   return { operations, issues };
 }
 
-/** Why a message is not looked at, whatever it says. */
+/** Returns why a message is not looked at, whatever it says. */
 function unsuitability(message: Hl7Message, source: Hl7Source): Hl7Refusal | undefined {
   if (!/^2\.\d(?:\.\d)?$/.test(message.version)) {
     return refusal(

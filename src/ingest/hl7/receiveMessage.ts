@@ -14,20 +14,22 @@ export interface ReceivePorts extends TakeOncePorts {
   messages: MessageStore;
 }
 
-/** A message as it came in. */
+/** A message as it arrived. */
 export interface SentMessage {
   caller: Caller;
   bytes: Buffer;
-  /** The media type that it is kept with. */
+  /** The media type with which it is kept. */
   type: string;
 }
 
-/** What became of a message, and what its sender is answered. */
+/** The result of a message, and the response to its sender. */
 export interface ReceivedMessage extends TakenMessage {
   acknowledgement: Buffer;
 }
 
-/** Takes a message of a source as `takeOnce` does, and rejects as that does: then it is not to be acknowledged. */
+/**
+ * Takes a source's message as `takeOnce` does, and rejects as that does: the message must then not be acknowledged.
+ */
 export async function receiveMessage(
   ports: ReceivePorts,
   run: Omit<IngestRun, 'caller'>,

@@ -5,7 +5,7 @@ import { fieldSentence } from '../fieldSentence.ts';
 import type { Operation } from '../operation.ts';
 import type { ConditionCode, Hl7Issue } from './hl7Issue.ts';
 
-/** What HL7 table 0357 calls the service's refusals. */
+/** The HL7 table 0357 codes of the service's refusals. */
 const codes: Partial<Record<ErrorCode, ConditionCode>> = {
   reference_not_found: '204',
   not_found: '204',
@@ -13,12 +13,12 @@ const codes: Partial<Record<ErrorCode, ConditionCode>> = {
 
 const later = new Set<ErrorCode>(['unavailable', 'unreadable', 'overloaded', 'rate_limited', 'internal']);
 
-/** Whether a refusal is not for what was sent, which is to be sent again. */
+/** Whether a refusal is not because of what was sent, which should be sent again. */
 export function isLater({ code }: ServiceError): boolean {
   return later.has(code);
 }
 
-/** Why an operation was refused, or what is remarked of its record, where the message says it. */
+/** Returns why an operation was refused, or remarks on its record, located where the message says it. */
 export function issuesOf(operation: Operation, result: OperationResult): Hl7Issue[] {
   if ('error' in result) return refusalIssues(operation, result.error as ServiceError);
   if (result.outcome === 'left_out') return [];
@@ -38,7 +38,7 @@ function refusalIssues(operation: Operation, { code, message, details }: Service
   }));
 }
 
-/** Whether a field is at fault for what it says, or for saying nothing. */
+/** Returns whether a field is at fault for what it says, or for saying nothing. */
 function faultOf(operation: Operation, field: string): ConditionCode {
   const [name = ''] = field.split('.');
   return operation.type === 'record' && !Object.hasOwn(operation.fields, name) ? '101' : '102';

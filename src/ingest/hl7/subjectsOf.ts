@@ -5,9 +5,12 @@ import type { Hl7Message } from './message/Hl7Message.ts';
 import { visitIdOf } from './records/encounter.ts';
 import { patientIdIn } from './records/patient.ts';
 
-/** The patients and the visit of a message, as far as it names them: also of one of which nothing is taken. */
+/**
+ * Returns the patients and the visit of a message, as far as it names them: also for a message of which nothing is
+ * accepted.
+ */
 export function subjectsOf(message: Hl7Message, source: Hl7Source): AboutRecord[] {
-  // What is wrong with them is told elsewhere.
+  // Problems with them are reported elsewhere.
   const context = new MappingContext(message, source);
   const patients = [
     ...message.all('PID').map((segment) => patientIdIn(context, segment, 3)),

@@ -9,22 +9,23 @@ import type { Hl7Message } from './message/Hl7Message.ts';
 import { isLater, issuesOf } from './resultIssues.ts';
 import { subjectsOf } from './subjectsOf.ts';
 
-/** What became of a message. */
+/** The result of a message. */
 export interface TakenMessage {
   /** How it is acknowledged. */
   code: 'AA' | 'AE' | 'AR';
   issues: Hl7Issue[];
-  /** Whom and what it is about, whatever it came to. */
+  /** Whom and what it is about, whatever its result. */
   subjects: AboutRecord[];
-  /** What it came to. */
+  /** The operations derived from it. */
   operations: Operation[];
-  /** Of each of these. */
+  /** The results of these operations. */
   results: OperationResult[];
 }
 
 /**
- * Carries out what a message says: all of it, durably, or nothing, where anything in it is wrong. Rejects where the service can't do so now, as
- * with `unavailable`; then the same message completes what was begun. `keep` is told of the records of which it tells, before anything is written.
+ * Carries out what a message says: all of it, durably, or nothing, where anything in it is wrong. Rejects where the
+ * service cannot do so now, as with `unavailable`; the same message then completes what was begun. `keep` is called
+ * with the records that it concerns, before anything is written.
  */
 export async function takeMessage(
   ports: IngestPorts,

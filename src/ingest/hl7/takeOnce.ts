@@ -21,9 +21,10 @@ const reused: Hl7Issue = {
 };
 
 /**
- * Keeps a message, carries it out as `takeMessage` does, and notes what became of it. One that was taken before, in the same words under the same control id
- * of the same sender, is answered as it was then: nothing is carried out, so that it undoes nothing that came later. Rejects as `takeMessage` does, and with
- * `unavailable` where the same message is under way and does not end.
+ * Keeps a message, carries it out as `takeMessage` does, and notes its result. A message that was taken before, with
+ * the same content and the same control id from the same sender, is answered as it was then: nothing is carried out,
+ * so that it undoes nothing that came later. Rejects as `takeMessage` does, and with `unavailable` where the same
+ * message is under way and does not finish.
  */
 export async function takeOnce(
   ports: TakeOncePorts,
@@ -59,7 +60,7 @@ export async function takeOnce(
   }
 }
 
-/** What became of a message that was taken, and changes nothing now. */
+/** Returns the result of a message that was taken, and changes nothing now. */
 function takenBefore({ about, problems }: Message): TakenMessage {
   const results = about.flatMap(({ version }): OperationResult[] =>
     version === undefined ? [] : [{ outcome: 'unchanged', version, warnings: [] }],

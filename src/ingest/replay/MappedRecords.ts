@@ -6,15 +6,15 @@ import type { OtherWrite, OtherWrites } from './OtherWrites.ts';
 
 const noFields = {} as RecordFields;
 
-/** A record as a mapping makes it of messages, in between what others wrote. */
+/** A record as a mapping creates it from messages, interleaved with what others wrote. */
 export interface MappedRecord {
   kind: string;
   id: string;
   /** Undefined where there is none. */
   fields: RecordFields | undefined;
-  /** What messages say of it, and nobody else: `null` where they clear a field. */
+  /** What messages, and nobody else, say about it: `null` where they clear a field. */
   told: RecordFields;
-  /** The messages that tell of it, oldest first. */
+  /** The messages that concern it, oldest first. */
   messages: string[];
 }
 
@@ -23,7 +23,10 @@ interface Underway extends MappedRecord {
   later: OtherWrite[];
 }
 
-/** The records of a workspace as one mapping makes them: what messages say, and what others wrote, in the order of their times. */
+/**
+ * The records of a workspace as one mapping creates them: what messages say, and what others wrote, in the order of
+ * their times.
+ */
 export class MappedRecords implements FhirRecords {
   readonly havingNumber: FhirRecords['havingNumber'];
   readonly #others: OtherWrites;
@@ -35,7 +38,7 @@ export class MappedRecords implements FhirRecords {
     this.havingNumber = havingNumber;
   }
 
-  /** From now on a message counts that came then. */
+  /** Begins a message, with the time at which it arrived. */
   begin(id: string, at: string): void {
     this.#message = { id, at };
   }
@@ -45,23 +48,23 @@ export class MappedRecords implements FhirRecords {
     return fields && { version: 1, fields };
   }
 
-  /** What the message says of a record. */
+  /** Writes what the message says about a record. */
   async write({ kind, fields, ifAbsent }: RecordOperation): Promise<void> {
     const record = await this.#upTo(kind, fields.id, this.#message.at);
-    // What is said in passing gives way to what others wrote, also later.
+    // What is mentioned in passing gives way to what others wrote, even later.
     if (ifAbsent && (record.fields !== undefined || record.later.length > 0)) return;
     record.fields = mergeFields(record.fields ?? noFields, fields);
     record.told = { ...record.told, ...fields };
     record.messages.push(this.#message.id);
   }
 
-  /** The kinds and ids of the records of which messages tell. */
+  /** Resolves with the kinds and ids of the records that messages concern. */
   async told(): Promise<{ kind: string; id: string }[]> {
     const all = await Promise.all(this.#records.values());
     return all.filter(({ messages }) => messages.length > 0).map(({ kind, id }) => ({ kind, id }));
   }
 
-  /** A record behind all messages, and all that others wrote. */
+  /** Resolves with a record after all messages, and all that others wrote. */
   ended(kind: string, id: string): Promise<MappedRecord> {
     return this.#upTo(kind, id, undefined);
   }

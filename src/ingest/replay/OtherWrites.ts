@@ -6,17 +6,17 @@ import { foldStream } from '../../reads/foldStream.ts';
 import type { RecordFields } from '../../records/catalog.ts';
 import { evolveRecord, type RecordState } from '../../records/fold.ts';
 
-/** A write of a record; without fields the record was erased by it. */
+/** A write to a record; without fields, it erased the record. */
 export interface OtherWrite {
   at: string;
   fields: RecordFields | undefined;
 }
 
-/** What the log says of a record. */
+/** What the log says about a record. */
 export interface LoggedRecord {
-  /** As it is now; undefined where there is none. */
+  /** Its present state; undefined where there is none. */
   present: RecordState | undefined;
-  /** Writes that come from none of the messages that are read again, oldest first. */
+  /** Writes that come from none of the messages being read again, oldest first. */
   others: readonly OtherWrite[];
 }
 
@@ -26,7 +26,9 @@ interface Logged {
   others: OtherWrite[];
 }
 
-/** The records of a workspace, by what others wrote than messages that are read again; each is read once. */
+/**
+ * The records of a workspace, in terms of writes other than those of messages being read again; each is read once.
+ */
 export class OtherWrites {
   readonly #eventLog: EventLog;
   readonly #workspace: string;

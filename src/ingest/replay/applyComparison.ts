@@ -8,7 +8,7 @@ import { catalogEntry } from '../../records/catalog.ts';
 import type { ChangedRecord, MadeRecord, MappingComparison } from './compareMappings.ts';
 import type { ReplayPorts } from './resendMessage.ts';
 
-/** A record that was made or corrected, at the version behind that. */
+/** A record that was created or corrected, at the resulting version. */
 export interface AppliedRecord {
   kind: string;
   id: string;
@@ -16,7 +16,7 @@ export interface AppliedRecord {
   version: number;
 }
 
-/** What became of a comparison that was applied. */
+/** The result of applying a comparison. */
 export interface AppliedComparison {
   applied: AppliedRecord[];
   /** What was not written, and why: it can be tried again. */
@@ -24,10 +24,11 @@ export interface AppliedComparison {
 }
 
 /**
- * Appends what a comparison came to, an event for each record: the records that are to be made, those first to which others refer, then the corrections,
- * each on the condition of the version that was compared. Every event names the last message that led to it, and the configuration.
- * By that the messages count as read from then on. Rejects with
- * `not_found` where a message is no more there, and with `unavailable`; a new comparison finds what is left then.
+ * Appends the result of a comparison, one event per record: first the records to be created, starting with those that
+ * others refer to, then the corrections, each conditional on the version that was compared. Every event names the
+ * last message that led to it, and the configuration. From then on the messages count as read by that configuration.
+ * Rejects with `not_found` where a message no longer exists, and with `unavailable`; a new comparison then finds what
+ * is left.
  */
 export async function applyComparison(
   ports: ReplayPorts,
@@ -68,7 +69,7 @@ export async function applyComparison(
   return result;
 }
 
-/** The messages lead to the records from then on, so that whoever erases one of these finds them. */
+/** From then on the messages lead to the records, so that erasing one of these finds them. */
 async function relate(
   { messages }: ReplayPorts,
   workspace: string,
@@ -83,7 +84,7 @@ async function relate(
   for (const [id, about] of byMessage) await messages.relate({ workspace, id }, about);
 }
 
-/** The patch (RFC 7396) that corrects a record: of an insurance also what it has no more. */
+/** Returns the patch (RFC 7396) that corrects a record: for an insurance, including what it no longer has. */
 function patchOf({ corrections, changes }: ChangedRecord): Record<string, unknown> {
   const patch = structuredClone(corrections);
   for (const { field, to } of changes) {

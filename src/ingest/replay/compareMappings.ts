@@ -15,17 +15,17 @@ import { type ReadMessage, type ReadProblem, readAgain } from './readAgain.ts';
 import { bytesOf } from './readKept.ts';
 import { sourceAt } from './sourceAt.ts';
 
-/** A record that there is, and that the candidate makes otherwise. */
+/** An existing record that the candidate would make differently. */
 export interface ChangedRecord extends RecordComparison {
   kind: string;
   id: string;
-  /** That was compared. */
+  /** The version that was compared. */
   version: number;
-  /** Those that tell of it by the candidate, oldest first. */
+  /** Those that concern it according to the candidate, oldest first. */
   messages: string[];
 }
 
-/** A record that there is not, and that the candidate makes. */
+/** A record that does not exist, and that the candidate would create. */
 export interface MadeRecord {
   kind: string;
   id: string;
@@ -33,7 +33,7 @@ export interface MadeRecord {
   messages: string[];
 }
 
-/** A message that would come to something else by the candidate. */
+/** A message whose result the candidate would change. */
 export interface OtherwiseTaken {
   message: string;
   received_at: string;
@@ -42,7 +42,7 @@ export interface OtherwiseTaken {
   problems: ReadProblem[];
 }
 
-/** What a candidate for the configuration of a source would have made of the messages that are kept. */
+/** What a candidate for the configuration of a source would have made of the kept messages. */
 export interface MappingComparison {
   /** How many were read. */
   messages: number;
@@ -52,7 +52,7 @@ export interface MappingComparison {
   /** Records that the candidate no longer names: they stay as they are. */
   left: { kind: string; id: string }[];
   otherwise: OtherwiseTaken[];
-  /** The messages of which the candidate would take all that was taken. */
+  /** The messages from which the candidate would take everything that was taken. */
   taken: string[];
 }
 
@@ -61,7 +61,7 @@ export interface CandidateMapping {
   /** Id of the source whose messages are read. */
   sourceId: string;
   candidate: Source;
-  /** Of so many messages, the last ones. */
+  /** How many messages to read, the last ones. */
   last: number;
 }
 
@@ -70,9 +70,10 @@ interface ComparePorts extends QueryPorts {
 }
 
 /**
- * Reads the last messages of a source twice, oldest first: each as the source was configured when it was read, and as the candidate has it, and compares what both
- * make of the records with what there is. Nothing is written. Messages that were not taken are told of, and change nothing; of one that only the
- * candidate would refuse, what it said stays. Rejects with `unavailable` and `unreadable`.
+ * Reads the last messages of a source twice, oldest first: each as the source was configured when it was read, and as
+ * the candidate would have it, and compares what both make of the records with the existing ones. Nothing is written.
+ * Messages that were not accepted are reported, and change nothing; for one that only the candidate would refuse,
+ * what it said stays. Rejects with `unavailable` and `unreadable`.
  */
 export async function compareMappings(
   ports: ComparePorts,
@@ -112,7 +113,7 @@ export async function compareMappings(
   };
 }
 
-/** The last messages of a source, oldest first. */
+/** Resolves with the last messages of a source, oldest first. */
 async function lastMessages(
   messages: MessageStore,
   { workspace, sourceId, candidate, last }: CandidateMapping,
@@ -129,14 +130,14 @@ function wasTaken({ state }: Message): boolean {
   return state === 'accepted' || state === 'partly';
 }
 
-/** What was written of a message. */
+/** Returns what was written from a message. */
 function takenOf(message: Message, { operations }: ReadMessage): RecordOperation[] {
   const { about } = message;
   if (!wasTaken(message)) return [];
   return operations.filter((one) => !isRefusedIn(about, one));
 }
 
-/** What would have been written of it. */
+/** Returns what would have been written from it. */
 function takenInstead(
   message: Message,
   taken: readonly RecordOperation[],

@@ -3,22 +3,25 @@ import type { RecordFields } from '../../records/catalog.ts';
 import { diffFields, type FieldChange } from '../../records/diff.ts';
 import type { MappedRecord } from './MappedRecords.ts';
 
-/** A record as a mapping makes it. */
+/** A record as a mapping creates it. */
 export type MappedSide = Pick<MappedRecord, 'fields' | 'told'>;
 
-/** What another mapping means for a record that is there. */
+/** What another mapping means for an existing record. */
 export interface RecordComparison {
-  /** Fields whose value still is what the mapping in force made of them, as the other one makes them; `null` for none. */
+  /**
+   * Fields whose value is still what the mapping in force set, with the values that the other one would set; `null`
+   * for none.
+   */
   corrections: Record<string, unknown>;
   /** The same, field by field. */
   changes: FieldChange[];
-  /** Fields that the other mapping makes otherwise, and somebody changed since: they stay. */
+  /** Fields that the other mapping would set differently, and that somebody has changed since: they stay. */
   changedSince: FieldChange[];
 }
 
 /**
- * Compares three: a record as it is, as the mapping in force makes it, and as another one makes it. Of a field that the mappings make
- * differently the value is corrected only where it is that of the mapping in force.
+ * Compares three states: a record as it is, as the mapping in force creates it, and as another one does. Where the
+ * mappings differ on a field, its value is corrected only if it is that of the mapping in force.
  */
 export function compareRecord(
   present: RecordFields,
@@ -31,7 +34,7 @@ export function compareRecord(
   for (const name of names) {
     const [is, was, willBe] = [present[name], before.fields?.[name], after.fields?.[name]];
     if (isSame(was, willBe)) {
-      // A later write of somebody else made them the same.
+      // A later write by somebody else made them equal.
       const told = after.told[name];
       const isToldAnew = told !== undefined && !isSame(told, before.told[name]);
       if (isToldAnew && !isSame(told, is)) since[name] = told;
@@ -58,7 +61,7 @@ function isSame(one: unknown, other: unknown): boolean {
   return canonicalJson([withoutNone(one)]) === canonicalJson([withoutNone(other)]);
 }
 
-/** What is cleared, and what never was, is the same: also within an insurance. */
+/** What is cleared and what never existed are equal: also within an insurance. */
 function withoutNone(value: unknown): unknown {
   if (typeof value !== 'object' || value === null) return value ?? null;
   return Object.fromEntries(Object.entries(value).filter(([, inner]) => inner != null));

@@ -11,20 +11,21 @@ import { DEFAULT_RETENTION_DAYS } from '../sources/source.ts';
 import { readKeptFhir } from './readKept.ts';
 import { carryOutKept, type ReplayPorts, type Resending } from './resendMessage.ts';
 
-/** What a correction may have: more than a person writes. */
+/** Maximum size of a correction: more than a person writes. */
 export const MAX_CORRECTION_BYTES = 16 * 1024 * 1024;
 
-/** What became of a correction. */
+/** The result of a correction. */
 export interface CorrectedMessage extends ProcessedMessage {
-  /** Its own id; undefined where nothing was kept, as it was only tried. */
+  /** Its own id; undefined for a trial, as nothing was kept. */
   id: string | undefined;
 }
 
 /**
- * Keeps a corrected form of a message that was not taken whole as a message of its own, and carries it out in the place of that one: what is newer than the message
- * that came stays as it is. That one stays as it came, and waits no more. Rejects with `conflict` for a message that
- * cannot be corrected, with `malformed_body` and `payload_too_large` for what is no form of it, with `not_found` where it is there no more, and with `unavailable`: the correction,
- * if it is kept by then, waits to be sent again. `isTrial`: nothing is kept or written.
+ * Keeps a corrected form of a message that was not accepted completely as a message of its own, and carries it out in
+ * place of the original: what is newer than the original stays as it is. The original stays as it arrived, and no
+ * longer waits. Rejects with `conflict` for a message that cannot be corrected, with `malformed_body` and
+ * `payload_too_large` for an invalid form of it, with `not_found` where it no longer exists, and with `unavailable`:
+ * the correction, if it is kept by then, waits to be sent again. `isTrial`: nothing is kept or written.
  */
 export async function correctMessage(
   ports: ReplayPorts,
@@ -43,7 +44,7 @@ export async function correctMessage(
     if (isTrial) return;
     const retentionDays = how.source.retention_days ?? DEFAULT_RETENTION_DAYS;
     const kept = await ports.messages.receive(caller, { ...told, id, about, bytes: [bytes], retentionDays });
-    // Whoever erases what it tells of finds the one that came as well.
+    // Erasing what it concerns then also finds the original.
     await ports.messages.relate({ workspace, id: original.id }, eachOnce(about));
     if (await ports.messages.correctedBy(original, id)) return;
     await ports.messages.withdraw(kept);
@@ -65,7 +66,7 @@ export function requireCorrectable({ state, corrected_by }: Message): void {
   }
 }
 
-/** The bytes of a correction, which are of the format of the message. */
+/** Returns the bytes of a correction, which must have the format of the message. */
 function formOf(original: Message, sent: Buffer): Buffer {
   if (sent.length > MAX_CORRECTION_BYTES) {
     throw new ServiceError('payload_too_large', 'A correction may have 16 MB at most.');

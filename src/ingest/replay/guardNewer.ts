@@ -9,7 +9,7 @@ import { recordOf } from '../aboutRecords.ts';
 import type { Guard } from '../carryOut.ts';
 import type { Operation } from '../operation.ts';
 
-/** Events read at once, from the last one back. */
+/** Events read at once, from the last one backwards. */
 const CHUNK = 50;
 
 const NEWER = 'It has changed since this message came, which is not sent over newer values.';
@@ -20,8 +20,9 @@ interface GuardPorts {
 }
 
 /**
- * Keeps what a kept message says from replacing what is newer: of a record that changed after the message came, whoever did that, or of which a later
- * message was taken, also where that changed nothing. What came of the message itself, or of one that came before it, is not newer.
+ * Keeps what a kept message says from replacing what is newer: in a record that changed after the message arrived,
+ * whoever changed it, or for which a later message was accepted, even where that changed nothing. Results of the
+ * message itself, or of one that came before it, are not newer.
  */
 export function guardNewer(ports: GuardPorts, message: Message): Guard {
   return async (operations) => {
@@ -34,7 +35,7 @@ export function guardNewer(ports: GuardPorts, message: Message): Guard {
       if (await isNewer(ports, stream, message)) {
         guarded.set(operation, { error: new ServiceError('version_conflict', NEWER) });
       } else if (operation.type === 'record' && operation.version === undefined && !asked.has(stream)) {
-        // Who writes between this and the write is newer, too. The message's own writes come behind the first.
+        // A write between this and the message's own is newer, too. The message's own writes come after its first.
         if (last > 0) guarded.set(operation, { version: last });
       }
       asked.add(stream);
@@ -74,7 +75,7 @@ async function hasNewerEvent(ports: GuardPorts, stream: string, message: Message
   }
 }
 
-/** Whether an event says what this message said, or one that came before it. */
+/** Resolves with whether an event comes from this message, or from one that came before it. */
 async function comesFromEarlier(
   messages: MessageStore,
   { metadata: { source, workspace } }: RecordedEvent,
@@ -104,6 +105,6 @@ export function isBefore(one: Message, other: Message): boolean {
 function isTaken({ state, workspace, about }: Message, stream: string): boolean {
   if (state !== 'accepted' && state !== 'partly') return false;
   const told = about.find(({ kind, id }) => recordStream(workspace, kind, id) === stream);
-  // A message of very many records does not say of each what became of it.
+  // A message with very many records does not record the result of each.
   return told === undefined || (told.outcome !== 'refused' && told.outcome !== 'left_out');
 }

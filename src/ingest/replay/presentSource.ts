@@ -3,8 +3,8 @@ import { BUILT_IN_SOURCE, type Source } from '../sources/source.ts';
 import { sourceOf } from '../sources/sourceOf.ts';
 
 /**
- * The source by which a message is read, by those that are configured: its own; of one that came when none was configured, that which its sender
- * has. Undefined where its source was removed, or is of another format by now.
+ * Returns the source by which a message is read, among those now configured: its own; for one that arrived when none
+ * was configured, the one its sender has. Undefined where its source has been removed, or now has another format.
  */
 export function presentSource(
   sources: readonly Source[],

@@ -20,23 +20,23 @@ export interface ReadProblem {
   text: string;
 }
 
-/** A message as a configuration of its source reads it. */
+/** A message as read by a configuration of its source. */
 export interface ReadMessage {
-  /** What would become of it: with `rejected` there are no operations. */
+  /** The result that it would have: with `rejected` there are no operations. */
   state: Exclude<MessageState, 'received'>;
-  /** What it says of records; documents stay where they are. */
+  /** What it says about records; documents stay where they are. */
   operations: RecordOperation[];
   problems: ReadProblem[];
 }
 
-/** By what a message is read. */
+/** How a message is read. */
 export interface Reading {
   source: Source;
-  /** A sandbox takes messages of tests, too. */
+  /** A sandbox also accepts test messages. */
   isSandbox: boolean;
-  /** The records as they were when it came, by the same reading. */
+  /** The records as they were when it arrived, by the same reading. */
   records: MappedRecords;
-  /** Whether there is a record by now. */
+  /** Resolves with whether a record exists by now. */
   isThere(kind: string, id: string): Promise<boolean>;
 }
 
@@ -95,7 +95,10 @@ async function readFhir(message: Message, bytes: Buffer, { source, records }: Re
   };
 }
 
-/** The operation with its fields as an event has them. Rejects with `validation_failed` and `unavailable`. */
+/**
+ * Resolves with the operation, its fields in the form that events have. Rejects with `validation_failed` and
+ * `unavailable`.
+ */
 async function valid(
   workspace: string,
   operation: RecordOperation,

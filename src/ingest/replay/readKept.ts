@@ -4,20 +4,22 @@ import type { Message } from '../../messages/message.ts';
 import type { FhirEntry } from '../fhir/message/FhirEntry.ts';
 import { readBundle } from '../fhir/message/readBundle.ts';
 
-/** A kept message of FHIR, as it was sent. */
+/** A kept FHIR message, as sent. */
 export interface KeptFhir {
   entries: FhirEntry[];
   isAtomic: boolean;
-  /** So many of its entries could not be read. */
+  /** The number of its entries that could not be read. */
   unread: number;
 }
 
-/** The bytes of a message. Rejects with `not_found` and `unavailable`. */
+/** Resolves with the bytes of a message. Rejects with `not_found` and `unavailable`. */
 export async function bytesOf(messages: MessageStore, message: Message): Promise<Buffer> {
   return buffer(await messages.bytes(message));
 }
 
-/** What was sent as FHIR: a Bundle, the lines of an import, or one resource, with what was asked for with it. */
+/**
+ * Returns what was sent as FHIR: a Bundle, the lines of an import, or one resource, with what was requested with it.
+ */
 export function readKeptFhir({ media_type, request = {} }: Message, bytes: Buffer): KeptFhir {
   const text = bytes.toString('utf8');
   if (media_type.includes('ndjson')) {

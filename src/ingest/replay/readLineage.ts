@@ -29,17 +29,17 @@ import { sourceAt } from './sourceAt.ts';
 export interface FieldLineage {
   /** Dotted inside an insurance. */
   field: string;
-  /** As the message is read: `null` where it clears the field; of a file undefined. */
+  /** As the message is read: `null` where it clears the field; undefined for a file. */
   value: unknown;
-  /** Place in the message, as `Origin.at`; `null` where no place says it. */
+  /** Place in the message, as `Origin.at`; `null` where it has none. */
   at: string | null;
-  /** Name of the rule, as the guides have it; `null` where none applies, as of what the record had before. */
+  /** Name of the rule, as in the guides; `null` where none applies, as with what the record had before. */
   rule: string | null;
-  /** The setting of the source that decided it. */
+  /** The source's setting that determined it. */
   setting: string | null;
 }
 
-/** What a message says of a record, or of a document, whose id is `encounter/document` then. */
+/** What a message says about a record, or about a document, whose id is then `encounter/document`. */
 export interface RecordLineage {
   kind: string;
   id: string;
@@ -52,9 +52,10 @@ interface LineagePorts extends QueryPorts {
 }
 
 /**
- * Where the fields of the records come from of which a message tells: it is read again without writing, as its source was configured when it was read. `configuration`: the
- * number of the one by which that was done, of an event that has it. What would be refused now is not among them. Rejects with `not_found` where the
- * message is there no more, with `unavailable` and `unreadable`.
+ * Resolves with where the fields of the records that a message concerns come from: it is read again without writing,
+ * as its source was configured when it was read. `configuration`: the number of the configuration by which that was
+ * done, for an event that has it. What would be refused now is not included. Rejects with `not_found` where the
+ * message no longer exists, with `unavailable` and `unreadable`.
  */
 export async function readLineage(
   ports: LineagePorts,
@@ -81,7 +82,10 @@ export async function readLineage(
   return interpreted.operations.map((one) => lineageOf(one, origins.get(one) ?? {}, () => null));
 }
 
-/** The records as they were when a message came; what came to be later, as it is: the message may have waited for it. */
+/**
+ * Returns the records as they were when a message arrived; what was created later, as it is: the message may have
+ * waited for it.
+ */
 function recordsThen(ports: LineagePorts, message: Message): FhirRecords {
   const { workspace } = message;
   const at = orderTimeOf(message);
@@ -119,7 +123,7 @@ function lineageOf(
   };
 }
 
-/** The fields, as an event has them where they are valid. */
+/** Returns the fields, as an event has them where they are valid. */
 function valuesOf(operation: Operation): [field: string, value: unknown][] {
   if (operation.type !== 'record') return toldFields(operation);
   const parsed = catalogEntry(operation.kind).schema.safeParse(operation.fields);

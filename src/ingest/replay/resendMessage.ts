@@ -21,20 +21,20 @@ export interface ReplayPorts extends IngestPorts, QueryPorts {
 
 /** How a message is sent again. */
 export interface Resending {
-  /** By which it is read now. */
+  /** By which it is now read. */
   source: Source;
   /** Number of its configuration; undefined where nothing is configured. */
   configuration: number | undefined;
-  /** A sandbox takes messages of tests, too. */
+  /** A sandbox also accepts test messages. */
   isSandbox: boolean;
-  /** Also what is newer than the message is replaced. */
+  /** Whether to replace even what is newer than the message. */
   force: boolean;
 }
 
 /**
- * Carries out a kept message once more, by the configuration of its source as it is given, and notes what became of it. What is newer than the
- * message stays as it is: that part is refused with `version_conflict`. Rejects with `not_found` where the message is no more there, and with
- * `unavailable`; it can be repeated then.
+ * Carries out a kept message once more, by the given configuration of its source, and notes its result. What is newer
+ * than the message stays as it is: that part is refused with `version_conflict`. Rejects with `not_found` where the
+ * message no longer exists, and with `unavailable`; it can then be repeated.
  */
 export async function resendMessage(
   ports: ReplayPorts,
@@ -49,7 +49,10 @@ export async function resendMessage(
   return became;
 }
 
-/** Carries out what a message says, but for what is newer. Rejects as `keep` does, and with `unavailable`. */
+/**
+ * Carries out what a message says, except where there is something newer. Rejects as `keep` does, and with
+ * `unavailable`.
+ */
 export async function carryOutKept(
   ports: ReplayPorts,
   caller: Caller,
@@ -87,7 +90,7 @@ async function resendFhir(
   { message, bytes, keep }: KeptMessage,
 ): Promise<ProcessedMessage> {
   const { entries, isAtomic, unread } = readKeptFhir(message, bytes);
-  // Periods are in force as they were when it came.
+  // Periods are in force as they were when it arrived.
   const context = contextOf(source, Date.parse(orderTimeOf(message)));
   try {
     return processedBy(await sendMessage(ports, run, { entries, context, isAtomic, keep }), unread);

@@ -3,7 +3,7 @@ import type { Configuration } from '../sources/configurations.ts';
 import type { Source } from '../sources/source.ts';
 import { presentSource } from './presentSource.ts';
 
-/** The source by which a message was read; undefined where that was not configured. */
+/** Returns the source by which a message was read; undefined where that was not configured. */
 export function sourceAt(configurations: readonly Configuration[], message: Message): Source | undefined {
   const configured = configurations.findLast(({ number, at }) =>
     message.configuration === undefined ? at <= message.received_at : number === message.configuration,

@@ -4,10 +4,10 @@ const places = ['city', 'state', 'zip_code', 'country'];
 const address = ['address_line_1', 'address_line_2', ...places];
 const facilities = ['Organization', 'Location'];
 
-/** Of the records that are named in passing alone. */
+/** For records that are only mentioned in passing. */
 export const IN_PASSING = 'passing';
 
-/** By which fields are read from resources of FHIR R4. */
+/** How fields are read from FHIR R4 resources. */
 export const fhirRules: readonly MappingRule[] = [
   {
     ...{ name: 'id', sets: '`id`, `document_id`', fields: ['id', 'document_id'] },

@@ -3,7 +3,7 @@ import type { MappingRule } from './mappingRule.ts';
 const address = ['address_line_1', 'address_line_2', 'city', 'state', 'zip_code', 'country'];
 const subscriberPlace = ['address_line_1', 'city', 'state', 'zip_code', 'country'];
 
-/** By which fields are read from messages of HL7 v2. */
+/** How fields are read from HL7 v2 messages. */
 export const hl7Rules: readonly MappingRule[] = [
   {
     ...{ name: 'patient.id', of: ['patient'], fields: ['id'], sets: 'patient `id`' },

@@ -3,5 +3,5 @@ import { fhirRules } from './fhirRules.ts';
 import { hl7Rules } from './hl7Rules.ts';
 import type { MappingRule } from './mappingRule.ts';
 
-/** By which what is sent in a format is read. */
+/** How what is sent in a format is read. */
 export const rulesOf: Record<SourceFormat, readonly MappingRule[]> = { fhir: fhirRules, hl7v2: hl7Rules };

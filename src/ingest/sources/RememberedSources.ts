@@ -4,7 +4,7 @@ import { RememberedFolds } from '../../reads/RememberedFolds.ts';
 import type { Source } from './source.ts';
 import { evolveSources, noSources, type SourceState } from './sourceState.ts';
 
-/** The sources of workspaces, for requests: a change anywhere counts here within a second. */
+/** The sources of workspaces, for requests: a change made anywhere takes effect here within a second. */
 export class RememberedSources {
   readonly #folds: RememberedFolds<SourceState>;
 
@@ -12,7 +12,10 @@ export class RememberedSources {
     this.#folds = new RememberedFolds(eventLog, sourcesStream, evolveSources);
   }
 
-  /** The configured sources of a workspace, as of a second ago or later. Rejects with `unavailable` and `unreadable`. */
+  /**
+   * Resolves with the configured sources of a workspace, as of a second ago or later. Rejects with `unavailable` and
+   * `unreadable`.
+   */
   async of(workspace: string): Promise<Source[]> {
     const { sources } = (await this.#folds.current(workspace)) ?? noSources;
     return [...sources.values()];

@@ -1,19 +1,20 @@
-/** What a certificate is known by. */
+/** The names that identify a certificate. */
 export interface CertificateNames {
-  /** SHA-256, as `canonicalCertificate` gives it. */
+  /** SHA-256, in the form returned by `canonicalCertificate`. */
   fingerprint: string;
-  /** As `canonicalCertificate` gives it. */
+  /** In the form returned by `canonicalCertificate`. */
   subject: string;
 }
 
 /**
- * How a certificate is named, in one form: its SHA-256 fingerprint (`0D:E5:…`, sent with or without colons), or its whole subject, attributes with
- * their types in alphabetical order (`CN=lab,O=Hospital`), sent in any order, separated by commas or as lines. Undefined for what is neither.
+ * Returns the name of a certificate in canonical form: its SHA-256 fingerprint (`0D:E5:…`, accepted with or without
+ * colons), or its whole subject, attributes with their types in alphabetical order (`CN=lab,O=Hospital`), accepted in
+ * any order, separated by commas or as lines. Undefined for anything else.
  */
 export function canonicalCertificate(text: string): string | undefined {
   const hex = text.replaceAll(':', '').trim();
   if (/^[0-9a-f]{64}$/i.test(hex)) return hex.toUpperCase().replace(/..(?=.)/g, '$&:');
-  // A backslash takes away what a comma or plus sign means (RFC 4514).
+  // A backslash removes the meaning of a comma or plus sign (RFC 4514).
   const parts = [...text.matchAll(/((?:\\.|[^\\,+\n])*)([,+\n]|$)/g)].map(([, part = '']) => part.trim());
   const named = parts.filter((part) => part !== '');
   const attributes = named.map((part) => /^([a-z][a-z0-9.-]*|[0-9.]+)\s*=\s*(.+)$/i.exec(part));

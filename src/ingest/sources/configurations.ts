@@ -6,9 +6,9 @@ import { evolveSources, type SourceState } from './sourceState.ts';
 
 /** The sources of a workspace as one event left them. */
 export interface Configuration {
-  /** From 1 on, in the workspace. */
+  /** From 1 on, within the workspace. */
   number: number;
-  /** Since when they counted: ISO 8601, UTC. */
+  /** Since when they applied: ISO 8601, UTC. */
   at: string;
   sources: readonly Source[];
 }
@@ -19,7 +19,10 @@ interface Configured {
   all: Configuration[];
 }
 
-/** All configurations that a workspace has had, oldest first. Rejects with `unavailable` and `unreadable`. */
+/**
+ * Resolves with all configurations that a workspace has had, oldest first. Rejects with `unavailable` and
+ * `unreadable`.
+ */
 export async function readConfigurations(eventLog: EventLog, workspace: string): Promise<Configuration[]> {
   const folded = await foldStream<Configured>(eventLog, sourcesStream(workspace), (before, event) => {
     const state = evolveSources(before?.state, event);
@@ -33,7 +36,9 @@ export async function readConfigurations(eventLog: EventLog, workspace: string):
   return folded?.all ?? [];
 }
 
-/** The number of the configuration by which a source is as it is; undefined where it is not configured. */
+/**
+ * Returns the number of the configuration that made a source what it is now; undefined where it is not configured.
+ */
 export function numberOf(configurations: readonly Configuration[], sourceId: string): number | undefined {
   let found: { number: number; source: Source } | undefined;
   for (const { number, sources } of configurations) {

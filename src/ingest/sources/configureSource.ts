@@ -12,7 +12,7 @@ import { type Source, type SourceInput, sourceSchema } from './source.ts';
 import { isDefault } from './sourceOf.ts';
 import { readSourceState, type SourceConfigured } from './sourceState.ts';
 
-/** Sources of a workspace. */
+/** Maximum number of sources in a workspace. */
 export const MAX_SOURCES = 50;
 
 export interface ConfigureSourcePorts {
@@ -21,10 +21,10 @@ export interface ConfigureSourcePorts {
 }
 
 /**
- * Configures a source of the caller's workspace, whole, and gives it as it is then; no change when it is so already. Rejects with
- * `validation_failed`, also for a key that is not one of the workspace; with `conflict` where another source has the key, or
- * is the default one of the format, or where one of any workspace could claim the same connection, and where there are `MAX_SOURCES`;
- * with `unreadable` and `unavailable`.
+ * Configures a source of the caller's workspace, as a whole, and resolves with the source; appends nothing when it is
+ * so already. Rejects with `validation_failed`, also for a key that is not one of the workspace; with `conflict`
+ * where another source has the key, or is the default one of the format, or where one of any workspace could claim
+ * the same connection, and where there are `MAX_SOURCES`; with `unreadable` and `unavailable`.
  */
 export async function configureSource(
   { eventLog, directory }: ConfigureSourcePorts,
@@ -55,7 +55,9 @@ function requireKeyOf(workspace: string, keyId: string, { known }: Pick<KeyDirec
   throw validationError([{ field: 'key', message: 'must be the id of an API key of the workspace' }]);
 }
 
-/** What is sent has one source: no other one has the same key, is the default one as well, or claims the same connections. */
+/**
+ * Whatever is sent has one source: no other has the same key, is also the default, or claims the same connections.
+ */
 function requireSole(source: Source, sources: readonly Source[]): void {
   const { id, format, key } = source;
   for (const one of sources) {
@@ -77,7 +79,10 @@ function taken({ id, format }: Source, why: string, place = ''): ServiceError {
   return new ServiceError('conflict', `Source ${id}${place}, of the format ${format}, ${why}`);
 }
 
-/** The listener is one for all workspaces. Should two be configured at once, it takes the connections of neither. */
+/**
+ * There is one listener for all workspaces. Should two such sources be configured at once, it accepts the connections
+ * of neither.
+ */
 async function requireOwnConnections(
   eventLog: EventLog,
   { known }: Pick<KeyDirectory, 'known'>,

@@ -2,10 +2,10 @@ import { z } from 'zod';
 import { documentFieldsSchema } from '../../records/document.ts';
 import { visitTypes } from '../../records/kinds/encounter.ts';
 
-/** Codes of one table: more than any EMR has that departs from the standard. */
+/** Codes per table: more than any EMR has that departs from the standard. */
 const MAX_CODES = 500;
 
-/** Places of HL7 v2 from which a field may be taken; the first is the usual one. */
+/** HL7 v2 places from which a field may be taken; the first is the usual one. */
 export const mappingPlaces = {
   visit_id: ['PV1-19', 'PV1-50', 'PID-18'],
   policy_number: ['IN1-36', 'IN1-2', 'IN1-49'],
@@ -33,36 +33,38 @@ const options = {
 /** The names of all options. */
 export const mappingOptions = Object.keys(options) as (keyof typeof options)[];
 
-/** Where the usual rules are mistaken about an EMR; unknown options are refused, as nothing would come of them. */
+/** Where the usual rules are wrong about an EMR; unknown options are refused, as they would have no effect. */
 export const mappingSchema = z.strictObject(options, {
   error: ({ code }) =>
     code === 'unrecognized_keys' ? `may have no other options than ${mappingOptions.join(', ')}` : undefined,
 });
 
 /**
- * What a source has of its own in place of the usual rules. Codes are compared as they are written.
+ * A source's own mapping, in place of the usual rules. Codes are compared exactly as written.
  *
- * - `visit_types`: by PV1-2 (HL7 v2); by a code of `Encounter.type`, else of `Encounter.class` (FHIR).
- * - `document_categories`: by TXA-2 (HL7 v2); by a code of `DocumentReference.type`, else of its `category` (FHIR).
- * - `visit_id`, `policy_number`, `payer_id` (HL7 v2): where they stand.
- * - `organization_ids`, `organization_types` (FHIR): what an Organization is by the id of its record, else by a code of its type.
+ * - `visit_types`: by PV1-2 (HL7 v2); by a code of `Encounter.type`, otherwise of `Encounter.class` (FHIR).
+ * - `document_categories`: by TXA-2 (HL7 v2); by a code of `DocumentReference.type`, otherwise of its `category`
+ *   (FHIR).
+ * - `visit_id`, `policy_number`, `payer_id` (HL7 v2): where they are.
+ * - `organization_ids`, `organization_types` (FHIR): what an Organization is by the id of its record, otherwise by a
+ *   code of its type.
  *
- * Codes of FHIR may be preceded by their system: `system|code`.
+ * FHIR codes may have their system as a prefix: `system|code`.
  */
 export type Mapping = z.output<typeof mappingSchema>;
 
-/** The options that are for one format alone. */
+/** The options that are only for one format. */
 export const mappingsOfFormat = {
   fhir: ['organization_types', 'organization_ids'],
   hl7v2: ['visit_id', 'policy_number', 'payer_id'],
 } as const satisfies Record<string, readonly (keyof Mapping)[]>;
 
-/** What is set of a mapping, by option: a place, or a table of codes. */
+/** Returns what is set in a mapping, by option: a place, or a table of codes. */
 export function setIn(mapping: Mapping = {}): [option: string, what: string | Record<string, string>][] {
   return Object.entries(mapping).flatMap(([option, what]) => (what === undefined ? [] : [[option, what]]));
 }
 
-/** What a table has for a code; undefined where it has nothing. */
+/** Returns a table's entry for a code; undefined where it has none. */
 export function inTable<Entry>(
   entries: Readonly<Record<string, Entry>> | undefined,
   code: string,

@@ -10,7 +10,7 @@ const certificate = named(
   'must be the SHA-256 fingerprint or the whole subject of a certificate, such as CN=lab,O=Hospital',
 );
 
-/** The binding of a source to connections of MLLP, as it is validated. */
+/** The binding of a source to MLLP connections, as validated. */
 export const mllpBindingSchema = z
   .object({
     certificates: listOf(certificate).optional(),
@@ -22,25 +22,28 @@ export const mllpBindingSchema = z
   });
 
 /**
- * The connections whose messages are those of a source: all that is named must be so.
+ * The connections whose messages belong to a source: everything named must match.
  *
  * - `certificates`: with one of these client certificates, by its SHA-256 fingerprint or its subject.
  * - `networks`: from one of these, in CIDR notation.
- * - `port`: to this one of the ports on which the service listens; without it to any.
+ * - `port`: to this one of the ports on which the service listens; to any of them if left out.
  */
 export type MllpBinding = z.output<typeof mllpBindingSchema>;
 
-/** A connection, as far as sources are told apart by it. */
+/** A connection, as far as it distinguishes sources. */
 export interface Peer {
   /** IP address of the sender. */
   address: string;
-  /** On which it was accepted. */
+  /** The port on which it was accepted. */
   port: number;
-  /** The client's, where it has one that the service trusts. */
+  /** The client's certificate, where it has one that the service trusts. */
   certificate?: CertificateNames | undefined;
 }
 
-/** How surely a connection is that of a binding: 0 not at all, 1 by its network, 2 by the subject of its certificate, 3 by its fingerprint. */
+/**
+ * Returns how surely a connection matches a binding: 0 not at all, 1 by its network, 2 by the subject of its
+ * certificate, 3 by its fingerprint.
+ */
 export function claimOf({ certificates, networks, port }: MllpBinding, peer: Peer): 0 | 1 | 2 | 3 {
   if (port !== undefined && port !== peer.port) return 0;
   if (networks !== undefined && !isInNetworks(networks, peer.address)) return 0;
@@ -50,7 +53,7 @@ export function claimOf({ certificates, networks, port }: MllpBinding, peer: Pee
   return certificates.includes(peer.certificate.subject) ? 2 : 0;
 }
 
-/** Whether there may be a connection that both bindings claim as surely as each other. */
+/** Whether there may be a connection that both bindings claim with equal certainty. */
 export function overlap(one: MllpBinding, other: MllpBinding): boolean {
   if (one.port !== undefined && other.port !== undefined && one.port !== other.port) return false;
   if (one.networks && other.networks && !intersect(one.networks, other.networks)) return false;
@@ -60,12 +63,12 @@ export function overlap(one: MllpBinding, other: MllpBinding): boolean {
   return one.certificates.some((name) => other.certificates?.includes(name));
 }
 
-/** The parts of a binding, for people: `192.0.2.0/24`, `CN=lab,O=Hospital`, `port 2576`. */
+/** Returns the parts of a binding, for people: `192.0.2.0/24`, `CN=lab,O=Hospital`, `port 2576`. */
 export function bindingTexts({ networks = [], certificates = [], port }: MllpBinding): string[] {
   return [...networks, ...certificates, ...(port === undefined ? [] : [`port ${port}`])];
 }
 
-/** Of two networks that have an address in common one has all of the other. */
+/** Of two networks that have an address in common, one includes all of the other. */
 function intersect(some: readonly string[], others: readonly string[]): boolean {
   const reach = (networks: readonly string[], into: readonly string[]) =>
     networks.some((one) => isInNetworks(into, one.split('/')[0] as string));
@@ -81,7 +84,7 @@ function named(canonical: (text: string) => string | undefined, message: string)
   });
 }
 
-/** Each once. */
+/** Without duplicates. */
 function listOf<Schema extends z.ZodType<string>>(schema: Schema) {
   return z
     .array(schema)

@@ -6,8 +6,8 @@ import type { EventLog } from '../../ports/eventLog.ts';
 import { readSourceState, type SourceRemoved } from './sourceState.ts';
 
 /**
- * Removes a source of the caller's workspace; what it sent stays. Rejects with `not_found` when there is none of that id, with
- * `unreadable` and `unavailable`.
+ * Removes a source of the caller's workspace; what it sent stays. Rejects with `not_found` when there is none with
+ * that id, with `unreadable` and `unavailable`.
  */
 export async function removeSource(eventLog: EventLog, caller: Caller, id: string): Promise<void> {
   const { workspace } = caller;

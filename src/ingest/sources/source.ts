@@ -19,14 +19,14 @@ export const idSystemTypes = [
 ] as const;
 export type IdSystemType = (typeof idSystemTypes)[number];
 
-/** Where what is sent has no time zone, and its source none of its own. */
+/** Used where what is sent has no time zone, and its source has none either. */
 export const DEFAULT_TIME_ZONE = 'UTC';
 
-/** For how long the messages of a source are kept that has nothing set. */
+/** How long the messages of a source are kept that has no setting for it. */
 export const DEFAULT_RETENTION_DAYS = 90;
 const MAX_RETENTION_DAYS = 3_650;
 
-/** Id of the source that counts where a workspace has configured none; no configured one has it. */
+/** Id of the source that applies where a workspace has configured none; no configured source has it. */
 export const BUILT_IN_SOURCE = 'default';
 
 const id = z
@@ -52,13 +52,13 @@ const facilitySchema = z.object({
   name: requiredName('Elm Street Clinic'),
 });
 
-/** What a source may have of its own by its format, beside what every source has. */
+/** What a source of a format may have besides what every source has. */
 const ownFields = {
   fhir: ['id_systems'],
   hl7v2: ['mllp', 'patient_authority', 'visit_authority', 'facility'],
 } as const satisfies Record<SourceFormat, readonly string[]>;
 
-/** The configuration of a source, as it is validated; `time_zone` may be left out. */
+/** The configuration of a source, as validated; `time_zone` may be left out. */
 export const sourceSchema = z
   .object({
     id,
@@ -88,22 +88,23 @@ export const sourceSchema = z
   });
 
 /**
- * What an EMR is that sends FHIR or HL7 v2 to a workspace.
+ * Describes an EMR that sends FHIR or HL7 v2 to a workspace.
  *
  * - `key`: id of the API key with which it sends over HTTP.
- * - `mllp` (HL7 v2): the connections by which it sends over MLLP. With neither it is the workspace's default source of its format.
- * - `time_zone`: of the IANA database, for times that are sent without an offset.
- * - `id_systems` (FHIR): by resource type the system of the identifier that is the record's id.
- * - `patient_authority`, `visit_authority` (HL7 v2): the assigning authority (CX.4) of the identifier in PID-3 and PV1-19 that
- *   is the record's id.
+ * - `mllp` (HL7 v2): the connections by which it sends over MLLP. With neither it is the workspace's default source
+ *   of its format.
+ * - `time_zone`: from the IANA database, for times that are sent without an offset.
+ * - `id_systems` (FHIR): by resource type, the system of the identifier that is the record's id.
+ * - `patient_authority`, `visit_authority` (HL7 v2): the assigning authority (CX.4) of the identifier in PID-3 and
+ *   PV1-19 that is the record's id.
  * - `facility` (HL7 v2): where encounters are that name no facility.
- * - `mapping`: where the usual rules are mistaken about this EMR.
- * - `retention_days`: for how long its messages are kept as they came; default: `DEFAULT_RETENTION_DAYS`.
+ * - `mapping`: where the usual rules are wrong about this EMR.
+ * - `retention_days`: how long its messages are kept as they arrived; default: `DEFAULT_RETENTION_DAYS`.
  */
 export type Source = z.output<typeof sourceSchema>;
 export type SourceInput = z.input<typeof sourceSchema>;
 
-/** An assigning authority, as CX.4 names it. */
+/** Returns the schema of an assigning authority, as CX.4 names it. */
 function authority() {
   return z
     .string()

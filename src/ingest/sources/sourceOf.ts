@@ -1,8 +1,8 @@
 import { BUILT_IN_SOURCE, DEFAULT_TIME_ZONE, type Source, type SourceFormat } from './source.ts';
 
 /**
- * The source of what was sent in a format with the key of an id: that of the key, else the default one of the workspace for the
- * format, else one with nothing configured (`default`). Without a key it is a default one.
+ * Returns the source of what was sent in a format with the key with an id: that of the key, otherwise the workspace's
+ * default one for the format, otherwise one with nothing configured (`default`). Without a key it is a default one.
  */
 export function sourceOf(sources: readonly Source[], format: SourceFormat, keyId?: string): Source {
   const ofFormat = sources.filter((source) => source.format === format);
@@ -16,7 +16,7 @@ export function sourceOf(sources: readonly Source[], format: SourceFormat, keyId
   );
 }
 
-/** Whether it counts for what no other source of its format is for. */
+/** Whether it applies where no other source of its format does. */
 export function isDefault({ key, mllp }: Source): boolean {
   return key === undefined && mllp === undefined;
 }

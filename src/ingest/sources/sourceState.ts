@@ -5,7 +5,7 @@ import type { EventLog } from '../../ports/eventLog.ts';
 import { foldStream } from '../../reads/foldStream.ts';
 import type { Source } from './source.ts';
 
-/** Data of `SourceConfigured`: all of the source; what was configured of that id before no longer counts. */
+/** Data of `SourceConfigured`: all of the source; any earlier configuration with that id no longer applies. */
 export interface SourceConfigured {
   source: Source;
 }
@@ -25,7 +25,7 @@ export interface SourceState {
 
 export const noSources: SourceState = { version: 0, sources: new Map() };
 
-/** Folds the next event of the stream of sources; the state before stays as it is. Throws an `UnreadableError`. */
+/** Folds the next event of the stream of sources; the given state is not changed. Throws an `UnreadableError`. */
 export function evolveSources(state: SourceState | undefined, event: RecordedEvent): SourceState {
   const { type, data } = upcast(event);
   const sources = new Map(state?.sources);
@@ -39,8 +39,8 @@ export function evolveSources(state: SourceState | undefined, event: RecordedEve
 }
 
 /**
- * The sources of a workspace with the version of their stream, as of every change acknowledged before the call. Rejects with
- * `unavailable` and `unreadable`.
+ * Resolves with the sources of a workspace with the version of their stream, as of every change acknowledged before
+ * the call. Rejects with `unavailable` and `unreadable`.
  */
 export async function readSourceState(eventLog: EventLog, workspace: string): Promise<SourceState> {
   return (await foldStream(eventLog, sourcesStream(workspace), evolveSources)) ?? noSources;

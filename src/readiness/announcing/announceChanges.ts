@@ -15,27 +15,27 @@ import { triggerByLog } from './triggerByLog.ts';
 export interface Announcing {
   workspace: string;
   rulesVersion: string;
-  /** Up to here the log was there before the worklist: what is told of it for the first time is no news. */
+  /** The log up to here predates the worklist: what is reported of it for the first time is not news. */
   quietUntil: Position;
 }
 
 const TYPE = 'EncounterReadinessChanged';
 const AT_ONCE = 100;
-/** An event of billing, or tombstones, may stand behind the last announcement. */
+/** Events looked at, since billing events or tombstones may come after the last announcement. */
 const LOOKED_AT = 20;
 
 /** What the stream of an encounter says last. */
 interface Said {
   /** Revision of its last event. */
   revision: number | undefined;
-  /** Position of the tombstone that stands last; 0 where none does. */
+  /** Position of the tombstone that comes last; 0 where none does. */
   erasedAt: Position;
   last?: EncounterReadinessChanged;
 }
 
 /**
- * Appends an event for each encounter whose readiness is another one than before. An announcement that was made is not made again,
- * neither after a crash nor when the worklist is built anew: the stream of the encounter tells. Rejects with `unavailable`.
+ * Appends an event for each encounter whose readiness has changed. An announcement is never repeated, neither after a
+ * crash nor when the worklist is rebuilt: the encounter's stream shows it. Rejects with `unavailable`.
  */
 export async function announceChanges(
   ports: QueryPorts,
@@ -71,7 +71,7 @@ function isNews({ before, after }: EntryChange): boolean {
   );
 }
 
-/** What is to be appended for a change; undefined where it was announced, or is no news. */
+/** Resolves with what is to be appended for a change; undefined where it was announced, or is not news. */
 async function appendOf(
   ports: QueryPorts,
   { before, after, trigger: likely, isUnsure }: EntryChange,
@@ -81,7 +81,8 @@ async function appendOf(
   const stream = encounterReadinessStream(workspace, encounter_id);
   const { revision, erasedAt, last } = await said(ports.eventLog, stream);
   const isSaid = last?.to === to && finds(after as WorklistEntry, last.rules);
-  // Without an entry before, it is built anew: then only what differs from what was said by the same rules is news.
+  // Without an earlier entry the worklist is being rebuilt: then only what differs from what was said by the same
+  // rules is news.
   const isOld =
     before === undefined && (last ? last.rules_version !== rulesVersion : likely.position <= quietUntil);
   if (erasedAt > likely.position || isSaid || isOld) return undefined;

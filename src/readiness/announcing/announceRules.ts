@@ -5,7 +5,10 @@ import { readCounts } from '../counts/readCounts.ts';
 import type { FanOut } from '../worklist/fanOut.ts';
 import { announcement } from './announcement.ts';
 
-/** Appends one event on what a change of what the rules go by came to, once all encounters follow; nothing for others. Rejects with `unavailable`. */
+/**
+ * Appends one event on the effect of a change to the rule settings, once all encounters have been evaluated by them;
+ * nothing for other changes. Rejects with `unavailable`.
+ */
 export async function announceRules(
   { eventLog, readModels }: QueryPorts,
   { workspace, trigger, before }: FanOut,

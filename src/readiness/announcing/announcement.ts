@@ -2,12 +2,12 @@ import { v5 as uuidv5 } from 'uuid';
 import type { JsonObject, NewEvent } from '../../events/event.ts';
 import { newEvent } from '../../events/newEvent.ts';
 
-/** Of ids that are made of what is announced (RFC 9562, version 5). */
+/** For ids that are derived from what is announced (RFC 9562, version 5). */
 const NAMESPACE = 'b1f6a1de-5f0c-4b0e-9c53-6d2f6f6f9a50';
 
 /**
- * An event that the service appends by itself, in the request that led to it where there is one. Its id is made of `parts`: a repeat
- * appends nothing.
+ * Returns an event that the service appends on its own, in the request that led to it where there is one. Its id is
+ * derived from `parts`: a repeat appends nothing.
  */
 export function announcement(
   workspace: string,

@@ -6,13 +6,13 @@ import { documentIdsOf, kindOfStream, recordIdOf } from '../../events/streamName
 export interface Trigger {
   /** Left out where a finding began or ended by itself. */
   cause?: ReadinessCause;
-  /** Of the event; without one beyond all events. */
+  /** Of the event; beyond all events where there is none. */
   position: Position;
   /** The request that brought it about. */
   requestId?: string;
 }
 
-/** What led to an evaluation because of an event. */
+/** Returns what led to an evaluation because of an event. */
 export function triggerOf({ id: event_id, stream, revision, position, metadata }: RecordedEvent): Trigger {
   const kind = kindOfStream(stream);
   const id = kind === 'document' ? documentIdsOf(stream).documentId : recordIdOf(stream);

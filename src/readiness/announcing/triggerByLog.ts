@@ -5,12 +5,12 @@ import { ReadinessReplay } from '../ReadinessReplay.ts';
 import { codesOf, finds, type WorklistEntry, worklistEntry } from '../worklist/worklistEntry.ts';
 import type { Trigger } from './trigger.ts';
 
-/** What a change of these came to is told of all encounters together. */
+/** The effect of a change to these is announced for all encounters together. */
 const settingKinds = ['workspace', 'code_set'];
 
 /**
- * The write after which an encounter stood as an entry says, by the log alone; undefined where there is none that did this, or it cannot
- * be read. Rejects with `unavailable`.
+ * Resolves with the write after which an encounter was as an entry says, from the log alone; undefined where no write
+ * did this, or it cannot be read. Rejects with `unavailable`.
  */
 export async function triggerByLog(
   ports: QueryPorts,
@@ -19,7 +19,7 @@ export async function triggerByLog(
 ): Promise<Trigger | undefined> {
   const id = entry.encounter_id;
   const history = new BillingHistory(ports, workspace, Number.POSITIVE_INFINITY);
-  // The entry is what the read models have.
+  // The entry reflects what the read models have.
   const steps = await history.steps(id, { isPresent: false }).catch(asUnreadable);
   if (steps instanceof UnreadableError) return undefined;
   const replay = new ReadinessReplay(id);

@@ -9,8 +9,8 @@ import { readCounts } from './readCounts.ts';
 import { totalOf } from './tally.ts';
 
 /**
- * Appends for each workspace how many of its encounters are in each state at the end of a day: once, and nothing where there are none.
- * Rejects with `unavailable`.
+ * Appends for each workspace how many of its encounters are in each state at the end of a day: once, and nothing
+ * where there are none. Rejects with `unavailable`.
  */
 export async function countDay(
   { eventLog, readModels }: QueryPorts,

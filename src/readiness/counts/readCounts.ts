@@ -3,9 +3,9 @@ import { isOfDays, valueFilters, type WorklistSelection } from '../worklist/walk
 import { add, daysIn, type Tally, type TallyFilter, talliesModel, tallyId } from './tally.ts';
 
 /**
- * How many encounters there are in each state, and by rule, whatever state and rule are selected; undefined where counts are kept of none
- * of what else is: of one payer, one facility, one provider, or of days, not of several of these together. Rejects with
- * `unavailable`.
+ * Resolves with how many encounters there are in each state, and by rule, whatever state and rule are selected;
+ * undefined where no counts are kept for the rest of the selection: they are kept for one payer, one facility, one
+ * provider, or for days, not for several of these together. Rejects with `unavailable`.
  */
 export async function readCounts(
   readModels: ReadModels,

@@ -5,7 +5,10 @@ import { upcast } from '../../events/upcast.ts';
 import type { EventLog } from '../../ports/eventLog.ts';
 import type { Tally } from './tally.ts';
 
-/** The counts of a workspace at the end of up to so many days, the last ones, in their order. Rejects with `unreadable` and `unavailable`. */
+/**
+ * Resolves with the counts of a workspace at the end of each of the last days, up to a number of them, in order.
+ * Rejects with `unreadable` and `unavailable`.
+ */
 export async function readTrend(
   eventLog: EventLog,
   workspace: string,

@@ -1,14 +1,17 @@
 import { type ReadinessState, readinessStates } from '../findings.ts';
 import type { Tally } from './tally.ts';
 
-/** Counts as they are shown. */
+/** Counts as displayed. */
 export interface ShownCounts {
   states: Record<ReadinessState, number>;
   /** By the codes of the rules. */
   rules: Record<string, number>;
 }
 
-/** What a tally says of each state, of those with a finding of `rule` where one is given; and by rule, of those in `state`. */
+/**
+ * Returns a tally's counts for each state, of those with a finding of `rule` where one is given; and by rule, of
+ * those in `state`.
+ */
 export function shownCounts(
   { states, rules }: Tally,
   { state, rule }: { state?: ReadinessState | undefined; rule?: string | undefined },

@@ -14,15 +14,15 @@ export interface Tally {
 /** The read model of readiness, for its rows of counts. */
 export const talliesModel = readinessModel as ModelName<Tally>;
 
-/** What a row of counts is of: all encounters of a workspace, or those that a filter leaves. */
+/** What a row of counts covers: all encounters of a workspace, or those that match a filter. */
 export type TallyFilter = WorklistFilter & { by: Exclude<WorklistFilter['by'], 'rule'> };
 
-/** Id of the row that counts. */
+/** Returns the id of the row that counts. */
 export function tallyId(workspace: string, filter?: TallyFilter): string {
   return filter === undefined ? `${workspace} tally` : `${workspace} tally ${filter.by}=${filter.value}`;
 }
 
-/** The partition that lists the counts of a workspace's days, in the order of the days. */
+/** Returns the partition that lists the daily counts of a workspace, in the order of the days. */
 export function daysPartition(workspace: string): string {
   return `${workspace} days`;
 }
@@ -35,12 +35,12 @@ function dayOfNumber(day: number): string {
     .replace(/(....)(..)(..)/, '$1-$2-$3');
 }
 
-/** The place of a day, such as `2026-03-14`, among days. */
+/** Returns the place of a day, such as `2026-03-14`, among days. */
 export function dayNumber(day: string): number {
   return Number(day.replaceAll('-', ''));
 }
 
-/** The days within bounds on which there are encounters, or once were, from a day on, in their order. */
+/** Yields the days within bounds that have, or once had, encounters, from a day onwards, in order. */
 export async function* daysIn(
   readModels: ReadModels,
   workspace: string,
@@ -61,7 +61,7 @@ export async function* daysIn(
   }
 }
 
-/** Changes of counts that are gathered, to be written at once. */
+/** Changes of counts, gathered to be written at once. */
 export class TallyChanges {
   readonly #workspace: string;
   readonly #changes = new Map<string, { filter: TallyFilter | undefined; tally: Tally }>();
@@ -70,7 +70,7 @@ export class TallyChanges {
     this.#workspace = workspace;
   }
 
-  /** Counts an encounter in (1), or out again (-1). */
+  /** Adds an encounter to the counts (1), or takes it out again (-1). */
   count(entry: WorklistEntry | undefined, by: 1 | -1): void {
     if (entry === undefined) return;
     const filters = filtersOf(entry).filter((filter): filter is TallyFilter => filter.by !== 'rule');
@@ -89,7 +89,7 @@ export class TallyChanges {
     return [...this.#changes.keys()];
   }
 
-  /** The rows after the changes. */
+  /** Returns the rows after the changes. */
   rows(before: readonly Row<Tally>[], position: number): Row<Tally>[] {
     const byId = new Map(before.map((row) => [row.id, row]));
     return [...this.#changes].map(([id, { filter, tally }]) => {
@@ -108,12 +108,12 @@ export class TallyChanges {
   }
 }
 
-/** How many encounters there are in all. */
+/** Returns how many encounters there are in all. */
 export function totalOf({ states }: Tally): number {
   return Object.values(states).reduce((sum, count) => sum + count, 0);
 }
 
-/** Adds counts to others; what comes to nothing is left out. */
+/** Adds counts to others; whatever becomes zero is left out. */
 export function add(to: Tally, more: Tally): void {
   addEach(to.states, more.states);
   for (const state of readinessStates) {

@@ -11,8 +11,8 @@ import type { RequiredDocuments } from './requiredDocuments.ts';
 const AT_ONCE = 16;
 
 /**
- * The categories of the documents that encounters have by what the read model of documents has, by the encounters' ids; only of
- * those whose visit type requires some. Rejects with `unavailable`.
+ * Resolves with the categories of encounters' documents according to the read model of documents, by the encounters'
+ * ids; only for those whose visit type requires some. Rejects with `unavailable`.
  */
 export async function documentCategories(
   readModels: ReadModels,

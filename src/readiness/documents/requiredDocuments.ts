@@ -1,6 +1,6 @@
 import type { DocumentCategory } from '../../records/document.ts';
 
-/** The categories of the documents that every encounter of a visit type needs, by the visit types. */
+/** The categories of the documents that every encounter of a visit type needs, by visit type. */
 export type RequiredDocuments = ReadonlyMap<string, readonly DocumentCategory[]>;
 
 /** Data of `RequiredDocumentSet`. */
@@ -10,7 +10,7 @@ export interface RequiredDocumentSet {
   required: boolean;
 }
 
-/** What is required with what an event sets; what was required before stays as it is. */
+/** Returns what is required after an event; the given requirements are not changed. */
 export function withRequiredDocument(
   before: RequiredDocuments,
   { visit_type: visitType, category, required }: RequiredDocumentSet,

@@ -4,8 +4,8 @@ import { changeRuleSettings } from '../changeRuleSettings.ts';
 import type { RequiredDocumentSet } from './requiredDocuments.ts';
 
 /**
- * Sets whether encounters of a visit type need a document of a category in the caller's workspace; no change when it is so
- * already. Rejects with `unreadable` and `unavailable`.
+ * Sets whether encounters of a visit type need a document of a category in the caller's workspace; appends nothing
+ * when it is so already. Rejects with `unreadable` and `unavailable`.
  */
 export async function setRequiredDocument(
   eventLog: EventLog,

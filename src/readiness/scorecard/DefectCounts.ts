@@ -2,19 +2,19 @@ import type { Principal } from '../../events/eventMetadata.ts';
 import type { Defect } from './defectsOf.ts';
 import type { ScorecardRow } from './scorecard.ts';
 
-/** What is counted of one principal and field. */
+/** The counts for one principal and field. */
 interface Counts {
   principal: Principal;
   kind: string;
   field: string;
   rules: Set<string>;
   defects: number;
-  /** Of those that were mended, how long that took, in milliseconds. */
+  /** For those that were fixed, how long that took, in milliseconds. */
   mended: number[];
   delayed: number;
 }
 
-/** A defect of a record on which several encounters may rest. */
+/** A defect of a record on which several encounters may depend. */
 interface Shared {
   counts: Counts;
   from: number;
@@ -41,7 +41,7 @@ export class DefectCounts {
     for (const counts of delayedBy) counts.delayed += 1;
   }
 
-  /** Those first that delayed most encounters. */
+  /** Returns the rows, sorted by how many encounters were delayed, most first. */
   rows(): ScorecardRow[] {
     for (const { counts, from, until } of this.#shared.values()) count(counts, from, until);
     this.#shared.clear();

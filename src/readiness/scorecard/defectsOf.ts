@@ -6,11 +6,11 @@ import type { BilledRecord, BillingFacts, Severity } from '../rule.ts';
 import type { RuleSettings } from '../ruleSettings.ts';
 import { changedAfterBilling } from '../rules/encounter/changedAfterBilling.ts';
 
-/** What is wrong in a field since a write of its record, for as long as an encounter that was completed had it. */
+/** What is wrong in a field since a write of its record, for as long as a completed encounter had it. */
 export interface Defect {
-  /** The same in every encounter that rests on the record. */
+  /** The same in every encounter that depends on the record. */
   key: string;
-  /** Who wrote it so: not who had the encounter refer to it. */
+  /** Who wrote it that way: not who made the encounter refer to it. */
   principal: Principal;
   rule: string;
   severity: Severity;
@@ -19,13 +19,16 @@ export interface Defect {
   id: string;
   /** Dotted when nested. */
   field: string;
-  /** From when on, in milliseconds since 1970. */
+  /** When it began, in milliseconds since 1970. */
   from: number;
-  /** Until when; left out while it stands. */
+  /** When it ended; left out while it stands. */
   until?: number;
 }
 
-/** The defects that an encounter had up to a moment, by its versions and those of all on which it rested, in the order of the log. */
+/**
+ * Returns the defects that an encounter had up to a moment, given its versions and those of everything on which it
+ * depended, in the order of the log.
+ */
 export function defectsOf(encounterId: string, steps: readonly Step[], at: number): Defect[] {
   const replay = new ReadinessReplay(encounterId);
   const all: Defect[] = [];
@@ -42,7 +45,7 @@ export function defectsOf(encounterId: string, steps: readonly Step[], at: numbe
     const now = new Map<string, Defect>();
     const findings = facts?.encounter.fields.is_completed === true ? replay.findings : [];
     for (const finding of findings) {
-      // That something was mended after it was billed is no defect.
+      // Fixing something after it was billed is not a defect.
       if (finding.rule === changedAfterBilling) continue;
       const key = keyOf(finding);
       const known = standing.get(key);
@@ -73,12 +76,12 @@ function defectOf(
   };
 }
 
-/** By this a finding is the same after the next step. */
+/** Returns a key by which a finding is recognized after the next step. */
 function keyOf({ rule, record, field, from, until, cause }: CausedFinding): string {
   return JSON.stringify([cause.event.id, rule.code, record.kind, record.id, field, from, until]);
 }
 
-/** The version of the record at fault since which it is so, whatever the rest was then. */
+/** Returns the version of the record at fault since which it has been so, whatever the rest was then. */
 function authorOf(
   { rule, record, field, cause }: CausedFinding,
   facts: BillingFacts,
@@ -94,7 +97,7 @@ function authorOf(
   return own[own.findLastIndex(isRight) + 1] ?? cause;
 }
 
-/** The facts with a record as it once was. */
+/** Returns the facts with a record as it once was. */
 function withRecord(facts: BillingFacts, record: BilledRecord, then: BilledRecord): BillingFacts {
   const asThen = (one: unknown) => (one === record ? then : one);
   const parts = Object.entries(facts).map(([part, one]) => [

@@ -13,20 +13,20 @@ import type { Scorecard } from './scorecard.ts';
 
 /** Encounters read at once. */
 const AT_ONCE = 100;
-/** Records on which encounters rest, and of which the versions are remembered. */
+/** Records on which encounters depend whose versions are remembered. */
 const MOST_REMEMBERED = 10_000;
 
-/** How far it is; with the scorecard at the end. */
+/** Its progress; with the scorecard at the end. */
 export interface ScorecardProgress {
   encounters: number;
-  /** How many there are to be looked at, about. */
+  /** Approximately how many there are to look at. */
   total: number;
   scorecard?: Scorecard;
 }
 
 /**
- * Who brought in what kept encounters from being billed: by the log alone, over the whole history of the encounters with a day of
- * service within days. Rejects with `unavailable`.
+ * Yields who introduced what kept encounters from being billed: from the log alone, over the whole history of the
+ * encounters with a day of service within a range of days. Rejects with `unavailable`.
  */
 export async function* makeScorecard(
   ports: QueryPorts,

@@ -2,25 +2,28 @@ import { z } from 'zod';
 import { principalSchema } from '../../runs/run.ts';
 
 const rowSchema = z.object({
-  /** Whose writes brought the defects in. */
+  /** Whose writes introduced the defects. */
   principal: principalSchema,
-  /** Kind of the records at fault, and the field of them. */
+  /** Kind of the records at fault, and the field at fault in them. */
   kind: z.string(),
   field: z.string(),
   /** Codes of the rules that found them. */
   rules: z.array(z.string()),
   /** Each counts once, however many encounters have it. */
   defects: z.int(),
-  /** How many of them stand. */
+  /** How many of them still stand. */
   open: z.int(),
-  /** How long it took until those were gone that are, in milliseconds: half of them took longer; null where none is gone. */
+  /**
+   * The median time until the fixed ones were fixed, in milliseconds: half of them took longer; null where none has
+   * been fixed.
+   */
   median_ms: z.number().nullable(),
-  /** Encounters that were completed and that one of them kept from being billed. */
+  /** Completed encounters that one of them kept from being billed. */
   encounters_delayed: z.int(),
 });
 export type ScorecardRow = z.infer<typeof rowSchema>;
 
-/** By whom which defects came in, by field. */
+/** Who introduced which defects, by field. */
 export const scorecardSchema = z.object({
   /** Encounters that were looked at. */
   encounters: z.int(),
@@ -32,7 +35,7 @@ export type Scorecard = z.infer<typeof scorecardSchema>;
 
 const HOUR_MS = 3_600_000;
 
-/** What a file of it has in a line. */
+/** The columns of its file. */
 export const scorecardColumns = [
   'principal_type',
   'principal_id',
@@ -46,7 +49,7 @@ export const scorecardColumns = [
   'encounters_delayed',
 ] as const;
 
-/** A row as a line of a file; `name` is that of its principal. */
+/** Returns a row as a line of a file; `name` is that of its principal. */
 export function scorecardLine(
   { principal, kind, field, rules, defects, open, median_ms, encounters_delayed }: ScorecardRow,
   name: string | undefined,
@@ -57,7 +60,7 @@ export function scorecardLine(
     principal_name: name,
     record_kind: kind,
     ...{ field, rules: rules.join(' '), defects, open, encounters_delayed },
-    // To a tenth.
+    // To one decimal place.
     median_hours_until_mended: median_ms === null ? undefined : Math.round((median_ms / HOUR_MS) * 10) / 10,
   };
 }

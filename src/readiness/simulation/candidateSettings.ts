@@ -4,11 +4,11 @@ import { visitTypes } from '../../records/kinds/encounter.ts';
 import { type RuleSettings, ruleChoices } from '../ruleSettings.ts';
 import { rules } from '../rules/index.ts';
 
-/** The file is an operator's own: what it has too much may be named. */
+/** The file is an operator's own: its surplus names may be repeated. */
 const unknownNames: z.core.$ZodErrorMap = (issue) =>
   issue.code === 'unrecognized_keys' ? `must not have ${issue.keys.join(', ')}` : undefined;
 
-/** An object with some of these names, and no others. */
+/** Returns the schema of an object with some of these names, and no others. */
 function someOf<Value extends z.ZodType>(values: readonly (readonly [name: string, value: Value])[]) {
   const shape = Object.fromEntries(values.map(([name, value]) => [name, value.optional()]));
   return z.strictObject(shape, { error: unknownNames }).optional();
@@ -16,7 +16,7 @@ function someOf<Value extends z.ZodType>(values: readonly (readonly [name: strin
 
 const days = z.int().min(1).nullable();
 
-/** Settings that are not in force: only what is to be another than now; `null` and `default` take a setting away. */
+/** Settings that are not in force: only what is to change; `null` and `default` remove a setting. */
 export const candidateSettingsSchema = z.strictObject(
   {
     rules: someOf(rules.map((rule) => [rule.code, z.enum([...ruleChoices, 'default'])])),
@@ -34,7 +34,7 @@ export const candidateSettingsSchema = z.strictObject(
 );
 export type CandidateSettings = z.infer<typeof candidateSettingsSchema>;
 
-/** What the rules would go by: the present settings, changed. */
+/** Returns the settings that the rules would use: the present ones, changed. */
 export function withCandidates(present: RuleSettings, candidates: CandidateSettings): RuleSettings {
   const { default: limit = present.filingLimits.default, payers = {} } = candidates.filing_limits ?? {};
   return {
@@ -48,7 +48,7 @@ export function withCandidates(present: RuleSettings, candidates: CandidateSetti
   };
 }
 
-/** A map with other values; `gone` takes one out. */
+/** Returns a map with other values; `gone` removes one. */
 function changed<Value, Gone>(
   before: ReadonlyMap<string, Value>,
   changes: Partial<Record<string, Value | Gone>> | undefined,

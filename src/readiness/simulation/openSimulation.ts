@@ -7,23 +7,23 @@ import type { ServiceDays } from '../worklist/serviceDays.ts';
 import { type CandidateSettings, withCandidates } from './candidateSettings.ts';
 import { noSimulation, type Simulation, simulate, simulationSchema } from './simulate.ts';
 
-/** What is to be simulated. */
+/** What to simulate. */
 export interface SimulationAsked extends ServiceDays {
   workspace: string;
   candidates: CandidateSettings;
 }
 
-/** What a simulation has found, and the question to which it is an answer. */
+/** What a simulation has found, and the question that it answers. */
 export const foundSchema = z.object({ question: z.string(), result: simulationSchema });
 export type Found = z.infer<typeof foundSchema>;
 
-/** A simulation beside the settings that are in force. */
+/** A simulation compared with the settings in force. */
 export interface OpenSimulation {
-  /** Tells it from those of something else, or beside other settings. */
+  /** Distinguishes it from simulations of something else, or compared with other settings. */
   question: string;
-  /** How many encounters are to be looked at, about. */
+  /** Approximately how many encounters are to be looked at. */
   total: number;
-  /** As `simulate`; it goes on behind what was found earlier, where that is of the same question. */
+  /** As `simulate`; continues after what was found earlier, where that answers the same question. */
   results(earlier: Found | undefined): AsyncGenerator<Simulation>;
 }
 

@@ -21,21 +21,24 @@ const counts = z.record(z.string(), z.int());
 
 /** What a simulation has found so far. */
 export const simulationSchema = z.object({
-  /** Place, in the order of creation, of the encounter that was looked at last. */
+  /** Place, in the order of creation, of the last encounter looked at. */
   after: z.int(),
   encounters: z.int(),
-  /** How many would be in another state, by both: `ready blocked`. */
+  /** How many would be in another state, by both states: `ready blocked`. */
   flips: counts,
   /** The same by the payers of the primary insurances; '' where there is none. */
   byPayer: z.record(z.string(), counts),
-  /** By the codes of the rules: encounters of which each finds something that it did not, and the other way round, with ids of some. */
+  /**
+   * By the codes of the rules: encounters in which each finds something that it did not find before, and the other
+   * way round, with the ids of some.
+   */
   byRule: z.record(z.string(), z.object({ found: z.int(), gone: z.int(), examples: z.array(z.string()) })),
 });
 export type Simulation = z.infer<typeof simulationSchema>;
 
 export const noSimulation: Simulation = { after: -1, encounters: 0, flips: {}, byPayer: {}, byRule: {} };
 
-/** Which encounters are looked at, and by what. */
+/** Which encounters are looked at, and with which settings. */
 export interface SimulationQuestion extends ServiceDays {
   workspace: string;
   present: RuleSettings;
@@ -43,8 +46,9 @@ export interface SimulationQuestion extends ServiceDays {
 }
 
 /**
- * Applies settings that are not in force to the encounters of the worklist, as they are now, beside those that are: gives what it has
- * found after each step. It changes nothing; given what one found before, it goes on behind that. Rejects with `unavailable`.
+ * Applies settings that are not in force to the worklist's encounters, as they are now, alongside those that are:
+ * yields its findings after each step. It changes nothing; given earlier findings, it continues after them. Rejects
+ * with `unavailable`.
  */
 export async function* simulate(
   ports: QueryPorts,

@@ -9,17 +9,17 @@ const simulationRunSchema = runSchema.extend({
   workspace: z.string(),
   candidates: candidateSettingsSchema,
   days: serviceDaysSchema,
-  /** How many encounters are to be looked at, about; 0 before it is known. */
+  /** Approximately how many encounters are to be looked at; 0 before it is known. */
   total: z.int(),
   /** What was found so far. */
   found: foundSchema.optional(),
   outcome: z.enum(['done', ...brokenOff]).optional(),
 });
 
-/** The last simulation in a workspace that somebody asked for on the dashboard; it may be under way. */
+/** The last simulation in a workspace requested on the dashboard; it may still be under way. */
 export type SimulationRun = z.infer<typeof simulationRunSchema>;
 
-/** Of `Runs`. */
+/** The table of its `Runs`. */
 export const simulationTable: StateTable<SimulationRun> = {
   name: 'simulations_v1',
   body: simulationRunSchema,

@@ -7,14 +7,14 @@ import { encounter } from '../../records/kinds/encounter.ts';
 import { visitList } from '../../records/visits.ts';
 import type { BilledRecord } from '../rule.ts';
 
-/** Of the encounters that are or were of one visit, so many are looked at: those that were created first. */
+/** Maximum number of encounters looked at that belong or belonged to one visit: those created first. */
 const MOST_LOOKED_AT = 20;
 
 export type VisitRows = ReadonlyMap<string, readonly Row<RecordState | Incomplete>[]>;
 
 /**
- * The rows of the first encounters, in the order of creation, that are or were of the visits of some encounters, by the `visitList` of each.
- * Rejects with `unavailable`.
+ * Resolves with the rows of the first encounters, in the order of creation, that belong or belonged to the visits of
+ * some encounters, by the `visitList` of each. Rejects with `unavailable`.
  */
 export async function visitRows(
   readModels: ReadModels,

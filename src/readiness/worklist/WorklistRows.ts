@@ -12,9 +12,10 @@ const lastWriteModel = readinessModel as ModelName<LastWrite>;
 const LAST_WRITE = 'last write';
 
 /**
- * Writes the rows of the worklist, of which there must be one writer. Counts are what was there with something added: were they
- * written and the encounters not, or the other way round, they would be wrong for good. A store need not have transactions, so
- * each write is noted whole before it is made, and what was cut off is made when the next writer opens.
+ * Writes the rows of the worklist; there must be only one writer. Counts are increments on what was there: if they
+ * were written without the encounters, or the other way round, they would be wrong for good. A store need not have
+ * transactions, so each write is noted as a whole before it is made, and an interrupted one is completed when the
+ * next writer opens.
  */
 export class WorklistRows {
   readonly #readModels: ReadModels;
@@ -32,7 +33,7 @@ export class WorklistRows {
     return new WorklistRows(readModels, last?.position ?? 0);
   }
 
-  /** Writes rows, all or none, then the checkpoint; 0 leaves that as it is. */
+  /** Writes rows, all or none, then the checkpoint; 0 leaves it as it is. */
   async write(rows: Row[], checkpoint: Position = 0): Promise<void> {
     this.#place += 1;
     const note = { id: LAST_WRITE, partition: LAST_WRITE, order: 0, position: this.#place };

@@ -18,7 +18,7 @@ const WORKSPACES = 'workspaces';
 const begunModel = readinessModel as ModelName<{ at: Position }>;
 const BEGUN = 'begun';
 
-/** What all who keep up the worklist share: they evaluate one after the other, as the counts are changed by each. */
+/** Shared by all that keep up the worklist: they evaluate one after the other, as each changes the counts. */
 export class WorklistWork {
   readonly #ports: QueryPorts;
   readonly #rows: WorklistRows;
@@ -48,8 +48,9 @@ export class WorklistWork {
   }
 
   /**
-   * Evaluates encounters by what is known at `position` or later, announces what became of them, unless it is quiet, and writes it; with the last of
-   * them the rows `beside`. Gives the ids of the others of their visits, where there are any, by their own ids. Rejects with `unavailable`.
+   * Evaluates encounters by what is known at `position` or later, announces the changes, unless it is quiet, and
+   * writes them; with the last of them the rows `beside`. Resolves with the ids of the other encounters of their
+   * visits, where there are any, by their own ids. Rejects with `unavailable`.
    */
   async evaluate(
     workspace: string,
@@ -99,7 +100,7 @@ export class WorklistWork {
   }
 }
 
-/** How far the log was when the worklist was begun. */
+/** Resolves with where the log ended when the worklist was begun. */
 async function begunAt({ eventLog, readModels }: QueryPorts, rows: WorklistRows): Promise<Position> {
   const [begun] = await readModels.load(begunModel, [BEGUN]);
   if (begun) return begun.body.at;
@@ -108,7 +109,7 @@ async function begunAt({ eventLog, readModels }: QueryPorts, rows: WorklistRows)
   return at;
 }
 
-/** At least one, which may be empty. */
+/** Returns at least one chunk, which may be empty. */
 function chunksOf(encounters: Encounters): Encounters[] {
   const all = [...encounters];
   const count = Math.max(1, Math.ceil(all.length / AT_ONCE));

@@ -22,19 +22,22 @@ export interface Due {
 /** Encounters of a workspace that are to be evaluated, by their ids. */
 export type Encounters = ReadonlyMap<string, Due>;
 
-/** What became of the entry of an encounter. */
+/** How the entry of an encounter changed. */
 export interface EntryChange {
   before: WorklistEntry | undefined;
   after: WorklistEntry | undefined;
   trigger: Trigger;
-  /** Whether something else than the trigger may have led to it: another event, or a write behind it that the facts have already. */
+  /**
+   * Whether something other than the trigger may have led to it: another event, or a later write that the facts
+   * already include.
+   */
   isUnsure: boolean;
 }
 
 /**
- * Evaluates encounters by what `evaluate` looks at, which has all up to `position`: what is to be written of them, and of
- * the counts; of those alone that changed. `visits`: where there are any, the ids of the others of the visits, by those of the
- * encounters. Rejects with `unavailable`.
+ * Evaluates encounters by what `evaluate` looks at, which has everything up to `position`: resolves with what is to
+ * be written for them, and for the counts; only for those that changed. `visits`: where there are any, the ids of the
+ * other encounters of the visits, by those of the encounters. Rejects with `unavailable`.
  */
 export async function evaluateRows(
   ports: QueryPorts,
@@ -71,7 +74,8 @@ export async function evaluateRows(
       id: streamOf(id),
       partition: after ? worklistPartition(workspace) : `${workspace} left out`,
       order: place,
-      // It rises with each write, also where what the encounter rests on changed and nothing came behind it.
+      // It rises with each write, also where something that the encounter depends on changed and nothing came after
+      // it.
       position: Math.max(position, (rowBefore?.position ?? 0) + 1),
       body: after ?? {},
       ...(after && { lists: listsOf(after) }),

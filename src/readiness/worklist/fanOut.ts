@@ -10,27 +10,27 @@ import { CODE_SET_LOADED } from '../taxonomySet.ts';
 import { worklistModel } from './worklistEntry.ts';
 import { listsResting, worklistPartition } from './worklistLists.ts';
 
-/** Many encounters that are to be evaluated again because something changed on which they rest. */
+/** Many encounters that are to be evaluated again because something on which they depend has changed. */
 export interface FanOut {
   workspace: string;
-  /** Of the record that changed; `workspace` for what that has set of the rules, `code_set` for a set that was loaded. */
+  /** Of the record that changed; `workspace` for its rule settings, `code_set` for a set that was loaded. */
   kind: string;
   id: string;
-  /** Lists that are still to be gone through; the first one from behind `after` on. Without a name: all encounters. */
+  /** Lists that are still to be gone through; the first one from after `after` on. Null: all encounters. */
   lists: (string | null)[];
   after: number;
   trigger: Trigger;
-  /** What the rules go by has changed: no encounter is announced for it. */
+  /** The rule settings have changed: no encounter is announced because of that. */
   isQuiet: boolean;
   /** Where it is quiet: encounters in each state before. */
   before?: Tally['states'];
   /** Encounters. */
   done: number;
-  /** As far as counts are kept of them; else 0. */
+  /** As far as they are counted; otherwise 0. */
   total: number;
 }
 
-/** Of one that is through. */
+/** The body of one that is finished. */
 type Done = Record<never, never>;
 
 export const fanOutsModel = readinessModel as ModelName<FanOut | Done>;
@@ -38,17 +38,20 @@ export const fanOutsModel = readinessModel as ModelName<FanOut | Done>;
 /** Kinds by whose records encounters are not counted. */
 const uncounted = ['patient', 'encounter'];
 
-/** The partition that lists what is under way in a workspace, in the order in which it began. */
+/** Returns the partition that lists what is under way in a workspace, in the order in which it began. */
 export function fanOutsPartition(workspace: string): string {
   return `${workspace} under way`;
 }
 
-/** Whether all encounters of a workspace rest on what an event changed: on what the rules go by. */
+/** Whether all encounters of a workspace depend on what an event changed: on the rule settings. */
 export function isOfAll({ type }: Pick<RecordedEvent, 'type'>): boolean {
   return type === CODE_SET_LOADED || ruleSettingTypes.includes(type);
 }
 
-/** The workspaces, among those that have encounters, of which some may rest on what an event changed. */
+/**
+ * Returns the workspaces, among those that have encounters, some of whose encounters may depend on what an event
+ * changed.
+ */
 export function workspacesOf(
   { type, stream }: Pick<RecordedEvent, 'stream' | 'type'>,
   all: readonly string[],
@@ -56,7 +59,10 @@ export function workspacesOf(
   return type === CODE_SET_LOADED ? all : all.filter((workspace) => workspace === workspaceOfStream(stream));
 }
 
-/** What has to be evaluated again in a workspace because of an event of a record, or of what the rules go by, as a row. */
+/**
+ * Resolves with what has to be evaluated again in a workspace because of an event of a record, or of the rule
+ * settings, as a row.
+ */
 export async function fanOutOf(
   readModels: ReadModels,
   workspace: string,
@@ -88,7 +94,7 @@ export async function fanOutOf(
   };
 }
 
-/** The encounters that come next, at most `limit`. */
+/** Resolves with the next encounters, at most `limit`. */
 export async function nextOf(
   readModels: ReadModels,
   { workspace, lists: [list = null], after }: Pick<FanOut, 'workspace' | 'lists' | 'after'>,
@@ -97,7 +103,10 @@ export async function nextOf(
   return readModels.page(worklistModel, { ...queryOf(workspace, list), after, limit });
 }
 
-/** The row of a fan-out after a step that went through `rows`, of at most `limit`; behind the last step it has no lists. */
+/**
+ * Returns the row of a fan-out after a step that went through `rows`, of at most `limit`; after the last step it has
+ * no lists.
+ */
 export function afterStep(row: Row<FanOut>, rows: readonly Row[], limit: number): Row<FanOut> {
   const { body } = row;
   const isThrough = rows.length < limit;
@@ -107,7 +116,7 @@ export function afterStep(row: Row<FanOut>, rows: readonly Row[], limit: number)
   return { ...next, body: { ...body, lists, after, done: body.done + rows.length } };
 }
 
-/** The row of a fan-out that is through. */
+/** Returns the row of a finished fan-out. */
 export function doneRow(row: Row<FanOut>): Row<Done> {
   return { ...row, position: row.position + 1, partition: `${row.body.workspace} done`, body: {} };
 }

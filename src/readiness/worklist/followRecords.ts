@@ -23,10 +23,10 @@ import type { WorklistWork } from './WorklistWork.ts';
 import { worklistModel } from './worklistEntry.ts';
 import { listsResting, worklistPartition } from './worklistLists.ts';
 
-/** Up to so many encounters that rest on a record are evaluated with the batch that changed it. */
+/** Up to this many encounters that depend on a record are evaluated with the batch that changed it. */
 const FEW = 200;
 const POLL_MS = 5;
-/** Changes that are looked at side by side. */
+/** Changes looked at in parallel. */
 const SIDE_BY_SIDE = 16;
 
 const billingTypes = ['EncounterBilled', 'BillingChangeAcknowledged'];
@@ -40,8 +40,9 @@ const eventTypes = [
 type AllDue = Map<string, Map<string, Due>>;
 
 /**
- * Follows the log from `after` on, until the signal: what every event changes of the worklist is evaluated once the read models of
- * records and documents have it. What rests on a record by more than a few goes to `fanOut` instead. Rejects with `unavailable`.
+ * Follows the log from `after` on, until the signal: whatever an event changes in the worklist is evaluated once the
+ * read models of records and documents have it. Where more than a few depend on a record, they go to `fanOut`
+ * instead. Rejects with `unavailable`.
  */
 export async function followRecords(
   ports: QueryPorts,
@@ -71,7 +72,7 @@ export async function followRecords(
   }
 }
 
-/** Waits for a read model; false at the signal. */
+/** Waits for a read model; resolves with false at the signal. */
 async function isReached(
   readModels: ReadModels,
   model: string,
@@ -96,7 +97,7 @@ async function changedBy(
     const isBilled = billingTypes.includes(event.type);
     if (kind === 'encounter' || isBilled) addTo(due, event.stream, event.position, event);
     if (kind === 'document') addTo(due, encounterOfDocument(event.stream), event.position, event);
-    // Nothing rests on what is new, or was billed.
+    // Nothing depends on what is new, or was billed.
     else if ((event.revision > 0 && !isBilled) || isOfAll(event)) latest.set(event.stream, event);
   }
   const { ofAll = [], ofRecords = [] } = Object.groupBy(latest.values(), (event) =>
@@ -116,7 +117,10 @@ async function changedBy(
   return { due, fanOuts };
 }
 
-/** The rows of encounters that rest on the record of each of these events: more than a few, where there are more. */
+/**
+ * Resolves with the rows of encounters that depend on the record of each of these events: more than a few, where
+ * there are more.
+ */
 async function restingOn(
   readModels: ReadModels,
   workspace: string,
@@ -131,7 +135,7 @@ async function restingOn(
   );
 }
 
-/** The others of the visits of encounters that were evaluated, unless they were themselves. */
+/** Returns the others of the visits of evaluated encounters, except for those that were evaluated themselves. */
 function othersOf(visits: ReadonlyMap<string, readonly string[]>, evaluated: Encounters): Encounters {
   const others = new Map<string, Due>();
   for (const [id, ids] of visits) {
@@ -151,7 +155,7 @@ function addTo(due: AllDue, stream: string, order: number, event: RecordedEvent)
   due.set(workspace, encounters);
 }
 
-/** The first event of an encounter gives its place; the last one is the likeliest to have led to what it is. */
+/** The first event of an encounter gives its place; the last one is the most likely cause of its state. */
 function addDue(encounters: Map<string, Due>, id: string, due: Due): void {
   const before = encounters.get(id);
   if (before === undefined) encounters.set(id, due);

@@ -16,8 +16,8 @@ import { watchClock } from './watchClock.ts';
 const IDLE_MS = 50;
 
 /**
- * Keeps the worklist of readiness up to the log, until the signal; by one process at a time. Rejects when a store is away, or the log
- * is another one; calling it again goes on from where it was.
+ * Keeps the readiness worklist up to date with the log, until the signal; only one process does so at a time. Rejects
+ * when a store cannot be reached, or the log is another one; calling it again continues from where it was.
  */
 export async function keepWorklist(
   ports: SameLogPorts & Pick<FollowOptions, 'gather'>,
@@ -25,7 +25,7 @@ export async function keepWorklist(
 ): Promise<void> {
   await resumeAfter(readinessModel, ports);
   const work = await WorklistWork.open(ports);
-  // A write that was cut off may have brought it further.
+  // An interrupted write may have brought it further.
   const after = await ports.readModels.checkpoint(readinessModel);
   const fanOuts: Row<FanOut>[] = [];
   for (const workspace of work.workspaces) {

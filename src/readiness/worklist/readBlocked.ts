@@ -2,7 +2,7 @@ import type { ReadModels } from '../../ports/readModels.ts';
 import { entryOf, worklistModel } from './worklistEntry.ts';
 import { listsResting, worklistPartition } from './worklistLists.ts';
 
-/** Of those that rest on a record, so many encounters are looked at. */
+/** Maximum number of encounters looked at of those that depend on a record. */
 export const MOST_LOOKED_AT = 200;
 
 /** What is blocked by a record itself. */
@@ -11,13 +11,13 @@ export interface Blocked {
   count: number;
   /** Encounters by the codes of the rules. */
   rules: Record<string, number>;
-  /** Whether every encounter was looked at that rests on the record, not the first ones alone. */
+  /** Whether every encounter that depends on the record was looked at, rather than only the first ones. */
   isWhole: boolean;
 }
 
 /**
- * How many encounters a patient, payer, facility or provider blocks: those with a finding that blocks, and at which it is at
- * fault. It does not wait for the worklist. Rejects with `unavailable`.
+ * Resolves with how many encounters a patient, payer, facility or provider blocks: those with a blocking finding in
+ * which it is at fault. It does not wait for the worklist. Rejects with `unavailable`.
  */
 export async function readBlocked(
   readModels: ReadModels,

@@ -14,24 +14,25 @@ const POLL_MS = 5;
 /** Encounters looked at for one page: where filters leave few of many, a page ends before it is full. */
 const MAX_SCANNED = 2_000;
 
-/** How far the worklist is. */
+/** How up to date the worklist is. */
 export interface WorklistProgress {
-  /** It has every write that was acknowledged before the call. */
+  /** It includes every write acknowledged before the call. */
   isCurrent: boolean;
-  /** What changed, and how many of the encounters that rest on it are evaluated again. */
+  /** What changed, and how many of the encounters that depend on it have been evaluated again. */
   underWay: Pick<FanOut, 'kind' | 'id' | 'done' | 'total'>[];
 }
 
 export interface Worklist extends Page<WorklistEntry> {
-  /** How many encounters there are; undefined where no counts are kept of what is asked for. */
+  /** How many encounters there are; undefined where no counts are kept for the selection. */
   counts: Tally | undefined;
   progress: WorklistProgress;
 }
 
 /**
- * A page of the encounters of a workspace with what is in their way, in the order of their creation, or by days where that is all that is
- * asked for. It waits up to two seconds for what was acknowledged before the call, and says how far it is. A page may have less than
- * `limit`, or none, and a token all the same. Rejects with `unavailable`, and with `validation_failed` for a token of another list.
+ * Resolves with a page of the encounters of a workspace with what is in their way, in the order of their creation, or
+ * by days where only days are asked for. It waits up to two seconds for what was acknowledged before the call, and
+ * says how up to date it is. A page may have fewer than `limit`, or none, and still have a token. Rejects with
+ * `unavailable`, and with `validation_failed` for a token of another list.
  */
 export async function readWorklist(
   ports: QueryPorts,
@@ -67,7 +68,10 @@ function placeOf(token: string, binding: string): { day: number; order: number }
   return { day: Number(day), order: decodeToken(rest ?? '', binding) };
 }
 
-/** How far the worklist is; it is current as soon as it can be within a time. Rejects with `unavailable`. */
+/**
+ * Resolves with how up to date the worklist is; it waits until the worklist is current, up to a time limit. Rejects
+ * with `unavailable`.
+ */
 export async function readProgress(
   { eventLog, readModels }: QueryPorts,
   workspace: string,

@@ -2,7 +2,10 @@ import { createHash } from 'node:crypto';
 import { readinessModel } from '../../../projections/readinessModel.ts';
 import type { RuleSettings } from '../ruleSettings.ts';
 
-/** By what the rules went: the same text for as long as neither the rules nor what a workspace has set of them change. */
+/**
+ * Returns the version of the rules applied: the same text for as long as neither the rules nor a workspace's settings
+ * for them change.
+ */
 export function rulesVersion(settings: RuleSettings): string {
   const { choices, filingLimits, requiredDocuments, taxonomySets = 0 } = settings;
   const sorted = <Value>(map: ReadonlyMap<string, Value>) => [...map].sort(([a], [b]) => (a < b ? -1 : 1));

@@ -8,7 +8,10 @@ const day = z.iso.date().optional();
 export const serviceDaysSchema = z.object({ from: day, to: day });
 export type ServiceDays = z.infer<typeof serviceDaysSchema>;
 
-/** Whether the service of an encounter was within days; one without a date is within those without a first day. */
+/**
+ * Whether an encounter's service was within a range of days; one without a date is within any range without a first
+ * day.
+ */
 export function isWithin({ date_of_service }: WorklistEntry, { from = '', to = '9999-12-31' }: ServiceDays) {
   const day = date_of_service === undefined ? '' : dayOf(date_of_service);
   return day >= from && day <= to;

@@ -5,7 +5,7 @@ import { type ReadinessState, readinessStates } from '../findings.ts';
 import { entryOf, type WorklistEntry, worklistModel } from './worklistEntry.ts';
 import { filtersOf, listOf, type WorklistFilter, worklistPartition } from './worklistLists.ts';
 
-/** Which encounters are wanted: those that all of it leaves. */
+/** Which encounters are wanted: those that match all of it. */
 export interface WorklistSelection {
   state?: ReadinessState | undefined;
   rule?: string | undefined;
@@ -17,19 +17,19 @@ export interface WorklistSelection {
   to?: string | undefined;
 }
 
-/** An encounter that was come by. */
+/** An encounter that the walk came to. */
 interface Step {
   entry: WorklistEntry;
   isWanted: boolean;
-  /** Its day where the walk goes by days, as a number; else 0. */
+  /** Its day as a number where the walk goes by days; otherwise 0. */
   day: number;
   order: number;
 }
 
-/** Read at once of each list. */
+/** Read at once from each list. */
 const CHUNK = 200;
 
-/** The filters by one value, in the order in which they leave fewest, as a rule. */
+/** Returns the filters by one value, usually the most selective first. */
 export function valueFilters({ rule, payer, facility, provider }: WorklistSelection): WorklistFilter[] {
   const all: { by: WorklistFilter['by']; value: string | undefined }[] = [
     { by: 'rule', value: rule },
@@ -45,7 +45,10 @@ export function isOfDays({ from, to }: WorklistSelection): boolean {
   return from !== undefined || to !== undefined;
 }
 
-/** The encounters on the list that leaves few of them, from behind a place on; by days where only days are asked for. */
+/**
+ * Yields the encounters on the list that leaves few of them, from after a place on; by days where only days are asked
+ * for.
+ */
 export async function* walkWorklist(
   readModels: ReadModels,
   workspace: string,
@@ -63,7 +66,7 @@ export async function* walkWorklist(
   }
 }
 
-/** Along one list of each state that is wanted, all in the order of creation. */
+/** Goes along one list for each state that is wanted, all in the order of creation. */
 async function* alongLists(
   readModels: ReadModels,
   workspace: string,
@@ -85,7 +88,7 @@ async function* alongLists(
       ),
     );
     const rows: Row[] = pages.flat().sort((a, b) => a.order - b.order);
-    // Behind the end of a page that is full, its list may go on before what others have.
+    // After the end of a full page, its list may continue before what others have.
     const ends = pages.flatMap((page) => (page.length === CHUNK ? [page.at(-1)?.order ?? 0] : []));
     const end = Math.min(Number.POSITIVE_INFINITY, ...ends);
     for (const row of rows) {

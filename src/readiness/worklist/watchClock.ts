@@ -12,11 +12,14 @@ import { flipsList, MINUTE_MS, minuteOf, worklistPartition } from './worklistLis
 const LOOK_MS = 1_000;
 const BY_ITSELF: Trigger = { position: Number.POSITIVE_INFINITY };
 
-/** Up to which minute, counted from 1970, findings that begin or end by themselves were looked at. */
+/** The minute, counted from 1970, up to which findings that begin or end by themselves were looked at. */
 const clockModel = readinessModel as ModelName<{ minute: number }>;
 const CLOCK = 'clock';
 
-/** Evaluates encounters anew when a finding of theirs begins or ends by itself, and counts them when a day ends, until the signal. Rejects with `unavailable`. */
+/**
+ * Evaluates encounters again when one of their findings begins or ends by itself, and counts them when a day ends,
+ * until the signal. Rejects with `unavailable`.
+ */
 export async function watchClock(ports: QueryPorts, work: WorklistWork, signal: AbortSignal): Promise<void> {
   const [saved] = await ports.readModels.load(clockModel, [CLOCK]);
   let place = saved?.position ?? 0;
@@ -24,7 +27,7 @@ export async function watchClock(ports: QueryPorts, work: WorklistWork, signal: 
   while (!signal.aborted) {
     const now = minuteOf(Date.now());
     const first = minute;
-    // Where the clock was set back, minutes come again.
+    // Where the clock was set back, minutes are repeated.
     if (dayOfMinute(minute) < dayOfMinute(now)) await countDay(ports, work.workspaces, dayOfMinute(minute));
     for (minute = Math.min(minute, now); minute < now && !signal.aborted; minute += 1) {
       await evaluateMinute(ports, work, minute);
@@ -38,7 +41,7 @@ export async function watchClock(ports: QueryPorts, work: WorklistWork, signal: 
   }
 }
 
-/** The day (UTC) of a minute. */
+/** Returns the day (UTC) of a minute. */
 function dayOfMinute(minute: number): string {
   return dayOf(new Date(minute * MINUTE_MS).toISOString());
 }

@@ -5,8 +5,8 @@ import type { WorklistEntry } from './worklistEntry.ts';
 const AT_ONCE = 200;
 
 /**
- * All encounters that a selection leaves, in parts; at least one part, which may be empty. An encounter that changes meanwhile may come
- * twice, or not at all. Rejects with `unavailable`.
+ * Yields all encounters of a selection, in parts; at least one part, which may be empty. An encounter that changes
+ * meanwhile may come twice, or not at all. Rejects with `unavailable`.
  */
 export async function* wholeWorklist(
   readModels: ReadModels,

@@ -5,7 +5,7 @@ import { textOf } from '../faults.ts';
 import { type Finding, type ReadinessState, readinessState, standsAt } from '../findings.ts';
 import type { Severity } from '../rule.ts';
 
-/** A finding of the worklist: where it is, without a text. */
+/** A finding in the worklist: where it is, without a text. */
 export interface WorklistFinding {
   rule: string;
   severity: Severity;
@@ -16,11 +16,11 @@ export interface WorklistFinding {
   field: string;
 }
 
-/** How an encounter stood when it was evaluated, and by what it is found. */
+/** An encounter's state when it was evaluated, and what it is found by. */
 export interface WorklistEntry {
   encounter_id: string;
   patient_id?: string | undefined;
-  /** Of other patients on whom it rests, as theirs and that one were merged. */
+  /** The other patients on whom it depends, because they and that one were merged. */
   merged_patient_ids?: string[];
   payer_id?: string | undefined;
   facility_id?: string | undefined;
@@ -29,23 +29,23 @@ export interface WorklistEntry {
   date_of_service?: string | undefined;
   state: ReadinessState;
   findings: WorklistFinding[];
-  /** Whether it was billed: then what it rests on is compared with what was billed. */
+  /** Whether it was billed: what it depends on is then compared with what was billed. */
   is_billed?: true;
   /** When the next finding begins or ends by itself, in milliseconds since 1970. */
   flips_at?: number;
 }
 
-/** Of an encounter of which nothing is told: it was erased, or cannot be read. */
+/** The body for an encounter about which nothing is reported: it was erased, or cannot be read. */
 type Nothing = Record<never, never>;
 
 export const worklistModel = readinessModel as ModelName<WorklistEntry | Nothing>;
 
-/** What a row tells of its encounter; undefined where that is nothing. */
+/** Returns what a row says about its encounter; undefined where that is nothing. */
 export function entryOf(row: Row<WorklistEntry | Nothing> | undefined): WorklistEntry | undefined {
   return row !== undefined && 'state' in row.body ? row.body : undefined;
 }
 
-/** How an encounter stands at a moment, in milliseconds since 1970. */
+/** Returns an encounter's state at a moment, in milliseconds since 1970. */
 export function worklistEntry(
   { facts, findings }: Pick<Evaluation, 'facts' | 'findings'>,
   now: number,
@@ -77,12 +77,12 @@ function toWorklist({ rule, severity, record, field }: Finding): WorklistFinding
   return { rule: rule.code, severity, kind: record.kind, id: record.id, field };
 }
 
-/** The codes of the rules that found something, each once. */
+/** Returns the codes of the rules that found something, without duplicates. */
 export function codesOf({ findings }: WorklistEntry): string[] {
   return [...new Set(findings.map(({ rule }) => rule))];
 }
 
-/** Whether the rules that find something are these, in any order. */
+/** Whether the rules that find something are exactly these, in any order. */
 export function finds(entry: WorklistEntry, codes: readonly string[] | undefined): boolean {
   const own = codesOf(entry);
   return codes !== undefined && own.length === codes.length && own.every((code) => codes.includes(code));

@@ -2,22 +2,22 @@ import { dayOf } from '../faults.ts';
 import { type ReadinessState, readinessStates } from '../findings.ts';
 import { codesOf, type WorklistEntry } from './worklistEntry.ts';
 
-/** By what the worklist is narrowed, beside the state. */
+/** A filter of the worklist, besides the state. */
 export type WorklistFilter = { by: 'rule' | 'payer' | 'facility' | 'provider' | 'day'; value: string };
 
 export const MINUTE_MS = 60_000;
 
-/** The partition that lists the encounters of a workspace. */
+/** Returns the partition that lists the encounters of a workspace. */
 export function worklistPartition(workspace: string): string {
   return `${workspace}.encounter`;
 }
 
-/** The list of the encounters in a state, or of those of them that a filter leaves. */
+/** Returns the list of the encounters in a state, or of those of them that match a filter. */
 export function listOf(state: ReadinessState, filter?: WorklistFilter): string {
   return filter === undefined ? state : `${state} ${filter.by}=${filter.value}`;
 }
 
-/** The filters that leave an encounter. */
+/** Returns the filters that an encounter matches. */
 export function filtersOf(entry: WorklistEntry): WorklistFilter[] {
   const { payer_id, facility_id, provider_id, date_of_service } = entry;
   const filters: { by: WorklistFilter['by']; value: string | undefined }[] = [
@@ -30,7 +30,7 @@ export function filtersOf(entry: WorklistEntry): WorklistFilter[] {
   return filters.filter((one): one is WorklistFilter => one.value !== undefined);
 }
 
-/** All lists that an encounter is on. */
+/** Returns all lists that an encounter is on. */
 export function listsOf(entry: WorklistEntry): string[] {
   const { state, patient_id, merged_patient_ids = [], provider_id, rendering_provider_id, flips_at } = entry;
   const isOther = rendering_provider_id !== undefined && rendering_provider_id !== provider_id;
@@ -44,7 +44,10 @@ export function listsOf(entry: WorklistEntry): string[] {
   ];
 }
 
-/** The lists of the encounters that rest on a record. Of some states, they leave out those in others as far as lists can. */
+/**
+ * Returns the lists of the encounters that depend on a record. Given states, they leave out encounters in others as
+ * far as lists can.
+ */
 export function listsResting(
   kind: string,
   id: string,
@@ -56,18 +59,18 @@ export function listsResting(
   return kind === 'provider' ? [...lists, `rendering=${id}`] : lists;
 }
 
-/** Other encounters at fault. */
+/** Returns the other encounters at fault. */
 function namedEncounters({ encounter_id, findings }: WorklistEntry): string[] {
   const ids = findings.flatMap(({ kind, id }) => (kind === 'encounter' && id !== encounter_id ? [id] : []));
   return [...new Set(ids)];
 }
 
-/** The list of the encounters whose next finding begins or ends within a minute. */
+/** Returns the list of the encounters whose next finding begins or ends within a minute. */
 export function flipsList(minute: number): string {
   return `flips=${minute}`;
 }
 
-/** The minute, counted from 1970, of a moment in milliseconds. */
+/** Returns the minute, counted from 1970, of a moment in milliseconds. */
 export function minuteOf(moment: number): number {
   return Math.floor(moment / MINUTE_MS);
 }

@@ -1,14 +1,14 @@
 import type { Principal } from '../../events/eventMetadata.ts';
 
-/** Whoever knows the names of one type of principal, from a stream that it follows. */
+/** Knows the names of one type of principal, from a stream that it follows. */
 export interface NameDirectory {
-  /** What people call the principal of an id; undefined when none of that id is known. */
+  /** Returns what people call the principal with an id; undefined when none with that id is known. */
   nameOf(id: string): string | undefined;
-  /** Reads on; what was appended before the call is known then. Rejects with `unavailable`. */
+  /** Reads on; everything appended before the call is known afterwards. Rejects with `unavailable`. */
   refresh(): Promise<void>;
 }
 
-/** The names of those who act: also of keys that were deleted, and of users who were disabled. */
+/** The names of principals, including deleted keys and disabled users. */
 export class PrincipalNames {
   readonly #directories: Partial<Record<Principal['type'], NameDirectory>>;
 
@@ -17,14 +17,14 @@ export class PrincipalNames {
     this.#directories = directories;
   }
 
-  /** The name of a principal; undefined when it is not known. */
+  /** Returns the name of a principal; undefined when it is not known. */
   nameOf({ type, id }: Principal): string | undefined {
     const directory = this.#directories[type];
     return directory ? directory.nameOf(id) : id;
   }
 
   /**
-   * Makes sure that the names of these are known, if they are known at all: another process may have made one a
+   * Makes sure that the names of these principals are known, if they can be: another process may have created one a
    * moment ago. Rejects with `unavailable`.
    */
   async learn(principals: readonly Principal[]): Promise<void> {

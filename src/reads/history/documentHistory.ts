@@ -21,14 +21,14 @@ import { type HistoryPorts, readEventPage, toEntries, type VersionEntry } from '
 /** Objects asked for at once. */
 const ASKED_AT_ONCE = 8;
 
-/** Which document of which encounter. */
+/** Identifies a document of an encounter. */
 export interface DocumentName {
   workspace: string;
   encounterId: string;
   documentId: string;
 }
 
-/** One version of a document; a removal has no file, so what tells of the file is null. */
+/** One version of a document; a removal has no file, so everything about the file is null. */
 export interface DocumentVersion extends VersionEntry {
   type: DocumentEventType;
   category: DocumentView['category'] | null;
@@ -38,11 +38,16 @@ export interface DocumentVersion extends VersionEntry {
   size: number | null;
   /** Lower-case hex. */
   sha256: string | null;
-  /** Whether the bytes are still there; those that were replaced or removed go after the time of retention. */
+  /**
+   * Whether the bytes are still stored; bytes that were replaced or removed are deleted after the retention period.
+   */
   content_available: boolean;
 }
 
-/** A page of a document's versions, newest first, also of one that was removed; `not_found` when it never was. */
+/**
+ * Resolves with a page of a document's versions, newest first, also for a removed document; rejects with `not_found`
+ * when it never existed.
+ */
 export async function readDocumentHistory(
   ports: HistoryPorts & { documentStore: DocumentStore },
   name: DocumentName,
@@ -57,7 +62,10 @@ export async function readDocumentHistory(
   return { items, next_page_token: page.next_page_token };
 }
 
-/** A document as it was at a moment, without its bytes; `not_found` when it was not, or was removed. */
+/**
+ * Resolves with a document as it was at a moment, without its bytes; rejects with `not_found` when it did not exist
+ * or was removed.
+ */
 export async function readDocumentAt(
   eventLog: EventLog,
   name: DocumentName,
@@ -69,7 +77,7 @@ export async function readDocumentAt(
   return state;
 }
 
-/** The bytes of a document at a moment; `not_found` also when they were not kept. */
+/** Resolves with the bytes of a document at a moment; rejects with `not_found` also when they were not kept. */
 export async function readContentAt(
   { eventLog, documentStore }: { eventLog: EventLog; documentStore: DocumentStore },
   name: DocumentName,
@@ -89,7 +97,7 @@ function objectOf(event: RecordedEvent): string[] {
   return event.type === 'DocumentUploaded' ? [uploadedBy(event).object_id] : [];
 }
 
-/** Which of these objects the store still has. */
+/** Resolves with those of these objects that the store still has. */
 async function stillStored(store: DocumentStore, objectIds: string[]): Promise<Set<string>> {
   const found = new Set<string>();
   for (let at = 0; at < objectIds.length; at += ASKED_AT_ONCE) {

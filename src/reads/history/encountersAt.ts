@@ -7,23 +7,23 @@ import { caughtUp } from '../page.ts';
 import type { QueryPorts, RecordView } from '../readRecord.ts';
 import { readRecordAt } from './recordHistory.ts';
 
-/** Encounters that are looked at for one answer. */
+/** Encounters looked at for one answer. */
 const MOST_ENCOUNTERS = 200;
 const AT_ONCE = 16;
 
-/** The encounters of a patient at a time. */
+/** The encounters of a patient at a moment. */
 interface EncountersAt {
-  /** As they were then, those first that had changed last. */
+  /** As they were then, most recently changed first. */
   items: RecordView[];
-  /** Whether all were looked at; else the 200 that were the patient's first. */
+  /** Whether all were looked at; if not, only the patient's first 200 were. */
   isWhole: boolean;
-  /** The caller's ids of what is left out, because an event of its history cannot be read by this process. */
+  /** The caller's ids of the encounters left out because an event in their history cannot be read by this process. */
   unreadable: string[];
 }
 
 /**
- * The encounters that were a patient's at an instant (ms since 1970 UTC), whoever's they are now, by the log; without those that were
- * erased since. Rejects with `unavailable`.
+ * Resolves with the encounters that belonged to a patient at an instant (ms since 1970 UTC), whoever they belong to
+ * now, from the log; those erased since are left out. Rejects with `unavailable`.
  */
 export async function encountersAt(
   ports: QueryPorts,
@@ -59,7 +59,7 @@ export async function encountersAt(
   };
 }
 
-/** Whether a record was not there yet, or was erased since. */
+/** Whether a record did not exist yet, or was erased since. */
 function isAbsent(error: unknown): boolean {
   return error instanceof ServiceError && (error.code === 'not_found' || error.code === 'gone');
 }

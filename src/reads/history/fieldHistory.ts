@@ -8,9 +8,10 @@ const CHUNK = 200;
 const MAX_SCANNED = 2_000;
 
 /**
- * A page of the versions of a record that changed one field, newest first, each with what it changed of that alone. `field` is dotted inside
- * an insurance; an insurance's name stands for all of its fields. Where few versions of many changed it a page may have less than
- * `limit`, or none, and a token all the same. Rejects as `readRecordHistory` does.
+ * Resolves with a page of the versions of a record that changed one field, newest first, each with its changes to
+ * that field only. `field` is dotted inside an insurance; an insurance's name stands for all of its fields. Where few
+ * of many versions changed it, a page may have fewer than `limit` entries, or none, and still have a token. Rejects
+ * as `readRecordHistory` does.
  */
 export async function readFieldHistory(
   ports: HistoryPorts,

@@ -12,13 +12,15 @@ const FIRST_CHUNK = 8;
 const LARGEST_CHUNK = 500;
 
 /**
- * The values that these fields have in the fold of the events before `next`; those without one are left out. Undefined
- * when there was no record then: none yet, or one that was erased.
+ * Resolves with the values of these fields in the fold of the events before `next`; fields without a value are left
+ * out. Undefined when there was no record at that point: none yet, or one that was erased.
  *
- * Folding the stream up to there would cost all of it. A field's value is that of the last event that sent it, so the
- * events are read backwards until each field was met: mostly one or two, because callers tend to send whole records.
- * Only a field that nobody sent before leads back to the first event. A chunk at a time is held, and requests are
- * served between two chunks; `older`, the event before `next`, is read already where it is given. Rejects with `unreadable` where an event is missing, or cannot be read.
+ * Folding the stream up to there would mean reading all of it. A field's value is that of the last event that sent
+ * it, so the events are read backwards until every field has been found: mostly one or two events, because callers
+ * tend to send whole records. Only a field that was never sent before leads back to the first event. One chunk at a
+ * time is held, and requests are served between chunks; `older` is the event before
+ * `next`, if already read. Rejects with `unreadable` where an event is missing or cannot
+ * be read.
  */
 export async function fieldsBefore(
   eventLog: EventLog,
@@ -30,7 +32,7 @@ export async function fieldsBefore(
   const unmet = new Set(fields);
   let found: RecordFields | undefined;
   let limit = FIRST_CHUNK;
-  // What stands before a tombstone is erased, and may be gone.
+  // Everything before a tombstone is erased, and may be gone.
   if (erasureStep(next) === 'done') return undefined;
   let events = older && [older];
   for (let from = next.revision - 1; from >= 0 && unmet.size > 0; events = undefined) {

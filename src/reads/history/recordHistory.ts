@@ -22,13 +22,15 @@ import {
 
 const noFields = {} as RecordFields;
 
-/** One version of a record: who sent it, and what it changed of the folded fields, whatever was sent. */
+/** One version of a record: who sent it, and its changes to the folded fields, whatever was sent. */
 export interface RecordVersion extends VersionEntry {
   outcome: 'created' | 'updated' | 'unchanged' | 'erased';
   changes: FieldChange[];
 }
 
-/** A page of a record's versions, newest first; `not_found` when it does not exist. */
+/**
+ * Resolves with a page of a record's versions, newest first; rejects with `not_found` when the record does not exist.
+ */
 export async function readRecordHistory(
   ports: HistoryPorts,
   workspace: string,
@@ -48,7 +50,7 @@ export async function readRecordHistory(
 
 type Changes = Pick<RecordVersion, 'outcome' | 'changes'>;
 
-/** What each event of a page, newest first, did to the folded fields. */
+/** Resolves with what each event of a page, newest first, did to the folded fields. */
 async function changesOf(
   eventLog: EventLog,
   entry: CatalogEntry,
@@ -75,7 +77,7 @@ async function changesOf(
     .toReversed();
 }
 
-/** A record as it was at a moment; `not_found` when it was not. */
+/** Resolves with a record as it was at a moment; rejects with `not_found` when it did not exist then. */
 export async function readRecordAt(
   eventLog: EventLog,
   workspace: string,
@@ -88,7 +90,7 @@ export async function readRecordAt(
   return toRecordView(await stateAt(eventLog, stream, entry.title, evolve, moment));
 }
 
-/** Changes in the order in which the schema has the fields, wherever a page begins. */
+/** Sorts changes into the schema's field order, wherever a page begins. */
 function inSchemaOrder(entry: CatalogEntry, changes: FieldChange[]): FieldChange[] {
   const place = fieldOrder(entry);
   return changes.toSorted((a, b) => place(a.field) - place(b.field));

@@ -4,16 +4,16 @@ import type { EventLog } from '../../ports/eventLog.ts';
 import { type Evolve, type FoldRange, foldStream } from '../foldStream.ts';
 
 /**
- * Which version is meant: the one of a number, or the last one that stood at an instant (ms since 1970 UTC). The time that
- * counts for a version is the latest one up to there in the stream: with an event that is too late the fold ends, also
- * where one behind it claims to be earlier.
+ * Which version is meant: the one with a number, or the last one in force at an instant (ms since 1970 UTC). The time
+ * that counts for a version is the latest one up to that point in the stream: the fold ends at the first event that
+ * is too late, even if a later event claims to be earlier.
  */
 export type Moment = { version: number } | { asOf: number };
 
 /**
- * A stream's state at a moment, by the log alone. Rejects with `not_found` when there was none: the stream does not
- * exist, it has no such version, or the instant lies before its first event; with `gone` when it was erased then or since;
- * with `unreadable` as `foldStream` does.
+ * Resolves with a stream's state at a moment, from the log alone. Rejects with `not_found` when there was none: the
+ * stream does not exist, it has no such version, or the instant lies before its first event; with `gone` when it was
+ * erased then or since; with `unreadable` as `foldStream` does.
  */
 export async function stateAt<State extends { version: number; updatedAt: string; erased?: true }>(
   eventLog: EventLog,

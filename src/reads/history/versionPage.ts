@@ -8,9 +8,9 @@ import type { EventLog } from '../../ports/eventLog.ts';
 import { decodeToken, encodeToken, type PageRequest } from '../page.ts';
 import type { PrincipalNames } from './PrincipalNames.ts';
 
-/** Events read at once to find the latest time of a stream. */
+/** Events read at once when looking for the latest time in a stream. */
 const CHUNK = 500;
-/** Events behind a tombstone among which the one that restores the record is looked for: it comes at once. */
+/** Events after a tombstone among which the one that restores the record is looked for: it follows immediately. */
 const LOOKED_AT = 10;
 
 export interface HistoryPorts {
@@ -18,20 +18,20 @@ export interface HistoryPorts {
   names: PrincipalNames;
 }
 
-/** What every version of a stream tells: what happened, when, by whom, from where. */
+/** What every version of a stream reports: what happened, when, by whom, from where. */
 export interface VersionEntry {
   version: number;
   event_id: string;
   type: string;
-  /** When the log took it; never earlier than that of the version before. */
+  /** When the log recorded it; never earlier than the version before. */
   recorded_at: string;
   principal: Principal & { name: string | null };
   client_ip: string | null;
   user_agent: string | null;
   request_id: string;
-  /** Of what a message of an EMR said. */
+  /** Set for what an EMR's message said. */
   source?: EventSource;
-  /** Of the version that erased all before it: why that was done. */
+  /** For the version that erased all earlier ones: the reason. */
   reason?: string;
 }
 
@@ -44,15 +44,15 @@ export interface EventPage {
 }
 
 /**
- * Reads a page backwards; the first tombstone of an erasure is the oldest event that there is. The token is the version that ended the page before: versions never change, so pages neither
- * skip nor repeat one while others are added.
+ * Reads a page backwards; the first tombstone of an erasure counts as the oldest event. The token is the version that
+ * ended the previous page: versions never change, so pages neither skip nor repeat one while others are added.
  */
 export async function readEventPage(
   eventLog: EventLog,
   stream: string,
   { limit, pageToken }: PageRequest,
 ): Promise<EventPage> {
-  // The version before the token's has a revision two below it. A token that was made up reads the first version.
+  // The version before the token's has a revision two below it. A made-up token reads the first version.
   const from = pageToken === undefined ? undefined : Math.max(decodeToken(pageToken) - 2, 0);
   const found = await eventLog.readStream(stream, {
     direction: 'backwards',
@@ -71,8 +71,8 @@ export async function readEventPage(
 }
 
 /**
- * Whether all that stands before an event in its stream is erased: true of the first tombstone of an erasure that is whole, unless it
- * came too late, and the record was restored.
+ * Whether everything before an event in its stream is erased: true of the first tombstone of a complete erasure,
+ * unless it came too late and the record was restored.
  */
 async function beginsAnew(eventLog: EventLog, event: RecordedEvent): Promise<boolean> {
   if (erasureStep(event) === undefined) return false;
@@ -83,7 +83,10 @@ async function beginsAnew(eventLog: EventLog, event: RecordedEvent): Promise<boo
   return last?.data.erasure_id === erasure_id && !behind.some((one) => isRestoring(one, erasure_id));
 }
 
-/** A page's events, newest first, as entries with the names of their principals and the times that count. */
+/**
+ * Resolves with a page's events, newest first, as entries with the names of their principals and the times that
+ * count.
+ */
 export async function toEntries(
   { eventLog, names }: HistoryPorts,
   events: RecordedEvent[],
@@ -98,7 +101,7 @@ export async function toEntries(
   return entries.reverse();
 }
 
-/** The latest time in the stream before an event; undefined where the event's own is not earlier anyway. */
+/** Resolves with the latest time in the stream before an event; undefined where the event's own cannot be earlier. */
 async function latestBefore(
   eventLog: EventLog,
   { stream, revision }: RecordedEvent,

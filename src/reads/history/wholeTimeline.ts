@@ -12,7 +12,7 @@ import type { QueryPorts } from '../readRecord.ts';
 import { type RecordVersion, readRecordHistory } from './recordHistory.ts';
 import { type HistoryPorts, toEntries, type VersionEntry } from './versionPage.ts';
 
-/** Encounters of a patient that its timeline looks at: those that changed last. */
+/** Encounters looked at for a patient's timeline: those that changed last. */
 export const MOST_ENCOUNTERS = 200;
 
 /** A version of a record, or of a document of an encounter. */
@@ -23,7 +23,7 @@ export type TimelineItem =
 export interface WholeTimeline extends Page<TimelineItem> {
   /** Whether all encounters were looked at. */
   isWhole: boolean;
-  /** Caller's ids of what is left out, because an event of its history cannot be read by this process. */
+  /** The caller's ids of what is left out because an event in its history cannot be read by this process. */
   unreadable: string[];
 }
 
@@ -35,9 +35,10 @@ interface Place {
 }
 
 /**
- * A page of what happened to a record and everything below it, newest first: of a patient its encounters and their documents, of an
- * encounter its documents, also those that were removed. The token is the place of the last version in the log, so pages neither
- * skip nor repeat one while others are added. Rejects with `unavailable`, and as `readRecordHistory` does.
+ * Resolves with a page of what happened to a record and everything below it, newest first: for a patient its
+ * encounters and their documents, for an encounter its documents, including removed ones. The token is the log
+ * position of the last version, so pages neither skip nor repeat one while others are added. Rejects with
+ * `unavailable`, and as `readRecordHistory` does.
  */
 export async function readWholeTimeline(
   ports: QueryPorts & HistoryPorts,
@@ -94,7 +95,7 @@ async function placesOf(
   };
 }
 
-/** The last events of a stream before a position, newest first. */
+/** Resolves with the last events of a stream before a position, newest first. */
 async function eventsBelow(
   { eventLog }: HistoryPorts,
   { stream, last }: Place,
@@ -105,7 +106,7 @@ async function eventsBelow(
   if (isWhollyBelow) return eventLog.readStream(stream, { direction: 'backwards', limit });
   const [newest] = await eventLog.readStream(stream, { direction: 'backwards', limit: 1 });
   let [low, high] = [0, newest ? newest.revision + 1 : 0];
-  // All events before `low` lie below, those from `high` on do not.
+  // All events before `low` lie below the position, those from `high` onwards do not.
   while (low < high) {
     const middle = Math.floor((low + high) / 2);
     const [event] = await eventLog.readStream(stream, { from: middle, limit: 1 });
@@ -129,7 +130,7 @@ async function toItems(
   return events.flatMap(({ id }) => items.get(id) ?? []);
 }
 
-/** What events of one stream, which follow each other, tell; newest first. */
+/** Resolves with what consecutive events of one stream report, newest first. */
 async function itemsOf(
   ports: HistoryPorts,
   workspace: string,
@@ -149,14 +150,14 @@ async function itemsOf(
     }));
   }
   const id = recordIdOf(stream);
-  // The token of a page is the version before which it begins.
+  // A page's token is the version before which it begins.
   const pageToken = encodeToken((events[0] as RecordedEvent).revision + 2);
   const request = { limit: events.length, pageToken };
   const { items } = await readRecordHistory(ports, workspace, catalogEntry(kind), id, request);
   return items.map((version) => ({ kind, id, version }));
 }
 
-/** What is read of a stream; nothing, and its id is noted, where an event of it cannot be read. */
+/** Resolves with what is read from a stream; with nothing, noting its id, where one of its events cannot be read. */
 async function unlessUnreadable<Item>(
   unreadable: Set<string>,
   stream: string,

@@ -11,39 +11,39 @@ import { caughtUp, type Page, type PageRequest } from '../page.ts';
 import type { QueryPorts } from '../readRecord.ts';
 import { hasTerms, type Match, matches, patternsOf } from './searchText.ts';
 
-/** Rows looked at for one page: where most were found better before, a page ends before it is full. */
+/** Rows looked at for one page: where most were already found by a better match, a page ends before it is full. */
 const MAX_SCANNED = 1_000;
 
-/** What a search asks for: `text` as `tidied` has it. */
+/** A search request: `text` is normalized by `tidied`. */
 export interface SearchRequest extends PageRequest {
   text: string;
-  /** Kinds of records, and `document`, among which it looks. */
+  /** Kinds of records, and `document`, to search. */
   kinds: readonly string[];
 }
 
 /** A record or document that was found. */
 export interface Found {
   kind: string;
-  /** The caller's id; of a document, `details.encounter_id` is that of its encounter. */
+  /** The caller's id; for a document, `details.encounter_id` is that of its encounter. */
   id: string;
-  /** What people call it: its name, or that of its file; else its id. */
+  /** What people call it: its name, or its file's; otherwise its id. */
   title: string;
-  /** What tells it apart from others of its name: fields by their dotted names. */
+  /** What tells it apart from others of the same name: fields by their dotted names. */
   details: Record<string, string>;
   matched: Match;
-  /** Of a document that was removed. */
+  /** Set for a removed document. */
   removed?: true;
   version: number;
   created_at: string;
-  /** Of a document that was removed: when. */
+  /** For a removed document: when it was removed. */
   updated_at: string;
 }
 
 /**
- * One page of what holds every word of a text, with every write acknowledged before the call: first what has it as a whole id or
- * number, then what has its words, then what has words that begin so; within each, those first of which that changed last by which
- * they are found. A page may have less than `limit`, and a token all the same. Rejects with `unavailable`, and with
- * `validation_failed` for a token that is none.
+ * Resolves with one page of what matches every word of a text, including every write acknowledged before the call:
+ * first what has it as a whole id or number, then what has its words, then what has words that begin with them;
+ * within each, those whose searchable content changed last come first. A page may have fewer than `limit` and still
+ * have a token. Rejects with `unavailable`, and with `validation_failed` for an invalid token.
  */
 export async function searchRecords(
   ports: QueryPorts,
@@ -77,11 +77,11 @@ export async function searchRecords(
   };
 }
 
-/** How far a search has come. */
+/** How far a search has got. */
 interface Place {
   /** Index of the way to match. */
   tier: number;
-  /** Of that, all is done from here on. */
+  /** Within it, everything from this position onwards is done. */
   below?: Position | undefined;
 }
 
@@ -89,7 +89,7 @@ function nextTier(tier: number): Place | undefined {
   return tier + 1 < matches.length ? { tier: tier + 1 } : undefined;
 }
 
-/** It tells nothing of the text: whoever finds a token cannot try names on it. */
+/** Reveals nothing about the text: a token cannot be used to try names. */
 function encodePlace({ tier, below }: Place): string {
   return Buffer.from(`3.${tier}.${below ?? ''}`).toString('base64url');
 }

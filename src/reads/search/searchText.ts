@@ -3,21 +3,24 @@ import type { TermPattern } from '../../ports/readModels.ts';
 import { dateTerm, initialTerm, wholeTerm } from '../../records/searchTerms.ts';
 import { dayIn, isYear, joinedWord, wordsOf } from '../../records/searchWords.ts';
 
-/** What a search is for, as far as the form of its words tells: a date, a number, what has digits as ids have them, or a name. */
+/**
+ * What a search is for, as far as the form of its words shows: a date, a number, something with digits as in ids, or
+ * a name.
+ */
 export const searchedFor = ['name', 'id', 'date', 'number'] as const;
 export type SearchedFor = (typeof searchedFor)[number];
 
-/** How something was found, from what fits best to what fits least. */
+/** The ways to match, from the best fit to the weakest. */
 export const matches = ['whole', 'words', 'beginnings'] as const;
 export type Match = (typeof matches)[number];
 
-/** Beyond these a word of many signs has no further parts. */
+/** Maximum number of parts; words with a lot of punctuation may have more, which are dropped. */
 const MAX_PATTERNS = 16;
 
 const MAX_TEXT = 200;
 const MAX_WORDS = 8;
 
-/** What people may write into a search. */
+/** What people may enter into a search. */
 export const searchTextSchema = z
   .string()
   .max(MAX_TEXT)
@@ -30,15 +33,18 @@ export const searchTextSchema = z
     examples: ['lopez mar 1984'],
   });
 
-/** What each word of a text asks for; all of them have to be there. */
+/** The terms that each word of a text asks for; all words have to match. */
 type Words = readonly (readonly TermPattern[])[];
 
-/** What people wrote into a search, with one blank between its words and none around. */
+/** Returns search input with one blank between words and none around them. */
 export function tidied(text: string): string {
   return text.trim().replace(/\s+/gu, ' ');
 }
 
-/** What a text is found by, for each way to match; a text without words and numbers only as a whole. */
+/**
+ * Returns the patterns that match a text, for each way to match; a text without words and numbers matches only as a
+ * whole.
+ */
 export function patternsOf(text: string): Record<Match, Words> {
   const words = text.split(' ').flatMap(partsOf).slice(0, MAX_PATTERNS);
   const whole = wholeTerm(text);
@@ -54,9 +60,12 @@ export function patternsOf(text: string): Record<Match, Words> {
 
 interface Part {
   word: string;
-  /** What it may stand for, too: a day or a year. */
+  /** What else it may stand for: a day or a year. */
   terms: string[];
-  /** It is followed by a sign, so it is no beginning: the 12 of `patient-12` may be one, `patient` is not. */
+  /**
+   * It is followed by punctuation, so it is not a beginning: of `patient-12`, `12` may begin a longer word, `patient`
+   * cannot.
+   */
   isWhole: boolean;
 }
 
@@ -71,12 +80,12 @@ function partsOf(word: string): Part[] {
   }));
 }
 
-/** One letter is what names begin with: everything that begins with it would be too much. */
+/** A single letter matches only initials of names: everything that begins with it would be too much. */
 function beginningOf(word: string): TermPattern[] {
   return [...word].length === 1 ? [{ term: word }, { term: initialTerm(word) }] : [{ beginning: word }];
 }
 
-/** What the words of a text look like, each once. */
+/** Returns what the words of a text look like, without duplicates. */
 export function looksFor(text: string): SearchedFor[] {
   const sorts = text.split(' ').map((word): SearchedFor => {
     if (dayIn(word) !== undefined || isYear(word)) return 'date';
@@ -86,7 +95,7 @@ export function looksFor(text: string): SearchedFor[] {
   return searchedFor.filter((sort) => sorts.includes(sort));
 }
 
-/** Whether terms have, of each word, one that it asks for. Without words nothing does. */
+/** Whether terms contain, for each word, one that it asks for. Without words nothing matches. */
 export function hasTerms(terms: ReadonlySet<string>, words: Words): boolean {
   const fits = (pattern: TermPattern) =>
     'term' in pattern

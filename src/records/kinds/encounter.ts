@@ -35,7 +35,7 @@ export const encounter = defineKind({
     visit_type: oneOf(visitTypes),
     status: text('checked_in', 'Free string'),
     is_completed: flag('`true` marks the encounter ready for the billing workflow'),
-    // Without examples: what people copy is an encounter that counts.
+    // No examples: the encounter that people copy should be one that counts.
     voided_at: date(
       undefined,
       'When the encounter was voided: it is kept and can be read, but is not billed, whatever the date; ' +

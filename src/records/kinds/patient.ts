@@ -104,7 +104,7 @@ export const patient = defineKind({
     primary_insurance: insurance.field,
     secondary_insurance: insurance.field,
     tertiary_insurance: insurance.field,
-    // Without an example: what people copy is a patient who counts.
+    // No example: the patient that people copy should be one who counts.
     merged_into: reference(
       'patient',
       '`id` of the patient that this one was merged into, because both are the same person: both can still ' +

@@ -38,7 +38,7 @@ export const payer = defineKind({
     id: 'hashed',
     name: 'left out',
     payer_code: 'left out',
-    // The spec's common values of a field of free text.
+    // The spec's common values of a free-text field.
     payer_type: listed(
       z.enum(['Private', 'Medicare', 'Medicaid', 'Tricare', 'Workers Compensation', 'Self-Pay']),
     ),

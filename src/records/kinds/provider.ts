@@ -4,7 +4,7 @@ import { addressDecisions, type Rule } from '../deidentification.ts';
 import { addressChecks, email, notBlank, notSsn, npi, phone, taxonomyCode } from '../fieldChecks.ts';
 import { digits, foundBy, identifier, oneOf, requiredName, text } from '../fields.ts';
 
-/** The rest of the code, the area of specialization, may tell who it is where few have it. */
+/** The rest of the code, the area of specialization, may identify a provider where few share it. */
 const taxonomyClass: Rule = {
   schema: z
     .string()

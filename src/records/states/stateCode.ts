@@ -60,7 +60,10 @@ const codes = new Map(
   }),
 );
 
-/** The code of a state given by name; anything else as it is, so that the service can say what is wrong with it. */
+/**
+ * Returns the code of a state given by name; anything else as it is, so that the service can say what is wrong with
+ * it.
+ */
 export function stateCode(state: string): string {
   return codes.get(state.trim().toLowerCase()) ?? state;
 }

@@ -14,12 +14,12 @@ export interface DispatcherPorts extends EndpointPorts {
   directory: Pick<WebhookDirectory, 'all'>;
 }
 
-/** How often it is looked for webhooks whose messages may go, or no longer. */
+/** How often to look for webhooks whose messages may now be sent, or no longer. */
 const LOOK_MS = 250;
 const RETRY_MS = 250;
 const RETRY_MOST_MS = 5_000;
 const CLEAN_EVERY_MS = 3_600_000;
-/** How long an instance waits before it asks for a webhook that is free: it waits longer the more it has. */
+/** How long an instance waits before it asks for a free webhook: the more it has, the longer it waits. */
 const ASK_MS = 300;
 const ASK_MORE_MS = 100;
 const ASK_MOST_MS = 1_500;
@@ -28,13 +28,13 @@ const ASK_MOST_MS = 1_500;
 const CLEANING_LEASE = 'webhooks';
 
 /**
- * Delivers the messages of all webhooks that this instance gets the leases of, until the signal. Instances that begin
- * together get about as many each; when one is gone, the others take over what it had.
+ * Delivers the messages of all webhooks whose leases this instance obtains, until the signal. Instances that start
+ * together get about the same number each; when one is gone, the others take over its webhooks.
  */
 export class Dispatcher {
   readonly #ports: DispatcherPorts;
   readonly #owner: string;
-  /** By id: ends the delivery, or the waiting for its lease. */
+  /** By webhook id: ends the delivery, or the wait for its lease. */
   readonly #running = new Map<string, AbortController>();
   readonly #tasks = new Set<Promise<void>>();
   #held = 0;
@@ -83,7 +83,7 @@ export class Dispatcher {
     await whileLeader(this.#ports.leases, `webhook:${id}`, this.#owner, signal, work, () => this.#askMs());
   }
 
-  /** By chance, so that instances that begin together do not ask together. */
+  /** Random, so that instances that start together do not ask at the same time. */
   #askMs(): number {
     return Math.min(ASK_MS + this.#held * ASK_MORE_MS, ASK_MOST_MS) * (0.5 + Math.random());
   }

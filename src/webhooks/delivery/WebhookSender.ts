@@ -4,18 +4,18 @@ import type { AddressRules } from '../settings/addressRules.ts';
 import { createConnector, NameNotResolved, RefusedAddress, TlsFailed } from './createConnector.ts';
 import { createNameResolver, type ResolveName } from './resolveName.ts';
 
-/** For one try, from the look-up of the name to the end of the answer. */
+/** For one attempt, from the name look-up to the end of the response. */
 export const SEND_TIMEOUT_MS = 15_000;
-/** Of an answer's body; the rest is not waited for. */
+/** Of a response body; the rest is not waited for. */
 const MAX_ANSWER_BYTES = 64 * 1024;
 const KEPT_ANSWER_CHARACTERS = 1_000;
 /** A character takes at most four bytes in UTF-8. */
 const KEPT_ANSWER_BYTES = KEPT_ANSWER_CHARACTERS * 4;
 
 /**
- * Why a try brought no message home, beside what a status says: no answer in time, an address or protocol that is not
- * allowed, a name without address, no trusted TLS connection, no connection or one that broke, an answer that is a
- * redirect (which is not followed) or no HTTP, or the caller's signal.
+ * Why an attempt failed, apart from what a status says: no response in time, an address or protocol that is not
+ * allowed, a name without an address, no trusted TLS connection, no connection or a broken one, a response that is a
+ * redirect (redirects are not followed) or not HTTP, or the caller's signal.
  */
 export const attemptErrors = [
   'timeout',
@@ -29,18 +29,18 @@ export const attemptErrors = [
 ] as const;
 export type AttemptError = (typeof attemptErrors)[number];
 
-/** What came of one try to deliver a message. */
+/** The result of one attempt to deliver a message. */
 export interface Attempt {
   /** When it began, ISO 8601 in UTC. */
   at: string;
   durationMs: number;
-  /** Of the answer, whenever there was one. 200 to 299: delivered. */
+  /** The response's status, whenever there was a response. 200 to 299: delivered. */
   status?: number;
-  /** Never together with a status, but for `redirect`. */
+  /** Never set together with a status, except for `redirect`. */
   error?: AttemptError;
-  /** The first 1,000 characters of the answer's body, which holds whatever the endpoint likes. */
+  /** The first 1,000 characters of the response body, which is whatever the endpoint chose to send. */
   answer?: string;
-  /** What the answer's `Retry-After` says. */
+  /** The value of the response's `Retry-After`. */
   retryAfterSeconds?: number;
 }
 
@@ -51,7 +51,7 @@ export interface WebhookSenderOptions {
   clock?: Clock;
 }
 
-/** The time is over, or the caller's signal ended the try. */
+/** The time is up, or the caller's signal ended the attempt. */
 class Ended extends Error {
   readonly reason: AttemptError;
 
@@ -61,7 +61,7 @@ class Ended extends Error {
   }
 }
 
-/** Posts messages to endpoints, which are strangers: to allowed addresses alone, within bounds of time and size. */
+/** Posts messages to endpoints, which are not trusted: only to allowed addresses, within bounds of time and size. */
 export class WebhookSender {
   readonly #agent: Agent;
   readonly #timeoutMs: number;
@@ -77,17 +77,17 @@ export class WebhookSender {
     this.#clock = clock;
     this.#agent = new Agent({
       connect: createConnector({ addresses, resolve, timeoutMs }),
-      // What counts is the time for the whole try, below.
+      // What counts is the time limit for the whole attempt, below.
       headersTimeout: 0,
       bodyTimeout: 0,
-      // However long an endpoint would like idle connections to be kept.
+      // However long an endpoint asks for idle connections to be kept.
       keepAliveMaxTimeout: 30_000,
     });
   }
 
   /**
-   * One try to deliver; never rejects. `signal` breaks it off. There are as many connections to an endpoint as messages
-   * on their way to it, so that none waits for another: it is for the caller to bound them.
+   * Makes one attempt to deliver; never rejects. `signal` aborts it. There are as many connections to an endpoint as
+   * messages on their way to it, so that none waits for another: bounding their number is up to the caller.
    */
   async send(
     url: string,
@@ -110,7 +110,7 @@ export class WebhookSender {
     let outcome: Outcome;
     try {
       const request = this.#request(url, headers, body, ended.signal);
-      // While it connects, the client heeds no signal.
+      // While it connects, the client ignores signals.
       outcome = await this.#outcomeOf(await Promise.race([over, request]));
     } catch (error) {
       outcome = { error: errorOf(error as NodeJS.ErrnoException) };
@@ -121,7 +121,7 @@ export class WebhookSender {
     return { at, durationMs: Math.round(performance.now() - startedAt), ...outcome };
   }
 
-  /** Breaks off whatever is on its way. */
+  /** Aborts everything under way. */
   async close(): Promise<void> {
     await this.#agent.destroy();
   }
@@ -148,7 +148,7 @@ export class WebhookSender {
 
 type Outcome = Omit<Attempt, 'at' | 'durationMs'>;
 
-/** The beginning of a body, as far as it comes before the time is over. */
+/** Reads the beginning of a body, as far as it arrives before the time is up. */
 async function readAnswer(body: AsyncIterable<Buffer>): Promise<string> {
   const chunks: Buffer[] = [];
   let bytes = 0;
@@ -162,7 +162,7 @@ async function readAnswer(body: AsyncIterable<Buffer>): Promise<string> {
     // The status says all that matters.
   }
   const text = Buffer.concat(chunks).subarray(0, KEPT_ANSWER_BYTES).toString('utf8');
-  // Somebody may look at it on a terminal.
+  // Somebody may view it on a terminal.
   return text
     .slice(0, KEPT_ANSWER_CHARACTERS)
     .toWellFormed()
@@ -171,12 +171,15 @@ async function readAnswer(body: AsyncIterable<Buffer>): Promise<string> {
 
 const HTTP_DATE = /^[A-Z][a-z]{2}, \d{2} [A-Z][a-z]{2} \d{4} \d{2}:\d{2}:\d{2} GMT$/;
 
-/** A date of HTTP in milliseconds since 1970; undefined when it is none. */
+/** Returns an HTTP date in milliseconds since 1970; undefined when it is not one. */
 function dateOf(value: string | string[] | undefined): number | undefined {
   return typeof value === 'string' && HTTP_DATE.test(value) ? Date.parse(value) : undefined;
 }
 
-/** Seconds to wait from `now` on, by RFC 9110, section 10.2.3: a number of them, or a date; undefined when it is neither. */
+/**
+ * Returns the seconds to wait from `now` on, by RFC 9110, section 10.2.3: a number of seconds, or a date; undefined
+ * when it is neither.
+ */
 function parseRetryAfter(value: string | string[] | undefined, now: number): number | undefined {
   if (typeof value !== 'string') return undefined;
   if (/^\d{1,9}$/.test(value)) return Number(value);

@@ -1,4 +1,4 @@
-/** What the thread that delivers webhooks says to the service, for its log. */
+/** What the thread that delivers webhooks reports to the service, for its log. */
 export type WebhooksMessage =
   | { kind: 'delayed'; webhookId: string; error: Record<string, unknown> }
   | { kind: 'state_lost'; webhookId: string }

@@ -8,11 +8,11 @@ import { attemptErrors } from './WebhookSender.ts';
 
 export const ATTEMPTS_KEPT_DAYS = 30;
 const KEPT_MS = ATTEMPTS_KEPT_DAYS * 86_400_000;
-/** Attempts that one page is looked for in, at most. */
+/** Maximum number of attempts examined for one page. */
 const MAX_LOOKED_AT = 10_000;
 const LOOKED_AT_ONCE = 500;
 
-/** What came of a try. */
+/** The possible results of an attempt. */
 export const attemptOutcomes = ['delivered', 'retrying', 'failed'] as const;
 
 /** Where the log holds the event of a message. */
@@ -20,28 +20,28 @@ const eventShape = z.object({ stream: z.string(), revision: z.number() });
 
 const shownShape = z.object({
   message_id: z.string(),
-  /** Type of the CloudEvent that the message holds. */
+  /** Type of the CloudEvent in the message. */
   type: z.string(),
-  /** What the event is about, and its place in the log; none of it for a ping. */
+  /** What the event is about, and its place in the log; all left out for a ping. */
   kind: z.enum(subjectKinds).optional(),
-  /** Of a document, the id of its encounter. */
+  /** For a document, the id of its encounter. */
   record_id: z.string().optional(),
   document_id: z.string().optional(),
   version: z.number().optional(),
-  /** As `sequence` of the CloudEvent. */
+  /** The CloudEvent's `sequence`. */
   position: z.string().optional(),
   /** 1, 2, 3 …; 0 for a ping. */
   attempt: z.number(),
   /** When it began, ISO 8601 in UTC. */
   at: z.string(),
   duration_ms: z.number(),
-  /** `delivered`; `retrying` when it is tried again; `failed` when that was the last try. */
+  /** `delivered`; `retrying` when it will be tried again; `failed` when that was the last attempt. */
   outcome: z.enum(attemptOutcomes),
-  /** Status of the answer, when there was one. */
+  /** Status of the response, when there was one. */
   status: z.number().optional(),
-  /** Why there was none, or that it was a redirect. */
+  /** Why there was no response, or that it was a redirect. */
   error: z.enum(attemptErrors).optional(),
-  /** The first 1,000 characters of the answer. */
+  /** The first 1,000 characters of the response. */
   answer: z.string().optional(),
   /** ISO 8601 in UTC. */
   next_attempt_at: z.string().optional(),
@@ -54,13 +54,15 @@ const attemptShape = z.object({
 });
 
 export type MessageEvent = z.infer<typeof eventShape>;
-/** One try to deliver a message, as callers see it. */
+/** One attempt to deliver a message, as callers see it. */
 export type DeliveryAttempt = z.infer<typeof shownShape>;
 /** An attempt to be recorded. */
 export type NewAttempt = z.infer<typeof attemptShape>;
 export type AttemptRow = StateRow<NewAttempt>;
 
-/** Tries to deliver messages, newest first in a webhook's partition; a row's revision is its time in milliseconds. */
+/**
+ * Attempts to deliver messages, newest first in a webhook's partition; a row's revision is its time in milliseconds.
+ */
 export const attemptsTable: StateTable<NewAttempt> = { name: 'webhook_attempts_v1', body: attemptShape };
 
 /** Makes rows of the attempts of a webhook, each before those that began earlier. */
@@ -72,7 +74,7 @@ export class AttemptRows {
     this.#webhookId = webhookId;
   }
 
-  /** The row of an attempt. */
+  /** Returns the row of an attempt. */
   of(attempt: NewAttempt): AttemptRow {
     const ms = Date.parse(attempt.shown.at);
     return {
@@ -86,8 +88,8 @@ export class AttemptRows {
 }
 
 /**
- * Records attempts; can be repeated with the same rows. The first one of each message gets the message's id, by which
- * its event is found.
+ * Records attempts; can be repeated with the same rows. The first attempt for each message gets the message's id, by
+ * which its event is found.
  */
 export async function recordAttempts(stateStore: StateStore, rows: AttemptRow[]): Promise<void> {
   if (rows.length === 0) return;
@@ -106,7 +108,7 @@ function messageRow({ partition, body }: AttemptRow): string {
   return `${partition}/${body.shown.message_id}`;
 }
 
-/** Which attempts are wanted; all, where a field is undefined. */
+/** Which attempts are wanted; an undefined field matches all. */
 export interface AttemptFilter {
   outcome?: DeliveryAttempt['outcome'] | undefined;
   kind?: DeliveryAttempt['kind'] | undefined;
@@ -115,8 +117,8 @@ export interface AttemptFilter {
 }
 
 /**
- * A page of a webhook's attempts of the last 30 days, newest first. With a filter it may hold fewer than the limit, or
- * none, although there is a next one. Rejects with `validation_failed`, `unavailable`.
+ * Resolves with a page of a webhook's attempts in the last 30 days, newest first. With a filter it may hold fewer
+ * than the limit, or none, and still have a next page. Rejects with `validation_failed`, `unavailable`.
  */
 export async function listAttempts(
   stateStore: StateStore,
@@ -142,12 +144,15 @@ export async function listAttempts(
   return { items, next_page_token: encodeToken(after) };
 }
 
-/** The token of the page that begins with a webhook's last attempt before a moment, in milliseconds since 1970. */
+/**
+ * Returns the token of the page that begins with a webhook's last attempt before a moment, in milliseconds since
+ * 1970.
+ */
 export function attemptsBefore(ms: number): string {
   return encodeToken(RowOrder.newestBefore(ms));
 }
 
-/** What came of a webhook's attempts since a moment, newest first. */
+/** The results of a webhook's attempts since a moment, newest first. */
 export interface AttemptResults {
   /** `at` in milliseconds since 1970. */
   results: { at: number; isTaken: boolean }[];
@@ -155,7 +160,10 @@ export interface AttemptResults {
   isWhole: boolean;
 }
 
-/** What came of the last attempts of a webhook since a moment, pings apart; no more than `most` are looked at. Rejects with `unavailable`. */
+/**
+ * Resolves with the results of a webhook's latest attempts since a moment, without pings; no more than `most` are
+ * looked at. Rejects with `unavailable`.
+ */
 export async function attemptResults(
   stateStore: StateStore,
   webhookId: string,
@@ -184,7 +192,7 @@ function isWanted(shown: DeliveryAttempt, { outcome, kind, record_id, document_i
   });
 }
 
-/** The event of a message that a webhook was sent in the last 30 days; undefined when there is none. */
+/** Resolves with the event of a message sent to a webhook in the last 30 days; undefined when there is none. */
 export async function findMessage(
   stateStore: StateStore,
   webhookId: string,
@@ -194,7 +202,7 @@ export async function findMessage(
   return row?.body.event;
 }
 
-/** Removes the attempts of more than 30 days ago. */
+/** Removes attempts that are more than 30 days old. */
 export function pruneAttempts(stateStore: StateStore, now: number): Promise<void> {
   return stateStore.prune(attemptsTable, now - KEPT_MS);
 }

@@ -3,7 +3,7 @@ import { buildConnector } from 'undici';
 import type { AddressRules } from '../settings/addressRules.ts';
 import type { ResolveName } from './resolveName.ts';
 
-/** The connection would have gone to an address that messages may not go to. */
+/** The connection would have gone to an address to which messages may not be sent. */
 export class RefusedAddress extends Error {
   constructor() {
     super('the address is not one that messages may be sent to');
@@ -11,7 +11,7 @@ export class RefusedAddress extends Error {
   }
 }
 
-/** The name of the endpoint has no address. */
+/** The endpoint's name has no address. */
 export class NameNotResolved extends Error {
   constructor() {
     super('the name has no address');
@@ -19,7 +19,7 @@ export class NameNotResolved extends Error {
   }
 }
 
-/** The endpoint was reached, but no TLS connection came about that could be trusted. */
+/** The endpoint was reached, but no trusted TLS connection could be established. */
 export class TlsFailed extends Error {
   constructor(cause: Error) {
     super('no trusted TLS connection came about', { cause });
@@ -33,7 +33,10 @@ export interface ConnectorOptions {
   timeoutMs: number;
 }
 
-/** Looks a name up once, and hands on its addresses only when all of them are allowed: no other is connected to. */
+/**
+ * Looks a name up once, and hands on its addresses only when all of them are allowed: no other address is connected
+ * to.
+ */
 function checkedLookup({ addresses, resolve }: ConnectorOptions, protocol: string): LookupFunction {
   const checked = async (hostname: string) => {
     const found = await resolve(hostname).catch(() => []);
@@ -49,7 +52,7 @@ function checkedLookup({ addresses, resolve }: ConnectorOptions, protocol: strin
   };
 }
 
-/** Errors of sockets name a system call; those of certificates and handshakes do not. */
+/** Socket errors name a system call; certificate and handshake errors do not. */
 function isTlsError(error: NodeJS.ErrnoException): boolean {
   if (error instanceof RefusedAddress || error instanceof NameNotResolved) return false;
   if (error instanceof AggregateError || error.code?.startsWith('UND_ERR_')) return false;
@@ -57,9 +60,9 @@ function isTlsError(error: NodeJS.ErrnoException): boolean {
 }
 
 /**
- * Makes the connections of a client to allowed addresses alone: a literal address is checked before, the addresses of a
- * name between look-up and connection, and whatever was connected to once more. Fails with `RefusedAddress`,
- * `NameNotResolved`, `TlsFailed`, or as the socket does.
+ * Returns a connector that connects a client only to allowed addresses: a literal address is checked beforehand, the
+ * addresses of a name between look-up and connection, and the connected address once more. Fails with
+ * `RefusedAddress`, `NameNotResolved`, `TlsFailed`, or as the socket does.
  */
 export function createConnector(options: ConnectorOptions): buildConnector.connector {
   const { addresses, timeoutMs } = options;
@@ -67,7 +70,7 @@ export function createConnector(options: ConnectorOptions): buildConnector.conne
     buildConnector({
       timeout: timeoutMs,
       rejectUnauthorized: true,
-      // Asks for all addresses at once, and goes on to the next when one does not answer (RFC 8305).
+      // Resolves all addresses at once, and moves on to the next when one does not respond (RFC 8305).
       autoSelectFamily: true,
       lookup: checkedLookup(options, protocol),
     });

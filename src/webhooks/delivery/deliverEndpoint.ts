@@ -12,18 +12,18 @@ import { pause } from './whenAvailable.ts';
 
 export interface EndpointPorts extends SessionPorts, DeliveryStatePorts {
   eventLog: EventLog;
-  /** The webhook as of now, while its messages may go; undefined as long as they may not. */
+  /** Returns the webhook as of now, while its messages may be sent; undefined as long as they may not. */
   findSending(webhookId: string): Webhook | undefined;
 }
 
-/** Failed messages that begin to wait for another try together. */
+/** Failed messages queued for another attempt together. */
 const FAILED_PAGE = 200;
-/** How often a webhook that cannot be sent to is looked at. */
+/** How often a webhook that cannot be sent to is checked. */
 const LOOK_MS = 250;
 
 /**
- * Delivers a webhook's messages and sees to its requests, for as long as they may go and until the signal. The caller
- * holds its lease, and calls again when this ends or rejects, as it does when a store is away.
+ * Delivers a webhook's messages and handles its requests, for as long as messages may be sent and until the signal.
+ * The caller holds its lease, and calls again when this ends or rejects, as it does when a store cannot be reached.
  */
 export async function deliverEndpoint(ports: EndpointPorts, id: string, signal: AbortSignal): Promise<void> {
   const found = ports.findSending(id);
@@ -45,12 +45,12 @@ export async function deliverEndpoint(ports: EndpointPorts, id: string, signal: 
   }
 }
 
-/** What is to be sent of which events: a webhook for which that changes begins a new session. */
+/** Returns a key for what is sent of which events: a webhook for which that changes begins a new session. */
 function wanted(webhook: Webhook): string {
   return [webhook.payload, webhook.unchanged, ...wantedEventTypes(webhook)].join();
 }
 
-/** Whether its secret can be opened: without a signature nothing is sent. */
+/** Whether its secret can be opened: nothing is sent without a signature. */
 async function canSign(ports: EndpointPorts, webhook: Webhook): Promise<boolean> {
   try {
     await openSecrets(ports.secretsKeys, webhook, ports.clock.now());
@@ -61,7 +61,7 @@ async function canSign(ports: EndpointPorts, webhook: Webhook): Promise<boolean>
   }
 }
 
-/** A session, and what a webhook's changes and requests make of it. */
+/** A session, and how a webhook's changes and requests affect it. */
 class EndpointDelivery {
   readonly #ports: EndpointPorts;
   readonly #state: DeliveryState;
@@ -78,7 +78,7 @@ class EndpointDelivery {
     this.#session = new DeliverySession(ports, state, webhook);
   }
 
-  /** False when the state is to be opened anew. */
+  /** False when the state has to be opened anew. */
   async run(signal: AbortSignal): Promise<boolean> {
     const isOurs = await this.#session.run(signal, () => this.#tick());
     if (!isOurs || this.#rewind === undefined) return isOurs;
@@ -128,7 +128,7 @@ class EndpointDelivery {
     this.#sendOnce(event, recorded.position, Date.parse(recorded.recordedAt));
   }
 
-  /** Lets a message wait for another try, which is due at once, without regard to others of its record. */
+  /** Queues a message for another attempt, which is due at once, regardless of other messages of its record. */
   #sendOnce({ stream, revision: next }: MessageEvent, position: Position, since: number): void {
     const due = this.#ports.clock.elapsed();
     this.#state.wait({
@@ -138,7 +138,7 @@ class EndpointDelivery {
     });
   }
 
-  /** Lets the next failed messages wait for another try, when that was asked for and there is room. */
+  /** Queues the next failed messages for another attempt, when that was asked for and there is room. */
   async #retryFailed(): Promise<void> {
     const { at, waiting } = this.#state;
     if (at.retryFailedAfter === undefined || waiting.size + FAILED_PAGE > MAX_WAITING) return;

@@ -5,8 +5,8 @@ import type { EventLog } from '../../ports/eventLog.ts';
 import type { Webhook } from '../settings/webhook.ts';
 
 /**
- * What the log says now and then of how far a webhook's delivery has come, for the day on which the state store is lost:
- * everything up to `position` was delivered or given up, every request up to the revision `handled` was dealt with.
+ * What the log records from time to time about a webhook's delivery, in case the state store is lost: everything up
+ * to `position` was delivered or given up, every request up to the revision `handled` was dealt with.
  */
 export interface DeliveryNote {
   position: Position;
@@ -20,7 +20,7 @@ function noteStream(webhookId: string): string {
   return `delivery-${webhookId}`;
 }
 
-/** Appends a note; gives its revision. Rejects with `unavailable`. */
+/** Appends a note; resolves with its revision. Rejects with `unavailable`. */
 export async function appendNote(
   eventLog: EventLog,
   { id, workspace }: Webhook,
@@ -42,7 +42,10 @@ export async function appendNote(
   return (await eventLog.append(noteStream(id), event, 'any')).revision;
 }
 
-/** The last note and its revision; undefined when there is none that can be read. Rejects with `unavailable`. */
+/**
+ * Resolves with the last note and its revision; undefined when there is none that can be read. Rejects with
+ * `unavailable`.
+ */
 export async function readNote(
   eventLog: Pick<EventLog, 'readStream'>,
   webhookId: string,

@@ -1,35 +1,35 @@
 import { z } from 'zod';
 import type { StateRow, StateStore, StateTable } from '../../ports/stateStore.ts';
 
-/** How far a webhook's delivery has come. Times are milliseconds since 1970. */
+/** How far a webhook's delivery has got. Times are milliseconds since 1970. */
 const positionShape = z.object({
   kind: z.literal('position'),
-  /** Identity of the log that all of it is of. */
+  /** Identity of the log that all of this refers to. */
   log: z.string(),
-  /** Up to here everything was delivered, waits or failed. */
+  /** Everything up to here was delivered, is waiting or failed. */
   position: z.number(),
-  /** Up to here the log was read. */
+  /** The log was read up to here. */
   followed: z.number(),
   /** Revision, in the stream of webhooks, of the last request that was dealt with. */
   handled: z.number(),
-  /** Revision of the last note of it in the log (`deliveryNote.ts`). */
+  /** Revision of its last note in the log (`deliveryNote.ts`). */
   noted: z.number().optional(),
-  /** Records that wait. */
+  /** Records that are waiting. */
   blocked: z.number(),
-  /** Messages up to `followed` that are yet to be delivered. */
+  /** Messages up to `followed` that are still to be delivered. */
   pending: z.number(),
   /** When the event of the oldest of these was recorded. */
   oldestPendingAt: z.number().optional(),
-  /** When the last message was taken. */
+  /** When the last message was accepted. */
   lastSuccessAt: z.number().optional(),
-  /** What was not taken since. */
+  /** The failures since then. */
   failing: z
     .object({
-      /** When the first try failed. */
+      /** When the first attempt failed. */
       since: z.number(),
-      /** For how long tries have failed while the service ran, in milliseconds. */
+      /** For how long attempts have failed while the service was running, in milliseconds. */
       ms: z.number(),
-      /** Version of the webhook that was tried. */
+      /** Version of the webhook with which they were made. */
       version: z.number(),
     })
     .optional(),
@@ -40,33 +40,35 @@ const positionShape = z.object({
 });
 
 /**
- * What waits for another try: a record from one of its events on, which then is behind; or, with `once`, one event that
- * is sent once more without regard to what comes after it.
+ * What is waiting for another attempt: a record from one of its events onwards, which is then behind; or, with
+ * `once`, one event that is sent once more regardless of what comes after it.
  */
 const waitingShape = z.object({
   kind: z.literal('waiting'),
   stream: z.string(),
   /** Revision of the event to send next. */
   next: z.number(),
-  /** Revision of the last event of the record that the log was followed to; `next` or above, but for what was sent. */
+  /**
+   * Revision of the record's last event up to which the log was followed; `next` or higher, apart from what was sent.
+   */
   last: z.number(),
   once: z.literal(true).optional(),
   /** A place in the log, at or before that event, but not before the event that precedes it in the stream. */
   position: z.number(),
-  /** A place in the log before that event: who follows from here gets it. */
+  /** A place in the log before that event: following from here yields it. */
   before: z.number(),
-  /** When that event was recorded, or the one before it in the stream; milliseconds since 1970. */
+  /** When that event, or the one before it in the stream, was recorded; milliseconds since 1970. */
   since: z.number(),
   /** How often that event was tried. */
   tries: z.number(),
-  /** How many of these tries were due by the schedule. */
+  /** How many of these attempts were due by the schedule. */
   step: z.number(),
-  /** It was tried before it was due, or is not to be: the endpoint named a time. */
+  /** It was tried before it was due, or must not be: the endpoint named a time. */
   woken: z.boolean(),
-  /** When the next try is due, milliseconds since 1970, and how long that was after the last one. */
+  /** When the next attempt is due, milliseconds since 1970, and how long that was after the last one. */
   dueAt: z.number(),
   delayMs: z.number(),
-  /** Version of the webhook that was tried: when it has changed since, a new try is due. */
+  /** Version of the webhook used for the attempt: when it has changed since, a new attempt is due. */
   triedVersion: z.number(),
 });
 
@@ -88,27 +90,30 @@ export type DeliveryBody = z.infer<typeof deliveryShape>;
 export type DeliveryRow = StateRow<DeliveryBody>;
 
 /**
- * The delivery of each webhook: a row of its id, and rows of what waits for another try and of what failed. It is one
- * table, so that none of it is lost without the rest.
+ * The delivery of each webhook: a row under its id, and rows for what is waiting for another attempt and for what
+ * failed. It is one table, so that no part is lost without the rest.
  */
 export const deliveryTable: StateTable<DeliveryBody> = { name: 'webhook_delivery_v1', body: deliveryShape };
 
-/** The partition of what a webhook's delivery gave up, in the order of the log. */
+/** Returns the partition of what a webhook's delivery gave up, in the order of the log. */
 export function failedPartition(webhookId: string): string {
   return `${webhookId}/failed`;
 }
 
-/** The partition of the records, or of the single messages, that wait. */
+/** Returns the partition of the records, or of the single messages, that are waiting. */
 export function waitingPartition(webhookId: string, once: boolean): string {
   return `${webhookId}/${once ? 'once' : 'waiting'}`;
 }
 
-/** The partitions of all rows of a webhook's delivery, but for its position. */
+/** Returns the partitions of all rows of a webhook's delivery, except for its position. */
 export function deliveryPartitions(webhookId: string): string[] {
   return [waitingPartition(webhookId, false), waitingPartition(webhookId, true), failedPartition(webhookId)];
 }
 
-/** How far these webhooks have come, by id; without those of which nothing is stored. Rejects with `unavailable`. */
+/**
+ * Resolves with how far these webhooks have got, by id; without those for which nothing is stored. Rejects with
+ * `unavailable`.
+ */
 export async function loadPositions(
   stateStore: StateStore,
   webhookIds: string[],

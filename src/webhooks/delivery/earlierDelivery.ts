@@ -4,7 +4,7 @@ import type { StateStore } from '../../ports/stateStore.ts';
 import type { Webhook } from '../settings/webhook.ts';
 import { deliveryPartitions, type Failed, loadPositions, type StoredWaiting } from './deliveryTable.ts';
 
-/** Where versions before the state store kept how far webhooks had come, and what else was not folded from the log. */
+/** Where versions before the state store kept how far webhooks had got, and other state not folded from the log. */
 const MODEL = 'webhook_delivery_v1';
 const MODELS = [MODEL, 'webhook_attempts_v1', 'sessions_v1', 'purge_v1'];
 const PAGE = 500;
@@ -28,7 +28,10 @@ export interface EarlierDelivery {
   failed: Failed[];
 }
 
-/** A webhook's delivery as an earlier version left it; undefined when there is none. Rejects with `unavailable`. */
+/**
+ * Resolves with a webhook's delivery as an earlier version left it; undefined when there is none. Rejects with
+ * `unavailable`.
+ */
 export async function earlierDelivery(
   readModels: Pick<ReadModels, 'load' | 'page'>,
   webhook: Webhook,
@@ -49,7 +52,7 @@ export async function earlierDelivery(
   return { ...at, waiting, failed };
 }
 
-/** Removes what earlier versions left, once no webhook has yet to go on from it. Rejects with `unavailable`. */
+/** Removes what earlier versions left, once no webhook has yet to resume from it. Rejects with `unavailable`. */
 export async function dropEarlierModels(
   readModels: Pick<ReadModels, 'load' | 'drop'>,
   stateStore: StateStore,
@@ -74,7 +77,7 @@ async function* rowsOf(readModels: Pick<ReadModels, 'page'>, partition: string):
   }
 }
 
-/** Due at once; the place before it is not known, but the webhook's start is one. */
+/** Due at once; the place before it is not known, but the webhook's start will do. */
 function toWaiting(
   { dueAt: _dueAt, ...waiting }: z.infer<typeof waitingShape>,
   { startAfter, enabledAt }: Webhook,

@@ -3,8 +3,8 @@ import type { Webhook } from '../settings/webhook.ts';
 import { bodyOf, messageId, type ReferenceData, type WebhookMessage } from './webhookMessage.ts';
 
 /**
- * The message that tells a webhook of an event, out of what the event stream has of it: in the de-identified view for a
- * payload of that name, else in the full one.
+ * Returns the message that tells a webhook of an event, built from its form in the event stream: the de-identified
+ * view for a payload of that name, otherwise the full one.
  */
 export function messageOfCloudEvent(
   { id, payload }: Pick<Webhook, 'id' | 'payload'>,
@@ -17,7 +17,7 @@ export function messageOfCloudEvent(
 function outcomeOf({ type, data: { changed } }: CloudEvent): ReferenceData['outcome'] {
   if (/[._]erased\.v\d+$/.test(type)) return 'erased';
   if (/\.removed\.v\d+$/.test(type)) return 'removed';
-  // Only the first version brings the id, which never changes.
+  // Only the first version includes the id, which never changes.
   if (changed.includes('id') || changed.includes('document_id')) return 'created';
   return changed.length > 0 ? 'updated' : 'unchanged';
 }

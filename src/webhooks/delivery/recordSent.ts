@@ -7,7 +7,10 @@ import { serviceCaller } from '../settings/serviceCaller.ts';
 import { wantedEventTypes } from '../settings/wantedEventTypes.ts';
 import type { Webhook } from '../settings/webhook.ts';
 
-/** Writes into the audit trail what a webhook was sent under which terms, whether it was taken or not. Rejects with `unavailable`. */
+/**
+ * Records in the audit trail what was sent to a webhook under which terms, whether or not it was accepted. Rejects
+ * with `unavailable`.
+ */
 export async function recordSent(
   eventLog: EventLog,
   webhook: Webhook,

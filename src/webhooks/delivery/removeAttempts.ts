@@ -3,7 +3,7 @@ import { attemptsTable } from './attempts.ts';
 
 const PAGE = 500;
 
-/** Removes a webhook's attempts to tell of events of a stream: an answer may repeat what it was sent. */
+/** Removes a webhook's attempts that concern events of a stream: a response may repeat what was sent. */
 export async function removeAttempts(
   stateStore: StateStore,
   webhookId: string,

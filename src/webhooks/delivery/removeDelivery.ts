@@ -4,7 +4,7 @@ import { deliveryPartitions, deliveryTable, loadPositions } from './deliveryTabl
 const PAGE = 500;
 const ANY = Number.MAX_SAFE_INTEGER;
 
-/** Removes how far the delivery of deleted webhooks had come. Can be repeated when it was cut off. */
+/** Removes the delivery state of deleted webhooks. Can be repeated if interrupted. */
 export async function removeDelivery(stateStore: StateStore, webhookIds: string[]): Promise<void> {
   for (const id of (await loadPositions(stateStore, webhookIds)).keys()) {
     for (const partition of deliveryPartitions(id)) {
@@ -18,7 +18,7 @@ export async function removeDelivery(stateStore: StateStore, webhookIds: string[
         count = rows.length;
       }
     }
-    // Last: it tells that there is something to remove.
+    // Last: its presence shows that there is something to remove.
     await stateStore.remove(deliveryTable, [id], ANY);
   }
 }

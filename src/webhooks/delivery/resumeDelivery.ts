@@ -9,23 +9,23 @@ export interface ResumePorts {
   eventLog: Pick<EventLog, 'identity' | 'hasPosition' | 'readStream'>;
   /** Where earlier versions kept the state. */
   readModels: Pick<ReadModels, 'load' | 'page'>;
-  /** Told of a delivery that goes on from what the log says, because its state was lost or is not of this log. */
+  /** Called when a delivery resumes from what the log says, because its state was lost or belongs to another log. */
   onStateLost(webhookId: string): void;
 }
 
-/** Where a delivery goes on. */
+/** Where a delivery resumes. */
 export interface Resumed {
   at: DeliveryPosition;
-  /** Whether that is as it was stored, with all that is stored beside it. */
+  /** Whether it resumes as stored, with everything stored beside it. */
   isStored: boolean;
   waiting: StoredWaiting[];
   failed: Failed[];
 }
 
 /**
- * Goes on as it was stored, unless that is not of this log, or of a later state of it than the log has: a restore.
- * Otherwise from the log's own note; without one as an earlier version of the service left it, or where the webhook
- * starts. Rejects with `unavailable`.
+ * Resumes as stored, unless that belongs to another log, or to a later state of this log than it has: a restore.
+ * Otherwise resumes from the log's own note; without one, as an earlier version of the service left it, or from the
+ * webhook's start. Rejects with `unavailable`.
  */
 export async function resumeDelivery(
   ports: ResumePorts,

@@ -2,10 +2,10 @@ import { createHmac } from 'node:crypto';
 import { version } from '../../version.ts';
 import type { WebhookMessage } from './webhookMessage.ts';
 
-/** Every secret begins so; its key follows in base64. */
+/** The prefix of every secret; its key follows in base64. */
 export const SECRET_PREFIX = 'whsec_';
 
-/** Whether a text is a secret as Standard Webhooks writes it: `whsec_`, and 24 to 64 bytes in base64. */
+/** Whether a text is a secret as defined by Standard Webhooks: `whsec_`, and 24 to 64 bytes in base64. */
 export function isSecret(text: string): boolean {
   const [, key] = /^whsec_([A-Za-z0-9+/]+={0,2})$/.exec(text) ?? [];
   const { length } = Buffer.from(key ?? '', 'base64');
@@ -13,8 +13,8 @@ export function isSecret(text: string): boolean {
 }
 
 /**
- * The headers of a message at a moment (milliseconds since 1970), signed with each of the secrets (`whsec_…`), by the
- * Standard Webhooks specification 1.0: HMAC-SHA256 over `{id}.{timestamp}.{body}`, scheme `v1`.
+ * Returns the headers of a message at a moment (milliseconds since 1970), signed with each of the secrets
+ * (`whsec_…`), by the Standard Webhooks specification 1.0: HMAC-SHA256 over `{id}.{timestamp}.{body}`, scheme `v1`.
  */
 export function signMessage(
   { id, body, traceparent }: WebhookMessage,

@@ -6,7 +6,7 @@ import { type CloudEvent, type FeedData, toCloudEvent } from '../../feed/format/
 import type { Deidentifier } from '../../feed/format/Deidentifier.ts';
 import type { Webhook, WebhookRequest } from '../settings/webhook.ts';
 
-/** What a message tells of a change. */
+/** What a message reports of a change. */
 export type ToldOfChange = Pick<Change, 'changed' | 'isFirst'>;
 
 /** Of a message's body, in UTF-8. */
@@ -15,36 +15,38 @@ export const MAX_BODY_BYTES = 256 * 1024;
 /** 162 bits, as base64url. */
 const HASH_LENGTH = 27;
 
-/** What is sent to an endpoint: the id of `webhook-id` and the body, a CloudEvent in its structured JSON form. */
+/** What is sent to an endpoint: the id for `webhook-id` and the body, a CloudEvent in its structured JSON form. */
 export interface WebhookMessage {
-  /** `msg_…`; the same whenever the same event is sent to the same webhook. */
+  /** `msg_…`; always the same for the same event sent to the same webhook. */
   id: string;
   body: string;
   /** The trace that it is part of, for the header of that name. */
   traceparent?: string | undefined;
 }
 
-/** `data` of a message that only points at what happened. */
+/** `data` of a message that only points to what happened. */
 export interface ReferenceData extends Pick<FeedData, 'version' | 'changed'> {
   outcome: 'created' | 'updated' | 'unchanged' | 'removed' | 'erased';
-  /** The message was to hold more, which is larger than a message may be. */
+  /** The message was to hold more, but that exceeds the maximum message size. */
   truncated?: true;
 }
 
 /** A CloudEvent without the values of the record. */
 export type ReferenceEvent = Omit<CloudEvent, 'data' | 'dataschema'> & { data: ReferenceData };
 
-/** Type of the message that somebody asked for to see whether messages arrive. */
+/** Type of the message sent on request to see whether messages arrive. */
 export const PING_TYPE = 'chartledger.webhook.ping.v1';
 
-/** The id of the message that tells a webhook of an event. */
+/** Returns the id of the message that tells a webhook of an event. */
 export function messageId(webhookId: string, eventId: string): string {
   const hash = createHash('sha256').update(`${webhookId}.${eventId}`).digest('base64url');
   return `msg_${hash.slice(0, HASH_LENGTH)}`;
 }
 
 /**
- * The message that tells a webhook of an event, which is one of the `feedEventTypes`; `change` is what it did, `publicUrl` is where receivers find the service. What would be larger than `MAX_BODY_BYTES` is sent as a reference, marked `truncated`.
+ * Returns the message that tells a webhook of an event of one of the `feedEventTypes`; `change` is what it did,
+ * `publicUrl` is where receivers find the service. Anything larger than `MAX_BODY_BYTES` is sent as a reference,
+ * marked `truncated`.
  */
 export function buildMessage(
   { id, payload }: Pick<Webhook, 'id' | 'payload'>,
@@ -60,7 +62,7 @@ export function buildMessage(
   return { id: messageId(id, event.id), body, traceparent: shown.traceparent };
 }
 
-/** The message that answers a request for a ping. */
+/** Returns the message that answers a ping request. */
 export function buildPing({ id }: Pick<Webhook, 'id'>, request: WebhookRequest): WebhookMessage {
   const ping = {
     specversion: '1.0',
@@ -81,7 +83,10 @@ function outcomeOf(event: RecordedEvent, { changed, isFirst }: ToldOfChange): Re
   return changed.length > 0 ? 'updated' : 'unchanged';
 }
 
-/** The body of a message: the event, or what points at it; marked `truncated` where it was to be the event and is too large. */
+/**
+ * Returns the body of a message: the event, or a reference to it; marked `truncated` where it should have been the
+ * event but that is too large.
+ */
 export function bodyOf(event: CloudEvent, outcome: ReferenceData['outcome'], asReference: boolean): string {
   if (asReference) return JSON.stringify(toReference(event, { outcome }));
   const body = JSON.stringify(event);

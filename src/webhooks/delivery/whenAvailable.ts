@@ -12,7 +12,10 @@ export async function pause(ms: number, signal: AbortSignal): Promise<void> {
   await sleep(ms, undefined, { signal }).catch(() => undefined);
 }
 
-/** What `work` gives; a store that is away is asked again, and `onDelay` told. Undefined at the signal. */
+/**
+ * Resolves with the result of `work`, which is repeated while a store cannot be reached, with a call to `onDelay`.
+ * Undefined at the signal.
+ */
 export async function whenAvailable<Result>(
   work: () => Promise<Result>,
   onDelay: (error: unknown) => void,

@@ -6,7 +6,7 @@ import { emptyWebhooks, evolveWebhooks, type Webhook, type Webhooks } from './we
 
 /**
  * All webhooks of all workspaces, in memory, following their stream: a change made anywhere is seen here within a
- * quarter of a second. While the event log is away the last known state stands.
+ * quarter of a second. While the event log cannot be reached, the last known state stands.
  */
 export class WebhookDirectory {
   readonly #stream: FollowedStream<Webhooks>;
@@ -15,24 +15,24 @@ export class WebhookDirectory {
     this.#stream = stream;
   }
 
-  /** Reads the stream of webhooks and begins to follow it. Rejects when the event log is away. */
+  /** Reads the stream of webhooks and begins to follow it. Rejects when the event log cannot be reached. */
   static async open(eventLog: EventLog): Promise<WebhookDirectory> {
     return new WebhookDirectory(
       await FollowedStream.open(eventLog, WEBHOOKS_STREAM, emptyWebhooks(), evolveWebhooks),
     );
   }
 
-  /** Every webhook ever made, deleted ones too, in the order of their creation. */
+  /** Returns every webhook ever created, including deleted ones, in the order of their creation. */
   all(): Webhook[] {
     return [...this.#stream.state.webhooks.values()];
   }
 
-  /** Ids of the webhooks of a workspace, those that were deleted included. */
+  /** Returns the ids of a workspace's webhooks, including deleted ones. */
   idsOf(workspace: string): string[] {
     return this.all().flatMap((webhook) => (webhook.workspace === workspace ? [webhook.id] : []));
   }
 
-  /** The webhook of an id, as of now; a deleted one too. */
+  /** Returns the webhook with an id, as of now; a deleted one too. */
   find(id: string): Webhook | undefined {
     return this.#stream.state.webhooks.get(id);
   }
@@ -42,7 +42,7 @@ export class WebhookDirectory {
     return this.#stream.refresh();
   }
 
-  /** Changes webhooks by the event that `decide` makes of all of them (`FollowedStream`). */
+  /** Changes webhooks by the event that `decide` returns given all of them (`FollowedStream`). */
   change(decide: (all: Webhooks) => NewEvent | undefined): Promise<void> {
     return this.#stream.change(decide);
   }

@@ -46,23 +46,24 @@ export interface WebhookPorts extends StartPorts {
   directory: WebhookDirectory;
   /** Which workspaces are active. */
   keys: Pick<KeyDirectory, 'known'>;
-  /** Who makes webhooks. */
+  /** The names of those who create webhooks. */
   names: PrincipalNames;
-  /** Where webhooks may go. */
+  /** Where messages may be sent. */
   addresses: AddressRules;
   secretsKeys: SecretsKeys;
 }
 
-/** A secret just made (`whsec_…`); it is shown this once. */
+/** A newly created secret (`whsec_…`); it is shown only this once. */
 export interface NewSecret {
   webhook: WebhookView;
   secret: string;
 }
 
 /**
- * The webhooks of workspaces, and changes to them, each made once, however often a caller with the same `earlier` try asks for it. Each change is decided on the whole stream of webhooks and appended only if
- * nobody changed it meanwhile; otherwise it is decided again. Inputs are bodies as they were sent. Methods reject with
- * `not_found` (also for another workspace's webhook), `validation_failed`, `permission_denied`, `conflict`, `unavailable`.
+ * The webhooks of workspaces, and changes to them, each made once, however often a caller with the same `earlier` try
+ * asks for it. Each change is decided on the whole stream of webhooks and appended only if nobody changed it
+ * meanwhile; otherwise it is decided again. Inputs are bodies as sent. Methods reject with `not_found` (also for
+ * another workspace's webhook), `validation_failed`, `permission_denied`, `conflict`, `unavailable`.
  */
 export class WebhookManager {
   readonly #ports: WebhookPorts;
@@ -71,31 +72,31 @@ export class WebhookManager {
     this.#ports = ports;
   }
 
-  /** All webhooks of a workspace, in the order of their creation, as the log has them. */
+  /** Resolves with all webhooks of a workspace, in the order of their creation, as of the log. */
   async all(workspace: string): Promise<Webhook[]> {
     await this.#ports.directory.refresh();
     return this.#ports.directory.all().filter((webhook) => isOf(webhook, workspace));
   }
 
-  /** Those that a caller may work with. */
+  /** Resolves with those that a caller may work with. */
   async list(caller: WebhookCaller): Promise<Webhook[]> {
     return (await this.all(caller.workspace)).filter(({ payload }) => mayUsePayload(caller, payload));
   }
 
-  /** A webhook, as the log has it. */
+  /** Resolves with a webhook, as of the log. */
   async find(caller: WebhookCaller, id: string): Promise<Webhook> {
     await this.#ports.directory.refresh();
     return this.#find(caller, id);
   }
 
-  /** A webhook as people see it. */
+  /** Resolves with a webhook as people see it. */
   async view(webhook: Webhook): Promise<WebhookView> {
     const { names } = this.#ports;
     await names.learn([webhook.createdBy]);
     return toWebhookView(webhook, (principal) => names.nameOf(principal));
   }
 
-  /** Webhooks as people see them, with how their delivery does. */
+  /** Resolves with webhooks as people see them, with their delivery status. */
   async views(webhooks: readonly Webhook[]): Promise<WebhookStatusView[]> {
     const statuses = await deliveryStatus(this.#ports.eventLog, this.#ports.stateStore, webhooks);
     const views = await Promise.all(webhooks.map((webhook) => this.view(webhook)));
@@ -108,8 +109,9 @@ export class WebhookManager {
   }
 
   /**
-   * A page of a webhook's attempts of the last 30 days, newest first; what its endpoint answered, which may repeat what
-   * it was sent, is left out for whoever may not read events. The read is in the audit trail before it is given.
+   * Resolves with a page of a webhook's attempts in the last 30 days, newest first; its endpoint's responses, which
+   * may repeat what was sent, are left out for callers who may not read events. The read is recorded in the audit
+   * trail before the page is returned.
    */
   async attempts(
     caller: WebhookCaller,
@@ -121,7 +123,7 @@ export class WebhookManager {
     return readAttempts(this.#ports, caller, id, request, filter);
   }
 
-  /** Makes a webhook; `conflict` when the workspace has 100 of them. */
+  /** Creates a webhook; rejects with `conflict` when the workspace has 100 of them. */
   async create(caller: WebhookCaller, input: unknown): Promise<NewSecret> {
     const { start, ...sent } = validate(createWebhookSchema, input);
     const settings = settingsOf(sent);
@@ -147,7 +149,10 @@ export class WebhookManager {
     return { webhook: await this.view(this.#find(caller, id)), secret };
   }
 
-  /** Changes settings, then the state; what is so already is not changed, and no event says that it was. */
+  /**
+   * Changes settings, then the state; what already has the requested value is not changed, and no event says that it
+   * was.
+   */
   async update(caller: WebhookCaller, id: string, input: unknown): Promise<WebhookView> {
     const { state, ...sent } = validate(updateWebhookSchema, input);
     const onlyDisables = state === 'disabled' && Object.keys(sent).length === 0;
@@ -176,12 +181,12 @@ export class WebhookManager {
     return this.view(after);
   }
 
-  /** Deletes a webhook, for ever; nothing more is sent. */
+  /** Deletes a webhook permanently; nothing more is sent. */
   async delete(caller: WebhookCaller, id: string): Promise<void> {
     await this.#change(caller, id, () => newEvent(caller, 'WebhookDeleted', { webhook_id: id }));
   }
 
-  /** Gives a webhook a new secret; the previous one signs beside it for the time asked for. */
+  /** Gives a webhook a new secret; the previous one also signs for the time asked for. */
   async rotateSecret(caller: WebhookCaller, id: string, input: unknown): Promise<NewSecret> {
     const { overlap_seconds } = validate(rotateSecretSchema, input);
     const earlier = await this.#findEarlier(caller);
@@ -198,7 +203,10 @@ export class WebhookManager {
     return { webhook: await this.view(webhook), secret };
   }
 
-  /** Asks for a message that says nothing but that messages arrive; gives its id. `conflict` when nothing may be sent. */
+  /**
+   * Requests a message that only shows that messages arrive; resolves with its id. Rejects with `conflict` when
+   * nothing may be sent.
+   */
   async ping(caller: WebhookCaller, id: string): Promise<string> {
     await this.#change(caller, id, (webhook) => {
       this.#requireSending(webhook);
@@ -207,7 +215,7 @@ export class WebhookManager {
     return messageId(id, eventIdOf(caller));
   }
 
-  /** Has all that waits tried now; `conflict` when nothing may be sent. */
+  /** Has everything that is waiting tried now; rejects with `conflict` when nothing may be sent. */
   async retry(caller: WebhookCaller, id: string): Promise<void> {
     await this.#change(caller, id, (webhook) => {
       this.#requireSending(webhook);
@@ -215,7 +223,7 @@ export class WebhookManager {
     });
   }
 
-  /** Asks for messages once more; `conflict` when nothing may be sent. */
+  /** Requests that messages be sent again; rejects with `conflict` when nothing may be sent. */
   async replay(caller: WebhookCaller, id: string, input: unknown): Promise<void> {
     const replay = parseReplay(input);
     await this.find(caller, id);
@@ -241,7 +249,7 @@ export class WebhookManager {
     return findEarlier(this.#ports.eventLog, WEBHOOKS_STREAM, caller);
   }
 
-  /** The secret that an event gave a webhook, and the webhook. */
+  /** Resolves with the secret that an event gave a webhook, and the webhook. */
   async #secretOf({ data, metadata: { workspace } }: RecordedEvent): Promise<NewSecret> {
     const { directory, secretsKeys } = this.#ports;
     const { webhook_id: id, sealed_secret } = dataAs<WebhookCreated | WebhookSecretRotated>(data);
@@ -250,7 +258,7 @@ export class WebhookManager {
     return { webhook, secret: unsealWith(await secretsKeys(true), { workspace, id }, sealed_secret) };
   }
 
-  /** Makes a secret of a webhook and seals it. */
+  /** Generates a secret for a webhook and seals it. */
   async #newSecret(owner: SecretOwner): Promise<{ secret: string; sealed: string }> {
     const secret = generateSecret();
     const [key] = await this.#ports.secretsKeys(true);

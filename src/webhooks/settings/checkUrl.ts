@@ -5,23 +5,23 @@ export const MAX_URL_LENGTH = 2_048;
 
 const LOCAL_NAME = /(?:^|\.)localhost\.?$/;
 
-/** The host of a parsed URL as resolvers and sockets take it: an IPv6 address without its brackets. */
+/** Returns the host of a parsed URL as resolvers and sockets take it: an IPv6 address without its brackets. */
 export function hostOf({ hostname }: URL): string {
   return hostname.startsWith('[') ? hostname.slice(1, -1) : hostname;
 }
 
-/** Whether a name is one of the machine itself, whatever a name server says (RFC 6761, section 6.3). */
+/** Whether a name refers to the machine itself, whatever a name server says (RFC 6761, section 6.3). */
 export function isLocalName(hostname: string): boolean {
   return LOCAL_NAME.test(hostname);
 }
 
 /**
- * What is wrong with the URL of a webhook, said to its owner; undefined when nothing is known to be. Names are not
- * looked up here: what they stand for is checked for every connection that is made.
+ * Returns what is wrong with the URL of a webhook, addressed to its owner; undefined when nothing is known to be.
+ * Names are not looked up here: their addresses are checked for every connection that is made.
  */
 export function checkUrl(text: string, addresses: AddressRules): string | undefined {
   if (text.length > MAX_URL_LENGTH) return `must have at most ${MAX_URL_LENGTH} characters`;
-  // The parser would drop some of these without a word.
+  // The parser would silently drop some of these.
   if (/[\s\p{Cc}]/u.test(text)) return 'must not contain spaces or control characters';
   const url = URL.parse(text);
   if (url === null) return 'must be a complete URL, for example https://example.com/webhooks';

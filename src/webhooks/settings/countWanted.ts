@@ -5,7 +5,7 @@ import type { EventLog } from '../../ports/eventLog.ts';
 import { wantedEventTypes } from './wantedEventTypes.ts';
 import type { Webhook } from './webhook.ts';
 
-/** How long is counted at most. */
+/** The longest time spent counting. */
 const COUNT_MS = 1_000;
 
 export interface Wanted {
@@ -15,8 +15,8 @@ export interface Wanted {
 }
 
 /**
- * The events after a position that a webhook wants, up to `most` of them, and as far as the log can be read in a second.
- * Rejects with `unavailable`.
+ * Counts the events after a position that a webhook wants, up to `most` of them, and as far as the log can be read in
+ * a second. Rejects with `unavailable`.
  */
 export async function countWanted(
   eventLog: EventLog,

@@ -7,22 +7,22 @@ import type { Webhook } from './webhook.ts';
 export interface DeleteKeyPorts {
   keys: KeyManager;
   webhooks: WebhookDirectory;
-  /** The keys that there are. */
+  /** The existing keys. */
   known: Readonly<KeyState>;
   actor: Actor;
 }
 
 /**
- * Deletes a key, for ever, and then disables the webhooks that were made with it unless they are to be kept. Gives those
- * webhooks that send, or would go on sending. It can be repeated when it was cut off. Rejects with `not_found` and
- * `unavailable`.
+ * Deletes a key permanently, and then disables the webhooks that were created with it unless they are to be kept.
+ * Resolves with those webhooks that send, or would continue to send. Can be repeated if interrupted. Rejects with
+ * `not_found` and `unavailable`.
  */
 export async function deleteKey(
   { keys, webhooks, known, actor }: DeleteKeyPorts,
   id: string,
   { keepWebhooks = false } = {},
 ): Promise<Webhook[]> {
-  // First: nothing more can be made with it then.
+  // First, so that nothing more can be created with it.
   await keys.setKeyState(id, 'deleted');
   await webhooks.refresh();
   const found = webhooksOfKey(webhooks.all(), known, id);
@@ -36,14 +36,14 @@ export async function deleteKey(
   return found;
 }
 
-/** The enabled webhooks that were made with a key, or with one whose place it took. */
+/** Returns the enabled webhooks that were created with a key, or with one that it replaced. */
 export function webhooksOfKey(
   webhooks: readonly Webhook[],
   { keys }: Pick<KeyState, 'keys'>,
   id: string,
 ): Webhook[] {
   const ids = new Set([id]);
-  // A key is made before the one that takes its place.
+  // A key is created before the one that replaces it.
   for (const key of [...keys.values()].toReversed()) {
     if (key.replacedBy !== undefined && ids.has(key.replacedBy)) ids.add(key.id);
   }

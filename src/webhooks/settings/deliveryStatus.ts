@@ -9,30 +9,33 @@ import {
 import { countWanted } from './countWanted.ts';
 import type { Webhook } from './webhook.ts';
 
-/** Messages that are counted at most, of those on the log and of those that failed. */
+/** Maximum number of messages counted, of those in the log and of those that failed. */
 const MAX_COUNTED = 1_000;
 
-/** How far the delivery of a webhook's messages has come. Times are ISO 8601 in UTC. */
+/** How far the delivery of a webhook's messages has got. Times are ISO 8601 in UTC. */
 export interface DeliveryStatus {
   /** Everything up to here was delivered, is waiting to be tried again, or failed. */
   position: number;
-  /** Messages that wait, also while the webhook is disabled; at most 1,000 are counted that nobody has looked at yet. */
+  /**
+   * Messages that are waiting, also while the webhook is disabled; of those not looked at yet, at most 1,000 are
+   * counted.
+   */
   pending: number;
-  /** When the event of the oldest of these was recorded; undefined when none waits. */
+  /** When the event of the oldest of these was recorded; undefined when none is waiting. */
   oldestPendingAt: string | undefined;
-  /** Records that wait because their oldest message was not taken. */
+  /** Records that are waiting because their oldest message was not accepted. */
   blocked: number;
   /** Messages that were given up, at most 1,000. */
   failed: number;
-  /** Undefined when nothing was taken yet. */
+  /** Undefined when nothing has been accepted yet. */
   lastSuccessAt: string | undefined;
-  /** Since when nothing is taken; undefined while the last try succeeded. */
+  /** Since when nothing has been accepted; undefined while the last attempt succeeded. */
   failingSince: string | undefined;
   /** Why nothing can be sent; undefined when it can. */
   problem: DeliveryPosition['problem'];
 }
 
-/** Every webhook's status, in their order. Rejects with `unavailable`. */
+/** Resolves with every webhook's status, in the same order. Rejects with `unavailable`. */
 export async function deliveryStatus(
   eventLog: EventLog,
   stateStore: StateStore,
@@ -60,7 +63,7 @@ export async function deliveryStatus(
   );
 }
 
-/** What was stored of a later state of the log than it has, after a restore, says nothing. */
+/** What was stored of a later state of the log than it has, after a restore, is meaningless. */
 async function ofThisLog(
   eventLog: EventLog,
   at: DeliveryPosition | undefined,

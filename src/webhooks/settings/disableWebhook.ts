@@ -4,8 +4,8 @@ import type { WebhookDirectory } from './WebhookDirectory.ts';
 import type { DisabledReason, Webhook } from './webhook.ts';
 
 /**
- * Disables a webhook on the service's own account. Changes nothing when somebody disabled or deleted it, enabled it
- * again or gave it another URL since `webhook` was looked at: what was found out then no longer holds.
+ * Disables a webhook on the service's own behalf. Changes nothing when somebody disabled or deleted it, enabled it
+ * again or gave it another URL since `webhook` was read: what was found out then no longer holds.
  */
 export async function disableWebhook(
   directory: WebhookDirectory,

@@ -1,18 +1,21 @@
 import { type SecretOwner, unseal } from './sealSecret.ts';
 import { validSecrets, type Webhook } from './webhook.ts';
 
-/** The keys that seal secrets: the one in use first, then those before it; as they are at this moment, where `isNow`. */
+/**
+ * Resolves with the keys that seal secrets: the one in use first, then earlier ones; as of this very moment, where
+ * `isNow`.
+ */
 export type SecretsKeys = (isNow?: boolean) => Promise<readonly Uint8Array[]>;
 
 /**
- * The secrets that sign a webhook's messages now (milliseconds since 1970), newest first. Rejects when the newest cannot be
- * opened; an older one that cannot, because it was sealed with a key that was lost, signs no longer.
+ * Resolves with the secrets that sign a webhook's messages now (milliseconds since 1970), newest first. Rejects when
+ * the newest cannot be opened; an older one that cannot, because it was sealed with a lost key, no longer signs.
  */
 export async function openSecrets(keys: SecretsKeys, webhook: Webhook, now: number): Promise<string[]> {
   try {
     return open(await keys(), webhook, now);
   } catch {
-    // It may be sealed with a key that came into use this moment.
+    // It may be sealed with a key that has only just come into use.
     return open(await keys(true), webhook, now);
   }
 }
@@ -28,7 +31,7 @@ function open(keys: readonly Uint8Array[], webhook: Webhook, now: number): strin
   });
 }
 
-/** The text that was sealed with one of the keys. Throws when it was with none of them. */
+/** Returns the text that was sealed with one of the keys. Throws when it was sealed with none of them. */
 export function unsealWith(keys: readonly Uint8Array[], owner: SecretOwner, sealed: string): string {
   const failures: unknown[] = [];
   for (const key of keys) {

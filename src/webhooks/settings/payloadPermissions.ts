@@ -9,8 +9,8 @@ export interface WebhookCaller extends Caller {
 }
 
 /**
- * One of them is needed for a webhook that sends events in that form, whatever is done with it: whoever may not read
- * them may not have them sent anywhere, nor sign for what is sent, nor see what became of it.
+ * One of these is needed for anything done with a webhook that sends events in that form: a caller who may not read
+ * them may not have them sent anywhere, sign for what is sent, or see what became of it.
  */
 const permissionsFor: Record<WebhookPayload, readonly Permission[]> = {
   reference: [],

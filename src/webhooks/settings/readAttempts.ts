@@ -10,8 +10,8 @@ import type { WebhookCaller } from './payloadPermissions.ts';
 const MAX_RANGES = 20;
 
 /**
- * A page of a webhook's attempts; what its endpoint answered, which may repeat what it was sent, is left out for whoever
- * may not read events. The read is in the audit trail before it is given.
+ * Resolves with a page of a webhook's attempts; its endpoint's responses, which may repeat what was sent, are left
+ * out for callers who may not read events. The read is recorded in the audit trail before the page is returned.
  */
 export async function readAttempts(
   { stateStore, eventLog }: { stateStore: StateStore; eventLog: EventLog },
@@ -32,7 +32,9 @@ export async function readAttempts(
   return { ...page, items: page.items.map(({ answer: _answer, ...shown }) => shown) };
 }
 
-/** Of which events the attempts tell: ids and versions, and where answers are shown perhaps what was sent. */
+/**
+ * Returns which events the attempts reveal: ids and versions, and where responses are shown possibly what was sent.
+ */
 function shownIn(items: readonly DeliveryAttempt[], withAnswers: boolean): { shown?: Shown } {
   let ranges: PositionRange[] = [];
   for (const { position } of items) {

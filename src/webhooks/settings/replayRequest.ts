@@ -6,8 +6,8 @@ import type { WebhookReplayRequested } from './webhook.ts';
 import type { Replay } from './webhookSettings.ts';
 
 /**
- * What the event of a replay says beside its webhook. Rejects with `not_found` when no such message was sent, and as
- * `startPosition` does.
+ * Resolves with what a replay's event says besides its webhook. Rejects with `not_found` when no such message was
+ * sent, and as `startPosition` does.
  */
 export async function replayRequest(
   ports: StartPorts & { stateStore: StateStore },

@@ -6,8 +6,8 @@ import type { WebhookDirectory } from './WebhookDirectory.ts';
 import type { Webhook, WebhookSecretsSealed } from './webhook.ts';
 
 /**
- * Seals the secrets of webhooks with the first of the keys where they are sealed with another one of them; gives the number of
- * webhooks of which there were some. One that none of the keys opens stays as it is. Rejects with `unavailable`.
+ * Seals webhooks' secrets with the first of the keys where they are sealed with another of them; resolves with the
+ * number of webhooks that had any. A secret that none of the keys opens stays as it is. Rejects with `unavailable`.
  */
 export async function resealSecrets(
   directory: WebhookDirectory,
@@ -39,13 +39,13 @@ function sealedAnew(
   return newActorEvent(actor, webhook.workspace, 'WebhookSecretsSealed', data);
 }
 
-/** The same where the first key opens it, or none does. */
+/** Returns it unchanged where the first key opens it, or none does. */
 function resealed(webhook: Webhook, keys: readonly Uint8Array[], sealed: string): string {
   try {
     unsealWith(keys.slice(0, 1), webhook, sealed);
     return sealed;
   } catch {
-    // Of another key.
+    // Sealed with another key.
   }
   try {
     return seal(keys[0] as Uint8Array, webhook, unsealWith(keys, webhook, sealed));

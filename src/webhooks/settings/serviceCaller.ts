@@ -2,7 +2,7 @@ import { v7 as uuidv7 } from 'uuid';
 import type { Caller } from '../../events/newEvent.ts';
 import type { Webhook } from './webhook.ts';
 
-/** The part of the service that sends messages, for what it does on its own account. */
+/** Returns the caller for what the part of the service that sends messages does on its own behalf. */
 export function serviceCaller({ workspace }: Pick<Webhook, 'workspace'>): Caller {
   return { workspace, principal: { type: 'service', id: 'webhooks' }, requestId: uuidv7() };
 }

@@ -7,7 +7,7 @@ import type { ReadModels } from '../../ports/readModels.ts';
 import { validationError } from '../../records/validate.ts';
 import type { Start } from './webhookSettings.ts';
 
-/** Longest look for the first event of a moment; an hour of the log is read in a fraction of it. */
+/** Longest search for the first event of a moment; an hour of the log is read in a fraction of it. */
 const TIMEOUT_MS = 20_000;
 
 export interface StartPorts {
@@ -16,8 +16,8 @@ export interface StartPorts {
 }
 
 /**
- * The position after which to begin. Rejects with `validation_failed`, naming `field`, when that is no position of
- * the log or in the future, and with `unavailable`.
+ * Resolves with the position after which to begin. Rejects with `validation_failed`, naming `field`, when that is not
+ * a position of the log or lies in the future, and with `unavailable`.
  */
 export async function startPosition(
   ports: StartPorts,
@@ -34,7 +34,10 @@ export async function startPosition(
   return start.after;
 }
 
-/** The place just before a workspace's first event that was recorded at `time` or later; the log's end without one. */
+/**
+ * Resolves with the place just before a workspace's first event recorded at `time` or later; with the log's end when
+ * there is none.
+ */
 async function positionBefore(
   { eventLog, readModels }: StartPorts,
   workspace: string,

@@ -1,7 +1,7 @@
 import { feedEventTypes } from '../../feed/format/cloudEvent.ts';
 import type { Webhook } from './webhook.ts';
 
-/** The types of events, as the log has them, that a webhook wants. */
+/** Returns the types of events, as the log has them, that a webhook wants. */
 export function wantedEventTypes({ kinds, types }: Pick<Webhook, 'kinds' | 'types'>): Set<string> {
   const wanted = feedEventTypes.filter(
     ({ kind, type }) => (kinds?.includes(kind) ?? true) && (types?.includes(type) ?? true),

@@ -4,13 +4,13 @@ import type { Principal } from '../../events/eventMetadata.ts';
 import { upcast } from '../../events/upcast.ts';
 import type { UnchangedEvents } from '../../feed/selection.ts';
 
-/** What of an event a webhook's messages hold. */
+/** How much of an event a webhook's messages hold. */
 export const webhookPayloads = ['reference', 'full', 'deidentified'] as const;
 export type WebhookPayload = (typeof webhookPayloads)[number];
 
 /**
- * Why a webhook is disabled: somebody asked for it, the key that it was made with was deleted, its endpoint answered 410,
- * or took nothing for days.
+ * Why a webhook is disabled: a caller asked for it, the key that it was created with was deleted, its endpoint
+ * responded with 410, or accepted nothing for days.
  */
 export const disabledReasons = ['caller', 'key_deleted', 'gone', 'failing'] as const;
 export type DisabledReason = (typeof disabledReasons)[number];
@@ -18,17 +18,19 @@ export type DisabledReason = (typeof disabledReasons)[number];
 /** A secret that signs messages, sealed (`sealSecret.ts`). */
 export interface WebhookSecret {
   sealed: string;
-  /** Until when it signs beside newer ones, ISO 8601; undefined for the newest, which does so until it is rotated. */
+  /**
+   * Until when it signs alongside newer ones, ISO 8601; undefined for the newest, which signs until it is rotated.
+   */
   expiresAt?: string;
 }
 
-/** What to do: send a ping, try now what waits, or replay one of `after`, `messageId` and `failed`. */
+/** What to do: send a ping, try now what is waiting, or replay one of `after`, `messageId` and `failed`. */
 export interface WebhookRequest {
   /** Of the request's event in the stream of webhooks; later requests have higher ones. */
   revision: number;
   /** Id of that event. */
   eventId: string;
-  /** When it was asked for, ISO 8601. */
+  /** When it was requested, ISO 8601. */
   at: string;
   kind: 'ping' | 'replay' | 'retry';
   /** All events after this position once more. */
@@ -39,23 +41,26 @@ export interface WebhookRequest {
   failed?: true;
 }
 
-/** An endpoint to which a workspace's events are sent, as folded from the stream of webhooks, with the terms under which they go. */
+/**
+ * An endpoint to which a workspace's events are sent, as folded from the stream of webhooks, with the terms under
+ * which they are sent.
+ */
 export interface Webhook extends DisclosureTerms {
   /** `wh_` and 16 base62 characters. */
   id: string;
   workspace: string;
   url: string;
   description: string | undefined;
-  /** Only events of these kinds; undefined: of all. */
+  /** Only events of these kinds; undefined: all kinds. */
   kinds: string[] | undefined;
-  /** Only events of these types (`chartledger.patient.upserted.v1`); undefined: of all. */
+  /** Only events of these types (`chartledger.patient.upserted.v1`); undefined: all types. */
   types: string[] | undefined;
   payload: WebhookPayload;
-  /** `skip`: nothing is sent of events that changed no field of their record; undefined: `send`. */
+  /** `skip`: nothing is sent for events that changed no field of their record; undefined: `send`. */
   unchanged?: UnchangedEvents;
   /** The first event to send is the first one after this position. */
   startAfter: Position;
-  /** Newest first; expired ones may be among them. */
+  /** Newest first; may include expired ones. */
   secrets: WebhookSecret[];
   /** A deleted webhook stays deleted. */
   state: 'enabled' | 'disabled' | 'deleted';
@@ -109,7 +114,7 @@ export interface WebhookSecretRotated {
   previous_expires_at: string;
 }
 
-/** Data of `WebhookSecretsSealed`: its secrets, newest first, sealed anew. They are the same. */
+/** Data of `WebhookSecretsSealed`: its secrets, newest first, sealed anew. The secrets themselves are the same. */
 export interface WebhookSecretsSealed {
   webhook_id: string;
   sealed_secrets: string[];
@@ -151,7 +156,7 @@ function created({ data, metadata, recordedAt, revision }: RecordedEvent): Webho
   };
 }
 
-/** What each type of event changes of a webhook. */
+/** What each type of event changes in a webhook. */
 const changes: Record<string, (webhook: Webhook, event: RecordedEvent) => Partial<Webhook>> = {
   WebhookUpdated(_webhook, { data }) {
     const { webhook_id, ...settings } = dataAs<{ webhook_id: string } & Partial<WebhookSettings>>(data);
@@ -170,7 +175,7 @@ const changes: Record<string, (webhook: Webhook, event: RecordedEvent) => Partia
   WebhookSecretRotated({ secrets }, { data, recordedAt }) {
     const { sealed_secret, previous_expires_at } = dataAs<WebhookSecretRotated>(data);
     const [newest, ...older] = secrets as [WebhookSecret, ...WebhookSecret[]];
-    // A rotation that ends the previous secret early because it leaked ends those before it, too.
+    // A rotation that ends the previous secret early because it leaked also ends those before it.
     const previous = [
       { ...newest, expiresAt: previous_expires_at },
       ...older.filter(({ expiresAt }) => expiresAt !== undefined && expiresAt <= previous_expires_at),
@@ -179,7 +184,7 @@ const changes: Record<string, (webhook: Webhook, event: RecordedEvent) => Partia
   },
 };
 
-/** What each type of event asks for. */
+/** What each type of event requests. */
 const requestKinds: Record<string, WebhookRequest['kind']> = {
   WebhookPinged: 'ping',
   WebhookRetryRequested: 'retry',
@@ -217,8 +222,8 @@ function evolveWebhook(webhook: Webhook, event: RecordedEvent): Webhook {
 }
 
 /**
- * Folds the next event of the stream of webhooks into `all`, in place; each webhook that changes becomes a new object.
- * Throws, and changes nothing, when the event is of a schema version or type that is not known.
+ * Folds the next event of the stream of webhooks into `all`, in place; each webhook that changes becomes a new
+ * object. Throws, and changes nothing, when the event's schema version or type is not known.
  */
 export function evolveWebhooks(all: Webhooks, recorded: RecordedEvent): void {
   const event = upcast(recorded);
@@ -229,7 +234,7 @@ export function evolveWebhooks(all: Webhooks, recorded: RecordedEvent): void {
   all.revision = event.revision;
 }
 
-/** The secrets that sign at a moment (milliseconds since 1970), newest first. */
+/** Returns the secrets that sign at a moment (milliseconds since 1970), newest first. */
 export function validSecrets(secrets: readonly WebhookSecret[], now: number): WebhookSecret[] {
   return secrets.filter(({ expiresAt }) => expiresAt === undefined || Date.parse(expiresAt) > now);
 }

@@ -2,10 +2,10 @@ import type { StateStore } from '../../ports/stateStore.ts';
 import { loadPositions } from '../delivery/deliveryTable.ts';
 import type { WebhookManager } from './WebhookManager.ts';
 
-/** How many webhooks of a workspace send nothing. */
+/** The number of a workspace's webhooks that send nothing. */
 export interface WebhookProblems {
   disabled: number;
-  /** Enabled, but their last try was not taken. */
+  /** Enabled, but their last attempt was not accepted. */
   failing: number;
 }
 

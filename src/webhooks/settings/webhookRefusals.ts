@@ -1,14 +1,14 @@
 import { ServiceError } from '../../errors.ts';
 
-/** Webhooks that a workspace can have. */
+/** Maximum number of webhooks in a workspace. */
 export const MAX_WEBHOOKS = 100;
 
-/** The refusal of one webhook more. */
+/** Returns the refusal to create one more webhook. */
 export function tooManyWebhooks(): ServiceError {
   return new ServiceError('conflict', `A workspace has at most ${MAX_WEBHOOKS} webhooks.`);
 }
 
-/** The refusal to send anything to a webhook that is disabled. */
+/** Returns the refusal to send anything to a disabled webhook. */
 export function webhookDisabled(): ServiceError {
   return new ServiceError('conflict', 'The webhook is disabled; enable it first.');
 }

@@ -12,7 +12,7 @@ import { validate, validationError } from '../../records/validate.ts';
 import { MAX_URL_LENGTH } from './checkUrl.ts';
 import { type WebhookSettings, webhookPayloads } from './webhook.ts';
 
-/** Longest time for which a secret signs beside the one after it. */
+/** Longest time for which a secret signs alongside its successor. */
 export const MAX_OVERLAP_SECONDS = 604_800;
 const DEFAULT_OVERLAP_SECONDS = 86_400;
 
@@ -24,7 +24,7 @@ export type Start = { after: Position | 'head' } | { from: number };
 
 const isDate = (value: string) => requiredDate('').safeParse(value).success;
 
-/** An object without other fields: a filter or payload with a slip of the pen must not pass for its default. */
+/** An object without other fields: a misspelt filter or payload must not pass for its default. */
 function exactly<Shape extends z.ZodRawShape>(shape: Shape) {
   return z.strictObject(shape, {
     error: ({ code }) =>
@@ -151,10 +151,10 @@ export const replaySchema = exactly({
     .meta({ description: 'All messages that were given up after the last attempt' }),
 });
 
-/** What to send once more. */
+/** What to send again. */
 export type Replay = { start: Start; field: string } | { messageId: string } | { failed: true };
 
-/** The start that a text names which has passed the schema. */
+/** Returns the start that a text names; it must have passed the schema. */
 export function parseStart(value: string): Start {
   if (value === 'now') return { after: 'head' };
   if (value === 'beginning') return { after: 0 };
@@ -162,7 +162,7 @@ export function parseStart(value: string): Start {
   return after === undefined ? { from: instantOf(value) } : { after };
 }
 
-/** The replay that a body asks for. Throws `validation_failed`. */
+/** Returns the replay that a body asks for. Throws `validation_failed`. */
 export function parseReplay(input: unknown): Replay {
   const { after, from, message_id, failed } = validate(replaySchema, input);
   if ([after, from, message_id, failed].filter((value) => value !== undefined).length !== 1) {
@@ -178,7 +178,7 @@ export function parseReplay(input: unknown): Replay {
 
 type Optional<Fields> = { [Name in keyof Fields]?: Fields[Name] | null | undefined };
 
-/** The settings in the events' form, out of a webhook or a body that was checked; lists name each thing once. */
+/** Returns the settings in the events' form, from a webhook or a validated body; lists name each thing once. */
 export function settingsOf({
   url,
   payload,
@@ -199,7 +199,7 @@ export function settingsOf({
   };
 }
 
-/** The settings that differ; undefined when none does. */
+/** Returns the settings that differ; undefined when none does. */
 export function changedSettings(
   before: WebhookSettings,
   after: WebhookSettings,

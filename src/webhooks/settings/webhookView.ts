@@ -4,7 +4,7 @@ import { formatPosition } from '../../feed/position.ts';
 import type { DeliveryStatus } from './deliveryStatus.ts';
 import { validSecrets, type Webhook } from './webhook.ts';
 
-/** A webhook as people see it: without its secrets; `nameOf` knows the names of those who make them. */
+/** Returns a webhook as people see it: without its secrets; `nameOf` knows the names of those who created it. */
 export function toWebhookView(webhook: Webhook, nameOf: (principal: Principal) => string | undefined) {
   const { id, url, description, kinds, types, payload, startAfter, state, disabledReason, secrets } = webhook;
   const [, previous] = validSecrets(secrets, Date.now());
@@ -18,7 +18,7 @@ export function toWebhookView(webhook: Webhook, nameOf: (principal: Principal) =
     unchanged: webhook.unchanged ?? ('send' as const),
     ...everyTerm(webhook),
     start_after: formatPosition(startAfter),
-    // One that is deleted while the change before it is answered sends nothing any more.
+    // A webhook that is deleted while the change before it is answered no longer sends anything.
     state: state === 'enabled' ? state : ('disabled' as const),
     disabled_reason: disabledReason ?? null,
     previous_secret_expires_at: previous?.expiresAt ?? null,
@@ -28,7 +28,7 @@ export function toWebhookView(webhook: Webhook, nameOf: (principal: Principal) =
   };
 }
 
-/** A webhook as people see it, and how its delivery does. */
+/** Returns a webhook as people see it, with its delivery status. */
 export function toWebhookStatusView(view: WebhookView, delivery: DeliveryStatus) {
   const { position, pending, oldestPendingAt, blocked, failed, lastSuccessAt, failingSince, problem } =
     delivery;

@@ -1,14 +1,14 @@
 import { percentile } from '../statistics.ts';
 import type { Load } from './measuringProcess.ts';
 
-/** Collects what this process's own requests were answered, from its making until `close`. */
+/** Collects the responses to this process's own requests, from its creation until `close`. */
 export class Answers {
   #latencies = new Float64Array(1 << 16);
   #count = 0;
   readonly #openedAt = performance.now();
   readonly #cpu = process.cpuUsage();
 
-  /** Notes an answer and how many milliseconds it took. */
+  /** Notes a response and how many milliseconds it took. */
   add(latency: number): void {
     if (this.#count === this.#latencies.length) {
       const larger = new Float64Array(this.#latencies.length * 2);
@@ -18,12 +18,12 @@ export class Answers {
     this.#latencies[this.#count++] = latency;
   }
 
-  /** How many answers there were so far, also since `close`. */
+  /** The number of responses so far, including those since `close`. */
   get count(): number {
     return this.#count;
   }
 
-  /** Figures so far. Throws when nothing was answered. */
+  /** Returns the figures so far. Throws when nothing was answered. */
   close(): Load {
     const milliseconds = performance.now() - this.#openedAt;
     const { user, system } = process.cpuUsage(this.#cpu);
@@ -37,7 +37,7 @@ export class Answers {
   }
 }
 
-/** What a client noted of a load. */
+/** What a client noted about a load. */
 export interface Noted {
   /** Milliseconds, sorted. */
   latencies: Float64Array;
@@ -47,7 +47,9 @@ export interface Noted {
   endedAt: number;
 }
 
-/** Figures of what was noted, where all that was sent was answered. Throws when that is nothing. */
+/**
+ * Returns the figures of what was noted, where everything that was sent was answered. Throws when that is nothing.
+ */
 export function loadOf({ latencies, milliseconds, clientMicroseconds, endedAt }: Noted): Load {
   const requests = latencies.length;
   if (requests === 0) throw new Error('nothing was answered');

@@ -7,7 +7,7 @@ import { firstTurn, headersOf, type Prepared, prepare, TURN_MARK } from './reque
 
 const STOP_WITHIN_MS = 50;
 
-/** What a connection sends next: one of the prepared requests, with a number that none had before. */
+/** Returns what a connection sends next: one of the prepared requests, with a number that was never used before. */
 function nextRequest(order: Order, requests: Prepared[]): () => autocannon.Request {
   const buffers = requests.map(({ path, body }) => ({
     path,
@@ -20,13 +20,13 @@ function nextRequest(order: Order, requests: Prepared[]): () => autocannon.Reque
     const index = order.once ? next++ % buffers.length : Math.floor(Math.random() * buffers.length);
     const { path, body, at } = buffers[index] as (typeof buffers)[number];
     if (at === -1) return { path };
-    // The builder of requests copies the body, so that the same bytes can be written to again.
+    // The builder of requests copies the body, so the same bytes can be overwritten.
     body.write(turnText(turn++), at);
     return { path, body };
   };
 }
 
-/** Sends an order by autocannon. Rejects when a request was not answered with 2xx. */
+/** Sends an order with autocannon. Rejects when a request was not answered with 2xx. */
 export async function autocannonLoad(order: Order): Promise<Load> {
   const { url, method = 'POST', connections, once } = order;
   const requests = prepare(order);
@@ -55,6 +55,6 @@ export async function autocannonLoad(order: Order): Promise<Load> {
   const load = answers.close();
   instance.stop();
   await ended;
-  // It goes on for a moment, and then leaves the last request of each connection without an answer.
+  // It continues for a moment, and then leaves the last request of each connection without a response.
   return once ? load : { ...load, sent: answers.count + connections };
 }

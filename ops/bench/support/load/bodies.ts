@@ -1,20 +1,20 @@
 /** Size of a patient's JSON. */
 export const PATIENT_BYTES = 1024;
 
-/** How many there are of what patients and encounters refer to. */
+/** The number of records that patients and encounters refer to. */
 export const PAYERS = 20;
 export const PROVIDERS = 200;
 export const FACILITIES = 50;
 /** Patients that encounters refer to. */
 export const PATIENTS_WITH_ENCOUNTERS = 5_000;
 
-/** Digits of the one field in which requests differ that are of the same record. */
+/** Digits of the one field in which requests for the same record differ. */
 export const TURN_DIGITS = 16;
 const FIRST_TURN = turnText(0);
 
 const PADDED = '"address_line_2":"';
 
-/** The text of that field for a number: always of the same length. */
+/** Returns the text of that field for a number: always of the same length. */
 export function turnText(turn: number): string {
   return String(turn).padStart(TURN_DIGITS, '0');
 }
@@ -92,7 +92,10 @@ const texts = {
 
 export type Kind = keyof typeof texts;
 
-/** The JSON of the record of a kind with a number; another text for another turn, which has `TURN_DIGITS` digits. */
+/**
+ * Returns the JSON of the record of a kind with a number; a different text for each turn, which has `TURN_DIGITS`
+ * digits.
+ */
 export function bodyOf(kind: Kind, index: number, turn = FIRST_TURN): string {
   return texts[kind](index, turn);
 }

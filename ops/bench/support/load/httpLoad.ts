@@ -5,5 +5,5 @@ import { wrkLoad } from './wrkLoad.ts';
 
 const usesWrk = clientName().startsWith('wrk');
 
-// autocannon alone can send each request of a list once.
+// Only autocannon can send each request of a list once.
 carryOutOrders((order) => (usesWrk && !order.once ? wrkLoad(order) : autocannonLoad(order)));

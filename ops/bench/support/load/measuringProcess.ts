@@ -10,17 +10,17 @@ export interface Order {
   kind: Kind;
   /** Upserts, or reads by id. */
   method?: 'POST' | 'GET';
-  /** Ids are drawn from so many; with `once`, each of them is sent once and that ends the load. */
+  /** Ids are drawn from this many; with `once`, each of them is sent once and that ends the load. */
   among: number;
   once?: boolean;
   connections: number;
   seconds: number;
 }
 
-/** What was answered, as the client saw it; times in milliseconds, processor time in microseconds a request. */
+/** The responses, as seen by the client; times in milliseconds, processor time in microseconds per request. */
 export interface Load {
   requests: number;
-  /** Those that were sent, also if the load ended before their answer. */
+  /** Requests that were sent, including those for which the load ended before the response. */
   sent: number;
   /** When the last request was sent, in milliseconds since 1970. */
   endedAt: number;
@@ -34,11 +34,13 @@ export interface Load {
 
 export type Reply = { load: Load } | { failure: string };
 
-/** A process of its own that carries out orders one after the other; it stays, so that it is warm for all of them. */
+/**
+ * A separate process that carries out orders one after the other; it persists, so that it is warm for all of them.
+ */
 export class MeasuringProcess {
   readonly #child: ChildProcess;
 
-  /** `script`: a module beside this one that calls `carryOutOrders`. */
+  /** `script`: a module next to this one that calls `carryOutOrders`. */
   constructor(script: string) {
     this.#child = fork(new URL(script, import.meta.url), { stdio: ['ignore', 'ignore', 'inherit', 'ipc'] });
   }

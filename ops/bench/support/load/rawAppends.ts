@@ -6,7 +6,7 @@ import { bodyOf, turnText } from './bodies.ts';
 import { carryOutOrders, type Load, type Order } from './measuringProcess.ts';
 import { firstTurn } from './requests.ts';
 
-/** Appends events of 1 KB with the client library alone, so many at a time. The `key` of the order names the streams. */
+/** Appends events of 1 KB with only the client library, several at a time. The order's `key` names the streams. */
 async function append(order: Order): Promise<Load> {
   const client = EventStoreDBClient.connectionString(order.url);
   let ended = false;

@@ -21,7 +21,7 @@ interface Result {
   latencies: [microseconds: number, requests: number][];
 }
 
-/** The requests of an order as they go over the wire. */
+/** Returns the requests of an order as they are sent over the wire. */
 function wireTexts(order: Order): string[] {
   const { host } = new URL(order.url);
   const headers = Object.entries({ host, ...headersOf(order) }).map(
@@ -35,8 +35,8 @@ function wireTexts(order: Order): string[] {
 }
 
 /**
- * Latencies as they were, sorted, in milliseconds. wrk adds some that it believes to have missed: for one of more than
- * twice the mean those of requests that would have been sent meanwhile. autocannon adds none.
+ * Returns the latencies as they were, sorted, in milliseconds. wrk adds some that it believes to have missed: for a
+ * latency of more than twice the mean, those of requests that would have been sent meanwhile. autocannon adds none.
  */
 function measuredLatencies({ requests, microseconds, latencies }: Result, connections: number): Float64Array {
   const counts = new Map(latencies);
@@ -60,7 +60,7 @@ function measuredLatencies({ requests, microseconds, latencies }: Result, connec
   return sorted;
 }
 
-/** Sends an order by wrk. Rejects when a request failed, or was answered with a status of 400 or above. */
+/** Sends an order with wrk. Rejects when a request failed, or was answered with a status of 400 or above. */
 export async function wrkLoad(order: Order): Promise<Load> {
   const { url, connections } = order;
   const args = ['-t1', `-c${connections}`, '-d86400s', '--timeout=30s', '-s', script, url, '--'];
@@ -72,7 +72,7 @@ export async function wrkLoad(order: Order): Promise<Load> {
   wrk.stdout.setEncoding('utf8').on('data', (chunk: string) => {
     printed += chunk;
   });
-  // Of a wrk that ends at once it is told below.
+  // A wrk that ends at once is reported below.
   wrk.stdin.on('error', () => undefined);
   wrk.stdin.end(wireTexts(order).join(SEPARATOR));
   const wrongEnd = ended.then(() => {
@@ -94,6 +94,6 @@ export async function wrkLoad(order: Order): Promise<Load> {
     clientMicroseconds,
     endedAt,
   });
-  // Each connection has sent one more, since none waits between an answer and the next request.
+  // Each connection has sent one more, since none waits between a response and the next request.
   return { ...load, sent: load.requests + connections };
 }

@@ -1,7 +1,7 @@
 import { closeSync, fdatasyncSync, openSync, rmSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
 
-/** Durable appends of 1 KB a second to one growing file in the folder, one after the other. */
+/** Measures durable appends of 1 KB per second to one growing file in the folder, one after the other. */
 export function fdatasyncRate(folder: string, seconds: number): number {
   const path = join(folder, 'fdatasync');
   const kilobyte = Buffer.alloc(1024, 'x');

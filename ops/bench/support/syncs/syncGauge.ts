@@ -4,10 +4,10 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 const source = fileURLToPath(new URL('syncs.c', import.meta.url));
-/** The least time of a sync, the count of syncs, and the time that they took; in nanoseconds, eight bytes each. */
+/** The minimum time of a sync, the count of syncs, and the time that they took; in nanoseconds, eight bytes each. */
 const GAUGE_BYTES = 24;
 
-/** Syncs so far: how many, and how many seconds they took together. */
+/** Syncs so far: how many, and how many seconds they took in total. */
 export interface Syncs {
   count: number;
   seconds: number;
@@ -24,9 +24,9 @@ export function compileSyncLibrary(folder: string): string | undefined {
   return library;
 }
 
-/** Counts the syncs of one server, of files in one folder, and says how long each takes at least. */
+/** Counts the syncs of one server, of files in one folder, and sets how long each takes at least. */
 export class SyncGauge {
-  /** Variables that the server is started with. */
+  /** Variables with which the server is started. */
   readonly env: Record<string, string>;
   readonly #path: string;
 
@@ -36,7 +36,7 @@ export class SyncGauge {
     this.env = { LD_PRELOAD: library, BENCH_SYNC_GAUGE: this.#path };
   }
 
-  /** From now on; 0 for as long as the disk takes. */
+  /** Applies from now on; 0 for as long as the disk takes. */
   takeAtLeast(milliseconds: number): void {
     const bytes = Buffer.alloc(8);
     bytes.writeBigUInt64LE(BigInt(Math.round(milliseconds * 1e6)));

@@ -1,4 +1,4 @@
-// Preloaded into the servers that are measured: counts their syncs of files in one folder, and makes each take a least time.
+// Preloaded into the servers being measured: counts their syncs of files in one folder, and makes each take a minimum time.
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
@@ -14,7 +14,7 @@
 #include <time.h>
 #include <unistd.h>
 
-// The file that BENCH_SYNC_GAUGE names, 24 bytes: the bench writes the first number, and reads the others.
+// The file named by BENCH_SYNC_GAUGE, 24 bytes: the bench writes the first number and reads the others.
 struct gauge {
   _Atomic uint64_t least_ns;
   _Atomic uint64_t count;
@@ -37,7 +37,7 @@ __attribute__((constructor)) static void open_gauge(void) {
   const char *path = getenv("BENCH_SYNC_GAUGE");
   if (path == NULL) return;
   if (realpath(path, folder) == NULL) fail(path);
-  // The slash stays: the folder is the gauge's own, with all that is below it.
+  // The slash stays: the folder is the gauge's own, with everything below it.
   strrchr(folder, '/')[1] = 0;
   int file = open(path, O_RDWR | O_CLOEXEC);
   if (file == -1) fail(path);
@@ -61,7 +61,7 @@ static int is_in_folder(int file) {
   return strncmp(path, folder, strlen(folder)) == 0;
 }
 
-// Without slack, as Linux would otherwise add 50 microseconds to each sleep.
+// No slack, as Linux would otherwise add 50 microseconds to each sleep.
 static void sleep_until(uint64_t end) {
   int slack = prctl(PR_GET_TIMERSLACK);
   prctl(PR_SET_TIMERSLACK, 1UL);

@@ -7,7 +7,7 @@ const COMMITS_AT = 8;
 
 /**
  * Counts commits to a SQLite file that wrote a page. With `synchronous=FULL` each has one sync, and one that changes
- * nothing has none: for where syncs themselves cannot be counted.
+ * nothing has none: for use where syncs themselves cannot be counted.
  */
 export function walCommits(path: string): { read(): Syncs } {
   return {

@@ -9,23 +9,23 @@ import { readinessSection } from '../worklistPaths.ts';
 
 const POLL = 'every 2s';
 
-/** The way to the page of an analysis. */
+/** Returns the breadcrumb of an analysis's page. */
 export function analysisCrumbs(workspace: string): Html {
   return breadcrumb([{ text: readinessSection, path: `/workspaces/${workspace}/readiness` }]);
 }
 
-/** A run, with how far it is. */
+/** A run, with its progress. */
 export interface ShownRun {
   run: Run;
   done: number;
   total: number;
   /** Its page. */
   path: string;
-  /** What is asked to go on with one that was broken off; undefined where it begins anew. */
+  /** What is asked in order to continue an interrupted run; undefined where it starts over. */
   goOn?: Html;
 }
 
-/** How a run is doing; drawn anew by itself where scripts run, until it has ended. */
+/** Returns the status of a run; it refreshes itself where scripts run, until the run has ended. */
 export function runStatus({ run, done, total, path, goOn }: ShownRun): Html {
   const { outcome } = run;
   if (outcome === undefined) {
@@ -34,7 +34,7 @@ export function runStatus({ run, done, total, path, goOn }: ShownRun): Html {
   return html`<div id="run">${outcome !== 'done' && html`<p>${badge('Broken off', 'bad')} ${whys[outcome]}</p>${goOn}`}</div>`;
 }
 
-/** What stands in the place of the status once it has ended: what was found is on the page. */
+/** Returns what replaces the status once the run has ended: the findings are on the page. */
 export function runEnded(path: string): Html {
   return html`<div id="run"><p role="status">It has ended. <a href="${path}">Show what was found</a></p></div>`;
 }
@@ -45,14 +45,14 @@ const whys: Record<string, string> = {
 };
 
 function progress(done: number, total: number, path: string): Html {
-  // What is under way is never shown as done.
+  // What is under way is never shown as finished.
   const percent = total === 0 ? 0 : Math.min(99, Math.floor((done / total) * 100));
   const figures = `${done.toLocaleString('en-US')} of ${total.toLocaleString('en-US')} encounters`;
   return html`<p>${badge('Under way', 'neutral')} ${figures}. <a href="${path}">Load the page again</a> to see how far it is; where scripts run it shows by itself.</p>
 <progress max="100" value="${percent}" aria-label="How many encounters it has gone through"></progress>`;
 }
 
-/** Who asked for it, when, and for which days of service. */
+/** Returns who asked for it, when, and for which days of service. */
 export function runFacts(
   { asked_by, started_at, ended_at }: Run,
   { from, to }: { from?: string | undefined; to?: string | undefined },

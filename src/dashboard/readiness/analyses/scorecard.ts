@@ -30,7 +30,7 @@ type Ports = Pick<DashboardPorts, 'eventLog' | 'analyses' | 'names'>;
 
 const TITLE = 'Scorecard';
 
-/** `…/readiness/scorecard`: who brought in what kept encounters from being billed. It names no record. */
+/** `…/readiness/scorecard`: who introduced what kept encounters from being billed. It names no record. */
 export function scorecardRoutes(ports: Ports): DashboardRoute[] {
   const path = '/workspaces/:workspace/readiness/scorecard';
   const roles = phiReaders;

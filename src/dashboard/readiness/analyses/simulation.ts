@@ -91,7 +91,7 @@ async function start(ports: Ports, visit: Visit): Promise<Reply> {
   return { redirect: `/workspaces/${workspace}/readiness/simulation` };
 }
 
-/** What was sent; else the last one goes on. */
+/** Returns what was sent; otherwise the last one continues. */
 function begun(
   workspace: string,
   sent: ReturnType<typeof simulationSent> | undefined,

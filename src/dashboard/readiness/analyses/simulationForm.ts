@@ -20,7 +20,10 @@ type Form = Visit['form'];
 const categories = documentFieldsSchema.shape.category.options;
 const AS_NOW = '';
 
-/** The form of settings that are to be tried; `form` is what it was sent with. Its fields have the names of a candidate's. */
+/**
+ * Returns the form for settings to be tried; `form` is what it was sent with. Its fields have the names used in a
+ * candidate.
+ */
 export function simulationForm(
   { workspace, csrf, form }: Visit,
   settings: RuleSettings,
@@ -55,7 +58,7 @@ ${line('to', 'Date of service, to', 'date')}
 </form>`;
 }
 
-/** What such a form was sent with. Throws `validation_failed`. */
+/** Returns what such a form was sent with. Throws `validation_failed`. */
 export function simulationSent(form: Form, settings: RuleSettings) {
   const sent = (name: string) => textOf(form, name) || undefined;
   const chosen = rules.flatMap(({ code }) => (sent(`rules.${code}`) ? [[code, sent(`rules.${code}`)]] : []));
@@ -75,7 +78,7 @@ export function simulationSent(form: Form, settings: RuleSettings) {
   return { candidates, days: validate(serviceDaysSchema, { from: sent('from'), to: sent('to') }) };
 }
 
-/** The documents that the visit type requires, and one more. */
+/** Returns the documents that the visit type requires, and one more. */
 function requiredSent(
   visitType: string | undefined,
   category: string | undefined,

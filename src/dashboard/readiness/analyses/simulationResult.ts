@@ -17,7 +17,7 @@ interface Flip {
   count: number;
 }
 
-/** What a simulation has found. */
+/** Returns what a simulation has found. */
 export function simulationResult(
   workspace: string,
   { encounters, flips, byPayer, byRule }: Simulation,
@@ -71,7 +71,7 @@ ${table(
 )}`;
 }
 
-/** Which settings were tried. */
+/** Returns which settings were tried. */
 export function triedSettings({ rules, filing_limits, required_documents }: CandidateSettings): Html {
   const lines = [
     ...Object.entries(rules ?? {}).map(([rule, choice]) => html`${ruleTitle(rule)}: ${code(choice ?? '')}`),

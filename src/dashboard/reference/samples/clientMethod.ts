@@ -2,21 +2,21 @@ import { catalog } from '../../../records/catalog.ts';
 import type { PlacedOperation } from '../document.ts';
 import { exampleRequest } from './exampleRequest.ts';
 
-/** A method that both clients have, by the name that both have for it. */
+/** A method that both clients have, by the name that it has in both. */
 export interface ClientMethod {
   /** Below the client: `patients.upsert`. */
   name: string;
   arguments: unknown[];
-  /** By name: of TypeScript one object more, of Python keywords. */
+  /** By name: an additional object in TypeScript, keywords in Python. */
   options?: Record<string, unknown>;
-  /** What it gives: one value, or many, one after the other, each of which is one of these. */
+  /** What it returns: one value, or a sequence of many, each of which is one of these. */
   each?: string;
 }
 
 const records = '/integration/{kind}';
 const documents = '/integration/encounters/{id}/documents';
 
-/** The clients' method for an operation; undefined where it takes their `request`. */
+/** Returns the clients' method for an operation; undefined where it requires their `request`. */
 export function clientMethod(placed: PlacedOperation): ClientMethod | undefined {
   const { path: sent, body } = exampleRequest(placed);
   const { id, documentId } = sent;

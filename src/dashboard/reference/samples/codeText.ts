@@ -21,7 +21,7 @@ export const python: Dialect = {
   indent: '    ',
 };
 
-/** A JSON value as a literal of the language; lines after the first begin with `margin`. */
+/** Returns a JSON value as a literal of the language; lines after the first begin with `margin`. */
 export function codeText(dialect: Dialect, value: unknown, margin = ''): string {
   if (typeof value === 'string') return dialect.text(value);
   if (typeof value === 'number') return String(value);

@@ -1,7 +1,7 @@
 import type { PlacedOperation } from '../document.ts';
 import { type ExampleRequest, exampleRequest, filledPath } from './exampleRequest.ts';
 
-/** The call of an operation with curl, with the document's own examples. */
+/** Returns the call of an operation with curl, with the document's own examples. */
 export function curlSample(placed: PlacedOperation): string {
   const { path, method, operation } = placed;
   const request = exampleRequest(placed);
@@ -29,7 +29,7 @@ function bodyParts({ type, body }: ExampleRequest): string[] {
   return type === 'application/json' ? [json] : [`-H "content-type: ${type}"`, json];
 }
 
-/** One word of a shell's command line. */
+/** Returns one word of a shell's command line. */
 export function quoted(text: string): string {
   return `'${text.replaceAll("'", "'\\''")}'`;
 }

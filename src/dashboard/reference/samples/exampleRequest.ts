@@ -1,6 +1,6 @@
 import type { MediaType, PlacedOperation } from '../document.ts';
 
-/** A request of an operation, filled in with the document's own examples. */
+/** A request to an operation, filled in with the document's own examples. */
 export interface ExampleRequest {
   /** Path parameters by name. */
   path: Record<string, string | number>;
@@ -11,7 +11,7 @@ export interface ExampleRequest {
   body: unknown;
 }
 
-/** What an operation's samples send; of its bodies the last one, which is JSON where there is a choice. */
+/** Returns what an operation's samples send; of its bodies the last one, which is JSON where there is a choice. */
 export function exampleRequest({ operation }: PlacedOperation): ExampleRequest {
   const { parameters = [], requestBody } = operation;
   const examples = (place: 'path' | 'query') =>
@@ -29,12 +29,12 @@ export function exampleRequest({ operation }: PlacedOperation): ExampleRequest {
   };
 }
 
-/** The first example of a media type. */
+/** Returns the first example of a media type. */
 export function firstExample({ example, examples }: MediaType): unknown {
   return example ?? Object.values(examples ?? {})[0]?.value;
 }
 
-/** The path of an operation with these values in it. */
+/** Returns the path of an operation with these values in it. */
 export function filledPath(template: string, path: ExampleRequest['path']): string {
   return template.replace(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(path[name] ?? name));
 }

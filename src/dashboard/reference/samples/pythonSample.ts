@@ -3,7 +3,7 @@ import { type ClientMethod, clientMethod } from './clientMethod.ts';
 import { codeText, python } from './codeText.ts';
 import { exampleRequest, filledPath } from './exampleRequest.ts';
 
-/** The call of an operation with the client for Python, with the document's own examples. */
+/** Returns the call of an operation with the Python client, with the document's own examples. */
 export function pythonSample(placed: PlacedOperation): string {
   const { operationId, responses } = placed.operation;
   if (operationId === 'uploadDocument') return uploadSample(placed);
@@ -11,7 +11,7 @@ export function pythonSample(placed: PlacedOperation): string {
   const method = clientMethod(placed);
   if (method) return sample([], methodCall(method));
   const answered = Object.keys((responses['200'] as { content?: object })?.content ?? {});
-  // The client's `request` is for what is answered with one JSON text.
+  // The client's `request` is for responses with one JSON text.
   if (answered[0] === 'application/x-ndjson') return linesSample(placed);
   return sample([], requestCall(placed));
 }
@@ -42,7 +42,7 @@ function methodCall({ name, arguments: values, options = {}, each }: ClientMetho
   return each === undefined ? `print(${call})` : `for ${each} in ${call}:\n    print(${each})`;
 }
 
-/** With `request`, for what has no method of its own. */
+/** With `request`, for operations without a method of their own. */
 function requestCall(placed: PlacedOperation): string {
   const { path, query, body } = exampleRequest(placed);
   const given = [
@@ -74,7 +74,7 @@ function downloadSample(placed: PlacedOperation): string {
   );
 }
 
-/** What is answered with lines of JSON, with the library that the client is made on. */
+/** For JSON Lines responses, with the library on which the client is built. */
 function linesSample(placed: PlacedOperation): string {
   const { path, query } = exampleRequest(placed);
   return `import os

@@ -10,7 +10,7 @@ const languages = [
   { id: 'python', name: 'Python', write: pythonSample },
 ];
 
-/** How an operation is called, in each language; one is open at a time, by the browser's own means. */
+/** Returns how an operation is called, in each language; one is open at a time, by the browser's own means. */
 export function samplesPart(placed: PlacedOperation): Html {
   return html`${languages.map(
     ({ id, name, write }, at) => html`<details name="samples" class="sample"${at === 0 && html` open`}>

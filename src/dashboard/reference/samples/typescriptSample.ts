@@ -9,7 +9,7 @@ import { Chartledger } from 'chartledger-client';
 const { CHARTLEDGER_URL: url = '', CHARTLEDGER_API_KEY: apiKey = '' } = env;
 const chartledger = new Chartledger({ url, apiKey });`;
 
-/** The call of an operation with the client for TypeScript, with the document's own examples. */
+/** Returns the call of an operation with the TypeScript client, with the document's own examples. */
 export function typescriptSample(placed: PlacedOperation): string {
   const { operationId } = placed.operation;
   if (operationId === 'uploadDocument') return uploadSample(placed);
@@ -29,7 +29,7 @@ function methodCall({ name, arguments: values, options = {}, each }: ClientMetho
   return `for await (const ${each} of ${call}) {\n  console.log(${each});\n}`;
 }
 
-/** With `request`, for what has no method of its own. */
+/** With `request`, for operations without a method of their own. */
 function requestCall(placed: PlacedOperation): string {
   const { path, query, body } = exampleRequest(placed);
   const params = {

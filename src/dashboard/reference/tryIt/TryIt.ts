@@ -23,10 +23,10 @@ export interface TryItPorts extends AppPorts {
 
 const NOT_TRIED = 'This operation cannot be tried here.';
 
-/** Bytes of an answer that are shown. */
+/** Bytes of a response that are shown. */
 const MOST_SHOWN = 40_000;
 
-/** What became of a try: for the page, and for the log. */
+/** The result of a try: for the page, and for the log. */
 export interface Tried {
   answer: Html;
   error?: ServiceError | undefined;
@@ -42,7 +42,7 @@ export class TryIt {
     this.#ports = ports;
   }
 
-  /** The form of an operation, or why there is none. */
+  /** Returns the form of an operation, or why there is none. */
   part(placed: PlacedOperation, visit: Visit, sent?: Visit['form']): Html {
     const workspaces = [...this.#ports.directory.known.workspaces.keys()];
     const why = this.#hindrance(placed, visit.user.role);
@@ -53,8 +53,8 @@ ${tryForm(placed, workspaces, visit, sent)}`;
   }
 
   /**
-   * Carries out what a form asks for; what a role may not do is refused as to a key. Rejects with `permission_denied` for what
-   * nobody may try, with `not_found` for another workspace.
+   * Carries out what a form asks for; what a role may not do is refused as it would be for a key. Rejects with
+   * `permission_denied` for what nobody may try, with `not_found` for another workspace.
    */
   async carryOut(
     placed: PlacedOperation,

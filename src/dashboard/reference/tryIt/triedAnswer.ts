@@ -3,7 +3,7 @@ import type { HeldAnswer } from '../../../http/inProcess/HeldAnswer.ts';
 import { type Html, html } from '../../shell/html.ts';
 import { badge, code } from '../../ui/text.ts';
 
-/** Headers that say something of the answer. */
+/** Headers that say something about the response. */
 const shownHeaders = [
   'Request-Id',
   'Content-Type',
@@ -13,7 +13,7 @@ const shownHeaders = [
   'Retry-After',
 ];
 
-/** What an operation answered when it was tried: it is shown once, and kept nowhere. */
+/** Returns the response of a tried operation: it is shown once, and kept nowhere. */
 export function triedAnswer(answer: HeldAnswer): Html {
   const { statusCode: status, isCut } = answer;
   const headers = shownHeaders.flatMap((name) => {
@@ -28,7 +28,7 @@ ${isCut && html`<p>The rest of the answer is left out here.</p>`}
 </section>`;
 }
 
-/** JSON, or lines of it, for people to read. */
+/** Returns JSON, or lines of it, formatted for people. */
 function formatted(text: string): string {
   try {
     return JSON.stringify(JSON.parse(text), null, 2);

@@ -4,26 +4,26 @@ import { textOf } from '../../shell/sentForm.ts';
 import type { ParameterObject, PlacedOperation } from '../document.ts';
 import { exampleRequest, filledPath } from '../samples/exampleRequest.ts';
 
-/** Operations that are not tried: files, whole exports, and what has pages of its own that ask before they do it. */
+/** Operations that cannot be tried: files, whole exports, and those that have confirmation pages of their own. */
 const untried = ['uploadDocument', 'downloadDocument', 'deleteDocument', 'readSnapshot', 'sendBatch'];
 
-/** Whether an operation is one that can be tried at all, whoever asks. */
+/** Whether an operation can be tried at all, whoever asks. */
 export function isTried({ method, operation: { operationId, tags } }: PlacedOperation): boolean {
   if (untried.includes(operationId)) return false;
   return method === 'get' ? !tags.includes('Service') : !tags.includes('Webhooks');
 }
 
-/** The parameters that a form asks for: no waiting, as a page does not wait. */
+/** Returns the parameters that a form asks for: without waiting, as a page does not wait. */
 export function triedParameters({ operation }: PlacedOperation): ParameterObject[] {
   return (operation.parameters ?? []).filter(({ name }) => name !== 'wait');
 }
 
-/** What a parameter's field is called in the form. */
+/** Returns the name of a parameter's field in the form. */
 export function fieldName({ in: place, name }: ParameterObject): string {
   return `${place}-${name}`;
 }
 
-/** The request that a form asks for; undefined where a part of the path is missing. */
+/** Returns the request that a form asks for; undefined where a part of the path is missing. */
 export function triedRequest(placed: PlacedOperation, form: Visit['form']): HeldRequest | undefined {
   const valuesIn = (place: ParameterObject['in']) =>
     Object.fromEntries(

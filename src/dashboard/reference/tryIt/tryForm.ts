@@ -9,10 +9,10 @@ import { operationPath } from '../referencePaths.ts';
 import { exampleRequest } from '../samples/exampleRequest.ts';
 import { fieldName, triedParameters } from './triedRequest.ts';
 
-/** What a form begins with: little at once, and nothing is written. */
+/** The initial values of a form: little at once, and nothing is written. */
 const beginnings: Record<string, string> = { limit: '20', dry_run: 'true' };
 
-/** The form that tries an operation in one of these workspaces; `sent` is what was sent last. */
+/** Returns the form that tries an operation in one of these workspaces; `sent` is what was sent last. */
 export function tryForm(
   placed: PlacedOperation,
   workspaces: readonly string[],

@@ -7,12 +7,12 @@ import { asServiceError, isRetryable, statusOf } from '../../server/errorAnswer.
 import { failingFields, MAX_FIELDS } from '../../server/failingFields.ts';
 import { batchLineSchema } from './batchSchemas.ts';
 
-/** Faults of a record are told by its own fields' names. */
+/** Faults in a record are reported by its own field names. */
 const known: ReadonlySet<string> = new Set(
   [batchLineSchema, ...catalog.map(({ schema }) => schema)].flatMap(fieldNames),
 );
 
-/** What became of the lines of a batch, counted. */
+/** Counts the outcomes of a batch's lines. */
 export class BatchTally {
   readonly #lines: number;
   readonly #outcomes = { created: 0, updated: 0, unchanged: 0 };
@@ -20,7 +20,7 @@ export class BatchTally {
   readonly #codes = new Map<ErrorCode, number>();
   readonly #fields = new Map<string, number>();
 
-  /** Of so many lines. */
+  /** `lines`: the number of lines. */
   constructor(lines: number) {
     this.#lines = lines;
   }
@@ -36,7 +36,7 @@ export class BatchTally {
     for (const field of failingFields(details, known)) addOne(this.#fields, field);
   }
 
-  /** The last line of the answer. */
+  /** The last line of the response. */
   get summary() {
     const { created, updated, unchanged } = this.#outcomes;
     const codes = [...this.#codes];
@@ -53,12 +53,15 @@ export class BatchTally {
     };
   }
 
-  /** How many records got no event, as they were so already. */
+  /** The number of records that got no event because nothing changed. */
   get skipped(): number {
     return this.#skipped;
   }
 
-  /** What was refused for its own reasons and not the service's, and the code of most of it; undefined where nothing was. */
+  /**
+   * What was refused for its own reasons rather than the service's, and the most frequent code; undefined where
+   * nothing was.
+   */
   get refusal(): { code: ErrorCode; lines: RefusedLines } | undefined {
     const refused = byCount(this.#codes).filter(([code]) => statusOf[code] < 500);
     const [mostly] = refused;
@@ -79,7 +82,7 @@ function addOne<Name>(counts: Map<Name, number>, name: Name): void {
   counts.set(name, (counts.get(name) ?? 0) + 1);
 }
 
-/** The most frequent one first. */
+/** Sorts the most frequent first. */
 function byCount<Name>(counts: ReadonlyMap<Name, number>): [Name, number][] {
   return [...counts].sort(([, a], [, b]) => b - a);
 }

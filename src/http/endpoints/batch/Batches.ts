@@ -3,13 +3,13 @@ import type { RateLimiter, RateLimiters } from '../../../ports/rateLimiters.ts';
 import { overloaded } from '../../server/BodyBudget.ts';
 
 interface BatchLimits {
-  /** At once. */
+  /** The number of batches at once. */
   concurrency: number;
   /** Counts the lines of workspaces; undefined where they are not limited. */
   lines: RateLimiter | undefined;
 }
 
-/** The batches that are under way. */
+/** The batches under way. */
 export class Batches {
   readonly lines: RateLimiter | undefined;
   readonly logger: Logger;
@@ -23,12 +23,15 @@ export class Batches {
     this.logger = logger;
   }
 
-  /** Aborts when what is under way has to come to its end. */
+  /** Aborts when whatever is under way has to finish. */
   get stopping(): AbortSignal {
     return this.#stopping.signal;
   }
 
-  /** Lets one more begin; it calls the result when it is over. Throws `overloaded` when there are as many as there may be. */
+  /**
+   * Admits one more batch, which calls the returned function when it is over. Throws `overloaded` at the maximum
+   * number.
+   */
   enter(): () => void {
     if (this.#underWay.size >= this.#concurrency) throw overloaded();
     const { promise, resolve } = Promise.withResolvers<void>();
@@ -39,14 +42,14 @@ export class Batches {
     };
   }
 
-  /** Ends those that are under way; resolves when they are over. */
+  /** Ends the batches under way; resolves when they are over. */
   async close(): Promise<void> {
     this.#stopping.abort();
     await Promise.all(this.#underWay);
   }
 }
 
-/** Batches within these limits; `batchLinesPerMinute` 0 limits nothing. */
+/** Creates `Batches` with these limits; a `batchLinesPerMinute` of 0 means no limit. */
 export function openBatches(
   { batchConcurrency, batchLinesPerMinute }: { batchConcurrency: number; batchLinesPerMinute: number },
   limiters: RateLimiters,

@@ -2,7 +2,7 @@ import { ServiceError } from '../../../errors.ts';
 import { MAX_BODY_BYTES } from '../../server/readJson.ts';
 import { TextLine } from './TextLine.ts';
 
-/** Of a batch: all its bytes (64 MB, as mebibytes), and lines. */
+/** Limits of a batch: total bytes (64 MB, as mebibytes), and lines. */
 export const MAX_BATCH_BYTES = 64 * 1024 * 1024;
 export const MAX_LINES = 100_000;
 
@@ -10,7 +10,7 @@ const NEWLINE = 0x0a;
 const BLANK: ReadonlySet<number> = new Set([0x20, 0x09, 0x0d]);
 const BYTE_ORDER_MARK = Buffer.from([0xef, 0xbb, 0xbf]);
 
-/** The refusal of a batch beyond what is taken. */
+/** Returns the refusal of a batch that is too large. */
 export function batchTooLarge(): ServiceError {
   return new ServiceError(
     'payload_too_large',
@@ -18,17 +18,17 @@ export function batchTooLarge(): ServiceError {
   );
 }
 
-/** Makes lines of the bytes of a body as they come. Blank lines count as lines, and are passed over. */
+/** Splits the bytes of a body into lines as they arrive. Blank lines count as lines, and are skipped. */
 export class LineSplitter {
   readonly #maxLineBytes: number;
   readonly #lines: TextLine[] = [];
-  /** What has come of the present line, unless it is too large. */
+  /** What has arrived of the current line, unless it is too large. */
   #parts: Buffer[] = [];
   #partBytes = 0;
   #bytes = 0;
   #number = 1;
 
-  /** A line may have so many bytes. */
+  /** `maxLineBytes`: maximum bytes per line. */
   constructor(maxLineBytes = MAX_BODY_BYTES) {
     this.#maxLineBytes = maxLineBytes;
   }
@@ -46,7 +46,7 @@ export class LineSplitter {
     this.#keep(chunk.subarray(begin));
   }
 
-  /** The lines, when all bytes have come. Throws `payload_too_large`. */
+  /** Returns the lines, once all bytes have arrived. Throws `payload_too_large`. */
   end(): TextLine[] {
     this.#endLine();
     return this.#lines;

@@ -1,9 +1,9 @@
-/** Characters of results that wait for earlier ones: beyond it they are kept short. */
+/** Characters of results waiting for earlier ones: beyond this they are kept short. */
 const MAX_HELD = 64 * 1024 * 1024;
-/** Characters that are handed over at once. */
+/** Characters handed over at once. */
 const CHUNK = 64 * 1024;
 
-/** Puts the results of lines into the order of the lines, as they come. */
+/** Puts the results of lines into the order of the lines, as they arrive. */
 export class OrderedResults {
   readonly #texts: (string | undefined)[];
   #next = 0;
@@ -11,7 +11,7 @@ export class OrderedResults {
   #end: string | undefined;
   #changed = Promise.withResolvers<void>();
 
-  /** Of so many lines. */
+  /** `count`: the number of lines. */
   constructor(count: number) {
     this.#texts = new Array(count).fill(undefined);
   }
@@ -24,13 +24,13 @@ export class OrderedResults {
     if (index === this.#next) this.#wake();
   }
 
-  /** Takes what stands behind the results, when all are there. */
+  /** Takes the text that follows the results, once all are there. */
   end(text: string): void {
     this.#end = text;
     this.#wake();
   }
 
-  /** The results in order, many together, and what stands behind them. */
+  /** Yields the results in order, many together, and the text that follows them. */
   async *chunks(): AsyncGenerator<string> {
     for (;;) {
       const text = this.#take();

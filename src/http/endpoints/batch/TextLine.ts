@@ -2,16 +2,16 @@ import type { BatchLine } from '../../../commands/batch/batchLine.ts';
 import { ServiceError } from '../../../errors.ts';
 import { parseJson } from '../../server/readJson.ts';
 
-/** How most clients begin a line: then its kind is told without reading it. */
+/** How most clients begin a line: its kind is then known without parsing it. */
 const BEGINNING = /^\s*\{\s*"kind"\s*:\s*"([a-z_]+)"/;
 const BEGINNING_BYTES = 80;
 
-/** The refusal of a line beyond what is taken. */
+/** Returns the refusal of a line that is too large. */
 function lineTooLarge(maxBytes: number): ServiceError {
   return new ServiceError('payload_too_large', `The line is larger than ${maxBytes / 1024 / 1024} MB.`);
 }
 
-/** A line of a body of JSON lines; without its bytes, where it was too large to be kept. */
+/** A line of a JSON Lines body; without its bytes, where it was too large to be kept. */
 export class TextLine implements BatchLine {
   readonly number: number;
   readonly seemingKind: string | undefined;

@@ -26,7 +26,7 @@ export const batchLineSchema = z
 const count = z.int().min(0);
 const { error, code, details, retryAfter } = errorSchema.shape;
 
-/** What became of a line. */
+/** The result of a line. */
 export const batchResultSchema = z
   .object({
     line: z.int().min(1).meta({ description: 'Number of the line, starting at 1' }),
@@ -60,7 +60,7 @@ export const batchResultSchema = z
   })
   .meta({ id: 'BatchResult', description: 'The result of one line of a batch.' });
 
-/** What became of all lines. */
+/** The results of all lines. */
 export const batchSummarySchema = z
   .object({
     summary: z.object({
@@ -81,7 +81,7 @@ export const batchSummarySchema = z
     description: 'The last line of the response to a batch. If it is missing, the response was cut off.',
   });
 
-/** What the minimal record of the first kinds looks like, in an order in which none could be stored by itself. */
+/** The minimal records of the first kinds, in an order in which none could be stored on its own. */
 export const exampleLines = catalog
   .slice(0, 2)
   .toReversed()

@@ -5,17 +5,20 @@ import { KeptAnswer } from '../../../idempotency/KeptAnswer.ts';
 import { type IdempotencyPorts, markReplayed, payloadOf } from '../../idempotency/once.ts';
 import { callerOf, type Exchange } from '../../server/exchange.ts';
 
-/** One of perhaps several tries of a batch: one with the same key answers for what an earlier one appended, and goes on. */
+/**
+ * One of possibly several tries of a batch: a later try with the same key answers for what an earlier one appended,
+ * and continues.
+ */
 export interface BatchTry {
-  /** The id of the event of a line. */
+  /** Returns the id of a line's event. */
   eventId(line: BatchLine): string;
-  /** Whether an earlier one may have appended events. */
+  /** Whether an earlier try may have appended events. */
   isRepeat: boolean;
   /** To be called when every line is answered. */
   over(): Promise<void>;
 }
 
-/** The try of a batch that has no key: nobody knows of earlier ones. */
+/** The try of a batch without a key: earlier ones are unknown. */
 const onlyTry: BatchTry = { eventId: () => uuidv7(), isRepeat: false, over: async () => undefined };
 
 /** What is kept of a batch. */
@@ -24,8 +27,8 @@ interface KeptBatch {
 }
 
 /**
- * The try of a batch under its `Idempotency-Key`, if it has one; its answer says when there was one before. Rejects as
- * `Reservations.reserve` does.
+ * Begins the try of a batch under its `Idempotency-Key`, if it has one; the response says when there was an earlier
+ * one. Rejects as `Reservations.reserve` does.
  */
 export async function beginTry(
   { reservations }: IdempotencyPorts,

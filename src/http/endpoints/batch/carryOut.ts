@@ -18,18 +18,18 @@ export interface BatchPorts extends WritePorts {
   batches: Batches;
 }
 
-/** What of a batch is carried out, and by whom. */
+/** What is carried out of a batch, and for whom. */
 export interface BatchOrder {
   lines: readonly BatchLine[];
   caller: Caller;
   options: BatchContext['options'];
   authorize: BatchContext['authorize'];
-  /** The endpoint's, for the log and the audit trail. */
+  /** The endpoint's route, for the log and the audit trail. */
   route: string;
   tries: BatchTry;
 }
 
-/** Carries out a batch, and tells what became of each line, and of all. Never rejects. */
+/** Carries out a batch, and reports the result of each line, and of all. Never rejects. */
 export async function carryOut(ports: BatchPorts, order: BatchOrder, results: OrderedResults): Promise<void> {
   const { batches } = ports;
   const { lines, caller, options, authorize, route, tries } = order;

@@ -10,16 +10,16 @@ import { isCompressed, isUtf8Type, malformedBody, readJson } from '../../server/
 import { BROKEN_OFF, inviteBody } from '../../server/requestBody.ts';
 import { batchTooLarge, LineSplitter, MAX_BATCH_BYTES } from './LineSplitter.ts';
 
-/** A batch as it was sent. */
+/** A batch as sent. */
 export interface ReadBatch {
   lines: BatchLine[];
-  /** A JSON value that is the same for the same lines. */
+  /** A JSON value that is equal for equal lines. */
   payload: unknown;
 }
 
 type BodyExchange = Pick<Exchange, 'req' | 'res' | 'bodies' | 'load'>;
 
-/** The refusal of a body of another type. */
+/** Returns the refusal of a body of another type. */
 export function notLines(): ServiceError {
   return new ServiceError(
     'unsupported_media_type',
@@ -27,15 +27,15 @@ export function notLines(): ServiceError {
   );
 }
 
-/** The refusal of a JSON body that is no batch. */
+/** Returns the refusal of a JSON body that is not a batch. */
 export function notAnArray(): ServiceError {
   return new ServiceError('validation_failed', 'The body must be an array of lines.');
 }
 
 /**
- * The lines of a batch, when all of them have come: of JSON lines, or of an array that is as small as any other JSON body.
- * Rejects with `unsupported_media_type`, `payload_too_large`, `malformed_body`, `validation_failed`, `request_timeout` or
- * `overloaded`.
+ * Resolves with the lines of a batch, once all have arrived: from JSON Lines, or from an array no larger than any
+ * other JSON body. Rejects with `unsupported_media_type`, `payload_too_large`, `malformed_body`, `validation_failed`,
+ * `request_timeout` or `overloaded`.
  */
 export async function readBatch(exchange: BodyExchange): Promise<ReadBatch> {
   const type = exchange.req.headers['content-type'] ?? '';
@@ -58,8 +58,8 @@ function linesOf(array: unknown): ReadBatch {
 }
 
 /**
- * The lines of a body of JSON lines, each of so many bytes at most. Rejects with `unsupported_media_type` for a compression that is not
- * known, `payload_too_large`, `malformed_body` and `request_timeout`.
+ * Resolves with the lines of a JSON Lines body, each of at most `maxLineBytes`. Rejects with `unsupported_media_type`
+ * for an unknown compression, `payload_too_large`, `malformed_body` and `request_timeout`.
  */
 export async function readLines({ req, res }: BodyExchange, maxLineBytes?: number): Promise<ReadBatch> {
   const compressed = isCompressed(req);
@@ -96,7 +96,7 @@ export async function readLines({ req, res }: BodyExchange, maxLineBytes?: numbe
     req.on('error', () => fail(malformedBody('broke off')));
     req.on(BROKEN_OFF, fail);
     if (unzip === undefined) return;
-    // What unpacks to nothing has no end by what comes out of it.
+    // A body that decompresses to nothing cannot be bounded by its output.
     req.on('data', (chunk: Buffer) => {
       received += chunk.length;
       if (received > MAX_BATCH_BYTES) fail(batchTooLarge());

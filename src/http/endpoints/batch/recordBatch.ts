@@ -4,14 +4,14 @@ import { statusOf } from '../../server/errorAnswer.ts';
 import type { BatchTally } from './BatchTally.ts';
 import type { BatchOrder, BatchPorts } from './carryOut.ts';
 
-/** Whose batch it was, and how it came: `method` is `POST`, where it says nothing else. */
+/** Whose batch it was, and how it arrived: `method` defaults to `POST`. */
 export interface RecordedBatch extends Pick<BatchOrder, 'caller' | 'options' | 'route'> {
   method?: string;
 }
 
 /**
- * Appends to the audit trail what left no event of its own: lines that were refused, and why, and how many were skipped or run
- * dry. What became of them stands, even if the log does not take that.
+ * Appends to the audit trail what left no event of its own: lines that were refused, and why, and how many were
+ * skipped or dry runs. The lines' results stand, even if the log does not accept that.
  */
 export async function recordBatch(
   { eventLog, batches }: Pick<BatchPorts, 'eventLog' | 'batches'>,

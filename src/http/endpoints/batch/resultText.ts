@@ -1,14 +1,14 @@
 import type { LineResult } from '../../../commands/batch/batchLine.ts';
 import { asServiceError, isRetryable, statusOf } from '../../server/errorAnswer.ts';
 
-/** How a result is told. */
+/** How a result is reported. */
 interface ResultForm {
   /** It lacks `warnings`, `changed_fields` and `details`, and says so. */
   isShort: boolean;
   isDryRun: boolean;
 }
 
-/** A line of the answer: what the single request would have been answered. */
+/** Returns a line of the response: what the single request would have been answered. */
 export function resultText(line: number, result: LineResult, form: ResultForm): string {
   return `${JSON.stringify(resultOf(line, result, form))}\n`;
 }

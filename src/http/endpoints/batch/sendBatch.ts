@@ -19,10 +19,10 @@ import { readBatch } from './readBatch.ts';
 import { sendResults } from './sendResults.ts';
 
 const path = '/integration/batch';
-/** How long a client may take to read results, from when all are there. */
+/** How long a client may take to read the results once all are there. */
 const READ_WITHIN_MS = 300_000;
 
-/** Lines of JSON, of which OpenAPI knows the text alone: each of them is as `line` says. */
+/** JSON Lines, which OpenAPI can only describe as text: each line matches `line`. */
 const textOf = (line: object) => z.string().meta({ contentMediaType: NDJSON, contentSchema: line });
 const component = (name: string) => ({ $ref: `#/components/schemas/${name}` });
 const linesOf = (values: readonly object[]) => values.map((value) => `${JSON.stringify(value)}\n`).join('');
@@ -99,14 +99,14 @@ export const sendBatch = endpoint({
   },
 });
 
-/** What a request asks of all its lines. Throws `validation_failed`. */
+/** Returns what a request asks for all its lines. Throws `validation_failed`. */
 function batchOptions(exchange: Exchange): WriteOptions {
   const { condition, ...options } = writeOptions(exchange);
   if (condition === 'any') return options;
   throw validationError([{ field: 'If-Match', message: 'is no header of a batch; its lines take if_match' }]);
 }
 
-/** Resolves when the client has the answer, or is gone; one that does not read it in time is let go. */
+/** Resolves when the client has the response, or is gone; a client that does not read it in time is disconnected. */
 async function whenRead({ res }: Exchange, work: Promise<void>): Promise<void> {
   const closed = new Promise<void>((resolve) => {
     if (res.closed || res.destroyed) resolve();

@@ -2,7 +2,7 @@ import type { ServerResponse } from 'node:http';
 import { drained } from '../../server/sendEventStream.ts';
 import type { OrderedResults } from './OrderedResults.ts';
 
-/** A client that takes nothing for so long is taken for dead. */
+/** A client that accepts nothing for this long is considered dead. */
 const STALLED_MS = 30_000;
 
 /** Sends the results of a batch at the client's pace; resolves when all were handed over, or the client is gone. */

@@ -5,7 +5,7 @@ import { downloadDocument } from './downloadDocument.ts';
 import { listDocuments } from './listDocuments.ts';
 import { uploadDocument } from './uploadDocument.ts';
 
-/** The endpoints of the documents of encounters. */
+/** The endpoints of encounters' documents. */
 export const documentEndpoints = [
   uploadDocument,
   listDocuments,

@@ -114,7 +114,7 @@ function headersOf({ document, version, range }: DocumentContent): Record<string
   };
 }
 
-/** RFC 8187 `ext-value`: what encodeURIComponent leaves alone beyond its attr-char is encoded too. */
+/** Returns an RFC 8187 `ext-value`: what encodeURIComponent leaves alone beyond `attr-char` is encoded too. */
 function encodeFilename(filename: string): string {
   return encodeURIComponent(filename).replace(
     /['()*]/g,

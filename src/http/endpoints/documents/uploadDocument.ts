@@ -24,7 +24,8 @@ import { uploadOnce } from './uploadOnce.ts';
 
 const uploadSchema = documentFieldsSchema
   .extend({
-    // Without a type: generated clients then take a file or its bytes here, not a text (OpenAPI 3.1.0, section 4.8.14.2).
+    // No type, so that generated clients take a file or its bytes here rather than text (OpenAPI 3.1.0, section
+    // 4.8.14.2).
     file: z.any().meta({
       format: 'binary',
       contentMediaType: 'application/octet-stream',

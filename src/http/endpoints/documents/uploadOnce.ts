@@ -7,7 +7,7 @@ import { type IdempotencyPorts, payloadOf, replay, runReserved } from '../../ide
 import { callerOf, type Exchange } from '../../server/exchange.ts';
 import { type Multipart, readMultipart } from '../../server/readMultipart.ts';
 
-/** How an upload is read, its file into the store, and written. */
+/** How an upload is read, with its file going into the store, and how it is written. */
 interface UploadSteps<Result> {
   read(): Promise<Multipart<ReceivedFile>>;
   write(caller: Caller, form: Multipart<ReceivedFile>): Promise<Result>;
@@ -15,8 +15,8 @@ interface UploadSteps<Result> {
 }
 
 /**
- * What the first upload with that `Idempotency-Key` came to (see `once`). What a form says is known only when it was read: a
- * repeat's file is digested as it comes, and goes to no store.
+ * Resolves with the result of the first upload with that `Idempotency-Key` (see `once`). What a form says is known
+ * only once it has been read: a repeat's file is digested as it arrives, and is not stored.
  */
 export async function uploadOnce<Result>(
   { reservations }: IdempotencyPorts,

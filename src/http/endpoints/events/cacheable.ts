@@ -2,16 +2,16 @@ import { createHash } from 'node:crypto';
 import { z } from 'zod';
 import type { Exchange } from '../../server/exchange.ts';
 
-/** Schemas may gain fields with a new version of the service, so they are asked for again after an hour. */
+/** Schemas may gain fields with a new version of the service, so they are requested again after an hour. */
 const MAX_AGE_SECONDS = 3_600;
 
-/** A description that seldom changes, with its entity tag. */
+/** A rarely changing description, with its entity tag. */
 export interface Tagged<Body extends object> {
   body: Body;
   etag: string;
 }
 
-/** A description with its entity tag. */
+/** Returns a description with its entity tag. */
 export function tagged<Body extends object>(body: Body): Tagged<Body> {
   return { body, etag: `"${createHash('sha256').update(JSON.stringify(body)).digest('base64url')}"` };
 }
@@ -22,7 +22,10 @@ function isKnown({ req }: Exchange, etag: string): boolean {
   return tags.includes(etag) || tags.includes('*');
 }
 
-/** Answers with a description, or with 304 to who has it; caches may keep it: any, or the client's own. */
+/**
+ * Responds with a description, or with 304 to a client that has it; caches may keep it: any cache, or only the
+ * client's own.
+ */
 export function cacheable<Body extends object>(
   exchange: Exchange,
   { body, etag }: Tagged<Body>,
@@ -49,7 +52,7 @@ export const ifNoneMatch = z.object({
 /** Headers of a description. */
 export const cacheHeaders = ['ETag', 'Cache-Control'] as const;
 
-/** The answer to who has it. */
+/** The response to a client that has the description. */
 export const notModified = {
   description: 'The document has not changed since the `ETag` in `If-None-Match`. The response has no body.',
   headers: cacheHeaders,

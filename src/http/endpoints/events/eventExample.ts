@@ -5,7 +5,7 @@ import { exampleAddress, exampleRequestId } from '../../document/examples.ts';
 const workspace = 'clinic';
 const sent = { id: 'payer-aetna', name: 'Aetna', state: 'CT' };
 
-/** An event as subscribers get it. */
+/** An event as subscribers receive it. */
 export const eventExample: CloudEvent = toCloudEvent(
   {
     id: exampleRequestId,

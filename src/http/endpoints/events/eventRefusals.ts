@@ -1,12 +1,12 @@
 import { ServiceError } from '../../../errors.ts';
 import { eventMediaTypes } from './eventsQuery.ts';
 
-/** The refusal of an `Accept` that allows no form in which events are sent. */
+/** Returns the refusal of an `Accept` that allows none of the forms in which events are sent. */
 export function notAcceptable(): ServiceError {
   return new ServiceError('not_acceptable', `Accept ${Object.values(eventMediaTypes).join(' or ')}.`);
 }
 
-/** There is no event schema of a name. */
+/** Returns the refusal of a name that no event schema has. */
 export function schemaNotFound(): ServiceError {
   return new ServiceError('not_found', 'There is no schema of this name. GET /asyncapi/json names them all.');
 }

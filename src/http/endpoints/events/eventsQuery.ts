@@ -6,7 +6,7 @@ import { requiredDate } from '../../../records/fields.ts';
 import { NDJSON } from '../../server/answer.ts';
 import { wholeNumber } from '../parameters.ts';
 
-/** The forms in which events are sent; the first one is for who takes any. */
+/** The forms in which events are sent; the first is for clients that accept any. */
 export const eventMediaTypes = { ndjson: NDJSON, sse: 'text/event-stream' } as const;
 
 function listOf(names: string[]) {
@@ -79,7 +79,7 @@ export const eventsQuerySchema = z.object({
 
 export type EventsQuery = z.infer<typeof eventsQuerySchema>;
 
-/** Header of a reconnecting reader of server-sent events. */
+/** Header sent by a reconnecting reader of server-sent events. */
 export const lastEventIdSchema = position.meta({
   description:
     'The `id` of the last event that you processed, as sent by clients of server-sent events; takes ' +

@@ -30,18 +30,18 @@ export interface EventsPorts extends StartPorts {
   publicUrl: string | undefined;
 }
 
-/** The permissions of which a key needs one for the stream. */
+/** The permissions one of which a key needs for the stream. */
 export const EVENT_ACCESS: readonly Permission[] = ['events', 'events:deidentified'];
 const LOOK_MS = 500;
 
-/** Times of live streams, in milliseconds. */
+/** Timing of live streams, in milliseconds. */
 export type StreamTimes = Pick<EventStreamOptions, 'heartbeatMs' | 'stalledMs'> & SentEventsLimits;
 
 const streamTimes: StreamTimes = { heartbeatMs: 15_000, stalledMs: 60_000 };
 
 const text = { type: 'string' } as const;
 
-/** `GET /events`: live as server-sent events, or a page of JSON lines. */
+/** `GET /events`: live as server-sent events, or a page of JSON Lines. */
 export function readEvents(times: StreamTimes = streamTimes) {
   return endpoint({
     method: 'get',
@@ -103,14 +103,14 @@ export function readEvents(times: StreamTimes = streamTimes) {
   });
 }
 
-/** What was asked for, as the audit trail has it: as validated, without what was not sent. */
+/** Returns what was asked for, for the audit trail: as validated, without what was not sent. */
 function asked({ req }: Exchange, { view }: Selection, query: EventsQuery): Record<string, unknown> {
   const lastEventId = req.headers['last-event-id'];
   const sent = Object.entries(query).filter(([name]) => name in req.query);
   return { ...Object.fromEntries(sent), view, ...(lastEventId && { last_event_id: lastEventId }) };
 }
 
-/** What of the log a selection leaves out, as the audit trail has it. */
+/** Returns what a selection leaves out of the log, for the audit trail. */
 function limitsOf({ view, eventTypes }: Selection): Pick<Shown, 'event_types' | 'view'> {
   return {
     ...(eventTypes.length < feedEventTypes.length && { event_types: eventTypes }),
@@ -176,7 +176,7 @@ async function page(
   const found = await feed
     .poll(selection, start, query.limit, query.wait * 1_000, end.signal)
     .finally(() => clearInterval(looking));
-  // While it was waited, the key may have changed.
+  // The key may have changed during the wait.
   exchange.found = directory.current(exchange.found as FoundKey);
   requireUsable(exchange.found, EVENT_ACCESS, exchange.clientIp);
   const { first, position, count } = found;
@@ -198,7 +198,7 @@ async function page(
   };
 }
 
-/** Whether the key of a request that lasts is still good for it. */
+/** Whether the key of a long-running request is still valid for it. */
 function isAllowed(directory: KeyDirectory, exchange: Exchange): boolean {
   try {
     requireUsable(directory.current(exchange.found as FoundKey), EVENT_ACCESS, exchange.clientIp);

@@ -40,7 +40,7 @@ const exampleLines = [
   { end: { count: 1, unreadable: 0 } },
 ];
 
-/** `GET /integration/snapshot`: every record of a kind, to go on from with the event stream. */
+/** `GET /integration/snapshot`: every record of a kind, from which to continue with the event stream. */
 export function readSnapshot() {
   return endpoint({
     method: 'get',
@@ -101,7 +101,7 @@ export function readSnapshot() {
   });
 }
 
-/** A text for each part. */
+/** Yields a text for each part. */
 async function* linesOf(
   first: object,
   parts: ReturnType<Snapshot['parts']>,

@@ -13,7 +13,7 @@ import type { Exchange } from '../../server/exchange.ts';
 import { lackingPermission } from '../../server/keyRefusals.ts';
 import { type EventsQuery, eventsQuerySchema, lastEventIdSchema } from './eventsQuery.ts';
 
-/** What it takes to find where to begin. */
+/** What is needed to find where to begin. */
 export interface StartPorts {
   eventLog: EventLog;
   readModels: ReadModels;
@@ -21,17 +21,17 @@ export interface StartPorts {
 
 const BEGINNING_OF_YEAR = /-01-01T00:00:00\.000Z$/;
 
-/** The `+` of an offset that was not percent-encoded arrives as a space, which no moment has. */
+/** The `+` of an offset that was not percent-encoded arrives as a space, which no moment contains. */
 function withPlus({ req: { query } }: Exchange): Record<string, unknown> {
   return typeof query.from === 'string' ? { ...query, from: query.from.replace(' ', '+') } : query;
 }
 
-/** The query of a request. Throws `validation_failed`. */
+/** Returns the query of a request. Throws `validation_failed`. */
 export function eventsQueryOf(exchange: Exchange): EventsQuery {
   return validate(eventsQuerySchema, withPlus(exchange));
 }
 
-/** The view that a key has of events where `asked` was asked for, if one was. Throws `permission_denied`. */
+/** Returns the view of events that a key gets, given the view `asked` for, if any. Throws `permission_denied`. */
 export function viewOf({ key }: FoundKey, asked: EventsQuery['view']): Selection['view'] {
   const full = key.permissions.includes('events');
   if (asked === 'full' && !full) {
@@ -40,7 +40,7 @@ export function viewOf({ key }: FoundKey, asked: EventsQuery['view']): Selection
   return asked ?? (full ? 'full' : 'deidentified');
 }
 
-/** Which events a key and a query select. Throws `permission_denied`, `validation_failed`. */
+/** Returns which events a key and a query select. Throws `permission_denied`, `validation_failed`. */
 export function selectionOf(
   found: FoundKey,
   { kinds, types, view: asked, unchanged }: EventsQuery,
@@ -67,7 +67,7 @@ export function selectionOf(
   };
 }
 
-/** Where to begin. Rejects with `validation_failed`, `position_gone`, `unavailable`. */
+/** Resolves with where to begin. Rejects with `validation_failed`, `position_gone`, `unavailable`. */
 export async function startOf(
   ports: StartPorts,
   { req }: Exchange,
@@ -86,7 +86,7 @@ export async function startOf(
   }
   if (from === undefined) return after === undefined ? { after: 0 } : startAfter(ports, after, 'after');
   const time = instantOf(from);
-  // By trying, a finer moment would tell when an event was recorded; the view tells the year.
+  // Trying finer moments would reveal when an event was recorded; the view reveals only the year.
   if (view === 'deidentified' && !BEGINNING_OF_YEAR.test(new Date(time).toISOString())) {
     throw validationError([
       {

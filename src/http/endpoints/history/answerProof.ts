@@ -19,8 +19,8 @@ interface ProofSubject {
 }
 
 /**
- * The answer to the request for the proof of a version, with a signed head where one was sent that has the version. It is
- * in the audit trail.
+ * Responds with the proof of a version, with a signed head where one was sent that covers the version. Recorded in
+ * the audit trail.
  */
 export async function answerProof(
   { eventLog, readModels, stateStore }: ProofPorts,
@@ -40,7 +40,7 @@ export async function answerProof(
   return { body: { ...proof, event: { ...event, metadata: { ...event.metadata } } } };
 }
 
-/** The version that the path names. One that nothing can have is `not_found`. */
+/** Returns the version named in the path. Throws `not_found` for one that nothing can have. */
 function pathVersion({ req }: Exchange, title: string): number {
   const text = String(req.params.version);
   if (/^[1-9]\d{0,14}$/.test(text)) return Number(text);

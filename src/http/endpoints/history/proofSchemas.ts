@@ -3,7 +3,7 @@ import { versionNumber } from '../../document/answerSchemas.ts';
 import { exampleRequestId } from '../../document/examples.ts';
 import { wholeNumber } from '../parameters.ts';
 
-/** What a path that ends in a version has beyond that of the record. */
+/** What a path that ends in a version has in addition to the record's path. */
 export const versionPath = { version: versionNumber };
 
 /** Query of a proof. */
@@ -78,7 +78,7 @@ export const proofSchema = z
       "Proves that an event is in its workspace's hash tree. Verify it offline with `chartledger verify`.",
   });
 
-/** A payer's only event, which is the second one of its workspace. */
+/** A payer's only event, which is the second event of its workspace. */
 export const proofExample: z.output<typeof proofSchema> = {
   type: 'chartledger.proof.v1',
   event: {

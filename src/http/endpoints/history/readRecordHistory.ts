@@ -43,7 +43,7 @@ const pageSchema = pageOf(recordVersionSchema).meta({
   description: 'A page of the versions of a record, newest first.',
 });
 
-/** A record that was sent twice with its required fields. */
+/** A record sent twice with its required fields. */
 function exampleOf(entry: CatalogEntry) {
   const { created_at, updated_at } = viewExample(entry);
   const sent = upsertRequests(entry).minimal?.value as RecordFields;

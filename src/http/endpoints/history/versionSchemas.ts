@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { principal, timestamp, versionNumber } from '../../document/answerSchemas.ts';
 
-/** What every version tells. */
+/** What every version reports. */
 export const versionEntrySchema = z.object({
   version: versionNumber,
   event_id: z.uuid().meta({ description: 'Id of the event in the event log' }),
@@ -32,7 +32,7 @@ export const versionEntrySchema = z.object({
     .meta({ description: 'Only for an erasure: why all versions before it were erased' }),
 });
 
-/** Who sent the versions of examples. */
+/** The sender of the versions in examples. */
 export const exampleSender = {
   principal: { type: 'api_key', id: 'key_4fTq9LmZs2Xw8RbC', name: 'EMR nightly sync' },
   client_ip: '203.0.113.7',

@@ -7,13 +7,13 @@ import { readBody } from '../../server/readJson.ts';
 /** Media types of messages, as interface engines name them. */
 export const mediaTypes = ['application/hl7-v2', 'x-application/hl7-v2+er7'] as const;
 
-/** Of all messages of a body. */
+/** For all messages of a body. */
 export const MAX_MESSAGES_BYTES = 8 * 1024 * 1024;
 
-/** In a body: they are carried out one after another while the sender waits. */
+/** Per body: they are carried out one after another while the sender waits. */
 export const MAX_MESSAGES = 1_000;
 
-/** The refusal of a body with more of them. */
+/** Returns the refusal of a body with more of them. */
 export function tooManyMessages(): ServiceError {
   return new ServiceError(
     'payload_too_large',
@@ -21,7 +21,7 @@ export function tooManyMessages(): ServiceError {
   );
 }
 
-/** The refusal of a body of another type. */
+/** Returns the refusal of a body of another type. */
 export function notHl7(): ServiceError {
   return new ServiceError(
     'unsupported_media_type',
@@ -30,8 +30,8 @@ export function notHl7(): ServiceError {
 }
 
 /**
- * The messages of a request, and the type that they were sent as. Rejects as `readBody` and `splitMessages` do, and with `payload_too_large` where there
- * are too many.
+ * Resolves with the messages of a request, and the type with which they were sent. Rejects as `readBody` and
+ * `splitMessages` do, and with `payload_too_large` where there are too many.
  */
 export async function readMessages(
   exchange: Pick<Exchange, 'req' | 'res' | 'bodies' | 'load'>,

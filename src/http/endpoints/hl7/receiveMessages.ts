@@ -62,7 +62,7 @@ export const receiveMessages = endpoint({
   errors: ['InvalidHl7', 'MessagesTooLarge', 'NotHl7'],
   handler: (ports: Hl7Ports) => async (exchange) => {
     const { type, messages } = await readMessages(exchange);
-    // A single one is no more work than a record.
+    // A single message is no more work than a record.
     const leave = messages.length > 1 ? ports.batches.enter() : () => undefined;
     try {
       const body = Buffer.concat(await takeAll(ports, exchange, { type, messages }));
@@ -76,7 +76,7 @@ export const receiveMessages = endpoint({
   },
 });
 
-/** Carries out messages one after another. Rejects where one cannot be now; those before it stand. */
+/** Carries out messages one after another. Rejects when one cannot be carried out now; those before it stand. */
 async function takeAll(
   ports: Hl7Ports,
   exchange: Exchange,

@@ -4,7 +4,9 @@ import type { BatchTally } from '../batch/BatchTally.ts';
 
 const nothing = { kind: null, id: null };
 
-/** Counts what of a message leaves no event: that it was refused, or records that were so already. */
+/**
+ * Counts those results of a message that leave no event: that it was refused, or records in which nothing changed.
+ */
 export function tallyMessage(tally: BatchTally, { code, results }: TakenMessage): void {
   if (code !== 'AA') {
     const failed = results.find((result) => 'error' in result);

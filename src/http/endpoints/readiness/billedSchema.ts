@@ -10,7 +10,7 @@ const done = {
   versions: usedVersionsSchema,
 };
 
-/** What was billed of an encounter. */
+/** What was billed for an encounter. */
 export const billedSchema = z
   .object({
     claim_id: claimId,
@@ -25,7 +25,7 @@ export const billedSchema = z
   })
   .meta({ id: 'Billed', description: 'The last billing of an encounter.' });
 
-/** What was billed, as the interface tells it; the names of those who act must have been learnt. */
+/** Returns what was billed, as the interface reports it; the names of the principals must have been learnt. */
 export function viewBilling(
   { claimId: claim_id, acknowledged, ...billed }: Billing,
   names: PrincipalNames,

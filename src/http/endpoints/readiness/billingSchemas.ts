@@ -18,7 +18,7 @@ const entry = catalogEntry('encounter');
 /** A claim's id, as its sender calls it. */
 export const claimId = identifier("The caller's id for the claim that was sent", 'claim-7001');
 
-/** The version of the encounter, where that is asked for. */
+/** The version of the encounter, where one is requested. */
 export const wantedVersion = z
   .int({ error: 'must be a whole number' })
   .min(1, { error: 'must be at least 1' })
@@ -28,7 +28,7 @@ export const wantedVersion = z
     examples: [2],
   });
 
-/** The versions on which a claim rests. */
+/** The versions on which a claim is based. */
 export const usedVersionsSchema = z
   .array(
     z
@@ -48,7 +48,7 @@ export const exampleVersions: z.infer<typeof usedVersionsSchema> = [
   { part: 'payer', kind: 'payer', id: 'payer-aetna', version: 1 },
 ];
 
-/** The answer to what is recorded of an encounter in billing. */
+/** The response to a report on an encounter in billing. */
 export const billingWrittenSchema = z
   .object({
     success: z.literal(true),
@@ -72,14 +72,17 @@ export const exampleWritten: z.infer<typeof billingWrittenSchema> = {
   warnings: [],
 };
 
-/** What both writes have. */
+/** What both writes have in common. */
 export const billingEndpoint = {
   ...({ method: 'post', tag: tagOf(entry), permission: 'write', takesIdempotencyKey: true } as const),
   params: recordPath(entry),
   subject: ({ req }: Exchange) => accessSubject('encounter', req.params.id),
 } as const;
 
-/** What both writes do, once for each `Idempotency-Key`; one that changed nothing is counted for the audit trail. */
+/**
+ * Does what both writes have in common, once for each `Idempotency-Key`; one that changed nothing is counted for the
+ * audit trail.
+ */
 export async function billingOnce(
   ports: RecordWritePorts,
   exchange: Exchange,

@@ -61,7 +61,10 @@ export function patchRecord(entry: CatalogEntry) {
   });
 }
 
-/** The body of a patch; one of another media type is told which one is taken (RFC 5789, section 2.2). */
+/**
+ * Resolves with the body of a patch; the refusal of another media type says which one is accepted (RFC 5789, section
+ * 2.2).
+ */
 async function readPatch(exchange: Exchange): Promise<unknown> {
   try {
     return await readJson(exchange, MERGE_PATCH);

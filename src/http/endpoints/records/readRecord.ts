@@ -11,7 +11,7 @@ import { callerOf } from '../../server/exchange.ts';
 import { recordPath } from '../documentedParameters.ts';
 import { accessSubject, momentQuerySchema, pathId, requestedMoment } from '../parameters.ts';
 
-/** `GET /integration/{kinds}/{id}`, also as it was in another version or at a moment. */
+/** `GET /integration/{kinds}/{id}`, also as of another version or moment. */
 export function readRecord(entry: CatalogEntry) {
   const { title, plural, kind } = entry;
   return endpoint({

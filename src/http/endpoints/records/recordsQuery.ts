@@ -66,7 +66,7 @@ function parametersOf(entry: CatalogEntry, { field, by }: FilterField): [string,
   return [[field, identifier(`Only records with this \`${field}\``, example as string).optional()]];
 }
 
-/** Query of the list of a kind: what any list takes, and what its filters take. */
+/** Returns the query schema of a kind's list: the parameters of any list, and those of its filters. */
 export function recordsQuerySchema(entry: CatalogEntry) {
   const filters = entry.filters.flatMap((filter) => parametersOf(entry, filter));
   return pageQuerySchema.extend({
@@ -76,7 +76,10 @@ export function recordsQuerySchema(entry: CatalogEntry) {
   });
 }
 
-/** Which records a request asks for, and how it asked. Rejects with `validation_failed` and `unavailable`. */
+/**
+ * Resolves with which records a request asks for, and how it asked. Rejects with `validation_failed` and
+ * `unavailable`.
+ */
 export async function requestedRecords(
   ports: QueryPorts,
   { req }: { req: Pick<Exchange['req'], 'query'> },

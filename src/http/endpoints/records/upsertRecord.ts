@@ -12,7 +12,7 @@ import { type RecordWritePorts, writeOnce } from './writeOnce.ts';
 import { writeOptions, writeQuerySchema } from './writeQuery.ts';
 import { writtenAnswer, writtenSchema } from './writtenAnswer.ts';
 
-/** What a record must refer to, as a sentence. */
+/** Returns a sentence that says what a record must refer to. */
 export function referencesText({ references }: CatalogEntry): string {
   if (references.length === 0) return '';
   const named = references.map(({ field, kind }) => `\`${field}\` (${catalogEntry(kind).title})`);

@@ -10,8 +10,8 @@ export interface RecordWritePorts extends WritePorts, IdempotencyPorts {
 }
 
 /**
- * Writes a record, once for each `Idempotency-Key`; a dry run needs none. What leaves no event of its own is counted for the
- * audit trail. Rejects as `write` and `once` do.
+ * Writes a record, once for each `Idempotency-Key`; a dry run needs none. What leaves no event of its own is counted
+ * for the audit trail. Rejects as `write` and `once` do.
  */
 export async function writeOnce(
   ports: RecordWritePorts,

@@ -7,7 +7,7 @@ import { wholeNumber, writeCondition } from '../parameters.ts';
 
 const MAX_WAIT_SECONDS = 10;
 
-/** `true` or `false` in a query. */
+/** Returns the schema of `true` or `false` in a query. */
 function truth() {
   return z.preprocess(
     (sent) => (sent === 'true' ? true : sent === 'false' ? false : sent),
@@ -45,7 +45,7 @@ export const writeQuerySchema = z.object({
     }),
 });
 
-/** What a client that went away no longer waits for. */
+/** Returns a signal that aborts when the client has gone away and no longer waits. */
 function hungUp(res: Exchange['res']): AbortSignal {
   const end = new AbortController();
   if (res.destroyed) end.abort();
@@ -53,7 +53,7 @@ function hungUp(res: Exchange['res']): AbortSignal {
   return end.signal;
 }
 
-/** What a request asks of the write of a record. Throws `validation_failed`. */
+/** Returns what a request asks of the write of a record. Throws `validation_failed`. */
 export function writeOptions({ req, res, found }: Exchange): WriteOptions {
   const condition = writeCondition(req);
   const byDefault = found?.workspace.unchanged ?? 'append';

@@ -4,7 +4,7 @@ import type { CatalogEntry } from '../../../records/catalog.ts';
 import { outcomes } from '../../../records/judgeChange.ts';
 import { fieldMessageSchema, versionNumber } from '../../document/answerSchemas.ts';
 
-/** The answer to a write of a record. */
+/** The body of the response to a write of a record. */
 export const writtenSchema = z
   .object({
     success: z.literal(true),
@@ -32,7 +32,7 @@ export const writtenSchema = z
   })
   .meta({ id: 'Written', description: 'A record was stored, or was already up to date.' });
 
-/** The answer to a write. */
+/** Returns the response to a write. */
 export function writtenAnswer({ title }: CatalogEntry, { dryRun }: WriteOptions, written: Written) {
   const { version, outcome, warnings, changedFields = [] } = written;
   const body = {

@@ -11,7 +11,7 @@ export const errorCodes = Object.keys(errorMeanings) as [ErrorCode, ...ErrorCode
 
 const counts = z.record(z.string(), z.int().min(1));
 
-/** A request that was refused. */
+/** A refused request. */
 export const refusedRequestSchema = z
   .object({
     id: z.string().meta({ description: 'The `Request-Id` of its response', examples: [exampleRequestId] }),
@@ -69,7 +69,10 @@ export const refusedRequestPageSchema = pageOf(refusedRequestSchema).meta({
 
 export type RefusedRequestView = z.output<typeof refusedRequestSchema>;
 
-/** A refused request as callers read it. What earlier versions of the service did not keep follows from the rest. */
+/**
+ * Returns a refused request as callers read it. What earlier versions of the service did not keep is derived from the
+ * rest.
+ */
 export function refusedRequestView(entry: RefusedRequest): RefusedRequestView {
   const { lines, fields = Object.keys(lines?.fields ?? {}) } = entry;
   const code = entry.code as ErrorCode;

@@ -5,7 +5,7 @@ import { instantOf } from '../../../records/instantOf.ts';
 import { wholeNumber } from '../parameters.ts';
 import { errorCodes } from './requestSchemas.ts';
 
-/** By what refused requests are looked for. */
+/** The criteria by which refused requests are searched. */
 export const requestFilterSchema = z.object({
   code: z
     .enum(errorCodes)
@@ -28,7 +28,7 @@ export const requestFilterSchema = z.object({
   to: requiredDate('2026-03-14T10:00:00Z', 'Only requests refused before this time').optional(),
 });
 
-/** The filter that a checked query asks for. */
+/** Returns the filter that a validated query asks for. */
 export function requestFilter({
   code,
   status,

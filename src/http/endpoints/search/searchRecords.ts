@@ -68,12 +68,12 @@ const example: Found = {
   ...{ created_at: '2026-03-14T09:30:00.000Z', updated_at: '2026-03-14T16:05:12.480Z' },
 };
 
-/** The kinds among which a key may look. */
+/** Returns the kinds that a key may search. */
 function readableKinds({ key }: FoundKey): string[] {
   return scopeKinds.filter((one) => onKind('read', one).some((needed) => key.permissions.includes(needed)));
 }
 
-/** `POST /integration/search`: a POST, as names in addresses end in the logs of proxies. */
+/** `POST /integration/search`: a POST, as names in URLs end up in the logs of proxies. */
 export const searchRecords = endpoint({
   method: 'post',
   path: '/integration/search',

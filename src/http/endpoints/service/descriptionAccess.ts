@@ -1,6 +1,6 @@
 import type { Endpoint } from '../../endpoint/endpoint.ts';
 
-/** Who may read a description of the interface, and what goes wrong then; `openapiPublic`: everyone. */
+/** Returns who may read a description of the interface, and what can go wrong then; `openapiPublic`: everyone may. */
 export function descriptionAccess(openapiPublic: boolean): Required<Pick<Endpoint, 'permission' | 'errors'>> {
   return openapiPublic
     ? { permission: 'public', errors: ['InvalidParameter', 'InternalError'] }

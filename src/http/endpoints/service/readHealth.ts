@@ -7,7 +7,7 @@ const healthSchema = z
 
 const healthy = { status: 'ok' } as const;
 
-/** `GET /healthz`: the process answers. */
+/** `GET /healthz`: whether the process responds. */
 export const readHealth = endpoint({
   method: 'get',
   path: '/healthz',

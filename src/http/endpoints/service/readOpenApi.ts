@@ -11,7 +11,7 @@ const descriptionSchema = z
   .meta({ id: 'OpenApi', description: 'This document.' });
 
 export interface OpenApiPorts {
-  /** Makes the description of the interface. */
+  /** Returns the description of the interface. */
   describe(): object;
 }
 

@@ -64,8 +64,8 @@ async function lags({ eventLog, readModels }: QueryPorts) {
 }
 
 /**
- * `GET /readyz`: whether this process can do its work, by its roles. A store that is away without which the work goes on
- * is told and no more. Says how far each projection is behind the log.
+ * `GET /readyz`: whether this process can do its work, according to its roles. A store that cannot be reached but is
+ * not essential to that work is merely reported. Says how far each projection is behind the log.
  */
 export const readReadiness = endpoint({
   method: 'get',

@@ -13,7 +13,7 @@ import {
 } from './webhookAddress.ts';
 import { secretExample, webhookExample, webhookWithSecretSchema } from './webhookSchemas.ts';
 
-/** The JSON body of a request that may do without one. */
+/** Resolves with the JSON body of a request that may also have none. */
 async function readOptionalJson(exchange: Exchange): Promise<unknown> {
   const { req } = exchange;
   const isEmpty = req.headers['transfer-encoding'] === undefined && !Number(req.headers['content-length']);

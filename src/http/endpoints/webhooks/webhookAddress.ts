@@ -10,7 +10,7 @@ export interface WebhookRoutePorts extends IdempotencyPorts {
   webhooks: WebhookManager;
 }
 
-/** Path of the webhooks of a workspace. */
+/** Path of a workspace's webhooks. */
 export const webhookCollection = '/integration/webhooks';
 /** Path of one of them. */
 export const webhookMember = `${webhookCollection}/{id}`;
@@ -18,22 +18,24 @@ const webhookParams = z.object({
   id: z.string().meta({ description: 'The id of the webhook', examples: [exampleWebhookId] }),
 });
 
-/** Who works with webhooks, and what he may let them send. */
+/** Returns who works with webhooks, and what they may have sent. */
 export function webhookCallerOf(exchange: Exchange): WebhookCaller {
   return { ...callerOf(exchange), permissions: exchange.found?.key.permissions ?? [] };
 }
 
-/** Which webhook a path names. */
+/** Returns which webhook a path names. */
 export function webhookId({ req }: Exchange): string {
   return String(req.params.id);
 }
 
-/** Who works with a webhook, and with which one: the first arguments of what is done with one. */
+/** Returns who works with a webhook, and with which one: the first arguments of operations on a webhook. */
 export function webhookOf(exchange: Exchange): [caller: WebhookCaller, id: string] {
   return [webhookCallerOf(exchange), webhookId(exchange)];
 }
 
-/** What a change of webhooks gives, which is made once for an `Idempotency-Key` (see `onceIfKeyed`). */
+/**
+ * Resolves with the result of a change to webhooks, which is made once for an `Idempotency-Key` (see `onceIfKeyed`).
+ */
 export function changeOnce<Result>(
   ports: WebhookRoutePorts,
   exchange: Exchange,
@@ -44,16 +46,16 @@ export function changeOnce<Result>(
   return onceIfKeyed(ports, exchange, body, (caller) => change({ ...caller, permissions }));
 }
 
-/** What every endpoint of webhooks has. */
+/** What all endpoints of webhooks have in common. */
 export const webhookEndpoint = { tag: 'Webhooks', permission: 'webhooks' } as const;
 
-/** What every endpoint of one webhook has. */
+/** What all endpoints of a single webhook have in common. */
 export const webhookMemberEndpoint = { ...webhookEndpoint, params: webhookParams } as const;
 
-/** What goes wrong with a body. */
+/** What can go wrong with a body. */
 export const bodyErrors = ['InvalidWebhook', 'BodyTooLarge', 'NotJson'] as const;
 
-/** A JSON body. */
+/** Describes a JSON body. */
 export function jsonBody(
   schema: z.ZodType,
   examples: Record<string, { summary: string; value: unknown }>,
@@ -62,13 +64,13 @@ export function jsonBody(
   return { required, content: { 'application/json': { schema, examples } } };
 }
 
-/** What is answered where something was done, and nothing else is to be told. */
+/** The response where something was done and there is nothing else to report. */
 export interface Done {
   success: true;
   message: string;
 }
 
-/** That answer, as the document has it; `schema` is what its schema is called and described by. */
+/** Describes that response for the document; `schema` is its schema's name and description. */
 export function doneAnswer(description: string, schema: { id: string; description: string }, example: Done) {
   const fields = { success: z.literal(true), message: z.string() };
   return { description, schema: z.object(fields).meta(schema), example };

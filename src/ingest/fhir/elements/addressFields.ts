@@ -7,7 +7,7 @@ const COUNTRIES = new Map([
   ['united states of america', 'US'],
 ]);
 
-/** An address as a record has it. */
+/** Returns an address as a record has it. */
 export function addressFields(address: Address | undefined): Record<string, string> {
   if (address === undefined) return {};
   const { line = [], city, state, postalCode, country } = address;

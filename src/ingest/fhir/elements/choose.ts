@@ -6,7 +6,7 @@ interface Usable {
   period?: Period | undefined;
 }
 
-/** Uses in the order in which they are taken; '' stands for none given. What is not named is not taken. */
+/** Uses in order of preference; '' means none given. A use that is not listed is not accepted. */
 type Uses = readonly string[];
 
 const nameUses: Uses = ['official', 'usual', '', 'temp', 'nickname', 'maiden'];
@@ -14,18 +14,21 @@ const addressUses: Uses = ['home', '', 'work', 'temp', 'billing'];
 const contactUses: Uses = ['mobile', 'home', '', 'work', 'temp'];
 const workUses: Uses = ['work', '', 'mobile', 'home', 'temp'];
 
-/** The name to be shown: one that is whole comes first, then one in force before one that is not, then an official one before others. */
+/**
+ * Returns the name to show: a complete one comes first, then one in force before one that is not, then an official
+ * one before others.
+ */
 export function chooseName(names: readonly HumanName[] | undefined, at: number): HumanName | undefined {
   const whole = names?.filter(({ family, given }) => family && given?.[0]);
   return choose(whole, nameUses, at) ?? choose(names, nameUses, at);
 }
 
-/** Where somebody is at home, or a place stands. */
+/** Returns where somebody lives, or where a place is. */
 export function chooseAddress(addresses: readonly Address[] | undefined, at: number): Address | undefined {
   return choose(addresses, addressUses, at);
 }
 
-/** The value of the contact point of a system (`phone`, `email`, `fax`, `url`) that is preferred. */
+/** Returns the preferred value among the contact points of a system (`phone`, `email`, `fax`, `url`). */
 export function chooseContact(
   points: readonly ContactPoint[] | undefined,
   system: string,
@@ -37,7 +40,7 @@ export function chooseContact(
   return choose(ranked, whose === 'person' ? contactUses : workUses, at)?.value;
 }
 
-/** The first of the best use among those in force; what was in use before is taken where nothing else is there. */
+/** Returns the first of the best use among those in force; a former one is used only where there is nothing else. */
 function choose<One extends Usable>(
   all: readonly One[] | undefined,
   uses: Uses,

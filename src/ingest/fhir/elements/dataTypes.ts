@@ -1,17 +1,20 @@
 import { z } from 'zod';
 
-/** A code of FHIR: what it allows is said where it matters. */
+/** A FHIR code: what it allows is checked where it matters. */
 const code = z.string();
 
-/** Of an array: more than any resource has, and few enough to tell what is wrong with each. */
+/** For an array: more than any resource has, and few enough to report what is wrong with each. */
 const MAX_ELEMENTS = 1000;
 
-/** An array of elements (FHIR R4, 2.6.2.2); too long a one is refused before its elements are looked at. */
+/**
+ * Returns the schema of an array of elements (FHIR R4, 2.6.2.2); an array that is too long is refused before its
+ * elements are looked at.
+ */
 export function listOf<Element extends z.ZodType>(element: Element, most = MAX_ELEMENTS) {
   return z.array(z.unknown()).max(most).pipe(z.array(element));
 }
 
-/** An array of texts; one that has only extensions is `null` in it (FHIR R4, 2.6.2.3). */
+/** An array of texts; a text that has only extensions is `null` in it (FHIR R4, 2.6.2.3). */
 export const textsSchema = listOf(z.string().nullable()).transform((texts) =>
   texts.filter((text): text is string => Boolean(text?.trim())),
 );
@@ -79,7 +82,7 @@ export const addressSchema = z.object({
 });
 export type Address = z.infer<typeof addressSchema>;
 
-/** FHIR R4, 2.29: to a resource by its address, or by an identifier of it. */
+/** FHIR R4, 2.29: a reference to a resource by its address, or by one of its identifiers. */
 export const referenceSchema = z.object({
   reference: z.string().optional(),
   type: z.string().optional(),

@@ -9,7 +9,7 @@ export const systems = {
   naic: 'urn:oid:2.16.840.1.113883.6.300',
 } as const;
 
-/** The value of the identifier of a system that is not empty; one that is `old` only where there is no other. */
+/** Returns the non-empty value of the identifier of a system; that of an `old` one only where there is no other. */
 export function identifierOf(
   identifiers: readonly Identifier[] | undefined,
   system: string,
@@ -18,7 +18,7 @@ export function identifierOf(
   return (own.find(({ use }) => use !== 'old') ?? own[0])?.value;
 }
 
-/** The identifier of a system whose values are numbers: people write them with blanks. */
+/** Returns the identifier of a system whose values are numbers, which people write with blanks. */
 export function numberOf(identifiers: readonly Identifier[] | undefined, system: string): string | undefined {
   return identifierOf(identifiers, system)?.replaceAll(/\s/g, '');
 }

@@ -4,7 +4,10 @@ import type { CodeableConcept, codingSchema } from './dataTypes.ts';
 
 export type Coding = z.infer<typeof codingSchema>;
 
-/** What a source's table has for the first of such codes that it has, preceded by their system or alone. */
+/**
+ * Returns the entry of a source's table for the first of these codes that it has, with their system as prefix or
+ * without.
+ */
 export function ofCodes<Entry>(
   entries: Readonly<Record<string, Entry>> | undefined,
   codings: readonly Coding[],
@@ -18,7 +21,7 @@ export function ofCodes<Entry>(
   return undefined;
 }
 
-/** The codes of concepts, in their order. */
+/** Returns the codes of concepts, in order. */
 export function codingsOf(concepts: readonly (CodeableConcept | undefined)[]): Coding[] {
   return concepts.flatMap((concept) => concept?.coding ?? []);
 }

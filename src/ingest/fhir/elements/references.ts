@@ -2,18 +2,18 @@ import type { Reference } from './dataTypes.ts';
 
 /** What a reference names. */
 export type Referred =
-  /** A resource inside the one that refers to it, by its id there. */
+  /** A resource contained in the one that refers to it, by its id there. */
   | { by: 'contained'; id: string }
   /** An entry of the same bundle, by its `fullUrl`. */
   | { by: 'fullUrl'; url: string }
-  /** A resource by its type and id, on this server or, with `url`, wherever. */
+  /** A resource by its type and id, on this server or, with `url`, anywhere. */
   | { by: 'id'; type: string; id: string; url?: string }
-  /** The one resource of a type that has an identifier. */
+  /** The only resource of a type that has an identifier. */
   | { by: 'identifier'; type: string | undefined; system: string | undefined; value: string }
-  /** Nothing but a text for people. */
+  /** Only a text for people. */
   | { by: 'display'; display: string };
 
-/** Longer than any address: what is longer is not looked at. */
+/** Longer than any address: anything longer is not looked at. */
 const MAX_LENGTH = 2048;
 
 const RELATIVE = /^([A-Z][A-Za-z]+)\/([A-Za-z0-9\-.]{1,64})(?:\/_history\/[^/]+)?$/;
@@ -21,8 +21,8 @@ const ABSOLUTE = /^(https?:\/\/.+\/)([A-Z][A-Za-z]+)\/([A-Za-z0-9\-.]{1,64})(?:\
 const CONDITIONAL = /^([A-Z][A-Za-z]+)\?identifier=(.+)$/;
 
 /**
- * What a reference names (FHIR R4, 2.29; conditional ones: 3.1.0.11.2); undefined for one that names nothing, or in a way that is not known. What
- * it says literally comes before an identifier, that before a text.
+ * Returns what a reference names (FHIR R4, 2.29; conditional ones: 3.1.0.11.2); undefined for one that names nothing,
+ * or in an unknown way. A literal reference takes precedence over an identifier, and that over a text.
  */
 export function referredBy({ reference, identifier, type, display }: Reference): Referred | undefined {
   if (reference !== undefined) return reference.length > MAX_LENGTH ? undefined : literally(reference);
@@ -45,7 +45,7 @@ function literally(reference: string): Referred | undefined {
   return relative ? { by: 'id', type: relative[1] as string, id: relative[2] as string } : undefined;
 }
 
-/** A token of a search: `system|value`, `|value` or `value`, percent-encoded or not. */
+/** Parses a search token: `system|value`, `|value` or `value`, percent-encoded or not. */
 function byToken(type: string, token: string): Referred | undefined {
   const text = decoded(token);
   const bar = text.indexOf('|');

@@ -14,21 +14,24 @@ interface Noted {
   mapped: MappedCoverage;
 }
 
-/** What a patient's insurances come to. */
+/** What a patient's insurances amount to. */
 export interface InsuredPatient {
   patientId: string;
   entries: InterpretedEntry[];
-  /** The fields to write, by the patient as it is; undefined for none. `also`: the payers that are made for them. */
+  /**
+   * Returns the fields to write, given the patient's present state; undefined for none. `also`: the payers that are
+   * created for them.
+   */
   told(patient: RecordFields | undefined): {
     fields: Record<string, unknown> | undefined;
     also: RecordOperation[];
     left: number;
-    /** The entries that become insurances, by the field that these have. */
+    /** The entries that become insurances, by the field in which these are stored. */
     ranks?: [rank: string, entry: InterpretedEntry][];
   };
 }
 
-/** Gathers what a message says of insurances, by patient. */
+/** Gathers what a message says about insurances, by patient. */
 export class InsuranceBook {
   readonly #index: MessageIndex;
   readonly #at: number;
@@ -59,7 +62,7 @@ export class InsuranceBook {
 
   #fieldsFor(taken: readonly Noted[], patient: RecordFields | undefined): ReturnType<InsuredPatient['told']> {
     const isInsured = insuranceRanks.some((rank) => patient?.[rank] != null);
-    // What is said in passing does not replace what somebody sent.
+    // What is mentioned in passing does not replace what somebody sent.
     if (taken.some(({ mapped }) => mapped.isHearsay) && isInsured) {
       return { fields: undefined, also: [], left: 0 };
     }
@@ -82,7 +85,7 @@ export class InsuranceBook {
   }
 }
 
-/** The one that began last. */
+/** Returns the one that began last. */
 function lastOf(noted: readonly Noted[]): Noted[] {
   const begins = ({ mapped }: Noted) => (mapped.period?.start ? startOf(mapped.period.start) : -Infinity);
   const [first, ...rest] = noted;

@@ -17,27 +17,30 @@ import { MessageOperations } from './MessageOperations.ts';
 import { ReferenceResolver } from './ReferenceResolver.ts';
 import { referredResource } from './referredResource.ts';
 
-/** What an entry of a message comes to. */
+/** The interpretation of an entry of a message. */
 export interface InterpretedEntry {
   entry: FhirEntry;
   identity: Identity;
   issues: Issue[];
-  /** What is written for it first of all; undefined where it is refused, or nothing of it is taken. */
+  /** The main thing to be written for it; undefined where it is refused, or nothing of it is used. */
   operation?: Operation;
   /** The insurance of its patient that it becomes. */
   rank?: string;
-  /** Of fields that come from another element than is usual. */
+  /** The origins of fields that come from an element other than the usual one. */
   origins?: Origins;
 }
 
-/** What a message comes to. */
+/** The interpretation of a message. */
 export interface Interpreted {
   entries: InterpretedEntry[];
-  /** Of all entries, each once, also what they say in passing. */
+  /** Of all entries, each once, including what they mention in passing. */
   operations: Operation[];
 }
 
-/** Finds out what a message of resources comes to: of each resource, in whatever order, by the others and by the records that there are. */
+/**
+ * Interprets a message of resources: each resource, in whatever order they come, in the light of the others and of
+ * the existing records.
+ */
 export class Interpreter {
   readonly #records: FhirRecords;
   readonly #context: MappingContext;
@@ -54,7 +57,7 @@ export class Interpreter {
     this.#insurances = new InsuranceBook(this.#index, context.at);
   }
 
-  /** Of one message. Rejects with `unavailable`. */
+  /** Interprets one message. Rejects with `unavailable`. */
   async interpret(entries: readonly FhirEntry[]): Promise<Interpreted> {
     const context = this.#context;
     const read: Pick<InterpretedEntry, 'entry' | 'identity'>[] = [];
@@ -138,7 +141,7 @@ export class Interpreter {
     }
   }
 
-  /** That the patient whom a reference names was merged into the one of an entry. */
+  /** Notes that the patient named by a reference was merged into that of an entry. */
   async #merge(one: InterpretedEntry, into: string, reference: FieldReference): Promise<void> {
     const resolved = await this.#resolve(one, reference);
     if ('id' in resolved) {
@@ -174,7 +177,7 @@ export class Interpreter {
     if (mapped.origins) one.origins = mapped.origins;
   }
 
-  /** Whether a payor is the patient, or somebody near to them (FHIR R4, 13.1.4). */
+  /** Whether a payor is the patient, or somebody related to them (FHIR R4, 13.1.4). */
   #isPerson(reference: Reference, owner: unknown): boolean {
     const referred = referredBy(reference);
     const named = referred && 'type' in referred ? referred.type : undefined;
@@ -182,7 +185,7 @@ export class Interpreter {
     return type === 'Patient' || type === 'RelatedPerson';
   }
 
-  /** Writes the insurances of a patient of whom the message tells some. */
+  /** Writes the insurances of a patient for whom the message has some. */
   async #insure({ patientId, told, entries }: ReturnType<InsuranceBook['patients']>[number]): Promise<void> {
     const [first] = entries;
     if (first === undefined) return;
@@ -202,7 +205,10 @@ export class Interpreter {
     }
   }
 
-  /** Adds fields to what is written of a record; where the message has nothing else of it, with what the record has and needs. */
+  /**
+   * Adds fields to what is written to a record; where the message has nothing else for it, along with what the record
+   * already has and needs.
+   */
   async #complete(
     one: InterpretedEntry,
     kind: string,
@@ -257,7 +263,7 @@ export class Interpreter {
     return named;
   }
 
-  /** The id of a record that an entry cannot be without; the issue is noted where there is none. */
+  /** Resolves with the id of a record that an entry requires; notes an issue where there is none. */
   async #named(
     one: InterpretedEntry,
     reference: FieldReference['reference'] | undefined,

@@ -8,7 +8,7 @@ export interface Indexed {
   id: string;
 }
 
-/** Finds the records of a message's resources by what references say of them, wherever in the message these stand. */
+/** Finds the records of a message's resources by what references say about them, wherever they are in the message. */
 export class MessageIndex {
   readonly #byUrl = new Map<string, Indexed>();
   readonly #byId = new Map<string, Indexed>();
@@ -26,7 +26,7 @@ export class MessageIndex {
     for (const one of identifiers) this.#byIdentifier.set(tokenOf(type, one), record);
   }
 
-  /** The resource itself of a `fullUrl`, or of `Type/id`. */
+  /** Returns the resource with a `fullUrl`, or with an address `Type/id`. */
   resource(address: string): unknown {
     return this.#resources.get(address);
   }

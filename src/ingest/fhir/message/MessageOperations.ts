@@ -1,6 +1,6 @@
 import type { Operation, RecordOperation } from '../../operation.ts';
 
-/** What a message comes to, in its order, with a way to the last one of a record. */
+/** The operations of a message, in order, with access to the last one for a record. */
 export class MessageOperations {
   readonly all: Operation[] = [];
   readonly #byRecord = new Map<string, RecordOperation>();
@@ -11,12 +11,12 @@ export class MessageOperations {
     this.#byRecord.set(nameOf(operation.kind, String(operation.fields.id)), operation);
   }
 
-  /** A record that is named in passing, which is made once. */
+  /** Adds a record mentioned in passing, which is created once. */
   addMade(record: RecordOperation): void {
     if (this.lastOf(record.kind, String(record.fields.id)) === undefined) this.add(record);
   }
 
-  /** What is written last of a record. */
+  /** Returns the last write to a record. */
   lastOf(kind: string, id: string): RecordOperation | undefined {
     return this.#byRecord.get(nameOf(kind, id));
   }

@@ -31,12 +31,12 @@ const numbers = new Map<string, Partial<Record<string, string>>>(
   }),
 );
 
-/** Finds the records that references of a message name: in the message first, then in the workspace. */
+/** Finds the records that a message's references name: first in the message, then in the workspace. */
 export class ReferenceResolver {
   readonly #index: MessageIndex;
   readonly #records: FhirRecords;
   readonly #context: MappingContext;
-  /** What was asked of the workspace, by kind, field and value. */
+  /** What was looked up in the workspace, by kind, field and value. */
   readonly #asked = new Map<string, Promise<string[]>>();
 
   constructor(index: MessageIndex, records: FhirRecords, context: MappingContext) {
@@ -46,8 +46,8 @@ export class ReferenceResolver {
   }
 
   /**
-   * The record of a kind that a reference names; `owner` is the resource that refers. Whether it exists is asked when it is written, unless
-   * it is searched for. Rejects with `unavailable`.
+   * Resolves with the record of a kind that a reference names; `owner` is the resource that refers to it. Whether it
+   * exists is checked when it is written, unless it is searched for. Rejects with `unavailable`.
    */
   async resolve(reference: Reference, kind: string, expression: string, owner: unknown): Promise<Resolved> {
     const referred = referredBy(reference);
@@ -117,8 +117,8 @@ export class ReferenceResolver {
   }
 
   /**
-   * A payer, or a provider with an NPI, that a resource holds inside is made where there is none of its id; whatever else is inside has no
-   * id of its own.
+   * A contained payer, or a contained provider with an NPI, is created where none with its id exists; anything else
+   * that is contained has no id of its own.
    */
   async #contained(id: string, kind: string, expression: string, owner: unknown): Promise<Resolved> {
     const inside = isJsonObject(owner) && Array.isArray(owner.contained) ? owner.contained : [];
@@ -126,7 +126,7 @@ export class ReferenceResolver {
     const missing = refused('not-found', expression, 'There is no resource of this id inside.');
     if (!isJsonObject(resource)) return { issue: missing };
     const { id: _local, ...rest } = resource;
-    // Who refers to it says what it is.
+    // The resource that refers to it determines what it is.
     const context = { ...this.#context, mapping: {} };
     const { recordId } = identify({ at: '', resource: rest }, context);
     const attempt = mapResource({ ...rest, ...(kind === 'payer' && asPayer) }, context, recordId);
@@ -169,7 +169,9 @@ function byName(display: string, kind: string, expression: string): Resolved {
   };
 }
 
-/** A record of which no more is known than what is said in passing: it is made where there is none of its id. */
+/**
+ * Returns a record of which only what is mentioned in passing is known: it is created where none with its id exists.
+ */
 function madeInPassing(kind: string, id: string, fields: Record<string, unknown>, at: string): Resolved {
   return { id, also: { type: 'record', kind, fields: { ...fields, id }, at, ifAbsent: true } };
 }

@@ -2,7 +2,7 @@ import { type Issue, refused } from '../issue.ts';
 import type { FhirEntry } from './FhirEntry.ts';
 import type { Identity } from './identify.ts';
 
-/** What is wrong with how an entry is addressed. */
+/** Returns what is wrong with how an entry is addressed. */
 export function addressIssues(
   { id, query, ifAbsent, ifMatch, resource }: FhirEntry,
   identity: Identity,

@@ -18,17 +18,17 @@ const kinds: Partial<Record<string, string>> = {
   DocumentReference: 'document',
 };
 
-/** What a resource calls itself. */
+/** How a resource identifies itself. */
 export interface Identity {
   type: string | undefined;
   /** Kind of its record; undefined where it has none. */
   kind: string | undefined;
-  /** `Resource.id`, or that of the address to which it was sent. */
+  /** `Resource.id`, or the one in the address to which it was sent. */
   resourceId: string | undefined;
   identifiers: Identifier[];
   /**
-   * Of its record: its identifier of the system that the source names for the type, else `Resource.id`. Undefined without either: an
-   * id made up here would be another one the next time.
+   * The id of its record: its identifier of the system that the source names for the type, otherwise `Resource.id`.
+   * Undefined without either: an id made up here would be different the next time.
    */
   recordId: string | undefined;
 }

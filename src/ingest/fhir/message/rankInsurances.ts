@@ -1,9 +1,9 @@
 import type { RecordFields } from '../../../records/catalog.ts';
 
-/** The fields of a patient that hold insurances, in their order. */
+/** The fields of a patient that hold insurances, in order. */
 export const insuranceRanks = ['primary_insurance', 'secondary_insurance', 'tertiary_insurance'] as const;
 
-/** An insurance that a message tells of. */
+/** An insurance that a message reports. */
 export interface ToldInsurance {
   fields: Record<string, unknown>;
   isActive: boolean;
@@ -19,9 +19,10 @@ interface Ranked {
 }
 
 /**
- * The insurances of a patient, by the fields that are to be written: those that the patient has, with those that a message tells of in the
- * place of the same ones (payer and policy number). An `order` says no more than which of two comes first (FHIR R4, 13.1.5), so those
- * in force take the ranks from the first on, without gaps; what ended is kept only where nothing is in force. `left`: how many found no rank.
+ * Returns the insurances of a patient, by the fields to be written: those that the patient has, with those that a
+ * message reports replacing the same ones (payer and policy number). An `order` only says which of two comes first
+ * (FHIR R4, 13.1.5), so those in force take the ranks from the first on, without gaps; expired ones are kept only
+ * where nothing is in force. `left`: how many found no rank.
  */
 export function rankInsurances(
   patient: RecordFields | undefined,

@@ -27,13 +27,13 @@ const bundleSchema = z.object({
 });
 type BundleEntry = z.infer<typeof bundleSchema>['entry'][number];
 
-/** A Bundle, entry by entry: what each asks for, or why that is not taken. */
+/** A Bundle, entry by entry: what each requests, or why that is not accepted. */
 export interface ReadBundle {
   type: 'batch' | 'transaction';
   read: (FhirEntry | { issue: Issue })[];
 }
 
-/** The Bundle that a value is; an issue where it is none, or one of a type that is not taken. */
+/** Returns the value as a Bundle; an issue where it is not one, or of a type that is not accepted. */
 export function readBundle(value: unknown): ReadBundle | { issue: Issue } {
   const bundle = bundleSchema.safeParse(value);
   if (!bundle.success) return { issue: notBundle(bundle.error) };
@@ -52,7 +52,7 @@ function notBundle(error: z.ZodError): Issue {
   return refused('invalid', `Bundle${places.join('')}`, 'Send a Bundle as FHIR R4 has it.');
 }
 
-/** What an entry asks for, or why that is not taken. */
+/** Returns what an entry requests, or why that is not accepted. */
 function readEntry({ fullUrl, resource, request }: BundleEntry, index: number): FhirEntry | { issue: Issue } {
   const at = `Bundle.entry[${index}].resource`;
   const wrong = (element: string, text: string) => ({

@@ -3,7 +3,10 @@ import type { Reference } from '../elements/dataTypes.ts';
 import { referredBy } from '../elements/references.ts';
 import type { MessageIndex } from './MessageIndex.ts';
 
-/** The resource of the message to which another one, its `owner`, refers; undefined where the message has none. */
+/**
+ * Returns the resource of the message to which another one, its `owner`, refers; undefined where the message does not
+ * have it.
+ */
 export function referredResource(reference: Reference, owner: unknown, index: MessageIndex): unknown {
   const referred = referredBy(reference);
   switch (referred?.by) {

@@ -5,7 +5,7 @@ import { addressSchema, humanNameSchema, listOf, type Reference } from '../eleme
 import type { MessageIndex } from './MessageIndex.ts';
 import { referredResource } from './referredResource.ts';
 
-/** The parts of a Patient or RelatedPerson that an insurance tells of its subscriber. */
+/** The parts of a Patient or RelatedPerson from which an insurance takes its subscriber. */
 const personSchema = z.object({
   resourceType: z.enum(['Patient', 'RelatedPerson']),
   name: listOf(humanNameSchema).optional(),
@@ -13,7 +13,7 @@ const personSchema = z.object({
   address: listOf(addressSchema).optional(),
 });
 
-/** What the message says of the subscriber whom a coverage names; nothing where it says nothing of them. */
+/** Returns what the message says about the subscriber named by a coverage; nothing where it does not mention them. */
 export function subscriberFields(
   reference: Reference | undefined,
   owner: unknown,

@@ -4,10 +4,10 @@ import { currentState, type QueryPorts } from '../../../reads/readRecord.ts';
 import { searchRecords } from '../../../reads/search/searchRecords.ts';
 import type { FhirRecords } from './FhirRecords.ts';
 
-/** Records with one number that are looked at: more than one is too many already. */
+/** Maximum number of records with one number that are looked at: more than one is already too many. */
 const MOST = 20;
 
-/** The records of a workspace, with every write acknowledged before a call. */
+/** Returns the records of a workspace, including every write acknowledged before a call. */
 export function workspaceRecords(ports: QueryPorts, workspace: string): FhirRecords {
   const current: FhirRecords['current'] = async (kind, id) => {
     const state = await currentState(ports, kind, recordStream(workspace, kind, id));
@@ -18,7 +18,7 @@ export function workspaceRecords(ports: QueryPorts, workspace: string): FhirReco
     async havingNumber(kind, field, value) {
       const request = { text: value, kinds: [kind], limit: MOST, pageToken: undefined };
       const { items } = await searchRecords(ports, workspace, request).catch((error) => {
-        // What no search can be for is nowhere.
+        // A value that no search can be for does not exist anywhere.
         if (error instanceof ServiceError && error.code === 'validation_failed') return { items: [] };
         throw error;
       });

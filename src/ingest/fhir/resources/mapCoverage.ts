@@ -29,12 +29,12 @@ export const coverageSchema = z.object({
 });
 type Coverage = z.infer<typeof coverageSchema>;
 
-/** System of the types of coverage for which nobody but the patient pays. */
+/** System of the types of coverage for which only the patient pays. */
 const SELF_PAY = 'http://terminology.hl7.org/CodeSystem/coverage-selfpay';
 
 /**
- * What the beneficiary is to the subscriber, by the codes of FHIR's subscriber-relationship, of HL7 v2 (tables 0063, and 0344 with numbers) and
- * of v3-RoleCode, in lower case. What else these name is `other`.
+ * How the beneficiary is related to the subscriber, by the codes of FHIR's subscriber-relationship, of HL7 v2 (tables
+ * 0063, and 0344 with numbers) and of v3-RoleCode, in lower case. Their other codes mean `other`.
  */
 const relationships = new Map([
   ...['self', 'sel', 'oneself', 'v2-0344 01'].map((code) => [code, 'self'] as const),
@@ -45,7 +45,7 @@ const relationships = new Map([
   ...['03', '04', '05', '06'].map((code) => [`v2-0344 ${code}`, 'child'] as const),
 ]);
 
-/** What a Coverage says of an insurance of its beneficiary. */
+/** Returns what a Coverage says about its beneficiary's insurance. */
 export function mapCoverage(coverage: Coverage): MappedCoverage | NothingMapped {
   const { status, subscriber, subscriberId, beneficiary, relationship, period, payor, order } = coverage;
   if (status === 'draft') return left('Coverage.status', 'A draft is no insurance yet: it is left out.');
@@ -83,10 +83,10 @@ function left(expression: string, text: string): NothingMapped {
   return { of: 'nothing', issues: [remarked('informational', expression, text)] };
 }
 
-/** The first that is known of its codes, or its text; `other` where there is none. */
+/** Returns the first known one among its codes, or its text; `other` where there is none. */
 function relationshipOf(relationship: CodeableConcept | undefined): string | undefined {
   const { coding = [], text } = relationship ?? {};
-  // Numbers mean something by their system alone.
+  // Numbers are meaningful only together with their system.
   const codes = coding.map(({ system = '', code }) =>
     code && /^\d/.test(code) ? `${system.split('/').at(-1)} ${code}` : code,
   );
@@ -95,7 +95,7 @@ function relationshipOf(relationship: CodeableConcept | undefined): string | und
   return names.length === 0 ? undefined : (known.find((one) => one !== undefined) ?? 'other');
 }
 
-/** The number of the member (v2-0203, `MB`). */
+/** Returns the member number (v2-0203, `MB`). */
 function memberNumber({ identifier = [] }: Coverage): string | undefined {
   return identifier.find(({ type }) => type?.coding?.some(({ code }) => code === 'MB'))?.value;
 }

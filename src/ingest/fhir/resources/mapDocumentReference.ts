@@ -33,7 +33,7 @@ type DocumentReference = z.infer<typeof documentReferenceSchema>;
 
 const LOINC = 'http://loinc.org';
 
-/** Categories by LOINC's codes for types of documents; others are a `medical_record`. */
+/** Categories by LOINC codes for types of documents; others are a `medical_record`. */
 const categories = new Map(
   Object.entries({
     '18842-5': 'discharge_summary',
@@ -58,10 +58,13 @@ const extensions = new Map([
   [documentFormats.pdf as string, '.pdf'],
   [documentFormats.docx, '.docx'],
 ]);
-/** A data URL (RFC 2397) is read up to its data by this; its parameters are few. */
+/** Matches a data URL (RFC 2397) up to its data; it has few parameters. */
 const DATA_URL = /^data:([^;,]{0,200})(?:;[^;,]{1,200}){0,9};base64$/;
 
-/** What a DocumentReference says of a document of an encounter: its first attachment that is a PDF or a DOCX. */
+/**
+ * Returns what a DocumentReference says about a document of an encounter: its first attachment that is a PDF or a
+ * DOCX.
+ */
 export function mapDocumentReference(
   reference: DocumentReference,
   { mapping }: MappingContext,
@@ -100,7 +103,7 @@ export function mapDocumentReference(
   };
 }
 
-/** Where the bytes are not those of which the sender tells size and SHA-1 (FHIR R4, 2.24.0.8). */
+/** Returns issues where the bytes do not match the size and SHA-1 given by the sender (FHIR R4, 2.24.0.8). */
 function damages({ size, hash }: Attachment, bytes: Buffer): Issue[] {
   const sent = hash === undefined ? undefined : Buffer.from(hash, 'base64');
   const actual = createHash('sha1').update(bytes).digest();
@@ -118,7 +121,7 @@ function damages({ size, hash }: Attachment, bytes: Buffer): Issue[] {
   ];
 }
 
-/** What is not taken of a document. */
+/** Returns remarks on what of a document is not used. */
 function remarksOn({ content = [], context, relatesTo = [] }: DocumentReference): Issue[] {
   const remarks: [boolean, string, string][] = [
     [content.length > 1, 'content', 'Of several attachments the first that is a PDF or a DOCX is taken.'],
@@ -142,7 +145,10 @@ function nothing(expression: string, text: string): Mapped {
   return { of: 'nothing', issues: [remarked('not-supported', expression, text)] };
 }
 
-/** A title as the name of a file: with its extension, without what names of files do not have, and no longer than they are. */
+/**
+ * Returns a title as a file name: with its extension, without characters that file names cannot have, and within
+ * their maximum length.
+ */
 function fileNameOf(title: string, extension: string): string {
   const text = title.replaceAll(/\p{Cc}/gu, ' ').trim();
   const base = text.toLowerCase().endsWith(extension) ? text.slice(0, -extension.length) : text;
@@ -157,14 +163,16 @@ function fileOf({ contentType, data, url }: Attachment): { extension: string; by
   return extension === undefined || bytes === undefined ? undefined : { extension, bytes };
 }
 
-/** The type and the data of a data URL. */
+/** Returns the type and the data of a data URL. */
 function dataUrl(url = ''): [string, string] | undefined {
   const comma = url.indexOf(',');
   const type = DATA_URL.exec(url.slice(0, Math.max(comma, 0)))?.[1];
   return type === undefined ? undefined : [type, url.slice(comma + 1)];
 }
 
-/** What base64 stands for, of which white space is no part; undefined where it is none. Takes as long as the text is. */
+/**
+ * Decodes base64, ignoring white space; undefined where it is invalid. Takes time linear in the length of the text.
+ */
 function bytesOf(base64: string): Buffer | undefined {
   const end = base64.indexOf('=');
   const [digits, padding] = end < 0 ? [base64, ''] : [base64.slice(0, end), base64.slice(end)];

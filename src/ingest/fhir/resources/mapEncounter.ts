@@ -26,7 +26,7 @@ const statuses = [
   'unknown',
 ] as const;
 
-/** A Coding; what other versions of FHIR have here, a text or a list of concepts, as one. */
+/** A Coding; what other versions of FHIR have here, a text or a list of concepts, is converted to one. */
 const classSchema = z.union([
   codingSchema,
   z.string().transform((code) => ({ code })),
@@ -55,7 +55,10 @@ export const encounterSchema = z.object({
 });
 type Encounter = z.infer<typeof encounterSchema>;
 
-/** Visit types by the codes of v3-ActCode that FHIR R4 lists for `Encounter.class`, and by DSTU2's, in capitals; others have none. */
+/**
+ * Visit types by the codes of v3-ActCode that FHIR R4 lists for `Encounter.class`, and by those of DSTU2, in
+ * capitals; others have none.
+ */
 const visitTypes = new Map(
   Object.entries({
     AMB: 'outpatient',
@@ -73,13 +76,13 @@ const visitTypes = new Map(
   }),
 );
 
-/** Statuses of an encounter that did not take place, or not so. */
+/** Statuses of an encounter that did not take place, or not as recorded. */
 const VOID: readonly string[] = ['cancelled', 'entered-in-error'] satisfies Encounter['status'][];
 
-/** Types of participants (v3-ParticipationType): who answers for the care, and who gave it. */
+/** Types of participants (v3-ParticipationType): who is responsible for the care, and who gave it. */
 const [ATTENDER, PERFORMER] = ['ATND', 'PPRF'];
 
-/** What an Encounter says of an encounter. One that did not take place is void. */
+/** Returns what an Encounter says about an encounter. One that did not take place is void. */
 export function mapEncounter(encounter: Encounter, { at, mapping }: MappingContext): MappedRecord {
   const { status, class: kind, type = [], subject, period, location, serviceProvider } = encounter;
   const issues: Issue[] = [];
@@ -137,7 +140,7 @@ export function mapEncounter(encounter: Encounter, { at, mapping }: MappingConte
   };
 }
 
-/** Since when it is void: FHIR has no moment for that, so its own last one. */
+/** Returns since when it is void: FHIR has no moment for that, so its own last one is used. */
 function voided({ status, period, meta }: Encounter, at: number): Record<string, unknown> {
   if (!VOID.includes(status)) return { voided_at: null, void_reason: null };
   const last = period?.end ?? period?.start ?? meta?.lastUpdated;
@@ -145,7 +148,7 @@ function voided({ status, period, meta }: Encounter, at: number): Record<string,
   return { voided_at, void_reason: `Encounter.status is ${status}` };
 }
 
-/** Whether a participant is said to be somebody. */
+/** Whether a participant is identified. */
 function isNamed({ individual }: { individual?: Reference | undefined }): boolean {
   return individual?.reference !== undefined || individual?.identifier?.value !== undefined;
 }
@@ -159,7 +162,10 @@ function named(
   return reference && { field, kind, reference, expression };
 }
 
-/** Who takes part in it as that; without any types, whoever is named first counts as the one who gave the care. */
+/**
+ * Returns who participates in that role; without any types, the first person named counts as the one who gave the
+ * care.
+ */
 function participantOf({ participant = [] }: Encounter, code: string | undefined): Reference | undefined {
   const typed = participant
     .filter(isNamed)

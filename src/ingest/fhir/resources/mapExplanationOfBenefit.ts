@@ -18,7 +18,10 @@ export const explanationOfBenefitSchema = z.object({
   insurance: listOf(z.object({ focal: z.boolean().optional(), coverage: referenceSchema })).optional(),
 });
 
-/** What an ExplanationOfBenefit says of an insurance: the coverage that it holds inside, where nobody sends that by itself. */
+/**
+ * Returns what an ExplanationOfBenefit says about an insurance: the coverage that it contains, where nobody sends
+ * that by itself.
+ */
 export function mapExplanationOfBenefit({
   contained = [],
   patient,
@@ -42,7 +45,7 @@ export function mapExplanationOfBenefit({
     payor: coverage.data.payor ?? (insurer && [insurer]),
   });
   if (mapped.of === 'nothing') return mapped;
-  // Of several the last one tells how it is now.
+  // Of several, the last one shows the present state.
   const period = mapped.period ?? (created === undefined ? undefined : { start: created });
   const at = 'ExplanationOfBenefit.contained';
   const origins = Object.fromEntries(

@@ -17,15 +17,15 @@ export const locationSchema = z.object({
   address: addressSchema.optional(),
 });
 
-/** Characters of a description that stands for a name. */
+/** Maximum characters of a description used as a name. */
 const MAX_NAME = 200;
 
-/** What a Location says of a facility. */
+/** Returns what a Location says about a facility. */
 export function mapLocation(
   { identifier, name: called, description, telecom, address }: z.infer<typeof locationSchema>,
   { at }: MappingContext,
 ): MappedRecord {
-  // A kind of places, such as `Patient's Home`, has no name of its own.
+  // A type of place, such as `Patient's Home`, has no name of its own.
   const name = called || description?.slice(0, MAX_NAME).toWellFormed();
   const contact = (system: string) => chooseContact(telecom, system, at, 'work');
   const [phone, fax, email] = [contact('phone'), contact('fax'), contact('email')];

@@ -28,10 +28,13 @@ export const organizationSchema = z.object({
 });
 type Organization = z.infer<typeof organizationSchema>;
 
-/** Codes of organization-type for those that pay. */
+/** Codes of organization-type for organizations that pay. */
 const PAYING = ['pay', 'ins'];
 
-/** Whether an organization pays: as the source has it, else by its type, which those that give care have, too. `id`: of its record. */
+/**
+ * Whether an organization is a payer: according to the source's mapping, otherwise by its type, which those that give
+ * care have, too. `id`: of its record.
+ */
 export function isPayer(
   { type = [] }: Organization,
   { mapping: { organization_ids, organization_types } }: Pick<MappingContext, 'mapping'>,
@@ -44,7 +47,7 @@ export function isPayer(
   );
 }
 
-/** What an Organization says of a payer, or else of a facility. */
+/** Returns what an Organization says about a payer, or otherwise about a facility. */
 export function mapOrganization(
   organization: Organization,
   context: MappingContext,

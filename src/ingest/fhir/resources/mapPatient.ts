@@ -34,7 +34,7 @@ type Patient = z.infer<typeof patientSchema>;
 
 const WHOLE_DATE = /^\d{4}-\d{2}-\d{2}$/;
 
-/** What a Patient says of a patient. */
+/** Returns what a Patient says about a patient. */
 export function mapPatient(patient: Patient, { at }: MappingContext): MappedRecord {
   const { identifier, name: names, telecom, gender, birthDate, address } = patient;
   const issues = remarksOn(patient);
@@ -79,10 +79,10 @@ export function mapPatient(patient: Patient, { at }: MappingContext): MappedReco
   };
 }
 
-/** That one of two patients replaces the other, as both are one person (FHIR R4, 8.1.10). */
+/** One of two patients replaces the other, as both are the same person (FHIR R4, 8.1.10). */
 const mergeLinks = ['replaced-by', 'replaces'];
 
-/** The patients whom links of a type name. */
+/** Returns the patients named by links of a type. */
 function linksOf({ link = [] }: Patient, type: string): FieldReference[] {
   const named = link.flatMap(({ other, ...one }) => (one.type === type && isOfPatient(other) ? [other] : []));
   return named.map((reference) => ({
@@ -98,7 +98,7 @@ function isOfPatient(other: Reference | undefined): other is Reference {
   return !reference.includes('RelatedPerson/') && !reference.startsWith('#');
 }
 
-/** What of a patient has no field, and changes how they are to be understood. */
+/** Returns remarks on what has no field in a patient but affects how they are to be understood. */
 function remarksOn({ active, gender, link, deceasedBoolean, deceasedDateTime }: Patient): Issue[] {
   const remarks: [boolean, string, string][] = [
     [gender === 'unknown', 'gender', 'An unknown gender is left out.'],

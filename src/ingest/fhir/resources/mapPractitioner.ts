@@ -22,7 +22,7 @@ export const practitionerSchema = z.object({
   address: listOf(addressSchema).optional(),
 });
 
-/** What a Practitioner says of a provider. */
+/** Returns what a Practitioner says about a provider. */
 export function mapPractitioner(
   practitioner: z.infer<typeof practitionerSchema>,
   { at }: MappingContext,

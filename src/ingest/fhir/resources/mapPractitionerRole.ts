@@ -24,7 +24,7 @@ export const practitionerRoleSchema = z.object({
 /** NUCC's set of provider taxonomy codes. */
 const TAXONOMY = 'http://nucc.org/provider-taxonomy';
 
-/** What a PractitionerRole says of the provider whose it is. */
+/** Returns what a PractitionerRole says about its provider. */
 export function mapPractitionerRole(
   role: z.infer<typeof practitionerRoleSchema>,
   { at }: MappingContext,

@@ -6,7 +6,7 @@ import { cancelledVisit } from './cancelledVisit.ts';
 import type { EventMappings, MapEvent } from './mapEvent.ts';
 import { merge } from './merge.ts';
 
-/** It goes on, or begins: even one that was cancelled before. */
+/** It continues, or begins: even one that was cancelled before. */
 const begun: VisitFields = { status: 'in-progress', is_completed: false, voided_at: null, void_reason: null };
 const ended: VisitFields = { status: 'finished', is_completed: true };
 const endedTooEarly: VisitFields = { status: 'in-progress', is_completed: false };
@@ -33,7 +33,7 @@ function visit(fields: VisitFields, how: 'whole' | 'ifNamed'): MapEvent {
   };
 }
 
-/** Of the patient, and of the visit if it names one. */
+/** Updates the patient, and the visit if the message names one. */
 function update(context: MappingContext) {
   const [patientId, id] = [patientIdOf(context), visitIdOf(context)];
   if (patientId === undefined) return [];
@@ -54,7 +54,7 @@ function cancel(context: MappingContext) {
   ];
 }
 
-/** Of the person alone: PV1 is there because it must be (HL7 v2.5.1, 3.3.28). */
+/** Updates only the person: PV1 is present merely because it is required (HL7 v2.5.1, 3.3.28). */
 function person(context: MappingContext) {
   const patientId = patientIdOf(context);
   return patientId === undefined ? [] : patientOf(context, patientId, 'whole');

@@ -3,7 +3,7 @@ import type { MappingContext } from '../MappingContext.ts';
 import { voided } from '../records/encounter.ts';
 import { Told, unlessCleared } from '../values/Told.ts';
 
-/** That the visit of a message does not take place: since EVN-2, or MSH-7. */
+/** Says that the visit of a message does not take place: as of EVN-2, or MSH-7. */
 export function cancelledVisit(
   context: MappingContext,
   ids: { id: string; patient_id: string },

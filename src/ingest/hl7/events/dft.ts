@@ -5,7 +5,7 @@ import { patientIdOf, patientOf } from '../records/patient.ts';
 import { type NamedProvider, providerOf } from '../records/provider.ts';
 import type { EventMappings } from './mapEvent.ts';
 
-/** Financial management (HL7 v2.5.1, chapter 6): of charges, who was insured and who performed what was charged. */
+/** Financial management (HL7 v2.5.1, chapter 6): from charges, who was insured and who performed what was charged. */
 export const dft: EventMappings = new Map([['P03', charges]]);
 
 function charges(context: MappingContext): Operation[] {
@@ -19,7 +19,7 @@ function charges(context: MappingContext): Operation[] {
   return [...patient, ...performer.operations, ...visit];
 }
 
-/** Who performed the first of them that names somebody. */
+/** Returns who performed the first of them that names somebody. */
 function performerOf(context: MappingContext): NamedProvider {
   const charge = context.message.all('FT1').find((one) => one.value(20) !== undefined);
   return providerOf(context, charge, 20);

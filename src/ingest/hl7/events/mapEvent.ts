@@ -1,8 +1,8 @@
 import type { Operation } from '../../operation.ts';
 import type { MappingContext } from '../MappingContext.ts';
 
-/** What an event's message says, those first that others refer to. What is wrong with it goes to the context. */
+/** Returns what an event's message says, starting with what the rest refers to. Problems are noted in the context. */
 export type MapEvent = (context: MappingContext) => Operation[];
 
-/** The events of one type of message that are taken, by their code. */
+/** The accepted events of one type of message, by their code. */
 export type EventMappings = ReadonlyMap<string, MapEvent>;

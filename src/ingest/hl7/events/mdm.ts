@@ -17,7 +17,7 @@ const CATEGORIES: Partial<Record<string, string>> = {
   ...{ CN: 'doctor_notes', ED: 'doctor_notes', OP: 'doctor_notes', PC: 'doctor_notes', PN: 'doctor_notes' },
 };
 
-/** Extensions of files by the subtypes of their data (ED-3, or a media type in its place), in lower case. */
+/** File extensions by the subtypes of their data (ED-3, or a media type in its place), in lower case. */
 const EXTENSIONS = new Map([
   ['pdf', '.pdf'],
   ['docx', '.docx'],
@@ -26,7 +26,7 @@ const EXTENSIONS = new Map([
 
 const BASE64 = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}(?:==)?|[A-Za-z0-9+/]{3}=?)?$/;
 
-/** In characters: the extension comes behind them. */
+/** In characters, without the extension. */
 const MOST_OF_NAME = 200;
 
 function newDocument(context: MappingContext): Operation[] {
@@ -73,7 +73,9 @@ interface Content {
   bytes: Buffer;
 }
 
-/** The first file that OBX-5 holds, of which one is what TXA-12 names; what else is there is told of. */
+/**
+ * Returns the first file in OBX-5, the one that TXA-12 names if there are several; what else there is is remarked on.
+ */
 function contentOf(context: MappingContext): Content | undefined {
   let content: Content | undefined;
   let isBroken = false;

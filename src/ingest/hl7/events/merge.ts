@@ -8,7 +8,9 @@ interface Survivor {
   id: string | undefined;
 }
 
-/** That patients were merged: each MRG names who ends, the PID before it who survives (HL7 v2.5.1, 3.3.40). */
+/**
+ * Merges patients: each MRG names the one that ends, the preceding PID the one that survives (HL7 v2.5.1, 3.3.40).
+ */
 export function merge(context: MappingContext): Operation[] {
   if (context.message.first('PID') === undefined) {
     context.refuse('100', 'PID^1', 'Send the segment PID.');

@@ -7,7 +7,7 @@ import type { EventMappings, MapEvent } from './mapEvent.ts';
 
 const planned: VisitFields = { status: 'planned', is_completed: false };
 
-/** Scheduling (HL7 v2.5.1, chapter 10): appointments that name the visit which they are for. */
+/** Scheduling (HL7 v2.5.1, chapter 10): appointments that name the visit they are for. */
 export const siu: EventMappings = new Map<string, MapEvent>([
   ['S12', appointment({ ...planned, voided_at: null, void_reason: null })],
   ['S13', appointment(planned)],
@@ -36,7 +36,9 @@ function cancel(context: MappingContext) {
   return [...patientOf(context, ids.patient_id, 'ifAbsent'), ...cancelledVisit(context, ids, reason)];
 }
 
-/** The visit and its patient; undefined where none is named, of which there is nothing to tell billing. */
+/**
+ * Returns the visit and its patient; undefined where none is named, in which case there is nothing to tell billing.
+ */
 function namedIds(context: MappingContext): { id: string; patient_id: string } | undefined {
   const id = visitIdOf(context);
   if (id === undefined) {
@@ -47,7 +49,7 @@ function namedIds(context: MappingContext): { id: string; patient_id: string } |
   return patientId === undefined ? undefined : { id, patient_id: patientId };
 }
 
-/** When it begins: TQ1-7, or before v2.5 the start within SCH-11, or of its first service. */
+/** Returns when it begins: TQ1-7, or before v2.5 the start within SCH-11, or that of its first service. */
 function startOf(context: MappingContext): Told | undefined {
   const { message } = context;
   return (

@@ -1,16 +1,16 @@
 import type { Hl7Refusal } from '../hl7Issue.ts';
 import { type Encoding, Segment } from './Segment.ts';
 
-/** A message of HL7 v2, as it was sent. */
+/** An HL7 v2 message, as sent. */
 export class Hl7Message {
   readonly encoding: Encoding;
-  /** Why it cannot be read; of such a message there is no more than its header, and that may be empty. */
+  /** Why it cannot be read; such a message has no more than its header, and that may be empty. */
   readonly refusal: Hl7Refusal | undefined;
-  /** In their order. */
+  /** In order. */
   readonly segments: readonly Segment[];
   readonly #byName = new Map<string, Segment[]>();
 
-  /** Of lines that each are a segment, the first of them MSH. */
+  /** `lines`: one segment each, the first of them MSH. */
   constructor(lines: readonly string[], encoding: Encoding, refusal?: Hl7Refusal) {
     this.encoding = encoding;
     this.refusal = refusal;
@@ -27,12 +27,12 @@ export class Hl7Message {
     return this.first('MSH') as Segment;
   }
 
-  /** The first segment of a name. */
+  /** Returns the first segment with a name. */
   first(name: string): Segment | undefined {
     return this.#byName.get(name)?.[0];
   }
 
-  /** The segments of a name, in their order. */
+  /** Returns the segments with a name, in order. */
   all(name: string): readonly Segment[] {
     return this.#byName.get(name) ?? [];
   }
@@ -42,12 +42,12 @@ export class Hl7Message {
     return this.header.value(9) ?? '';
   }
 
-  /** What happened: `A01`. Before v2.3 it may stand in EVN-1 alone. */
+  /** What happened: `A01`. Before v2.3 it may be only in EVN-1. */
   get event(): string {
     return this.header.value(9, 2) ?? this.first('EVN')?.value(1) ?? '';
   }
 
-  /** Where that stands. */
+  /** Where that is. */
   get eventPlace(): string {
     return this.header.value(9, 2) == null ? 'EVN^1^1' : this.header.at(9, 2);
   }

@@ -1,13 +1,16 @@
 import type { Delimiters } from './delimiters.ts';
 import { unescapeText } from './escapes.ts';
 
-/** What a message says of something: a text, `null` to clear it (`""`), undefined for nothing, so that it stays as it is (HL7 v2.5.1, 2.5.3). */
+/**
+ * What a message says about something: a text, `null` to clear it (`""`), undefined for nothing, so that it stays as
+ * it is (HL7 v2.5.1, 2.5.3).
+ */
 export type Value = string | null | undefined;
 
 /** How the texts of a message are written. */
 export interface Encoding {
   delimiters: Delimiters;
-  /** As `decode` has it. */
+  /** As used by `decode`. */
   characterSet: string;
 }
 
@@ -15,9 +18,9 @@ const CLEARED = '""';
 
 /** One repetition of a field. */
 export class Repetition {
-  /** As it was sent. */
+  /** As sent. */
   readonly text: string;
-  /** Its place among those of the field, from 1. */
+  /** Its place among those of the field, counted from 1. */
   readonly number: number;
   readonly #segment: Segment;
   readonly #field: number;
@@ -35,7 +38,7 @@ export class Repetition {
     return this.text === CLEARED;
   }
 
-  /** What a component's subcomponent says, each counted from 1. Blanks at the end say nothing. */
+  /** Returns the value of a component's subcomponent, each counted from 1. Trailing blanks are ignored. */
   value(component: number, subcomponent = 1): Value {
     if (this.isCleared) return null;
     const { delimiters, characterSet } = this.#encoding;
@@ -46,7 +49,7 @@ export class Repetition {
     return unescapeText(part, delimiters, characterSet).trimEnd() || undefined;
   }
 
-  /** The place of a component, as an issue's `location` has it. */
+  /** Returns the place of a component, in the form of an issue's `location`. */
   at(component: number): string {
     return this.#segment.at(this.#field, component, this.number);
   }
@@ -59,7 +62,7 @@ function partOf(text: string, delimiter: string, number: number): string {
 /** One segment of a message. */
 export class Segment {
   readonly name: string;
-  /** Which of the segments of its name it is, from 1. */
+  /** Its place among the segments of the same name, counted from 1. */
   readonly sequence: number;
   readonly #encoding: Encoding;
   readonly #fields: string[];
@@ -73,17 +76,17 @@ export class Segment {
     this.#fields = name === 'MSH' ? [field, ...fields] : fields;
   }
 
-  /** How many fields it has, with those that are empty. */
+  /** The number of fields, including empty ones. */
   get length(): number {
     return this.#fields.length;
   }
 
-  /** A field as it was sent, counted from 1. */
+  /** Returns a field as sent, counted from 1. */
   text(field: number): string {
     return this.#fields[field - 1] ?? '';
   }
 
-  /** The repetitions of a field that say something. */
+  /** Returns the non-empty repetitions of a field. */
   repetitions(field: number): Repetition[] {
     const all = this.text(field).split(this.#encoding.delimiters.repetition);
     return all.flatMap((one, place) =>
@@ -91,12 +94,15 @@ export class Segment {
     );
   }
 
-  /** What the first repetition of a field says. */
+  /** Returns the value of the first repetition of a field. */
   value(field: number, component = 1, subcomponent = 1): Value {
     return this.repetitions(field)[0]?.value(component, subcomponent);
   }
 
-  /** Its own place, or that of a field, or of a component of one of its repetitions, as an issue's `location` has it. */
+  /**
+   * Returns its own place, or that of a field, or of a component of one of its repetitions, in the form of an issue's
+   * `location`.
+   */
   at(field?: number, component?: number, repetition = 1): string {
     const place = [this.name, this.sequence];
     if (field !== undefined) place.push(field);

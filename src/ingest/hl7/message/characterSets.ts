@@ -1,4 +1,7 @@
-/** Names of character sets (MSH-18, HL7 table 0211, and what senders write for them) by what `TextDecoder` calls them. */
+/**
+ * Names of character sets (MSH-18, HL7 table 0211, and what senders write for them), with the labels that
+ * `TextDecoder` uses.
+ */
 const labels = new Map([
   ['', 'utf-8'],
   ['ASCII', 'utf-8'],
@@ -14,18 +17,21 @@ const labels = new Map([
   ['CP1252', 'windows-1252'],
 ]);
 
-/** What is to be sent in MSH-18. */
+/** What may be sent in MSH-18. */
 export const KNOWN_CHARACTER_SETS = 'UNICODE UTF-8, 8859/1, 8859/15 or WINDOWS-1252';
 
-/** The character set in which a byte is the character of its number: nothing is lost on the way there and back. */
+/** The character set in which each byte is the character with its number: converting there and back loses nothing. */
 export const BYTES = 'latin1';
 
-/** What `decode` calls the character set of that name; undefined for one that is not known. ASCII, the default, is part of UTF-8. */
+/**
+ * Returns the label that `decode` uses for the character set with that name; undefined for an unknown one. ASCII, the
+ * default, is part of UTF-8.
+ */
 export function characterSetOf(name: string): string | undefined {
   return labels.get(name.trim().toUpperCase());
 }
 
-/** The text that bytes are in a character set; undefined when they are none. */
+/** Decodes bytes in a character set; undefined when they are not valid in it. */
 export function decode(bytes: Uint8Array, characterSet: string): string | undefined {
   if (characterSet === BYTES) return Buffer.from(bytes).toString(BYTES);
   try {
@@ -35,7 +41,7 @@ export function decode(bytes: Uint8Array, characterSet: string): string | undefi
   }
 }
 
-/** The bytes of a text in a character set; `?` stands for what it does not have. */
+/** Encodes a text in a character set; `?` stands for characters that it does not have. */
 export function encode(text: string, characterSet: string): Buffer {
   if (characterSet === 'utf-8') return Buffer.from(text);
   const bytes = Uint8Array.from({ length: 256 }, (_, byte) => byte);

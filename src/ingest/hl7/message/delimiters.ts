@@ -1,4 +1,4 @@
-/** The characters that a message separates its parts with (MSH-1 and MSH-2). */
+/** The characters with which a message separates its parts (MSH-1 and MSH-2). */
 export interface Delimiters {
   field: string;
   component: string;
@@ -7,7 +7,7 @@ export interface Delimiters {
   subcomponent: string;
 }
 
-/** Those that HL7 v2.5.1 suggests (2.5.4). */
+/** Those suggested by HL7 v2.5.1 (2.5.4). */
 export const usualDelimiters: Delimiters = {
   field: '|',
   component: '^',
@@ -19,8 +19,8 @@ export const usualDelimiters: Delimiters = {
 const DELIMITER = /^[!-/:-@[-`{-~]$/;
 
 /**
- * The delimiters that an MSH segment names: ASCII signs, each another one; undefined where it does not. Behind the four of MSH-2 there may be the
- * truncation character of v2.7, which is not needed.
+ * Returns the delimiters that an MSH segment names: ASCII punctuation, all different; undefined where it does not
+ * name them. After the four of MSH-2 there may be the truncation character of v2.7, which is not needed.
  */
 export function delimitersOf(header: string): Delimiters | undefined {
   const field = header.charAt(3);

@@ -1,15 +1,16 @@
 import { decode } from './characterSets.ts';
 import type { Delimiters } from './delimiters.ts';
 
-/** So many lines or blanks are the most that one formatting command makes. */
+/** The maximum number of lines or blanks that one formatting command produces. */
 const MOST_SPACE = 100;
 
 /** Formatting commands of HL7 v2.5.1, 2.7.6, that end a line. */
 const LINE_ENDS = new Set(['.br', '.ce', '.sp']);
 
 /**
- * The text that an escaped one stands for (HL7 v2.5.1, 2.7): delimiters, bytes in the message's character set, line ends. Highlighting, other
- * character sets and what senders agreed on among themselves (`\H\`, `\C…\`, `\Z…\`) are left out; what is no escape sequence stays.
+ * Returns the text that an escaped one stands for (HL7 v2.5.1, 2.7): delimiters, bytes in the message's character
+ * set, line ends. Highlighting, other character sets and what senders agreed on among themselves (`\H\`, `\C…\`,
+ * `\Z…\`) are left out; what is not an escape sequence stays.
  */
 export function unescapeText(text: string, delimiters: Delimiters, characterSet: string): string {
   const { escape: sign } = delimiters;
@@ -61,7 +62,7 @@ function formatting(sequence: string): string | undefined {
   return command === '.sk' && sign !== '-' ? ' '.repeat(times) : '';
 }
 
-/** A text as a message with such delimiters takes it: on one line. */
+/** Returns a text escaped for a message with such delimiters: on one line. */
 export function escapeText(text: string, delimiters: Delimiters): string {
   const { escape: sign, field, component, subcomponent, repetition } = delimiters;
   const letters = new Map([

@@ -3,18 +3,18 @@ import { BYTES, characterSetOf, decode, KNOWN_CHARACTER_SETS } from './character
 import { delimitersOf, usualDelimiters } from './delimiters.ts';
 import { Hl7Message } from './Hl7Message.ts';
 
-/** The most that one message may have. */
+/** Maximum size of a message. */
 export const MAX_MESSAGE_BYTES = 1024 * 1024;
 
-/** What of a message that is larger is looked at, to answer it. */
+/** How much of a larger message is looked at, in order to answer it. */
 const HEADER_BYTES = 4096;
 
-/** A segment's name, and the end or what separates its first field. */
+/** A segment's name, followed by its end or by what separates its first field. */
 const SEGMENT = /^[A-Z][A-Z0-9]{2}$/;
 
 /**
- * The message that bytes are, which begin with `MSH`. It never throws: one that cannot be read says why in `refusal`, and has as much of its
- * header as an acknowledgement needs.
+ * Parses a message from bytes that begin with `MSH`. It never throws: a message that cannot be read says why in
+ * `refusal`, and has as much of its header as an acknowledgement needs.
  */
 export function parseMessage(bytes: Uint8Array): Hl7Message {
   const isTooLarge = bytes.length > MAX_MESSAGE_BYTES;

@@ -1,16 +1,16 @@
 import { ServiceError } from '../../../errors.ts';
 import { BYTES } from './characterSets.ts';
 
-/** Segments around the messages of a file or batch (HL7 v2.5.1, 2.10.3); the messages in it count alone. */
+/** Segments around the messages of a file or batch (HL7 v2.5.1, 2.10.3); only the messages in it count. */
 const ENVELOPE = /^(?:FHS|BHS|BTS|FTS)/;
 
-/** What of a body is no line: ends of lines, and the signs that frame a message in MLLP. */
+/** Matches the lines of a body: what is between line ends and the characters that frame a message in MLLP. */
 // biome-ignore lint/suspicious/noControlCharactersInRegex: it frames messages
 const LINES = /[^\r\n\v\x1c]+/g;
 
 /**
- * The messages of a body, one after another, with or without the envelope of a batch. Throws `malformed_body` when there is none, or
- * something else stands before or between them.
+ * Returns the messages of a body, one after another, with or without the envelope of a batch. Throws `malformed_body`
+ * when there is none, or when there is something else before or between them.
  */
 export function splitMessages(body: Buffer): Buffer[] {
   const isMarked = body.subarray(0, 3).equals(Buffer.from([0xef, 0xbb, 0xbf]));

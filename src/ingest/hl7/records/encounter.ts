@@ -17,21 +17,24 @@ const VISIT_TYPES: Partial<Record<string, string>> = {
   ...{ O: 'outpatient', R: 'outpatient', OBS: 'observation' },
 };
 
-/** Codes of it that say nothing: not applicable, unknown. */
+/** Its codes without meaning here: not applicable, unknown. */
 const WITHOUT_CLASS = new Set(['N', 'U']);
 
-/** Where the number of a visit stands. */
+/** Returns where the number of a visit is. */
 function visitPlaceOf({ mapping }: Hl7Source): Place {
   return placeOf(mapping?.visit_id ?? mappingPlaces.visit_id[0]);
 }
 
-/** The same, as an issue's `location` has it. */
+/** The same, in the form of an issue's `location`. */
 export function visitLocationOf({ source }: MappingContext): string {
   const { segment, field } = visitPlaceOf(source);
   return `${segment}^1^${field}`;
 }
 
-/** The number of the visit that a message is about (PV1-19, or where the source has it); undefined where it names none. */
+/**
+ * Returns the number of the visit that a message is about (PV1-19, or the place set for the source); undefined where
+ * it names none.
+ */
 export function visitIdOf(context: MappingContext): string | undefined {
   return visitIdTold(context)?.value;
 }
@@ -46,16 +49,16 @@ function visitIdTold({ message, source }: MappingContext): Told<string> | undefi
   return unlessCleared(told(found?.value(1), found?.at(1), setting));
 }
 
-/** The same of a message that has to name one, which is an error otherwise. */
+/** The same for a message that must name one; a missing number is an error. */
 export function requiredVisitIdOf(context: MappingContext): string | undefined {
   const id = visitIdOf(context);
   if (id === undefined) context.refuse('101', visitLocationOf(context), "Send the visit's number.");
   return id;
 }
 
-/** What an event says of a visit, beyond its PV1. */
+/** What an event says about a visit, beyond its PV1. */
 export interface VisitFields {
-  /** Of these, what the event itself says is plain. */
+  /** Values that the event itself implies are plain. */
   status?: string;
   is_completed?: boolean;
   voided_at?: Told<string> | null;
@@ -64,7 +67,7 @@ export interface VisitFields {
   rendering_provider_id?: Told | undefined;
 }
 
-/** What a message says of a visit and of who and what takes part in it, those first. */
+/** Returns what a message says about a visit and the people and places involved in it, the latter first. */
 export function encounterOf(
   context: MappingContext,
   ids: { id: string; patient_id: string },
@@ -89,7 +92,7 @@ export function encounterOf(
   ];
 }
 
-/** The ids of a visit and its patient, with their places where they are those of the message. */
+/** Returns the ids of a visit and its patient, with their places where they are those of the message. */
 function idsTold(context: MappingContext, { id, patient_id }: { id: string; patient_id: string }) {
   const found = visitIdTold(context);
   return {
@@ -98,7 +101,7 @@ function idsTold(context: MappingContext, { id, patient_id }: { id: string; pati
   };
 }
 
-/** What an event says: all that stands in no field of its own stands in the event's code. */
+/** Returns what an event says: whatever has no field of its own has the event's code as its place. */
 function eventFields({ message }: MappingContext, fields: VisitFields): ToldFields {
   const at = message.eventPlace;
   return Object.fromEntries(
@@ -108,7 +111,7 @@ function eventFields({ message }: MappingContext, fields: VisitFields): ToldFiel
   );
 }
 
-/** That a visit does not take place. */
+/** Says that a visit does not take place. */
 export function voided(
   context: MappingContext,
   ids: { id: string; patient_id: string },

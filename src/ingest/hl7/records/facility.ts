@@ -4,7 +4,10 @@ import type { Segment } from '../message/Segment.ts';
 import { type Told, told, unlessCleared } from '../values/Told.ts';
 import { recordOperation } from './recordOperation.ts';
 
-/** Where a visit takes place, for the field that refers to it: PV1-39, or the facility of PV1-3, or the one of the source. */
+/**
+ * Returns where a visit takes place, for the field that refers to it: PV1-39, or the facility of PV1-3, or that of
+ * the source.
+ */
 export function facilityOf(
   { source }: MappingContext,
   visit: Segment | undefined,

@@ -19,7 +19,10 @@ const RELATIONSHIPS: Partial<Record<string, string>> = {
   ...{ CHD: 'child', C: 'child', CHILD: 'child', NCH: 'child', SCH: 'child', '19': 'child' },
 };
 
-/** What a message says of who pays for its patient: insurances by their rank, and the payers that they name, each to be there before. */
+/**
+ * Returns what a message says about who pays for its patient: insurances by their rank, and the payers that they
+ * name, which must exist first.
+ */
 export function insurancesOf(context: MappingContext): {
   payers: RecordOperation[];
   insurances: Record<string, InsuranceFields | Told>;
@@ -44,8 +47,8 @@ export function insurancesOf(context: MappingContext): {
 }
 
 /**
- * The insurances by rank: IN1-22 says it, or else IN1-1, in whatever order they come. One whose rank is taken, or is none, has the next that is
- * free; a record has three.
+ * Returns the insurances by rank: from IN1-22, or otherwise IN1-1, in whatever order they come. One whose rank is
+ * taken, or is invalid, gets the next free one; a record has three.
  */
 function ranked(context: MappingContext): Map<(typeof RANKS)[number], Segment> {
   const wishOf = (segment: Segment) =>
@@ -107,7 +110,7 @@ function insuranceOf(context: MappingContext, segment: Segment, payerId: Told<st
   };
 }
 
-/** The first number at a place that is not a Social Security number. */
+/** Returns the first number at a place that is not a Social Security number. */
 function numberIn(segment: Segment, place: string, setting?: string): Told | undefined {
   const found = segment.repetitions(placeOf(place).field).find((one) => !isSsn(one));
   return told(found?.value(1), found?.at(1), setting);

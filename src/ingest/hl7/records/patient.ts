@@ -21,13 +21,16 @@ const GENDERS: Partial<Record<string, string>> = {
 };
 const UNKNOWN = 'U';
 
-/** The identifiers of a field (CX) from which the id is taken: the one of the source's authority, and the first one. */
+/**
+ * Returns the identifiers of a field (CX) from which the id is taken: the one of the source's authority, and the
+ * first one.
+ */
 function identifiersIn({ source }: MappingContext, segment: Segment | undefined, field: number) {
   const usable = segment?.repetitions(field).filter((one) => one.value(1) && !isSsn(one)) ?? [];
   return { ofAuthority: assignedBy(source.patient_authority, usable), first: usable[0] };
 }
 
-/** The id of the patient, with its place where it is the one of the message, or of that PID. */
+/** Returns the id of the patient, with its place where it is that of the message, or of that PID. */
 export function patientIdTold(
   context: MappingContext,
   id: string,
@@ -39,7 +42,7 @@ export function patientIdTold(
   return new Told(id, { at: found.at(1), ...(ofAuthority && { setting: 'patient_authority' }) });
 }
 
-/** The id of the patient whom a message is about; undefined where it has none, which is an error. */
+/** Returns the id of the patient whom a message is about; undefined where it has none, which is an error. */
 export function patientIdOf(context: MappingContext): string | undefined {
   const segment = context.message.first('PID');
   if (segment === undefined) {
@@ -49,7 +52,7 @@ export function patientIdOf(context: MappingContext): string | undefined {
   return patientIdIn(context, segment, 3);
 }
 
-/** The id of a patient in a field of identifiers (CX); undefined where there is none, which is an error. */
+/** Returns the id of a patient in a field of identifiers (CX); undefined where there is none, which is an error. */
 export function patientIdIn(context: MappingContext, segment: Segment, field: number): string | undefined {
   const { patient_authority: authority } = context.source;
   const { ofAuthority, first } = identifiersIn(context, segment, field);
@@ -72,13 +75,14 @@ export function patientIdIn(context: MappingContext, segment: Segment, field: nu
 }
 
 /**
- * What a message says of its patient and of who pays, payers first.
+ * Returns what a message says about its patient and who pays, payers first.
  *
- * `segment`: the PID that tells of the patient, where there are several.
+ * `segment`: the PID that describes the patient, where there are several.
  *
- * - `whole`: it is about the patient, and has to say the name and the date of birth.
- * - `ifNamed`: it may identify the patient and say no more; then nothing is taken of that, but insurances need the name.
- * - `ifAbsent`: it may identify the patient and say no more, and what it says is said in passing.
+ * - `whole`: it is about the patient, and must contain the name and the date of birth.
+ * - `ifNamed`: it may do no more than identify the patient; then nothing of that is used, but insurances need the
+ *   name.
+ * - `ifAbsent`: it may do no more than identify the patient, and what it says is mentioned in passing.
  */
 export function patientOf(
   context: MappingContext,
@@ -98,7 +102,7 @@ export function patientOf(
   return [...payers, recordOperation('patient', segment.at(), { ...fields, ...insurances })];
 }
 
-/** What a patient has to have. */
+/** Returns what a patient must have. */
 function identityOf(segment: Segment) {
   const { first, last } = nameOf(segment, 5);
   const born = segment.value(7);
@@ -143,7 +147,7 @@ function genderOf(context: MappingContext, segment: Segment): Value {
   return gender;
 }
 
-/** Of the number, wherever it stands, no more than that is read. */
+/** Only this part of the number is ever read, wherever it is. */
 function ssnLast4Of(context: MappingContext, segment: Segment): Told | undefined {
   const typed = segment.repetitions(3).find(isSsn);
   const own = told(segment.value(19), segment.at(19, 1));

@@ -5,18 +5,21 @@ import { isOf } from '../values/assignedBy.ts';
 import { type Told, told, unlessCleared } from '../values/Told.ts';
 import { recordOperation } from './recordOperation.ts';
 
-/** As assigning authorities (HD) and types of identifiers (table 0203) name it. */
+/** As named by assigning authorities (HD) and types of identifiers (table 0203). */
 const NPI = 'NPI';
 const NPI_SYSTEM = '2.16.840.1.113883.4.6';
 
-/** What a field of people (XCN) says of a provider. */
+/** What a field of people (XCN) says about a provider. */
 export interface NamedProvider {
   /** The provider's id, for the field that refers to it. */
   id: Told | undefined;
   operations: RecordOperation[];
 }
 
-/** The first one that a field names; further identifiers of the same person are repetitions with the same name, or with none. */
+/**
+ * Returns the first provider that a field names; further identifiers of the same person are repetitions with the same
+ * name, or with none.
+ */
 export function providerOf(
   context: MappingContext,
   segment: Segment | undefined,

@@ -3,13 +3,16 @@ import type { RecordOperation } from '../../operation.ts';
 import type { Origins } from '../../origin.ts';
 import { Told } from '../values/Told.ts';
 
-/** Fields of a record, as far as something is told of them: `null` clears. Those of an insurance are nested, and written whole. */
+/**
+ * Fields of a record, as far as something is said about them: `null` clears. Those of an insurance are nested, and
+ * written as a whole.
+ */
 export type ToldFields = Record<string, Told<unknown> | undefined | InsuranceFields>;
 export type InsuranceFields = { [field: string]: Told<unknown> | undefined };
 
 /**
- * What a message says of a record. With `ifAbsent` it is written only where there is none of its id, so that nothing needs to be cleared.
- * `at`: where it is told.
+ * Returns what a message says about a record. With `ifAbsent` it is written only where none with its id exists, so
+ * that nothing needs to be cleared. `at`: where it is said.
  */
 export function recordOperation(
   kind: string,

@@ -1,7 +1,7 @@
 import type { Origin } from '../../origin.ts';
 import type { Value } from '../message/Segment.ts';
 
-/** What a message says of a field, and where. */
+/** What a message says about a field, and where. */
 export class Told<Of = Exclude<Value, undefined>> {
   readonly value: Of;
   readonly origin: Origin;
@@ -12,7 +12,10 @@ export class Told<Of = Exclude<Value, undefined>> {
   }
 }
 
-/** What is said at a place (as `Segment.at` has it); undefined for nothing. `setting`: of the source, that decided it. */
+/**
+ * Returns what is said at a place (in the form of `Segment.at`); undefined for nothing. `setting`: the source's
+ * setting that determined it.
+ */
 export function told<Of>(
   value: Of | undefined,
   at: string | undefined,
@@ -22,7 +25,7 @@ export function told<Of>(
   return new Told(value, { ...(at !== undefined && { at }), ...(setting !== undefined && { setting }) });
 }
 
-/** What is said, unless it clears. */
+/** Returns what is said, unless it clears. */
 export function unlessCleared<Of>(one: Told<Of> | undefined): Told<NonNullable<Of>> | undefined {
   return one?.value == null ? undefined : (one as Told<NonNullable<Of>>);
 }

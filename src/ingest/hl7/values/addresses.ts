@@ -2,16 +2,22 @@ import { stateCode } from '../../../records/states/stateCode.ts';
 import type { Repetition, Segment, Value } from '../message/Segment.ts';
 import { type Told, told } from './Told.ts';
 
-/** Types of addresses (HL7 table 0190) in the order in which they are taken; '' stands for none given. Where somebody was born, or a bad one, is not. */
+/**
+ * Types of addresses (HL7 table 0190) in order of preference; '' means none given. A place of birth, or a bad
+ * address, is not used.
+ */
 const TYPES: readonly Value[] = ['H', '', 'P', 'L', 'C', 'M', 'O', 'B'];
 
-/** Country codes of three letters (ISO 3166-1, as HL7 table 0399 has them), and usual names, of what is nearly always meant. */
+/**
+ * Three-letter country codes (ISO 3166-1, as listed in HL7 table 0399), and common names, of the country that is
+ * nearly always meant.
+ */
 const UNITED_STATES = new Set(['USA', 'UNITED STATES', 'U.S.A.']);
 
 /** An address, by its parts (XAD). */
 export interface Address {
   street?: Told | undefined;
-  /** Nothing here clears what was there: a flat of the house before is not one of this. */
+  /** Here nothing clears what was there: an apartment at the previous address is not part of this one. */
   line2?: Told | undefined;
   city?: Told | undefined;
   state?: Told | undefined;
@@ -19,7 +25,7 @@ export interface Address {
   country?: Told | undefined;
 }
 
-/** What a field says of where somebody lives, or something stands. */
+/** Returns what a field says about where somebody lives, or where something is. */
 export function addressOf(segment: Segment | undefined, field: number): Address {
   const address = chosen(segment?.repetitions(field) ?? []);
   if (address === undefined) return {};

@@ -8,12 +8,15 @@ export function isSsn(identifier: Repetition): boolean {
   return identifier.value(5) === SOCIAL_SECURITY;
 }
 
-/** Whether an authority (HD), by its namespace or its universal id, assigned an identifier (CX, XCN), which has it as a component. */
+/**
+ * Whether an authority (HD), by its namespace or its universal id, assigned an identifier (CX, XCN), which holds it
+ * in a component.
+ */
 export function isOf(authority: string, identifier: Repetition, component: number): boolean {
   return identifier.value(component) === authority || identifier.value(component, 2) === authority;
 }
 
-/** The identifier (CX) that an authority assigned; undefined where none of them is of it. */
+/** Returns the identifier (CX) that an authority assigned; undefined where it assigned none of them. */
 export function assignedBy(
   authority: string | undefined,
   identifiers: readonly Repetition[],
@@ -21,7 +24,7 @@ export function assignedBy(
   return authority === undefined ? undefined : identifiers.find((one) => isOf(authority, one, 4));
 }
 
-/** The last four digits of a number of four or nine; undefined for any other. */
+/** Returns the last four digits of a number of four or nine; undefined for any other. */
 export function lastFourOf(number: string): string | undefined {
   const digits = number.replaceAll(/[\s-]/g, '');
   return /^(?:\d{5})?\d{4}$/.test(digits) ? digits.slice(-4) : undefined;

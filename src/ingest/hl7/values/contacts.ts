@@ -1,17 +1,17 @@
 import type { Repetition, Value } from '../message/Segment.ts';
 import { type Told, told, unlessCleared } from './Told.ts';
 
-/** Equipment (HL7 table 0202) that speaks; '' stands for none given. */
+/** Equipment (HL7 table 0202) for speaking; '' means none given. */
 const PHONES: readonly Value[] = ['PH', 'CP', 'SAT', ''];
 
-/** The first phone number among ways to reach somebody (XTN); `null` where they are all cleared. */
+/** Returns the first phone number among the ways to reach somebody (XTN); `null` where they are all cleared. */
 export function phoneOf(ways: readonly Repetition[]): Told | undefined {
   return firstOf(ways, (way) =>
     isMail(way) || !PHONES.includes(way.value(3) ?? '') ? undefined : numberOf(way),
   );
 }
 
-/** The first email address among them. */
+/** Returns the first email address among them. */
 export function emailOf(ways: readonly Repetition[]): Told | undefined {
   return firstOf(ways, (way) =>
     isMail(way) ? (unlessCleared(said(way, 4)) ?? mailIn(said(way, 1))) : undefined,
@@ -28,12 +28,12 @@ function firstOf(ways: readonly Repetition[], read: (way: Repetition) => Told | 
   return undefined;
 }
 
-/** What a component says, with its place. */
+/** Returns what a component says, with its place. */
 function said(way: Repetition, component: number): Told | undefined {
   return told(way.value(component), way.at(component));
 }
 
-/** By what it is used for, by its equipment (tables 0201 and 0202), or by how it looks. */
+/** Determined by its use, by its equipment (tables 0201 and 0202), or by how it looks. */
 function isMail(way: Repetition): boolean {
   return (
     way.value(2) === 'NET' ||
@@ -46,7 +46,10 @@ function mailIn(text: Told | undefined): Told | undefined {
   return text?.value?.includes('@') ? text : undefined;
 }
 
-/** The number as one text, where it was sent so, else of its parts: country, area, number, extension. */
+/**
+ * Returns the number as one text, where it was sent that way, otherwise from its parts: country, area, number,
+ * extension.
+ */
 function numberOf(way: Repetition): Told | undefined {
   const whole = unlessCleared(said(way, 1)) ?? unlessCleared(said(way, 12));
   if (whole) return whole;

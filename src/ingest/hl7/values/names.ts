@@ -4,14 +4,14 @@ import { type Told, told } from './Told.ts';
 /** HL7 table 0200. */
 const LEGAL = 'L';
 
-/** A person's name, with where it stands. */
+/** A person's name, with where it is. */
 export interface Name {
   first: Told | undefined;
   last: Told | undefined;
   repetition: number;
 }
 
-/** The legal name of a field of names (XPN), or the first one. */
+/** Returns the legal name in a field of names (XPN), or the first one. */
 export function nameOf(segment: Segment | undefined, field: number): Name {
   const names: readonly Repetition[] = segment?.repetitions(field) ?? [];
   const name = names.find((one) => one.value(7) === LEGAL) ?? names[0];

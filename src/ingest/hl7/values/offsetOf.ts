@@ -4,9 +4,10 @@ const DAY_MS = 24 * 60 * MINUTE_MS;
 const formats = new Map<string, Intl.DateTimeFormat>();
 
 /**
- * How far the clocks of a time zone (IANA) are ahead of UTC, in minutes, when they show a date and time of day; that is given as the moment, in
- * milliseconds since 1970, at which clocks of UTC show it. Shown twice, as clocks are set back, it is the first time; never shown, as they
- * are set forward, it is told by how they went before (RFC 5545, 3.3.5).
+ * Returns how far the clocks of a time zone (IANA) are ahead of UTC, in minutes, when they show a date and time of
+ * day, given as the moment, in milliseconds since 1970, at which clocks in UTC show it. A time shown twice, as clocks
+ * are set back, means the first; one never shown, as they are set forward, is interpreted with the offset before the
+ * change (RFC 5545, 3.3.5).
  */
 export function offsetOf(shown: number, timeZone: string): number {
   const before = offsetAt(shown - DAY_MS, timeZone);
@@ -15,7 +16,7 @@ export function offsetOf(shown: number, timeZone: string): number {
   return !isShown(before) && isShown(after) ? after : before;
 }
 
-/** How far they are ahead at a moment, in minutes. */
+/** Returns how far they are ahead at a moment, in minutes. */
 function offsetAt(moment: number, timeZone: string): number {
   const { value = '' } = formatOf(timeZone)
     .formatToParts(moment)

@@ -4,12 +4,12 @@ import { offsetOf } from './offsetOf.ts';
 const TIMESTAMP =
   /^([12]\d{3})(?:(\d\d)(?:(\d\d)(?:(\d\d)(?:(\d\d)(?:(\d\d)(?:\.(\d{1,4}))?)?)?)?)?)?([+-]\d{4})?$/;
 
-/** The largest offset there is, in minutes. */
+/** The largest offset in use, in minutes. */
 const MOST_OFFSET = 14 * 60;
 
 /**
- * A time as ISO 8601 has it, with its offset, or the one of the time zone where it has none; a plain date, where no more is said. Undefined for
- * what is no time, or less than a day.
+ * Returns a time in ISO 8601, with its offset, or that of the time zone where it has none; a plain date, where no
+ * more is given. Undefined for an invalid time, or one less precise than a day.
  */
 export function momentOf(text: string, timeZone: string): string | undefined {
   const [, year, month, day, hour, minute = '00', second = '00', fraction, offset] =
@@ -23,7 +23,10 @@ export function momentOf(text: string, timeZone: string): string | undefined {
   return `${clock}${fraction === undefined ? '' : `.${fraction}`}${shownOffset(zone)}`;
 }
 
-/** The day of a time as a plain date, wherever that is. Undefined for what is no time, or less than a day. */
+/**
+ * Returns the day of a time as a plain date, wherever that is. Undefined for an invalid time, or one less precise
+ * than a day.
+ */
 export function dayOf(text: string): string | undefined {
   const [, year, month, day] = TIMESTAMP.exec(text.trim()) ?? [];
   return dateOf(year, month, day);

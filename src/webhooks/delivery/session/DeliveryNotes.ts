@@ -5,13 +5,15 @@ import type { DeliveryState } from './DeliveryState.ts';
 
 export interface NotePorts {
   clock: Clock;
-  /** Says in the log how far a delivery has come; gives the note's revision. */
+  /** Notes in the log how far a delivery has got; resolves with the note's revision. */
   note(webhook: Webhook, note: DeliveryNote): Promise<number>;
-  /** How often at most, for each webhook. */
+  /** Minimum interval between notes, for each webhook. */
   noteEveryMs: number;
 }
 
-/** Tells the log how far a delivery has come, when it has come further and was not told of for long enough. */
+/**
+ * Notes in the log how far a delivery has got, when it has advanced and enough time has passed since the last note.
+ */
 export class DeliveryNotes {
   readonly #ports: NotePorts;
   readonly #state: Pick<DeliveryState, 'at' | 'settled'>;
@@ -26,7 +28,7 @@ export class DeliveryNotes {
     this.#notedHandled = state.at.handled;
   }
 
-  /** A message was delivered. */
+  /** To be called when a message was delivered. */
   delivered(): void {
     this.#hasDelivered = true;
   }

@@ -17,25 +17,25 @@ import { Sending } from './Sending.ts';
 import type { SessionPorts } from './sessionPorts.ts';
 import { WantedEvents, type Wants } from './WantedEvents.ts';
 
-/** Messages of one webhook that are in memory at most. */
+/** Maximum number of a webhook's messages in memory. */
 export const WINDOW = 500;
-/** Requests to one endpoint at the same time. */
+/** Concurrent requests to one endpoint. */
 export const PARALLEL = 32;
-/** Of these, tries after the first, so that what fails never takes all. */
+/** Of these, attempts after the first, so that failing messages never take them all. */
 const PARALLEL_RETRIES = PARALLEL / 2;
-/** Records and messages that may wait for another try, beyond which the webhook waits for them. */
+/** Records and messages that may wait for another attempt; beyond that the webhook waits for them. */
 export const MAX_WAITING = 10_000;
-/** Attempts that may be yet to be saved. */
+/** Attempts that may still be unsaved. */
 const MAX_UNSAVED = 5_000;
 const TICK_MS = 100;
 const SAVE_MS = 1_000;
-/** What is under way when the work is to end may take so long. */
+/** Time allowed for what is under way when the work is to end. */
 const GRACE_MS = 1_000;
 
 /**
- * Follows the log from where a webhook's delivery has come to, and delivers what it wants. Messages of one record go one
- * after the other, in order; records go side by side. A record whose message is not taken waits without being kept in
- * memory: what it has further is read from the log when it is due.
+ * Follows the log from where a webhook's delivery has got to, and delivers what it wants. Messages of one record are
+ * sent one after the other, in order; different records in parallel. A record whose message is not accepted waits
+ * without being kept in memory: its further messages are read from the log when they are due.
  */
 export class DeliverySession {
   readonly #ports: SessionPorts;
@@ -51,7 +51,7 @@ export class DeliverySession {
   readonly #sending: Sending;
   readonly #pause: EndpointPause;
   #webhook: Webhook;
-  /** Resolves when something has changed that the follower may wait for. */
+  /** Resolves when something has changed that the follower may be waiting for. */
   #progress = Promise.withResolvers<void>();
   #failure: { error: unknown } | undefined;
   #lost = false;
@@ -93,8 +93,9 @@ export class DeliverySession {
   }
 
   /**
-   * Works until the signal or `end`; what is under way then is given a moment, and everything is saved. `onTick` is
-   * called ten times a second. False when the state was lost: it is to be opened anew. Rejects with what else ended it.
+   * Works until the signal or `end`; then what is under way is given a moment, and everything is saved. `onTick` is
+   * called ten times a second. Resolves with false when the state was lost: it has to be opened anew. Rejects with
+   * whatever else ended it.
    */
   async run(signal: AbortSignal, onTick: () => Promise<void>): Promise<boolean> {
     const end = () => this.end();
@@ -116,24 +117,24 @@ export class DeliverySession {
     return !this.#lost;
   }
 
-  /** Begins nothing more, and lets `run` come to its end. */
+  /** Begins nothing more, and lets `run` finish. */
   end(): void {
     this.#end.abort();
     this.#wake();
   }
 
-  /** Goes on with another version of the webhook, which sends the same of the same events. */
+  /** Continues with another version of the webhook, which sends the same of the same events. */
   update(webhook: Webhook): void {
     this.#webhook = webhook;
   }
 
-  /** Tries all that waits now, whatever the endpoint asked for. */
+  /** Tries everything that is waiting now, whatever the endpoint asked for. */
   retryAll(): void {
     this.#pause.lift();
     this.#retries.retryAll();
   }
 
-  /** Sends a ping beside everything else. */
+  /** Sends a ping alongside everything else. */
   ping(request: WebhookRequest): void {
     this.#sending.start(() => this.#messages.ping(this.#webhook, request));
   }
@@ -152,7 +153,7 @@ export class DeliverySession {
     this.#progress = Promise.withResolvers();
   }
 
-  /** Takes an event into memory as soon as there is room, unless its record waits. */
+  /** Takes an event into memory as soon as there is room, unless its record is waiting. */
   async #take(event: RecordedEvent, change: ToldOfChange): Promise<void> {
     for (; !this.#ended; await this.#progress.promise) {
       if (this.#retries.takes(event)) break;
@@ -162,7 +163,7 @@ export class DeliverySession {
       }
     }
     if (this.#ended) return;
-    // At once: a record that no longer waits must not be taken for one that the follower is still to come to.
+    // At once: a record that no longer waits must not be mistaken for one the follower has yet to reach.
     this.#follower.passed(event);
     this.#pump();
   }
@@ -196,7 +197,7 @@ export class DeliverySession {
     if (this.#state.changed && !(await this.#state.save())) this.#lost = true;
   }
 
-  /** Begins as many tries as may be under way. */
+  /** Begins as many attempts as may be under way. */
   #pump(): void {
     if (this.#pause.holds) return;
     while (!this.#ended && this.#sending.size < PARALLEL && this.#state.unsavedAttempts < MAX_UNSAVED) {
@@ -221,7 +222,7 @@ export class DeliverySession {
     });
   }
 
-  /** One try; what it tells of the endpoint as a whole is seen to. */
+  /** Makes one attempt, and acts on what it reveals about the endpoint as a whole. */
   async #deliver(telling: Telling): Promise<Outcome> {
     if (this.#ended) return { kind: 'ended', gone: false };
     const { position } = telling.event;
@@ -246,7 +247,7 @@ export class DeliverySession {
     return outcome;
   }
 
-  /** Begins no more tries, and ends the session when the webhook is disabled. */
+  /** Begins no more attempts, and ends the session when the webhook is disabled. */
   #disable(webhook: Webhook, reason: 'gone' | 'failing'): void {
     if (!this.#pause.forEver()) return;
     this.#ports.disable(webhook, reason).then(

@@ -16,10 +16,10 @@ import {
 import { type ResumePorts, resumeDelivery } from '../resumeDelivery.ts';
 
 const PAGE = 500;
-/** More than the saves that an owner who does not know yet that he was replaced can still begin. */
+/** More than the number of saves that an owner unaware of its replacement can still begin. */
 const TERM = 1_000_000;
 
-/** What waits; `tried` and `due` are moments of the clock that is never set. */
+/** What is waiting; `tried` and `due` are moments on the monotonic clock. */
 export interface Waiting extends Omit<StoredWaiting, 'dueAt'> {
   tried: number;
   due: number;
@@ -33,8 +33,8 @@ export interface DeliveryStatePorts extends ResumePorts {
 }
 
 /**
- * The state of one webhook's delivery, in memory, and saved on demand by its one owner. Who opens it takes it over: what
- * an earlier owner still saves or removes is without effect.
+ * The state of one webhook's delivery, held in memory and saved on demand by its one owner. Opening it takes it over:
+ * whatever an earlier owner still saves or removes has no effect.
  */
 export class DeliveryState {
   readonly at: DeliveryPosition;
@@ -43,7 +43,7 @@ export class DeliveryState {
   readonly #webhookId: string;
   readonly #stateStore: StateStore;
   readonly #clock: Clock;
-  /** Of the rows that were saved last: rises with every try to save. */
+  /** Of the rows saved last: rises with every attempt to save. */
   #revision: number;
   /** The revision at which the row of the position is stored. */
   #saved: number;
@@ -68,15 +68,15 @@ export class DeliveryState {
   }
 
   /**
-   * Takes the state of a webhook over, or begins a new one (`resumeDelivery`). Undefined when somebody else took it at
-   * the same moment. Rejects with `unavailable`.
+   * Takes over a webhook's state, or begins a new one (`resumeDelivery`). Undefined when somebody else took it at the
+   * same moment. Rejects with `unavailable`.
    */
   static async open(ports: DeliveryStatePorts, webhook: Webhook): Promise<DeliveryState | undefined> {
     const { stateStore, clock } = ports;
     const [row] = await stateStore.load(deliveryTable, [webhook.id]);
     const stored = row?.body.kind === 'position' ? row.body : undefined;
     const { at, isStored, waiting, failed } = await resumeDelivery(ports, webhook, stored);
-    // Time makes it differ from any that was stored before the store was lost.
+    // The time makes it differ from any that was stored before the store was lost.
     const revision = Math.max((row?.revision ?? 0) + TERM, clock.now() * 1_000);
     const state = new DeliveryState(ports, webhook.id, { ...at }, revision);
     if (!(await stateStore.swap(deliveryTable, state.#positionRow(revision), row?.revision)))
@@ -104,19 +104,19 @@ export class DeliveryState {
     return places.reduce((lowest, place) => Math.min(lowest, place), this.at.position);
   }
 
-  /** Whether exactly that waits still. */
+  /** Whether exactly that is still waiting. */
   has(waiting: Waiting): boolean {
     return this.waiting.get(keyOf(waiting)) === waiting;
   }
 
-  /** A record or a message waits from now on, or waits for something else. */
+  /** Makes a record or a message wait from now on, or wait for something else. */
   wait(waiting: Waiting): void {
     const key = keyOf(waiting);
     this.waiting.set(key, waiting);
     this.#changes.set(this.#rowId('waiting', key), this.#waitingRow(key, waiting));
   }
 
-  /** It no longer waits. */
+  /** Makes it wait no longer. */
   release(waiting: Waiting): void {
     const key = keyOf(waiting);
     this.waiting.delete(key);
@@ -124,7 +124,7 @@ export class DeliveryState {
   }
 
   /**
-   * Of the messages in memory, how many there are and when the oldest was recorded: with those that wait, they are what
+   * Sets how many messages are in memory and when the oldest was recorded: with those that are waiting, they are what
    * is pending up to where the log was read.
    */
   count({ size, oldestAt }: { size: number; oldestAt: number | undefined }): void {
@@ -139,7 +139,7 @@ export class DeliveryState {
     else delete this.at.oldestPendingAt;
   }
 
-  /** A message was given up. */
+  /** Notes that a message was given up. */
   fail(failed: Failed): void {
     const id = this.#rowId('failed', failed.messageId);
     const partition = failedPartition(this.#webhookId);
@@ -147,26 +147,26 @@ export class DeliveryState {
     this.#changes.set(id, { id, partition, order: failed.position, body });
   }
 
-  /** A message that may have been given up before was delivered after all. */
+  /** Notes that a message that may have been given up earlier was delivered after all. */
   recover(messageId: string): void {
     this.#changes.set(this.#rowId('failed', messageId), 'removed');
   }
 
-  /** Failed messages after a place in their order, which is their place in the log. */
+  /** Resolves with the failed messages after a place in their order, which is their place in the log. */
   async failed(after: number, limit: number): Promise<Failed[]> {
     const partition = failedPartition(this.#webhookId);
     const rows = await this.#stateStore.page(deliveryTable, { partition, after, limit });
     return rows.flatMap(({ body }) => (body.kind === 'failed' ? [body] : []));
   }
 
-  /** An attempt to be recorded with the next save. */
+  /** Adds an attempt to be recorded with the next save. */
   record(attempt: NewAttempt): void {
     this.#attempts.push(this.#attemptRows.of(attempt));
   }
 
   /**
-   * Goes back to a place in the log, if it is one before: everything after it is to be delivered again. Rejects with
-   * `unavailable`.
+   * Goes back to a place in the log, if it is an earlier one: everything after it is to be delivered again. Rejects
+   * with `unavailable`.
    */
   async rewind(position: Position): Promise<void> {
     for await (const { id } of this.#rowsOf(failedPartition(this.#webhookId), position)) {
@@ -179,8 +179,8 @@ export class DeliveryState {
   }
 
   /**
-   * Saves all that changed; false when the state is no longer this owner's, or was lost: it is to be opened anew. Rejects
-   * with `unavailable`; the next save then saves it all.
+   * Saves everything that changed; resolves with false when the state no longer belongs to this owner or was lost: it
+   * has to be opened anew. Rejects with `unavailable`; the next save then saves it all.
    */
   async save(): Promise<boolean> {
     const [changes, attempts] = [this.#changes, this.#attempts];
@@ -193,7 +193,8 @@ export class DeliveryState {
     const removed = [...changes].flatMap(([id, row]) => (row === 'removed' ? [id] : []));
     try {
       await recordAttempts(this.#stateStore, attempts);
-      // First what waits, then the position beyond it, then what no longer does: cut off anywhere, nothing is skipped.
+      // First what is waiting, then the position beyond it, then what no longer waits: wherever this is interrupted,
+      // nothing is skipped.
       await this.#stateStore.save(deliveryTable, rows);
       if (!(await this.#stateStore.swap(deliveryTable, position, this.#saved))) return false;
       this.#saved = revision;
@@ -201,14 +202,14 @@ export class DeliveryState {
       await this.#stateStore.remove(deliveryTable, removed, revision);
       return true;
     } catch (error) {
-      // All of it is to be saved with the next try, but for what changed again meanwhile.
+      // Everything is to be saved with the next attempt, except for what changed again meanwhile.
       this.#changes = new Map([...changes, ...this.#changes]);
       this.#attempts = [...attempts, ...this.#attempts];
       throw error;
     }
   }
 
-  /** Makes what waits this owner's. Rows that are there without a position are of a state that was lost. */
+  /** Makes what is waiting this owner's. Rows without a position belong to a state that was lost. */
   async #adopt(isKept: boolean): Promise<void> {
     const found: DeliveryRow[] = [];
     for (const partition of deliveryPartitions(this.#webhookId)) {
@@ -250,7 +251,7 @@ export class DeliveryState {
     return { id: this.#rowId('waiting', key), partition, order: waiting.position, body };
   }
 
-  /** However the clock was set meanwhile, it is due within the interval that it was to wait for. */
+  /** However the clock was set meanwhile, it is due within the interval for which it was to wait. */
   #toWaiting({ dueAt, ...stored }: StoredWaiting): Waiting {
     const tried = this.#clock.elapsed();
     const leftMs = Math.min(Math.max(0, dueAt - this.#clock.now()), stored.delayMs);

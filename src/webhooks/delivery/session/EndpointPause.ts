@@ -1,6 +1,6 @@
 import type { Clock } from '../../../ports/clock.ts';
 
-/** For how long nothing is sent to an endpoint, on the clock that is never set. */
+/** How long nothing is sent to an endpoint, on the monotonic clock. */
 export class EndpointPause {
   readonly #clock: Clock;
   #until = Number.NEGATIVE_INFINITY;
@@ -14,19 +14,19 @@ export class EndpointPause {
     return this.#clock.elapsed() < this.#until;
   }
 
-  /** Holds for so long from now on, or longer where it was to. */
+  /** Holds for this long from now on, or longer where it already was to. */
   extend(ms: number): void {
     this.#until = Math.max(this.#until, this.#clock.elapsed() + ms);
   }
 
-  /** Holds for good; false when it did before. */
+  /** Holds for good; returns false when it already did. */
   forEver(): boolean {
     const isNew = this.#until !== Number.POSITIVE_INFINITY;
     this.#until = Number.POSITIVE_INFINITY;
     return isNew;
   }
 
-  /** Ends it, unless it holds for good. */
+  /** Ends the pause, unless it holds for good. */
   lift(): void {
     if (this.#until !== Number.POSITIVE_INFINITY) this.#until = Number.NEGATIVE_INFINITY;
   }

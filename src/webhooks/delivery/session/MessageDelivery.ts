@@ -28,43 +28,46 @@ export interface MessagePorts {
   /** Where receivers find the service; messages name the schema of their data only where that is known. */
   publicUrl?: string | undefined;
   secretsKeys: SecretsKeys;
-  /** The de-identified view, made when it is first asked for. */
+  /** Resolves with the de-identified view, made when it is first asked for. */
   deidentifier(): Promise<Deidentifier>;
 }
 
-/** An event to tell of. */
+/** An event to tell the webhook of. */
 export interface Telling {
   event: RecordedEvent;
-  /** What it did. */
+  /** What the event did. */
   change: ToldOfChange;
-  /** How often that was tried before. */
+  /** How often it was tried before. */
   tries: number;
-  /** How many of these tries were due by the schedule. */
+  /** How many of these attempts were due by the schedule. */
   step: number;
-  /** It is tried before it is due, which it stays in so many milliseconds when it is not taken. */
+  /**
+   * Set when it is tried before it is due: the milliseconds until then, for which it still waits if it is not
+   * accepted.
+   */
   heldMs?: number | undefined;
 }
 
-/** What came of one try. */
+/** The outcome of one attempt. */
 export type Outcome =
-  /** The endpoint took it. */
+  /** The endpoint accepted it. */
   | { kind: 'delivered' }
-  /** It was broken off, or the endpoint is gone for good (410): the message is as it was, and no other may go. */
+  /** It was aborted, or the endpoint is gone for good (410): the message is as it was, and no other may be sent. */
   | { kind: 'ended'; gone: boolean }
   | Failure;
 
-/** The endpoint did not take it. */
+/** The endpoint did not accept it. */
 export interface Failure {
   kind: 'failed';
   /** Milliseconds until it is tried again; undefined: the message is given up. */
   delayMs: number | undefined;
-  /** How many tries that were due by the schedule it had. */
+  /** How many of its attempts were due by the schedule. */
   step: number;
-  /** It is not to be tried before it is due. */
+  /** It must not be tried before it is due. */
   woken: boolean;
-  /** How long to send nothing to the endpoint at all: it said that it gets too much (429). */
+  /** How long to send nothing at all to the endpoint: it said that it receives too much (429). */
   pauseMs: number;
-  /** The endpoint took nothing for days. */
+  /** The endpoint accepted nothing for days. */
   endpointFails: boolean;
 }
 
@@ -73,15 +76,15 @@ const TOO_MANY_REQUESTS = 429;
 
 const isSuccess = ({ status = 0 }: Attempt) => status >= 200 && status < 300;
 
-/** Makes single tries to deliver messages of one webhook, and notes what came of them in its state. */
+/** Makes single attempts to deliver messages of one webhook, and notes their outcomes in its state. */
 export class MessageDelivery {
   readonly #ports: MessagePorts;
   readonly #state: DeliveryState;
   readonly #brokenOff: AbortSignal;
-  /** Until when `at.failing` counts, on the clock that is never set. */
+  /** The moment up to which `at.failing` has been counted, on the monotonic clock. */
   #countedAt: number;
 
-  /** `brokenOff` ends the tries that are under way. */
+  /** `brokenOff` aborts the attempts under way. */
   constructor(ports: MessagePorts, state: DeliveryState, brokenOff: AbortSignal) {
     this.#ports = ports;
     this.#state = state;
@@ -112,7 +115,7 @@ export class MessageDelivery {
     return { kind: 'failed', ...failed, pauseMs, endpointFails };
   }
 
-  /** A try that was not due leaves the schedule as it is. */
+  /** An attempt that was not due leaves the schedule as it is. */
   #afterFailure({ step, heldMs }: Telling, attempt: Attempt): Pick<Failure, 'delayMs' | 'step' | 'woken'> {
     const askedMs = retryAfterMs(attempt);
     if (heldMs !== undefined) return { delayMs: Math.max(heldMs, askedMs), step, woken: true };
@@ -121,8 +124,8 @@ export class MessageDelivery {
   }
 
   /**
-   * Counts for how long nothing was taken while tries were made, by a clock that is never set; true when that is days.
-   * A change of the webhook begins it anew.
+   * Counts for how long nothing was accepted while attempts were made, on a monotonic clock; returns true when that
+   * comes to days. A change of the webhook restarts the count.
    */
   #countFailing({ version }: Webhook, hasFailed: boolean): boolean {
     const { at } = this.#state;
@@ -140,7 +143,7 @@ export class MessageDelivery {
     return at.failing.ms >= FAILING_MS;
   }
 
-  /** Sends what was asked for to see whether messages arrive, once. */
+  /** Sends the ping that was requested to see whether messages arrive, once. */
   async ping(webhook: Webhook, request: WebhookRequest): Promise<void> {
     const message = buildPing(webhook, request);
     const attempt = await this.#send(webhook, message);
@@ -150,7 +153,7 @@ export class MessageDelivery {
   #send(webhook: Webhook, message: WebhookMessage): Promise<Attempt | undefined> {
     const work = { name: 'deliver', kind: 'CLIENT', parent: message.traceparent } as const;
     return traced(work, async (span) => {
-      // The trace of what is de-identified would lead to who it is of.
+      // The trace of what is de-identified would lead to the person it is about.
       const isTold = message.traceparent !== undefined && span !== undefined;
       const sent = isTold ? { ...message, traceparent: span.traceparent } : message;
       const attempt = await this.#try(webhook, sent);
@@ -197,7 +200,7 @@ export class MessageDelivery {
   }
 }
 
-/** What an attempt says of the event that it tells of. */
+/** Returns what an attempt says about the event it concerns. */
 function shownEvent(event: RecordedEvent): Partial<NewAttempt['shown']> {
   const { kind, recordId, documentId } = eventSubject(event);
   return {

@@ -1,23 +1,23 @@
 import type { Position, RecordedEvent } from '../../../events/event.ts';
 import type { ToldOfChange } from '../webhookMessage.ts';
 
-/** A message that was read from the log and is yet to be delivered. */
+/** A message that was read from the log and is still to be delivered. */
 export interface Pending {
   event: RecordedEvent;
   /** What the event did. */
   change: ToldOfChange;
-  /** The place in the log before the event: who follows from here gets it. */
+  /** The place in the log before the event: following from here yields it. */
   before: Position;
 }
 
 /**
- * The messages in memory that are not delivered yet, in the order of the log: those of one record are given out one
- * after the other, those of different records side by side.
+ * The messages in memory that are not delivered yet, in the order of the log: those of one record are handed out one
+ * after the other, those of different records in parallel.
  */
 export class RecordWindow {
-  /** By stream; the first of each is on its way, or the next to be given out. */
+  /** By stream; the first of each is on its way, or the next to be handed out. */
   readonly #records = new Map<string, Pending[]>();
-  /** Streams whose first message is to be given out. */
+  /** Streams whose first message is to be handed out. */
   readonly #ready = new Set<string>();
   /** All messages by their place, in the order of the log. */
   readonly #unfinished = new Map<Position, Pending>();
@@ -51,7 +51,10 @@ export class RecordWindow {
     }
   }
 
-  /** The next message to send; none when the others wait for one of their record. `finish` or `block` ends it. */
+  /**
+   * Returns the next message to send; none when the others wait for one of their record. `finish` or `block`
+   * completes it.
+   */
   next(): Pending | undefined {
     const [stream] = this.#ready;
     if (stream === undefined) return undefined;
@@ -59,7 +62,7 @@ export class RecordWindow {
     return this.#records.get(stream)?.[0];
   }
 
-  /** The message is done with; the next one of its record may go. */
+  /** Completes a message; the next one of its record may be sent. */
   finish({ event: { stream, position } }: Pending): void {
     this.#unfinished.delete(position);
     const record = this.#records.get(stream);
@@ -68,7 +71,7 @@ export class RecordWindow {
     else this.#records.delete(stream);
   }
 
-  /** Forgets the message and all that follow it in its record; gives the revision of the last one. */
+  /** Forgets the message and all that follow it in its record; returns the revision of the last one. */
   block({ event: { stream, revision } }: Pending): number {
     const record = this.#records.get(stream) ?? [];
     for (const { event } of record) this.#unfinished.delete(event.position);

@@ -10,14 +10,14 @@ import type { DeliveryState, Waiting } from './DeliveryState.ts';
 import type { Failure, Outcome, Telling } from './MessageDelivery.ts';
 import type { Wants } from './WantedEvents.ts';
 
-/** Events of a record that waits, read at once. */
+/** Events of a waiting record that are read at once. */
 const PAGE = 20;
-/** How long a message waits that only a newer version of the service can make. */
+/** How long a message waits that only a newer version of the service can build. */
 const UPGRADE_MS = 60_000;
-/** When a record is read again of which the log does not give what the follower passed. */
+/** When to read a record again if the log does not yield what the follower has passed. */
 const LAG_MS = 1_000;
 
-/** Of what waits although it is not due, begun at each look once the endpoint takes messages again. */
+/** Of what is waiting but not due, the number begun at each look once the endpoint accepts messages again. */
 const WOKEN_AT_ONCE = 5;
 
 interface RetryContext {
@@ -25,26 +25,26 @@ interface RetryContext {
   changedFields: ChangedFields;
   state: DeliveryState;
   clock: Clock;
-  /** Tries once. */
+  /** Makes one attempt. */
   deliver(telling: Telling): Promise<Outcome>;
   webhook(): Webhook;
   wants: Wants;
-  /** The place up to which the log was followed. */
+  /** Returns the place up to which the log was followed. */
   followed(): Position;
 }
 
 /**
- * Delivers what waits for another try, one message at a time for each stream: when it is due; a little at a time when the
- * endpoint took another message since; and all at once on request. What is tried before it is due keeps its place in the
- * schedule, and is not tried so again before that.
+ * Delivers what is waiting for another attempt, one message at a time per stream: when it is due; a little at a time
+ * when the endpoint has accepted another message since; and all at once on request. What is tried before it is due
+ * keeps its place in the schedule, and is not tried early again before then.
  */
 export class Retries {
   readonly #context: RetryContext;
-  /** Streams of which a message is on its way. */
+  /** Streams with a message on its way. */
   readonly #busy = new Set<string>();
   /** What is to be tried, the latest in the log first. */
   #next: Waiting[] = [];
-  /** On the clock that is never set: when the endpoint took a message last, and when all was asked for. */
+  /** On the monotonic clock: when the endpoint last accepted a message, and when everything was requested. */
   #takenAt = Number.NEGATIVE_INFINITY;
   #askedAt = Number.NEGATIVE_INFINITY;
 
@@ -52,17 +52,17 @@ export class Retries {
     this.#context = context;
   }
 
-  /** How many are on their way. */
+  /** The number on their way. */
   get busy(): number {
     return this.#busy.size;
   }
 
-  /** The endpoint took a message. */
+  /** To be called when the endpoint accepted a message. */
   taken(): void {
     this.#takenAt = this.#context.clock.elapsed();
   }
 
-  /** All that waits now is to be tried now. */
+  /** Has everything that is waiting now tried now. */
   retryAll(): void {
     this.#askedAt = this.#context.clock.elapsed();
   }
@@ -76,10 +76,10 @@ export class Retries {
     this.#next = [...wanted, ...woken.slice(-WOKEN_AT_ONCE)].sort(latestFirst);
   }
 
-  /** Whether an event's record waits, and will be delivered from the log with this event. */
+  /** Whether an event's record is waiting, and will be delivered from the log including this event. */
   takes({ stream, revision }: RecordedEvent): boolean {
     const waiting = this.#context.state.waiting.get(stream);
-    // What comes before the event that it waits with was delivered before the work was cut off.
+    // Events before the one it is waiting with were delivered before the work was interrupted.
     if (waiting && revision >= waiting.next && revision > waiting.last) {
       waiting.last = revision;
       this.#context.state.wait(waiting);
@@ -87,7 +87,9 @@ export class Retries {
     return waiting !== undefined;
   }
 
-  /** The work of the next one that is to be tried; undefined when there is none. It rejects with `unavailable`. */
+  /**
+   * Returns the work for the next one to be tried; undefined when there is none. The work rejects with `unavailable`.
+   */
   next(): (() => Promise<void>) | undefined {
     for (let one = this.#next.pop(); one; one = this.#next.pop()) {
       const { stream } = one;
@@ -99,7 +101,7 @@ export class Retries {
     return undefined;
   }
 
-  /** Its time has come, or it was last tried with another version of the webhook. */
+  /** It is due, or was last tried with another version of the webhook. */
   #isDue({ due, triedVersion }: Waiting): boolean {
     return due <= this.#context.clock.elapsed() || triedVersion !== this.#context.webhook().version;
   }
@@ -108,7 +110,9 @@ export class Retries {
     return !woken && tried < this.#takenAt;
   }
 
-  /** Goes on until a message is not taken, or the record has come to where the log was followed to. */
+  /**
+   * Continues until a message is not accepted, or the record has reached the place up to which the log was followed.
+   */
   async #retry(waiting: Waiting): Promise<void> {
     const { eventLog, changedFields, followed } = this.#context;
     for (let at = waiting; ; ) {
@@ -119,11 +123,11 @@ export class Retries {
       for (const [index, event] of events.entries()) {
         // Its event was erased.
         if (at.once && event.revision !== at.next) return this.#context.state.release(at);
-        // The follower is about to come to it.
+        // The follower is about to reach it.
         if (!at.once && event.position > followed()) return this.#context.state.release(at);
         const told = changes[index] as ToldChange;
         if (told instanceof UnknownSchemaVersion) return this.#readAgain(at, UPGRADE_MS);
-        // Nobody can tell of it, nor of what follows in the record.
+        // Nobody can report it, nor what follows in the record.
         if (told instanceof UnreadableError) return this.#context.state.release(at);
         const next = await this.#retryOne(at, event, told);
         if (next === undefined) return;
@@ -131,12 +135,13 @@ export class Retries {
       }
       if (events.length === limit) continue;
       if (at.last < at.next) return this.#context.state.release(at);
-      // What the follower passed since it was read is still to be read; a log that does not give it is not pressed.
+      // What the follower passed since the last read is still to be read; a log that does not yield it is not
+      // pressed.
       if (events.length === 0) return this.#readAgain(at, LAG_MS);
     }
   }
 
-  /** What then waits; undefined when it is not to go on with that. */
+  /** Resolves with what then is waiting; undefined when it is not to continue with that. */
   async #retryOne(waiting: Waiting, event: RecordedEvent, change: Change): Promise<Waiting | undefined> {
     const { state, clock, deliver, wants, webhook } = this.#context;
     const { tries, step, once } = waiting;
@@ -168,7 +173,7 @@ export class Retries {
     return next;
   }
 
-  /** The record waits for so long, whatever the endpoint takes meanwhile. */
+  /** Makes the record wait for this long, whatever the endpoint accepts meanwhile. */
   #readAgain(waiting: Waiting, delayMs: number): void {
     const { state, clock, webhook } = this.#context;
     const tried = clock.elapsed();
@@ -181,7 +186,7 @@ function latestFirst(a: Waiting, b: Waiting): number {
   return b.position - a.position;
 }
 
-/** When what was not taken is tried again, from now on. */
+/** Returns when to try again what was not accepted, from now on. */
 export function tryAgain(
   { delayMs = 0, step, woken }: Failure,
   clock: Clock,

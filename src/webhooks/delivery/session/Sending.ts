@@ -1,7 +1,7 @@
 interface SendingEvents {
-  /** Something under way came to nothing. */
+  /** Called when something under way failed. */
   failed(error: unknown): void;
-  /** Something is no longer under way. */
+  /** Called when something is no longer under way. */
   settled(): void;
 }
 

@@ -10,10 +10,10 @@ import type { ToldOfChange } from '../webhookMessage.ts';
 import { whenAvailable } from '../whenAvailable.ts';
 import type { SessionPorts } from './sessionPorts.ts';
 
-/** Whether something is to be sent of an event that did this. */
+/** Whether anything is to be sent for an event that did this. */
 export type Wants = (event: RecordedEvent, change: ToldOfChange) => boolean;
 
-/** The events that a webhook wants, from a place of the log on. */
+/** The events that a webhook wants, from a place in the log onwards. */
 export class WantedEvents {
   readonly #ports: SessionPorts;
   readonly #webhook: Pick<Webhook, 'id' | 'workspace'>;
@@ -40,12 +40,12 @@ export class WantedEvents {
     return this.#followed;
   }
 
-  /** Tells that this one was taken, before `take` is through with it. */
+  /** Signals that this event was taken, before `take` has finished with it. */
   passed({ position }: RecordedEvent): void {
     this.#followed = position;
   }
 
-  /** Gives each event, with what it did, to `take`, until the signal. */
+  /** Passes each event, with what it did, to `take`, until the signal. */
   async run(
     signal: AbortSignal,
     take: (event: RecordedEvent, change: ToldOfChange) => Promise<void>,
@@ -79,8 +79,8 @@ export class WantedEvents {
   }
 
   /**
-   * What was read before is delivered, and what waits is tried again; but nothing is passed over. An instance of a newer
-   * version goes on from here when it gets the lease.
+   * What was read earlier is delivered, and what is waiting is tried again; but nothing is skipped. An instance of a
+   * newer version continues from here when it gets the lease.
    */
   async #waitForUpgrade(error: UnknownSchemaVersion, signal: AbortSignal): Promise<void> {
     this.#ports.onDelay(this.#webhook.id, error);

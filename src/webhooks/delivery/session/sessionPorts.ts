@@ -11,7 +11,7 @@ import type { MessagePorts } from './MessageDelivery.ts';
 export interface SessionPorts extends MessagePorts, NotePorts {
   eventLog: EventLog;
   changedFields: ChangedFields;
-  /** Writes into the audit trail what was sent, and under which terms. */
+  /** Records in the audit trail what was sent, and under which terms. */
   recordSent(
     webhook: Webhook,
     sent: Pick<Shown, 'ranges' | 'count'>,
@@ -19,8 +19,8 @@ export interface SessionPorts extends MessagePorts, NotePorts {
   ): Promise<void>;
   /** Disables the webhook, by an event. */
   disable(webhook: Webhook, reason: 'gone' | 'failing'): Promise<void>;
-  /** Told of an error that delays the delivery to a webhook. */
+  /** Called with an error that delays the delivery to a webhook. */
   onDelay(webhookId: string, error: unknown): void;
-  /** Told of an event that is never delivered, because the log can no longer read it. */
+  /** Called with an event that is never delivered, because the log can no longer read it. */
   onUnreadable(webhookId: string, event: Pick<RecordedEvent, 'id' | 'position'>): void;
 }
