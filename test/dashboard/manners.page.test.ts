@@ -100,7 +100,7 @@ describe('on a phone', () => {
 
 test('a service without users says where the setup link is', async () => {
   const { service } = dashboard;
-  const said = 'The first administrator is made with the setup link.';
+  const said = 'The setup link creates the first administrator.';
   expect((await service.get('/dashboard/sign-in')).text).not.toContain(said);
   const fresh = await startDashboard();
   const { text } = await fresh.service.get('/dashboard/sign-in');

@@ -188,10 +188,10 @@ test(
     await (await StoredSession.of(page, stateStore)).provedBefore(10 * 60_000 + 1);
     await stateStore.close();
     expect(await appendedBy(service, () => answer('payer', payer.id))).toEqual([]);
-    await records.shows('Confirm that it is you');
+    await records.shows('Confirm your identity');
     const appended = await appendedBy(service, async () => {
       await page.getByLabel('Your password').fill(admin.password);
-      await page.getByRole('button', { name: 'Confirm and go on' }).click();
+      await page.getByRole('button', { name: 'Confirm and continue' }).click();
       await page.getByText('This payer was erased').waitFor();
     });
     expect(appended).toEqual([`clinic.payer-${encodeURIComponent(payer.id)}: RecordErased`]);

@@ -149,7 +149,7 @@ test('a lost app is reset by an administrator, or at the command line', async ()
   await expectAccessible(page);
   const appended = await tests.events(async () => {
     await page.getByRole('button', { name: 'Reset two-factor sign-in' }).click();
-    expect(await page.getByRole('status').textContent()).toContain('is reset.');
+    expect(await page.getByRole('status').textContent()).toContain('was reset.');
   });
   expect(inShort(appended)).toEqual(['UserTotpReset']);
   expect((await tests.visitor().signIn(user)).headers.location).toBe('/dashboard/');

@@ -234,7 +234,7 @@ onEveryEngine((start) => {
       const trail = await show(`/audit?principal=${userId}${query}`);
       return [...trail.matchAll(/<th scope="row">([^<]+)/g)].map(([, what]) => what);
     };
-    const [exported, read] = ['Readiness of encounters exported', 'Readiness of encounters read'];
+    const [exported, read] = ['Encounter readiness exported', 'Encounter readiness read'];
     expect((await whats('')).slice(0, 2)).toEqual([exported, read]);
     const others = await whats('&without_views=yes');
     expect(others[0]).toBe(exported);

@@ -57,7 +57,7 @@ ${line('purpose_statement', 'Statement of the purpose', 'The basis in a sentence
 
 /** A form, not for paper, that asks to whom a page or file goes which is handed out; it leads to `action`, with `fields` beside. */
 export function handedOutForm(action: string, button: string, terms?: NullableTerms, fields?: Html): Html {
-  return html`<details class="no-print"><summary>It goes to somebody outside the organisation</summary>
+  return html`<details class="no-print"><summary>For a recipient outside the organization</summary>
 <form method="get" action="${action}">
 ${fields}
 ${termFields(terms)}
