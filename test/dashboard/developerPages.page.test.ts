@@ -52,7 +52,7 @@ test('an operation is tried by its form, which keeps what was typed, and the ans
   const page = await dashboard.openAs('compliance', '/reference/operations/listPayers');
   await page.getByLabel('limit (query)').fill('1');
   await page.getByRole('button', { name: 'Send' }).click();
-  const answer = page.getByRole('region', { name: 'Answer' });
+  const answer = page.getByRole('region', { name: 'Response' });
   await answer.getByText('200 OK').waitFor();
   expect(await answer.innerText()).toContain('"items"');
   expect(await page.getByLabel('limit (query)').inputValue()).toBe('1');

@@ -120,13 +120,13 @@ test('a printed page and a downloaded document that go to somebody outside are d
   };
   const accesses = await accessesBy(service, async () => {
     await page.goto(`/dashboard${path}/print`);
-    await nameRecipient('Name the recipient');
+    await nameRecipient('Set recipient');
     expect(await page.locator('.facts').first().innerText()).toMatch(/Goes to\s+Dr\. Ray\s+Treatment/);
     await page.goto(
       `/dashboard/workspaces/${workspace}/records/encounters/${encounter}/documents/${document_id}`,
     );
     const download = page.waitForEvent('download');
-    await nameRecipient('Download for the recipient');
+    await nameRecipient('Download for recipient');
     await (await download).path();
   });
   const named = accesses.filter(({ disclosed_to }) => disclosed_to !== undefined);

@@ -228,7 +228,7 @@ describe('the pages of API keys', () => {
       await page.goto(`/dashboard/workspaces/${workspace}/webhooks/${made.id}`);
       const shown = await page.getByRole('main').textContent();
       expect(shown).toContain(
-        choice === 'were disabled' ? 'the API key that it was made with was deleted' : 'enabled',
+        choice === 'were disabled' ? 'the API key that created it was deleted' : 'enabled',
       );
       expect(shown).toContain(`by ${name} (API key)`);
     }

@@ -4,8 +4,8 @@ import { type Html, html } from '../shell/html.ts';
 
 /** What changed where that is no record. */
 const ofAll: Record<string, string> = {
-  workspace: 'A setting of the rules',
-  code_set: 'A set of codes that was loaded',
+  workspace: 'A change to the rule settings',
+  code_set: 'A newly loaded code set',
 };
 
 /** Says how far a worklist is that is not current, with the address of the page to be loaded again; nothing of one that is. */
@@ -18,10 +18,10 @@ export function progressNote(
   const lines = underWay.map(({ kind, id, done, total }) => {
     const what =
       ofAll[kind] ??
-      html`A change of the ${kind} <a href="/dashboard${recordPath(workspace, kind, id)}">${id}</a>`;
+      html`A change to the ${kind} <a href="/dashboard${recordPath(workspace, kind, id)}">${id}</a>`;
     return html`<li>${what} is being applied: ${figure(done)} of ${figure(total)} encounters.</li>`;
   });
-  return html`<div class="banner"><p>This list is not up to date yet. Nothing is lost. <a href="${address}">Load it again</a></p>
+  return html`<div class="banner"><p>This list is not up to date yet. Nothing is lost. <a href="${address}">Reload</a></p>
 ${lines.length > 0 && html`<ul>${lines}</ul>`}</div>`;
 }
 

@@ -19,7 +19,7 @@ export function findingList(
     JSON.stringify([rule.code, kind, id, text, since, cause.event.id]),
   );
   const items = [...groups.values()].map((group) => findingItem(workspace, names, encounter.id, group));
-  return html`<ul class="findings" aria-label="What is in the way">${items}</ul>`;
+  return html`<ul class="findings" aria-label="Findings">${items}</ul>`;
 }
 
 function findingItem(
@@ -41,7 +41,7 @@ function findingItem(
 
 /** Leads to the version from which a finding follows; what the rules go by has no page. */
 function causeLink(workspace: string, encounterId: string, { kind, id, version }: Step): HtmlValue {
-  if (kind === 'workspace') return 'set for the rules of the workspace';
+  if (kind === 'workspace') return 'rule settings of the workspace';
   if (kind === 'code_set') return `code set ${id} was loaded`;
   if (kind === 'document') {
     return html`<a href="/dashboard${documentsPath(workspace, encounterId, id)}">document, version ${version}</a>`;
