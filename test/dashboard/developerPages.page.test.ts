@@ -26,7 +26,7 @@ test('one sample is open at a time, and is copied by its button', async () => {
   expect(await page.locator('#sample-curl').isVisible()).toBe(true);
   await page.getByText('Python', { exact: true }).click();
   expect(await page.locator('#sample-curl').isVisible()).toBe(false);
-  await page.getByRole('button', { name: 'Copy the call with Python' }).click();
+  await page.getByRole('button', { name: 'Copy the Python sample' }).click();
   await page.getByText('Copied').waitFor();
   const copied = await page.evaluate('navigator.clipboard.readText()');
   expect(copied).toBe(await page.locator('#sample-python').textContent());

@@ -121,7 +121,7 @@ test('a printed page and a downloaded document that go to somebody outside are d
   const accesses = await accessesBy(service, async () => {
     await page.goto(`/dashboard${path}/print`);
     await nameRecipient('Set recipient');
-    expect(await page.locator('.facts').first().innerText()).toMatch(/Goes to\s+Dr\. Ray\s+Treatment/);
+    expect(await page.locator('.facts').first().innerText()).toMatch(/Recipient\s+Dr\. Ray\s+Treatment/);
     await page.goto(
       `/dashboard/workspaces/${workspace}/records/encounters/${encounter}/documents/${document_id}`,
     );

@@ -181,12 +181,12 @@ onEveryEngine((start) => {
     const path = `/readiness?payer_id=${encodeURIComponent(String(uncoded.payer.id))}`;
     expect(payer).toContain(`href="/dashboard${root}${path}&amp;rule=payer_code_missing"`);
     expect(payer).toContain(`href="/dashboard${root}${path}&amp;state=blocked"`);
-    const facility = await of('facilities', uncoded.facility, 'Blocks no encounter.');
+    const facility = await of('facilities', uncoded.facility, 'Blocks no encounters.');
     expect(facility).toMatch(/for any reason: 1/);
-    await of('providers', uncoded.provider, 'Blocks no encounter.');
+    await of('providers', uncoded.provider, 'Blocks no encounters.');
     const patient = await of('patients', unnumbered.patient, 'Blocks 1 encounter.');
     expect(patient).toContain('The primary insurance has a policy number: not met by 1 encounter');
-    await of('patients', uncoded.patient, 'Blocks no encounter.');
+    await of('patients', uncoded.patient, 'Blocks no encounters.');
   });
 
   test('is shown in pages', async () => {
@@ -263,7 +263,7 @@ onEveryEngine((start) => {
     const [, line] = (await show('/readiness/export?state=voided')).split('\r\n');
     expect(line).toMatch(new RegExp(`^${claim.encounter.id},voided,.*,,,,,$`));
     expect(await show('/records?kind=encounters&sort=-updated_at')).toContain('>void</span>');
-    expect(await show(recordPath('payers', claim.payer))).toContain('Blocks no encounter.');
+    expect(await show(recordPath('payers', claim.payer))).toContain('Blocks no encounters.');
   });
 });
 

@@ -73,4 +73,4 @@ function giver(title: string): TableColumn<Disclosure> {
 }
 
 const accessColumns = [when, giver('Who'), what, recipient, purpose, status];
-const accountingColumns = [when, recipient, what, purpose, status, giver('Through')];
+const accountingColumns = [when, recipient, what, purpose, status, giver('Via')];

@@ -105,7 +105,7 @@ function reasonField(form: Visit['form'], details?: readonly FieldMessage[]): Ht
     name: 'reason',
     label: 'Reason',
     value: textOf(form, 'reason'),
-    hint: 'For example a case name. Do not identify the patient: the reason is kept permanently.',
+    hint: 'For example, a case name. Do not identify anyone: the reason is kept permanently.',
     error: messageOf(details, 'reason'),
     isRequired: true,
     autocomplete: 'off',

@@ -86,7 +86,7 @@ async function listPage({ directory, names, ...ports }: KeyPagePorts, workspace:
       cell: ({ createdAt, createdBy }) =>
         html`${time(createdAt)}<br>by ${who({ ...createdBy, name: names.nameOf(createdBy) ?? null })}`,
     },
-    { title: 'Last use', cell: (key) => lastUse(workspace, key, uses.get(key.id)) },
+    { title: 'Last used', cell: (key) => lastUse(workspace, key, uses.get(key.id)) },
   ];
   return {
     title: keysSection,

@@ -46,7 +46,7 @@ ${!isCurrent && html`<p class="muted">These figures do not include every change 
 
 function countText({ count, isWhole }: Blocked): string {
   if (!isWhole) return `Of the first ${MOST_LOOKED_AT} encounters that depend on it, it blocks ${count}.`;
-  return count === 0 ? 'Blocks no encounter.' : `Blocks ${encounters(count)}.`;
+  return count === 0 ? 'Blocks no encounters.' : `Blocks ${encounters(count)}.`;
 }
 
 /** The rules with how many encounters do not meet them; `pathOf` is where each leads, if anywhere. */

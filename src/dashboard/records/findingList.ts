@@ -41,7 +41,7 @@ function findingItem(
 
 /** Leads to the version from which a finding follows; what the rules go by has no page. */
 function causeLink(workspace: string, encounterId: string, { kind, id, version }: Step): HtmlValue {
-  if (kind === 'workspace') return 'rule settings of the workspace';
+  if (kind === 'workspace') return 'rule settings of the workspace were changed';
   if (kind === 'code_set') return `code set ${id} was loaded`;
   if (kind === 'document') {
     return html`<a href="/dashboard${documentsPath(workspace, encounterId, id)}">document, version ${version}</a>`;

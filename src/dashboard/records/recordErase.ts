@@ -63,7 +63,7 @@ ${input({
   name: 'reason',
   label: 'Reason',
   value: textOf(form, 'reason'),
-  hint: 'Do not identify the patient: the reason is kept permanently.',
+  hint: 'Do not identify anyone: the reason is kept permanently.',
   error: messageOf(details, 'reason'),
   isRequired: true,
   autocomplete: 'off',

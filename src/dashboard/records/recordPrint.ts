@@ -91,7 +91,7 @@ function printedFacts(
     ['Created', time(created_at)],
     ['Last change', time(updated_at)],
     ['Printed', html`${time(now)} by ${user.name}, request ${code(requestId)}`],
-    ...(terms === undefined ? [] : ([['Goes to', termsText(terms)]] as const)),
+    ...(terms === undefined ? [] : ([['Recipient', termsText(terms)]] as const)),
   ]);
 }
 

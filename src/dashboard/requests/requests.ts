@@ -118,8 +118,8 @@ function framed(
     section: requestsSection,
     ...(refusal && { status: refusal.status }),
     body: html`<h1>Requests</h1>
-<p class="muted">What the API keys of this workspace, and sources that send over MLLP, were refused, and why; never what they sent. Requests with an API key that
-nobody knows belong to no workspace: <a href="/dashboard/audit?action=key.unknown">they are counted by address</a>.</p>
+<p class="muted">Refused requests of this workspace’s API keys and MLLP sources, with the reasons; what was sent is never kept. Requests with unknown API keys
+belong to no workspace: <a href="/dashboard/audit?action=key.unknown">they are counted by address</a>.</p>
 ${requestForm(`/dashboard${requestsPath(workspace)}`, sent, keys, refusal)}
 ${body}`,
   };

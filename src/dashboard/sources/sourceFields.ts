@@ -114,7 +114,7 @@ export function sourceFields(
   ) => select({ name, label, options, hint, value: texts[name], error: messageOf(details, name) });
   const formats = sourceFormats.map((value) => ({ value, text: formatTexts[value] }));
   const anyKey = { value: '', text: 'None, or any key that no other source of the format has' };
-  return html`${choice('format', 'What it sends', formats)}
+  return html`${choice('format', 'Format', formats)}
 ${choice('key', 'API key', [anyKey, ...keys], 'The key that the EMR uses over HTTP. Each key can belong to one source per format, and one source per format can have neither a key nor MLLP connections.')}
 ${line('time_zone', 'Time zone', `For times sent without an offset, such as America/Chicago. Empty: ${DEFAULT_TIME_ZONE}.`)}
 ${input({

@@ -77,7 +77,7 @@ ${userFacts(user)}
 <form method="post" action="/dashboard/account/time-zone">${csrf}
 ${select({
   name: 'time_zone',
-  label: 'Show times also in',
+  label: 'Also show times in',
   value: user.timeZone ?? '',
   options: [
     { value: '', text: 'UTC only' },

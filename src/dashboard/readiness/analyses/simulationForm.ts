@@ -45,7 +45,7 @@ export function simulationForm(
 <div class="filter-fields">
 ${line('filing_limits.default', 'Filing limit for all payers, in days', 'number')}
 ${line('payer_id', 'Payer ID with a different filing limit', 'text')}
-${line('payer_days', 'Its filing limit, in days', 'number', `filing_limits.payers.${textOf(form, 'payer_id')}`)}
+${line('payer_days', 'Filing limit for this payer, in days', 'number', `filing_limits.payers.${textOf(form, 'payer_id')}`)}
 ${choice('visit_type', 'Visit type that requires one more document', visitTypes)}
 ${choice('category', 'Document category', categories)}
 ${line('from', 'Date of service, from', 'date')}

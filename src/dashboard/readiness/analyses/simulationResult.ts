@@ -37,14 +37,14 @@ function flipTables(workspace: string, flips: Simulation['flips'], byPayer: Simu
     .sort((a, b) => b.count - a.count);
   const columns = [
     { title: 'Now', cell: ({ states }: Flip) => stateText(states, 0) },
-    { title: 'Then', cell: ({ states }: Flip) => stateText(states, 1) },
+    { title: 'Simulated', cell: ({ states }: Flip) => stateText(states, 1) },
     { title: 'Encounters', cell: ({ count }: Flip) => figure(count) },
   ];
   const payerLink = ({ payer: id }: Flip) =>
     id === '' ? 'none' : html`<a href="/dashboard${recordPath(workspace, payer.kind, id)}">${id}</a>`;
   return html`${table('Encounters in a different state', columns, flipsOf('', flips))}
 <h3>By payer</h3>
-${ofPayers.length > MOST_PAYERS && html`<p>Payers with the most encounters.</p>`}
+${ofPayers.length > MOST_PAYERS && html`<p>Showing the payers with the most encounters.</p>`}
 ${table(
   'Encounters in a different state, by payer',
   [{ title: 'Payer', isHeader: true, cell: payerLink }, ...columns],
