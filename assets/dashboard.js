@@ -11,7 +11,7 @@ function isDark() {
 
 function labelThemeButton(button) {
   button.textContent = isDark() ? 'Light' : 'Dark';
-  button.setAttribute('aria-label', isDark() ? 'Use light colours' : 'Use dark colours');
+  button.setAttribute('aria-label', isDark() ? 'Use light theme' : 'Use dark theme');
 }
 
 document.addEventListener('DOMContentLoaded', () => {
@@ -50,7 +50,7 @@ document.addEventListener('DOMContentLoaded', () => {
     const said =
       seconds > 0
         ? `Your session ends in ${minutes} ${minutes === 1 ? 'minute' : 'minutes'}.`
-        : 'Your session has ended. A form that you send now is kept until you have signed in again.';
+        : 'Your session has ended. A form that you send now will be kept until you sign in again.';
     if (seconds <= WARNING_SECONDS && text.textContent !== said) text.textContent = said;
     button.hidden = seconds <= 0;
     banner.hidden = seconds > WARNING_SECONDS;

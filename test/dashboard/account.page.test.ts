@@ -24,12 +24,12 @@ describe('the setup link', () => {
     const fill = async (first: string, again: string) => {
       await page.getByLabel('Name').fill(name);
       await page.getByLabel('Password', { exact: true }).fill(first);
-      await page.getByLabel('The same again').fill(again);
+      await page.getByLabel('Confirm password').fill(again);
       await page.getByRole('button', { name: 'Create administrator' }).click();
     };
     const appended = await tests.events(async () => {
       await fill(password, `${password}x`);
-      expect(await page.getByText('The two passwords differ.').count()).toBe(1);
+      expect(await page.getByText('The passwords do not match.').count()).toBe(1);
       await fill('too short', 'too short');
       expect(await page.getByText('A password has at least 12 characters.').count()).toBe(1);
       expect(await page.getByLabel('Password', { exact: true }).inputValue()).toBe('');
@@ -94,7 +94,7 @@ describe('one’s own password', () => {
         400,
         expect.stringContaining('This is not your current password.'),
       ]);
-      expect((await change(user.password, password, 'other')).text).toContain('The two passwords differ.');
+      expect((await change(user.password, password, 'other')).text).toContain('The passwords do not match.');
       expect(await elsewhere.isSignedIn()).toBe(true);
       expect((await change(user.password)).headers.location).toBe('/dashboard/account');
     });
@@ -112,7 +112,7 @@ describe('one’s own password', () => {
     await takePictures(page, 'account');
     await page.getByLabel('Current password').fill('not the password');
     await page.getByLabel('New password').fill('short');
-    await page.getByLabel('The same again').fill('short');
+    await page.getByLabel('Confirm password').fill('short');
     await page.getByRole('button', { name: 'Change password' }).click();
     await expectAccessible(page);
     await takePictures(page, 'account-wrong');

@@ -129,7 +129,7 @@ onEveryEngine((start) => {
         expect(text).toContain('id="from-error"');
       });
       expect(accesses).toEqual([]);
-      expect((await show(path)).includes('Began')).toBe(before.includes('Began'));
+      expect((await show(path)).includes('Started')).toBe(before.includes('Started'));
     }
   });
 
@@ -143,14 +143,14 @@ onEveryEngine((start) => {
     const path = '/readiness/simulation';
     const none = await send(path, {});
     expect(none.status).toBe(400);
-    expect(none.text).toContain('Choose a setting that would be another');
+    expect(none.text).toContain('Choose at least one setting that differs');
     expect((await send(path, { 'rules.facility_tax_id': 'off' })).status).toBe(303);
     let page = '';
     const accesses = await accessesBy(service, async () => {
       expect(await appendedBy(service, async () => (page = await ended(path)))).toEqual([]);
     });
     expect(page).toContain(
-      `Of ${MANY + 5} encounters <strong>${MANY + 2}</strong> would be in another state`,
+      `Of ${MANY + 5} encounters, <strong>${MANY + 2}</strong> would be in a different state`,
     );
     expect(page).toContain(`>${String(claim.payer.id)}</a>`);
     expect(accesses).toMatchObject([
@@ -188,7 +188,7 @@ onEveryEngine((start) => {
       row?.revision,
     );
     const path = '/readiness/simulation';
-    expect(await show(path)).toContain('Broken off');
+    expect(await show(path)).toContain('Interrupted');
     expect((await send(path, { go_on: 'yes' })).status).toBe(303);
     expect(await ended(path)).toContain(`<strong>${last?.flips['blocked ready']}</strong>`);
     const [done] = await stateStore.load(simulationTable, [workspace]);

@@ -78,12 +78,12 @@ describe('the audit trail of a workspace', () => {
     async () => {
       const page = await dashboard.openAs('admin', path());
       await page.getByLabel('Outcome').selectOption('Refused');
-      await page.getByLabel('Record id').fill(hostile);
+      await page.getByLabel('Record ID').fill(hostile);
       await show(page);
       expect(await what(page)).toEqual(['Request refused\nPOST /integration/payers']);
-      expect(await page.getByLabel('Record id').inputValue()).toBe(hostile);
+      expect(await page.getByLabel('Record ID').inputValue()).toBe(hostile);
       await page.getByLabel('Outcome').selectOption('Any outcome');
-      await page.getByLabel('What').selectOption('Record read');
+      await page.getByLabel('Action').selectOption('Record read');
       await show(page);
       expect(await what(page)).toEqual(['Record read']);
       await page.getByRole('button', { name: 'Clear' }).click();
@@ -92,7 +92,7 @@ describe('the audit trail of a workspace', () => {
       expect(new Set(await column(page, 2))).toEqual(new Set(['EMR <b>connector</b>\nAPI key']));
       await page.getByLabel('From').fill('2999-01-01T00:00:00');
       await show(page);
-      expect(await page.getByText('No entry in the audit trail matches.').count()).toBe(1);
+      expect(await page.getByText('No entries match.').count()).toBe(1);
       await expectAccessible(page);
     },
     LONG_MS,

@@ -109,7 +109,7 @@ test(
 test('the question needs a kind of record and an id', async () => {
   const workspace = service.workspaceId('clinic');
   const page = await dashboard.openAs('compliance', `/workspaces/${workspace}/audit`);
-  await page.getByLabel('Of the record').selectOption('yes');
+  await page.getByLabel('About the record').selectOption('yes');
   await page.getByRole('button', { name: 'Show' }).click();
   await page.waitForLoadState();
   expect(await page.getByRole('main').textContent()).toContain('needs a kind of record and a record id');

@@ -42,7 +42,7 @@ onEveryEngine((start) => {
     return { claim, claimId };
   };
   const movePatient = (claim: Claim) => sendLater(service, claim, 'patient', { city: phi('Lincoln') });
-  const button = (claim: Claim) => `href="/dashboard${questionOf(claim)}">The changes may stay</a>`;
+  const button = (claim: Claim) => `href="/dashboard${questionOf(claim)}">Acknowledge changes</a>`;
 
   test('the page of an encounter tells what was billed, and what has changed since', async () => {
     const { claim, claimId } = await billed();
@@ -51,7 +51,7 @@ onEveryEngine((start) => {
     expect(before).toContain('<strong>Test key</strong>');
     const patient = `href="/dashboard${pathOf('patients', claim.patient)}`;
     expect(before).toContain(`${patient}?version=1">Patient, version 1</a>`);
-    expect(before).toContain('Nothing that the claim carries has changed since.');
+    expect(before).toContain('Nothing in the claim has changed since.');
     expect(before).not.toContain(button(claim));
     const since = await movePatient(claim);
     let after = '';
@@ -116,7 +116,7 @@ onEveryEngine((start) => {
     ]);
     const page = await show(pageOf(claim));
     expect(page).toContain(reason);
-    expect(page).toContain('Nothing that the claim carries has changed since it was acknowledged.');
+    expect(page).toContain('Nothing in the claim has changed since it was acknowledged.');
     const { found, billed: told } = await readiness(service, claim);
     expect(found).toEqual([]);
     expect(told?.acknowledged).toMatchObject({ reason, principal: { type: 'user', id: userId } });

@@ -61,15 +61,15 @@ test('after ten minutes the password is asked for, and the form that was sent go
     await page.getByLabel('Name').fill(name);
     await page.getByLabel('Role').selectOption('compliance');
     await page.getByRole('button', { name: 'Invite user' }).click();
-    expect(await page.getByRole('heading', { level: 1 }).textContent()).toBe('Confirm that it is you');
+    expect(await page.getByRole('heading', { level: 1 }).textContent()).toBe('Confirm your identity');
     await expectAccessible(page);
     await takePictures(page, 'confirm');
     await page.getByLabel('Your password').fill('not the password');
-    await page.getByRole('button', { name: 'Confirm and go on' }).click();
-    expect(await page.getByRole('alert').textContent()).toContain('This is not right.');
+    await page.getByRole('button', { name: 'Confirm and continue' }).click();
+    expect(await page.getByRole('alert').textContent()).toContain('That is not correct.');
     expect(tests.users.findByName(name)).toBeUndefined();
     await page.getByLabel('Your password').fill(admin.password);
-    await page.getByRole('button', { name: 'Confirm and go on' }).click();
+    await page.getByRole('button', { name: 'Confirm and continue' }).click();
     await page.getByLabel('The link').waitFor();
   });
   expect(inShort(appended)).toEqual(['sign_in.refused wrong_password', 'UserInvited']);
@@ -77,7 +77,7 @@ test('after ten minutes the password is asked for, and the form that was sent go
   // For the next ten minutes nothing is asked.
   await page.goto('/dashboard/users');
   await page.getByRole('link', { name }).click();
-  await page.getByRole('button', { name: 'Create a link' }).click();
+  await page.getByRole('button', { name: 'Create link' }).click();
   await page.getByLabel('The link').waitFor();
 });
 
@@ -94,7 +94,7 @@ test('boxes that were ticked stay so, and a key is made once it is confirmed', a
   }
   await page.getByRole('button', { name: 'Create API key' }).click();
   await page.getByLabel('Your password').fill(admin.password);
-  await page.getByRole('button', { name: 'Confirm and go on' }).click();
+  await page.getByRole('button', { name: 'Confirm and continue' }).click();
   await page.getByLabel('The key').waitFor();
   expect(await page.locator('main').textContent()).toContain(`permissions: ${wanted.join(', ')}`);
 });
@@ -114,7 +114,7 @@ test('who has an authenticator app gives its code', async () => {
   const appended = await tests.events(async () => {
     await page.getByRole('button', { name: 'Unlock' }).click();
     await page.getByLabel('Code').fill(await app.code());
-    await page.getByRole('button', { name: 'Confirm and go on' }).click();
+    await page.getByRole('button', { name: 'Confirm and continue' }).click();
     expect(await page.getByRole('status').textContent()).toContain('is unlocked.');
   });
   expect(inShort(appended)).toEqual(['UserTotpCodeUsed', 'UserUnlocked']);

@@ -48,7 +48,7 @@ onEveryEngine((start) => {
         const [name, password] = [phi('root@clinic.example'), phi('correct horse battery')];
         await page.getByLabel('Name').fill(name);
         await page.getByLabel('Password', { exact: true }).fill(password);
-        await page.getByLabel('The same again').fill(password);
+        await page.getByLabel('Confirm password').fill(password);
         await click('button', 'Create administrator');
         expect(await page.getByRole('status').textContent()).toContain('You are the first administrator.');
         const again = await dashboard.open(path);
@@ -59,7 +59,7 @@ onEveryEngine((start) => {
       test('a workspace and a key are made, and the key is shown once', async () => {
         const types = await typesOf(async () => {
           await page.goto('/dashboard/workspaces');
-          await page.getByLabel('Id').fill(workspace);
+          await page.getByLabel('ID').fill(workspace);
           await click('button', 'Create workspace');
           await click('button', 'Create API key');
           await page.getByLabel('Name').fill('EMR sync');

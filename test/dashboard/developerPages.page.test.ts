@@ -26,7 +26,7 @@ test('one sample is open at a time, and is copied by its button', async () => {
   expect(await page.locator('#sample-curl').isVisible()).toBe(true);
   await page.getByText('Python', { exact: true }).click();
   expect(await page.locator('#sample-curl').isVisible()).toBe(false);
-  await page.getByRole('button', { name: 'Copy the call with Python' }).click();
+  await page.getByRole('button', { name: 'Copy the Python sample' }).click();
   await page.getByText('Copied').waitFor();
   const copied = await page.evaluate('navigator.clipboard.readText()');
   expect(copied).toBe(await page.locator('#sample-python').textContent());
@@ -52,7 +52,7 @@ test('an operation is tried by its form, which keeps what was typed, and the ans
   const page = await dashboard.openAs('compliance', '/reference/operations/listPayers');
   await page.getByLabel('limit (query)').fill('1');
   await page.getByRole('button', { name: 'Send' }).click();
-  const answer = page.getByRole('region', { name: 'Answer' });
+  const answer = page.getByRole('region', { name: 'Response' });
   await answer.getByText('200 OK').waitFor();
   expect(await answer.innerText()).toContain('"items"');
   expect(await page.getByLabel('limit (query)').inputValue()).toBe('1');

@@ -37,19 +37,19 @@ test(
   'a verification begins with a button, and shows by itself what came of it',
   async () => {
     const page = await dashboard.openAs('compliance', path());
-    await page.getByText('Nobody has asked for a verification yet.').waitFor();
+    await page.getByText('No verification yet.').waitFor();
     await expectAccessible(page);
     const accesses = await accessesBy(service, async () => {
       await page.getByRole('button', { name: 'Verify now' }).click();
-      await page.getByText('The verification has begun.').waitFor();
+      await page.getByText('Verification started.').waitFor();
       // Nobody loads the page again.
-      await page.getByText('All holds').waitFor();
+      await page.getByText('Verification passed').waitFor();
     });
     expect(accesses).toEqual([{ action: 'verify' }]);
-    expect(await page.getByText('The verification has begun.').count()).toBe(1);
+    expect(await page.getByText('Verification started.').count()).toBe(1);
     await expectAccessible(page);
     await takePictures(page, 'evidence');
-    const head = JSON.parse((await download(page, 'link', 'Download its signed head')).toString());
+    const head = JSON.parse((await download(page, 'link', 'Download signed head')).toString());
     expect(head).toMatchObject({
       type: 'chartledger.tree_head.v1',
       workspace: service.workspaceId('clinic'),
@@ -67,10 +67,10 @@ test(
     const began = () => page.locator('#evidence-verification time').first().getAttribute('datetime');
     const before = await began();
     await page.getByRole('button', { name: 'Verify now' }).click();
-    await page.getByRole('status').getByText('The verification has begun.').waitFor();
+    await page.getByRole('status').getByText('Verification started.').waitFor();
     await eventually(async () => {
       await page.reload();
-      expect(await page.getByText('All holds').count()).toBe(1);
+      expect(await page.getByText('Verification passed').count()).toBe(1);
       expect(await began()).not.toBe(before);
     });
   },
@@ -82,7 +82,7 @@ test(
   async () => {
     const page = await dashboard.openAs('compliance', path());
     await page.getByText(heads).waitFor();
-    const head = JSON.parse((await download(page, 'link', 'Download the head')).toString());
+    const head = JSON.parse((await download(page, 'link', 'Download head')).toString());
     expect(head).toMatchObject({
       type: 'chartledger.tree_head.v1',
       workspace: service.workspaceId('clinic'),

@@ -129,7 +129,7 @@ test('a hold that came while the page was open stops the erasure that it asks fo
 
 test('an administrator holds the workspace; who reads the audit trail reads the holds, and that is in it', async () => {
   await page.goto(`/dashboard${holdsPath()}`);
-  await page.getByRole('button', { name: 'Hold the workspace' }).click();
+  await page.getByRole('button', { name: 'Hold workspace' }).click();
   const appended = await appendedBy(service, async () => {
     await answer('Hold workspace');
     await page.getByRole('row', { name: 'The workspace' }).waitFor();
@@ -139,7 +139,7 @@ test('an administrator holds the workspace; who reads the audit trail reads the 
     const other = await dashboard.openAs('compliance', holdsPath());
     await other.getByRole('row', { name: 'The workspace' }).waitFor();
     expect(await other.getByRole('link', { name: /^Release/ }).count()).toBe(0);
-    expect(await other.getByRole('button', { name: 'Hold the workspace' }).count()).toBe(0);
+    expect(await other.getByRole('button', { name: 'Hold workspace' }).count()).toBe(0);
     expect((await other.goto(`/dashboard${holdsPath()}/new`))?.status()).toBe(403);
   });
   expect(accesses.filter(({ action }) => action === 'hold.list')).toEqual([

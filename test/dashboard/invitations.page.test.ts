@@ -56,12 +56,12 @@ describe('an invitation in the dashboard', () => {
     await takePictures(theirs, 'invitation');
     const fill = async (first: string, again = first) => {
       await theirs.getByLabel('Password', { exact: true }).fill(first);
-      await theirs.getByLabel('The same again').fill(again);
-      await theirs.getByRole('button', { name: 'Set the password and sign in' }).click();
+      await theirs.getByLabel('Confirm password').fill(again);
+      await theirs.getByRole('button', { name: 'Set password and sign in' }).click();
     };
     const accepted = await tests.events(async () => {
       await fill(password, `${password}x`);
-      expect(await theirs.getByText('The two passwords differ.').count()).toBe(1);
+      expect(await theirs.getByText('The passwords do not match.').count()).toBe(1);
       await fill('aaaaaaaaaaaa');
       expect(await theirs.getByText('easy to guess').count()).toBe(1);
       await fill(password);
@@ -76,10 +76,10 @@ describe('an invitation in the dashboard', () => {
   test('for a user that there is gives another password; the present one goes on until then', async () => {
     const user = await tests.dashboard.createUser('viewer');
     const page = await tests.dashboard.openAs('admin', `/users/${user.id}`);
-    await page.getByRole('button', { name: 'Create a link' }).click();
+    await page.getByRole('button', { name: 'Create link' }).click();
     const first = await page.getByLabel('The link').inputValue();
     await page.goto(`/dashboard/users/${user.id}`);
-    await page.getByRole('button', { name: 'Create a link' }).click();
+    await page.getByRole('button', { name: 'Create link' }).click();
     const second = await page.getByLabel('The link').inputValue();
     expect((await tests.visitor().signIn(user)).status).toBe(303);
     const password = phi('another password');

@@ -104,7 +104,7 @@ describe('the pages of API keys', () => {
     await toList();
     const events = await newEvents(dashboard.service, async () => {
       await row('Nightly').getByRole('link', { name: 'Rotate' }).click();
-      await page.getByLabel('The current key ends').selectOption('in 7 days');
+      await page.getByLabel('The current key expires').selectOption('in 7 days');
       await expectAccessible(page);
       await takePictures(page, 'key-rotate');
       await page.getByRole('button', { name: 'Rotate API key' }).click();
@@ -134,7 +134,7 @@ describe('the pages of API keys', () => {
       await page.goto(`/dashboard/workspaces/${workspace}/keys/new`);
       await page.getByLabel('Name').fill('Scheduling');
       await page.getByLabel('write Send records').uncheck();
-      await page.getByText('For one kind alone').click();
+      await page.getByText('For one kind only').click();
       await page.getByLabel('write:encounter').check();
       await page.getByLabel('Expires').fill(inDays(60));
       await page.getByLabel('Networks').fill('127.0.0.0/8, somewhere');
@@ -164,7 +164,9 @@ describe('the pages of API keys', () => {
       await takePictures(page, 'key-limits');
       await page.getByLabel('Networks').fill('');
       await page.getByRole('button', { name: 'Save limits' }).click();
-      expect(await page.getByRole('status').textContent()).toBe('The limits of API key Scheduling are set.');
+      expect(await page.getByRole('status').textContent()).toBe(
+        'The limits of API key Scheduling were changed.',
+      );
       await row('Scheduling').getByRole('link', { name: 'Limits' }).click();
       await page.getByLabel('Expires').fill(inDays(10));
       await page.getByRole('button', { name: 'Save limits' }).click();
@@ -188,7 +190,7 @@ describe('the pages of API keys', () => {
     expect(await page.getByRole('heading', { level: 1 }).textContent()).toBe(`Delete the API key ${name}?`);
     await page.getByLabel('Type the name of the key').fill(name);
     await page.getByRole('button', { name: 'Delete API key' }).click();
-    expect(await page.getByRole('status').textContent()).toContain(`API key ${name} is deleted.`);
+    expect(await page.getByRole('status').textContent()).toContain(`API key ${name} was deleted.`);
 
     const events = await newEvents(dashboard.service, async () => {
       await page.goto(`/dashboard/workspaces/${workspace}/keys/new`);
@@ -202,8 +204,8 @@ describe('the pages of API keys', () => {
   test('a key with webhooks is deleted with them, or without; the question names them', async () => {
     const { service } = dashboard;
     for (const [choice, expected] of [
-      ['are disabled', ['ApiKeyDeleted', 'WebhookDisabled']],
-      ['go on sending', ['ApiKeyDeleted']],
+      ['were disabled', ['ApiKeyDeleted', 'WebhookDisabled']],
+      ['keep sending', ['ApiKeyDeleted']],
     ] as const) {
       const { id, name, key } = await service.createKey('clinic', ['webhooks']);
       const url = hookUrl();
@@ -213,11 +215,11 @@ describe('the pages of API keys', () => {
         expect(await page.getByRole('main').textContent()).toContain(`${made.id} to ${url} (reference)`);
         await expectAccessible(page);
         await takePictures(page, 'key-delete');
-        if (choice === 'go on sending') await page.getByLabel('Keep them: they go on sending').check();
+        if (choice === 'keep sending') await page.getByLabel('Keep them enabled').check();
         await page.getByLabel('Type the name of the key').fill(name);
         await page.getByRole('button', { name: 'Delete API key' }).click();
         expect(await page.getByRole('status').textContent()).toBe(
-          `API key ${name} is deleted. Its webhooks ${choice}: ${url}.`,
+          `API key ${name} was deleted. Its webhooks ${choice}: ${url}.`,
         );
       });
       const changes = events.filter(({ stream }) => stream === 'access' || stream === 'webhooks');
@@ -226,7 +228,7 @@ describe('the pages of API keys', () => {
       await page.goto(`/dashboard/workspaces/${workspace}/webhooks/${made.id}`);
       const shown = await page.getByRole('main').textContent();
       expect(shown).toContain(
-        choice === 'are disabled' ? 'the API key that it was made with was deleted' : 'enabled',
+        choice === 'were disabled' ? 'the API key that created it was deleted' : 'enabled',
       );
       expect(shown).toContain(`by ${name} (API key)`);
     }

@@ -26,7 +26,7 @@ describe('a form that was refused', () => {
     await plain.getByLabel('Password').fill('not the password');
     await plain.getByRole('button', { name: 'Sign in', exact: true }).click();
     expect(await plain.title()).toBe('Error: Sign in · Chartledger');
-    expect(await focused(plain).textContent()).toBe('The name or the password is not right.');
+    expect(await focused(plain).textContent()).toBe('Incorrect name or password.');
 
     await page.goto('/dashboard/users');
     await page.getByLabel('Name').fill('x'.repeat(300));
@@ -100,7 +100,7 @@ describe('on a phone', () => {
 
 test('a service without users says where the setup link is', async () => {
   const { service } = dashboard;
-  const said = 'The first administrator is made with the setup link.';
+  const said = 'The setup link creates the first administrator.';
   expect((await service.get('/dashboard/sign-in')).text).not.toContain(said);
   const fresh = await startDashboard();
   const { text } = await fresh.service.get('/dashboard/sign-in');

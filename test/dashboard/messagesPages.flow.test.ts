@@ -76,7 +76,7 @@ onEveryEngine((start) => {
     ]);
     expect(saidBy(page)).toContain('Received 0 Accepted 2 Partly 0 Rejected 1');
     expect(page).not.toContain(String(patient.id));
-    expect(page).toContain('Messages not taken whole per hour: 1 in the last 24 hours');
+    expect(page).toContain('Messages not fully accepted per hour: 1 in the last 24 hours');
   });
 
   test('it is limited to what was not taken whole, and to a source, and its bars lead to their time', async () => {
@@ -84,7 +84,7 @@ onEveryEngine((start) => {
     const page = await show('/messages?rejected=yes&range=7d');
     expect(listed(page)).toEqual([rejected]);
     expect(listed(await show('/messages?source=default'))).toHaveLength(3);
-    expect(await show('/messages?source=epic')).toContain('No message matches.');
+    expect(await show('/messages?source=epic')).toContain('No messages match.');
     const [, bar = ''] = /<a id="not-taken-\d+" href="\/dashboard\/workspaces\/\w+([^"]+)"/.exec(page) ?? [];
     expect(listed(await show(bar.replaceAll('&amp;', '&')))).toEqual([rejected]);
     expect(await statusOf('/messages?range=1y')).toBe(400);
@@ -120,7 +120,7 @@ onEveryEngine((start) => {
       },
     ]);
     expect(accesses[0]?.query).not.toHaveProperty('raw');
-    expect(saidBy(page)).toContain('accepted all of it was taken');
+    expect(saidBy(page)).toContain('accepted all of it was accepted');
     expect(page).toContain(`href="/dashboard${root}/records/patients/${patient.id}?version=1"`);
     expect(page).not.toContain(name);
     const problem = await show(refused);
@@ -164,22 +164,24 @@ onEveryEngine((start) => {
     const newest = async () => `${listed(await show('/messages'))[0]}?content=shown`;
     await sendHl7('MSH|^~\\&|A|B|C|D|20260314||ADT^A28^ADT_A05|8|P|2.5.1\rno segment\r');
     const unread = await show(await newest());
-    expect(saidBy(unread)).toContain('It cannot be read. Line 2 does not begin with the name of a segment');
+    expect(saidBy(unread)).toContain(
+      'The message cannot be read. Line 2 does not begin with the name of a segment',
+    );
     expect(unread).toContain('no segment');
     await sendHl7('MSH|^~\\&|A|B|C|D|20260314||ADT^A28^ADT_A05|9\0|P|2.5.1\r');
-    expect(await show(await newest())).toContain('The bytes of the message are not text.');
+    expect(await show(await newest())).toContain('The message is not text.');
     await sendHl7(
       `MSH|^~\\&|A|B|C|D|20260314||ADT^A28^ADT_A05|10|P|2.5.1\rZZZ|${'x|'.repeat(6_000)}\rPV1|1|N\r`,
     );
     const long = await show(await newest());
-    expect(long).toContain('This is the beginning of a long message');
+    expect(long).toContain('Only the beginning of this long message');
     expect(cellsOf(long).length).toBeGreaterThan(4_900);
     expect(cellsOf(long)).not.toContainEqual(['PV1-2', 'N']);
     const photo = [{ contentType: 'image/png', data: 'A'.repeat(1_100_000) }];
     const lines = [fhirPatient({ photo }), fhirPatient()].map((one) => JSON.stringify(one)).join('\n');
     const headers = { 'content-type': 'application/fhir+ndjson' };
     await service.send('/fhir/$import', { method: 'POST', headers, body: lines });
-    expect(await show(await newest())).toContain('The message has 1.1 MB, more than a page shows.');
+    expect(await show(await newest())).toContain('The message is 1.1 MB, too large to show here.');
   });
 
   test('it is for nobody of another workspace, or another role', async () => {

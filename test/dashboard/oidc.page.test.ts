@@ -188,14 +188,14 @@ test('before users are changed, the user proves anew at the provider who he is, 
     await page.goto(`/dashboard/users/${other.id}`);
     await page.getByRole('button', { name: 'Unlock' }).click();
   };
-  const confirm = page.getByRole('button', { name: 'Confirm at the identity provider' });
+  const confirm = page.getByRole('button', { name: 'Confirm with the identity provider' });
   const appended = await events(async () => {
     await unlock();
-    expect(await heading(page)).toBe('Confirm that it is you');
+    expect(await heading(page)).toBe('Confirm your identity');
     await expectAccessible(page);
     provider.account = { sub: 'sub-9', preferred_username: 'mallet', roles: 'admin' };
     await confirm.click();
-    expect(await page.getByRole('alert').textContent()).toContain('signed in somebody else');
+    expect(await page.getByRole('alert').textContent()).toContain('signed in a different user');
     await unlock();
     provider.account = { sub: 'sub-8', preferred_username: 'judy', roles: 'admin' };
     await confirm.click();

@@ -44,7 +44,7 @@ onEveryEngine((start) => {
       expect(text).toMatch(new RegExp(`Refusals per ${per}: 1 in ${words}`));
     });
     expect(text).toMatch(new RegExp(`Writes per ${per}: 2 in ${words}`));
-    expect(text).toMatch(/ms<\/strong> <span class="muted">half of them within/);
+    expect(text).toMatch(/ms<\/strong> <span class="muted">median, 99% within/);
 
     const [refusals = ''] = linksOf(text, 'refusals-');
     const refused = await textOf('compliance', refusals);
@@ -65,7 +65,7 @@ onEveryEngine((start) => {
     expect(appended).toEqual([]);
     expect(text).toMatch(/Refusals per minute: 1 in/);
     for (const id of ['refus', 'written-', 'writes-', 'requests-']) expect(linksOf(text, id)).toEqual([]);
-    expect(text).not.toContain('Requests of the last 60 minutes by API key');
+    expect(text).not.toContain('Requests in the last 60 minutes by API key');
     expect((await visitors.viewer.get('/overview')).status).toBe(403);
   });
 
@@ -122,7 +122,7 @@ onEveryEngine((start) => {
   test.each([
     ['/records?kind=patients', 'POST /integration/patients'],
     ['/requests', 'GET /integration/requests/{id}'],
-    ['/evidence', 'Verify now” begins'],
+    ['/evidence', 'choose “Verify now”'],
     ['/holds', 'To put a record under hold'],
     ['/keys', 'Create one to send the first record'],
     ['/webhooks', 'GET /events'],
@@ -140,7 +140,7 @@ onEveryEngine((start) => {
     let text = '';
     await eventually(async () => {
       text = await textOf('admin', `${overview('hooked')}?range=24h`);
-      expect(text).toMatch(/Attempts not taken per hour: \d+ in the last 24 hours/);
+      expect(text).toMatch(/Failed attempts per hour: \d+ in the last 24 hours/);
     });
     const [attempts = ''] = linksOf(text, 'attempts-');
     expect(attempts).toContain(`/webhooks/${body.id}?page_token=`);

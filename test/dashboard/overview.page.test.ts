@@ -66,9 +66,9 @@ test('shows requests, writes and refusals by reason, and how the read models sta
 
 test('gives the figures of each bar as a table too', async () => {
   const page = await dashboard.openAs('viewer', pathOf('clinic'));
-  await page.getByText('The figures of each bar').click();
+  await page.getByText('Figures for each bar').click();
   const rows = page
-    .getByRole('region', { name: 'Figures of the last 60 minutes', exact: true })
+    .getByRole('region', { name: 'Figures for the last 60 minutes', exact: true })
     .getByRole('row');
   expect(await rows.count()).toBe(61);
   const cells = await rows.locator('td:nth-child(2)').allInnerTexts();
@@ -87,7 +87,7 @@ test('says so where nothing happened yet', async () => {
   await service.keys.createWorkspace(service.workspaceId('empty'));
   const page = await dashboard.openAs('viewer', pathOf('empty'));
   await openWith(page, /^Requests per minute: none in the last 60 minutes$/);
-  expect(await page.getByText('Nothing was refused in the last 60 minutes.').count()).toBe(1);
+  expect(await page.getByText('No refusals in the last 60 minutes.').count()).toBe(1);
   expect(await page.getByText('0 of 4 steps done').count()).toBe(1);
   expect(await page.getByText('No problems').count()).toBe(1);
 });
@@ -97,7 +97,7 @@ test('draws the figures anew every ten seconds, and leaves the focus and what is
   const page = await dashboard.openAs('viewer', pathOf('clinic'));
   await page.clock.install();
   await page.reload();
-  const summary = page.getByText('The figures of each bar');
+  const summary = page.getByText('Figures for each bar');
   await summary.click();
   const before = await page.getByRole('img', { name: /^Requests/ }).getAttribute('aria-label');
   await service.get(`/integration/patients/${patientId}`);
@@ -159,12 +159,12 @@ test('tells of webhooks that send nothing, and leads administrators to them', as
     await admin.reload();
     expect(await admin.getByText('1 failing').count()).toBe(1);
   });
-  await admin.getByRole('link', { name: 'See the webhooks' }).click();
+  await admin.getByRole('link', { name: 'View webhooks' }).click();
   expect(new URL(admin.url()).pathname).toBe(`/dashboard${pathOf('hooked')}/webhooks`);
 
   const viewer = await dashboard.openAs('viewer', pathOf('hooked'));
   expect(await viewer.getByText('1 disabled').count()).toBe(1);
-  expect(await viewer.getByRole('link', { name: 'See the webhooks' }).count()).toBe(0);
+  expect(await viewer.getByRole('link', { name: 'View webhooks' }).count()).toBe(0);
   expect(await viewer.content()).not.toContain('receiver.example');
 });
 
@@ -176,8 +176,8 @@ test('shows events that a read model could not take', async () => {
 
 test('is accessible, and looks right in light, dark and on a phone', async () => {
   const page = await dashboard.openAs('admin', pathOf('clinic'));
-  await page.getByText('The figures of each bar').click();
+  await page.getByText('Figures for each bar').click();
   await expectAccessible(page);
-  await page.getByText('The figures of each bar').click();
+  await page.getByText('Figures for each bar').click();
   await takePictures(page, 'overview');
 });

@@ -94,7 +94,7 @@ test(
     await page.reload();
     expect(await page.getByRole('row').nth(1).innerText()).toContain('removed');
     await records.show(`${records.pathOf('encounters', encounter.id)}/documents`);
-    await page.getByText('There are no documents.').waitFor();
+    await page.getByText('No documents.').waitFor();
     const removed = page
       .getByRole('region', { name: 'Removed documents' })
       .getByRole('row', { name: documentId });

@@ -74,7 +74,7 @@ test(
     await page.getByRole('button', { name: 'Erase', exact: true }).click();
     await records.shows('Erase this patient?');
     expect(await textOf(page.locator('.banner'))).toBe(
-      '1 encounter refers to it, with 2 documents. Unless they are erased, too, the patient cannot be.',
+      '1 encounter refers to it, with 2 documents. The patient cannot be erased without them.',
     );
     expect(await page.locator('main').textContent()).not.toContain(patient.last_name);
     await expectAccessible(page);
@@ -92,7 +92,7 @@ test(
     });
     expect(refusals).toEqual([]);
 
-    await page.getByLabel('Erase the encounters, too').check();
+    await page.getByLabel('Also erase the encounters').check();
     const erased = await changesBy(service, async () => {
       await answer('patient', patient.id);
       await page.getByText('This patient was erased').waitFor();
@@ -108,7 +108,7 @@ test(
       expect(data).toMatchObject({ reason: REASON });
     }
     expect(await textOf(page.getByRole('status'))).toBe(
-      'The patient is erased, with 1 encounter and 2 documents. Nobody is given it any more. Its bytes go out of the files of the stores in a moment.',
+      'The patient was erased, with 1 encounter and 2 documents. It can no longer be read. Its bytes will be removed from the stores’ files shortly.',
     );
 
     await showsErased(path, patient.last_name);
@@ -138,7 +138,7 @@ test(
 async function certified(): Promise<number> {
   const downloading = page.waitForEvent('download');
   const accesses = await accessesBy(service, async () => {
-    await page.getByRole('button', { name: 'Certificate of the erasure' }).click();
+    await page.getByRole('button', { name: 'Erasure certificate' }).click();
     await downloading;
   });
   expect(accesses.map(({ action }) => action)).toEqual(['record.proof']);
@@ -188,10 +188,10 @@ test(
     await (await StoredSession.of(page, stateStore)).provedBefore(10 * 60_000 + 1);
     await stateStore.close();
     expect(await appendedBy(service, () => answer('payer', payer.id))).toEqual([]);
-    await records.shows('Confirm that it is you');
+    await records.shows('Confirm your identity');
     const appended = await appendedBy(service, async () => {
       await page.getByLabel('Your password').fill(admin.password);
-      await page.getByRole('button', { name: 'Confirm and go on' }).click();
+      await page.getByRole('button', { name: 'Confirm and continue' }).click();
       await page.getByText('This payer was erased').waitFor();
     });
     expect(appended).toEqual([`clinic.payer-${encodeURIComponent(payer.id)}: RecordErased`]);

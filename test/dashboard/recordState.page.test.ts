@@ -99,11 +99,11 @@ test('a record in any version, and as of a time', async () => {
   await page.getByRole('heading', { name: 'Current state' }).waitFor();
   expect(await records.field('City').innerText()).toBe(city);
 
-  await page.getByLabel('As it was at (UTC)').fill('2999-12-31T23:59:59');
+  await page.getByLabel('As of (UTC)').fill('2999-12-31T23:59:59');
   await page.getByRole('button', { name: 'Show', exact: true }).click();
   await page.getByText('This is the record as it was in version 3').waitFor();
-  expect(await page.getByLabel('As it was at (UTC)').inputValue()).toBe('2999-12-31T23:59:59');
-  await page.getByLabel('As it was at (UTC)').fill('1999-12-31T23:59:59');
+  expect(await page.getByLabel('As of (UTC)').inputValue()).toBe('2999-12-31T23:59:59');
+  await page.getByLabel('As of (UTC)').fill('1999-12-31T23:59:59');
   await page.getByRole('button', { name: 'Show', exact: true }).click();
   await page.getByRole('alert').filter({ hasText: 'There was no such patient at that time.' }).waitFor();
   expect(await records.field('City').innerText()).toBe(city);
@@ -152,14 +152,14 @@ test('older versions follow, with scripts in the page and without; any two are c
   await plain.getByRole('link', { name: 'Older versions' }).click();
   await plain.waitForURL(/page_token/);
   expect(await new RecordsPages(plain, service).versions()).toEqual(all.slice(20, 40));
-  await plain.getByRole('link', { name: 'To the latest versions' }).click();
+  await plain.getByRole('link', { name: 'Go to latest versions' }).click();
   await plain.getByRole('link', { name: 'Version 45' }).waitFor();
   await plain.context().close();
 
   const accesses = await accessesBy(service, async () => {
     await page.getByLabel('from version 2', { exact: true }).check();
     await page.getByLabel('to version 44', { exact: true }).check();
-    await page.getByRole('button', { name: 'Compare the chosen versions' }).click();
+    await page.getByRole('button', { name: 'Compare selected versions' }).click();
     await page.getByRole('heading', { name: 'Compare versions' }).waitFor();
   });
   expect(accesses.map(({ action, query }) => [action, query])).toEqual([

@@ -27,7 +27,7 @@ describe('finding a record', () => {
       expect(await page.getByRole('table').count()).toBe(0);
       await page.getByLabel('Search for').fill(phi('nobody'));
       await page.getByRole('button', { name: 'Search' }).click();
-      await page.getByText('Nothing has all of').waitFor();
+      await page.getByText('Nothing matches all of').waitFor();
     });
     expect(accesses).toMatchObject([{ action: 'record.search', shown: { things: [] } }]);
   });
@@ -45,7 +45,7 @@ describe('finding a record', () => {
       await page.getByLabel('Kind', { exact: true }).selectOption('Patient');
       await page.getByLabel('ID', { exact: true }).fill(payer.id);
       await page.getByRole('button', { name: 'Find' }).click();
-      await page.getByText('There is no patient with this id.').waitFor();
+      await page.getByText('There is no patient with this ID.').waitFor();
       expect(await page.getByLabel('ID', { exact: true }).inputValue()).toBe(payer.id);
       await expectAccessible(page);
       await takePictures(page, 'records-find');
@@ -136,11 +136,11 @@ test(
       await records.shows(`Payer ${name}`);
       expect(await records.field('ID').innerText()).toBe(id);
       expect(await records.version(2).innerText()).toContain(name);
-      await page.getByRole('button', { name: 'Compare the chosen versions' }).click();
+      await page.getByRole('button', { name: 'Compare selected versions' }).click();
       expect(await page.getByRole('row', { name: 'City' }).innerText()).toContain(name);
       await page.getByLabel('Breadcrumb').getByRole('link', { name: id, exact: true }).click();
       await page.getByRole('button', { name: 'Printable page' }).click();
-      await page.getByRole('button', { name: 'Back to the record' }).waitFor();
+      await page.getByRole('button', { name: 'Back to record' }).waitFor();
       await records.shows(`Payer ${name}`);
       await records.show(records.pathOf('patients', patient.id));
       await records.field('Payer ID').getByRole('link', { name: id, exact: true }).click();

@@ -74,7 +74,7 @@ test('the refused requests of a workspace are limited by the form, and the addre
   expect(await page.getByLabel('Field at fault').inputValue()).toBe('last_name');
   await page.getByLabel('From').fill('2999-01-01T00:00:00');
   await show(page);
-  await page.getByRole('link', { name: 'Show all of them' }).click();
+  await page.getByRole('link', { name: 'Show all refused requests' }).click();
   expect(await requests(page)).toEqual(all);
   await page.getByLabel('Status').selectOption('404');
   await show(page);
@@ -115,20 +115,20 @@ test('a request id leads to the fields at fault, to the key, to the record and t
   );
   const linkTo = (label: string) => page.getByRole('link', { name: label }).getAttribute('href');
   expect(await linkTo(patientId)).toBe(`/dashboard/workspaces/${workspace}/records/patients/${patientId}`);
-  expect(await linkTo('Its settings')).toBe(`/dashboard/workspaces/${workspace}/keys`);
-  await page.getByRole('link', { name: 'All that it was refused' }).click();
+  expect(await linkTo('Key settings')).toBe(`/dashboard/workspaces/${workspace}/keys`);
+  await page.getByRole('link', { name: 'All its refused requests' }).click();
   expect(await requests(page)).toEqual(all.slice(1));
 });
 
 test('a batch shows its refused lines; no name shows that is not of the interface', async () => {
   const page = await dashboard.openAs('compliance', `${path()}/${batchId}`);
   expect(await page.locator('main').innerText()).toContain('1 of 1 lines refused');
-  expect(await page.getByRole('link', { name: 'Its settings' }).count()).toBe(0);
+  expect(await page.getByRole('link', { name: 'Key settings' }).count()).toBe(0);
   await expectAccessible(page);
   await takePictures(page, 'requests-batch');
   await page.goto(`/dashboard${path()}?field=unknown_field`);
   await page.getByRole('link', { name: 'GET /integration/patients' }).click();
-  expect(await page.locator('main').innerText()).toContain('a name that is not of the interface');
+  expect(await page.locator('main').innerText()).toContain('an unknown field name');
   expect(await page.content()).not.toContain(name);
 });
 
@@ -143,7 +143,7 @@ test('an id that is none, a filter that is none and an empty list say what to do
   expect((await page.goto(`/dashboard${path()}/nothing`))?.status()).toBe(404);
   await service.keys.createWorkspace(service.workspaceId('quiet'));
   await page.goto(`/dashboard/workspaces/${service.workspaceId('quiet')}/requests`);
-  expect(await page.locator('main').innerText()).toContain('Nothing was refused here yet.');
+  expect(await page.locator('main').innerText()).toContain('No refused requests yet.');
   await expectAccessible(page);
 });
 

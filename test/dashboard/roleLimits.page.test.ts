@@ -170,7 +170,7 @@ describe.each(roles)('the role %s', (role) => {
       for (const route of limited.filter(({ roles: allowed }) => !allowed.includes(role))) {
         const answer = await send(pages.get(role), route.method, route.path);
         expect([nameOf(route), answer.status()]).toEqual([nameOf(route), 403]);
-        expect(await answer.text()).toContain(`The role ${role} may not see this page.`);
+        expect(await answer.text()).toContain(`The role ${role} cannot view this page.`);
         refused.push(nameOf(route));
       }
     });

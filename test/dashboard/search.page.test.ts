@@ -73,11 +73,11 @@ test('it is narrowed to a kind, pages, and works without scripts', async () => {
   expect(second.text.match(/<th scope="row">/g)).toHaveLength(1);
   expect(second.text).toContain(`/documents/`);
   await visitor.post(`${root}/search`, { q: name, kind: 'payer' });
-  expect((await visitor.get(`${root}/search?n=2`)).text).toContain('Nothing has all of');
+  expect((await visitor.get(`${root}/search?n=2`)).text).toContain('Nothing matches all of');
   expect((await visitor.get(`${root}/search?n=1`)).text).toContain(`${name} 25.pdf`);
   const refused = await visitor.post(`${root}/search`, { q: 'a b c d e f g h i' });
   expect([refused.status, refused.text]).toEqual([400, expect.stringContaining('must have at most 8 words')]);
-  expect((await visitor.get(`${root}/search?n=99`)).text).toContain('not remembered any more');
+  expect((await visitor.get(`${root}/search?n=99`)).text).toContain('no longer available');
 });
 
 test('the id of a refused request leads to it, for those who may see it', async () => {
@@ -95,7 +95,7 @@ test('the id of a refused request leads to it, for those who may see it', async 
     const text = await search(` ${requestId.toUpperCase()} `);
     expect(text).toContain(found);
     expect(text).toContain('Validation failed');
-    expect(text).not.toContain('Nothing has all of');
+    expect(text).not.toContain('Nothing matches all of');
   });
   expect(accesses).toMatchObject([
     { action: 'record.search', query: { for: ['id'] } },
@@ -108,13 +108,13 @@ test('the id of a refused request leads to it, for those who may see it', async 
   ] as const) {
     const text = await search(q, kind);
     expect(text).not.toContain(found);
-    expect(text).toContain('Nothing has all of');
+    expect(text).toContain('Nothing matches all of');
   }
   const south = `/workspaces/${service.workspaceId('south')}`;
   await service.createKey('south');
   const { headers } = await visitor.post(`${south}/search`, { q: requestId });
   const elsewhere = await visitor.get(String(headers.location).slice('/dashboard'.length));
-  expect(elsewhere.text).toContain('Nothing has all of');
+  expect(elsewhere.text).toContain('Nothing matches all of');
 });
 
 test('who may not see records has no box, and is refused', async () => {

@@ -72,7 +72,7 @@ onEveryEngine((start) => {
       const entered = await visitor.post('/sign-in', { ...ada, next: next ?? '' });
       expect(entered.headers.location).toBe(`/dashboard${form}?a=b`);
       const again = await visitor.get(target(entered));
-      expect(again.text).toContain('What you typed is in the form again');
+      expect(again.text).toContain('Your entries are back in the form');
       expect(again.text).toContain(`name="name" type="text" value="${fields.name}"`);
       expect(again.text).toContain(`name="recipient" type="text" value="${fields.recipient}"`);
       expect(again.text).toMatch(/value="read" checked/);
@@ -80,7 +80,7 @@ onEveryEngine((start) => {
       expect(again.text).not.toContain(ada.password);
       const later = (await visitor.get(form)).text;
       expect(later).not.toContain(fields.name);
-      expect(later).not.toContain('What you typed');
+      expect(later).not.toContain('Your entries');
     });
     expect(appended).toEqual([]);
   });
@@ -92,9 +92,9 @@ onEveryEngine((start) => {
     const sent = await visitor.post(search, { q: name }, form);
     expect(target(sent)).toBe(`/sign-in?next=${encodeURIComponent(`/dashboard${search}`)}`);
     await visitor.signIn(ada);
-    expect((await visitor.get(form)).text).not.toContain('What you typed');
+    expect((await visitor.get(form)).text).not.toContain('Your entries');
     const again = (await visitor.get(search)).text;
-    expect(again).toContain('What you typed is in the form again');
+    expect(again).toContain('Your entries are back in the form');
     expect(again).toContain(`name="q" type="search" value="${name}"`);
   });
 
@@ -108,14 +108,14 @@ onEveryEngine((start) => {
     await visitor.signIn(eve);
     const { text } = await visitor.get(form);
     expect(text).not.toContain(fields.name);
-    expect(text).not.toContain('What you typed');
+    expect(text).not.toContain('Your entries');
   });
 
   test('what is too long is lost, which is said; who never signed in in the browser leaves nothing', async () => {
     const visitor = await lateVisitor(ada);
     await visitor.post(form, { name: 'x'.repeat(9_000) }, form);
     await visitor.signIn(ada);
-    expect((await visitor.get(form)).text).toContain('What you typed was too long to be kept.');
+    expect((await visitor.get(form)).text).toContain('Your entries were too long to keep.');
 
     const stranger = new Visitor(service.url, { 'x-forwarded-for': '192.0.2.200' });
     const sent = await stranger.post(form, typed(), form);

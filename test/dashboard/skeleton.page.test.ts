@@ -123,7 +123,7 @@ describe('a form', () => {
     const appended = await appendedBy(dashboard.service, async () => {
       const answer = await send(page, form);
       expect(answer.status()).toBe(403);
-      expect(await answer.text()).toContain('This form is too old, or was not sent from the dashboard.');
+      expect(await answer.text()).toContain('This form has expired, or was not sent from the dashboard.');
     });
     expect(appended).toEqual([]);
   });
@@ -185,7 +185,7 @@ describe('by keyboard', () => {
   test('the first stop leads past the menu', async () => {
     const page = await dashboard.openAs('viewer', '/reference');
     await page.keyboard.press('Tab');
-    expect(await focused(page)).toBe('Skip to the content');
+    expect(await focused(page)).toBe('Skip to content');
     await page.keyboard.press('Enter');
     expect(await page.evaluate('document.activeElement.id')).toBe('main');
   });
@@ -198,7 +198,7 @@ describe('by keyboard', () => {
       stops.push(String(await focused(page)));
     }
     const wanted = [
-      'Skip to the content',
+      'Skip to content',
       'Chartledger',
       'Dark',
       'Overview',
@@ -218,11 +218,11 @@ test('colours are those of the system until the button chooses others, and stay 
   await page.reload();
   const dark = await background();
   expect(dark).not.toBe(light);
-  await page.getByRole('button', { name: 'Use light colours' }).click();
+  await page.getByRole('button', { name: 'Use light theme' }).click();
   expect(await background()).toBe(light);
   await page.reload();
   expect(await background()).toBe(light);
-  await page.getByRole('button', { name: 'Use dark colours' }).click();
+  await page.getByRole('button', { name: 'Use dark theme' }).click();
   expect(await background()).toBe(dark);
 });
 
@@ -232,7 +232,7 @@ test('works without scripts', async () => {
   await signIn(page, user);
   await page.goto(urlOf('/workspaces'));
   const id = dashboard.service.workspaceId('unscripted');
-  await page.getByLabel('Id').fill(id);
+  await page.getByLabel('ID').fill(id);
   await page.getByRole('button', { name: 'Create workspace' }).click();
   expect(await page.locator('.notice').innerText()).toContain(id);
   await page.locator('.user-menu summary').click();

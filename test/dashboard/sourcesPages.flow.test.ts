@@ -50,7 +50,7 @@ onEveryEngine((start) => {
   };
 
   test('an administrator configures a source, sees it in the list, and changes it whole', async () => {
-    expect(await list()).toContain('What comes as FHIR and HL7 v2 with an API key that no source has');
+    expect(await list()).toContain('Messages in FHIR and HL7 v2 with an API key that no source has');
     const made = await send('/new', { ...lab, key });
     expect(made).toMatchObject({
       status: 303,
@@ -78,7 +78,7 @@ onEveryEngine((start) => {
       events: [{ type: 'SourceConfigured', data: { source: { ...left, time_zone: 'UTC' } } }],
     });
     expect(changed.events[0]?.data.source).not.toHaveProperty('key');
-    expect(await list()).toContain('What comes as FHIR with an API key that no source has');
+    expect(await list()).toContain('Messages in FHIR with an API key that no source has');
   });
 
   test('what is wrong is said at the fields, and nothing is configured', async () => {
@@ -95,7 +95,7 @@ onEveryEngine((start) => {
     expect(foreign).toMatchObject({ status: 400, events: [] });
     expect(foreign.messages).toEqual({ key: 'must be the id of an API key of the workspace' });
     const again = await send('/new', { id: 'lab', format: 'fhir' });
-    expect(again).toMatchObject({ status: 400, messages: { id: 'is that of another source' }, events: [] });
+    expect(again).toMatchObject({ status: 400, messages: { id: 'is used by another source' }, events: [] });
     const second = await send('/new', { id: 'lab-2', format: 'hl7v2' });
     expect(second).toMatchObject({ status: 409, events: [] });
     expect(second.page).toContain('Source lab, of the format hl7v2, is the default one of the format');

@@ -77,7 +77,7 @@ onEmbeddedEngines((start) => {
     const before = new Date(Date.now() + 9 * 3_600_000).toISOString().slice(0, 19);
     const query = new URLSearchParams({ as_of: before, time_zone }).toString();
     const shown = await visitor.get(`${root}/records/payers/${payer.id}?${query}`);
-    expect(shown.text).toContain('As it was at (Australia/Darwin)');
+    expect(shown.text).toContain('As of (Australia/Darwin)');
     expect(shown.text).not.toContain('This is the record as it was in version 1');
     const after = new Date(Date.now() + 10 * 3_600_000).toISOString().slice(0, 19);
     const later = new URLSearchParams({ as_of: after, time_zone }).toString();
@@ -90,7 +90,7 @@ onEmbeddedEngines((start) => {
     const appended = await installationEvents(service, async () => {
       const { status, text } = await choose('Mars/Olympus');
       expect(status).toBe(400);
-      expect(text).toContain('Choose a time zone of the list.');
+      expect(text).toContain('Choose a time zone from the list.');
     });
     expect(appended).toEqual([]);
   });

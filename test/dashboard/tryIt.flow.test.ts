@@ -34,7 +34,7 @@ onEmbeddedEngines((start) => {
       ({ metadata }) => metadata.principal.id === id,
     );
     const [, answer = ''] = /<section id="answer".*?<pre[^>]*><code>(.*?)<\/code>/s.exec(text) ?? [];
-    const [, state] = /Answer <span[^>]*>(\d+)/.exec(text) ?? [];
+    const [, state] = /Response <span[^>]*>(\d+)/.exec(text) ?? [];
     return {
       status,
       text,
@@ -99,7 +99,7 @@ onEmbeddedEngines((start) => {
 
   test('a role tries what it may, and is shown no form for the rest', async () => {
     const { visitor } = visitors.get('compliance') as { visitor: Visitor };
-    expect((await visitor.get(pathOf('upsertPayer'))).text).toContain('The role compliance may not try this');
+    expect((await visitor.get(pathOf('upsertPayer'))).text).toContain('The role compliance cannot try this');
     const body = JSON.stringify(samples.payer());
     const denied = { answered: 403, appended: [['request.refused', 'permission_denied']] };
     expect(await attempt('compliance', 'upsertPayer', { body })).toMatchObject(denied);

@@ -35,7 +35,7 @@ test('an app is set up on the account’s page; then a sign-in takes its code', 
   const appended = await tests.events(async () => {
     await page.getByLabel('Code').fill('000000');
     await page.getByRole('button', { name: 'Turn on' }).click();
-    expect(await page.getByText('This is not the code').count()).toBe(1);
+    expect(await page.getByText('This is not the current code').count()).toBe(1);
     await page.getByLabel('Code').fill(await app.code());
     await page.getByRole('button', { name: 'Turn on' }).click();
     expect(await heading(page)).toBe('Two-factor sign-in is on');
@@ -149,7 +149,7 @@ test('a lost app is reset by an administrator, or at the command line', async ()
   await expectAccessible(page);
   const appended = await tests.events(async () => {
     await page.getByRole('button', { name: 'Reset two-factor sign-in' }).click();
-    expect(await page.getByRole('status').textContent()).toContain('is reset.');
+    expect(await page.getByRole('status').textContent()).toContain('was reset.');
   });
   expect(inShort(appended)).toEqual(['UserTotpReset']);
   expect((await tests.visitor().signIn(user)).headers.location).toBe('/dashboard/');

@@ -58,7 +58,7 @@ test('a user is invited, changed, disabled and enabled; each change names who ma
     await takePictures(page, 'user');
     await page.getByLabel('Role').selectOption('viewer');
     await page.getByRole('button', { name: 'Change role' }).click();
-    expect(await notice()).toContain(`User ${ada.name} has the role viewer.`);
+    expect(await notice()).toContain(`User ${ada.name} now has the role viewer.`);
 
     await page.getByRole('button', { name: 'Disable', exact: true }).click();
     await expectAccessible(page);
@@ -175,7 +175,7 @@ test('the last active administrator stays one, and another one may go', async ()
     await openUser(own);
     await page.getByLabel('Role').selectOption('viewer');
     await page.getByRole('button', { name: 'Change role' }).click();
-    await page.getByText(`User ${own} has the role viewer.`).waitFor();
+    await page.getByText(`User ${own} now has the role viewer.`).waitFor();
   });
   expect((await page.goto('/dashboard/users'))?.status()).toBe(403);
 });

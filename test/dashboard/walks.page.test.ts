@@ -132,7 +132,7 @@ test('a removed document leads to who removed it', async () => {
 test('a patient leads to all encounters as they were at a time', async () => {
   const walk = await Walk.from(page, pathOf('patients', patient.id));
   const accesses = await accessesBy(service, async () => {
-    await walk.type(page.getByLabel('As it was at'), then);
+    await walk.type(page.getByLabel('As of (UTC)'), then);
     await walk.enter();
     await walk.sees('Encounters at that time');
   });

@@ -38,9 +38,9 @@ describe('the pages of webhooks', () => {
   async function create(url: string): Promise<string> {
     await page.goto(list);
     await button('Create webhook').click();
-    await page.getByLabel('Address (URL)').fill(url);
+    await page.getByLabel('URL').fill(url);
     await button('Create webhook').click();
-    const secret = await page.getByLabel('The secret that signs the messages').inputValue();
+    const secret = await page.getByLabel('Signing secret').inputValue();
     notePhi(secret);
     return secret;
   }
@@ -68,7 +68,7 @@ describe('the pages of webhooks', () => {
       expect(secret).toMatch(/^whsec_/);
       await expectAccessible(page);
       await takePictures(page, 'webhook-secret');
-      await button('To the webhook').click();
+      await button('Go to webhook').click();
       expect(await page.content()).not.toContain(secret);
 
       await confirm('Send a ping');
@@ -86,7 +86,7 @@ describe('the pages of webhooks', () => {
       await takePictures(page, 'webhook');
       const shown = async (outcome: string, recordId: string) => {
         const [value] = await page.getByLabel('Outcome').selectOption(outcome);
-        await page.getByLabel('Record id').fill(recordId);
+        await page.getByLabel('Record ID').fill(recordId);
         await button('Show').click();
         await page.waitForURL(({ searchParams: sent }) => {
           return sent.get('outcome') === value && sent.get('record_id') === recordId;
@@ -96,9 +96,9 @@ describe('the pages of webhooks', () => {
       expect(await shown('Any outcome', payer.id)).toBe(1);
       expect(await shown('Delivered', payer.id)).toBe(1);
       expect(await shown('Failed', payer.id)).toBe(0);
-      expect(await page.getByText('No attempt on this page matches.').count()).toBe(1);
+      expect(await page.getByText('No attempts on this page match.').count()).toBe(1);
       expect(await shown('Any outcome', 'x'.repeat(500))).toBe(0);
-      expect(await page.getByLabel('Record id').getAttribute('aria-invalid')).toBe('true');
+      expect(await page.getByLabel('Record ID').getAttribute('aria-invalid')).toBe('true');
       await expectAccessible(page);
       await page.getByRole('button', { name: 'Clear' }).click();
       await page.getByRole('button', { name: /^Send again msg_/ }).click();
@@ -109,24 +109,24 @@ describe('the pages of webhooks', () => {
 
   test('a webhook is changed, and its secret rotated', async () => {
     const before = await create(hookUrl());
-    await button('To the webhook').click();
+    await button('Go to webhook').click();
     const changes = await changesBy(async () => {
-      await button('Change').click();
+      await button('Edit').click();
       await page.getByLabel('Description').fill('Billing <b>production</b>');
       await page.getByLabel('patient', { exact: true }).check();
       await expectAccessible(page);
       await takePictures(page, 'webhook-form');
-      await button('Change webhook').click();
+      await button('Edit webhook').click();
       expect(await page.getByText('Billing <b>production</b>').count()).toBe(1);
 
-      await button('Rotate the secret').click();
-      await page.getByLabel('The current secret ends').selectOption('in 1 hour');
-      await button('Rotate the secret').click();
-      const after = await page.getByLabel('The secret that signs the messages').inputValue();
+      await button('Rotate secret').click();
+      await page.getByLabel('The current secret expires').selectOption('in 1 hour');
+      await button('Rotate secret').click();
+      const after = await page.getByLabel('Signing secret').inputValue();
       notePhi(after);
       expect(after).not.toBe(before);
-      await button('To the webhook').click();
-      expect(await page.getByText('Previous secret ends').count()).toBe(1);
+      await button('Go to webhook').click();
+      expect(await page.getByText('Previous secret expires').count()).toBe(1);
     });
     expect(typesOf(changes)).toEqual(['WebhookUpdated', 'WebhookSecretRotated']);
     expect(changes[0]?.data).toMatchObject({ description: 'Billing <b>production</b>', kinds: ['patient'] });
@@ -135,18 +135,18 @@ describe('the pages of webhooks', () => {
   test('a webhook is disabled, enabled, replayed and deleted', async () => {
     const url = hookUrl();
     await create(url);
-    await button('To the webhook').click();
+    await button('Go to webhook').click();
     const changes = await changesBy(async () => {
       await confirm('Disable');
       await page.goto(list);
-      expect(await page.getByRole('row', { name: url }).textContent()).toContain('somebody disabled it');
+      expect(await page.getByRole('row', { name: url }).textContent()).toContain('disabled manually');
       await expectAccessible(page);
       await takePictures(page, 'webhooks');
       await page.getByRole('link', { name: url }).click();
       await confirm('Enable');
 
       await button('Replay').click();
-      await page.getByLabel('Send once more').selectOption('all events from a time on');
+      await page.getByLabel('What to replay').selectOption('all events since a given time');
       await page.getByLabel('Time (UTC)').fill('2999-01-01T00:00');
       await button('Replay').click();
       expect(await page.getByRole('alert').textContent()).toContain('from must not be in the future');
@@ -170,18 +170,18 @@ describe('the pages of webhooks', () => {
   test('what the form refuses stands beside its field, with what was sent, and appends nothing', async () => {
     const events = await newEvents(service, async () => {
       await page.goto(`${list}/new`);
-      await page.getByLabel('Address (URL)').fill('http://127.0.0.1:1/#here');
+      await page.getByLabel('URL').fill('http://127.0.0.1:1/#here');
       await page.getByLabel('payer', { exact: true }).check();
       await page.getByLabel('chartledger.patient.upserted.v1').check();
       await button('Create webhook').click();
       expect(await heading()).toBe('Create webhook');
       expect(await page.locator('#url-error').textContent()).toBe('must not contain a fragment (#)');
       expect(await page.getByLabel('payer', { exact: true }).isChecked()).toBe(true);
-      await page.getByLabel('Address (URL)').fill(hookUrl());
+      await page.getByLabel('URL').fill(hookUrl());
       await button('Create webhook').click();
       expect(await page.getByText('must have a type that is of one of the kinds').count()).toBe(2);
       await page.getByLabel('payer', { exact: true }).uncheck();
-      await page.getByLabel('Begin').selectOption('with the first event from a time on');
+      await page.getByLabel('Start').selectOption('with the first event since a given time');
       await page.getByLabel('Time (UTC)').fill('2999-01-01T00:00');
       await button('Create webhook').click();
       expect(await page.locator('#start-error').textContent()).toBe('must not be in the future');
@@ -192,7 +192,7 @@ describe('the pages of webhooks', () => {
 
   test('a webhook of another workspace, or none, is not found', async () => {
     await create(hookUrl());
-    await button('To the webhook').click();
+    await button('Go to webhook').click();
     const { key } = await service.createKey('south');
     expect(key).toBeDefined();
     const [, id] = /webhooks\/(wh_\w+)$/.exec(page.url()) as RegExpExecArray;

@@ -126,9 +126,9 @@ onEveryEngine((start) => {
     const query = new URLSearchParams({ payer_id: payer, facility_id: facility, from: '2026-03-01' });
     const several = await show(`/readiness?${query}`);
     expect(listed(several)).toEqual(idsOf(uncoded));
-    expect(several).toContain('There are counts of one payer');
+    expect(several).toContain('Counts are available for one payer');
     const none = await show('/readiness?rule=clia_number&state=ready&to=2020-01-01');
-    expect(none).toContain('No encounter matches.');
+    expect(none).toContain('No encounters match.');
     for (const bad of ['from=yesterday', 'rule=none', 'state=done', 'page_token=x']) {
       const { status, text } = await visitor.get(`${root}/readiness?${bad}`);
       expect([bad, status, listed(text)]).toEqual([bad, 400, []]);
@@ -181,12 +181,12 @@ onEveryEngine((start) => {
     const path = `/readiness?payer_id=${encodeURIComponent(String(uncoded.payer.id))}`;
     expect(payer).toContain(`href="/dashboard${root}${path}&amp;rule=payer_code_missing"`);
     expect(payer).toContain(`href="/dashboard${root}${path}&amp;state=blocked"`);
-    const facility = await of('facilities', uncoded.facility, 'Blocks no encounter.');
-    expect(facility).toMatch(/whatever blocks them: 1/);
-    await of('providers', uncoded.provider, 'Blocks no encounter.');
+    const facility = await of('facilities', uncoded.facility, 'Blocks no encounters.');
+    expect(facility).toMatch(/for any reason: 1/);
+    await of('providers', uncoded.provider, 'Blocks no encounters.');
     const patient = await of('patients', unnumbered.patient, 'Blocks 1 encounter.');
     expect(patient).toContain('The primary insurance has a policy number: not met by 1 encounter');
-    await of('patients', uncoded.patient, 'Blocks no encounter.');
+    await of('patients', uncoded.patient, 'Blocks no encounters.');
   });
 
   test('is shown in pages', async () => {
@@ -223,8 +223,8 @@ onEveryEngine((start) => {
     const seen = things.filter(({ kind }) => kind === 'encounter').map(({ record_id }) => record_id);
     expect([accesses.length, seen]).toEqual([2, ids]);
     const payer = await show(recordPath('payers', claim.payer));
-    expect(payer).toContain('Of the first 200 encounters that rest on it, it blocks 200.');
-    expect(payer).toContain(`whatever blocks them: ${MANY}`);
+    expect(payer).toContain('Of the first 200 encounters that depend on it, it blocks 200.');
+    expect(payer).toContain(`for any reason: ${MANY}`);
   });
 
   test('the audit trail tells exports from what was looked at', async () => {
@@ -234,7 +234,7 @@ onEveryEngine((start) => {
       const trail = await show(`/audit?principal=${userId}${query}`);
       return [...trail.matchAll(/<th scope="row">([^<]+)/g)].map(([, what]) => what);
     };
-    const [exported, read] = ['Readiness of encounters exported', 'Readiness of encounters read'];
+    const [exported, read] = ['Encounter readiness exported', 'Encounter readiness read'];
     expect((await whats('')).slice(0, 2)).toEqual([exported, read]);
     const others = await whats('&without_views=yes');
     expect(others[0]).toBe(exported);
@@ -243,7 +243,7 @@ onEveryEngine((start) => {
 
   test('shows how it came to this, day by day', async () => {
     const workspace = service.workspaceId('clinic');
-    expect(await show('/readiness')).toContain('It begins with the end of the first day.');
+    expect(await show('/readiness')).toContain('The trend starts at the end of the first day.');
     await countDays(service, workspace, [7]);
     const day = new Date(Date.now() - 86_400_000).toISOString().slice(0, 10);
     const chart = (page: string) => /<h2>Day by day.*?<\/section>/s.exec(page)?.[0] ?? '';
@@ -263,7 +263,7 @@ onEveryEngine((start) => {
     const [, line] = (await show('/readiness/export?state=voided')).split('\r\n');
     expect(line).toMatch(new RegExp(`^${claim.encounter.id},voided,.*,,,,,$`));
     expect(await show('/records?kind=encounters&sort=-updated_at')).toContain('>void</span>');
-    expect(await show(recordPath('payers', claim.payer))).toContain('Blocks no encounter.');
+    expect(await show(recordPath('payers', claim.payer))).toContain('Blocks no encounters.');
   });
 });
 
@@ -273,9 +273,9 @@ test('says how far it is where it is not current, and nothing else', () => {
   const underWay = [payer, ...others];
   const note = String(progressNote('clinic', { isCurrent: false, underWay }, '/here'));
   expect(note).toContain('<a href="/dashboard/workspaces/clinic/records/payers/payer-1">payer-1</a>');
-  for (const what of ['</a>', 'A setting of the rules', 'A set of codes that was loaded']) {
+  for (const what of ['</a>', 'A change to the rule settings', 'A newly loaded code set']) {
     expect(note).toContain(`${what} is being applied: 1,200 of 100,000 encounters.`);
   }
-  expect(note).toContain('<a href="/here">Load it again</a>');
+  expect(note).toContain('<a href="/here">Reload</a>');
   expect(progressNote('clinic', { isCurrent: true, underWay: [] }, '/here')).toBeUndefined();
 });

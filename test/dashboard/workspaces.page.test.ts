@@ -20,11 +20,11 @@ describe('the page of workspaces', () => {
     const { service } = dashboard;
     const workspace = service.workspaceId('north');
     const events = await newEvents(service, async () => {
-      await page.getByLabel('Id', { exact: true }).fill(workspace);
+      await page.getByLabel('ID', { exact: true }).fill(workspace);
       await page.getByRole('button', { name: 'Create workspace' }).click();
       await expectPath(`/workspaces/${workspace}/keys`);
-      expect(await page.getByRole('status').textContent()).toContain(`Workspace ${workspace} is made.`);
-      expect(await page.getByText('There are no API keys').count()).toBe(1);
+      expect(await page.getByRole('status').textContent()).toContain(`Workspace ${workspace} was created.`);
+      expect(await page.getByText('No API keys').count()).toBe(1);
       const { key } = await service.createKey('north');
       const status = async () => (await service.as(key).post('/integration/payers', samples.payer())).status;
 
@@ -69,7 +69,7 @@ describe('the page of workspaces', () => {
     const workspace = service.workspaceId('sandbox');
     const events = await newEvents(service, async () => {
       await page.goto('/dashboard/workspaces');
-      await page.getByLabel('Id', { exact: true }).fill(workspace);
+      await page.getByLabel('ID', { exact: true }).fill(workspace);
       await page.getByLabel('Sandbox, for tests').check();
       await page.getByRole('button', { name: 'Create workspace' }).click();
       await expectPath(`/workspaces/${workspace}/keys`);
@@ -95,10 +95,10 @@ describe('the page of workspaces', () => {
         [taken, `Workspace ${taken} exists already.`],
       ] as const) {
         await page.goto('/dashboard/workspaces');
-        await page.getByLabel('Id', { exact: true }).fill(id);
+        await page.getByLabel('ID', { exact: true }).fill(id);
         await page.getByRole('button', { name: 'Create workspace' }).click();
         expect(await page.getByRole('alert').textContent()).toContain(message);
-        expect(await page.getByLabel('Id', { exact: true }).inputValue()).toBe(id);
+        expect(await page.getByLabel('ID', { exact: true }).inputValue()).toBe(id);
       }
       await expectAccessible(page);
     });

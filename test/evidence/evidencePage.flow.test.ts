@@ -64,7 +64,7 @@ onEveryEngine((start) => {
         [{ action: 'verify' }, { type: 'user', id: userId }],
       ]);
       const size = (await eventsOfClinic()).length;
-      expect(shown).toContain(`All holds Asked for by ${userName} (user)`);
+      expect(shown).toContain(`Verification passed Requested by ${userName} (user)`);
       expect(shown).toContain(`Erased 2 events, in 1 erasures`);
       expect(shown).toMatch(new RegExp(`payer 2 \\S+ \\(command line\\) ${REASON}`));
       expect(shown).not.toContain(payer.id);
@@ -98,7 +98,7 @@ onEveryEngine((start) => {
       writeFileSync(forged, JSON.stringify(signStatement(body, privateKey)));
       const shown = await page.verified();
       rmSync(forged);
-      expect(shown).toContain('It does not hold');
+      expect(shown).toContain('Verification failed');
       expect(shown).toContain(`The saved head ${clinic()}-000000000001-forged.json does not hold:`);
       expect((await visitor.get(path('/verified-head'))).status).toBe(404);
     },
@@ -157,7 +157,7 @@ onEveryEngine((start) => {
       const { body } = await service.get('/readyz');
       expect(body.warnings).toMatchObject([{ code: 'heads_not_sent' }]);
       const shown = await page.verified();
-      expect(shown).toContain('All holds');
+      expect(shown).toContain('Verification passed');
       expect(shown).toContain(`The heads in ${heads} were not read:`);
       mkdirSync(heads);
     },

@@ -40,8 +40,8 @@ function change(data: string): void {
 
 test('without heads the history is held against the read model; the page says that none was sent', async () => {
   const shown = await page.verified();
-  expect(shown).toContain('No head was ever sent.');
-  expect(shown).toContain('All holds');
+  expect(shown).toContain('No head has been sent yet.');
+  expect(shown).toContain('Verification passed');
   expect((await page.visitor.get(page.path('/head'))).status).toBe(404);
 });
 
@@ -52,12 +52,12 @@ test(
     const said = `The event at position ${event.position} was changed: stream ${event.stream}, version 1, event ${event.id}.`;
     const shown = await page.verified();
     change(JSON.stringify(event.data));
-    expect(shown).toContain('It does not hold');
+    expect(shown).toContain('Verification failed');
     expect(shown).toContain(said);
     await service.restart();
     const again = await EvidencePage.open(service);
     expect(await again.text()).toContain(said);
-    expect(await again.text()).toContain(`Asked for by ${page.userName} (user)`);
+    expect(await again.text()).toContain(`Requested by ${page.userName} (user)`);
     page = again;
   },
   LONG_MS,

@@ -109,7 +109,7 @@ onEveryEngine((start) => {
     const form = { record_id: visit, reason: 'Asked' };
     expect((await admin.post(`${root}/records/encounters/${visit}/erase`, form)).status).toBe(303);
     const page = await shown(`/records/patients/${patient}/fields/last_name`);
-    expect(page).toContain('The message is kept no more.');
+    expect(page).toContain('The message is no longer kept.');
     expect(page).not.toContain('PID^1^5^1^1');
   });
 });

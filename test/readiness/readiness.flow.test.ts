@@ -73,7 +73,7 @@ onEveryEngine((start) => {
     });
     expect(appended).toEqual([]);
     const { text } = await visitor.get(pageOf(claim));
-    for (const what of ['It is void, and not to be billed.', `<dt>Void since</dt><dd>${voided_at}</dd>`]) {
+    for (const what of ['It is void and must not be billed.', `<dt>Void since</dt><dd>${voided_at}</dd>`]) {
       expect(text).toContain(what);
     }
     expect(text).toContain(`<dt>Reason</dt><dd>${void_reason}</dd>`);
@@ -258,7 +258,7 @@ onEveryEngine((start) => {
       expect.objectContaining({ action: 'record.readiness', record_id: claim.encounter.id }),
     );
     const then = await show(`?as_of=${ready}`);
-    expect(then).toContain('Nothing keeps it from being billed.');
+    expect(then).toContain('Nothing blocks billing.');
     expect(then).not.toContain('A payer would refuse it.');
   });
 

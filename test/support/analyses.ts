@@ -27,19 +27,19 @@ export async function countDays(service: TestService, workspace: string, blocked
 export async function analyse(page: Page, workspace: string): Promise<void> {
   const root = `/dashboard/workspaces/${workspace}/readiness`;
   await page.goto(`${root}/scorecard`);
-  await page.getByRole('button', { name: 'Make the scorecard' }).click();
+  await page.getByRole('button', { name: 'Generate scorecard' }).click();
   await showFound(page);
   await page.goto(`${root}/simulation`);
   await page.locator('summary', { hasText: 'Rules' }).click();
   await page.getByLabel('The facility has an EIN').selectOption('off');
-  await page.getByLabel('Filing limit of all payers, in days').fill('365');
+  await page.getByLabel('Filing limit for all payers, in days').fill('365');
   await page.getByRole('button', { name: 'Simulate' }).click();
   await showFound(page);
 }
 
 /** It is drawn by itself that the run has ended, unless it had before. */
 async function showFound(page: Page): Promise<void> {
-  const link = page.getByRole('link', { name: 'Show what was found' });
+  const link = page.getByRole('link', { name: 'Show the result' });
   const ended = page.getByText('Ended', { exact: true });
   await link.or(ended).waitFor({ timeout: LONG_MS });
   if (await link.isVisible()) await link.click();

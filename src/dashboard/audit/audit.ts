@@ -140,7 +140,7 @@ function exportLinks({ path }: Trail, limits: Record<string, string>): Html {
 function older({ path }: Trail, limits: Record<string, string>, found: AuditPage, isNewest: boolean): Html {
   const { next_page_token, items, lookedBackTo } = found;
   if (next_page_token === null) {
-    const nothing = isNewest ? 'No entry in the audit trail matches.' : 'There is nothing older.';
+    const nothing = isNewest ? 'No entries match.' : 'There is nothing older.';
     return html`<div id="older">${items.length === 0 && empty(nothing)}</div>`;
   }
   const isShort = items.length < ENTRIES_A_PAGE && lookedBackTo !== null;
@@ -150,7 +150,7 @@ function older({ path }: Trail, limits: Record<string, string>, found: AuditPage
     items.length > 0 &&
     html` hx-get="${url}" hx-target="previous tbody" hx-select="tbody > tr" hx-swap="beforeend" hx-select-oob="#older"`;
   return html`<div id="older">
-${isShort && html`<p class="muted">This goes back to ${time(lookedBackTo)}.</p>`}
+${isShort && html`<p class="muted">Searched back to ${time(lookedBackTo)}.</p>`}
 <a role="button" class="outline" href="${url}"${added}>${isShort ? 'Look further back' : 'Older'}</a>
 </div>`;
 }

@@ -24,12 +24,12 @@ export function auditColumns(names: PrincipalNames, place: Place): TableColumn<A
     { title: 'Time', cell: ({ entry }) => time(entry.recordedAt) },
     { title: 'Who', cell: ({ entry }) => who(entry.principal, names, place) },
     {
-      title: 'What',
+      title: 'Action',
       isHeader: true,
       cell: ({ entry, others }) =>
         html`${what(entry)}${others.length > 0 && further(others, names, place.workspace)}`,
     },
-    { title: 'On', cell: ({ entry }) => auditSubject(entry, names, place.workspace) },
+    { title: 'Subject', cell: ({ entry }) => auditSubject(entry, names, place.workspace) },
     { title: 'Outcome', cell: ({ entry }) => outcome(entry) },
     { title: 'Request', cell: ({ entry }) => origin(entry, place) },
   ];

@@ -52,24 +52,24 @@ ${filterForm(
   path,
   html`${momentInputs(moment('from', 'From'), moment('to', 'Before'))}
 ${choice('principal', 'Who', 'Anyone', principals)}
-${choice('action', 'What', 'Anything', known.map((action) => ({ value: action, text: actionText(action) })).sort(byText))}
+${choice('action', 'Action', 'Any action', known.map((action) => ({ value: action, text: actionText(action) })).sort(byText))}
 ${choice(
   'kind',
   'Kind',
   'Any kind',
   kinds.map((kind) => ({ value: kind, text: titleOf(kind) })),
 )}
-${input({ ...field('id', isInstallation ? 'User id' : 'Record id'), type: 'search' })}
+${input({ ...field('id', isInstallation ? 'User ID' : 'Record ID'), type: 'search' })}
 ${
   !isInstallation &&
   select({
     name: 'seen',
-    label: 'Of the record',
+    label: 'About the record',
     value: sent.seen ?? '',
     options: [
       { value: '', text: 'Entries that name it' },
-      { value: 'yes', text: 'Who has seen it: also lists, streams, webhooks' },
-      { value: 'all', text: 'Who has seen the patient, its encounters or documents' },
+      { value: 'yes', text: 'Who has seen it, including lists, streams and webhooks' },
+      { value: 'all', text: 'Who has seen the patient, including encounters and documents' },
     ],
     error: messageOf(refusal?.details, 'seen'),
   })
@@ -80,11 +80,11 @@ ${choice('outcome', 'Outcome', 'Any outcome', [
 ])}
 ${select({
   name: 'without_views',
-  label: 'Pages looked at',
+  label: 'Page views',
   value: sent.without_views ?? '',
   options: [
-    { value: '', text: 'With what users looked at here' },
-    { value: 'yes', text: 'Without it' },
+    { value: '', text: 'Included' },
+    { value: 'yes', text: 'Excluded' },
   ],
 })}`,
 )}`;

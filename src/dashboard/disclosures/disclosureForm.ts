@@ -69,7 +69,7 @@ export function disclosureFilter(
     error: messageOf(refusal?.details, name),
   });
   const isAccounting = form === 'accounting';
-  const begin = isAccounting ? 'Default: six years ago.' : 'Default: the beginning.';
+  const begin = isAccounting ? 'Default: six years ago.' : 'Default: no limit.';
   return filterForm(
     `${path}?form=${form}`,
     html`<input type="hidden" name="form" value="${form}">
@@ -77,7 +77,7 @@ ${momentInputs(moment('from', 'From', begin), moment('to', 'Before', 'Default: n
 ${
   isAccounting &&
   checkboxes('omit_exempt', 'Exempt disclosures', [
-    { value: 'yes', text: 'Leave them out', isChecked: sent.omit_exempt === 'yes' },
+    { value: 'yes', text: 'Leave out', isChecked: sent.omit_exempt === 'yes' },
   ])
 }`,
   );

@@ -41,8 +41,8 @@ const titles: Record<DisclosureForm, string> = {
 };
 
 const explanations: Record<DisclosureForm, Html> = {
-  access_report: html`Everybody to whom data of the patient went, or may have gone: of its record, of every record that refers or ever referred to it, and of their documents.`,
-  accounting: html`The disclosures of which 45 CFR 164.528 speaks. What the organisation’s own workforce saw, and what identified nobody, is no disclosure of protected health information. Those for treatment, payment or health care operations are marked exempt (164.528(a)(1)(i)). Where no purpose was given, none is taken to be exempt.`,
+  access_report: html`Everyone who received, or may have received, data about the patient: the patient’s record, every record that refers or ever referred to it, and their documents.`,
+  accounting: html`The disclosures that 45 CFR 164.528 covers. What the organization’s own workforce saw, and de-identified data, are not disclosures of protected health information. Disclosures for treatment, payment or health care operations are marked exempt (164.528(a)(1)(i)). Disclosures without a purpose are not treated as exempt.`,
 };
 
 /** `…/records/patients/{id}/disclosures`: to whom a patient's data went; pages, printed or downloaded. */
@@ -133,7 +133,7 @@ async function printedPage(ports: DisclosurePorts, visit: Visit): Promise<Page> 
     title: `${titles[form]}, printable`,
     section: recordsSection,
     body: html`<div class="paper">
-<p class="actions"><a role="button" class="outline secondary" href="${back}">Back to the report</a>
+<p class="actions"><a role="button" class="outline secondary" href="${back}">Back to report</a>
 <button type="button" data-print hidden>Print</button></p>
 <h1>${titles[form]}</h1>
 ${facts([
@@ -153,9 +153,7 @@ ${further(visit, '/print', limits, found, PRINTED_A_PAGE)}
 function listed({ items, query, next_page_token }: DisclosurePage, isNewest: boolean): Html {
   if (items.length > 0) return disclosureTable(query.form, items);
   if (next_page_token !== null) return html``;
-  return empty(
-    isNewest ? 'There was none in this period. A longer one may have some.' : 'There was none before.',
-  );
+  return empty(isNewest ? 'None in this period. Try a longer one.' : 'Nothing older.');
 }
 
 /** Returns the link to the next page, and says how far an incomplete report goes. */
@@ -170,7 +168,7 @@ function further(
   const path = `/dashboard${disclosuresPath(workspace, String(req.params.id))}${suffix}`;
   const url = `${path}?${new URLSearchParams({ ...limits, page_token: token }).toString()}`;
   const isShort = items.length < limit && lookedBackTo !== null;
-  return html`<p class="muted">There may be earlier ones, which are not on this page.${isShort && html` It goes back to ${time(lookedBackTo)}.`}</p>
+  return html`<p class="muted">Earlier entries may exist that are not on this page.${isShort && html` Searched back to ${time(lookedBackTo)}.`}</p>
 <p class="actions"><a role="button" class="outline" href="${url}" rel="next">${isShort ? 'Look further back' : 'Older'}</a></p>`;
 }
 
@@ -179,7 +177,7 @@ function period(query: DisclosureQuery): Html {
 }
 
 function periodText({ from, to }: DisclosureQuery): Html {
-  return html`${from ? html`from ${time(from)}` : 'from the beginning'} ${to ? html`until before ${time(to)}` : 'until now'}`;
+  return html`${from ? html`from ${time(from)}` : 'from the beginning'}${to ? html`, before ${time(to)}` : ' until now'}`;
 }
 
 async function download(ports: DisclosurePorts, visit: Visit): Promise<Reply> {

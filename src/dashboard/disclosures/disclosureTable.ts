@@ -11,7 +11,7 @@ import { purposeTexts } from '../ui/termFields.ts';
 import { badge, code, time } from '../ui/text.ts';
 
 const statusTexts: Record<DisclosureStatus, [text: string, tone: 'good' | 'bad' | 'neutral']> = {
-  accountable: ['to be accounted for', 'bad'],
+  accountable: ['accountable', 'bad'],
   purpose_not_given: ['purpose not given', 'bad'],
   exempt: ['exempt', 'good'],
   internal_use: ['internal use', 'neutral'],
@@ -30,7 +30,7 @@ const what: TableColumn<Disclosure> = {
   title: 'What',
   cell: (disclosure) => {
     const { action, found_by, view } = disclosure;
-    const perhaps = found_by === 'range' ? 'May have held: ' : '';
+    const perhaps = found_by === 'range' ? 'May have included: ' : '';
     return html`${actionText(action)}${view && html` (${view})`}<br><small class="muted">${perhaps}${whatText(disclosure)}</small>`;
   },
 };
@@ -73,4 +73,4 @@ function giver(title: string): TableColumn<Disclosure> {
 }
 
 const accessColumns = [when, giver('Who'), what, recipient, purpose, status];
-const accountingColumns = [when, recipient, what, purpose, status, giver('Through')];
+const accountingColumns = [when, recipient, what, purpose, status, giver('Via')];

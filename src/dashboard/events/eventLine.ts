@@ -69,5 +69,5 @@ function by({ entry: { principal } }: FoundEvent, names: PrincipalNames): Html {
 
 function payload(event: object): string {
   const text = JSON.stringify(event, null, 2);
-  return text.length <= MOST_SHOWN ? text : `${text.slice(0, MOST_SHOWN)}…\nThe rest is left out here.`;
+  return text.length <= MOST_SHOWN ? text : `${text.slice(0, MOST_SHOWN)}…\nThe rest is not shown.`;
 }

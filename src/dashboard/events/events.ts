@@ -69,7 +69,7 @@ async function show(ports: EventPagePorts, visit: Visit): Promise<Reply> {
   const status = found ? 200 : 503;
   const body = html`<div class="page-head"><h1>Events</h1>
 ${isNewest && found && following(wanted, found.items, query.live !== undefined)}</div>
-<p class="muted">What <code>GET /events</code> gives subscribers of this workspace, newest first${
+<p class="muted">The events that subscribers of this workspace receive from <code>GET /events</code>, newest first${
     wanted.view === 'deidentified' &&
     ', in the de-identified view: without names, with hashed ids, and years for dates'
   }.</p>
@@ -93,7 +93,7 @@ async function showNews(ports: EventPagePorts, visit: Visit): Promise<Reply> {
   const isGap = found.items.length === EVENTS_A_PAGE;
   return {
     fragment: html`${lines(ports, wanted, found.items)}${
-      isGap && html`<li class="muted">More came in between. Load the page again to see all of them.</li>`
+      isGap && html`<li class="muted">More events arrived in between. Reload the page to see them all.</li>`
     }${live(wanted, found.items, true)}`,
   };
 }
@@ -128,7 +128,7 @@ async function read(ports: EventPagePorts, { caller }: Visit, wanted: Wanted): P
 }
 
 const kindOptions = [
-  { value: '', text: 'Every kind' },
+  { value: '', text: 'Any kind' },
   ...kinds.map((value) => ({ value, text: fieldLabel(value) })),
 ];
 
@@ -139,7 +139,7 @@ function following(wanted: Wanted, items: readonly FoundEvent[], isLive: boolean
     html`<a role="button" class="outline" href="/dashboard${eventsPath(workspace, query)}">${text}</a>`;
   if (!isLive) return html`<div class="actions">${link('Follow', { kind, live: '1' })}</div>`;
   return html`<div class="actions">${live(wanted, items, false)}${link('Stop', { kind })}</div>
-<noscript>Load this page again to see what is new.</noscript>`;
+<noscript>Reload the page to see new events.</noscript>`;
 }
 
 function live(
@@ -156,7 +156,7 @@ function live(
 function list(ports: EventPagePorts, wanted: Wanted, found: FoundEvents, isNewest: boolean): Html {
   const { workspace, kind } = wanted;
   const { items, next_page_token: token } = found;
-  return html`${items.length === 0 && empty(isNewest ? 'There is no event here yet.' : 'There is nothing older.')}
+  return html`${items.length === 0 && empty(isNewest ? 'No events yet.' : 'There is nothing older.')}
 <ol class="events" id="events">${lines(ports, wanted, items)}</ol>
 ${token && html`<p><a role="button" class="outline" rel="next" href="/dashboard${eventsPath(workspace, { kind, page_token: token })}">Older</a></p>`}`;
 }

@@ -54,17 +54,17 @@ async function page(ports: EvidencePagePorts, { workspace, csrf }: Visit): Promi
   const keys = await ports.evidence.publicKeys();
   const body = html`<div class="page-head"><h1>${SECTION}</h1>
 <div hx-get="${evidencePath(workspace, '/state')}" hx-trigger="every 3s" hx-swap="none"></div></div>
-<p class="muted">The history of a workspace is a hash tree. A signed head that is kept outside of the service shows later that nothing of it was changed, removed or inserted.</p>
+<p class="muted">The history of a workspace is a hash tree. A signed head kept outside the service can prove later that nothing in it was changed, removed or inserted.</p>
 <h2>Last saved head</h2>
 ${place('heads', evidence)}
 <h2>Verification</h2>
-<p>It reads the whole log again, and holds it against the read model’s tree and the saved heads. That takes minutes for a million events; requests come first.</p>
+<p>Rereads the whole log and compares it with the read model’s tree and the saved heads. This takes minutes for a million events; requests have priority.</p>
 ${place('verification', evidence)}
 <form method="post" action="${evidencePath(workspace, '/verify')}">${csrf}<div class="actions"><button type="submit">Verify now</button></div></form>
 <h2>Export</h2>
 ${exportForm(workspace, csrf, signs)}
 <h2>Public key</h2>
-${keys ? keyLink(workspace, keys) : html`<p>This process does not know the key that signs. Ask for it with <code>chartledger signing-key</code>.</p>`}`;
+${keys ? keyLink(workspace, keys) : html`<p>This process does not have the signing key. To get the public key, run <code>chartledger signing-key</code>.</p>`}`;
   return { page: { title: SECTION, section: SECTION, body } };
 }
 
@@ -74,11 +74,11 @@ function place(id: keyof typeof evidenceParts, evidence: Evidence): Html {
 
 function exportForm(workspace: string, csrf: Html, signs: boolean): Html {
   const holds = signs
-    ? html`The ZIP holds the events, a signed manifest and the public key; unpack it, and <code>chartledger verify ${workspace}.ndjson --public-key chartledger.pem</code> checks it anywhere.`
-    : html`This process does not have the signing key: the ZIP has no manifest. <code>chartledger export</code> makes one where the key is.`;
-  return html`<p>All events of the workspace, with all that was ever sent and not erased. ${holds} Each export is in the audit trail.</p>
+    ? html`The ZIP contains the events, a signed manifest and the public key. Unpack it, and check it anywhere with <code>chartledger verify ${workspace}.ndjson --public-key chartledger.pem</code>.`
+    : html`This process does not have the signing key, so the ZIP has no manifest. To create one, run <code>chartledger export</code> where the key is.`;
+  return html`<p>All events of the workspace, with everything that was ever sent and not erased. ${holds} Each export is recorded in the audit trail.</p>
 <form method="post" action="${evidencePath(workspace, '/export')}">${csrf}
-<details><summary>It goes to somebody outside the organisation</summary>
+<details><summary>For a recipient outside the organization</summary>
 ${termFields()}
 </details>
 <div class="actions"><button type="submit" class="outline" name="format" value="ndjson">Export as NDJSON</button>
@@ -87,7 +87,7 @@ ${termFields()}
 }
 
 function keyLink(workspace: string, { newest }: PublicKeys): Html {
-  return html`<p>It is the key <code>${keyId(newest)}</code>, and how it came after those before it. It checks heads, manifests, proofs and certificates. Compare it once with what <code>chartledger signing-key</code> prints: whoever could change the page could change the key.</p>
+  return html`<p>The key <code>${keyId(newest)}</code>, with the chain of keys before it. It verifies heads, manifests, proofs and certificates. Compare it once with the output of <code>chartledger signing-key</code>: anyone who could change this page could change the key.</p>
 <p><a href="${evidencePath(workspace, '/public-key')}" download>Download the public key</a></p>`;
 }
 
@@ -105,7 +105,7 @@ async function verify({ eventLog, evidence }: EvidencePagePorts, visit: Visit): 
     await evidence.verifications.start(workspace, caller.principal, () =>
       recordAccess(eventLog, caller, { action: 'verify' }),
     );
-    notice('The verification has begun.');
+    notice('Verification started.');
   } catch (error) {
     if (!(error instanceof ServiceError && error.code === 'conflict')) throw error;
     notice(error.message);

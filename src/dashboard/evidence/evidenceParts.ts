@@ -54,13 +54,13 @@ export function evidencePath(workspace: string, what = ''): string {
 function headsPart({ workspace, status, sent }: Evidence): Html {
   if (status === undefined && sent === undefined) {
     return empty(
-      html`No head was ever sent. With the setting ${code('HEADS_TO')} the service saves signed heads outside of itself, every hour.`,
+      html`No head has been sent yet. With the setting ${code('HEADS_TO')}, the service saves signed heads to an outside location every hour.`,
     );
   }
   const failed = status?.problem;
   return html`${
     failed &&
-    html`<p class="banner" role="alert"><strong>The last attempt failed.</strong> ${failed} It is tried again by itself.</p>`
+    html`<p class="banner" role="alert"><strong>The last attempt failed.</strong> ${failed} It will be retried automatically.</p>`
   }
 ${facts([
   ...(status
@@ -72,9 +72,9 @@ ${facts([
         ],
       ] as const)
     : []),
-  ...(sent ? headFacts(sent) : ([['Last head', 'none of this workspace yet']] as const)),
+  ...(sent ? headFacts(sent) : ([['Last head', 'none for this workspace yet']] as const)),
 ])}
-${sent && html`<p><a href="${evidencePath(workspace, '/head')}" download>Download the head</a></p>`}`;
+${sent && html`<p><a href="${evidencePath(workspace, '/head')}" download>Download head</a></p>`}`;
 }
 
 function headFacts({ size, root, created_at }: TreeHead): [string, HtmlValue][] {
@@ -88,21 +88,21 @@ function headFacts({ size, root, created_at }: TreeHead): [string, HtmlValue][] 
 function verificationPart(evidence: Evidence): Html {
   const { verification, workspace, names } = evidence;
   if (verification === undefined)
-    return empty(html`Nobody has asked for a verification yet. “Verify now” begins the first one.`);
+    return empty(html`No verification yet. To start the first one, choose “Verify now”.`);
   const { asked_by, started_at, ended_at, findings, head, outcome } = verification;
   const asked = who({ ...asked_by, name: names.nameOf(asked_by) ?? null });
   const isOver = outcome !== undefined;
   return html`${isOver ? html`<p>${badge(...said[outcome])}</p>` : progress(verification)}
-${findings && findings.problems.length > 0 && lines('What does not hold', findings.problems)}
+${findings && findings.problems.length > 0 && lines('Problems', findings.problems)}
 ${facts([
-  ['Asked for by', asked],
-  ['Began', time(started_at)],
+  ['Requested by', asked],
+  ['Started', time(started_at)],
   ...(ended_at ? ([['Ended', time(ended_at)]] as const) : []),
   ['Events verified', number(verification.events)],
   ...(findings
     ? ([
-        ['Held against the read model', `${number(findings.compared)} events`],
-        ['Held against saved heads', number(findings.heads)],
+        ['Compared with the read model', `${number(findings.compared)} events`],
+        ['Compared with saved heads', number(findings.heads)],
         ['Erased', erasedText(findings.erased)],
       ] as const)
     : []),
@@ -110,25 +110,22 @@ ${facts([
 ])}
 ${findings && findings.remarks.length > 0 && lines('Remarks', findings.remarks)}
 ${findings && erasures(evidence, findings.erased)}
-${head && html`<p><a href="${evidencePath(workspace, '/verified-head')}" download>Download its signed head</a></p>`}`;
+${head && html`<p><a href="${evidencePath(workspace, '/verified-head')}" download>Download signed head</a></p>`}`;
 }
 
 const said: Record<VerificationOutcome, [string, 'good' | 'bad' | 'neutral']> = {
-  holds: ['All holds', 'good'],
-  does_not_hold: ['It does not hold', 'bad'],
-  nothing_compared: [
-    'There was nothing to compare with: no saved head, and no tree in the read model',
-    'neutral',
-  ],
-  stopped: ['It was cut off: the service stopped', 'neutral'],
-  failed: ['It failed: a store was away, or the log of the service says why', 'neutral'],
+  holds: ['Verification passed', 'good'],
+  does_not_hold: ['Verification failed', 'bad'],
+  nothing_compared: ['Nothing to compare with: no saved head, and no tree in the read model', 'neutral'],
+  stopped: ['Interrupted: the service stopped', 'neutral'],
+  failed: ['Not completed: a store may have been unavailable; see the service log', 'neutral'],
 };
 
 function progress({ position, until, events, workspace }: Verification): Html {
   // What is under way is never shown as finished.
   const percent = until === 0 ? 0 : Math.min(99, Math.floor((position / until) * 100));
-  return html`<p>${badge('Under way', 'neutral')} ${percent} %, ${number(events)} events. <a href="${evidencePath(workspace)}">Load the page again</a> to see how far it is; where scripts run it shows by itself.</p>
-<progress max="100" value="${percent}" aria-label="How much of the log is verified"></progress>`;
+  return html`<p>${badge('In progress', 'neutral')} ${percent}%, ${number(events)} events. <a href="${evidencePath(workspace)}">Reload the page</a> to see the progress; with scripts enabled, it updates automatically.</p>
+<progress max="100" value="${percent}" aria-label="Verification progress"></progress>`;
 }
 
 function lines(title: string, texts: readonly string[]): Html {

@@ -33,7 +33,7 @@ function workspaceHold({ eventLog }: HoldPorts): DashboardRoute[] {
     question: (workspace, { form }, details) => ({
       title: `Put workspace ${workspace} under legal hold?`,
       section: holdsSection,
-      text: 'No record of the workspace is erased, by nobody, until the hold is released. All else goes on as ever.',
+      text: 'Until the hold is released, nobody can erase a record of the workspace. Everything else works as before.',
       fields: reasonField(form, details),
       button: 'Hold workspace',
       back: holdsPath(workspace),
@@ -58,7 +58,7 @@ function recordHold(ports: HoldPorts): DashboardRoute[] {
     question: ({ entry: { kind }, id }, { workspace, form }, details) => ({
       title: `Put this ${kind} under legal hold?`,
       section: recordsSection,
-      text: html`${code(id)}. It is not erased, by nobody, until the hold is released${protectedToo[kind]}. It can be changed as ever.`,
+      text: html`${code(id)}. Until the hold is released, nobody can erase it${protectedToo[kind]}. It can still be changed.`,
       fields: reasonField(form, details),
       button: `Hold ${kind}`,
       back: recordPath(workspace, kind, id),
@@ -74,8 +74,8 @@ function recordHold(ports: HoldPorts): DashboardRoute[] {
 
 /** What a hold on a record of a kind also protects. */
 const protectedToo: Record<string, string | undefined> = {
-  patient: '; nor are its encounters, with their documents',
-  encounter: '; nor are its documents and its patient',
+  patient: ', its encounters or their documents',
+  encounter: ', its documents or its patient',
 };
 
 function release({ eventLog }: HoldPorts): DashboardRoute[] {
@@ -88,7 +88,7 @@ function release({ eventLog }: HoldPorts): DashboardRoute[] {
     question: ({ id, record }, { workspace, form }, details) => ({
       title: 'Release this legal hold?',
       section: holdsSection,
-      text: html`${code(id)}, on ${record ? html`the ${record.kind} ${code(record.id)}` : 'the workspace'}. What no other hold is on may be erased again, also by the workspace’s retention.`,
+      text: html`${code(id)}, on ${record ? html`the ${record.kind} ${code(record.id)}` : 'the workspace'}. Anything under no other hold can be erased again, also by the workspace’s retention.`,
       fields: reasonField(form, details),
       button: 'Release hold',
       isDangerous: true,
@@ -107,7 +107,7 @@ function reasonField(form: Visit['form'], details?: readonly FieldMessage[]): Ht
     name: 'reason',
     label: 'Reason',
     value: textOf(form, 'reason'),
-    hint: 'Such as the name of a case; in words that do not say whom it concerns: it stays.',
+    hint: 'For example, a case name. Do not identify anyone: the reason is kept permanently.',
     error: messageOf(details, 'reason'),
     isRequired: true,
     autocomplete: 'off',

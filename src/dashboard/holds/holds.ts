@@ -40,9 +40,9 @@ async function list({ eventLog, names }: HoldPagePorts, visit: Visit): Promise<R
   const path = `/dashboard${holdsPath(workspace)}`;
   const body = html`<div class="page-head"><h1>Legal holds</h1>${
     isAdmin &&
-    html`<div class="actions"><a role="button" class="outline secondary" href="${path}/new">Hold the workspace</a></div>`
+    html`<div class="actions"><a role="button" class="outline secondary" href="${path}/new">Hold workspace</a></div>`
   }</div>
-<p>While a hold is in force, nothing of what it is on is erased, by nobody. One on a patient protects its encounters with their documents, too; one on an encounter keeps its patient. A record is put under hold on its page.</p>
+<p>While a hold is in force, nobody can erase what it covers. A hold on a patient also covers its encounters and their documents; a hold on an encounter also covers its documents and its patient. To put a record under hold, open its page.</p>
 ${inForce.length === 0 ? empty(html`No legal hold is in force. To put a record under hold, find it in <a href="/dashboard${recordsPath(workspace)}">Records</a>.`) : holdTable('Holds in force', inForce, names, visit, isAdmin)}
 ${released.length > 0 && html`<h2>Released</h2>${holdTable('Released holds', released, names, visit, false)}`}`;
   return { page: { title: 'Legal holds', section: holdsSection, body } };
@@ -62,7 +62,7 @@ function holdTable(
     [
       { title: 'Hold', isHeader: true, cell: ({ id }) => code(id) },
       {
-        title: 'On',
+        title: 'Covers',
         cell: ({ record }) =>
           record === undefined
             ? 'The workspace'

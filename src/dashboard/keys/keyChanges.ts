@@ -53,39 +53,39 @@ const changes: readonly KeyChange[] = [
   {
     name: 'recipient',
     button: 'Recipient',
-    question: 'Who receives the data that are read with the API key',
+    question: 'Set the recipient of the API key',
     submit: 'Save recipient',
-    text: 'What was read before keeps the recipient and purpose of then.',
+    text: 'Earlier reads keep the recipient and purpose that applied at the time.',
     fields: ({ terms }, _ports, details) => termFields(terms, details),
     isFor: (state) => state !== 'deleted',
     async make({ directory }, { id, name }, { form, actor, workspace, notice }) {
       await new KeyManager(directory, actor).updateKey(id, termsSent(form));
-      notice(`The recipient and purpose of API key ${name} are changed.`);
+      notice(`The recipient and purpose of API key ${name} were changed.`);
       return { redirect: keysPath(workspace) };
     },
   },
   {
     name: 'limits',
     button: 'Limits',
-    question: 'What narrows the use of the API key',
+    question: 'Set the limits of the API key',
     submit: 'Save limits',
-    text: 'What you change holds for requests that come from now on.',
+    text: 'Changes apply to new requests.',
     fields: (key, _ports, details) => limitFields(limitTexts(key), details),
     isFor: (state) => state !== 'deleted',
     async make({ directory }, key, { form, actor, workspace, notice }) {
       await new KeyManager(directory, actor).setLimits(key.id, limitsSent(form, key));
-      notice(`The limits of API key ${key.name} are set.`);
+      notice(`The limits of API key ${key.name} were changed.`);
       return { redirect: keysPath(workspace) };
     },
   },
   {
     name: 'rotate',
     button: 'Rotate',
-    text: 'You get a new key of the same name, permissions and limits. The current one is accepted until the time you choose, then refused with 403.',
+    text: 'You get a new key with the same name, permissions and limits. The current key is accepted until the time you choose, then refused with 403.',
     fields: () =>
       select({
         name: 'expires_in',
-        label: 'The current key ends',
+        label: 'The current key expires',
         value: '86400',
         options: endings(MAX_ROTATION_SECONDS),
       }),
@@ -114,7 +114,7 @@ const changes: readonly KeyChange[] = [
     name: 'delete',
     button: 'Delete',
     isDangerous: true,
-    text: 'Requests with the key are refused with 401, for ever. This cannot be undone. What was sent with it stays, and keeps its name.',
+    text: 'Requests with the key are permanently refused with 401. This cannot be undone. Data sent with it is kept and still shows its name.',
     fields: async (key, ports) =>
       html`${webhooksField(await enabledWebhooks(key, ports))}${input({
         name: 'name',
@@ -131,9 +131,9 @@ const changes: readonly KeyChange[] = [
       const { known } = directory;
       const keepWebhooks = valuesOf(form, 'keep_webhooks').length > 0;
       const found = await deleteKey({ keys, webhooks, known, actor }, key.id, { keepWebhooks });
-      const end = keepWebhooks ? 'go on sending' : 'are disabled';
+      const end = keepWebhooks ? 'keep sending' : 'were disabled';
       const webhooksNotice = found.length > 0 ? ` Its webhooks ${end}: ${addresses(found)}.` : '';
-      notice(`API key ${key.name} is deleted.${webhooksNotice}`);
+      notice(`API key ${key.name} was deleted.${webhooksNotice}`);
       return { redirect: keysPath(workspace) };
     },
   },
@@ -152,9 +152,9 @@ async function enabledWebhooks(
 /** Names the webhooks that a key's deletion disables, and asks whether it should. */
 function webhooksField(webhooks: readonly Webhook[]): Html | undefined {
   if (webhooks.length === 0) return undefined;
-  return html`<p>Webhooks were made with the key, which are disabled with it:</p>
+  return html`<p>These webhooks were created with the key and will be disabled with it:</p>
 <ul>${webhooks.map(({ id, url, payload }) => html`<li>${code(id)} to <strong>${url}</strong> (${payload})</li>`)}</ul>
-${checkboxes('keep_webhooks', 'Webhooks', [{ value: 'yes', text: 'Keep them: they go on sending' }])}`;
+${checkboxes('keep_webhooks', 'Webhooks', [{ value: 'yes', text: 'Keep them enabled' }])}`;
 }
 
 /** Returns the operations that apply to a key as it is now. */

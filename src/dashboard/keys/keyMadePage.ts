@@ -40,7 +40,7 @@ export function keyMadeRoutes({ directory }: { directory: KeyDirectory }): Dashb
         const shown = takeShownOnce<{ key: string }>(visit, madePath(made));
         if (shown) return { page: keyMadePage(made, shown.key, directory) };
         visit.notice(
-          `API key ${made.name} was shown once, and is stored nowhere. If nobody copied it, rotate or delete it.`,
+          `API key ${made.name} was shown once and is not stored. If nobody copied it, rotate or delete it.`,
         );
         return { redirect: keysPath(made.workspace) };
       },
@@ -56,14 +56,14 @@ function keyMadePage(made: ApiKey, key: string, { known }: KeyDirectory): Page {
     section: keysSection,
     body: html`<h1>API key created</h1>
 ${secretOnce('The key', key)}
-<p><strong>Copy it now: it is shown only this once.</strong> Whoever has it acts in its name: keep it in a store for secrets.</p>
+<p><strong>Copy it now: it will not be shown again.</strong> Anyone who has it can use it: keep it in a secret store.</p>
 <p>${name} (${code(id)}), permissions: ${permissions.join(', ')}. ${whenItWorks(previous)} ${limitSentences(limitsOfKey(made)).join(' ')}</p>
-<p><a role="button" class="outline secondary" href="/dashboard${keysPath(workspace)}">To the API keys</a></p>`,
+<p><a role="button" class="outline secondary" href="/dashboard${keysPath(workspace)}">Back to API keys</a></p>`,
   };
 }
 
 /** `previous` is the key that it replaces. */
 function whenItWorks(previous: ApiKey | undefined): Html {
-  if (previous?.expiresAt === undefined) return html`It works from now on.`;
-  return html`It takes the place of ${code(previous.id)}, which is refused from ${time(previous.expiresAt)} on.`;
+  if (previous?.expiresAt === undefined) return html`It works immediately.`;
+  return html`It replaces ${code(previous.id)}, which is refused from ${time(previous.expiresAt)} on.`;
 }

@@ -86,17 +86,17 @@ async function listPage({ directory, names, ...ports }: KeyPagePorts, workspace:
       cell: ({ createdAt, createdBy }) =>
         html`${time(createdAt)}<br>by ${who({ ...createdBy, name: names.nameOf(createdBy) ?? null })}`,
     },
-    { title: 'Last use', cell: (key) => lastUse(workspace, key, uses.get(key.id)) },
+    { title: 'Last used', cell: (key) => lastUse(workspace, key, uses.get(key.id)) },
   ];
   return {
     title: keysSection,
     section: keysSection,
     body: html`<h1>API keys</h1>
-<p>Systems send a key with every request. It reaches the workspace ${code(workspace)} alone. Only a digest of it is stored, so it is shown once, when it is made.</p>
+<p>Systems send an API key with every request. It gives access only to the workspace ${code(workspace)}. Only a digest is stored, so a key is shown once, when it is created.</p>
 <p><a role="button" href="/dashboard${keysPath(workspace)}/new">Create API key</a></p>
 ${
   living.length === 0
-    ? empty('There are no API keys in this workspace. Create one to send the first record.')
+    ? empty('No API keys in this workspace. Create one to send the first record.')
     : table('API keys', [...columns, actionsColumn(workspace)], living)
 }
 ${
@@ -149,7 +149,7 @@ function newPage({ workspace, csrf, form }: Visit, refusal?: Refusal): Page {
     section: keysSection,
     ...(refusal && { status: refusal.status }),
     body: html`<h1>Create API key</h1>
-<p>The key will reach the workspace ${code(workspace)} alone.</p>
+<p>The key gives access only to the workspace ${code(workspace)}.</p>
 ${formError(refusal?.text)}
 <form method="post" action="${back}/new">${csrf}
 ${input({
@@ -158,7 +158,7 @@ ${input({
   value: textOf(form, 'name'),
   isRequired: true,
   autocomplete: 'off',
-  hint: 'What people will know the key by, such as the system that uses it.',
+  hint: 'A name that people recognize, such as the system that uses the key.',
 })}
 ${permissionFields(refusal ? permissionsSent(form) : ['write'], messageOf(refusal?.details, 'permissions'))}
 ${limitFields(limitTextsSent(form), refusal?.details)}

@@ -44,12 +44,12 @@ export function limitFields(texts: LimitTexts, details: readonly FieldMessage[] 
   });
   return html`<fieldset>
 <legend>Limits</legend>
-${momentInputs(field('expires_at', 'Expires', 'From then on requests are refused with 403. Empty: never.'))}
+${momentInputs(field('expires_at', 'Expires', 'From then on, requests are refused with 403. Empty: never.'))}
 ${input({
   ...field(
     'networks',
     'Networks',
-    'It is taken from these addresses alone, separated by commas. Empty: from anywhere.',
+    'Accept the key only from these addresses, separated by commas. Empty: from anywhere.',
   ),
   placeholder: '192.0.2.0/24, 2001:db8::/32',
 })}
@@ -57,7 +57,7 @@ ${input({
   ...field(
     'rate_limit',
     'Requests a minute',
-    'Counted for the key, and not for the address. Empty: as for every other key of the address.',
+    'Counted for the key instead of the address. Empty: shared with the other keys of the address.',
   ),
   type: 'number',
   min: 1,

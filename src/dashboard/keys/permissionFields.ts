@@ -14,9 +14,9 @@ import { checkboxes } from '../ui/formFields.ts';
 const permissionTexts: Record<WholePermission, string> = {
   write: 'Send records and documents, and remove documents.',
   read: 'Read records, documents and their history.',
-  events: 'Read the event stream, with all that was sent.',
-  'events:deidentified': 'Read the event stream without what could identify a person.',
-  webhooks: 'Create and change webhooks. To have whole events sent takes the permission events, too.',
+  events: 'Read the event stream in full.',
+  'events:deidentified': 'Read the event stream without data that could identify a person.',
+  webhooks: 'Create and change webhooks. Sending full events also needs the events permission.',
 };
 
 /**
@@ -37,7 +37,7 @@ export function permissionFields(chosen: readonly Permission[], error?: string):
     })),
     error,
   )}
-<details${isScoped && html` open`}><summary>For one kind alone, in place of write or read</summary>
+<details${isScoped && html` open`}><summary>For one kind only, instead of write or read</summary>
 ${checkboxes(
   'permissions',
   'Permissions for one kind',

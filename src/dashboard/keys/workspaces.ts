@@ -39,7 +39,7 @@ export function workspacesRoutes(ports: WorkspacePagePorts): DashboardRoute[] {
         } catch (error) {
           return list(visit, id, refusalOf(error));
         }
-        visit.notice(`Workspace ${id} is made. It needs a key.`);
+        visit.notice(`Workspace ${id} was created. It needs a key.`);
         return { redirect: `/workspaces/${id}/keys` };
       },
     },
@@ -55,24 +55,24 @@ function listPage(ports: WorkspacePagePorts, { csrf }: Visit, tried: string, ref
     section,
     ...(refusal && { status: refusal.status }),
     body: html`<h1>Workspaces</h1>
-<p>Each workspace holds records of its own, reached by API keys of its own. Nothing is shared between two of them. <a href="/dashboard/overview">How all of them do</a></p>
-${workspaces.length === 0 ? empty('There are no workspaces yet. Create the first one below.') : workspaceTable(ports, workspaces)}
+<p>Each workspace has its own records and API keys. Workspaces share nothing. <a href="/dashboard/overview">Activity of all workspaces</a></p>
+${workspaces.length === 0 ? empty('No workspaces yet. Create the first one below.') : workspaceTable(ports, workspaces)}
 <h2>Create a workspace</h2>
 ${formError(refusal?.text)}
 <form method="post" action="/dashboard/workspaces">${csrf}
 ${input({
   name: 'id',
-  label: 'Id',
+  label: 'ID',
   value: tried,
   isRequired: true,
   autocomplete: 'off',
-  hint: '2 to 40 characters: lower-case letters, digits, underscores. It can never be changed.',
+  hint: '2 to 40 characters: lowercase letters, digits and underscores. It cannot be changed later.',
 })}
 ${checkboxes('sandbox', 'Use', [
   {
     value: 'yes',
     text: 'Sandbox, for tests',
-    hint: 'Its keys begin with clk_test_, and it may be emptied. That can never be changed.',
+    hint: 'Its keys begin with clk_test_, and it can be emptied. This cannot be changed later.',
   },
 ])}
 <div class="actions"><button type="submit">Create workspace</button></div>
@@ -106,7 +106,7 @@ function workspaceTable({ directory, retentionYears }: WorkspacePagePorts, works
       },
       {
         title: 'Unchanged records',
-        cell: ({ unchanged }) => (unchanged === 'skip' ? 'skipped' : 'a version each'),
+        cell: ({ unchanged }) => (unchanged === 'skip' ? 'skipped' : 'recorded as versions'),
       },
       {
         title: 'Actions',
@@ -126,13 +126,13 @@ const stateChanges = {
   deactivate: {
     state: 'deactivated',
     title: 'Deactivate workspace',
-    text: 'Every key of the workspace is refused with 403, and its webhooks send nothing, until you activate it again. No data are lost.',
+    text: 'Until you activate it again, every key of the workspace is refused with 403 and its webhooks send nothing. No data is lost.',
     isDangerous: true,
   },
   activate: {
     state: 'active',
     title: 'Activate workspace',
-    text: 'The active keys of the workspace work again, and its webhooks go on where they stopped.',
+    text: 'The active keys of the workspace work again, and its webhooks continue where they stopped.',
     isDangerous: false,
   },
 } as const;

@@ -10,7 +10,7 @@ const MOST_VALUES = 5_000;
 /** Maximum number of repetitions of a field, components of one, and subcomponents. */
 const MOST_PARTS = 50;
 /** What `""` means. */
-const CLEARED = 'nothing: the field is cleared';
+const CLEARED = 'empty: the field is cleared';
 /** Maximum characters shown of a value. */
 const MOST_CHARACTERS = 500;
 
@@ -43,7 +43,7 @@ export function hl7Segments({ segments, encoding }: Hl7Message): Html {
     shown.push(segmentTable(segment, fields));
   }
   return html`${shown}
-${room <= 0 && html`<p class="muted">This is the beginning of a long message; the text has all of it.</p>`}`;
+${room <= 0 && html`<p class="muted">Only the beginning of this long message is shown here. See the text for all of it.</p>`}`;
 }
 
 function segmentTable(segment: Segment, fields: readonly Field[]): Html {
@@ -51,12 +51,12 @@ function segmentTable(segment: Segment, fields: readonly Field[]): Html {
   return html`<h3>${title}</h3>
 ${
   fields.length === 0
-    ? html`<p class="muted">No field says anything.</p>`
+    ? html`<p class="muted">No fields have a value.</p>`
     : table(
         `Fields of ${title}`,
         [
           { title: 'Field', isHeader: true, cell: ({ name }) => html`<span class="nowrap">${name}</span>` },
-          { title: 'What it says', cell: said },
+          { title: 'Value', cell: said },
         ],
         fields,
       )

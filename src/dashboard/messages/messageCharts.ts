@@ -57,9 +57,9 @@ export async function messageCharts(
   )}</dl>
 <div class="charts">
 <section class="card"><h2>Messages per ${per}</h2>${chart('Messages', () => true)}</section>
-<section class="card"><h2>Not taken whole per ${per}</h2>${chart('Messages not taken whole', isNotTaken, 'yes')}</section>
+<section class="card"><h2>Not fully accepted per ${per}</h2>${chart('Messages not fully accepted', isNotTaken, 'yes')}</section>
 </div>
-${since !== undefined && html`<p class="muted">Of ${words} only the newest ${messages.length.toLocaleString('en-US')} are counted: those since ${time(since)}.</p>`}`;
+${since !== undefined && html`<p class="muted">Only the newest ${messages.length.toLocaleString('en-US')} messages in ${words} are counted: those since ${time(since)}.</p>`}`;
 }
 
 function isIn({ from, to }: BarTime, { at }: CountedMessage): boolean {

@@ -21,13 +21,11 @@ const NO_TEXT = /[^\P{Cc}\t\r\n]/u;
  */
 export async function messageContent(store: MessageStore, message: Message): Promise<Html> {
   if (message.size > MOST_SHOWN_BYTES) {
-    return empty(
-      `The message has ${fileSize(message.size)}, more than a page shows. Download it to look at it.`,
-    );
+    return empty(`The message is ${fileSize(message.size)}, too large to show here. Download it to view it.`);
   }
   const bytes = await buffer(await store.bytes(message));
   const content = message.format === 'hl7v2' ? hl7Content(bytes) : fhirContent(bytes);
-  return content ?? empty('The bytes of the message are not text. Download it to look at it.');
+  return content ?? empty('The message is not text. Download it to view it.');
 }
 
 function hl7Content(bytes: Buffer): Html | undefined {
@@ -35,7 +33,7 @@ function hl7Content(bytes: Buffer): Html | undefined {
   const { refusal, encoding } = message;
   const text = textOf(bytes, refusal ? 'utf-8' : encoding.characterSet);
   if (text === undefined) return undefined;
-  return html`${refusal ? html`<p class="banner">It cannot be read. ${refusal.issues[0]?.text}</p>` : hl7Segments(message)}
+  return html`${refusal ? html`<p class="banner">The message cannot be read. ${refusal.issues[0]?.text}</p>` : hl7Segments(message)}
 <h3>Text</h3>
 ${block(text.replaceAll(/\r\n?/g, '\n'))}`;
 }

@@ -26,13 +26,13 @@ export async function messageFields(
   message: Message,
 ): Promise<Html> {
   if (message.size > MOST_SHOWN_BYTES) {
-    return html`${empty(`The message has ${fileSize(message.size)}, more than a page reads again.`)}
-<p>${code(`chartledger messages show ${message.id} --workspace ${workspace.id} --fields`)} shows it.</p>`;
+    return html`${empty(`The message is ${fileSize(message.size)}, too large to read again here.`)}
+<p>${code(`chartledger messages show ${message.id} --workspace ${workspace.id} --fields`)} shows its fields.</p>`;
   }
   const lineage = await readLineage(ports, workspace, message);
-  if (lineage.length === 0) return empty('Read again, it says nothing of any record.');
+  if (lineage.length === 0) return empty('Read again, it contains nothing about any record.');
   return html`${lineage.slice(0, MOST_RECORDS).map((one) => fieldsOf(message, one))}
-${lineage.length > MOST_RECORDS && html`<p class="muted">These are the first ${MOST_RECORDS} of ${lineage.length.toLocaleString('en-US')}.</p>`}`;
+${lineage.length > MOST_RECORDS && html`<p class="muted">Showing the first ${MOST_RECORDS} of ${lineage.length.toLocaleString('en-US')}.</p>`}`;
 }
 
 function fieldsOf({ format }: Message, { kind, id, fields }: RecordLineage): Html {
@@ -43,10 +43,10 @@ ${table(
   [
     { title: 'Field', isHeader: true, cell: ({ field }) => fieldLabel(field) },
     {
-      title: 'As it is read',
+      title: 'Value',
       cell: ({ value }) =>
         value === null
-          ? html`<span class="muted">nothing: it is cleared</span>`
+          ? html`<span class="muted">empty: the field is cleared</span>`
           : value !== undefined && fieldValue(value),
     },
     { title: 'From', cell: (one) => originCell(format, one) },

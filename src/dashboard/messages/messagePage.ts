@@ -68,14 +68,14 @@ ${message.state !== 'accepted' && message.corrected_by === undefined && sendAgai
 <h2>Records</h2>
 ${records(workspace, message)}
 <h2 id="fields">Where fields come from</h2>
-<p class="muted">The message is read again as it was read: of each field of its records, the place in the message, and the rule.</p>
+<p class="muted">The message is read again as it was read before. For each field of its records, this shows the place in the message and the rule.</p>
 ${fields ?? html`<p class="actions"><a role="button" class="outline" href="${path}?fields=shown#fields">Show where fields come from</a></p>`}
-<h2 id="content">As it came</h2>
+<h2 id="content">As received</h2>
 <p class="actions">${
     content === undefined &&
     html`<a role="button" class="outline" href="${path}?content=shown#content">Show the message</a>`
   }<a role="button" class="outline secondary" href="${path}/download">Download</a></p>
-<p class="muted">What the EMR sent, with all that it says of patients. To look at it is in the audit trail.</p>
+<p class="muted">What the EMR sent, including all patient data. Viewing it is recorded in the audit trail.</p>
 ${content}`;
   return { page: { title: 'Message', section: messagesSection, body } };
 }
@@ -119,44 +119,43 @@ function corrections(workspace: string, { corrects, corrected_by }: Message): [s
 }
 
 const stateTexts: Record<Message['state'], string> = {
-  received:
-    'it is being carried out, or was cut off: then nobody was answered, and who sent it sends it again',
-  accepted: 'all of it was taken',
-  partly: 'a part of it was refused',
-  rejected: 'nothing of it was taken',
+  received: 'it is being processed, or was interrupted: then the sender got no response, and sends it again',
+  accepted: 'all of it was accepted',
+  partly: 'part of it was refused',
+  rejected: 'none of it was accepted',
 };
 
 const severityTones = { error: 'bad', warning: 'neutral', information: 'neutral' } as const;
 
 function problems({ problems: all }: Message): Html {
-  if (all.length === 0) return empty('No problem was found.');
+  if (all.length === 0) return empty('No problems found.');
   return html`${table(
     'Problems of the message',
     [
       { title: 'Where', isHeader: true, cell: ({ at }) => (at === '' ? 'The whole message' : code(at)) },
       { title: 'Severity', cell: ({ severity }) => badge(severity, severityTones[severity]) },
       {
-        title: 'What',
+        title: 'Problem',
         cell: ({ text, code: reason }) => html`${text}<br><small class="muted">${reason}</small>`,
       },
     ],
     all,
   )}
-${all.length === MAX_PROBLEMS && html`<p class="muted">These are the first ${MAX_PROBLEMS}.</p>`}`;
+${all.length === MAX_PROBLEMS && html`<p class="muted">Showing the first ${MAX_PROBLEMS}.</p>`}`;
 }
 
 function sendAgain(workspace: string, { id }: Message): Html {
-  return html`<p>When what is wrong is mended, it need not come again: ${code(`chartledger messages resend ${id} --workspace ${workspace}`)} carries it out. What is wrong in the message itself is corrected with ${code(`chartledger messages correct ${id} --file FILE --workspace ${workspace}`)}.</p>`;
+  return html`<p>Once the cause is fixed, the EMR need not send it again: process it with ${code(`chartledger messages resend ${id} --workspace ${workspace}`)}. To correct the message itself, use ${code(`chartledger messages correct ${id} --file FILE --workspace ${workspace}`)}.</p>`;
 }
 
 const outcomeTones: Record<string, 'good' | 'bad' | 'neutral'> = { created: 'good', refused: 'bad' };
 
 /** Returns links to the records, except for those of which nothing was accepted: they may not exist. */
 function records(workspace: string, { about, records: count }: Message): Html {
-  if (about.length === 0) return empty('It tells of no record.');
+  if (about.length === 0) return empty('The message is about no record.');
   const isThere = ({ outcome }: Message['about'][number]) => outcome !== undefined && outcome !== 'refused';
   return html`${table(
-    'Records of which the message tells',
+    'Records in the message',
     [
       {
         title: 'Record',
@@ -168,7 +167,7 @@ function records(workspace: string, { about, records: count }: Message): Html {
       },
       {
         title: 'Outcome',
-        cell: ({ outcome = 'under way' }) => badge(wordsOf(outcome), outcomeTones[outcome] ?? 'neutral'),
+        cell: ({ outcome = 'in progress' }) => badge(wordsOf(outcome), outcomeTones[outcome] ?? 'neutral'),
       },
       {
         title: 'Version',
@@ -179,7 +178,7 @@ function records(workspace: string, { about, records: count }: Message): Html {
     ],
     about,
   )}
-${count > MAX_ABOUT && html`<p class="muted">These are the first ${MAX_ABOUT.toLocaleString('en-US')} of ${count.toLocaleString('en-US')}.</p>`}`;
+${count > MAX_ABOUT && html`<p class="muted">Showing the first ${MAX_ABOUT.toLocaleString('en-US')} of ${count.toLocaleString('en-US')}.</p>`}`;
 }
 
 async function download(ports: OneMessagePorts, visit: Visit): Promise<Reply> {

@@ -68,7 +68,7 @@ async function list(ports: MessagePagePorts, visit: Visit): Promise<Reply> {
   const isNewest = query.page_token === undefined;
   const charts = isNewest && (await messageCharts(ports.messages, workspace, range, limits));
   const body = html`<h1>Messages</h1>
-<p class="muted">What EMRs sent as FHIR or HL7 v2, for as long as it is kept, and what became of it.</p>
+<p class="muted">FHIR and HL7 v2 messages from EMRs, for as long as they are kept, and their outcomes.</p>
 ${charts}
 ${form(workspace, query, range, [BUILT_IN_SOURCE, ...sources.map(({ id }) => id)])}
 ${found.items.length > 0 && messageTable(workspace, found.items)}
@@ -105,7 +105,7 @@ function form(workspace: string, { rejected, source = '' }: Query, range: RangeN
       value: rejected ?? '',
       options: [
         { value: '', text: 'All' },
-        { value: 'yes', text: 'Not taken whole, or not through' },
+        { value: 'yes', text: 'Not fully accepted, or not finished' },
       ],
     })}
 ${select({
@@ -133,10 +133,10 @@ function older(
   if (!isNewest) return empty('There is nothing older.');
   if (limits.rejected !== undefined || limits.source !== undefined) {
     return empty(
-      html`No message matches. <a href="/dashboard${messagesPath(workspace)}">Show all of them</a>`,
+      html`No messages match. <a href="/dashboard${messagesPath(workspace)}">Show all messages</a>`,
     );
   }
   return empty(
-    html`No message is kept. EMRs send FHIR with <code>POST /fhir</code>, and HL7 v2 with <code>POST /hl7/v2</code>.`,
+    html`No messages. EMRs send FHIR with <code>POST /fhir</code>, and HL7 v2 with <code>POST /hl7/v2</code>.`,
   );
 }

@@ -10,9 +10,9 @@ export function originCell(
   { at, rule, setting }: Pick<FieldLineage, 'at' | 'rule' | 'setting'>,
 ): Html {
   const found = rulesOf[format].find(({ name }) => name === rule);
-  return html`${at === null ? html`<span class="muted">no place of the message</span>` : code(at)}${
+  return html`${at === null ? html`<span class="muted">not from the message</span>` : code(at)}${
     found && html`<br><small class="muted">rule ${code(found.name)}: ${plain(found.from)}</small>`
-  }${setting !== null && html`<br><small class="muted">setting of the source: ${code(setting)}</small>`}`;
+  }${setting !== null && html`<br><small class="muted">source setting: ${code(setting)}</small>`}`;
 }
 
 /** Returns a text of the guides without its markup. */

@@ -74,11 +74,11 @@ async function readFigures(
 function body(range: RangeName, rows: WorkspaceFigures[], next: string | undefined): Html {
   const figure = (value: number) => value.toLocaleString('en-US');
   return html`<h1>All workspaces</h1>
-<p class="muted">What happened in ${ranges[range].words}. <a href="/dashboard/workspaces">Their settings</a></p>
+<p class="muted">Activity in ${ranges[range].words}. <a href="/dashboard/workspaces">Workspace settings</a></p>
 ${rangeLinks(range, (one) => `/overview?range=${one}`)}
 ${
   rows.length === 0
-    ? empty(html`There are no workspaces here. <a href="/dashboard/workspaces">Create one</a>`)
+    ? empty(html`No workspaces here. <a href="/dashboard/workspaces">Create one</a>`)
     : table<WorkspaceFigures>(
         `Workspaces in ${ranges[range].words}`,
         [
@@ -107,7 +107,7 @@ ${
               figureLink(true, figure(refused), `refusals-${id}`, requestsPath(id, { from })),
           },
           {
-            title: 'Webhook attempts not taken',
+            title: 'Failed webhook attempts',
             cell: ({ workspace: { id }, notTaken, isWhole }) =>
               figureLink(
                 true,

@@ -16,11 +16,11 @@ const KEY = '-H "x-api-key: $CHARTLEDGER_API_KEY"';
 
 const steps: Record<FirstStep, Step> = {
   key: {
-    title: 'Make an API key',
+    title: 'Create an API key',
     text: ({ workspace, isAdmin }) =>
       isAdmin
-        ? html`<a href="/dashboard/workspaces/${workspace}/keys/new">Create an API key</a>. It is shown once: put it into <code>CHARTLEDGER_API_KEY</code>.`
-        : 'An administrator makes one on the page "API keys". It is shown once.',
+        ? html`<a href="/dashboard/workspaces/${workspace}/keys/new">Create an API key</a>. It is shown once: store it in <code>CHARTLEDGER_API_KEY</code>.`
+        : 'An administrator creates one on the page “API keys”. It is shown once.',
   },
   record: {
     title: 'Send the first record',
@@ -35,9 +35,9 @@ const steps: Record<FirstStep, Step> = {
     curl: (address) => `curl ${quoted(`${address}/events?limit=10`)} ${KEY}`,
   },
   webhook: {
-    title: 'Have events sent to you',
+    title: 'Receive events by webhook',
     text: ({ workspace, isAdmin }) =>
-      html`${isAdmin ? html`<a href="/dashboard/workspaces/${workspace}/webhooks/new">Create a webhook</a>, or send this` : 'Send this'} with your own address and a key that has the permission <code>webhooks</code>:`,
+      html`${isAdmin ? html`<a href="/dashboard/workspaces/${workspace}/webhooks/new">Create a webhook</a>, or send this` : 'Send this'} with your own URL and a key that has the permission <code>webhooks</code>:`,
     curl: (address) =>
       `curl ${quoted(`${address}/integration/webhooks`)} ${KEY} \\\n  --json ${quoted('{"url": "https://billing.example/hooks"}')}`,
   },
@@ -52,7 +52,7 @@ export function onboarding(overview: Overview, address: string): Html | undefine
   const done = firstSteps.filter((step) => firsts[step] !== undefined).length;
   if (done === firstSteps.length) return undefined;
   return html`<section class="card onboarding"><h2>Get started</h2>
-<p class="muted">${done} of ${firstSteps.length} steps done. This goes away with the last one.</p>
+<p class="muted">${done} of ${firstSteps.length} steps done. This card disappears after the last one.</p>
 <ol>${firstSteps.map((step) => {
     const at = firsts[step];
     const { title } = steps[step];

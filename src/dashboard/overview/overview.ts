@@ -62,15 +62,15 @@ ${card(`Requests per ${per}`, 'requests')}
 ${card(`Writes per ${per}`, 'writes')}
 ${card(`Refusals per ${per}`, 'refusals')}
 ${card('Refusals by reason', 'reasons')}
-${card('From arrival to the log', 'times')}
+${card('Time from arrival to the log', 'times')}
 ${card('Writes by kind', 'kinds')}
-${card(`Webhook attempts not taken per ${per}`, 'webhook-attempts')}
+${card(`Failed webhook attempts per ${per}`, 'webhook-attempts')}
 </div>
-<details class="figures"><summary>The figures of each bar</summary>${place('bars')}</details>
+<details class="figures"><summary>Figures for each bar</summary>${place('bars')}</details>
 ${isPhiReader && html`<h2>API keys and sources</h2>${place('keys')}`}
 <h2>Webhooks</h2>
 ${place('webhooks')}
 <h2>Read models</h2>
-<p class="muted">They follow the event log of the whole installation. A parked event is one that a read model could not take.</p>
+<p class="muted">They follow the event log of the whole installation. A parked event is one that a read model could not process.</p>
 ${place('projections')}`;
 }

@@ -49,15 +49,15 @@ export function refusalSeries(overview: Overview): Html {
 export function timeSeries(overview: Overview): Html {
   const { bars, sum, range, workspace, isPhiReader } = overview;
   const { per, words } = ranges[range];
-  if (total(sum.times) === 0) return empty(`No record was sent by itself in ${words}.`);
+  if (total(sum.times) === 0) return empty(`No record was sent individually in ${words}.`);
   const points = bars.map((bar) => {
     const path = auditPath(workspace, { ...limitsOfBar(bar), outcome: 'accepted', without_views: 'yes' });
     const value = timeWithin(bar, 0.99);
     return { name: bar.name, value, ...linked(isPhiReader && value > 0, path, `times-${bar.from}`) };
   });
   const within = (share: number) => `${timeWithin(sum, share).toLocaleString('en-US')} ms`;
-  return html`<p class="chart-total"><strong>${within(0.5)}</strong> <span class="muted">half of them within, 99 % within ${within(0.99)}</span></p>
-${barChart(`Milliseconds per ${per} that 99 % of records kept within: ${within(0.99)} in ${words}`, points)}`;
+  return html`<p class="chart-total"><strong>${within(0.5)}</strong> <span class="muted">median, 99% within ${within(0.99)}</span></p>
+${barChart(`Milliseconds per ${per} within which 99% of records were logged: ${within(0.99)} in ${words}`, points)}`;
 }
 
 /** Returns the bound within which this share of the times lies, in milliseconds; 0 without any. */
@@ -108,9 +108,9 @@ export function reasons(overview: Overview): Html {
   const { sum, range } = overview;
   const { words } = ranges[range];
   const sorted = Object.entries(sum.refused).sort(([, a], [, b]) => b - a);
-  if (sorted.length === 0) return empty(`Nothing was refused in ${words}.`);
+  if (sorted.length === 0) return empty(`No refusals in ${words}.`);
   return table(
-    `Refusals of ${words} by reason`,
+    `Refusals in ${words} by reason`,
     [
       { title: 'Reason', isHeader: true, cell: ([code]) => wordsOf(code) },
       {
@@ -127,7 +127,7 @@ export function reasons(overview: Overview): Html {
 export function barTable(overview: Overview): Html {
   const { words, per } = ranges[overview.range];
   return table<Bar>(
-    `Figures of ${words}`,
+    `Figures for ${words}`,
     [
       { title: per.charAt(0).toUpperCase() + per.slice(1), isHeader: true, cell: ({ name }) => name },
       { title: 'Requests', cell: ({ requests }) => requests },
@@ -138,7 +138,7 @@ export function barTable(overview: Overview): Html {
           refusalLink(overview, String(total(bar.refused)), `refused-at-${bar.from}`, limitsOfBar(bar)),
       },
       {
-        title: '99 % of records within',
+        title: '99% of records within',
         cell: (bar) => total(bar.times) > 0 && `${timeWithin(bar, 0.99)} ms`,
       },
     ],

@@ -20,7 +20,7 @@ export function tiles(overview: Overview): Html {
     Requests: trail('to-requests', figure(sum.requests)),
     Writes: trail('to-writes', figure(sum.writes), { outcome: 'accepted' }),
     Refusals: refusalLink(overview, figure(total(sum.refused)), 'to-refusals', { from }),
-    'Webhook attempts taken': attempts === 0 ? 'none made' : share(attempts - notTaken, attempts),
+    'Webhook attempts delivered': attempts === 0 ? 'none' : share(attempts - notTaken, attempts),
   };
   return html`<dl class="tiles">${Object.entries(all).map(
     ([name, value]) => html`<div><dt>${name}</dt><dd>${value}</dd></div>`,
@@ -29,18 +29,18 @@ export function tiles(overview: Overview): Html {
 
 /** Returns a part of a whole, in per cent; never 100 % while anything is missing. */
 export function share(part: number, whole: number): string {
-  return `${(Math.floor((1_000 * part) / whole) / 10).toLocaleString('en-US')} %`;
+  return `${(Math.floor((1_000 * part) / whole) / 10).toLocaleString('en-US')}%`;
 }
 
 export function byKind(overview: Overview): Html {
   const { sum, range, workspace, isPhiReader } = overview;
   const { words } = ranges[range];
   const sorted = Object.entries(sum.kinds).sort(([, a], [, b]) => b - a);
-  if (sorted.length === 0) return empty(`Nothing was written in ${words}.`);
+  if (sorted.length === 0) return empty(`No writes in ${words}.`);
   const path = (kind: string) =>
     auditPath(workspace, { from: startOf(overview), kind, outcome: 'accepted', without_views: 'yes' });
   return table(
-    `Writes of ${words} by kind`,
+    `Writes in ${words} by kind`,
     [
       { title: 'Kind', isHeader: true, cell: ([kind]) => titleOf(kind) },
       {
@@ -62,7 +62,7 @@ export function byKey(overview: Overview): Html {
     figureLink(isPhiReader, String(text), `${name}-${id}`, auditPath(workspace, { from, principal: id }));
   const isCut = sorted.length === MAX_KEYS;
   return html`${table<[string, KeyTally]>(
-    `Requests of ${words} by API key or source`,
+    `Requests in ${words} by API key or source`,
     [
       { title: 'API key or source', isHeader: true, cell: ([id]) => nameOf(id) },
       { title: 'Requests', cell: ([id, { requests }]) => trail(id, 'requests-of', requests) },
@@ -75,5 +75,5 @@ export function byKey(overview: Overview): Html {
     ],
     sorted,
   )}
-${isCut && html`<p class="muted">No more than ${MAX_KEYS} are counted apart: those that came first.</p>`}`;
+${isCut && html`<p class="muted">At most ${MAX_KEYS} are counted separately: those that came first.</p>`}`;
 }

@@ -14,7 +14,7 @@ import { countResults, type WebhookResults } from './webhookResults.ts';
 export function webhookSeries({ bars, results, range, workspace, isAdmin }: Overview): Html {
   if (results.length === 0) {
     return empty(
-      html`There are no webhooks.${isAdmin && html` <a id="new-webhook" href="/dashboard${webhooksPath(workspace)}/new">Create one</a>`}`,
+      html`No webhooks.${isAdmin && html` <a id="new-webhook" href="/dashboard${webhooksPath(workspace)}/new">Create one</a>`}`,
     );
   }
   const points = bars.map((bar) => {
@@ -25,8 +25,8 @@ export function webhookSeries({ bars, results, range, workspace, isAdmin }: Over
     const path = failures[0] && attemptsPath(workspace, failures[0].id, bar.to);
     return { name: bar.name, value, ...linked(isAdmin && value > 0, path, `attempts-${bar.from}`) };
   });
-  return html`${totalledChart('Attempts not taken', points, range, 'bad')}
-${results.some(({ isWhole }) => !isWhole) && html`<p class="muted">Of webhooks with many attempts only the last ones are counted.</p>`}`;
+  return html`${totalledChart('Failed attempts', points, range, 'bad')}
+${results.some(({ isWhole }) => !isWhole) && html`<p class="muted">For webhooks with many attempts, only the last ones are counted.</p>`}`;
 }
 
 function failuresIn({ from, to }: Bar, results: WebhookResults['results']): number {
@@ -42,7 +42,7 @@ function attemptsPath(workspace: string, id: string, before: number): string {
 export function webhookTable({ results, range, workspace, isAdmin }: Overview): Html | undefined {
   if (!isAdmin || results.length === 0) return undefined;
   return table<WebhookResults>(
-    `Webhook attempts of ${ranges[range].words}`,
+    `Webhook attempts in ${ranges[range].words}`,
     [
       {
         title: 'Webhook',
@@ -56,7 +56,7 @@ export function webhookTable({ results, range, workspace, isAdmin }: Overview): 
           `${isWhole ? '' : 'the last '}${all.length.toLocaleString('en-US')}`,
       },
       {
-        title: 'Taken',
+        title: 'Delivered',
         cell: ({ results: all }) => {
           const { attempts, notTaken } = countResults(all);
           return attempts > 0 && share(attempts - notTaken, attempts);
@@ -72,5 +72,5 @@ export function webhookLine({ webhooks: { disabled, failing }, workspace, isAdmi
   if (disabled + failing === 0) return html`<p>${badge('No problems', 'good')}</p>`;
   return html`<p class="line">${disabled > 0 && badge(`${disabled} disabled`, 'bad')}
 ${failing > 0 && badge(`${failing} failing`, 'bad')}
-${isAdmin && html`<a id="to-webhooks" href="/dashboard/workspaces/${workspace}/webhooks">See the webhooks</a>`}</p>`;
+${isAdmin && html`<a id="to-webhooks" href="/dashboard/workspaces/${workspace}/webhooks">View webhooks</a>`}</p>`;
 }

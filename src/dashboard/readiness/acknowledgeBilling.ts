@@ -51,19 +51,19 @@ ${input({
   name: 'reason',
   label: 'Reason',
   value: textOf(form, 'reason'),
-  hint: 'Why no other claim is sent. It is erased with the encounter.',
+  hint: 'Why no new claim is needed. Erased with the encounter.',
   error: messageOf(details, 'reason'),
   isRequired: true,
   autocomplete: 'off',
 })}`;
   const isPossible = changesSince(readiness).length > 0;
   return {
-    title: 'May these changes stay?',
+    title: 'Acknowledge these changes?',
     section: recordsSection,
-    text: html`${code(id)}. What was changed after the encounter was billed is a finding until it is billed again, or until somebody says why no other claim is needed. What changes later is one again.`,
+    text: html`${code(id)}. Changes made after the encounter was billed are a finding until it is billed again, or until somebody says why no new claim is needed. Later changes are a new finding.`,
     fields: html`${billed ?? html`<p>It has not been billed.</p>`}
 ${isPossible && fields}`,
-    button: isPossible ? 'The changes may stay' : undefined,
+    button: isPossible ? 'Acknowledge changes' : undefined,
     back: recordPath(workspace, kind, id),
   };
 }
@@ -79,8 +79,8 @@ async function acknowledge(ports: AcknowledgePorts, readiness: Readiness, visit:
   const { outcome } = await acknowledgeChanges(ports, caller, id, { reason, versions });
   notice(
     outcome === 'unchanged'
-      ? 'Nothing that the claim carries has changed: there was nothing to record.'
-      : 'It is recorded that the changes may stay.',
+      ? 'Nothing in the claim has changed, so there was nothing to acknowledge.'
+      : 'The changes were acknowledged.',
   );
   return { redirect: recordPath(workspace, kind, id) };
 }

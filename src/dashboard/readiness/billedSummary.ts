@@ -63,8 +63,8 @@ ${changeList(workspace, changesSince(readiness), acknowledged !== undefined)}`;
  */
 function changeList(workspace: string, changes: readonly Fault[], isAcknowledged: boolean): Html {
   const since = isAcknowledged ? 'since it was acknowledged' : 'since';
-  if (changes.length === 0) return html`<p>Nothing that the claim carries has changed ${since}.</p>`;
-  return html`<p>What the claim carries and has changed ${since}:</p>
+  if (changes.length === 0) return html`<p>Nothing in the claim has changed ${since}.</p>`;
+  return html`<p>Claim data that has changed ${since}:</p>
 <ul>${changes.map(({ record: { kind, id, version }, field, billedVersion = version }) => {
     const path = comparePath(workspace, kind, id, billedVersion, version);
     return html`<li>${catalogEntry(kind).title}: ${fieldLabel(field)} (<a href="/dashboard${path}">versions ${billedVersion} and ${version}</a>)</li>`;

@@ -4,8 +4,8 @@ import { type Html, html } from '../shell/html.ts';
 
 /** What changed where that is not a record. */
 const ofAll: Record<string, string> = {
-  workspace: 'A setting of the rules',
-  code_set: 'A set of codes that was loaded',
+  workspace: 'A change to the rule settings',
+  code_set: 'A newly loaded code set',
 };
 
 /**
@@ -21,10 +21,10 @@ export function progressNote(
   const lines = underWay.map(({ kind, id, done, total }) => {
     const what =
       ofAll[kind] ??
-      html`A change of the ${kind} <a href="/dashboard${recordPath(workspace, kind, id)}">${id}</a>`;
+      html`A change to the ${kind} <a href="/dashboard${recordPath(workspace, kind, id)}">${id}</a>`;
     return html`<li>${what} is being applied: ${figure(done)} of ${figure(total)} encounters.</li>`;
   });
-  return html`<div class="banner"><p>This list is not up to date yet. Nothing is lost. <a href="${address}">Load it again</a></p>
+  return html`<div class="banner"><p>This list is not up to date yet. Nothing is lost. <a href="${address}">Reload</a></p>
 ${lines.length > 0 && html`<ul>${lines}</ul>`}</div>`;
 }
 

@@ -36,17 +36,17 @@ export async function recordBlocks(
 ${ruleList(blocked, tally && ((rule) => path({ rule })))}
 ${
   tally &&
-  html`<p><a href="${path({ state: 'blocked' })}">Blocked encounters that rest on it</a>, whatever blocks them: ${(tally.states.blocked ?? 0).toLocaleString('en-US')}</p>`
+  html`<p><a href="${path({ state: 'blocked' })}">All blocked encounters that depend on it</a>, for any reason: ${(tally.states.blocked ?? 0).toLocaleString('en-US')}</p>`
 }
-${!isCurrent && html`<p class="muted">These figures do not have every change yet.</p>`}`;
+${!isCurrent && html`<p class="muted">These figures do not include every change yet.</p>`}`;
   };
-  const body = (await unlessBehind(read())) ?? html`<p class="muted">This cannot be told right now.</p>`;
+  const body = (await unlessBehind(read())) ?? html`<p class="muted">This is not available right now.</p>`;
   return { body: html`<h2>What it blocks</h2>${body}`, accesses: [] };
 }
 
 function countText({ count, isWhole }: Blocked): string {
-  if (!isWhole) return `Of the first ${MOST_LOOKED_AT} encounters that rest on it, it blocks ${count}.`;
-  return count === 0 ? 'Blocks no encounter.' : `Blocks ${encounters(count)}.`;
+  if (!isWhole) return `Of the first ${MOST_LOOKED_AT} encounters that depend on it, it blocks ${count}.`;
+  return count === 0 ? 'Blocks no encounters.' : `Blocks ${encounters(count)}.`;
 }
 
 /** Returns the rules with how many encounters do not meet them; `pathOf` is where each leads, if anywhere. */

@@ -25,7 +25,7 @@ export async function trendChart(
   const { state = 'any', rule, ...others } = selection;
   if (now === undefined || Object.values(others).some((one) => one !== undefined)) return undefined;
   const counted = await readTrend(eventLog, workspace, DAYS);
-  if (counted.length === 0) return empty('It begins with the end of the first day.');
+  if (counted.length === 0) return empty('The trend starts at the end of the first day.');
   const countOf = (tally: Tally) => countIn(shownCounts(tally, { rule }), state);
   const points = lastDays(DAYS - 1).map((day) => {
     // Nothing was counted while the service was down: nothing changed then.

@@ -75,7 +75,7 @@ function heading(workspace: string, limits: Record<string, string>): Html {
 <div class="actions"><a role="button" class="outline secondary" href="${scorecardPath(workspace)}">Scorecard</a>
 <a role="button" class="outline secondary" href="${simulationPath(workspace)}">Simulation</a>
 <a role="button" class="outline secondary" href="${address}" download>Export as CSV</a></div></div>
-<p>Whether encounters can be billed, and what a payer would refuse about them.</p>`;
+<p>Shows which encounters can be billed, and what a payer would refuse in the others.</p>`;
 }
 
 function figures(
@@ -87,7 +87,7 @@ function figures(
   const shown = counts && shownCounts(counts, query.selection);
   return html`${stateTabs(workspace, query, shown)}
 <div class="charts">
-<section class="card"><h2>Rules that are not met</h2>${ruleChart(workspace, query, shown)}</section>
+<section class="card"><h2>Unmet rules</h2>${ruleChart(workspace, query, shown)}</section>
 ${trend && html`<section class="card"><h2>Day by day</h2>${trend}</section>`}
 ${months && html`<section class="card"><h2>By month of service</h2>${months}</section>`}
 </div>`;
@@ -98,18 +98,14 @@ function further(workspace: string, { limits, pageToken }: WorklistQuery, workli
   const { items, next_page_token: token, counts } = worklist;
   if (token !== null) {
     const address = `${worklistPath(workspace, { ...limits, page_token: token })}#list`;
-    return html`<p><a href="${address}" rel="next">${items.length === 0 ? 'Look further' : 'Next page'}</a></p>`;
+    return html`<p><a href="${address}" rel="next">${items.length === 0 ? 'Keep looking' : 'Next page'}</a></p>`;
   }
   if (items.length > 0) return html``;
-  if (pageToken !== undefined) return empty('There are no more.');
+  if (pageToken !== undefined) return empty('No more encounters.');
   const isNone = counts && Object.keys(limits).join() === 'state' && Object.keys(counts.states).length === 0;
   if (isNone)
-    return empty(
-      html`There are no encounters yet. Systems send them with ${code('POST /integration/encounters')}.`,
-    );
+    return empty(html`No encounters yet. Systems send them with ${code('POST /integration/encounters')}.`);
   return empty(
-    limits.state === 'blocked'
-      ? 'Nothing is in the way of billing these encounters.'
-      : 'No encounter matches.',
+    limits.state === 'blocked' ? 'Nothing blocks the billing of these encounters.' : 'No encounters match.',
   );
 }

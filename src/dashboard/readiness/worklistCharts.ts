@@ -28,7 +28,7 @@ export function stateTabs(workspace: string, { limits }: WorklistQuery, counts?:
 export function ruleChart(workspace: string, { limits }: WorklistQuery, counts?: ShownCounts): Html {
   if (counts === undefined) {
     return empty(
-      'There are counts of one payer, facility or provider, or of days: not of several of these together.',
+      'Counts are available for one payer, facility or provider, or for dates, but not for several of these together.',
     );
   }
   const bars = Object.entries(counts.rules).map(([rule, value]) => ({
@@ -37,9 +37,7 @@ export function ruleChart(workspace: string, { limits }: WorklistQuery, counts?:
     href: worklistPath(workspace, { ...limits, rule }),
     isShown: rule === limits.rule,
   }));
-  return bars.length === 0
-    ? empty('All rules are met.')
-    : rankedBars('Encounters by rule that is not met', bars);
+  return bars.length === 0 ? empty('All rules are met.') : rankedBars('Encounters by unmet rule', bars);
 }
 
 /**

@@ -20,13 +20,13 @@ export function worklistForm(workspace: string, sent: Record<string, string>, re
       sent.state ?? 'blocked',
       shownStates.map((value) => ({ value, text: stateTexts[value] })),
     )}
-${choice('rule', 'Rule that is not met', sent.rule ?? '', [
+${choice('rule', 'Unmet rule', sent.rule ?? '', [
   { value: '', text: 'Any' },
   ...rules.map(({ code, title }) => ({ value: code, text: title })),
 ])}
-${line('payer_id', 'Payer ID', 'search', 'Of the primary insurance.')}
+${line('payer_id', 'Payer ID', 'search', 'Payer of the primary insurance.')}
 ${line('facility_id', 'Facility ID', 'search')}
-${line('provider_id', 'Provider ID', 'search', 'Of who bills.')}
+${line('provider_id', 'Provider ID', 'search', 'The billing provider.')}
 ${line('from', 'Date of service, from', 'date')}
 ${line('to', 'Date of service, to', 'date')}`,
   );

@@ -44,11 +44,11 @@ export function worklistTable(
           html`<a href="/dashboard${recordPath(workspace, encounter.kind, id)}">${id}</a>`,
       },
       { title: 'State', cell: ({ state }) => readinessBadge(state) },
-      { title: 'Day of service', cell: ({ date_of_service: date }) => fieldValue(date && dayOf(date)) },
+      { title: 'Date of service', cell: ({ date_of_service: date }) => fieldValue(date && dayOf(date)) },
       { title: 'Patient', cell: ({ patient_id: id }) => referred('patient', id) },
       { title: 'Payer', cell: ({ payer_id: id }) => referred('payer', id) },
       { title: 'Facility', cell: ({ facility_id: id }) => referred('facility', id) },
-      { title: 'Rules that are not met', cell: (entry) => findingList(workspace, entry) },
+      { title: 'Unmet rules', cell: (entry) => findingList(workspace, entry) },
     ],
     entries,
   );

@@ -19,10 +19,10 @@ import { acknowledgePath } from './recordPaths.ts';
 import { unlessBehind } from './recordQuery.ts';
 
 const texts: Record<ReadinessState, string> = {
-  ready: 'Nothing keeps it from being billed.',
+  ready: 'Nothing blocks billing.',
   blocked: 'A payer would refuse it.',
   not_completed: 'It is not marked as completed.',
-  voided: 'It is void, and not to be billed.',
+  voided: 'It is void and must not be billed.',
 };
 
 /**
@@ -42,7 +42,7 @@ export async function encounterReadiness(
   }
   if (readiness instanceof UnreadableError) {
     const why = empty(
-      'Something that it refers to holds an event that this version of the service cannot read.',
+      'A record that it refers to has an event that this version of the service cannot read.',
     );
     return { body: html`<h2>Readiness</h2>${why}`, accesses: [] };
   }
@@ -57,7 +57,7 @@ export async function encounterReadiness(
 ${state === 'voided' && voidFacts(encounter)}
 ${findings.length > 0 && findingList(workspace, names, readiness)}
 ${billed && html`<h3>What was billed</h3>${billed}`}
-${mayChangesStay && html`<p><a role="button" class="outline secondary" href="/dashboard${acknowledgePath(workspace, id)}">The changes may stay</a></p>`}`,
+${mayChangesStay && html`<p><a role="button" class="outline secondary" href="/dashboard${acknowledgePath(workspace, id)}">Acknowledge changes</a></p>`}`,
     accesses: [readinessAccess(readiness, asOf)],
   };
 }

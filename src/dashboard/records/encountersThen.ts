@@ -31,7 +31,7 @@ export async function encountersThen(
     body: html`<h2>Encounters at that time</h2>
 ${recordTable({ workspace, entry: encounter, records: items, names, partOf: patient.kind, asOf: time })}
 ${leftOut(unreadable)}
-${!isWhole && html`<p class="muted">Of all encounters that ever were the patient’s, the first 200 were looked at.</p>`}`,
+${!isWhole && html`<p class="muted">Only the first 200 encounters that ever belonged to the patient were checked.</p>`}`,
     accesses: [
       {
         action: 'record.list',

@@ -53,7 +53,7 @@ export async function fieldOrigins(
       const found = lineageOf(own, change);
       const cell = found
         ? originCell(message.format, found)
-        : html`<span class="muted">Read again, the message does not say it.</span>`;
+        : html`<span class="muted">Read again, the message does not have this value.</span>`;
       return html`<div>${changes.length > 1 && html`${fieldLabel(change.field)}: `}${cell}</div>`;
     });
     cells.set(version, html`${told}<small>${link}</small>`);
@@ -61,7 +61,7 @@ export async function fieldOrigins(
   return cells;
 }
 
-const gone = html`<span class="muted">The message is kept no more.</span>`;
+const gone = html`<span class="muted">The message is no longer kept.</span>`;
 
 /** It may be removed while it is being read. */
 function goneOf(error: unknown): undefined {

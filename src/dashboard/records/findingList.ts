@@ -22,7 +22,7 @@ export function findingList(
     JSON.stringify([rule.code, kind, id, text, since, cause.event.id]),
   );
   const items = [...groups.values()].map((group) => findingItem(workspace, names, encounter.id, group));
-  return html`<ul class="findings" aria-label="What is in the way">${items}</ul>`;
+  return html`<ul class="findings" aria-label="Findings">${items}</ul>`;
 }
 
 function findingItem(
@@ -44,7 +44,7 @@ function findingItem(
 
 /** Returns the link to the version from which a finding follows; rule settings have no page. */
 function causeLink(workspace: string, encounterId: string, { kind, id, version }: Step): HtmlValue {
-  if (kind === 'workspace') return 'set for the rules of the workspace';
+  if (kind === 'workspace') return 'rule settings of the workspace were changed';
   if (kind === 'code_set') return `code set ${id} was loaded`;
   if (kind === 'document') {
     return html`<a href="/dashboard${documentsPath(workspace, encounterId, id)}">document, version ${version}</a>`;

@@ -38,7 +38,7 @@ async function erasedPage(ports: HistoryPorts, visit: Visit, error: ServiceError
   const body = html`${recordCrumbs(workspace, entry)}
 <div class="record-heading">
 <h1>${entry.title}</h1>
-<p class="actions"><a role="button" class="outline" href="/dashboard${recordPath(workspace, entry.kind, id)}/certificate">Certificate of the erasure</a>
+<p class="actions"><a role="button" class="outline" href="/dashboard${recordPath(workspace, entry.kind, id)}/certificate">Erasure certificate</a>
 <a role="button" class="outline secondary" href="/dashboard${seenPath(workspace, entry.kind, id)}">Who has seen it</a>
 ${
   entry.kind === patient.kind &&

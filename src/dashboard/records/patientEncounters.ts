@@ -71,7 +71,7 @@ export async function patientEncounters(
 ${recordTable({ workspace, entry: encounter, records, names, readiness, partOf: patient.kind })}
 ${leftOut(lists.flatMap(({ page }) => page.unreadable))}
 <p><a href="${pathOf(patientId)}">All encounters</a></p>
-${merged.length > 0 && html`<p>Merged into this patient, whose encounters these are as well:</p><ul>${merged}</ul>`}`,
+${merged.length > 0 && html`<p>Patients merged into this one, with their encounters:</p><ul>${merged}</ul>`}`,
     accesses: [...read, ...accesses],
   };
 }

@@ -30,8 +30,7 @@ async function certificate(ports: CertificatePorts, { req, workspace, caller }: 
   const { kind, title } = kindOf(req.params.kind);
   const id = pathId(req, 'id', title);
   const erasure = await erasureOf(ports, recordStream(workspace, kind, id));
-  if (erasure === undefined)
-    throw new ServiceError('not_found', `There is no ${kind} of that ID that is erased.`);
+  if (erasure === undefined) throw new ServiceError('not_found', `There is no erased ${kind} with this ID.`);
   // The encounters and documents that are erased with it are in its certificate.
   if (!erasure.isComplete) throw unavailable('certificate');
   const signed = await certifyErasure(ports, erasure.tombstones, async () => {
@@ -39,7 +38,7 @@ async function certificate(ports: CertificatePorts, { req, workspace, caller }: 
     if (signingKey) return signingKey;
     throw new ServiceError(
       'conflict',
-      'This process does not have the key that signs. Where it is, the command chartledger erase writes the certificate of an erased record with --certificate.',
+      'This process does not have the signing key. Where the key is, chartledger erase --certificate writes the certificate of an erased record.',
     );
   });
   await recordAccess(ports.eventLog, caller, {

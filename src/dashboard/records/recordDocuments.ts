@@ -105,7 +105,7 @@ function removedSection(workspace: string, { items, isWhole }: LatestDocuments):
   if (items.length === 0) return undefined;
   return html`<h2>Removed documents</h2>
 ${documentTable(workspace, items, { label: 'Removed documents' })}
-${!isWhole && html`<p class="muted">These were removed last; the timeline has all.</p>`}`;
+${!isWhole && html`<p class="muted">Only the most recently removed documents; the timeline has all of them.</p>`}`;
 }
 
 async function historyPage(ports: DocumentPagePorts, { req, workspace, caller }: Visit): Promise<Reply> {
@@ -146,7 +146,7 @@ function versionTable(workspace: string, path: string, versions: readonly Docume
     [
       { title: 'Version', isHeader: true, cell: ({ version }) => version },
       {
-        title: 'What',
+        title: 'Action',
         cell: ({ type }) => badge(whatWasDone[type], type === 'DocumentUploaded' ? 'good' : 'bad'),
       },
       { title: 'When, by whom', cell: (version) => origin(workspace, version) },
@@ -173,7 +173,7 @@ function previewed(path: string, versions: readonly DocumentVersion[], asked: un
   const { version } = shown;
   return html`<h2 id="preview">Preview of version ${version}</h2>
 <iframe class="preview no-print" src="${path}/preview?version=${version}" title="Version ${version} of the document"></iframe>
-<p class="muted">Where nothing shows, the browser has no viewer for PDF files: <a href="${path}/download?version=${version}">download it</a>.</p>`;
+<p class="muted">If nothing is shown, your browser has no PDF viewer: <a href="${path}/download?version=${version}">download it</a>.</p>`;
 }
 
 /** Returns the form that downloads a version for an outside recipient, who is named in the audit trail. */
@@ -183,7 +183,7 @@ function downloadForm(path: string, versions: readonly DocumentVersion[]): Html 
     .map(({ version }) => ({ value: String(version), text: `version ${version}` }));
   if (options.length === 0) return html``;
   const choice = select({ name: 'version', label: 'Version', options });
-  return handedOutForm(`${path}/download`, 'Download for the recipient', undefined, choice);
+  return handedOutForm(`${path}/download`, 'Download for recipient', undefined, choice);
 }
 
 function file({ filename, category, size, sha256 }: DocumentVersion): HtmlValue {

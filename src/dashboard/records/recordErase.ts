@@ -63,7 +63,7 @@ ${input({
   name: 'reason',
   label: 'Reason',
   value: textOf(form, 'reason'),
-  hint: 'In words that do not say whom it concerns: it stays.',
+  hint: 'Do not identify anyone: the reason is kept permanently.',
   error: messageOf(details, 'reason'),
   isRequired: true,
   autocomplete: 'off',
@@ -78,7 +78,7 @@ ${input({
   return {
     title: `Erase this ${kind}?`,
     section: recordsSection,
-    text: html`${code(id)}. It is taken out of all stores for good, and nothing can bring it back. Its ID may be used again.`,
+    text: html`${code(id)}. It is permanently removed from all stores and cannot be restored. Its ID can be used again.`,
     fields: html`${heldBanner(workspace, kind, holding)}
 ${await whatElse(ports, workspace, entry, id, referrers)}
 ${goesAndStays(kind, ports.eventLog.scavenges)}
@@ -91,7 +91,7 @@ ${isPossible && fields}`,
 
 function withEncounters(form: Visit['form']): Html {
   const isChecked = valuesOf(form, 'with_encounters').length > 0;
-  const choice = { value: 'yes', text: 'Erase the encounters, too, with their documents', isChecked };
+  const choice = { value: 'yes', text: 'Also erase the encounters and their documents', isChecked };
   return checkboxes('with_encounters', 'Encounters', [choice]);
 }
 
@@ -105,17 +105,15 @@ async function whatElse(
 ): Promise<Html | undefined> {
   const counts = html`<strong>${countByKind(referrers.map((referrer) => referrer.kind))}</strong> ${referrers.length === 1 ? 'refers' : 'refer'} to it`;
   if (kind !== patient.kind && referrers.length > 0) {
-    return html`<p class="banner">${counts}, so it cannot be erased. Erase those first, or let them refer to another ${kind}.</p>`;
+    return html`<p class="banner">${counts}, so it cannot be erased. Erase those first, or make them refer to another ${kind}.</p>`;
   }
   const encounters = kind === encounter.kind ? [{ kind, id }] : referrers;
   const documents = await countDocuments(ports, workspace, encounters);
   const named = html`<strong>${countByKind(Array<string>(documents).fill('document'))}</strong>`;
   if (referrers.length > 0) {
-    return html`<p class="banner">${counts}${documents > 0 && html`, with ${named}`}. Unless they are erased, too, the ${kind} cannot be.</p>`;
+    return html`<p class="banner">${counts}${documents > 0 && html`, with ${named}`}. The ${kind} cannot be erased without them.</p>`;
   }
-  return documents > 0
-    ? html`<p class="banner">${named} ${documents === 1 ? 'goes' : 'go'} with it.</p>`
-    : undefined;
+  return documents > 0 ? html`<p class="banner">${named} will be erased with it.</p>` : undefined;
 }
 
 async function countDocuments(
@@ -132,20 +130,20 @@ async function countDocuments(
 
 function goesAndStays(kind: string, scavenges: boolean): Html {
   const holdsDocuments = kind === encounter.kind || kind === patient.kind;
-  return html`<h2>What goes</h2>
+  return html`<h2>What is erased</h2>
 <ul>
-<li>every event of it, with all that was sent, and its state in lists and read models</li>
-${holdsDocuments && html`<li>the documents of each encounter that goes: their names and their bytes</li>`}
-<li>the attempts to tell webhooks of it, and what they answered</li>
+<li>all its events, with everything that was sent, and its state in lists and read models</li>
+${holdsDocuments && html`<li>the documents of each erased encounter: their names and contents</li>`}
+<li>webhook attempts about it, and their responses</li>
 </ul>
-${scavenges && html`<p>Nobody is given the events any more. The files of the event log hold their bytes until the server’s next scavenge.</p>`}
-<h2>What stays</h2>
+${scavenges && html`<p>The events can no longer be read. The event log’s files keep their bytes until the server’s next scavenge.</p>`}
+<h2>What is kept</h2>
 <ul>
-<li>its ID, in the tombstone, in the names of streams and in the audit trail</li>
-${kind === encounter.kind && html`<li>the IDs of the patients to whom it belonged, for reports of disclosures</li>`}
+<li>its ID, in the tombstone, in stream names and in the audit trail</li>
+${kind === encounter.kind && html`<li>the IDs of the patients it belonged to, for disclosure reports</li>`}
 <li>who erased it, when and why</li>
-<li>for each version a hash, which proves the log whole and tells nothing of what was sent</li>
-<li>backups that were made before, until they expire</li>
+<li>a hash of each version, which proves that the log is complete and reveals nothing of what was sent</li>
+<li>earlier backups, until they expire</li>
 </ul>`;
 }
 
@@ -162,14 +160,14 @@ async function erase(ports: ErasePorts, { entry, id }: Subject, visit: Visit): P
   const others = countByKind(kinds.filter((kind) => kind !== 'readiness'));
   const end = isComplete
     ? whereBytesAre(ports)
-    : 'Nobody is given it any more. The read models lag behind: the service completes the erasure by itself.';
-  notice(`The ${entry.kind} is erased${others && `, with ${others}`}. ${end}`);
+    : 'It can no longer be read. The read models are behind: the service completes the erasure automatically.';
+  notice(`The ${entry.kind} was erased${others && `, with ${others}`}. ${end}`);
   return { redirect: recordPath(workspace, entry.kind, id) };
 }
 
 /** Returns where the bytes of what was erased are: the projector removes them from the stores' files. */
 function whereBytesAre({ eventLog }: ErasePorts): string {
   return eventLog.scavenges
-    ? 'Nobody is given it any more. The files of the event log hold it until the server’s next scavenge.'
-    : 'Nobody is given it any more. Its bytes go out of the files of the stores in a moment.';
+    ? 'It can no longer be read. The event log’s files keep it until the server’s next scavenge.'
+    : 'It can no longer be read. Its bytes will be removed from the stores’ files shortly.';
 }

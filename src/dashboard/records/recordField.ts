@@ -75,7 +75,7 @@ function changeTable(
 ): Html {
   if (items.length === 0) {
     return empty(
-      next_page_token === null ? 'No version changed it.' : 'No version that was looked at changed it.',
+      next_page_token === null ? 'No version changed it.' : 'None of the versions checked changed it.',
     );
   }
   return table<RecordVersion>(
@@ -89,11 +89,11 @@ function changeTable(
       },
       { title: 'When', cell: ({ recorded_at }) => time(recorded_at) },
       {
-        title: 'By whom',
+        title: 'By',
         cell: ({ principal, request_id }) =>
           html`${who(principal)}<br><small class="muted">request ${code(request_id)}</small>`,
       },
-      { title: 'What', cell: ({ changes }) => changeList(changes) },
+      { title: 'Change', cell: ({ changes }) => changeList(changes) },
       ...(origins.size > 0
         ? [{ title: 'From', cell: ({ version }: RecordVersion) => origins.get(version) }]
         : []),

@@ -89,5 +89,5 @@ function nextPage(
   count: number,
 ): Html {
   const address = listAddress(workspace, entry, { ...limits, page_token: token });
-  return html`<p><a href="${address}" rel="next">${count === 0 ? 'Look further' : 'Next page'}</a></p>`;
+  return html`<p><a href="${address}" rel="next">${count === 0 ? 'Keep looking' : 'Next page'}</a></p>`;
 }

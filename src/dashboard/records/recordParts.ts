@@ -56,7 +56,7 @@ async function patientDocumentsPart(ports: PartPorts, visit: Visit, id: string):
     body: html`<h2>Documents</h2>
 ${list ? documentTable(workspace, list.items, { isOfSeveral: true }) : tryAgain(req.originalUrl)}
 ${list && leftOut(list.unreadable)}
-${list && !isWhole && html`<p class="muted">These changed last. The page of each encounter leads to all of its own.</p>`}`,
+${list && !isWhole && html`<p class="muted">Only the most recently changed documents. The page of each encounter lists all of its documents.</p>`}`,
     accesses: accessesTo(list),
   };
 }

@@ -62,11 +62,11 @@ async function printPage(ports: PrintPorts, visit: Visit): Promise<Reply> {
     ...accesses,
   );
   const body = html`<div class="paper">
-<p class="actions"><a role="button" class="outline secondary" href="/dashboard${recordPath(workspace, entry.kind, id)}">Back to the record</a>
+<p class="actions"><a role="button" class="outline secondary" href="/dashboard${recordPath(workspace, entry.kind, id)}">Back to record</a>
 <button type="button" data-print hidden>Print</button></p>
 <h1>${entry.title} ${recordName(view.record)}</h1>
 ${printedFacts(visit, view, terms)}
-${handedOutForm(`/dashboard${recordPath(workspace, entry.kind, id)}/print`, 'Name the recipient', terms)}
+${handedOutForm(`/dashboard${recordPath(workspace, entry.kind, id)}/print`, 'Set recipient', terms)}
 <h2>Current state</h2>
 ${recordFields(workspace, entry, view.record)}
 ${entry.kind === encounter.kind && documentSection(documents || undefined, req.originalUrl)}
@@ -91,19 +91,19 @@ function printedFacts(
     ['Created', time(created_at)],
     ['Last change', time(updated_at)],
     ['Printed', html`${time(now)} by ${user.name}, request ${code(requestId)}`],
-    ...(terms === undefined ? [] : ([['Goes to', termsText(terms)]] as const)),
+    ...(terms === undefined ? [] : ([['Recipient', termsText(terms)]] as const)),
   ]);
 }
 
 function documentSection(list: ListPage<DocumentView> | undefined, address: string): Html {
   return html`<h2>Documents</h2>
 ${list ? printedDocuments(list.items) : tryAgain(address)}
-${list?.next_page_token && html`<p>The first ${most} documents; there are more, which are not printed here.</p>`}`;
+${list?.next_page_token && html`<p>Only the first ${most} documents are printed here.</p>`}`;
 }
 
 function timelineSection(workspace: string, { items, next_page_token }: ListPage<RecordVersion>): Html {
   const all = items.length === 1 ? 'The only version.' : `All ${items.length} versions, newest first.`;
-  const newest = `The newest ${most} versions, newest first; there are older ones, which are not printed here.`;
+  const newest = `The newest ${most} versions, newest first. Older ones are not printed here.`;
   return html`<p>${next_page_token === null ? all : newest}</p>
 ${items.map((version) => printedVersion(workspace, version))}`;
 }

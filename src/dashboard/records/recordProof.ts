@@ -45,7 +45,7 @@ async function signedProof(ports: ProofPorts, { req, workspace, caller }: Visit)
   if (signingKey === undefined) {
     throw new ServiceError(
       'conflict',
-      'This process does not have the key that signs. Where it is, the command chartledger prove writes the proof.',
+      'This process does not have the signing key. Where the key is, chartledger prove writes the proof.',
     );
   }
   const tree_head = signTreeHead(workspace, stored.head, stored.head.last, signingKey);

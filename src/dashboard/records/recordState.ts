@@ -121,7 +121,7 @@ ${parts.map(({ body }) => body)}
 <section aria-labelledby="timeline">
 <h2 id="timeline">Timeline</h2>
 ${momentForms(asked, refusal)}
-${isOlderPage && html`<p><a href="/dashboard${path}#timeline">To the latest versions</a></p>`}
+${isOlderPage && html`<p><a href="/dashboard${path}#timeline">Go to latest versions</a></p>`}
 ${timeline(workspace, path, versions, view.version)}
 </section>
 </div>`;
@@ -223,11 +223,11 @@ function belowLink(workspace: string, kind: string, id: string): Html {
 
 function banner(path: string, { view: { version, updated_at }, asked, missing }: Shown): Html {
   if (missing !== undefined) {
-    return html`<p class="banner"><strong>There is no version ${missing}.</strong> This is the latest one, version ${version}.</p>`;
+    return html`<p class="banner"><strong>There is no version ${missing}.</strong> Showing the latest, version ${version}.</p>`;
   }
   return html`${
     asked &&
-    html`<p class="banner"><strong>This is the record as it was in version ${version}</strong>, which was recorded at ${time(updated_at)}. <a href="/dashboard${path}">Show the latest version</a></p>`
+    html`<p class="banner"><strong>This is the record as it was in version ${version}</strong>, recorded at ${time(updated_at)}. <a href="/dashboard${path}">Show the latest version</a></p>`
   }`;
 }
 
@@ -236,7 +236,7 @@ function momentForms(asked: Record<string, unknown> | undefined, refusal: Servic
   const asOf = typeof asked?.as_of === 'string' ? shownMoment(asked.as_of) : '';
   return html`${formError(refusal?.message)}
 <div class="moments no-print"><form method="get" class="moment">
-<div class="line">${momentInputs({ name: 'as_of', label: 'As it was at', step: 1, value: asOf })}<button type="submit" class="outline">Show</button></div>
+<div class="line">${momentInputs({ name: 'as_of', label: 'As of', step: 1, value: asOf })}<button type="submit" class="outline">Show</button></div>
 </form>
 <form method="get" class="moment">
 <div class="line">${input({

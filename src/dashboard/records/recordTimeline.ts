@@ -52,10 +52,10 @@ async function timelinePage(ports: TimelinePorts, visit: Visit): Promise<Reply> 
   const address = `/dashboard${timelinePath(workspace, entry.kind, id)}`;
   const body = html`${recordCrumbs(workspace, entry, id)}
 <h1>Whole timeline</h1>
-<p>Every version of the ${entry.title.toLowerCase()} and of what stands below it: encounters and documents, newest first.</p>
+<p>Every version of the ${entry.title.toLowerCase()}, its encounters and their documents, newest first.</p>
 ${found ? itemList(workspace, found.items) : tryAgain(req.originalUrl)}
 ${found && leftOut(found.unreadable)}
-${found && !found.isWhole && html`<p class="muted">Of its encounters the ${MOST_ENCOUNTERS} that changed last are here.</p>`}
+${found && !found.isWhole && html`<p class="muted">Covers only the ${MOST_ENCOUNTERS} most recently changed encounters.</p>`}
 ${
   found?.next_page_token &&
   html`<p><a href="${address}?page_token=${encodeURIComponent(found.next_page_token)}" rel="next">Older versions</a></p>`

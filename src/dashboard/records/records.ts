@@ -61,7 +61,7 @@ function searchFirst(visit: Visit): Page {
     body: html`<h1>Records</h1>
 ${searchForm(visit)}
 <h2>Lists</h2>
-<p>All records of a kind, with filters, and a way to one by its exact ID.</p>
+<p>All records of a kind. Filter them, or find one by its exact ID.</p>
 ${kinds(visit.workspace)}`,
   };
 }
@@ -89,7 +89,7 @@ ${input({
   name: 'id',
   label: 'ID',
   value: missedId,
-  error: missedId === undefined ? undefined : `There is no ${title.toLowerCase()} with this id.`,
+  error: missedId === undefined ? undefined : `There is no ${title.toLowerCase()} with this ID.`,
   hint: 'Exactly as the sending system writes it.',
   autocomplete: 'off',
 })}

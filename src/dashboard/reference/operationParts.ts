@@ -23,7 +23,7 @@ ${parameterList(placed)}
 ${bodyPart(placed)}
 <h2>Samples</h2>
 ${samplesPart(placed)}
-<h2>Answers</h2>
+<h2>Responses</h2>
 <dl class="fields answers">${Object.entries(operation.responses).map(([status, response]) => answer(status, response))}</dl>
 </section>`;
 }

@@ -43,13 +43,13 @@ export function outlineOf({ tags, paths, webhooks, components }: OpenApiDocument
     {
       id: 'messages',
       title: 'Webhook messages',
-      description: 'What is sent to the URL of a webhook, by POST.',
+      description: 'Messages that are sent to a webhook’s URL by POST.',
       entries: operationsOf(webhooks).map((placed) => operationEntry(placed, messagePath)),
     },
     {
       id: 'errors',
       title: 'Errors',
-      description: 'What operations answer when they do not do what was asked.',
+      description: 'Responses of operations that fail.',
       entries: Object.entries(components.responses).map(([name, { description }]) => ({
         id: `response-${name}`,
         title: name,
@@ -61,7 +61,7 @@ export function outlineOf({ tags, paths, webhooks, components }: OpenApiDocument
     {
       id: 'schemas',
       title: 'Schemas',
-      description: 'What bodies and answers consist of.',
+      description: 'The parts of request and response bodies.',
       entries: Object.entries(components.schemas).map(([name, schema]) => ({
         id: `schema-${name}`,
         title: name,

@@ -30,7 +30,7 @@ function overview({ version, description }: OpenApiDocument['info'], outline: re
   return html`<section id="introduction" class="reference-index">
 <p class="muted">Version ${version}. For programs: <code>GET ${url}/openapi/json</code> (OpenAPI 3.1).</p>
 ${markdown(description)}
-<p>The samples take the address and the key from the environment:</p>
+<p>The samples read the URL and the API key from the environment:</p>
 <pre tabindex="0"><code>export CHARTLEDGER_URL=${url}
 export CHARTLEDGER_API_KEY=clk_…</code></pre>
 </section>
@@ -52,9 +52,9 @@ function line({ path, title, operation }: Entry): Html {
 }
 
 function results(found: readonly FoundEntry[], text: string): Html {
-  const all = html`<p><a href="${referencePath}">All of the reference</a></p>`;
+  const all = html`<p><a href="${referencePath}">Whole reference</a></p>`;
   if (found.length === 0) {
-    return html`${empty(html`Nothing in the reference has all of <code>${text}</code>. Try fewer words, or a part of one.`)}${all}`;
+    return html`${empty(html`Nothing in the reference matches all of <code>${text}</code>. Try fewer words, or part of a word.`)}${all}`;
   }
   return html`<section class="reference-index" aria-label="Results">
 <h2>${found.length} ${found.length === 1 ? 'result' : 'results'}</h2>

@@ -48,7 +48,7 @@ export function requestForm(
   return html`${sinceLinks(path, sent)}
 ${filterForm(
   path,
-  html`${line('request_id', 'Request ID', 'Alone it leads to that request.')}
+  html`${line('request_id', 'Request ID', 'Opens that request if no other filter is set.')}
 ${choice('code', 'Reason', 'Any reason', reasons)}
 ${choice('status', 'Status', 'Any status', statuses)}
 ${choice('key', 'API key', 'Any key', keys)}

@@ -59,13 +59,13 @@ function known(
     [
       isKey ? 'API key' : 'Who',
       html`${who({ ...principal, name: names.nameOf(principal) ?? null })}
-${isProgram(principal) && html`<br>${link(requestsPath(workspace, { key: principal.id }), 'All that it was refused')}`}
-${settings && html`<br>${link(`/workspaces/${workspace}/keys`, 'Its settings')}`}
+${isProgram(principal) && html`<br>${link(requestsPath(workspace, { key: principal.id }), 'All its refused requests')}`}
+${settings && html`<br>${link(`/workspaces/${workspace}/keys`, 'Key settings')}`}
 <br>${link(`/workspaces/${workspace}/audit?${trail}`, 'Audit trail')}`,
     ],
     ['From', html`${view.client_ip}${view.user_agent && html`<br><small>${view.user_agent}</small>`}`],
     ['Request ID', code(view.id)],
-    ['ID that the client gave it', view.client_request_id && code(view.client_request_id)],
+    ['Client request ID', view.client_request_id && code(view.client_request_id)],
     ['Trace', view.traceparent && code(view.traceparent)],
   ];
   return pairs.filter(([, value]) => value !== null && value !== '');
@@ -80,8 +80,7 @@ function fieldLinks(workspace: string, fields: readonly string[]): Html {
   const links = fields.map(
     (field) =>
       html`<div><a href="/dashboard${requestsPath(workspace, { field })}">${code(field)}</a>${
-        field === UNKNOWN_FIELD &&
-        html` <span class="muted">a name that is not of the interface, which is not kept</span>`
+        field === UNKNOWN_FIELD && html` <span class="muted">an unknown field name, which is not kept</span>`
       }</div>`,
   );
   return html`${links}`;
@@ -104,7 +103,7 @@ function lineTables(workspace: string, { refused, fields }: NonNullable<RefusedR
       Object.entries(counted),
     );
   return html`<h2>Refused lines</h2>
-<p>The batch was taken; these of its lines were not. The answer said so line by line.</p>
+<p>The batch was accepted except for these lines. The response named each of them.</p>
 ${counts('Reason', 'code', refused)}
 ${counts('Field', 'field', fields)}`;
 }
@@ -119,7 +118,7 @@ function sample(
   // It says what the interface accepts, whatever the address, and never changes while the process runs.
   document ??= openapiDocument(openapiPublic) as OpenApiDocument;
   const text = requestCurl(view, document, addressOf(req, publicUrl));
-  return html`<div class="call"><h2>Send one like it</h2><button type="button" class="outline secondary" data-copy="request-call" aria-label="Copy the call">Copy</button></div>
-<p>What was sent is not kept: put your own values in the place of what stands in angle brackets.</p>
+  return html`<div class="call"><h2>Send a similar request</h2><button type="button" class="outline secondary" data-copy="request-call" aria-label="Copy the call">Copy</button></div>
+<p>The request body is not kept: replace the placeholders in angle brackets with your own values.</p>
 <pre id="request-call" tabindex="0"><code>${text}</code></pre>`;
 }

@@ -118,8 +118,8 @@ function framed(
     section: requestsSection,
     ...(refusal && { status: refusal.status }),
     body: html`<h1>Requests</h1>
-<p class="muted">What the API keys of this workspace, and sources that send over MLLP, were refused, and why; never what they sent. Requests with an API key that
-nobody knows belong to no workspace: <a href="/dashboard/audit?action=key.unknown">they are counted by address</a>.</p>
+<p class="muted">Refused requests of this workspace’s API keys and MLLP sources, with the reasons; what was sent is never kept. Requests with unknown API keys
+belong to no workspace: <a href="/dashboard/audit?action=key.unknown">they are counted by address</a>.</p>
 ${requestForm(`/dashboard${requestsPath(workspace)}`, sent, keys, refusal)}
 ${body}`,
   };
@@ -140,15 +140,15 @@ function older(
   if (!isNewest) return empty('There is nothing older.');
   if (Object.keys(sent).length > 0)
     return empty(
-      html`No refused request matches. <a href="/dashboard${requestsPath(workspace)}">Show all of them</a>`,
+      html`No refused requests match. <a href="/dashboard${requestsPath(workspace)}">Show all refused requests</a>`,
     );
   return empty(
-    html`Nothing was refused here yet. When a request is, its answer has a ${code('requestId')}: look it up here, or with ${code('GET /integration/requests/{id}')} and the same API key.`,
+    html`No refused requests yet. The response to a refused request has a ${code('requestId')}: look it up here, or with ${code('GET /integration/requests/{id}')} and the same API key.`,
   );
 }
 
 function unknownRequest(workspace: string, requestId: string): Html {
   return empty(
-    html`No refused request of this workspace has the ID ${code(requestId)}. One that was accepted, came without a known API key, or failed at the service itself is not here. <a href="/dashboard${requestsPath(workspace)}">Show all refused requests</a>`,
+    html`No refused request of this workspace has the ID ${code(requestId)}. Requests that were accepted, came without a known API key, or failed in the service are not listed here. <a href="/dashboard${requestsPath(workspace)}">Show all refused requests</a>`,
   );
 }

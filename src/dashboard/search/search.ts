@@ -65,7 +65,7 @@ async function show(ports: QueryPorts, visit: Visit): Promise<Reply> {
   const asked = rememberedSearch(req, workspace, n);
   if (asked === undefined) {
     return searchPage(html`${searchForm(visit)}
-${n !== undefined && empty('This search is not remembered any more. Type it once more.')}`);
+${n !== undefined && empty('This search is no longer available. Enter it again.')}`);
   }
   const { text, kind } = asked;
   const request = { text, kinds: kind === undefined ? scopeKinds : [kind], limit: PAGE, pageToken };
@@ -101,8 +101,8 @@ function results(
   if (items.length === 0) {
     return empty(
       isFurther
-        ? 'There is nothing more.'
-        : html`Nothing has all of ${code(text)}. Try fewer words, or the beginning of one.`,
+        ? 'No more results.'
+        : html`Nothing matches all of ${code(text)}. Try fewer words, or the beginning of a word.`,
     );
   }
   return table(

@@ -12,9 +12,9 @@ export function searchForm({ workspace, csrf }: Visit, text = '', kind = '', pro
 ${csrf}
 ${input({
   ...{ name: 'q', label: 'Search for', type: 'search', value: text, error: problem, autocomplete: 'off' },
-  hint: 'Names, dates of birth, ids and parts of them, NPIs, policy numbers, names of files, ids of refused requests.',
+  hint: 'Names, dates of birth, IDs and parts of them, NPIs, policy numbers, file names, IDs of refused requests.',
 })}
-${select({ name: 'kind', label: 'Among', value: kind, options: [{ value: '', text: 'Everything' }, ...kinds] })}
+${select({ name: 'kind', label: 'Kind', value: kind, options: [{ value: '', text: 'Any kind' }, ...kinds] })}
 <button type="submit">Search</button>
 </form>`;
 }

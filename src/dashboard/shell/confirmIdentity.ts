@@ -26,7 +26,7 @@ export async function confirmIdentity(ports: SignInPorts, visit: Visit): Promise
       ? { session, password: passwordOf(form, PASSWORD) }
       : { session, code: textOf(form, CODE) };
   if (!(await proveAgain(ports, user, proof, originOf(visit)))) {
-    return confirmationPage(visit, 'This is not right. Try again.');
+    return confirmationPage(visit, 'That is not correct. Try again.');
   }
   renewProof(req);
   return undefined;
@@ -35,10 +35,10 @@ export async function confirmIdentity(ports: SignInPorts, visit: Visit): Promise
 function confirmationPage(visit: Visit, error?: string): Reply {
   return {
     page: {
-      title: `${error === undefined ? '' : 'Error: '}Confirm that it is you`,
+      title: `${error === undefined ? '' : 'Error: '}Confirm your identity`,
       status: 403,
-      body: html`<h1>Confirm that it is you</h1>
-<p>Users, roles and keys are changed, and records are erased, only when you have proved within the last ten minutes who you are. Nothing was changed yet.</p>
+      body: html`<h1>Confirm your identity</h1>
+<p>To change users, roles or keys, or to erase records, you must have confirmed your identity within the last ten minutes. Nothing has been changed yet.</p>
 ${formError(error)}
 ${visit.user.origin === 'openid_connect' ? providerLink(visit) : proofForm(visit)}`,
     },
@@ -50,14 +50,14 @@ function proofForm({ req, form, user, csrf }: Visit): Html {
   return html`<form method="post" action="${req.originalUrl}">${csrf}
 ${sent.map((name) => valuesOf(form, name).map((value) => html`<input type="hidden" name="${name}" value="${value}">`))}
 ${proofField(user)}
-<div class="actions"><button type="submit">Confirm and go on</button>
+<div class="actions"><button type="submit">Confirm and continue</button>
 <a role="button" class="outline secondary" href="/dashboard">Cancel</a></div>
 </form>`;
 }
 
 function proofField({ totpSetAt }: User): Html {
   if (totpSetAt !== undefined) {
-    return codeField({ name: CODE, hint: 'The six digits that your authenticator app shows now.' });
+    return codeField({ name: CODE, hint: 'The six-digit code from your authenticator app.' });
   }
   return input({
     name: PASSWORD,
@@ -72,6 +72,6 @@ function proofField({ totpSetAt }: User): Html {
 function providerLink({ req }: Visit): Html {
   const from = URL.parse(req.get('Referer') ?? '')?.pathname ?? '/dashboard';
   return html`<div class="actions">
-<a role="button" href="/dashboard/sign-in/openid-connect?confirm=1&next=${encodeURIComponent(from)}">Confirm at the identity provider</a>
+<a role="button" href="/dashboard/sign-in/openid-connect?confirm=1&next=${encodeURIComponent(from)}">Confirm with the identity provider</a>
 <a role="button" class="outline secondary" href="/dashboard">Cancel</a></div>`;
 }

@@ -33,6 +33,6 @@ export function requireCsrfToken(req: Request): void {
   if (validateRequest(req)) return;
   throw new ServiceError(
     'permission_denied',
-    'This form is too old, or was not sent from the dashboard. Go back, load the page again and send it once more.',
+    'This form has expired, or was not sent from the dashboard. Go back, reload the page and send it again.',
   );
 }

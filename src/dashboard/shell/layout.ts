@@ -66,7 +66,7 @@ export function layout({ title, section, body, status }: Page, around: Surroundi
 <script src="${assetPath('htmx.js')}" defer></script>
 </head>
 <body>
-<a class="skip-link" href="#main">Skip to the content</a>
+<a class="skip-link" href="#main">Skip to content</a>
 ${top(around)}
 ${around.sessionSeconds !== undefined && sessionEnd(around.sessionSeconds)}
 <div class="frame${around.user ? '' : ' frame-narrow'}">

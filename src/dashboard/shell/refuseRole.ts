@@ -29,5 +29,5 @@ export async function refuseRole(
       status: statusOf[code],
     },
   );
-  throw new ServiceError(code, `The role ${user.role} may not see this page.`);
+  throw new ServiceError(code, `The role ${user.role} cannot view this page.`);
 }

@@ -203,12 +203,12 @@ function entryOf({ code }: ServiceError, req: Request, user: User | undefined): 
 function errorPage(error: ServiceError, requestId: string, entries?: string): Page {
   const id = html`<code>${requestId}</code>`;
   return {
-    title: titles[error.code] ?? 'This did not work',
+    title: titles[error.code] ?? 'Request failed',
     status: statusOf[error.code],
-    body: html`<h1>${titles[error.code] ?? 'This did not work'}</h1>
+    body: html`<h1>${titles[error.code] ?? 'Request failed'}</h1>
 <p>${error.message}</p>
-<p class="muted">Request id: ${entries === undefined ? id : html`<a href="${entries}${requestId}">${id}</a>`}</p>
-<p><a href="/dashboard">To the dashboard</a></p>`,
+<p class="muted">Request ID: ${entries === undefined ? id : html`<a href="${entries}${requestId}">${id}</a>`}</p>
+<p><a href="/dashboard">Back to the dashboard</a></p>`,
   };
 }
 

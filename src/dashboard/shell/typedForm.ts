@@ -66,8 +66,8 @@ export function takeTypedForm({ req, notice }: Visit): Form | undefined {
   req.session.typedForm = undefined;
   notice(
     typedForm.fields === undefined
-      ? 'Your session had ended, so nothing was changed. What you typed was too long to be kept.'
-      : 'Your session had ended, so nothing was changed. What you typed is in the form again, except for passwords and codes. Check it and send it once more.',
+      ? 'Your session had ended, so nothing was changed. Your entries were too long to keep.'
+      : 'Your session had ended, so nothing was changed. Your entries are back in the form, except for passwords and codes. Check them and send the form again.',
   );
   return typedForm.fields;
 }

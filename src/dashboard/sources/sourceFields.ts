@@ -116,40 +116,40 @@ export function sourceFields(
     hint?: string,
   ) => select({ name, label, options, hint, value: texts[name], error: messageOf(details, name) });
   const formats = sourceFormats.map((value) => ({ value, text: formatTexts[value] }));
-  const anyKey = { value: '', text: 'None, or any that no other source of the format has' };
-  return html`${choice('format', 'What it sends', formats)}
-${choice('key', 'API key', [anyKey, ...keys], 'With which it sends over HTTP. At most one source of a format has a key, and at most one has neither a key nor connections of MLLP.')}
-${line('time_zone', 'Time zone', `Of times that are sent without an offset, such as America/Chicago. Empty: ${DEFAULT_TIME_ZONE}.`)}
+  const anyKey = { value: '', text: 'None, or any key that no other source of the format has' };
+  return html`${choice('format', 'Format', formats)}
+${choice('key', 'API key', [anyKey, ...keys], 'The key that the EMR uses over HTTP. Each key can belong to one source per format, and one source per format can have neither a key nor MLLP connections.')}
+${line('time_zone', 'Time zone', `For times sent without an offset, such as America/Chicago. Empty: ${DEFAULT_TIME_ZONE}.`)}
 ${input({
-  ...{ name: 'retention_days', label: 'Days for which messages are kept', type: 'number', min: 1 },
+  ...{ name: 'retention_days', label: 'Message retention, in days', type: 'number', min: 1 },
   value: texts.retention_days,
-  hint: `As they came. Empty: ${DEFAULT_RETENTION_DAYS}.`,
+  hint: `How long messages are kept as received. Empty: ${DEFAULT_RETENTION_DAYS}.`,
   error: messageOf(details, 'retention_days'),
 })}
 <fieldset>
-<legend>FHIR: systems of the identifiers that are the ids of records</legend>
+<legend>FHIR: identifier systems of record IDs</legend>
 ${wrong(details, 'id_systems')}
 ${idSystemTypes.map((type) => line(systemField(type), type))}
-<small class="muted">URIs, such as https://hospital.example/mrn or urn:oid:2.16.840.1.113883.19.5. Empty: the id of the resource.</small>
+<small class="muted">URIs, such as https://hospital.example/mrn or urn:oid:2.16.840.1.113883.19.5. Empty: the resource ID.</small>
 </fieldset>
 <fieldset>
-<legend>HL7 v2: connections of MLLP</legend>
+<legend>HL7 v2: MLLP connections</legend>
 ${wrong(details, 'mllp')}
-${line('mllp.networks', 'Networks', 'From which it connects, separated by commas: 192.0.2.0/24, 2001:db8::/32.')}
-${line('mllp.certificates', 'Client certificates', 'SHA-256 fingerprints or whole subjects, separated by semicolons: CN=lab,O=Hospital. What is named here and above must both be so.')}
-${line('mllp.port', 'Port', 'One of those in MLLP_PORT. Empty: any of them.')}
+${line('mllp.networks', 'Networks', 'Addresses that it connects from, separated by commas: 192.0.2.0/24, 2001:db8::/32.')}
+${line('mllp.certificates', 'Client certificates', 'SHA-256 fingerprints or whole subjects, separated by semicolons: CN=lab,O=Hospital. If networks are given as well, both must match.')}
+${line('mllp.port', 'Port', 'One of the ports in MLLP_PORT. Empty: any of them.')}
 </fieldset>
 <fieldset>
-<legend>HL7 v2: ids and facility</legend>
-${line('patient_authority', 'Assigning authority of patients', 'CX.4 of the identifier in PID-3 that is the id of the patient. Empty: the first.')}
-${line('visit_authority', 'Assigning authority of visits', 'CX.4 of the identifier in PV1-19 that is the id of the encounter. Empty: the first.')}
+<legend>HL7 v2: IDs and facility</legend>
+${line('patient_authority', 'Assigning authority of patients', 'CX.4 of the identifier in PID-3 that is the patient ID. Empty: the first.')}
+${line('visit_authority', 'Assigning authority of visits', 'CX.4 of the identifier in PV1-19 that is the encounter ID. Empty: the first.')}
 ${wrong(details, 'facility')}
-${line('facility.id', 'Id of the facility', 'Of encounters that name none.')}
-${line('facility.name', 'Name of that facility')}
+${line('facility.id', 'Facility ID', 'For encounters without a facility.')}
+${line('facility.name', 'Facility name')}
 </fieldset>
 ${textArea({
   ...{ name: 'mapping', label: 'Mapping, as JSON', rows: 6, value: texts.mapping },
-  hint: html`Where the usual rules are mistaken about this EMR, such as ${code('{"visit_types": {"OBV": "observation"}}')}: ${mappingOptions.join(', ')}. Empty: nothing.`,
+  hint: html`Where the default rules do not fit this EMR, such as ${code('{"visit_types": {"OBV": "observation"}}')}: ${mappingOptions.join(', ')}. Empty: none.`,
   error: mappingProblems(details),
 })}`;
 }

@@ -45,7 +45,7 @@ async function configureNew(ports: SourcePagePorts, visit: Visit): Promise<Reply
   try {
     const sources = await readSources(ports.eventLog, visit.workspace);
     if (sources.some(({ id }) => id === texts.id)) {
-      throw validationError([{ field: 'id', message: 'is that of another source' }]);
+      throw validationError([{ field: 'id', message: 'is used by another source' }]);
     }
     return await configured(ports, visit, sourceSent(texts));
   } catch (error) {
@@ -70,14 +70,14 @@ async function configured(
 ): Promise<Reply> {
   await ports.directory.refresh();
   const { id } = await configureSource(ports, caller, sent);
-  notice(`Source ${id} is configured, for what comes from now on.`);
+  notice(`Source ${id} was saved. It applies to new messages.`);
   return { redirect: sourcesPath(workspace) };
 }
 
 function newPage(ports: SourcePagePorts, visit: Visit, texts: SourceTexts, refusal?: Refusal): Page {
   const id = input({
-    ...{ name: 'id', label: 'Id', value: texts.id, isRequired: true, autocomplete: 'off' },
-    hint: 'What it is known by: 1 to 64 of a to z, 0 to 9, _ and -.',
+    ...{ name: 'id', label: 'ID', value: texts.id, isRequired: true, autocomplete: 'off' },
+    hint: '1 to 64 characters: a to z, 0 to 9, _ and -.',
     error: messageOf(refusal?.details, 'id'),
   });
   const action = `${sourcesPath(visit.workspace)}/new`;
@@ -92,7 +92,7 @@ function editPage(
   refusal?: Refusal,
 ): Page {
   const action = sourcePath(visit.workspace, id, 'edit');
-  return formPage(ports, visit, { title: `Change the source ${id}`, action, texts, refusal });
+  return formPage(ports, visit, { title: `Edit source ${id}`, action, texts, refusal });
 }
 
 interface SourceForm {
@@ -115,7 +115,7 @@ function formPage(
     section: sourcesSection,
     ...(refusal && { status: refusal.status }),
     body: html`<h1>${title}</h1>
-<p>It counts for what comes from now on; records that are there stay as they are.</p>
+<p>Changes apply to new messages. Existing records stay as they are.</p>
 ${formError(refusal?.text)}
 <form method="post" action="/dashboard${action}">${csrf}
 ${first}
@@ -140,14 +140,14 @@ function removal({ eventLog }: SourcePagePorts): DashboardRoute[] {
     question: ({ id }, { workspace }) => ({
       title: `Remove the source ${id}?`,
       section: sourcesSection,
-      text: html`${code(id)}. What its EMR sends from now on is read as by the default source of its format. What it sent stays.`,
+      text: html`${code(id)}. New messages from its EMR are read by the default source of its format. Everything it has sent is kept.`,
       button: 'Remove source',
       isDangerous: true,
       back: sourcesPath(workspace),
     }),
     async make({ id }, { caller, workspace, notice }) {
       await removeSource(eventLog, caller, id);
-      notice(`Source ${id} is removed.`);
+      notice(`Source ${id} was removed.`);
       return { redirect: sourcesPath(workspace) };
     },
   });

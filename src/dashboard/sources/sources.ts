@@ -45,7 +45,7 @@ function listPage({ directory }: SourcePagePorts, { workspace, user }: Visit, so
     title: sourcesSection,
     section: sourcesSection,
     body: html`<h1>Sources</h1>
-<p>A source is an EMR that sends FHIR or HL7 v2 to the workspace ${code(workspace)}. It says how what it sends is read: which identifiers are the ids of records, and in which time zone times are. The API key of a request, or over MLLP the connection, chooses among them.</p>
+<p>A source is an EMR that sends FHIR or HL7 v2 to the workspace ${code(workspace)}. Its settings say how its messages are read: which identifiers are the record IDs, and which time zone times are in. The API key of a request, or the MLLP connection, selects the source.</p>
 ${isAdmin && html`<p><a role="button" href="/dashboard${sourcesPath(workspace)}/new">Configure a source</a></p>`}
 ${sources.length > 0 && sourceTable(directory, workspace, sources, isAdmin)}
 ${builtIn(sources)}`,
@@ -70,8 +70,8 @@ function sourceTable(
       { title: 'Format', cell: ({ format }) => html`<span class="nowrap">${formatTexts[format]}</span>` },
       { title: 'API key or MLLP', cell: (source) => senderCell(directory, source) },
       { title: 'Time zone', cell: ({ time_zone }) => time_zone },
-      { title: 'Ids, facility, mapping', cell: settingsCell },
-      { title: 'Messages are kept', cell: ({ retention_days: days }) => keptFor(days) },
+      { title: 'IDs, facility, mapping', cell: settingsCell },
+      { title: 'Message retention', cell: ({ retention_days: days }) => keptFor(days) },
       ...(isAdmin
         ? [{ title: 'Actions', isTitleHidden: true, cell: ({ id }: Source) => actions(workspace, id) }]
         : []),
@@ -101,8 +101,8 @@ function settingsCell({
 }: Source): HtmlValue {
   const named = {
     ...id_systems,
-    'Patient, of': patient_authority,
-    'Visit, of': visit_authority,
+    'Patient authority': patient_authority,
+    'Visit authority': visit_authority,
     Facility: facility && `${facility.id} (${facility.name})`,
   };
   const lines = Object.entries(named).filter(([, value]) => value !== undefined);
@@ -131,7 +131,7 @@ function keptFor(days: number = DEFAULT_RETENTION_DAYS): string {
 function actions(workspace: string, id: string): Html {
   const link = (action: 'edit' | 'remove', text: string) =>
     html`<a href="/dashboard${sourcePath(workspace, id, action)}" aria-label="${text} ${id}">${text}</a>`;
-  return html`<div class="actions">${link('edit', 'Change')}${link('remove', 'Remove')}</div>`;
+  return html`<div class="actions">${link('edit', 'Edit')}${link('remove', 'Remove')}</div>`;
 }
 
 /** Describes what applies where no configured source does. */
@@ -141,5 +141,5 @@ function builtIn(sources: readonly Source[]): Html | undefined {
   );
   if (open.length === 0) return undefined;
   const formats = open.map((format) => formatTexts[format]).join(' and ');
-  return html`<p class="muted">What comes as ${formats} with an API key that no source has is read by the source ${code(BUILT_IN_SOURCE)}, with nothing configured: ids as they are sent, times without an offset in ${DEFAULT_TIME_ZONE}.</p>`;
+  return html`<p class="muted">Messages in ${formats} with an API key that no source has are read by the source ${code(BUILT_IN_SOURCE)} with default settings: IDs as sent, times without an offset in ${DEFAULT_TIME_ZONE}.</p>`;
 }

@@ -64,6 +64,6 @@ function knownZone(sent: unknown): string {
   const isKnown = sent === 'UTC' || Intl.supportedValuesOf('timeZone').includes(String(sent));
   if (isKnown && typeof sent === 'string') return sent;
   throw validationError([
-    { field: zoneParameter, message: 'must be a time zone of the list on the account page' },
+    { field: zoneParameter, message: 'must be a time zone from the list on the account page' },
   ]);
 }

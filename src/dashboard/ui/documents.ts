@@ -61,7 +61,7 @@ export function documentTable(
   ];
   if (documents.length === 0) {
     return empty(
-      html`There are no documents. Systems send them with ${code('POST /integration/encounters/{id}/documents')}.`,
+      html`No documents. Systems send them with ${code('POST /integration/encounters/{id}/documents')}.`,
     );
   }
   return table(label ?? 'Documents', columns, documents);
@@ -86,5 +86,5 @@ export function printedDocuments(documents: readonly DocumentView[]): Html {
       cell: ({ updated_at, sha256 }) => html`${time(updated_at)}<br><code class="digest">${sha256}</code>`,
     },
   ];
-  return documents.length === 0 ? empty('There are no documents.') : table('Documents', columns, documents);
+  return documents.length === 0 ? empty('No documents.') : table('Documents', columns, documents);
 }

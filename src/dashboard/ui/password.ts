@@ -11,16 +11,16 @@ export function newPasswordFields(refusal: Refusal | undefined, label = 'Passwor
     ...field,
     name: 'password',
     label,
-    hint: '12 characters or more. A few words in a row are easy to remember and hard to guess.',
+    hint: 'At least 12 characters. A few unrelated words are easy to remember and hard to guess.',
     error: messageOf(refusal?.details, 'password'),
   })}
-${input({ ...field, name: 'again', label: 'The same again', error: messageOf(refusal?.details, 'again') })}`;
+${input({ ...field, name: 'again', label: 'Confirm password', error: messageOf(refusal?.details, 'again') })}`;
 }
 
 /** Returns the password in those two fields; throws `validation_failed` when they differ. */
 export function repeatedPassword(form: Visit['form']): string {
   const password = passwordOf(form, 'password');
   if (password === passwordOf(form, 'again')) return password;
-  const message = 'The two passwords differ.';
+  const message = 'The passwords do not match.';
   throw new ServiceError('validation_failed', message, { details: [{ field: 'again', message }] });
 }

@@ -42,7 +42,7 @@ export function recordFields(
   };
   const label = (field: string, path: string) =>
     historyPath
-      ? html`<a class="quiet-link" href="/dashboard${historyPath(path)}" title="When it changed">${fieldLabel(field)}</a>`
+      ? html`<a class="quiet-link" href="/dashboard${historyPath(path)}" title="History of this field">${fieldLabel(field)}</a>`
       : fieldLabel(field);
   const list = (fields: [string, unknown][], prefix = '') =>
     facts(

@@ -57,7 +57,7 @@ export function namedFields(kind: string, partOf?: string): string[] {
 }
 
 function noRecords({ plural }: CatalogEntry, asOf: string | undefined): Html {
-  const none = `There are no ${plural} here.`;
+  const none = `No ${plural} here.`;
   if (asOf !== undefined) return empty(none);
   return empty(html`${none} Systems send them with ${code(`POST /integration/${plural}`)}.`);
 }

@@ -41,8 +41,8 @@ export function termFields(terms: NullableTerms = {}, details?: readonly FieldMe
     });
   return html`<fieldset>
 <legend>Who receives data, and why</legend>
-${line('recipient', 'Recipient', 'The organisation or person. Reports of disclosures name it.')}
-${line('recipient_address', 'Address of the recipient', 'As far as it is known.')}
+${line('recipient', 'Recipient', 'The organization or person. Disclosure reports name it.')}
+${line('recipient_address', 'Recipient address', 'If known.')}
 ${select({
   name: 'purpose',
   label: 'Purpose',
@@ -54,7 +54,7 @@ ${select({
   hint: 'An accounting of disclosures (45 CFR 164.528) marks treatment, payment and operations as exempt.',
   error: messageOf(details, 'purpose'),
 })}
-${line('purpose_statement', 'Statement of the purpose', 'The basis in a sentence, for the patient: needed for other.')}
+${line('purpose_statement', 'Purpose statement', 'The basis in one sentence, for the patient. Required for purpose Other.')}
 </fieldset>`;
 }
 
@@ -63,7 +63,7 @@ ${line('purpose_statement', 'Statement of the purpose', 'The basis in a sentence
  * with additional `fields`.
  */
 export function handedOutForm(action: string, button: string, terms?: NullableTerms, fields?: Html): Html {
-  return html`<details class="no-print"><summary>It goes to somebody outside the organisation</summary>
+  return html`<details class="no-print"><summary>For a recipient outside the organization</summary>
 <form method="get" action="${action}">
 ${fields}
 ${termFields(terms)}

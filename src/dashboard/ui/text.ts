@@ -49,7 +49,7 @@ export function tryAgain(address: string): Html {
 export function leftOut(ids: readonly string[]): Html | undefined {
   if (ids.length === 0) return undefined;
   const shown = ids.map((id, at) => html`${at > 0 && ', '}${code(id)}`);
-  return html`<p class="banner"><strong>Left out:</strong> ${shown}. An event of their history cannot be read by this version of the service. Nothing else is affected.</p>`;
+  return html`<p class="banner"><strong>Left out:</strong> ${shown}. This version of the service cannot read an event in their history. Nothing else is affected.</p>`;
 }
 
 /** Returns a text that is shown only now, with a button that copies it. */

@@ -30,7 +30,7 @@ export function timeline(
   const list = html`<ol class="timeline">${items.map((version) => item(workspace, path, version, chosen, shown))}${older(path, next_page_token)}</ol>`;
   if (chosen === undefined) return list;
   return html`<form method="get" action="/dashboard${path}/compare" aria-label="Compare two versions">
-<p class="actions"><button type="submit" class="outline">Compare the chosen versions</button></p>
+<p class="actions"><button type="submit" class="outline">Compare selected versions</button></p>
 ${list}
 </form>`;
 }

@@ -6,7 +6,7 @@ import { badge, code, time } from './text.ts';
 export const roleTexts: Record<Role, string> = {
   admin: 'everything',
   compliance: 'overview, records, history and audit trail; no keys, webhooks, users or settings',
-  viewer: 'overview, de-identified events and API reference; no data of patients',
+  viewer: 'overview, de-identified events and API reference; no patient data',
 };
 
 /** Returns how a user signs in. */
@@ -29,10 +29,10 @@ export function userFacts(user: User): Html {
 <div><dt>Name</dt><dd>${name}</dd></div>
 <div><dt>Role</dt><dd>${role}: ${roleTexts[role]}</dd></div>
 <div><dt>State</dt><dd>${userState(user)}</dd></div>
-<div><dt>Signs in by</dt><dd>${signsInBy(user)}</dd></div>
+<div><dt>Signs in with</dt><dd>${signsInBy(user)}</dd></div>
 <div><dt>Created</dt><dd>${time(createdAt)}</dd></div>
 ${passwordSetAt && html`<div><dt>Password set</dt><dd>${time(passwordSetAt)}</dd></div>`}
 ${totpSetAt && html`<div><dt>Authenticator app set up</dt><dd>${time(totpSetAt)}</dd></div>`}
-<div><dt>Id</dt><dd>${code(id)}</dd></div>
+<div><dt>ID</dt><dd>${code(id)}</dd></div>
 </dl>`;
 }

@@ -30,7 +30,7 @@ export function outcomeBadge({ outcome }: RecordVersion): Html {
 
 /** Returns how much a version changed. */
 export function changeCount({ outcome, changes: { length } }: RecordVersion): string {
-  if (outcome === 'erased') return 'All versions before it are gone for good';
+  if (outcome === 'erased') return 'All earlier versions were permanently erased';
   if (length === 0) return 'No field changed';
   return `${length} ${length === 1 ? 'field' : 'fields'} ${outcome === 'created' ? 'set' : 'changed'}`;
 }

@@ -36,7 +36,7 @@ export function accountRoutes(ports: TwoFactorPagePorts): DashboardRoute[] {
         }
         // The session continues under a new id; those elsewhere ended with the old password.
         await beginSession(req, ports.users.find(user.id) as User, Date.now());
-        visit.notice('Your password is changed. Sessions in other browsers have ended.');
+        visit.notice('Your password was changed. Sessions in other browsers have ended.');
         return { redirect: '/account' };
       },
     },
@@ -51,7 +51,7 @@ export function accountRoutes(ports: TwoFactorPagePorts): DashboardRoute[] {
         } catch (error) {
           return { page: accountPage(ports, visit, refusalOf(error)) };
         }
-        notice('Your time zone is set.');
+        notice('Your time zone was set.');
         return { redirect: '/account' };
       },
     },
@@ -77,13 +77,13 @@ ${userFacts(user)}
 <form method="post" action="/dashboard/account/time-zone">${csrf}
 ${select({
   name: 'time_zone',
-  label: 'Show times also in',
+  label: 'Also show times in',
   value: user.timeZone ?? '',
   options: [
-    { value: '', text: 'UTC alone' },
+    { value: '', text: 'UTC only' },
     ...Intl.supportedValuesOf('timeZone').map((value) => ({ value, text: value.replaceAll('_', ' ') })),
   ],
-  hint: 'Times stand in UTC on every page, with your own beside. “Today” in the filters of the audit trail is the day there.',
+  hint: 'Every page shows times in UTC, and in this time zone as well. “Today” in the filters of the audit trail is the day in this time zone.',
   error: messageOf(refusal?.details, 'time_zone'),
 })}
 <div class="actions"><button type="submit">Set time zone</button></div>

@@ -51,7 +51,7 @@ ${refusal?.details.length === 0 && formError(refusal.text)}
 <form method="post" action="/dashboard/invitation">${csrf}<input type="hidden" name="token" value="${token}">
 <input type="hidden" name="username" value="${name}" autocomplete="username">
 ${newPasswordFields(refusal)}
-<button type="submit">Set the password and sign in</button>
+<button type="submit">Set password and sign in</button>
 </form>`,
   };
 }

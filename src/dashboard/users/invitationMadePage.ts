@@ -34,8 +34,8 @@ function invitationMadePage(
     section: usersSection,
     body: html`<h1>Invitation created</h1>
 ${secretOnce('The link', addressOf(req, publicUrl) + invitationPath(link))}
-<p><strong>Copy it now: it is shown only this once.</strong> Whoever has it becomes ${name}: hand it over in a safe way.</p>
-<p>It lets ${name} choose a password, once, until ${time(link.expiresAt)}. A link from before no longer works.</p>
-<p><a role="button" class="outline secondary" href="/dashboard/users/${id}">To the user</a></p>`,
+<p><strong>Copy it now: it will not be shown again.</strong> Anyone who has it can sign in as ${name}: send it securely.</p>
+<p>It lets ${name} choose a password, once, until ${time(link.expiresAt)}. Earlier links no longer work.</p>
+<p><a role="button" class="outline secondary" href="/dashboard/users/${id}">Go to user</a></p>`,
   };
 }

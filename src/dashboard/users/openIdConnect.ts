@@ -95,7 +95,7 @@ function confirm(
   if (user === undefined || user.id !== confirms || users.findByIdentity(identity)?.id !== user.id) {
     throw new ServiceError(
       'unauthorized',
-      'The identity provider signed in somebody else. Nothing was changed.',
+      'The identity provider signed in a different user. Nothing was changed.',
     );
   }
   renewProof(req);

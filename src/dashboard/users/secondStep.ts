@@ -55,7 +55,9 @@ export function secondStepRoutes(ports: SignInPorts): DashboardRoute[] {
 function noticeOfRecovery({ users }: SignInPorts, { notice }: Visit, id: string, typed: string): void {
   if (/^[\d\s]+$/.test(typed)) return;
   const left = users.secondFactorOf(id)?.recoveryCodes.length ?? 0;
-  notice(`Recovery codes left: ${left}. Set up two-factor sign-in anew on your account's page for new ones.`);
+  notice(
+    `Recovery codes left: ${left}. To get new ones, set up two-factor sign-in again on your account page.`,
+  );
 }
 
 function codePage({ csrf }: Visit, error?: ServiceError): Page {
@@ -65,10 +67,10 @@ function codePage({ csrf }: Visit, error?: ServiceError): Page {
     body: html`<h1>Enter the code</h1>
 ${formError(error?.message)}
 <form method="post" action="/dashboard${path}">${csrf}
-${codeField({ hint: 'The six digits that your authenticator app shows now, or one of your recovery codes.' })}
+${codeField({ hint: 'The six-digit code from your authenticator app, or one of your recovery codes.' })}
 <button type="submit">Sign in</button>
 </form>
-<p class="muted">Without the app and the codes, an administrator can reset two-factor sign-in for you.</p>
-<p><a href="/dashboard/sign-in">Start again</a></p>`,
+<p class="muted">If you have neither the app nor the codes, ask an administrator to reset two-factor sign-in.</p>
+<p><a href="/dashboard/sign-in">Start over</a></p>`,
   };
 }

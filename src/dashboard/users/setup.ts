@@ -52,7 +52,7 @@ function setupPage({ csrf }: Visit, token: string, name = '', refusal?: Refusal)
     title: 'Set up the dashboard',
     ...(refusal && { status: refusal.status }),
     body: html`<h1>Set up the dashboard</h1>
-<p>You become the first administrator: you make workspaces, API keys and further users.</p>
+<p>You become the first administrator, who creates workspaces, API keys and other users.</p>
 ${refusal?.details.length === 0 && formError(refusal.text)}
 <form method="post" action="/dashboard/setup">${csrf}<input type="hidden" name="token" value="${token}">
 ${input({
@@ -61,7 +61,7 @@ ${input({
   value: name,
   isRequired: true,
   autocomplete: 'username',
-  hint: 'What you type to sign in, usually your e-mail address.',
+  hint: 'You sign in with this name. Usually your email address.',
   error,
 })}
 ${newPasswordFields(refusal)}

@@ -112,9 +112,9 @@ export function signInPage(
     body: html`<h1>Sign in</h1>
 ${
   users.all().length === 0 &&
-  html`<p class="banner"><strong>There is no user yet.</strong> The first administrator is made with the setup link. The service prints one at every start, good for 24 hours: look at its output for <code>/dashboard/setup</code>, or restart it for another link.</p>`
+  html`<p class="banner"><strong>No users yet.</strong> The setup link creates the first administrator. The service prints one, valid for 24 hours, at every start: look for <code>/dashboard/setup</code> in its output, or restart it to get another link.</p>`
 }
-${req.session?.typedForm && html`<p class="notice">Your session has ended, so nothing was changed. Sign in again, and you are back at the form.</p>`}
+${req.session?.typedForm && html`<p class="notice">Your session has ended, so nothing was changed. Sign in again to return to the form.</p>`}
 ${formError(error)}
 <form method="post" action="/dashboard/sign-in">${csrf}<input type="hidden" name="next" value="${target}">
 ${input({ name: 'name', label: 'Name', value: name, isRequired: true, autocomplete: 'username' })}

@@ -86,8 +86,8 @@ export function twoFactorSection({ requireTotp }: TwoFactorPagePorts, { user, cs
   return html`<h2>Two-factor sign-in</h2>
 <p>${
     isOn
-      ? 'An authenticator app is set up: a sign-in takes its code beside the password.'
-      : 'With an authenticator app, nobody gets in by your password alone.'
+      ? 'An authenticator app is set up: signing in requires its code and your password.'
+      : 'With an authenticator app, nobody can sign in with your password alone.'
   }</p>
 <div class="actions">
 <a role="button" class="outline secondary" href="/dashboard${path}">${isOn ? 'Set up another app' : 'Set up an app'}</a>
@@ -111,11 +111,11 @@ function setupPage(
     ...(refusal && { status: refusal.status }),
     body: html`${breadcrumb([{ text: 'Account', path: '/account' }])}
 <h1>Set up two-factor sign-in</h1>
-${requireTotp && user.totpSetAt === undefined && html`<p>This service requires it. Everything else is open to you afterwards.</p>`}
+${requireTotp && user.totpSetAt === undefined && html`<p>This service requires it. Set it up to use everything else.</p>`}
 ${refusal?.details.length === 0 && formError(refusal.text)}
-<p>Scan the picture with an authenticator app, then enter the code that it shows.</p>
+<p>Scan the QR code with an authenticator app, then enter the code that it shows.</p>
 <p><img src="${image}" alt="QR code of the key below" width="240" height="240"></p>
-<p>Where there is no camera, enter this key in the app: ${code(secret.replace(/.{4}(?=.)/g, '$& '))}</p>
+<p>If you cannot scan it, enter this key in the app: ${code(secret.replace(/.{4}(?=.)/g, '$& '))}</p>
 <form method="post" action="/dashboard${path}">${csrf}
 ${codeField({ hint: 'Six digits.', error: messageOf(refusal?.details, 'code') })}
 <div class="actions"><button type="submit">Turn on</button></div>
@@ -127,9 +127,9 @@ function recoveryCodesPage(codes: readonly string[]): Page {
   return {
     title: 'Two-factor sign-in is on',
     body: html`<h1>Two-factor sign-in is on</h1>
-<p>Without the app, each of these recovery codes lets you in once. <strong>Keep them in a safe place: they are shown only now.</strong></p>
+<p>If you lose the app, you can sign in once with each of these recovery codes. <strong>Keep them in a safe place: they will not be shown again.</strong></p>
 <pre id="recovery-codes" class="codes" tabindex="0" aria-label="Recovery codes">${codes.join('\n')}</pre>
 <div class="actions"><button type="button" class="outline" data-copy="recovery-codes">Copy</button>
-<a role="button" class="secondary" href="/dashboard">I have kept them</a></div>`,
+<a role="button" class="secondary" href="/dashboard">I have saved them</a></div>`,
   };
 }

@@ -57,7 +57,7 @@ export function userRoutes({ users, publicUrl }: UserPagePorts): DashboardRoute[
     change('role', async (manager, { id, name }, { form }) => {
       const role = roleOf(textOf(form, 'role'));
       await manager.setRole(id, role);
-      return `User ${name} has the role ${role}.`;
+      return `User ${name} now has the role ${role}.`;
     }),
     {
       method: 'post',
@@ -84,16 +84,16 @@ export function userRoutes({ users, publicUrl }: UserPagePorts): DashboardRoute[
       isSensitive: true,
       find,
       question: ({ id, name }) => ({
-        title: `Reset two-factor sign-in of user ${name}?`,
+        title: `Reset two-factor sign-in for user ${name}?`,
         section: usersSection,
-        text: 'The user signs in with the password alone until another authenticator app is set up. The recovery codes stop working. Make sure that it is the user who asks for it.',
+        text: 'The user signs in with the password alone until another authenticator app is set up. The recovery codes stop working. Make sure that the request really comes from the user.',
         button: 'Reset two-factor sign-in',
         isDangerous: true,
         back: `/users/${id}`,
       }),
       async make({ id, name }, { actor, notice }) {
         await resetSecondFactor(users, id, actor);
-        notice(`Two-factor sign-in of user ${name} is reset.`);
+        notice(`Two-factor sign-in for user ${name} was reset.`);
         return { redirect: `/users/${id}` };
       },
     }),
@@ -104,7 +104,7 @@ export function userRoutes({ users, publicUrl }: UserPagePorts): DashboardRoute[
       question: ({ id, name }) => ({
         title: `Disable user ${name}?`,
         section: usersSection,
-        text: 'The user can no longer sign in, and open sessions end. API keys that the user made keep working.',
+        text: 'The user can no longer sign in, and open sessions end. API keys that the user created keep working.',
         button: 'Disable user',
         isDangerous: true,
         back: `/users/${id}`,
@@ -166,11 +166,11 @@ ${
   html`<h2>Password</h2>
 <p>${
     passwordSetAt === undefined
-      ? 'The user has not chosen a password yet. Another link takes the place of the one before.'
-      : 'A link lets the user choose another password. The current one works until then.'
+      ? 'The user has not chosen a password yet. A new link replaces the previous one.'
+      : 'A link lets the user choose a new password. The current one works until then.'
   }</p>
 <form method="post" action="/dashboard/users/${id}/invite">${csrf}
-<div class="actions"><button type="submit">Create a link</button></div>
+<div class="actions"><button type="submit">Create link</button></div>
 </form>`
 }
 ${

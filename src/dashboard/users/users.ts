@@ -69,7 +69,7 @@ function listPage(
 <p>Users sign in to this dashboard. Programs use API keys, which belong to a workspace.</p>
 ${userTable(users, uses)}
 <h2>Invite a user</h2>
-<p>You get a link with which the user chooses a password. Nobody else ever knows it.</p>
+<p>You get a link that lets the user choose a password, which nobody else learns.</p>
 ${refusal?.details.length === 0 && formError(refusal.text)}
 <form method="post" action="/dashboard/users">${csrf}
 ${input({
@@ -78,7 +78,7 @@ ${input({
   value: typed.name,
   isRequired: true,
   autocomplete: 'off',
-  hint: 'What the user types to sign in, usually an e-mail address. It can never be changed.',
+  hint: 'The user signs in with this name, usually an email address. It cannot be changed later.',
   error: messageOf(refusal?.details, 'name'),
 })}
 ${roleField(typed.role, refusal)}
@@ -98,7 +98,7 @@ function userTable(users: User[], uses: Map<string, PrincipalUse>): Html {
       },
       { title: 'Role', cell: ({ role }) => role },
       { title: 'State', cell: userState },
-      { title: 'Signs in by', cell: signsInBy },
+      { title: 'Signs in with', cell: signsInBy },
       { title: 'Last seen', cell: ({ id }) => lastSeen(uses.get(id)) },
       { title: 'Created', cell: ({ createdAt }) => time(createdAt) },
     ],

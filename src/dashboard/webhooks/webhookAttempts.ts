@@ -49,10 +49,10 @@ export function attemptsSection(visit: Visit, view: WebhookView, attempts: Attem
   const isLimited = Object.keys(limits).length > 0;
   const nothing =
     isLimited || next !== null
-      ? html`No attempt on this page matches. <a href="${path}#attempts">Show all attempts</a>`
-      : 'Nothing was sent yet. Send a ping to try the address: messages follow with the next change of a record.';
+      ? html`No attempts on this page match. <a href="${path}#attempts">Show all attempts</a>`
+      : 'Nothing has been sent yet. Send a ping to test the endpoint: messages follow with the next change of a record.';
   return html`<h2 id="attempts">Attempts</h2>
-<p class="muted">The delivery attempts of the last ${ATTEMPTS_KEPT_DAYS} days, newest first.</p>
+<p class="muted">Delivery attempts in the last ${ATTEMPTS_KEPT_DAYS} days, newest first.</p>
 ${attemptsForm(path, limits, refusal)}
 ${items.length === 0 ? !refusal && empty(nothing) : attemptTable(visit, path, view, items)}
 <p class="actions">${visit.req.query.page_token !== undefined && html`<a href="${path}?${new URLSearchParams(limits).toString()}#attempts">Newest</a>`}
@@ -74,8 +74,8 @@ function attemptsForm(path: string, sent: Record<string, string>, refusal: Refus
     `${path}#attempts`,
     html`${choice('outcome', 'Outcome', 'Any outcome', attemptOutcomes)}
 ${choice('kind', 'Kind', 'Any kind', subjectKinds)}
-${id('record_id', 'Record id')}
-${id('document_id', 'Document id')}`,
+${id('record_id', 'Record ID')}
+${id('document_id', 'Document ID')}`,
   );
 }
 
@@ -101,16 +101,16 @@ function attemptTable(
         cell: (attempt) => recordCell(workspace, attempt),
       },
       {
-        title: 'Try',
+        title: 'Attempt',
         cell: ({ attempt }) => html`<span class="nowrap">${attempt === 0 ? 'ping' : attempt}</span>`,
       },
       {
         title: 'Outcome',
         cell: ({ outcome, next_attempt_at: next }) =>
-          html`${badge(outcome, tones[outcome])}${next !== undefined && html`<br>again ${timeAgo(next)}`}`,
+          html`${badge(outcome, tones[outcome])}${next !== undefined && html`<br>next ${timeAgo(next)}`}`,
       },
-      { title: 'Answer', cell: answerOf },
-      { title: 'Time taken', cell: ({ duration_ms }) => html`<span class="nowrap">${duration_ms} ms</span>` },
+      { title: 'Response', cell: answerOf },
+      { title: 'Duration', cell: ({ duration_ms }) => html`<span class="nowrap">${duration_ms} ms</span>` },
       {
         title: 'Actions',
         isTitleHidden: true,

@@ -43,46 +43,46 @@ const replays: Record<string, (visit: Visit) => object> = {
 
 const replayFields = (form: Visit['form']) => html`${select({
   name: 'what',
-  label: 'Send once more',
+  label: 'What to replay',
   value: textOf(form, 'what'),
   options: [
     { value: 'failed', text: 'all messages that were given up' },
-    { value: 'time', text: 'all events from a time on' },
-    { value: 'all', text: 'all events from the first one on' },
+    { value: 'time', text: 'all events since a given time' },
+    { value: 'all', text: 'all events since the first one' },
   ],
 })}
 ${momentInputs({
   name: 'from',
   label: 'Time',
   value: textOf(form, 'from'),
-  hint: 'Only for all events from a time on.',
+  hint: 'Only for all events since a given time.',
 })}`;
 
 const changes: readonly WebhookChange[] = [
   {
     name: 'ping',
     button: 'Send a ping',
-    text: 'The endpoint gets one message that carries no event, to show that messages arrive. Its answer appears among the attempts.',
+    text: 'Sends one message without an event, to test the endpoint. The response appears under Attempts.',
     isFor: isEnabled,
     async make(manager, caller, id, visit) {
       await manager.ping(caller, id);
-      return done(visit, id, 'The ping will be sent in a moment.');
+      return done(visit, id, 'The ping will be sent shortly.');
     },
   },
   {
     name: 'retry',
     button: 'Retry now',
-    text: 'All messages that wait for another try are tried at once. Those that fail keep waiting as before.',
+    text: 'All messages that are waiting for a retry are sent now. Those that fail keep their retry schedule.',
     isFor: isEnabled,
     async make(manager, caller, id, visit) {
       await manager.retry(caller, id);
-      return done(visit, id, 'What waits is tried now.');
+      return done(visit, id, 'Waiting messages are being retried now.');
     },
   },
   {
     name: 'replay',
     button: 'Replay',
-    text: 'Messages are sent again, each under the webhook-id that it had.',
+    text: 'Messages are sent again, each with its original webhook-id.',
     fields: replayFields,
     isFor: isEnabled,
     async make(manager, caller, id, visit) {
@@ -93,12 +93,12 @@ const changes: readonly WebhookChange[] = [
   },
   {
     name: 'secret',
-    button: 'Rotate the secret',
-    text: 'You get a new secret. Messages are signed with both, until the current one ends.',
+    button: 'Rotate secret',
+    text: 'You get a new secret. Messages are signed with both secrets until the current one expires.',
     fields: () =>
       select({
         name: 'overlap_seconds',
-        label: 'The current secret ends',
+        label: 'The current secret expires',
         value: '86400',
         options: endings(MAX_OVERLAP_SECONDS),
       }),
@@ -113,7 +113,7 @@ const changes: readonly WebhookChange[] = [
     name: 'disable',
     button: 'Disable',
     isDangerous: true,
-    text: 'Nothing is sent until you enable it again. It then continues where it stopped.',
+    text: 'Nothing is sent until you enable the webhook again. It then continues where it stopped.',
     isFor: isEnabled,
     async make(manager, caller, id, visit) {
       await manager.update(caller, id, { state: 'disabled' });
@@ -123,7 +123,7 @@ const changes: readonly WebhookChange[] = [
   {
     name: 'enable',
     button: 'Enable',
-    text: 'It continues where it stopped.',
+    text: 'The webhook continues where it stopped.',
     isFor: (state) => !isEnabled(state),
     async make(manager, caller, id, visit) {
       await manager.update(caller, id, { state: 'enabled' });
@@ -134,11 +134,11 @@ const changes: readonly WebhookChange[] = [
     name: 'delete',
     button: 'Delete',
     isDangerous: true,
-    text: 'Nothing more is sent, and its attempts are forgotten. This cannot be undone.',
+    text: 'Nothing more is sent, and the list of its attempts is deleted. This cannot be undone.',
     isFor: () => true,
     async make(manager, caller, id, { workspace, notice }) {
       await manager.delete(caller, id);
-      notice('The webhook is deleted.');
+      notice('The webhook was deleted.');
       return { redirect: webhooksPath(workspace) };
     },
   },
@@ -147,7 +147,7 @@ const changes: readonly WebhookChange[] = [
 /** Returns the operations on a webhook in that state: links to the confirmation pages. */
 export function webhookActions(workspace: string, id: string, state: string): Html {
   const path = `/dashboard${webhookPath(workspace, id)}`;
-  return html`<div class="actions"><a role="button" class="outline" href="${path}/edit">Change</a>${changes
+  return html`<div class="actions"><a role="button" class="outline" href="${path}/edit">Edit</a>${changes
     .filter(({ isFor }) => isFor(state))
     .map(
       ({ name, button, isDangerous }) =>

@@ -34,20 +34,20 @@ const fresh: FormValues = {
 };
 
 const payloads: Record<WebhookPayload, string> = {
-  reference: 'References: ids, versions and names of changed fields, no values',
+  reference: 'References: IDs, versions and names of changed fields, no values',
   full: 'Full: whole events, with PHI',
-  deidentified: 'De-identified: events without what could identify a person',
+  deidentified: 'De-identified: events without data that could identify a person',
 };
 
 const unchangedTexts: Record<UnchangedEvents, string> = {
-  send: 'Sent as all others',
-  skip: 'Not sent',
+  send: 'Send like all others',
+  skip: 'Do not send',
 };
 
 const starts = [
   { value: 'now', text: 'with the next event' },
-  { value: 'beginning', text: 'with the first event of all' },
-  { value: 'time', text: 'with the first event from a time on' },
+  { value: 'beginning', text: 'with the first event' },
+  { value: 'time', text: 'with the first event since a given time' },
 ];
 
 /** The forms for a new webhook, and for changing one. */
@@ -109,7 +109,7 @@ export function webhookFormRoutes({ webhooks }: { webhooks: WebhookManager }): D
         } catch (error) {
           return { page: editPage(visit, valuesSent(visit), refusalOf(error)) };
         }
-        visit.notice('The webhook is changed.');
+        visit.notice('The webhook was saved.');
         return { redirect: webhookPath(visit.workspace, id) };
       },
     },
@@ -144,7 +144,7 @@ function newPage(visit: Visit, values: FormValues, refusal?: Refusal): Page {
   const { workspace, form } = visit;
   const more = html`${select({
     name: 'start',
-    label: 'Begin',
+    label: 'Start',
     value: textOf(form, 'start') || 'now',
     options: starts,
     error: messageOf(refusal?.details, 'start'),
@@ -153,7 +153,7 @@ ${momentInputs({
   name: 'start_time',
   label: 'Time',
   value: textOf(form, 'start_time'),
-  hint: 'Only when it begins from a time on.',
+  hint: 'Only when starting from a given time.',
 })}`;
   const back = `/dashboard${webhooksPath(workspace)}`;
   return formPage(visit, 'Create webhook', `${back}/new`, back, values, more, refusal);
@@ -161,7 +161,7 @@ ${momentInputs({
 
 function editPage(visit: Visit, values: FormValues, refusal?: Refusal): Page {
   const back = `/dashboard${webhookPath(visit.workspace, webhookId(visit))}`;
-  return formPage(visit, 'Change webhook', `${back}/edit`, back, values, html``, refusal);
+  return formPage(visit, 'Edit webhook', `${back}/edit`, back, values, html``, refusal);
 }
 
 function formPage(
@@ -183,11 +183,11 @@ ${formError(refusal?.text)}
 <form method="post" action="${action}">${csrf}
 ${input({
   name: 'url',
-  label: 'Address (URL)',
+  label: 'URL',
   value: values.url,
   isRequired: true,
   autocomplete: 'off',
-  hint: 'https, with a public address.',
+  hint: 'An https URL with a public address.',
   error: wrong('url'),
 })}
 ${input({
@@ -195,12 +195,12 @@ ${input({
   label: 'Description',
   value: values.description,
   autocomplete: 'off',
-  hint: 'For people.',
+  hint: 'Shown only to people.',
   error: wrong('description'),
 })}
 ${select({
   name: 'payload',
-  label: 'Messages hold',
+  label: 'Payload',
   value: values.payload,
   options: Object.entries(payloads).map(([value, text]) => ({ value, text })),
   error: wrong('payload'),
@@ -227,6 +227,6 @@ const types = feedEventTypes.map(({ type }) => type);
 function filters(values: FormValues, wrong: (field: string) => string | undefined): Html {
   const choices = (all: readonly string[], chosen: readonly string[]) =>
     all.map((value) => ({ value, text: value, isChecked: chosen.includes(value) }));
-  return html`${checkboxes('kinds', 'Only events of these kinds (none chosen: all)', choices(kinds, values.kinds), wrong('kinds'))}
-${checkboxes('types', 'Only events of these types (none chosen: all)', choices(types, values.types), wrong('types'))}`;
+  return html`${checkboxes('kinds', 'Only events of these kinds (none selected: all)', choices(kinds, values.kinds), wrong('kinds'))}
+${checkboxes('types', 'Only events of these types (none selected: all)', choices(types, values.types), wrong('types'))}`;
 }

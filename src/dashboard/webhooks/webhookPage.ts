@@ -50,28 +50,26 @@ function factsOf(view: WebhookStatusView): (readonly [string, Html | string | nu
   const { delivery, previous_secret_expires_at: until } = view;
   const moment = (at: string | null) => (at === null ? 'never' : timeAgo(at));
   return [
-    ['Address', html`<strong>${view.url}</strong>`],
+    ['URL', html`<strong>${view.url}</strong>`],
     ['State', webhookState(view)],
     ...(view.description === null ? [] : [['Description', view.description] as const]),
-    ['Id', code(view.id)],
-    ['Messages hold', view.payload],
-    ['Events that changed nothing', view.unchanged === 'skip' ? 'not sent' : 'sent'],
+    ['ID', code(view.id)],
+    ['Payload', view.payload],
+    ['Events that changed no field', view.unchanged === 'skip' ? 'not sent' : 'sent'],
     ['Kinds', view.kinds?.join(', ') ?? 'all'],
     ['Types', view.types?.join(', ') ?? 'all'],
     ['Recipient', view.recipient ?? 'not given'],
-    ...(view.recipient_address === null
-      ? []
-      : [['Address of the recipient', view.recipient_address] as const]),
+    ...(view.recipient_address === null ? [] : [['Recipient address', view.recipient_address] as const]),
     [
       'Purpose',
       html`${view.purpose ?? 'not given'}${view.purpose_statement && html`: ${view.purpose_statement}`}`,
     ],
     ['Created', html`${time(view.created_at)} by ${who(view.created_by)}`],
     ['Last change', time(view.updated_at)],
-    ...(until === null ? [] : [['Previous secret ends', time(until)] as const]),
+    ...(until === null ? [] : [['Previous secret expires', time(until)] as const]),
     ['Last success', moment(delivery.last_success_at)],
-    ['Messages that wait', pendingText(delivery)],
-    ['Records that wait for a retry', delivery.blocked],
+    ['Waiting messages', pendingText(delivery)],
+    ['Records waiting for a retry', delivery.blocked],
     ['Messages given up', delivery.failed],
   ];
 }

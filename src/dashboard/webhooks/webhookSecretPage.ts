@@ -48,9 +48,9 @@ function secretPage(
     title,
     section: webhooksSection,
     body: html`<h1>${title}</h1>
-${secretOnce('The secret that signs the messages', secret)}
-<p><strong>Copy it now: it is shown only this once.</strong> Your endpoint verifies the signature of every message with it, as Standard Webhooks has it.</p>
-<p>Webhook ${code(id)}, to ${url}.${previousEnds !== null && html` The previous secret signs, too, until ${time(previousEnds)}.`}</p>
-<p><a role="button" class="outline secondary" href="/dashboard${webhookPath(workspace, id)}">To the webhook</a></p>`,
+${secretOnce('Signing secret', secret)}
+<p><strong>Copy it now: it will not be shown again.</strong> Your endpoint uses it to verify the signature of every message, as Standard Webhooks specifies.</p>
+<p>Webhook ${code(id)}, to ${url}.${previousEnds !== null && html` The previous secret also signs until ${time(previousEnds)}.`}</p>
+<p><a role="button" class="outline secondary" href="/dashboard${webhookPath(workspace, id)}">Go to webhook</a></p>`,
   };
 }

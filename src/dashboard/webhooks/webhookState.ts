@@ -5,10 +5,10 @@ import type { Visit } from '../shell/route.ts';
 import { badge, timeAgo } from '../ui/text.ts';
 
 const disabledTexts: Record<string, string> = {
-  caller: 'somebody disabled it',
-  key_deleted: 'the API key that it was made with was deleted',
-  gone: 'its endpoint answered 410: gone for good',
-  failing: 'its endpoint took nothing for days',
+  caller: 'disabled manually',
+  key_deleted: 'the API key that created it was deleted',
+  gone: 'its endpoint responded 410 Gone',
+  failing: 'its endpoint accepted nothing for days',
 };
 
 /** Returns a webhook's state, and the reason. */
@@ -18,7 +18,7 @@ export function webhookState({ state, disabled_reason, delivery }: WebhookStatus
   }
   const { failing_since, problem } = delivery;
   if (problem === 'secret_unreadable') {
-    return html`${badge('blocked', 'bad')}<br>its secret cannot be opened with the key that the service has (WEBHOOK_SECRETS_KEY): rotate it`;
+    return html`${badge('blocked', 'bad')}<br>its secret cannot be decrypted with the service’s key (WEBHOOK_SECRETS_KEY): rotate the secret`;
   }
   if (failing_since !== null) return html`${badge('failing', 'bad')}<br>since ${timeAgo(failing_since)}`;
   return badge('enabled', 'good');
@@ -30,7 +30,7 @@ export function pendingText({
   oldest_pending_at: oldest,
 }: WebhookStatusView['delivery']): Html | string {
   if (pending === 0 || oldest === null) return 'none';
-  return html`${pending.toLocaleString('en-US')}, the oldest from ${timeAgo(oldest)}`;
+  return html`${pending.toLocaleString('en-US')}, oldest ${timeAgo(oldest)}`;
 }
 
 /** Returns a note that nothing is sent while the workspace is deactivated; undefined while it is active. */

@@ -28,9 +28,9 @@ function listPage(workspace: string, views: WebhookStatusView[], paused: Html | 
     section: webhooksSection,
     body: html`<h1>Webhooks</h1>
 ${paused}
-<p>Chartledger sends the events of the workspace ${code(workspace)} to each of these addresses, signed, in order for each record, until they are taken.</p>
+<p>Chartledger sends the events of the workspace ${code(workspace)} to each of these URLs, signed and in order for each record, and retries until they are accepted.</p>
 <p><a role="button" href="/dashboard${webhooksPath(workspace)}/new">Create webhook</a></p>
-${views.length === 0 ? empty(html`There are no webhooks in this workspace. Create one to have changes sent to you, or read them with ${code('GET /events')}.`) : webhookTable(workspace, views)}`,
+${views.length === 0 ? empty(html`No webhooks in this workspace. Create one to receive changes, or read them with ${code('GET /events')}.`) : webhookTable(workspace, views)}`,
   };
 }
 
@@ -39,7 +39,7 @@ function webhookTable(workspace: string, views: WebhookStatusView[]): Html {
     'Webhooks',
     [
       {
-        title: 'Address',
+        title: 'URL',
         isHeader: true,
         cell: ({ id, url, description }) =>
           html`<a href="/dashboard${webhookPath(workspace, id)}">${url}</a>${description && html`<br>${description}`}`,

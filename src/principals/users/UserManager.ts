@@ -121,7 +121,7 @@ export class UserManager {
    */
   async setTimeZone(id: string, timeZone: string): Promise<void> {
     if (timeZone !== '' && !Intl.supportedValuesOf('timeZone').includes(timeZone)) {
-      const message = 'Choose a time zone of the list.';
+      const message = 'Choose a time zone from the list.';
       throw new ServiceError('validation_failed', message, { details: [{ field: 'time_zone', message }] });
     }
     await this.#change((all) => {

@@ -39,5 +39,5 @@ export async function passwordProblem(password: string, userName: string): Promi
   const estimated = password.normalize('NFKC').slice(0, ESTIMATED_LENGTH);
   const { score } = (await loadEstimator()).check(estimated, known);
   if (score >= LEAST_SCORE) return undefined;
-  return 'This password is easy to guess: many people use it, or it follows a pattern. A few words in a row are better.';
+  return 'This password is easy to guess: many people use it, or it follows a pattern. A few unrelated words are better.';
 }

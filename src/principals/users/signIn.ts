@@ -76,7 +76,7 @@ export async function proveCode(
  */
 export async function admit(ports: SignInPorts, user: User, origin: Origin): Promise<void> {
   if (user.state === 'disabled') {
-    const message = 'This user is disabled here. Ask an administrator of Chartledger.';
+    const message = 'This user is disabled here. Ask a Chartledger administrator.';
     await refuse(ports, user, 'user_disabled', origin, new ServiceError('unauthorized', message));
   }
   await recordAccess(ports.eventLog, callerOf(user, origin), { action: 'sign_in' });
@@ -166,11 +166,11 @@ function tooOften(count: Count): ServiceError {
 }
 
 function wrongPassword(): ServiceError {
-  return new ServiceError('unauthorized', 'The name or the password is not right.');
+  return new ServiceError('unauthorized', 'Incorrect name or password.');
 }
 
 function wrongCode(): ServiceError {
-  return new ServiceError('unauthorized', 'The code is not right, or was used already.');
+  return new ServiceError('unauthorized', 'The code is incorrect, or was already used.');
 }
 
 async function refuse(

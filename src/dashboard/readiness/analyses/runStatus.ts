@@ -31,25 +31,25 @@ export function runStatus({ run, done, total, path, goOn }: ShownRun): Html {
   if (outcome === undefined) {
     return html`<div id="run" hx-get="${path}/state" hx-trigger="${POLL}" hx-swap="outerHTML">${progress(done, total, path)}</div>`;
   }
-  return html`<div id="run">${outcome !== 'done' && html`<p>${badge('Broken off', 'bad')} ${whys[outcome]}</p>${goOn}`}</div>`;
+  return html`<div id="run">${outcome !== 'done' && html`<p>${badge('Interrupted', 'bad')} ${whys[outcome]}</p>${goOn}`}</div>`;
 }
 
 /** Returns what replaces the status once the run has ended: the findings are on the page. */
 export function runEnded(path: string): Html {
-  return html`<div id="run"><p role="status">It has ended. <a href="${path}">Show what was found</a></p></div>`;
+  return html`<div id="run"><p role="status">The run has ended. <a href="${path}">Show the result</a></p></div>`;
 }
 
 const whys: Record<string, string> = {
   stopped: 'The service stopped.',
-  failed: 'A store was away, or the log of the service says why.',
+  failed: 'A store may have been unavailable; see the service log.',
 };
 
 function progress(done: number, total: number, path: string): Html {
   // What is under way is never shown as finished.
   const percent = total === 0 ? 0 : Math.min(99, Math.floor((done / total) * 100));
   const figures = `${done.toLocaleString('en-US')} of ${total.toLocaleString('en-US')} encounters`;
-  return html`<p>${badge('Under way', 'neutral')} ${figures}. <a href="${path}">Load the page again</a> to see how far it is; where scripts run it shows by itself.</p>
-<progress max="100" value="${percent}" aria-label="How many encounters it has gone through"></progress>`;
+  return html`<p>${badge('In progress', 'neutral')} ${figures}. <a href="${path}">Reload the page</a> to see the progress; with scripts enabled, it updates automatically.</p>
+<progress max="100" value="${percent}" aria-label="Progress in encounters"></progress>`;
 }
 
 /** Returns who asked for it, when, and for which days of service. */
@@ -60,10 +60,10 @@ export function runFacts(
   more: readonly (readonly [HtmlValue, HtmlValue])[],
 ): Html {
   return facts([
-    ['Asked for by', who({ ...asked_by, name: names.nameOf(asked_by) ?? null })],
-    ['Began', time(started_at)],
+    ['Requested by', who({ ...asked_by, name: names.nameOf(asked_by) ?? null })],
+    ['Started', time(started_at)],
     ...(ended_at ? ([['Ended', time(ended_at)]] as const) : []),
-    ['Days of service', from || to ? `${from ?? 'the first'} to ${to ?? 'the last'}` : 'all'],
+    ['Dates of service', from || to ? `${from ?? 'the first'} to ${to ?? 'the last'}` : 'all'],
     ...more,
   ]);
 }

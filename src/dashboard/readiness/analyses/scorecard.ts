@@ -58,13 +58,13 @@ async function page({ analyses, names }: Ports, visit: Visit, refusal?: Refusal)
   const body = html`${analysisCrumbs(workspace)}
 <div class="page-head"><h1>${TITLE}</h1>
 <div class="actions">${run?.scorecard && html`<a role="button" class="outline secondary" href="${scorecardPath(workspace)}/export" download>Export as CSV</a>`}</div></div>
-<p>Whose writes brought in what kept encounters from being billed, by field: what to tell the vendor of a system. It goes through the whole history of the encounters.</p>
+<p>Whose writes introduced the defects that kept encounters from being billed, by field. Use it to talk to the vendor of a system. It covers the whole history of the encounters.</p>
 ${run && lastRun(workspace, run, names)}
-<h2>Make a new one</h2>
+<h2>New scorecard</h2>
 ${formError(refusal?.text)}
 <form method="post" action="${scorecardPath(workspace)}">${csrf}
 <div class="filter-fields">${day('from', 'Date of service, from')}${day('to', 'Date of service, to')}</div>
-<div class="actions"><button type="submit">Make the scorecard</button></div></form>`;
+<div class="actions"><button type="submit">Generate scorecard</button></div></form>`;
   return { title: TITLE, section: readinessSection, body, ...(refusal && { status: refusal.status }) };
 }
 
@@ -76,13 +76,13 @@ ${scorecard && scorecardTable(scorecard, names)}`;
 }
 
 function scorecardTable({ rows, unreadable }: Scorecard, names: Ports['names']): Html {
-  if (rows.length === 0) return empty('No write brought in anything that the rules find.');
-  return html`${unreadable > 0 && html`<p>${figure(unreadable)} encounters cannot be read, and are not counted.</p>`}
+  if (rows.length === 0) return empty('No write introduced a defect that the rules find.');
+  return html`${unreadable > 0 && html`<p>${figure(unreadable)} encounters cannot be read and are not counted.</p>`}
 ${table<ScorecardRow>(
   'Defects by principal and field',
   [
     {
-      title: 'Whose writes',
+      title: 'Written by',
       isHeader: true,
       cell: ({ principal }) => who({ ...principal, name: names.nameOf(principal) ?? null }),
     },
@@ -92,13 +92,13 @@ ${table<ScorecardRow>(
         html`${catalogEntry(kind).title}: ${fieldLabel(field)}<br><small class="muted">${rules.map(ruleTitle).join('; ')}</small>`,
     },
     { title: 'Defects', cell: ({ defects }) => figure(defects) },
-    { title: 'Not mended yet', cell: ({ open }) => figure(open) },
-    { title: 'Mended within (median)', cell: ({ median_ms }) => durationText(median_ms) },
+    { title: 'Not fixed yet', cell: ({ open }) => figure(open) },
+    { title: 'Median time to fix', cell: ({ median_ms }) => durationText(median_ms) },
     { title: 'Encounters delayed', cell: ({ encounters_delayed }) => figure(encounters_delayed) },
   ],
   rows,
 )}
-<p class="muted">A defect counts once, however many encounters have it, from when on an encounter was completed with it. Half of those that were mended took longer than the median. Delayed are encounters that were completed and could not be billed for it.</p>`;
+<p class="muted">A defect counts once, no matter how many encounters have it, starting when an encounter was completed with it. Half of the fixed defects took longer than the median. Delayed encounters were completed but could not be billed because of the defect.</p>`;
 }
 
 const units = [
@@ -155,7 +155,7 @@ async function start(ports: Ports, visit: Visit): Promise<Reply> {
   } catch (error) {
     return { page: await page(ports, visit, refusalOf(error)) };
   }
-  notice('The scorecard is being made.');
+  notice('The scorecard is being generated.');
   return { redirect: `/workspaces/${workspace}/readiness/scorecard` };
 }
 

@@ -43,7 +43,7 @@ async function page({ eventLog, analyses, names }: Ports, visit: Visit, refusal?
   }
   const body = html`${analysisCrumbs(workspace)}
 <h1>${TITLE}</h1>
-<p>Tries settings on all encounters, as they are now, beside those that are in force. It changes nothing.</p>
+<p>Tries settings on all encounters as they are now, and compares the result with the current settings. It changes nothing.</p>
 ${run && lastRun(visit, run, names)}
 <h2>Settings to try</h2>
 ${simulationForm(visit, settings, refusal)}`;
@@ -52,8 +52,8 @@ ${simulationForm(visit, settings, refusal)}`;
 
 function lastRun(visit: Visit, run: SimulationRun, names: Ports['names']): Html {
   const { workspace, csrf } = visit;
-  const goOn = html`<form method="post" action="${simulationPath(workspace)}">${csrf}<div class="actions"><button type="submit" name="go_on" value="yes">Go on</button></div></form>`;
-  return html`<h2>The last one</h2>
+  const goOn = html`<form method="post" action="${simulationPath(workspace)}">${csrf}<div class="actions"><button type="submit" name="go_on" value="yes">Resume</button></div></form>`;
+  return html`<h2>Last simulation</h2>
 ${runStatus({ ...shownRun(workspace, run), goOn })}
 ${runFacts(run, run.days, names, [['Settings', triedSettings(run.candidates)]])}
 ${run.found && simulationResult(workspace, run.found.result)}`;
@@ -87,7 +87,7 @@ async function start(ports: Ports, visit: Visit): Promise<Reply> {
   } catch (error) {
     return { page: await page(ports, visit, refusalOf(error)) };
   }
-  notice('The simulation has begun.');
+  notice('The simulation has started.');
   return { redirect: `/workspaces/${workspace}/readiness/simulation` };
 }
 
@@ -99,7 +99,9 @@ function begun(
 ) {
   if (sent && Object.keys(sent.candidates).length > 0) return { workspace, ...sent, total: 0 };
   if (sent || last === undefined) {
-    throw validationError([{ field: 'rules', message: 'Choose a setting that would be another than now.' }]);
+    throw validationError([
+      { field: 'rules', message: 'Choose at least one setting that differs from the current one.' },
+    ]);
   }
   const { candidates, days, total, found } = last;
   return { workspace, candidates, days, total, found };

@@ -36,7 +36,7 @@ export function simulationForm(
   const choice = (name: string, label: string, options: readonly string[], hint?: string) =>
     select({
       ...{ name, label, hint, value: textOf(form, name), error: errorOf(name) },
-      options: [{ value: AS_NOW, text: 'As it is' }, ...options.map((value) => ({ value, text: value }))],
+      options: [{ value: AS_NOW, text: 'No change' }, ...options.map((value) => ({ value, text: value }))],
     });
   return html`${formError(refusal?.text)}
 <form method="post" action="${simulationPath(workspace)}">${csrf}
@@ -46,11 +46,11 @@ export function simulationForm(
   )}</div>
 </details>
 <div class="filter-fields">
-${line('filing_limits.default', 'Filing limit of all payers, in days', 'number')}
-${line('payer_id', 'Payer ID with another filing limit', 'text')}
-${line('payer_days', 'Its filing limit, in days', 'number', `filing_limits.payers.${textOf(form, 'payer_id')}`)}
-${choice('visit_type', 'Visit type that is to require one more document', visitTypes)}
-${choice('category', 'Category of the document', categories)}
+${line('filing_limits.default', 'Filing limit for all payers, in days', 'number')}
+${line('payer_id', 'Payer ID with a different filing limit', 'text')}
+${line('payer_days', 'Filing limit for this payer, in days', 'number', `filing_limits.payers.${textOf(form, 'payer_id')}`)}
+${choice('visit_type', 'Visit type that requires one more document', visitTypes)}
+${choice('category', 'Document category', categories)}
 ${line('from', 'Date of service, from', 'date')}
 ${line('to', 'Date of service, to', 'date')}
 </div>

@@ -24,10 +24,10 @@ export function simulationResult(
 ): Html {
   const all = Object.values(flips).reduce((sum, count) => sum + count, 0);
   const rules = Object.entries(byRule).map(([rule, counts]) => ({ rule, ...counts }));
-  return html`<h2>What was found</h2>
-<p>Of ${figure(encounters)} encounters <strong>${figure(all)}</strong> would be in another state.</p>
+  return html`<h2>Result</h2>
+<p>Of ${figure(encounters)} encounters, <strong>${figure(all)}</strong> would be in a different state.</p>
 ${all > 0 && flipTables(workspace, flips, byPayer)}
-${rules.length === 0 && empty('Each rule would find what it finds now.')}
+${rules.length === 0 && empty('Each rule would have the same findings as now.')}
 ${rules.length > 0 && ruleTable(workspace, rules)}`;
 }
 
@@ -37,16 +37,16 @@ function flipTables(workspace: string, flips: Simulation['flips'], byPayer: Simu
     .sort((a, b) => b.count - a.count);
   const columns = [
     { title: 'Now', cell: ({ states }: Flip) => stateText(states, 0) },
-    { title: 'Then', cell: ({ states }: Flip) => stateText(states, 1) },
+    { title: 'Simulated', cell: ({ states }: Flip) => stateText(states, 1) },
     { title: 'Encounters', cell: ({ count }: Flip) => figure(count) },
   ];
   const payerLink = ({ payer: id }: Flip) =>
     id === '' ? 'none' : html`<a href="/dashboard${recordPath(workspace, payer.kind, id)}">${id}</a>`;
-  return html`${table('Encounters in another state', columns, flipsOf('', flips))}
+  return html`${table('Encounters in a different state', columns, flipsOf('', flips))}
 <h3>By payer</h3>
-${ofPayers.length > MOST_PAYERS && html`<p>Those with most encounters.</p>`}
+${ofPayers.length > MOST_PAYERS && html`<p>Showing the payers with the most encounters.</p>`}
 ${table(
-  'Encounters in another state by payer',
+  'Encounters in a different state, by payer',
   [{ title: 'Payer', isHeader: true, cell: payerLink }, ...columns],
   ofPayers.slice(0, MOST_PAYERS),
 )}`;
@@ -64,8 +64,8 @@ ${table(
   [
     { title: 'Rule', isHeader: true, cell: ({ rule }) => ruleTitle(rule) },
     { title: 'Would find', cell: ({ found }) => figure(found) },
-    { title: 'Would find no more', cell: ({ gone }) => figure(gone) },
-    { title: 'For example', cell: ({ examples }) => html`<ul class="plain">${examples.map(link)}</ul>` },
+    { title: 'Would no longer find', cell: ({ gone }) => figure(gone) },
+    { title: 'Examples', cell: ({ examples }) => html`<ul class="plain">${examples.map(link)}</ul>` },
   ],
   rules,
 )}`;
@@ -77,12 +77,12 @@ export function triedSettings({ rules, filing_limits, required_documents }: Cand
     ...Object.entries(rules ?? {}).map(([rule, choice]) => html`${ruleTitle(rule)}: ${code(choice ?? '')}`),
     ...(filing_limits?.default === undefined
       ? []
-      : [html`Filing limit of all payers: ${days(filing_limits.default)}`]),
+      : [html`Filing limit for all payers: ${days(filing_limits.default)}`]),
     ...Object.entries(filing_limits?.payers ?? {}).map(
-      ([id, limit]) => html`Filing limit of payer ${code(id)}: ${days(limit)}`,
+      ([id, limit]) => html`Filing limit for payer ${code(id)}: ${days(limit)}`,
     ),
     ...Object.entries(required_documents ?? {}).map(
-      ([visitType, categories]) => html`Documents of ${code(visitType)}: ${(categories ?? []).join(', ')}`,
+      ([visitType, categories]) => html`Documents for ${code(visitType)}: ${(categories ?? []).join(', ')}`,
     ),
   ];
   return html`<ul class="plain">${lines.map((line) => html`<li>${line}</li>`)}</ul>`;

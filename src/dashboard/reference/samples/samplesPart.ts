@@ -15,7 +15,7 @@ export function samplesPart(placed: PlacedOperation): Html {
   return html`${languages.map(
     ({ id, name, write }, at) => html`<details name="samples" class="sample"${at === 0 && html` open`}>
 <summary>${name}</summary>
-<button type="button" class="outline secondary" data-copy="sample-${id}" aria-label="Copy the call with ${name}">Copy</button>
+<button type="button" class="outline secondary" data-copy="sample-${id}" aria-label="Copy the ${name} sample">Copy</button>
 <pre id="sample-${id}" tabindex="0"><code>${write(placed)}</code></pre>
 </details>`,
   )}`;

@@ -47,8 +47,8 @@ export class TryIt {
     const workspaces = [...this.#ports.directory.known.workspaces.keys()];
     const why = this.#hindrance(placed, visit.user.role);
     if (why !== undefined) return html`<p>${why}</p>`;
-    if (workspaces.length === 0) return html`<p>There is no workspace yet.</p>`;
-    return html`<p>The service carries it out as you, not with an API key. It is in the audit trail.</p>
+    if (workspaces.length === 0) return html`<p>No workspaces yet.</p>`;
+    return html`<p>The request runs as you, not with an API key, and is recorded in the audit trail.</p>
 ${tryForm(placed, workspaces, visit, sent)}`;
   }
 
@@ -80,7 +80,7 @@ ${tryForm(placed, workspaces, visit, sent)}`;
   #hindrance(placed: PlacedOperation, role: Role): string | undefined {
     const endpoint = this.#endpointOf(placed);
     if (!isTried(placed) || endpoint === undefined) return NOT_TRIED;
-    return mayTry(role, endpoint.permission) ? undefined : `The role ${role} may not try this operation.`;
+    return mayTry(role, endpoint.permission) ? undefined : `The role ${role} cannot try this operation.`;
   }
 
   #endpointOf({ method, path }: PlacedOperation): ServedEndpoint | undefined {

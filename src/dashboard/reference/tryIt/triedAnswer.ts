@@ -20,11 +20,11 @@ export function triedAnswer(answer: HeldAnswer): Html {
     const value = answer.header(name);
     return value === undefined ? [] : html`<li>${name}: ${code(value)}</li>`;
   });
-  return html`<section id="answer" aria-label="Answer" tabindex="-1">
-<h3>Answer ${badge(`${status} ${STATUS_CODES[status] ?? ''}`, status < 400 ? 'good' : 'bad')}</h3>
+  return html`<section id="answer" aria-label="Response" tabindex="-1">
+<h3>Response ${badge(`${status} ${STATUS_CODES[status] ?? ''}`, status < 400 ? 'good' : 'bad')}</h3>
 <ul>${headers}</ul>
 <pre tabindex="0"><code>${isCut ? answer.text : formatted(answer.text)}</code></pre>
-${isCut && html`<p>The rest of the answer is left out here.</p>`}
+${isCut && html`<p>The rest of the response is not shown.</p>`}
 </section>`;
 }
 
