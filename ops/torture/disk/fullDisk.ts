@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { eventually } from '../../../test/support/eventually.ts';
 import type { SmallDisk } from '../../../test/support/smallDisk.ts';
 import type { Stores } from '../../bench/support/chartledger.ts';
@@ -13,18 +14,20 @@ export interface DiskWithStores {
   stores: Stores;
 }
 
-/** The disk fills up under load, and is given more room. */
+/** Something else fills the disk under load, and gives its room back. */
 export async function fullDisk(torture: Torture, { disk, stores }: DiskWithStores): Promise<Outcome> {
   return disturbed(torture, {
     stores,
     async disturb(service) {
       const ready = async () => send(await service.url(), false, { path: '/readyz' });
+      await sleep(torture.short ? 1_000 : 10_000);
+      const giveBack = disk.fill();
       const full = await eventually(async () => {
         const answer = await ready();
         if (answer.status !== 503) throw new Error('there is still room');
         return bodyOf(answer);
       }, FULL_WITHIN_MS);
-      disk.resize('2g');
+      giveBack();
       await eventually(async () => {
         if ((await ready()).status !== 200) throw new Error('it is not ready again');
       });

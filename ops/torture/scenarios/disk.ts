@@ -11,7 +11,7 @@ import type { Outcome, Scenario, Torture } from '../scenario.ts';
 type Part = (torture: Torture) => Promise<Outcome>;
 
 const parts: [name: string, run: Part][] = [
-  ['full', onMounted('24m', fullDisk)],
+  ['full', onMounted('128m', fullDisk)],
   ['read-only', onMounted('2g', readOnlyDisk)],
   ['slow', slowDisk],
   ['few files', fewFiles],
@@ -38,7 +38,7 @@ function onMounted(size: string, run: (torture: Torture, on: DiskWithStores) => 
 export const disk: Scenario = {
   name: 'disk',
   description:
-    'Under a load of writers the disk fills up and gets more room, and is read-only when the service comes back from a kill; syncs take 100 ms, then four seconds; there are more connections than files that may be open; the clock is set forward and back. Then bytes of pages of the stored files are overwritten. What was acknowledged must be there afterwards, and no answer may be wrong.',
+    'Under a load of writers the disk is full for a while, and is read-only when the service comes back from a kill; syncs take 100 ms, then four seconds; there are more connections than files that may be open; the clock is set forward and back. Then bytes of pages of the stored files are overwritten. What was acknowledged must be there afterwards, and no answer may be wrong.',
   async run(torture: Torture): Promise<Outcome> {
     const figures: Outcome['figures'] = [];
     const failures: string[] = [];
