@@ -10,7 +10,7 @@ export type WriteCondition = ExpectedRevision | 'exists';
 /** The refusal of a write whose condition is not met; `version` is the present one, if there is one. */
 export function conditionNotMet(what: 'record' | 'document', version?: number): ServiceError {
   const message =
-    version === undefined ? `There is no such ${what}.` : `The ${what} is at version ${version}.`;
+    version === undefined ? `The ${what} does not exist.` : `The ${what} is at version ${version}.`;
   return new ServiceError('version_conflict', message, { ...(version !== undefined && { version }) });
 }
 

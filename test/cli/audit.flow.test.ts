@@ -80,7 +80,7 @@ onEveryEngine((start) => {
         });
         const seen = await ofClinic('--seen');
         expect(seen).toMatchObject({ code: 1, stdout: '' });
-        expect(seen.stderr).toContain('needs a kind of record and a record id');
+        expect(seen.stderr).toContain('requires a kind of record and a record id');
       });
       expect(accesses).toEqual([]);
     });

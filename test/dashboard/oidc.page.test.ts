@@ -248,7 +248,7 @@ test('a provider that is away is told on the sign-in page; passwords work on', a
     const somebody = new Visitor(url);
     const { status, text, headers } = await somebody.get('/sign-in/openid-connect');
     expect([status, headers['retry-after']]).toEqual([503, '2']);
-    expect(text).toContain('The identity provider is not available right now.');
+    expect(text).toContain('The identity provider is temporarily unavailable.');
     expect((await somebody.post('/sign-in', { name: user.name, password: user.password })).status).toBe(303);
   } finally {
     await stop();

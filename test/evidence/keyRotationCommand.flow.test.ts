@@ -98,7 +98,7 @@ describe('a rotation of a key in a file', () => {
       .map((line) => line.replace(/\d+/, 'N'));
     expect(lines).toEqual([
       'The rotation of the signing key at position N does not hold: its keys did not sign it.',
-      'The rotation of the signing key at position N does not hold: it is of another event log.',
+      'The rotation of the signing key at position N does not hold: it belongs to another event log.',
       'The rotation of the signing key at position N does not hold: it does not lead to the key that signs.',
     ]);
   });

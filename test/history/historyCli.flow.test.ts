@@ -107,7 +107,7 @@ onEveryEngine((start) => {
     const rows = parse((await asOf('csv')).stdout, { columns: true });
     expect(rows).toEqual([expect.objectContaining({ version: '1', id: payer.id, city: payer.city })]);
     const before = await history('payer', payer.id, '--as-of', '1999-12-31');
-    expect(before).toEqual({ code: 1, stdout: '', stderr: 'There was no such payer at that time.\n' });
+    expect(before).toEqual({ code: 1, stdout: '', stderr: 'The payer did not exist at that time.\n' });
   });
 
   describe('documents', () => {

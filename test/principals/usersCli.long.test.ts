@@ -154,12 +154,12 @@ onEveryEngine((start) => {
         'at least 12 characters',
       ],
       ['a common password', 'aaaaaaaaaaaa', () => create, 'easy to guess'],
-      ['nobody', newPassword(), () => ['disable', 'nobody'], 'There is no such user.'],
-      ['nobody', newPassword(), () => ['unlock', 'nobody'], 'There is no such user.'],
-      ['nobody', newPassword(), () => ['reset-totp', 'nobody'], 'There is no such user.'],
+      ['nobody', newPassword(), () => ['disable', 'nobody'], 'The user does not exist.'],
+      ['nobody', newPassword(), () => ['unlock', 'nobody'], 'The user does not exist.'],
+      ['nobody', newPassword(), () => ['reset-totp', 'nobody'], 'The user does not exist.'],
       ['nobody, and no role', '', () => ['invite', 'nobody'], 'Say with --role which role it gets.'],
       ['a name that is taken', '', () => ['invite', ada.name, '--role', 'viewer'], 'already'],
-      ['nobody', newPassword(), () => ['set-role', 'nobody', 'admin'], 'There is no such user.'],
+      ['nobody', newPassword(), () => ['set-role', 'nobody', 'admin'], 'The user does not exist.'],
     ])('with %s is refused: exit code 1, one line, no event', async (_what, input, args, message) => {
       const events = await userEvents(async () => {
         const { code, stdout, stderr } = await cli(input, 'users', ...args());

@@ -78,14 +78,14 @@ describe('a start that fails says in one line which path or host, and what to do
 
   test('for an address that is none of this machine', async () => {
     const line =
-      /^Chartledger did not start\. (\S+) is no address of this machine \(\w+\)\. Set HOST to one, [^\n]*\n$/;
+      /^Chartledger did not start\. (\S+) is not an address of this machine \(\w+\)\. Set HOST to one that is, [^\n]*\n$/;
     expect(line.exec(await failure({ HOST: '[::1]' }))?.[1]).toBe('[::1]');
     expect(line.exec(await failure({ HOST: '192.0.2.1' }))?.[1]).toBe('192.0.2.1');
   });
 
   test('and below it the stack, at the level debug alone', async () => {
     const [line, stack] = (await failure({ HOST: '192.0.2.1', LOG_LEVEL: 'debug' })).split('\n');
-    expect(line).toContain('192.0.2.1 is no address of this machine');
+    expect(line).toContain('192.0.2.1 is not an address of this machine');
     expect(JSON.parse(stack as string)).toMatchObject({
       code: 'unavailable',
       cause: { code: 'EADDRNOTAVAIL' },

@@ -135,7 +135,7 @@ onEveryEngine((start) => {
       [{ start: 'yesterday' }, 'start', 'must be now, beginning, a position'],
       [{ start: '9007199254740991' }, 'start', 'must be the position of an event of this log'],
       [{ start: '2999-01-01' }, 'start', 'must not be in the future'],
-      [{ kind: ['patient'] }, '', 'a field that is not known; the fields are url'],
+      [{ kind: ['patient'] }, '', 'an unknown field; the fields are url'],
       [{ secret: 'whsec_' }, '', 'a field that is not known'],
     ])('is refused with %.60j', async (settings, field, message) => {
       const appended = await appendedBy(suite.service, async () => {

@@ -95,7 +95,7 @@ function rotationProblem(
   log: string,
 ): string | undefined {
   if (rotation === undefined || rotatedKeys(rotation) === undefined) return 'its keys did not sign it';
-  if (rotation.log !== log) return 'it is of another event log';
+  if (rotation.log !== log) return 'it belongs to another event log';
   const { key_id } = rotation.previous_signature;
   if (before === undefined || before.next_signature.key_id === key_id) return undefined;
   return `the key ${key_id} was not in use`;

@@ -4,7 +4,7 @@ import type { Exchange } from './exchange.ts';
 
 /** The refusal of a part that is not there. */
 export function rangeNotSatisfiable(): ServiceError {
-  return new ServiceError('range_not_satisfiable', 'The document does not have these bytes.');
+  return new ServiceError('range_not_satisfiable', 'The document does not contain the requested bytes.');
 }
 
 /**

@@ -5,7 +5,7 @@ export const MAX_WEBHOOKS = 100;
 
 /** The refusal of one webhook more. */
 export function tooManyWebhooks(): ServiceError {
-  return new ServiceError('conflict', `A workspace has at most ${MAX_WEBHOOKS} webhooks.`);
+  return new ServiceError('conflict', `A workspace can have at most ${MAX_WEBHOOKS} webhooks.`);
 }
 
 /** The refusal to send anything to a webhook that is disabled. */

@@ -8,5 +8,5 @@ export function notAcceptable(): ServiceError {
 
 /** There is no event schema of a name. */
 export function schemaNotFound(): ServiceError {
-  return new ServiceError('not_found', 'There is no schema of this name. GET /asyncapi/json names them all.');
+  return new ServiceError('not_found', 'No schema has this name. GET /asyncapi/json lists them all.');
 }
