@@ -72,13 +72,9 @@ export class MessageClaims {
       }
       await setTimeout(POLL_MS, undefined, { signal });
     } while (clock.elapsed() < until);
-    throw new ServiceError(
-      'unavailable',
-      'The same message is being carried out. Send it again in a moment.',
-      {
-        retryAfterSeconds: 2,
-      },
-    );
+    throw new ServiceError('unavailable', 'The same message is being processed. Send it again in a moment.', {
+      retryAfterSeconds: 2,
+    });
   }
 
   /** What it is known by: by digests of a key before the one in use, where it was claimed with that. */

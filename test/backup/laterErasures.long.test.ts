@@ -178,7 +178,7 @@ describe('a backup that is older than an erasure', () => {
           (folder) => rmSync(join(folder, tellingOf(folder)[0])),
         ],
         [
-          /The notice \S+ in \S+ does not hold: its signature does not fit/,
+          /The notice \S+ in \S+ is not valid: its signature does not match/,
           (folder) => {
             const [name] = tellingOf(folder);
             writeFileSync(join(folder, name), JSON.stringify({ ...readNotice(folder, name), erasures: [] }));

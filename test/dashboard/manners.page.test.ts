@@ -26,7 +26,7 @@ describe('a form that was refused', () => {
     await plain.getByLabel('Password').fill('not the password');
     await plain.getByRole('button', { name: 'Sign in', exact: true }).click();
     expect(await plain.title()).toBe('Error: Sign in · Chartledger');
-    expect(await focused(plain).textContent()).toBe('The name or the password is not right.');
+    expect(await focused(plain).textContent()).toBe('The name or password is incorrect.');
 
     await page.goto('/dashboard/users');
     await page.getByLabel('Name').fill('x'.repeat(300));

@@ -102,7 +102,9 @@ describe('signing in through an identity provider', () => {
     const appended = await events(async () => {
       const page = await signInByProvider();
       expect(await heading(page)).toBe('Sign in');
-      expect(await page.getByRole('alert').textContent()).toContain('gives you no role in Chartledger');
+      expect(await page.getByRole('alert').textContent()).toContain(
+        'did not assign you a role in Chartledger',
+      );
       await page.context().close();
     });
     expect(inShort(appended)).toEqual(['sign_in.refused no_role']);

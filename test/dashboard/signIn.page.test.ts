@@ -5,7 +5,7 @@ import { startUserTests, type UserTests } from '../support/userTests.ts';
 
 const credentials = ({ name, password }: TestUser) => ({ name, password });
 
-const WRONG = 'The name or the password is not right.';
+const WRONG = 'The name or password is incorrect.';
 
 let tests: UserTests;
 beforeAll(async () => {

@@ -90,7 +90,7 @@ onEveryEngine((start) => {
     const appended = await installationEvents(service, async () => {
       const { status, text } = await choose('Mars/Olympus');
       expect(status).toBe(400);
-      expect(text).toContain('Choose a time zone of the list.');
+      expect(text).toContain('Choose a time zone from the list.');
     });
     expect(appended).toEqual([]);
   });

@@ -185,7 +185,7 @@ onEveryEngine((start) => {
     await appendTombstones(service.eventLog, caller(), stream, 'Patient', tombstone);
     const { code, stderr } = await cli('hold', 'add', 'encounter', encounter.id, '--reason', CASE);
     expect(code).toBe(1);
-    expect(stderr).toMatch(/was erased at 2\S+. A hold can no longer protect it\./);
+    expect(stderr).toMatch(/was already erased at 2\S+\. A hold can no longer protect it\./);
     await eventually(async () =>
       expect((await service.get(`/integration/encounters/${encounter.id}`)).status).toBe(410),
     );

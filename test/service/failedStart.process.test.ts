@@ -108,7 +108,7 @@ test('a setting that is nearly one is a warning that names it, for the service a
   const service = new ServiceProcess({ DATA_DIR: folder, LOG_LEVEL: 'warn', NODE_ENV: 'production', ...env });
   await service.url();
   const { stdout } = await service.end();
-  const messages = [...stdout.matchAll(/"msg":"([^"]*) is no setting; is (\w+) meant\?"/g)];
+  const messages = [...stdout.matchAll(/"msg":"([^"]*) is not a setting; did you mean (\w+)\?"/g)];
   const named = {
     RATE_LIMIT_PER_MIN: 'RATE_LIMIT_PER_MINUTE',
     DATADIR: 'DATA_DIR',
@@ -119,5 +119,5 @@ test('a setting that is nearly one is a warning that names it, for the service a
     Log_Level: 'LOG_LEVEL',
   });
   const { code, stderr } = await spawnCli(['keys', 'list'], { env: { DATA_DIR: folder, DATADIR: '/data' } });
-  expect({ code, stderr }).toEqual({ code: 0, stderr: 'DATADIR is no setting; is DATA_DIR meant?\n' });
+  expect({ code, stderr }).toEqual({ code: 0, stderr: 'DATADIR is not a setting; did you mean DATA_DIR?\n' });
 });

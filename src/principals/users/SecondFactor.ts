@@ -74,7 +74,7 @@ export class SecondFactor {
     requirePasswordUser(user);
     if (!(await this.#takeTotpCode(user, sealed, code, actor))) {
       const message =
-        'This is not the code that the app shows now. Check the clock of the device and try again.';
+        'This is not the code that the app currently shows. Check the clock of the device and try again.';
       throw new ServiceError('validation_failed', message, { details: [{ field: 'code', message }] });
     }
     const codes = newRecoveryCodes();

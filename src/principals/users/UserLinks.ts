@@ -127,7 +127,7 @@ function invitedUser(all: Readonly<Users>, token: string): User {
   if (user?.state === 'active' && Date.now() < Date.parse(invitation?.expiresAt ?? '')) return user;
   throw new ServiceError(
     'not_found',
-    'This link was used already, was replaced by another one, or is too old. Ask an administrator for a new one.',
+    'This link was already used, was replaced by another one, or has expired. Ask an administrator for a new one.',
   );
 }
 
@@ -147,6 +147,6 @@ function requireOpenSetupLink(all: Readonly<Users>, token: string): void {
   if (expiresAt !== undefined && Date.now() < Date.parse(expiresAt)) return;
   throw new ServiceError(
     'not_found',
-    'This link was used already, or is too old. Start the service again for a new one while there is no user.',
+    'This link was already used or has expired. As long as there is no user, restart the service to get a new one.',
   );
 }

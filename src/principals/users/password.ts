@@ -34,9 +34,13 @@ export function sharePasswordPlaces(shared: SharedPlaces): void {
 /** Waits for one of the few places; `rate_limited` when too many wait already. */
 async function takePlace(): Promise<SharedPlaces> {
   if (places.waiting >= MAX_WAITING) {
-    throw new ServiceError('rate_limited', 'Too many people sign in right now. Try again in a moment.', {
-      retryAfterSeconds: RETRY_AFTER_SECONDS,
-    });
+    throw new ServiceError(
+      'rate_limited',
+      'Too many people are signing in right now. Try again in a moment.',
+      {
+        retryAfterSeconds: RETRY_AFTER_SECONDS,
+      },
+    );
   }
   const taken = places;
   await taken.wait();
