@@ -5,45 +5,48 @@ import { measurements } from './metrics/Measurements.ts';
  * statuses are in `statusOf`.
  */
 export const errorMeanings = {
-  validation_failed: 'A field, parameter or path is not valid; `details` names each. Correct the request.',
-  malformed_body: 'The body is broken or incomplete. Correct the request.',
+  validation_failed:
+    'A field, parameter or path is not valid; `details` lists each problem. Correct the request.',
+  malformed_body: 'The body is malformed or incomplete. Correct the request.',
   reference_not_found:
-    'The record refers to records that do not exist; `details` names them all. Send those first.',
-  unauthorized: 'There is no API key, or it is unknown or deleted. Send a valid one.',
-  key_deactivated: 'The API key is deactivated until an administrator activates it.',
-  key_expired: 'The API key has expired. An administrator makes another one, or sets a later end.',
-  address_not_allowed: 'The API key is not taken from the address that the request came from.',
-  workspace_deactivated: 'The workspace of the API key is deactivated until an administrator activates it.',
+    'The record refers to records that do not exist; `details` lists them all. Create those records first.',
+  unauthorized: 'The API key is missing, unknown or deleted. Send a valid API key.',
+  key_deactivated: 'The API key is deactivated. An administrator can activate it again.',
+  key_expired: 'The API key has expired. An administrator can create a new one or set a later expiration.',
+  address_not_allowed: 'The API key cannot be used from the IP address that the request came from.',
+  workspace_deactivated:
+    'The workspace of the API key is deactivated. An administrator can activate it again.',
   permission_denied: 'The API key lacks the permission that this request needs.',
-  gone: 'What the path names was erased; `erased_at` says when. Its id may be used again.',
+  gone: 'The resource at this path was erased; `erased_at` says when. Its id can be used again.',
   position_gone:
-    'The event log was put back to an earlier state, and the position is none of it any more; `last_position` is the last one before. Go on from there: what you have read behind it was lost.',
-  not_found: 'The path or what it names does not exist in the workspace of the key.',
-  method_not_allowed: 'The path does not know this method; the header `Allow` names those that it knows.',
-  not_acceptable: 'The service has no form of the answer that `Accept` allows.',
+    'The event log was reset to an earlier state and no longer contains this position. `last_position` is the last position before it. Continue from there: the events that you read after it were lost.',
+  not_found: 'The path, or the resource that it names, does not exist in the workspace of the API key.',
+  method_not_allowed:
+    'The path does not support this method; the `Allow` header lists the methods that it supports.',
+  not_acceptable: 'The service cannot provide a response in any format that `Accept` allows.',
   request_timeout: 'The request did not arrive in time. Send it again.',
-  conflict: 'What the request names is in a state that does not allow it, such as a disabled webhook.',
+  conflict: 'The resource is in a state that does not allow the request; for example, a webhook is disabled.',
   idempotency_key_in_use:
-    'The first request with this `Idempotency-Key` is still under way. Send the same request again in a moment.',
+    'The first request with this `Idempotency-Key` is still in progress. Send the same request again in a moment.',
   idempotency_key_reused:
-    'The `Idempotency-Key` was sent with another request within the last 24 hours. Send a key of its own.',
+    'The `Idempotency-Key` was sent with a different request within the last 24 hours. Use a different key.',
   version_conflict:
-    'The record is not as `If-Match`, `If-None-Match` or a `version` in the body asks for; `version` and `ETag` are the current ones.',
+    'The record does not satisfy `If-Match`, `If-None-Match` or the `version` in the body; `version` and `ETag` contain the current version.',
   payload_too_large: 'The body or file is too large.',
   unsupported_media_type:
-    'The body has a `Content-Type` or `Content-Encoding` that this request does not take.',
-  range_not_satisfiable: 'The file does not have the bytes that `Range` asks for.',
-  expectation_failed: '`Expect` asks for something other than `100-continue`.',
+    'The `Content-Type` or `Content-Encoding` of the body is not supported for this request.',
+  range_not_satisfiable: 'The file does not contain the bytes requested by `Range`.',
+  expectation_failed: 'The `Expect` header has a value other than `100-continue`.',
   rate_limited:
-    'Too many requests came from one address, or with a key that has a limit of its own. Wait as long as `Retry-After` says.',
+    'Too many requests from one IP address, or with a key that has its own limit. Wait for the number of seconds in `Retry-After`.',
   headers_too_large: 'The headers of the request are larger than 16 KB.',
-  internal: 'The service failed. Quote `requestId` to its operators.',
+  internal: 'The service failed. Contact its operators and quote `requestId`.',
   overloaded:
-    'Too many requests, or bodies of requests, are under way, or too many requests wait for records. Try again in a moment.',
+    'Too many requests or request bodies are in progress, or too many requests are waiting for referenced records. Try again in a moment.',
   unavailable:
-    'A store of the service is away. Try again; an event is written once, however often the request is sent.',
+    'A store of the service is unavailable. Try again; the event is written only once, however often the request is sent.',
   unreadable:
-    'A newer version of the service wrote what was asked for. Try again when the upgrade is through.',
+    'The requested data was written by a newer version of the service. Try again when the upgrade is complete.',
 } as const;
 
 export type ErrorCode = keyof typeof errorMeanings;
@@ -115,7 +118,7 @@ export function gone(title: string, erasedAt: string): ServiceError {
 export function unavailableError(what: string, cause?: unknown, problem?: string): ServiceError {
   return new ServiceError(
     'unavailable',
-    `The ${what} is not available right now. Try again; sending a request again is safe.`,
+    `The ${what} is temporarily unavailable. Try again; repeating a request is safe.`,
     {
       retryAfterSeconds: 2,
       cause,

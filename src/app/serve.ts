@@ -23,7 +23,7 @@ export async function serve(env: Record<string, string | undefined>, stopping: A
     const config = loadConfig(env);
     const logger = createLogger(config.logLevel, output);
     for (const { name, meant } of misspeltSettings(env)) {
-      logger.warn({ name, meant }, `${name} is no setting; is ${meant} meant?`);
+      logger.warn({ name, meant }, `${name} is not a setting; did you mean ${meant}?`);
     }
     const service = await startService(config, logger, { stopping });
     output.write(welcome(service));

@@ -73,7 +73,7 @@ function requireStore(path: string, what: string, setting: string): void {
   if (settingUp.has(terminal()) || existsSync(path)) return;
   throw new ServiceError(
     'not_found',
-    `There is no ${what} at ${path}. Set ${setting} as the service has it, or give --init to make one there.`,
+    `There is no ${what} at ${path}. Set ${setting} to the value that the service uses, or use --init to create one there.`,
   );
 }
 
@@ -199,7 +199,7 @@ export function withLogToVerify<Result>(
 
 function requireWorkspace({ known }: KeyDirectory, workspace: string): void {
   if (!known.workspaces.has(workspace))
-    throw new ServiceError('not_found', `There is no workspace ${workspace}.`);
+    throw new ServiceError('not_found', `Workspace ${workspace} does not exist.`);
 }
 
 function operatorOn(workspace: string): Caller {

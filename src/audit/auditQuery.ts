@@ -46,7 +46,7 @@ export type AuditQuery = z.infer<typeof querySchema>;
 export function auditQuery(sent: Record<string, unknown>): AuditQuery {
   const query = validate(querySchema, sent);
   if (query.seen !== undefined && (recordKindOf(query) === undefined || query.id === undefined)) {
-    throw validationError([{ field: 'seen', message: 'needs a kind of record and a record id' }]);
+    throw validationError([{ field: 'seen', message: 'requires a kind of record and a record id' }]);
   }
   return query;
 }

@@ -21,7 +21,7 @@ export class LogCheck {
     if (places === undefined) return;
     const isAsTold = places[0]?.position === first && places.at(-1)?.position === last;
     if (!isAsTold || places.length !== events || first <= this.#last)
-      this.#problems.push(`The file ${name} does not hold the events that the manifest says.`);
+      this.#problems.push(`The file ${name} does not contain the events that the manifest lists.`);
     for (const place of places) this.#place(place);
     this.#last = last;
   }
@@ -30,13 +30,13 @@ export class LogCheck {
   problems(manifest: Manifest): string[] {
     if (!this.#isWhole || this.#problems.length > 0) return this.#problems;
     if (this.events !== manifest.events)
-      return ['The backup does not hold as many events as its manifest says.'];
+      return ['The number of events in the backup differs from its manifest.'];
     return manifest.trees
       .filter(({ workspace, ...tree }) => {
         const { size, chain, subtrees } = this.#trees.get(workspace);
         return canonicalJson(tree) !== canonicalJson({ size, chain, subtrees });
       })
-      .map(({ workspace }) => `The events of ${workspace} are not those over which its hash tree was made.`);
+      .map(({ workspace }) => `The events of ${workspace} do not match its hash tree.`);
   }
 
   #place(place: CopiedPlace): void {

@@ -68,7 +68,9 @@ export async function backupLog(
 function take(part: LoggedPart, trees: Trees, place: Parameters<typeof toCopied>[0]): void {
   part.added += 1;
   if (!('data' in place) && !('leaf' in place)) {
-    part.problems.push(`The event at position ${place.position} cannot be read: see chartledger verify.`);
+    part.problems.push(
+      `The event at position ${place.position} cannot be read. Run chartledger verify to find out why.`,
+    );
     return;
   }
   trees.take(place);

@@ -54,7 +54,8 @@ export async function backupObjects(
     index.set(id, copied);
     part.added += 1;
     part.bytes += copied.bytes;
-    if (copied.sha256 !== object.sha256) part.problems.push(`${nameOf(object)} are not those that came.`);
+    if (copied.sha256 !== object.sha256)
+      part.problems.push(`${nameOf(object)} differ from those that were received.`);
   });
   return { ...part, files: await writeIndex(target, index) };
 }

@@ -61,7 +61,8 @@ export async function restoreBackup(
   const restored = await restoreLog(ports, target, task);
   for (const file of manifest.state) {
     const table = ports.tables.find(({ name }) => name === file.table);
-    if (table === undefined) throw damaged(target, file.name, 'is of a later version of the service');
+    if (table === undefined)
+      throw damaged(target, file.name, 'was written by a later version of the service');
     const rows = await readLines<StateRow<object>>(target, file);
     for (let at = 0; at < rows.length; at += AT_ONCE)
       await ports.stateStore.save(table, rows.slice(at, at + AT_ONCE));

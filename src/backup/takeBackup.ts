@@ -95,14 +95,17 @@ async function previousBackup({ eventLog, target, signingKey }: BackupPorts): Pr
   if (previous === undefined) return undefined;
   const isOther = previous.log !== (await eventLog.identity());
   const problem = isOther
-    ? 'is of another event log'
+    ? 'belongs to another event log'
     : publicKeysOf(await signingKey()).problem(previous)
-      ? 'was signed with another key, or changed since'
+      ? 'was signed with another key, or was changed afterwards'
       : (await eventLog.hasPosition(previous.last_position))
         ? undefined
-        : 'goes further than the event log, which was put back to an earlier state';
+        : 'extends beyond the event log, which was reset to an earlier state';
   if (problem === undefined) return previous;
-  throw new ServiceError('conflict', `The backup in ${target.place} ${problem}. Begin one in another place.`);
+  throw new ServiceError(
+    'conflict',
+    `The backup in ${target.place} ${problem}. Start a new one in another place.`,
+  );
 }
 
 /**
@@ -113,7 +116,7 @@ async function ownFiles(target: BackupTarget, noOthers = false): Promise<Set<str
   for await (const name of target.names()) {
     if (OWN.test(name)) own.add(name);
     else if (noOthers)
-      throw new ServiceError('conflict', `${target.place} holds files that are none of a backup's.`);
+      throw new ServiceError('conflict', `${target.place} contains files that do not belong to a backup.`);
   }
   return own;
 }

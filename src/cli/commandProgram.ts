@@ -38,7 +38,7 @@ import { addWorkspaceCommands } from './workspaceCommands.ts';
 
 function warnOfSettings(): void {
   for (const { name, meant } of misspeltSettings(terminal().env)) {
-    terminal().stderr.write(`${name} is no setting; is ${meant} meant?\n`);
+    terminal().stderr.write(`${name} is not a setting; did you mean ${meant}?\n`);
   }
 }
 

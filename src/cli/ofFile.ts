@@ -9,7 +9,7 @@ export async function ofFile<Result>(path: string, work: () => Promise<Result>):
     if (syscall === undefined) throw error;
     throw new ServiceError(
       'conflict',
-      `${path}, or what belongs to it, cannot be read or written (${code}).`,
+      `${path}, or a file that belongs to it, cannot be read or written (${code}).`,
     );
   }
 }

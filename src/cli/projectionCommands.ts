@@ -14,7 +14,7 @@ function chosen(name: string | undefined) {
   const found = projections.filter((projection) => name === undefined || projection.name === name);
   if (found.length > 0 || name === WORKLIST) return found;
   const names = [...projections.map((projection) => projection.name), WORKLIST].join(', ');
-  throw new ServiceError('not_found', `There is no projection ${name}; there are ${names}.`);
+  throw new ServiceError('not_found', `Projection ${name} does not exist. The projections are ${names}.`);
 }
 
 /** `chartledger projections …` */

@@ -65,7 +65,7 @@ async function writeProof(proof: Proof, out: string | undefined, said: string): 
 async function prove(kind: string, id: string, options: ProveOptions, command: Command): Promise<void> {
   const { workspace, version, encounter, head: headFile, publicKey, out } = options;
   if ((kind === 'document') !== (encounter !== undefined))
-    command.error('error: --encounter names the encounter of a document, and belongs to that kind');
+    command.error('error: --encounter is only for the kind document');
   const subject = subjectOf(kind, id, options);
   await withWorkspace(workspace, async (tools) => {
     const keys = async () => checkingKeys(tools.eventLog, publicKey);
@@ -117,7 +117,7 @@ async function proveTwoHeads(
 function otherLog({ created_at }: TreeHead): ServiceError {
   return new ServiceError(
     'conflict',
-    `The hash tree is not the one whose head was signed at ${created_at}. See: chartledger verify --head`,
+    `The hash tree does not match the head that was signed at ${created_at}. See: chartledger verify --head`,
   );
 }
 

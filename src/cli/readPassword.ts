@@ -13,7 +13,7 @@ export async function readPassword(fromStdin: boolean): Promise<string> {
   if (!terminal().stdin.isTTY) {
     throw new ServiceError(
       'validation_failed',
-      'There is no terminal to ask for the password. Give it on standard input, with --password-stdin.',
+      'There is no terminal to ask for the password. Send it on standard input, with --password-stdin.',
     );
   }
   const password = await ask('Password (12 characters or more): ');

@@ -32,12 +32,12 @@ export async function checkingKeys(eventLog: EventLog, path: string | undefined)
 export async function readHead(path: string, publicKeys: PublicKeys, workspace?: string): Promise<TreeHead> {
   const text = await ofFile(path, () => readFile(path, 'utf8'));
   const head = parseHead(text);
-  const problem = head ? publicKeys.problem(head) : 'it is no tree head and no manifest of an export';
+  const problem = head ? publicKeys.problem(head) : 'it is neither a tree head nor the manifest of an export';
   if (head === undefined || problem) {
-    throw new ServiceError('validation_failed', `${path} does not hold: ${problem}.`);
+    throw new ServiceError('validation_failed', `${path} is not valid: ${problem}.`);
   }
   if (workspace === undefined || head.workspace === workspace) return head;
-  throw new ServiceError('validation_failed', `${path} is of the workspace ${head.workspace}.`);
+  throw new ServiceError('validation_failed', `${path} belongs to the workspace ${head.workspace}.`);
 }
 
 /**
@@ -58,7 +58,10 @@ export async function readHeads(
     if (head.workspace === workspace) heads.push(head);
   }
   if (heads.length > 0) return heads;
-  throw new ServiceError('validation_failed', `${folder} holds no head of the workspace ${workspace}.`);
+  throw new ServiceError(
+    'validation_failed',
+    `${folder} does not contain a head of the workspace ${workspace}.`,
+  );
 }
 
 function parseHead(text: string): TreeHead | undefined {

@@ -34,14 +34,14 @@ function view(user: User) {
 /** Returns the user with a name or an id. */
 function findUser({ users }: UserTools, nameOrId: string): User {
   const user = users.findByName(nameOrId) ?? users.find(nameOrId);
-  if (!user) throw new ServiceError('not_found', 'There is no such user.');
+  if (!user) throw new ServiceError('not_found', 'The user does not exist.');
   return user;
 }
 
 function parseRole(text: string): Role {
   const role = roles.find((one) => one === text);
   if (role) return role;
-  throw new InvalidArgumentError(`Give one of ${roles.join(', ')}.`);
+  throw new InvalidArgumentError(`Specify one of ${roles.join(', ')}.`);
 }
 
 /** Returns the option of commands that take a password; it is not an argument, as others could see that. */
@@ -88,10 +88,7 @@ function issueLink(
 ): Promise<IssuedLink> {
   if (role !== undefined) return links.invite({ name, role });
   if (known) return links.inviteAgain(known.id);
-  throw new ServiceError(
-    'validation_failed',
-    'There is no such user yet. Say with --role which role it gets.',
-  );
+  throw new ServiceError('validation_failed', 'The user does not exist yet. Specify its role with --role.');
 }
 
 async function listUsers({ json }: JsonOption): Promise<void> {

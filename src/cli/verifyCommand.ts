@@ -100,13 +100,14 @@ async function verifyLog(workspace: string, options: VerifyOptions) {
 async function verify(file: string | undefined, options: VerifyOptions, command: Command): Promise<void> {
   const { workspace, publicKey } = options;
   if (file !== undefined && workspace === undefined) {
-    if (publicKey === undefined) command.error('error: an export or a proof is checked with --public-key');
+    if (publicKey === undefined)
+      command.error('error: --public-key is required to verify an export or a proof');
     if (options.heads ?? options.saveHead ?? options.documents)
-      command.error('error: --heads, --save-head and --documents go with --workspace');
+      command.error('error: --heads, --save-head and --documents require --workspace');
     return verifyFile(file, publicKey, options.head);
   }
   if (file !== undefined || workspace === undefined) {
-    command.error('error: give the file of an export or a proof, or --workspace');
+    command.error('error: specify the file of an export or a proof, or --workspace');
   }
   await verifyLog(workspace, options);
   if (options.documents) await verifyStoredDocuments(workspace);

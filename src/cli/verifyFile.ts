@@ -25,13 +25,13 @@ export async function verifyFile(path: string, publicKey: string, headFile?: str
   if (certificate) return verifyCertificate(certificate, keys, headFile);
   const found = text === undefined ? undefined : parseProof(text);
   if (found === undefined) return verifyExportFile(path, keys, headFile);
-  if ('problem' in found) return fail(`The proof does not hold: ${found.problem}.`);
+  if ('problem' in found) return fail(`The proof is not valid: ${found.problem}.`);
   const { proof } = found;
   if (headFile && proof.type === 'chartledger.consistency_proof.v1')
-    return fail('The proof has both of its heads: it is checked without --head.');
+    return fail('The proof contains both of its heads. Verify it without --head.');
   const head = headFile === undefined ? undefined : await readHead(headFile, keys);
   const problem = proofProblem(proof, keys, head);
-  if (problem) return fail(`The proof does not hold: ${problem}.`);
+  if (problem) return fail(`The proof is not valid: ${problem}.`);
   writeLine(describeProof(proof));
 }
 
@@ -42,9 +42,11 @@ async function readShort(path: string): Promise<string | undefined> {
 
 function verifyCertificate(certificate: ErasureCertificate, keys: PublicKeys, headFile?: string): void {
   const problem =
-    headFile === undefined ? certificateProblem(certificate, keys) : 'it has its own head, without --head';
+    headFile === undefined
+      ? certificateProblem(certificate, keys)
+      : 'it contains its own head; verify it without --head';
   if (problem) {
-    fail(`The certificate does not hold: ${problem}.`);
+    fail(`The certificate is not valid: ${problem}.`);
     return;
   }
   const { tombstones, workspace, tree_head } = certificate;
@@ -54,7 +56,7 @@ function verifyCertificate(certificate: ErasureCertificate, keys: PublicKeys, he
 
 async function verifyExportFile(path: string, keys: PublicKeys, headFile?: string): Promise<void> {
   if (headFile !== undefined)
-    return fail('An export has its head in its manifest: it is checked without --head.');
+    return fail('The manifest of an export contains its head. Verify it without --head.');
   const { manifest, problem } = await ofFile(path, () => verifyExport(path, keys));
   if (problem !== undefined || manifest === undefined) return fail(problem ?? '');
   const { events, workspace, tree_head } = manifest;

@@ -23,5 +23,5 @@ function describe({ what, position, stream, version, objectId }: DocumentProblem
   const place = `stream ${stream}, version ${version}, position ${position}, object ${objectId}`;
   return what === 'changed'
     ? `A stored document is not the one that was uploaded: ${place}.`
-    : `A document is no longer stored, though nothing replaced or removed it: ${place}.`;
+    : `A document is no longer stored, although nothing replaced or removed it: ${place}.`;
 }

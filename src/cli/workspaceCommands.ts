@@ -19,7 +19,7 @@ function view({ id, state, createdAt, sandbox = false, ...choices }: Workspace) 
 function parseRetention(text: string): RetentionChoice {
   if (text === 'off' || text === 'default') return text;
   if (/^\d{1,9}$/.test(text)) return Number(text);
-  throw new InvalidArgumentError('Give a number of years, off, or default.');
+  throw new InvalidArgumentError('Specify a number of years, off, or default.');
 }
 
 /** `chartledger workspaces …` */

@@ -50,7 +50,11 @@ export class ReferenceWaits {
 }
 
 function tooManyWaiting(): ServiceError {
-  return new ServiceError('overloaded', 'Too many requests wait for records. Try again in a moment.', {
-    retryAfterSeconds: RETRY_AFTER_SECONDS,
-  });
+  return new ServiceError(
+    'overloaded',
+    'Too many requests are waiting for referenced records. Try again in a moment.',
+    {
+      retryAfterSeconds: RETRY_AFTER_SECONDS,
+    },
+  );
 }

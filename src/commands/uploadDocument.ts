@@ -37,7 +37,7 @@ export interface ReceivedFile extends StoredDocument {
 }
 
 /** The error message for a file of another format. */
-export const UNKNOWN_FORMAT = 'must be a PDF (.pdf) or DOCX (.docx), by its name and by its content';
+export const UNKNOWN_FORMAT = 'must be a PDF (.pdf) or DOCX (.docx), by both its name and its content';
 
 const uploadSchema = documentFieldsSchema.extend({
   file: z

@@ -10,7 +10,7 @@ export type WriteCondition = ExpectedRevision | 'exists';
 /** The error for a write whose condition is not met; `version` is the current one, if any. */
 export function conditionNotMet(what: 'record' | 'document', version?: number): ServiceError {
   const message =
-    version === undefined ? `There is no such ${what}.` : `The ${what} is at version ${version}.`;
+    version === undefined ? `The ${what} does not exist.` : `The ${what} is at version ${version}.`;
   return new ServiceError('version_conflict', message, { ...(version !== undefined && { version }) });
 }
 

@@ -4,7 +4,7 @@ import { UnreadableError } from '../errors.ts';
 export class DamagedEvent extends UnreadableError {
   constructor() {
     super(
-      'An event of this history cannot be read: its bytes are not what was written. Nothing else is affected; tell ' +
+      'An event in this history cannot be read: its bytes differ from what was written. Nothing else is affected. Contact ' +
         'the operators of the service.',
     );
   }

@@ -5,8 +5,8 @@ import type { RecordedEvent } from './event.ts';
 export class MissingVersion extends UnreadableError {
   constructor(version: number) {
     super(
-      `Version ${version} of this history is missing, or cannot be read any more: nothing is shown past it. ` +
-        'Nothing else is affected; tell the operators of the service.',
+      `Version ${version} of this history is missing or can no longer be read, so nothing after it is shown. ` +
+        'Nothing else is affected. Contact the operators of the service.',
     );
   }
 }

@@ -34,8 +34,8 @@ export class UnknownSchemaVersion extends UnreadableError {
 
   constructor(type: string, version: unknown) {
     super(
-      `This version of the service cannot read ${type} of schema version ${version}, which a newer one wrote. ` +
-        'Nothing else is affected; try again when the upgrade is through.',
+      `This version of the service cannot read ${type} of schema version ${version}, which was written by a newer one. ` +
+        'Nothing else is affected. Try again when the upgrade is complete.',
     );
     this.shape = `${type}.v${version}`;
   }

@@ -32,13 +32,13 @@ export function generateSigningKey(): Buffer {
 export function parseSigningKey(der: Buffer): KeyObject {
   return ed25519(
     () => createPrivateKey({ key: der, format: 'der', type: 'pkcs8' }),
-    'The signing key is no Ed25519 private key (PKCS#8, DER).',
+    'The signing key is not an Ed25519 private key (PKCS#8, DER).',
   );
 }
 
 /** Returns the public key in a PEM text; throws `validation_failed` when it contains no Ed25519 key. */
 export function parsePublicKey(pem: string): KeyObject {
-  return ed25519(() => createPublicKey(pem), 'The public key is no Ed25519 public key (PEM).');
+  return ed25519(() => createPublicKey(pem), 'The public key is not an Ed25519 public key (PEM).');
 }
 
 function ed25519(parse: () => KeyObject, otherwise: string): KeyObject {
@@ -84,5 +84,5 @@ export function signatureProblem(
     publicKey,
     Buffer.from(signature, 'base64'),
   );
-  return isValid ? undefined : 'its signature does not fit: it was changed after it was signed';
+  return isValid ? undefined : 'its signature does not match: it was changed after it was signed';
 }

@@ -18,10 +18,10 @@ const said: Record<Difference['what'], string> = {
 
 const odd: Record<OddityKind, (event: OddEvent) => string> = {
   olderThanHead: ({ recordedAt, notBefore }) =>
-    `claims to be of ${recordedAt}, before the signed head's last event (${notBefore}), and was not in the head`,
+    `claims to have been recorded at ${recordedAt}, before the signed head's last event (${notBefore}), but was not in the head`,
   repeatedId: () => 'has the id of an earlier event',
   olderThanBefore: ({ recordedAt, notBefore }) =>
-    `claims to be of ${recordedAt}, before the event ahead of it (${notBefore})`,
+    `claims to have been recorded at ${recordedAt}, before the preceding event (${notBefore})`,
 };
 
 /**
@@ -35,7 +35,7 @@ export function verifiedTexts(
   if (difference) return { problems: [describe(difference)], remarks: [] };
   if (headProblem) {
     const { head, problem } = headProblem;
-    const text = `The log is not the one whose head was signed at ${head.created_at}: ${problem}.`;
+    const text = `The log does not match the head that was signed at ${head.created_at}: ${problem}.`;
     return { problems: [text], remarks: [] };
   }
   const problems: string[] = [];
@@ -46,7 +46,7 @@ export function verifiedTexts(
     if (kind !== 'olderThanBefore' || timesRise) problems.push(...lines);
     else if (first)
       remarks.push(
-        `The times of ${count(oddities[kind].count)} events fall, as after a change of leader. The first: ${first}`,
+        `The times of ${count(oddities[kind].count)} events go backwards, as can happen after a change of leader. The first: ${first}`,
       );
   }
   return { problems, remarks };
@@ -63,7 +63,9 @@ function describeOdd(kind: OddityKind, { count: all, first }: OddEvents): string
     const { position, stream, revision, id } = event;
     return `The event at position ${position} ${odd[kind](event)}: stream ${stream}, version ${revision + 1}, event ${id}.`;
   });
-  return all === first.length ? lines : [...lines, `${count(all - first.length)} more events show the same.`];
+  return all === first.length
+    ? lines
+    : [...lines, `The same applies to ${count(all - first.length)} more events.`];
 }
 
 function count(things: number): string {

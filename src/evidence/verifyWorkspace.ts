@@ -109,7 +109,7 @@ export async function verifyWorkspace(
   if (expected) return differs(missing(expected));
   const beyond = heads.filter((head) => size < head.size).sort((a, b) => a.size - b.size)[0];
   if (beyond === undefined) return result;
-  const problem = `it holds ${size} events, and ${beyond.size} were signed`;
+  const problem = `it contains ${size} events, but ${beyond.size} were signed`;
   return { ...result, headProblem: { head: beyond, problem } };
 }
 
@@ -147,7 +147,7 @@ function headProblem(
     return `its first ${size} events are not those that were signed`;
   const end = keyEnds.get(key_id);
   return end !== undefined && position >= end
-    ? `the key ${key_id}, which signed it, was replaced at position ${end}, and the head goes up to position ${position}`
+    ? `the key ${key_id}, which signed it, was replaced at position ${end}, but the head extends to position ${position}`
     : undefined;
 }
 

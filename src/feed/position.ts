@@ -20,7 +20,7 @@ export function parsePosition(text: string): Position | undefined {
 
 /** The error for a position that the log no longer has; `last` is the last one before it that still exists. */
 export function positionGone(last: Position): ServiceError {
-  const message = `The event log was put back to an earlier state. Its last position before the one that you sent is ${formatPosition(last)}.`;
+  const message = `The event log was reset to an earlier state and no longer contains this position. The last position before it is ${formatPosition(last)}.`;
   return new ServiceError('position_gone', message, { lastPosition: last });
 }
 
@@ -37,5 +37,5 @@ export async function requirePlace(eventLog: EventLog, position: Position, field
 /** Rejects with `validation_failed`, naming `field`, when a position sent by a caller is not the log's. */
 export async function requirePosition(eventLog: EventLog, position: Position, field: string): Promise<void> {
   if (await eventLog.hasPosition(position)) return;
-  throw validationError([{ field, message: 'must be the position of an event of this log, or 0' }]);
+  throw validationError([{ field, message: 'must be the position of an event in this log, or 0' }]);
 }

@@ -49,8 +49,8 @@ export class ReadModelWatch {
     if (behind.length === 0) return [];
     const names = behind.map(({ model, seconds = 0 }) => `${model} by ${Math.round(seconds)} s`).join(', ');
     const how = this.standStill
-      ? 'Some stand still: see that a process with the role projector runs, and what it logs.'
-      : 'They get on; after a rebuild, an upgrade or an import that takes a while.';
+      ? 'Some make no progress: check that a process with the role projector is running, and check its log.'
+      : 'They are making progress; after a rebuild, an upgrade or an import, this takes a while.';
     return [
       { code: 'read_models_behind', message: `Read models are behind the event log: ${names}. ${how}` },
     ];

@@ -15,13 +15,13 @@ export async function clockProblem(eventLog: EventLog, clock: Clock): Promise<Fi
   if (recordedAt === undefined || Date.parse(recordedAt) - now <= TOLERATED_MS) return undefined;
   const seconds = Math.round((Date.parse(recordedAt) - now) / 1000);
   const otherwise = eventLog.timesRise
-    ? 'If it is right, an event was once recorded under a wrong one: until that time every event is recorded with it. ' +
-      'Versions and their order stay right, and nothing can or need be repaired; times and as_of are wrong until then.'
-    : "If it is right, set the clocks of the event log's nodes: times and as_of are wrong until they have passed that time.";
+    ? 'If it is right, an event was once recorded under a wrong clock: until its time has passed, every event is recorded with that time. ' +
+      'Versions and their order remain correct, and nothing can or needs to be repaired; times and as_of are wrong until then.'
+    : "If it is right, correct the clocks of the event log's nodes; times and as_of are wrong until those clocks have passed that time.";
   return {
     code: 'clock_behind_log',
     message:
       `The last event was recorded at ${recordedAt}, ${seconds} seconds ahead of this machine's clock ` +
-      `(${new Date(now).toISOString()}). If this clock is wrong, set it, best by NTP. ${otherwise}`,
+      `(${new Date(now).toISOString()}). If this clock is wrong, correct it, preferably with NTP. ${otherwise}`,
   };
 }

@@ -26,7 +26,7 @@ export async function findEarlier(
         earlier.appended = true;
         return event;
       }
-      if (erases(event, earlier.eventId)) throw gone('What the request wrote', event.recordedAt);
+      if (erases(event, earlier.eventId)) throw gone('The data written by the request', event.recordedAt);
     }
     const last = events.at(-1);
     if (events.length < PAGE || last === undefined || last.revision === 0) return undefined;

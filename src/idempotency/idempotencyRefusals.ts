@@ -4,7 +4,7 @@ import { ServiceError } from '../errors.ts';
 export function keyInUse(): ServiceError {
   return new ServiceError(
     'idempotency_key_in_use',
-    'The first request with this Idempotency-Key is still under way. Send the same request again in a moment.',
+    'The first request with this Idempotency-Key is still in progress. Send the same request again in a moment.',
     { retryAfterSeconds: 1 },
   );
 }
@@ -13,6 +13,6 @@ export function keyInUse(): ServiceError {
 export function keyReused(): ServiceError {
   return new ServiceError(
     'idempotency_key_reused',
-    'This Idempotency-Key was sent with another request within the last 24 hours. Send this one with a key of its own.',
+    'This Idempotency-Key was sent with a different request within the last 24 hours. Use a different key for this request.',
   );
 }

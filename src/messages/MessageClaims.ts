@@ -77,13 +77,9 @@ export class MessageClaims {
       }
       await setTimeout(POLL_MS, undefined, { signal });
     } while (clock.elapsed() < until);
-    throw new ServiceError(
-      'unavailable',
-      'The same message is being carried out. Send it again in a moment.',
-      {
-        retryAfterSeconds: 2,
-      },
-    );
+    throw new ServiceError('unavailable', 'The same message is being processed. Send it again in a moment.', {
+      retryAfterSeconds: 2,
+    });
   }
 
   /** Resolves with what it is identified by: digests of an earlier key, where it was claimed with that. */

@@ -231,5 +231,5 @@ function listenProblem(host: string, port: number, { code }: NodeJS.ErrnoExcepti
   const address = host.includes(':') ? `[${host}]:${port}` : `${host}:${port}`;
   if (code === 'EADDRINUSE') return `${address} is in use by another process. Set MLLP_PORT to another port.`;
   if (code === 'EACCES') return `${address} needs privileges. Set MLLP_PORT to 1024 or more.`;
-  return `${host} is no address of this machine (${code}). Set MLLP_HOST to one, without brackets: 127.0.0.1, ::1, 0.0.0.0 for all.`;
+  return `${host} is not an address of this machine (${code}). Set MLLP_HOST to one that is, without brackets: 127.0.0.1, ::1, or 0.0.0.0 for all.`;
 }

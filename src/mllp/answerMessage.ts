@@ -39,17 +39,17 @@ interface Refusal {
 const tooLarge: Refusal = {
   code: 'AE',
   why: 'payload_too_large',
-  issue: { code: '104', text: 'A message may have 1 MB at most.' },
+  issue: { code: '104', text: 'A message can have at most 1 MB.' },
 };
 const oddlyFramed: Refusal = {
   code: 'AE',
   why: 'malformed_body',
-  issue: { code: '102', text: 'A message must not hold the signs that frame it: 0B (VT) and 1C (FS).' },
+  issue: { code: '102', text: 'A message must not contain the framing characters 0B (VT) and 1C (FS).' },
 };
 const deactivated: Refusal = {
   code: 'AR',
   why: 'workspace_deactivated',
-  issue: { code: '207', text: 'The workspace is deactivated: messages are not taken now.' },
+  issue: { code: '207', text: 'The workspace is deactivated, so messages are not accepted.' },
 };
 
 /**

@@ -2,7 +2,7 @@ import { ServiceError } from '../errors.ts';
 
 /** The error for an event whose id is not a UUID. */
 export function idNotUuid(): ServiceError {
-  return new ServiceError('validation_failed', 'The id of an event is a UUID.');
+  return new ServiceError('validation_failed', 'The id of an event must be a UUID.');
 }
 
 /** The error for an event larger than `MAX_EVENT_BYTES`. */
@@ -12,7 +12,7 @@ export function eventTooLarge(): ServiceError {
 
 /** The error for an append whose expectation does not hold; `version` is the stream's actual version, 0 for none. */
 export function versionConflict(version: number | bigint): ServiceError {
-  if (Number(version) === 0) return new ServiceError('version_conflict', 'There is no such record.');
+  if (Number(version) === 0) return new ServiceError('version_conflict', 'The record does not exist.');
   return new ServiceError('version_conflict', `The record is at version ${version}.`, {
     version: Number(version),
   });

@@ -2,7 +2,7 @@ import { ServiceError } from '../errors.ts';
 
 /** The error for a writer whose read model was reset: dropped, replaced, or its store lost its last writes. */
 export function setBack(): ServiceError {
-  return new ServiceError('conflict', 'The read model was set back. Go on from its checkpoint.');
+  return new ServiceError('conflict', 'The read model was reset. Continue from its checkpoint.');
 }
 
 /** Whether a write was refused because the read model was reset. */

@@ -74,6 +74,6 @@ function begunAt(own: readonly Step[]): Position {
 function nothing(own: readonly Step[], asOf: number | undefined): ServiceError {
   const last = own.at(-1);
   if (last) return gone('Encounter', last.event.recordedAt);
-  if (asOf !== undefined) return new ServiceError('not_found', 'There was no such encounter at that time.');
+  if (asOf !== undefined) return new ServiceError('not_found', 'The encounter did not exist at that time.');
   return notFound('Encounter');
 }

@@ -32,6 +32,6 @@ async function requirePayer(eventLog: EventLog, workspace: string, id: string): 
     evolveRecord('payer', state, event);
   const payer = await foldStream(eventLog, recordStream(workspace, 'payer', id), evolve);
   if (payer === undefined || payer.erased) {
-    throw new ServiceError('not_found', `The workspace ${workspace} has no payer of that id.`);
+    throw new ServiceError('not_found', `The workspace ${workspace} has no payer with that id.`);
   }
 }

@@ -18,7 +18,7 @@ export async function setRule(
   if (rules.every((one) => one.code !== code)) {
     throw new ServiceError(
       'not_found',
-      `There is no rule ${code}. \`chartledger readiness rules\` lists all.`,
+      `Rule ${code} does not exist. \`chartledger readiness rules\` lists all rules.`,
     );
   }
   const data: ReadinessRuleSet = { rule: code, choice };

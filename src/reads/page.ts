@@ -88,7 +88,8 @@ export function decodeToken(token: string, binding?: string): number {
     throw validationError([
       {
         field: 'page_token',
-        message: 'must be the next_page_token of an earlier page of the same list, sorted and filtered alike',
+        message:
+          'must be the next_page_token of an earlier page of the same list, with the same sorting and filters',
       },
     ]);
   }

@@ -33,7 +33,7 @@ export function patchRecord(entry: CatalogEntry, record: RecordFields, input: un
     throw validationError([{ field: '', message: 'The body must be an object' }]);
   }
   if (input.id !== undefined && input.id !== record.id) {
-    throw validationError([{ field: 'id', message: 'must be the id in the path' }]);
+    throw validationError([{ field: 'id', message: 'must match the id in the path' }]);
   }
   requireNotCleared(entry, input);
   const merged: Record<string, unknown> = { ...input, id: record.id };
@@ -49,5 +49,7 @@ function requireNotCleared({ schema }: CatalogEntry, input: Record<string, unkno
     (field) => input[field] === null && !(schema.shape[field] as z.ZodType).safeParse(undefined).success,
   );
   if (cleared.length === 0) return;
-  throw validationError(cleared.map((field) => ({ field, message: 'is required, and null would clear it' })));
+  throw validationError(
+    cleared.map((field) => ({ field, message: 'is required and cannot be cleared with null' })),
+  );
 }

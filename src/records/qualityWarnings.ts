@@ -18,9 +18,9 @@ function checkFields(
     if (typeof value !== 'string') continue;
     // The only thing a schema changes in a text is control characters in names.
     if ((input as Record<string, unknown>)[field] !== value) {
-      warnings.push({ field: prefix + field, message: 'held control characters, which were taken out' });
+      warnings.push({ field: prefix + field, message: 'contained control characters, which were removed' });
     }
-    const message = value === '' ? 'is empty; null would clear the field' : checks[field]?.(value, sent);
+    const message = value === '' ? 'is empty; send null to clear the field' : checks[field]?.(value, sent);
     if (message) warnings.push({ field: prefix + field, message });
   }
   return warnings;

@@ -99,7 +99,7 @@ export class Runs<Body extends Run> {
 
   #underWay(): ServiceError {
     const { title } = this.#ports;
-    return new ServiceError('conflict', `A ${title} is under way already. One runs at a time.`);
+    return new ServiceError('conflict', `A ${title} is already in progress. Only one can run at a time.`);
   }
 
   async #load(workspace: string): Promise<StateRow<Body> | undefined> {

@@ -158,7 +158,10 @@ export class KnownKeys<Name extends string> {
     const next = await key.next(current);
     const after = fingerprintOf(key.setting, next);
     if ((await this.#known()).get(key.setting)?.includes(after))
-      throw new ServiceError('conflict', `${key.setting}: the next key was in use before. Take another one.`);
+      throw new ServiceError(
+        'conflict',
+        `${key.setting}: the next key was already in use before. Use another one.`,
+      );
     const data = { setting: key.setting, previous_fingerprint: before, fingerprint: after };
     const event = newActorEvent(actor, INSTALLATION, 'KeyRotated', {
       ...data,
@@ -192,7 +195,7 @@ export class KnownKeys<Name extends string> {
     }
     if (problems.length === 0) return;
     throw new ConfigError(
-      `${problems.join(' ')} Put the key back from a backup. If it is lost for good, start once with ALLOW_OTHER_KEYS=true.`,
+      `${problems.join(' ')} Restore the key from a backup. If it is lost permanently, start once with ALLOW_OTHER_KEYS=true.`,
     );
   }
 

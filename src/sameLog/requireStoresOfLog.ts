@@ -39,8 +39,8 @@ export async function requireStoresOfLog(
   if (others.length > 0 && !config.allowOtherEventLog) {
     throw new ConfigError(
       `The event log ${placeOf(config.eventLogUrl)} is not the one that ${others.join(' and ')} belong to. ` +
-        'Put that log back, or mend EVENT_LOG_URL. To go on with this log, and leave behind what only the other one ' +
-        'holds, start once with ALLOW_OTHER_EVENT_LOG=true: the read models are then built anew.',
+        'Restore that log, or correct EVENT_LOG_URL. To continue with this log, and abandon what only the other one ' +
+        'contains, start once with ALLOW_OTHER_EVENT_LOG=true: the read models are then rebuilt.',
     );
   }
   if (ofDocuments !== identity) await ifThere(() => documentStore.setLog(identity));

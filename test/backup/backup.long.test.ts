@@ -169,7 +169,7 @@ test('a file that is missing or was changed is named, and is not restored', asyn
   writeFileSync(manifest, readFileSync(manifest, 'utf8').replace(/"events": (\d+),/, '"events": 1$1,'));
   expect(await folder.verify()).toMatchObject({
     code: 1,
-    stderr: expect.stringContaining('its signature does not fit'),
+    stderr: expect.stringContaining('its signature does not match'),
   });
 });
 
@@ -178,12 +178,12 @@ test('without its passphrase a backup is neither gone on with nor restored', asy
   const other = ['--passphrase-file', folder.passphraseFile('incorrect horse battery')];
   expect(await folder.take('--passphrase-file', folder.passphraseFile('short'))).toMatchObject({
     code: 1,
-    stderr: 'The passphrase of a backup has 12 characters or more.\n',
+    stderr: 'The passphrase of a backup must have at least 12 characters.\n',
   });
   await folder.take();
   const refusal = {
     code: 1,
-    stderr: `The passphrase does not open the keys of the backup in ${folder.path}.\n`,
+    stderr: `The passphrase does not unlock the keys of the backup in ${folder.path}.\n`,
   };
   expect(await folder.take(...other)).toMatchObject(refusal);
   expect(await folder.verify(...other)).toMatchObject(refusal);
@@ -195,12 +195,15 @@ test('without its passphrase a backup is neither gone on with nor restored', asy
 
 test('a backup is restored into an empty folder alone, and begun in one', async () => {
   const folder = new BackupFolder(service.config);
-  expect(await folder.verify()).toMatchObject({ code: 1, stderr: `There is no backup in ${folder.path}.\n` });
+  expect(await folder.verify()).toMatchObject({
+    code: 1,
+    stderr: `No backup was found in ${folder.path}.\n`,
+  });
   mkdirSync(folder.path, { recursive: true });
   appendFileSync(join(folder.path, 'holiday.jpg'), '');
   expect(await folder.take()).toMatchObject({
     code: 1,
-    stderr: `${folder.path} holds files that are none of a backup's.\n`,
+    stderr: `${folder.path} contains files that do not belong to a backup.\n`,
   });
   rmSync(join(folder.path, 'holiday.jpg'));
   await folder.take();
@@ -208,7 +211,7 @@ test('a backup is restored into an empty folder alone, and begun in one', async 
   appendFileSync(join(full, 'notes'), '');
   expect(await folder.restore([], full)).toMatchObject({
     code: 1,
-    stderr: `${full} is not empty. A backup is restored into an empty data folder.\n`,
+    stderr: `${full} is not empty. A backup can be restored only into an empty data folder.\n`,
   });
   expect(await folder.restore([], join(full, 'notes', 'data'))).toMatchObject({
     code: 1,
@@ -219,7 +222,7 @@ test('a backup is restored into an empty folder alone, and begun in one', async 
   const passphrase = folder.passphraseFile('correct horse battery staple');
   expect(await runCli(['backup', folder.path, '--passphrase-file', passphrase], { env })).toMatchObject({
     code: 1,
-    stderr: `The backup in ${folder.path} is of another event log. Begin one in another place.\n`,
+    stderr: `The backup in ${folder.path} belongs to another event log. Start a new one in another place.\n`,
   });
   await other.stop();
 });
@@ -233,7 +236,7 @@ test('a restore that was cut off is not served, and is begun anew', async () => 
   rmSync(path);
   const { dataDir, code } = await folder.restore();
   expect(code).toBe(1);
-  const message = `The restore into ${dataDir} did not come to its end. Run it again: chartledger restore.`;
+  const message = `The restore into ${dataDir} was not completed. Run it again: chartledger restore.`;
   await expect(startTestService({ DATA_DIR: dataDir })).rejects.toThrow(message);
   expect(await runCli(['keys', 'list'], { env: { DATA_DIR: dataDir } })).toMatchObject({
     code: 1,

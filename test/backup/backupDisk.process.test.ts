@@ -55,7 +55,7 @@ describe.skipIf(!canMount())('a disk that is full', () => {
     const small = new SmallDisk('2m');
     const dataDir = join(small.path, 'data');
     expect(await backup.restore([], dataDir)).toMatchObject({ code: 1, stdout: '', stderr: full });
-    const refusal = `The restore into ${dataDir} did not come to its end. Run it again: chartledger restore.`;
+    const refusal = `The restore into ${dataDir} was not completed. Run it again: chartledger restore.`;
     await expect(startTestService({ DATA_DIR: dataDir })).rejects.toThrow(refusal);
     small.resize('64m');
     expect(await backup.restore([], dataDir)).toMatchObject({ code: 0, stderr: '' });

@@ -135,9 +135,7 @@ test(
     kill.abort();
     expect((await restoring).code).toBeNull();
     const half = new ServiceProcess({ ...settings, DATA_DIR: elsewhere });
-    expect((await half.exit()).stderr).toContain(
-      'did not come to its end. Run it again: chartledger restore.',
-    );
+    expect((await half.exit()).stderr).toContain('was not completed. Run it again: chartledger restore.');
     const { stdout } = await cli(...restore);
     expect(stdout).toContain('Erased again, as notices of erasures say: 1 records and documents.');
     expect(filesIn(elsewhere).filter(([, bytes]) => bytes.includes(patient.last_name))).toEqual([]);

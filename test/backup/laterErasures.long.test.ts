@@ -174,18 +174,18 @@ describe('a backup that is older than an erasure', () => {
     async () => {
       const spoilt: [told: RegExp, spoil: (folder: string) => void][] = [
         [
-          /A notice of erasures is missing in \S+: that for positions \d+ to \d+\./,
+          /A notice of erasures is missing in \S+: the one for positions \d+ to \d+\./,
           (folder) => rmSync(join(folder, tellingOf(folder)[0])),
         ],
         [
-          /The notice \S+ in \S+ does not hold: its signature does not fit/,
+          /The notice \S+ in \S+ is not valid: its signature does not match/,
           (folder) => {
             const [name] = tellingOf(folder);
             writeFileSync(join(folder, name), JSON.stringify({ ...readNotice(folder, name), erasures: [] }));
           },
         ],
         [
-          /The notice \S+ in \S+ does not hold: it is of another event log\./,
+          /The notice \S+ in \S+ is not valid: it belongs to another event log\./,
           (folder) => {
             const [name] = tellingOf(folder);
             const log = '0193c3a4-0000-7000-8000-000000000000';
@@ -196,11 +196,11 @@ describe('a backup that is older than an erasure', () => {
           },
         ],
         [
-          /The notice erasures\.2\.json in \S+ does not hold: it is no notice of erasures\./,
+          /The notice erasures\.2\.json in \S+ is not valid: it is not a notice of erasures\./,
           (folder) => writeFileSync(join(folder, 'erasures.2.json'), '{"type": '),
         ],
         [
-          /There are no notices of erasures in /,
+          /No notices of erasures were found in /,
           (folder) => {
             for (const name of noticesIn(folder)) rmSync(join(folder, name));
           },
@@ -217,7 +217,7 @@ describe('a backup that is older than an erasure', () => {
       writeFileSync(join(folder, 'erasures.2.json'), '');
       const restored = await backup.restore(['--erasures', folder, '--allow-missing-erasures']);
       expect(restored).toMatchObject({ code: 0, stderr: '' });
-      expect(restored.stdout).toContain('does not hold: it is no notice of erasures.');
+      expect(restored.stdout).toContain('is not valid: it is not a notice of erasures.');
       expect(restored.stdout).toContain('4 records and documents');
     },
     LONG_MS,

@@ -193,7 +193,7 @@ onEveryEngine((start) => {
         [200, 3],
       ]);
       expect(results[0]).toMatchObject({ code: 'version_conflict', error: 'The record is at version 1.' });
-      expect(results[4]).toMatchObject({ code: 'version_conflict', error: 'There is no such record.' });
+      expect(results[4]).toMatchObject({ code: 'version_conflict', error: 'The record does not exist.' });
     });
     expect(appended.toSorted()).toEqual(
       [...Array(2).fill(there), ...Array(3).fill(fresh)]

@@ -13,8 +13,8 @@ onEveryEngine((start) => {
 
   const payer = { id: 'payer-of-lines', name: 'Aetna' };
   test.each<[string, unknown, object]>([
-    ['an array', [], { error: 'A line is an object with a kind and a record.' }],
-    ['null', null, { error: 'A line is an object with a kind and a record.' }],
+    ['an array', [], { error: 'A line must be an object with a kind and a record.' }],
+    ['null', null, { error: 'A line must be an object with a kind and a record.' }],
     ['nothing in it', {}, { details: [{ field: 'kind' }, { field: 'record' }], kind: null, id: null }],
     ['an unknown kind', { kind: 'claim', record: payer }, { details: [{ field: 'kind' }], id: payer.id }],
     ['no kind', { record: payer }, { details: [{ field: 'kind', message: 'is required' }], id: payer.id }],
@@ -23,7 +23,11 @@ onEveryEngine((start) => {
     [
       'a member that is not known',
       { kind: 'payer', record: payer, ifMatch: 1 },
-      { details: [{ field: 'ifMatch', message: 'is not known here; a line takes kind, record, if_match' }] },
+      {
+        details: [
+          { field: 'ifMatch', message: 'is not a known field; a line can have kind, record, if_match' },
+        ],
+      },
     ],
     ['if_match 0', { kind: 'payer', record: payer, if_match: 0 }, { details: [{ field: 'if_match' }] }],
     [
@@ -67,7 +71,7 @@ onEveryEngine((start) => {
       expect(results).toMatchObject([
         { line: 3, status: 200 },
         { line: 5, status: 400, error: 'The line is not valid UTF-8.' },
-        { line: 6, status: 400, error: 'The line holds a lone surrogate, which is not Unicode.' },
+        { line: 6, status: 400, error: 'The line contains a lone surrogate, which is not valid Unicode.' },
       ]);
     });
     expect(appended).toEqual([`clinic.payer-${good.id}: PayerUpserted`]);

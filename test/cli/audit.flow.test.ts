@@ -72,15 +72,15 @@ onEveryEngine((start) => {
       const accesses = await accessesBy(service, async () => {
         expect(await audit()).toMatchObject({ code: 2, stdout: '' });
         expect((await audit('--workspace', 'a', '--installation')).stderr).toContain(
-          'give either --workspace',
+          'specify either --workspace',
         );
         expect(await audit('--workspace', 'nobody')).toMatchObject({
           code: 1,
-          stderr: 'There is no workspace nobody.\n',
+          stderr: 'Workspace nobody does not exist.\n',
         });
         const seen = await ofClinic('--seen');
         expect(seen).toMatchObject({ code: 1, stdout: '' });
-        expect(seen.stderr).toContain('needs a kind of record and a record id');
+        expect(seen.stderr).toContain('requires a kind of record and a record id');
       });
       expect(accesses).toEqual([]);
     });

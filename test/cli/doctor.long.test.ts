@@ -74,7 +74,7 @@ test('bad and misspelt settings are told, the bad ones alone', async () => {
   const misspelt = await doctor(service, { DATA_DIRR: 'x' });
   expect(misspelt.code).toBe(0);
   expect(misspelt.of('settings')).toMatchObject([
-    { status: 'warn', message: 'DATA_DIRR is no setting; is DATA_DIR meant?' },
+    { status: 'warn', message: 'DATA_DIRR is not a setting; did you mean DATA_DIR?' },
   ]);
   await service.stop();
 });

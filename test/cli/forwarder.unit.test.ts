@@ -29,7 +29,7 @@ function forwarding(...results: Partial<Attempt>[]) {
 
 test('a target that stays away ends it, after a bounded time, and is told of once', async () => {
   const { forward, told, tries } = forwarding({ error: 'connection' });
-  await expect(forward()).rejects.toThrow(`${url} took nothing for 0 s (connection).`);
+  await expect(forward()).rejects.toThrow(`${url} accepted nothing for 0 s (connection).`);
   expect(told).toEqual(['connection']);
   expect(tries()).toBeGreaterThan(2);
 });

@@ -164,7 +164,7 @@ onEveryEngine((start) => {
       code: 1,
       stdout: '',
       stderr:
-        "The service refuses the API key (403): The API key lacks the permission 'events' or 'events:deidentified'.\n",
+        "The service refused the API key (403): The API key lacks the permission 'events' or 'events:deidentified'.\n",
     });
     await send('one');
     const made = await service.createKey('clinic', ['events']);
@@ -178,9 +178,9 @@ onEveryEngine((start) => {
     await service.keys.setKeyState(made.id, 'deactivated');
     const { code, stderr } = await cli.exit();
     expect(code).toBe(1);
-    expect(stderr).toMatch(/\nThe service refuses the API key \(403\): [^\n]*deactivated[^\n]*\n$/);
+    expect(stderr).toMatch(/\nThe service refused the API key \(403\): [^\n]*deactivated[^\n]*\n$/);
     expect((await tailWith(generateApiKey())).stderr).toMatch(
-      /^The service refuses the API key \(401\): [^\n]+\n$/,
+      /^The service refused the API key \(401\): [^\n]+\n$/,
     );
   });
 });
@@ -189,13 +189,13 @@ test('a service that is not there, and a place that is none, are one line', asyn
   const url = `http://127.0.0.1:${await freePort()}`;
   const usage = await spawnCli(['listen', '--forward-to', 'localhost:4000'], { env: {} });
   expect(usage).toMatchObject({ code: 2, stdout: '' });
-  expect(usage.stderr).toContain('Give an address such as http://localhost:4000/hooks.');
+  expect(usage.stderr).toContain('Specify an address such as http://localhost:4000/hooks.');
   const wrong = await spawnCli(['events', 'tail', '--from', 'yesterday'], { env: {} });
-  expect(wrong.stderr).toContain('Give now, start, or the position of an event');
+  expect(wrong.stderr).toContain('Specify now, start, or the position of an event');
   const env = { CHARTLEDGER_API_KEY: generateApiKey() };
   expect(await spawnCli(['events', 'tail', '--url', url], { env })).toEqual({
     code: 1,
     stdout: '',
-    stderr: `The service at ${url} does not answer (ECONNREFUSED). Is it running? Its address is given with --url.\n`,
+    stderr: `The service at ${url} does not respond (ECONNREFUSED). Is it running? To change the address, use --url.\n`,
   });
 });

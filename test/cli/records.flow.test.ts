@@ -45,11 +45,11 @@ onEveryEngine((start) => {
       expect(await records('get', 'patient', 'nobody')).toEqual({
         code: 1,
         stdout: '',
-        stderr: 'The service refuses the request (404): Patient not found.\n',
+        stderr: 'The service refused the request (404): Patient not found.\n',
       });
       const early = await records('get', 'payer', 'nobody', '--version', '0');
       expect(early.code).toBe(2);
-      expect(early.stderr).toContain('Give a whole number of 1 or more.');
+      expect(early.stderr).toContain('Specify a whole number of 1 or more.');
       const two = await records('get', 'payer', 'nobody', '--version', '1', '--as-of', '2026-01-01');
       expect(two.stderr).toContain("option '--as-of <time>' cannot be used with option '--version <n>'");
     });
@@ -119,11 +119,11 @@ test('a service that limits requests is waited for, and one that is none is name
     code: 1,
     stdout: '',
     stderr:
-      'The service limits requests; going on in 1 s.\n' +
-      `The service at ${url} cannot answer at the moment (503): Away.\n`,
+      'The service limits requests; continuing in 1 s.\n' +
+      `The service at ${url} cannot respond at the moment (503): Away.\n`,
   });
   expect((await get()).stderr).toBe(
-    `${url} answers with 302, not as a Chartledger service does. Check the address given with --url.\n`,
+    `${url} answered with 302, which is not a response of a Chartledger service. Check the address in --url.\n`,
   );
   await receiver.close();
 });

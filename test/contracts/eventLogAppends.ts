@@ -54,7 +54,7 @@ export function eventLogAppends(open: () => Promise<EventLog>): void {
       const before = await log.head();
       await expect(workspace.append(log, stream, { refused: true }, expected)).rejects.toMatchObject({
         code: 'version_conflict',
-        message: count === 0 ? 'There is no such record.' : `The record is at version ${count}.`,
+        message: count === 0 ? 'The record does not exist.' : `The record is at version ${count}.`,
       });
       expect((await stored(stream)).map(({ data }) => data)).toEqual(
         Array.from({ length: count }, (_, n) => ({ n })),

@@ -68,7 +68,7 @@ export function eventLogGroups(open: () => Promise<EventLog>): void {
       { ...conflict, message: 'The record is at version 1.', version: 1 },
       { revision: 1 },
       { ...conflict, version: 2 },
-      { ...conflict, message: 'There is no such record.' },
+      { ...conflict, message: 'The record does not exist.' },
       { revision: 2 },
     ]);
     expect([await dataOf(stream), await dataOf(free)]).toEqual([[0, 2, 5], []]);

@@ -31,7 +31,7 @@ describe('the setup link', () => {
       await fill(password, `${password}x`);
       expect(await page.getByText('The passwords do not match.').count()).toBe(1);
       await fill('too short', 'too short');
-      expect(await page.getByText('A password has at least 12 characters.').count()).toBe(1);
+      expect(await page.getByText('A password must have at least 12 characters.').count()).toBe(1);
       expect(await page.getByLabel('Password', { exact: true }).inputValue()).toBe('');
       await expectAccessible(page);
       await takePictures(page, 'setup');

@@ -112,5 +112,5 @@ test('the question needs a kind of record and an id', async () => {
   await page.getByLabel('About the record').selectOption('yes');
   await page.getByRole('button', { name: 'Show' }).click();
   await page.waitForLoadState();
-  expect(await page.getByRole('main').textContent()).toContain('needs a kind of record and a record id');
+  expect(await page.getByRole('main').textContent()).toContain('requires a kind of record and a record id');
 });

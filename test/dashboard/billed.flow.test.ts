@@ -93,7 +93,7 @@ onEveryEngine((start) => {
       const late = await answer(claim, reason, versionsIn(question));
       expect(late).toMatchObject({
         status: 409,
-        text: expect.stringContaining('Something else has changed meanwhile'),
+        text: expect.stringContaining('Something else has changed in the meantime'),
       });
       question = late.text;
     });

@@ -125,7 +125,7 @@ describe('the pages of API keys', () => {
     await old.getByRole('link', { name: 'Deactivate' }).click();
     await page.goto(page.url().replace('deactivate', 'rotate'));
     await page.getByRole('button', { name: 'Rotate API key' }).click();
-    expect(await page.getByRole('alert').textContent()).toMatch(/is being replaced by key key_\w+ already\./);
+    expect(await page.getByRole('alert').textContent()).toMatch(/is already being replaced by key key_\w+\./);
   });
 
   test('a key is narrowed when it is made and later; one that ends soon is marked', async () => {
@@ -148,7 +148,7 @@ describe('the pages of API keys', () => {
       await page.getByLabel('Networks').fill('127.0.0.0/8, 2001:db8::/32');
       await page.getByRole('button', { name: 'Create API key' }).click();
       expect(await page.getByRole('main').textContent()).toContain(
-        'It is taken from 127.0.0.0/8, 2001:db8::/32 alone. Its own limit: 6000 requests a minute.',
+        'It is accepted only from 127.0.0.0/8, 2001:db8::/32. Its own limit: 6000 requests per minute.',
       );
       const key = await page.getByLabel('The key').inputValue();
       notePhi(key);
@@ -196,7 +196,9 @@ describe('the pages of API keys', () => {
       await page.goto(`/dashboard/workspaces/${workspace}/keys/new`);
       await page.getByLabel('Name').fill('x'.repeat(101));
       await page.getByRole('button', { name: 'Create API key' }).click();
-      expect(await page.getByRole('alert').textContent()).toBe('The name of a key has 1 to 100 characters.');
+      expect(await page.getByRole('alert').textContent()).toBe(
+        'The name of a key must have 1 to 100 characters.',
+      );
     });
     expect(events).toEqual([]);
   });

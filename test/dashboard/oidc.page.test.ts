@@ -102,7 +102,9 @@ describe('signing in through an identity provider', () => {
     const appended = await events(async () => {
       const page = await signInByProvider();
       expect(await heading(page)).toBe('Sign in');
-      expect(await page.getByRole('alert').textContent()).toContain('gives you no role in Chartledger');
+      expect(await page.getByRole('alert').textContent()).toContain(
+        'did not assign you a role in Chartledger',
+      );
       await page.context().close();
     });
     expect(inShort(appended)).toEqual(['sign_in.refused no_role']);
@@ -248,7 +250,7 @@ test('a provider that is away is told on the sign-in page; passwords work on', a
     const somebody = new Visitor(url);
     const { status, text, headers } = await somebody.get('/sign-in/openid-connect');
     expect([status, headers['retry-after']]).toEqual([503, '2']);
-    expect(text).toContain('The identity provider is not available right now.');
+    expect(text).toContain('The identity provider is temporarily unavailable.');
     expect((await somebody.post('/sign-in', { name: user.name, password: user.password })).status).toBe(303);
   } finally {
     await stop();

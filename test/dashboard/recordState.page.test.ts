@@ -105,7 +105,7 @@ test('a record in any version, and as of a time', async () => {
   expect(await page.getByLabel('As of (UTC)').inputValue()).toBe('2999-12-31T23:59:59');
   await page.getByLabel('As of (UTC)').fill('1999-12-31T23:59:59');
   await page.getByRole('button', { name: 'Show', exact: true }).click();
-  await page.getByRole('alert').filter({ hasText: 'There was no such patient at that time.' }).waitFor();
+  await page.getByRole('alert').filter({ hasText: 'The patient did not exist at that time.' }).waitFor();
   expect(await records.field('City').innerText()).toBe(city);
   for (const [query, status] of [
     ['version=4', 200],

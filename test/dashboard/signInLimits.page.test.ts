@@ -45,7 +45,7 @@ describe('for strangers', () => {
           .visitor()
           .signIn({ ...user, name: user.name.toUpperCase() });
         expect([status, headers['retry-after']]).toEqual([429, expect.stringMatching(/^(8\d\d|900)$/)]);
-        expect(text).toContain('Too many attempts to sign in. Try again in 15 minutes.');
+        expect(text).toContain('Too many sign-in attempts. Try again in 15 minutes.');
       }
     });
     // The log tells that the limit was reached, and does not grow by what is tried beyond it.

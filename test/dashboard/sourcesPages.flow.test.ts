@@ -98,7 +98,7 @@ onEveryEngine((start) => {
     expect(again).toMatchObject({ status: 400, messages: { id: 'is used by another source' }, events: [] });
     const second = await send('/new', { id: 'lab-2', format: 'hl7v2' });
     expect(second).toMatchObject({ status: 409, events: [] });
-    expect(second.page).toContain('Source lab, of the format hl7v2, is the default one of the format');
+    expect(second.page).toContain('Source lab, of the format hl7v2, is already the default for this format');
   });
 
   test('a mapping is written as JSON, shown by its codes, and what is wrong with it is said at its field', async () => {
@@ -117,7 +117,7 @@ onEveryEngine((start) => {
     for (const [text, message] of [
       ['OBV', 'It must be an object.'],
       ['{"visit_id": "PV1-3"}', 'visit_id must be one of PV1-19, PV1-50, PID-18.'],
-      ['{"payer": "A"}', 'It may have no other options than'],
+      ['{"payer": "A"}', 'It has an unknown option; the options are'],
     ] as const) {
       const refused = await send('/lab/edit', { format: 'hl7v2', mapping: text });
       expect(refused).toMatchObject({ status: 400, events: [] });
@@ -165,7 +165,7 @@ onEveryEngine((start) => {
     expect(Object.keys(refused.messages).toSorted()).toEqual(['mllp.certificates', 'mllp.networks']);
     const alone = await send('/new', { id: 'port', format: 'hl7v2', 'mllp.port': '2576' });
     expect(alone).toMatchObject({ status: 400, events: [] });
-    expect(alone.page).toContain('needs networks or certificates');
+    expect(alone.page).toContain('requires networks or certificates');
     const unbound = await send('/ward/edit', { format: 'hl7v2' });
     expect(unbound.events[0]?.data.source).not.toHaveProperty('mllp');
     await send('/ward/remove', {});

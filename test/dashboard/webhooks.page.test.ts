@@ -179,7 +179,7 @@ describe('the pages of webhooks', () => {
       expect(await page.getByLabel('payer', { exact: true }).isChecked()).toBe(true);
       await page.getByLabel('URL').fill(hookUrl());
       await button('Create webhook').click();
-      expect(await page.getByText('must have a type that is of one of the kinds').count()).toBe(2);
+      expect(await page.getByText('must include a type of one of the kinds').count()).toBe(2);
       await page.getByLabel('payer', { exact: true }).uncheck();
       await page.getByLabel('Start').selectOption('with the first event since a given time');
       await page.getByLabel('Time (UTC)').fill('2999-01-01T00:00');

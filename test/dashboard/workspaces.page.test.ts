@@ -91,8 +91,8 @@ describe('the page of workspaces', () => {
     const taken = dashboard.service.workspaceId('clinic');
     const events = await newEvents(dashboard.service, async () => {
       for (const [id, message] of [
-        ['Bad Id', 'The id of a workspace has 2 to 40 characters'],
-        [taken, `Workspace ${taken} exists already.`],
+        ['Bad Id', 'The id of a workspace must have 2 to 40 characters'],
+        [taken, `Workspace ${taken} already exists.`],
       ] as const) {
         await page.goto('/dashboard/workspaces');
         await page.getByLabel('ID', { exact: true }).fill(id);

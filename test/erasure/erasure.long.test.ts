@@ -261,7 +261,7 @@ onEveryEngine((start) => {
       writeFileSync(file, text.replace(from, to));
       const refused = await check();
       expect(refused.code).toBe(1);
-      expect(refused.stderr).toContain('The certificate does not hold: ');
+      expect(refused.stderr).toContain('The certificate is not valid: ');
       expect(refused.stderr).toContain(said);
     }
   });

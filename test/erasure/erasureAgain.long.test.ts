@@ -79,7 +79,7 @@ onEveryEngine((start) => {
         expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
         expect(stdout).toContain('The erasure is recorded, and nobody is given the record any more.');
         expect(stdout).toContain('the service completes the rest by itself');
-        expect(stdout).toContain('The certificate cannot be made yet');
+        expect(stdout).toContain('The certificate cannot be created yet');
         expect(existsSync(certificate)).toBe(false);
         const again = await erase('--certificate', certificate);
         expect(again).toMatchObject({ code: 0, stderr: '' });

@@ -161,11 +161,11 @@ onEveryEngine((start) => {
     await release(released);
     const refusals: [string[], string][] = [
       [['hold', 'add', 'payer', 'nobody', '--reason', CASE], 'Payer not found.'],
-      [['hold', 'add', 'payer', payer.id, '--reason', CASE], 'the hold comes too late.'],
+      [['hold', 'add', 'payer', payer.id, '--reason', CASE], 'A hold can no longer protect it.'],
       [['hold', 'add', 'payer', '--reason', CASE], 'id is missing'],
       [['hold', 'add', '--reason', ' '], 'reason must have 1 to 1000 characters'],
-      [['hold', 'release', 'hold_none', '--reason', CASE], 'There is no hold hold_none in the workspace.'],
-      [['hold', 'release', released, '--reason', CASE], `Hold ${released} was released already, at 2`],
+      [['hold', 'release', 'hold_none', '--reason', CASE], 'The workspace has no hold hold_none.'],
+      [['hold', 'release', released, '--reason', CASE], `Hold ${released} was already released at 2`],
     ];
     const appended = await appendedBy(service, async () => {
       for (const [args, message] of refusals) {
@@ -185,7 +185,7 @@ onEveryEngine((start) => {
     await appendTombstones(service.eventLog, caller(), stream, 'Patient', tombstone);
     const { code, stderr } = await cli('hold', 'add', 'encounter', encounter.id, '--reason', CASE);
     expect(code).toBe(1);
-    expect(stderr).toMatch(/was erased at 2\S+: the hold comes too late\./);
+    expect(stderr).toMatch(/was already erased at 2\S+\. A hold can no longer protect it\./);
     await eventually(async () =>
       expect((await service.get(`/integration/encounters/${encounter.id}`)).status).toBe(410),
     );

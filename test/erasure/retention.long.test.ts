@@ -73,9 +73,9 @@ onEveryEngine((start) => {
       expect(code).toBe(1);
       expect(stderr).toContain(`Workspace ${workspace()} keeps everything.`);
       for (const [choice, message] of [
-        ['5', 'Retention is 6 to 100 years.'],
-        ['101', 'Retention is 6 to 100 years.'],
-        ['for ever', 'Give a number of years, off, or default.'],
+        ['5', 'Retention must be 6 to 100 years.'],
+        ['101', 'Retention must be 6 to 100 years.'],
+        ['for ever', 'Specify a number of years, off, or default.'],
       ] as const) {
         const refused = await cli(['workspaces', 'retention', workspace(), choice]);
         expect(refused.stderr).toContain(message);

@@ -68,9 +68,9 @@ onEveryEngine((start) => {
     const events = await newEvents(service, async () => {
       const clinic = service.workspaceId('clinic');
       for (const [refused, message] of [
-        [await reset(clinic), `Workspace ${clinic} is no sandbox`],
-        [await reset(workspace, 'clinic'), 'This is not the id of the workspace. Nothing was erased.'],
-        [await reset('not_there'), 'There is no workspace not_there.'],
+        [await reset(clinic), `Workspace ${clinic} is not a sandbox`],
+        [await reset(workspace, 'clinic'), 'This id does not match the workspace. Nothing was erased.'],
+        [await reset('not_there'), 'Workspace not_there does not exist.'],
       ] as const) {
         expect(refused).toMatchObject({ code: 1, stdout: '', stderr: expect.stringContaining(message) });
       }

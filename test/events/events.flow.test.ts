@@ -121,7 +121,7 @@ onEveryEngine((start) => {
             status: 400,
             body: {
               code: 'validation_failed',
-              details: [{ field, message: 'must be the position of an event of this log, or 0' }],
+              details: [{ field, message: 'must be the position of an event in this log, or 0' }],
             },
           };
     const appended = await appendedBy(service, async () => {

@@ -52,7 +52,7 @@ describe('signatures of keys that came one after the other', () => {
     const at = (minutes: number) => new Date(Date.parse(ab.rotated_at) + minutes * 60_000).toISOString();
     expect(keys.problem(signedBy(a, [], at(4)))).toBeUndefined();
     expect(keys.problem(signedBy(a, [], at(6)))).toContain(`which was replaced at ${ab.rotated_at}`);
-    expect(keys.problem(signedBy(a, [], 'soon'))).toContain('it says that it was signed at soon');
+    expect(keys.problem(signedBy(a, [], 'soon'))).toContain('it claims to have been signed at soon');
   });
 
   test('do not hold of a successor that a stolen key names after its end, or of one before it', () => {

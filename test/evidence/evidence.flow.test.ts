@@ -205,10 +205,10 @@ onEveryEngine((start) => {
       writeFileSync(pem, publicKey.export({ type: 'spki', format: 'pem' }));
       const withForeignKey = ['--public-key', pem];
       const cases: [object, string[], RegExp][] = [
-        [{ ...good, size: good.size - 1 }, [], /does not hold: its signature does not fit/],
-        [{ hello: 1 }, [], /does not hold: it is no tree head and no manifest/],
-        [foreign({}), [], /does not hold: it was signed with the key [0-9a-f]{16}, not with [0-9a-f]{16}/],
-        [foreign({ workspace: 'other' }), withForeignKey, /is of the workspace other\./],
+        [{ ...good, size: good.size - 1 }, [], /is not valid: its signature does not match/],
+        [{ hello: 1 }, [], /is not valid: it is neither a tree head nor the manifest/],
+        [foreign({}), [], /is not valid: it was signed with the key [0-9a-f]{16}, not with [0-9a-f]{16}/],
+        [foreign({ workspace: 'other' }), withForeignKey, /belongs to the workspace other\./],
         [
           foreign({ root: 'ab'.repeat(32) }),
           withForeignKey,
@@ -219,7 +219,7 @@ onEveryEngine((start) => {
           withForeignKey,
           /its first \d+ events are not those that were signed/,
         ],
-        [foreign({ size: 1e6 }), withForeignKey, /it holds \d+ events, and 1000000 were signed/],
+        [foreign({ size: 1e6 }), withForeignKey, /it contains \d+ events, but 1000000 were signed/],
       ];
       for (const [head, args, message] of cases) {
         writeFileSync(inFolder('bad.json'), JSON.stringify(head));
@@ -260,18 +260,18 @@ onEveryEngine((start) => {
     ).toEqual({
       code: 1,
       stdout: '',
-      stderr: 'SIGNING_KEY is no Ed25519 private key (PKCS#8, DER). Restore it from a backup.\n',
+      stderr: 'SIGNING_KEY is not an Ed25519 private key (PKCS#8, DER). Restore it from a backup.\n',
     });
   });
 
   test('what cannot be verified is refused, and appends nothing', async () => {
     const refusals: [string[], number, string][] = [
-      [['--workspace', 'not_there'], 1, 'There is no workspace not_there.'],
+      [['--workspace', 'not_there'], 1, 'Workspace not_there does not exist.'],
       [['--workspace', clinic(), '--head', inFolder('none.json')], 1, 'cannot be read or written (ENOENT)'],
-      [[], 2, 'give the file of an export or a proof, or --workspace'],
-      [['file', '--workspace', clinic()], 2, 'give the file of an export or a proof, or --workspace'],
-      [['file'], 2, 'is checked with --public-key'],
-      [['file', '--public-key', 'x', '--save-head', 'y'], 2, 'go with --workspace'],
+      [[], 2, 'specify the file of an export or a proof, or --workspace'],
+      [['file', '--workspace', clinic()], 2, 'specify the file of an export or a proof, or --workspace'],
+      [['file'], 2, '--public-key is required'],
+      [['file', '--public-key', 'x', '--save-head', 'y'], 2, 'require --workspace'],
     ];
     const added = await newEvents(service, async () => {
       for (const [args, code, message] of refusals) {

@@ -68,7 +68,7 @@ test('an event behind a signed head that claims to be older than it is named', a
   expect(head.last_event_recorded_at).toBe(last?.recordedAt);
   const recordedAt = new Date(Date.parse(head.last_event_recorded_at) - HOUR_MS).toISOString();
   const event = await forge({ recordedAt });
-  const what = `claims to be of ${recordedAt}, before the signed head's last event (${head.last_event_recorded_at}), and was not in the head`;
+  const what = `claims to have been recorded at ${recordedAt}, before the signed head's last event (${head.last_event_recorded_at}), but was not in the head`;
   expect(await verify('--head', saved)).toEqual({ code: 1, stdout: '', stderr: named(event, what) });
 });
 
@@ -79,7 +79,10 @@ test('without a head, a time that falls is named as well', async () => {
   expect(await verify()).toEqual({
     code: 1,
     stdout: '',
-    stderr: named(event, `claims to be of ${recordedAt}, before the event ahead of it (${before})`),
+    stderr: named(
+      event,
+      `claims to have been recorded at ${recordedAt}, before the preceding event (${before})`,
+    ),
   });
 });
 

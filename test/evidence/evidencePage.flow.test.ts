@@ -99,7 +99,7 @@ onEveryEngine((start) => {
       const shown = await page.verified();
       rmSync(forged);
       expect(shown).toContain('Verification failed');
-      expect(shown).toContain(`The saved head ${clinic()}-000000000001-forged.json does not hold:`);
+      expect(shown).toContain(`The saved head ${clinic()}-000000000001-forged.json is not valid:`);
       expect((await visitor.get(path('/verified-head'))).status).toBe(404);
     },
     LONG_MS,
@@ -158,7 +158,7 @@ onEveryEngine((start) => {
       expect(body.warnings).toMatchObject([{ code: 'heads_not_sent' }]);
       const shown = await page.verified();
       expect(shown).toContain('Verification passed');
-      expect(shown).toContain(`The heads in ${heads} were not read:`);
+      expect(shown).toContain(`The heads in ${heads} could not be read:`);
       mkdirSync(heads);
     },
     LONG_MS,

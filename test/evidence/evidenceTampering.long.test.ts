@@ -175,7 +175,7 @@ test('a change of what the metadata of events have in common is one of each of t
     expect([status, body.code, body.error]).toEqual([
       409,
       'conflict',
-      expect.stringContaining('does not hold this event'),
+      expect.stringContaining('This event differs between the hash tree and the event log'),
     ]);
   } finally {
     set.run(text, id);
@@ -253,6 +253,6 @@ test('a removed last event is noticed by the read model, and without it against 
   const against = await runCli(['verify', '--workspace', clinic(), '--head', saved], { env });
   expect(against).toMatchObject({ code: 1, stdout: '' });
   expect(against.stderr).toMatch(
-    /^The log is not the one whose head was signed at \S+: its first \d+ events are not those that were signed\.\n$/,
+    /^The log does not match the head that was signed at \S+: its first \d+ events are not those that were signed\.\n$/,
   );
 });

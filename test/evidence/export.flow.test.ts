@@ -185,7 +185,7 @@ onEveryEngine((start) => {
       expect(await exported(...args)).toEqual({
         code: 1,
         stdout: '',
-        stderr: `${path} is there already; --force puts the export in its place.\n`,
+        stderr: `${path} already exists. To replace it, use --force.\n`,
       });
     });
     expect(added).toEqual([]);
@@ -197,7 +197,7 @@ onEveryEngine((start) => {
   test('what cannot be exported is refused, and appends nothing', async () => {
     const good = ['--workspace', clinic(), '--format', 'csv'];
     const refusals: [string[], number, string][] = [
-      [['--workspace', 'not_there', '--format', 'csv'], 1, 'There is no workspace not_there.'],
+      [['--workspace', 'not_there', '--format', 'csv'], 1, 'Workspace not_there does not exist.'],
       [['--workspace', clinic()], 2, "required option '--format <format>'"],
       [['--format', 'csv'], 2, "required option '--workspace <id>'"],
       [[...good, '--from', '2026-02-30'], 2, 'It must be an ISO 8601 date'],

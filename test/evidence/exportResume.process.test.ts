@@ -109,7 +109,7 @@ onEveryEngine((start) => {
       expect(await exported('other.ndjson', other)).toEqual({
         code: 1,
         stdout: '',
-        stderr: `${inFolder('other.ndjson')}.part is of another export that was not finished; --force discards it.\n`,
+        stderr: `${inFolder('other.ndjson')}.part belongs to another, unfinished export. To discard it, use --force.\n`,
       });
       expect(await exported('other.ndjson', [...other, '--force'])).toMatchObject({ code: 0, stderr: '' });
       expect(readFileSync(inFolder('other.ndjson'), 'utf8')).toBe('');

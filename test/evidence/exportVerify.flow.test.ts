@@ -96,10 +96,10 @@ onEveryEngine((start) => {
         ],
         [
           changed((all) => all.splice(6, 1, (all[6] as string).slice(0, 50))),
-          /^Line 7 is not the JSON of an event\./,
+          /^Line 7 is not an event in JSON\./,
         ],
-        [changed((all) => all.splice(-2, 1)), /^The file holds \d+ events, the manifest says \d+\./],
-        [text.slice(0, -20), new RegExp(`^Line ${lines.length - 1} is not the JSON of an event\\.`)],
+        [changed((all) => all.splice(-2, 1)), /^The file contains \d+ events, but the manifest says \d+\./],
+        [text.slice(0, -20), new RegExp(`^Line ${lines.length - 1} is not an event in JSON\\.`)],
         [text.replace('{"position"', '{ "position"'), /its SHA-256 differs\./],
         [`${text}{}\n`, new RegExp(`^Line ${lines.length} is not the next event: `)],
       ];
@@ -125,7 +125,7 @@ onEveryEngine((start) => {
   test('lines of an export of one kind are checked as well', async () => {
     for (const [find, replacement, problem] of [
       ['Aetna', 'Aetma', /^Line 1 was changed: /],
-      [/^.*\n/, '', /^The file holds 11 events, the manifest says 12\./],
+      [/^.*\n/, '', /^The file contains 11 events, but the manifest says 12\./],
       [/^(.*\n)(.*\n)/, '$2$1', /^Line 2 is not the next event: /],
     ] as const) {
       const { path, text } = copyOf('some.ndjson');
@@ -137,8 +137,8 @@ onEveryEngine((start) => {
   test('a CSV that was changed is told by its rows and its hash', async () => {
     for (const [find, replacement, problem] of [
       ['Aetna', 'Aetma', /its SHA-256 differs\./],
-      [/\r\n.*\r\n/, '\r\n', /^The file holds 11 events, the manifest says 12\./],
-      [/"[^"]*$/, '\r\n', /^The file is not CSV\.|its SHA-256 differs\.|^The file holds/],
+      [/\r\n.*\r\n/, '\r\n', /^The file contains 11 events, but the manifest says 12\./],
+      [/"[^"]*$/, '\r\n', /^The file is not CSV\.|its SHA-256 differs\.|^The file contains/],
     ] as const) {
       const { path, text } = copyOf('some.csv');
       writeFileSync(path, text.replace(find, replacement));
@@ -163,14 +163,14 @@ onEveryEngine((start) => {
       writeFileSync(inFolder('foreign.pem'), foreign.export({ type: 'spki', format: 'pem' }));
       const digest = createHash('sha256').update('').digest('hex');
       const cases: [unknown, RegExp, string?][] = [
-        [{ ...manifest, events: 3 }, /^The manifest does not hold: its signature does not fit/],
-        [{ ...manifest, sha256: digest }, /^The manifest does not hold: its signature does not fit/],
-        [{ ...manifest, workspace: 'other' }, /^The manifest does not hold: its signature does not fit/],
-        [signStatement(body, privateKey), /^The manifest does not hold: it was signed with the key/],
-        [manifest, /^The manifest does not hold: it was signed with the key/, inFolder('foreign.pem')],
+        [{ ...manifest, events: 3 }, /^The manifest is not valid: its signature does not match/],
+        [{ ...manifest, sha256: digest }, /^The manifest is not valid: its signature does not match/],
+        [{ ...manifest, workspace: 'other' }, /^The manifest is not valid: its signature does not match/],
+        [signStatement(body, privateKey), /^The manifest is not valid: it was signed with the key/],
+        [manifest, /^The manifest is not valid: it was signed with the key/, inFolder('foreign.pem')],
         [
           signStatement({ ...body, tree_head: { ...head, size: 2 } }, own),
-          /^The manifest's tree head does not hold: /,
+          /^The manifest's tree head is not valid: /,
         ],
         [
           signStatement({ ...body, tree_head: signStatement({ ...unsignedHead, root: digest }, own) }, own),
@@ -192,10 +192,10 @@ onEveryEngine((start) => {
     writeFileSync(path, text.replace('Aetna', 'Aetma'));
     const none = inFolder('none');
     const cases: [string, string, RegExp][] = [
-      [path, publicKey, /^Line \d was changed: the event does not have the hash that the line says\.\n$/],
-      [none, publicKey, /^\S+none, or what belongs to it, cannot be read or written \(ENOENT\)\.\n$/],
-      [path, none, /^\S+none, or what belongs to it, cannot be read or written \(ENOENT\)\.\n$/],
-      [path, path, /^The public key is no Ed25519 public key \(PEM\)\.\n$/],
+      [path, publicKey, /^Line \d was changed: the event does not have the hash that the line states\.\n$/],
+      [none, publicKey, /^\S+none, or a file that belongs to it, cannot be read or written \(ENOENT\)\.\n$/],
+      [path, none, /^\S+none, or a file that belongs to it, cannot be read or written \(ENOENT\)\.\n$/],
+      [path, path, /^The public key is not an Ed25519 public key \(PEM\)\.\n$/],
     ];
     for (const [file, key, stderr] of cases) {
       expect(await verify(file, key)).toEqual({ code: 1, stdout: '', stderr: expect.stringMatching(stderr) });

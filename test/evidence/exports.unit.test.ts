@@ -22,7 +22,7 @@ test('two run at a time; one that ends, or is broken off, gives its place to the
   const refused = exports.start(job, record);
   await expect(refused).rejects.toMatchObject({
     code: 'conflict',
-    message: expect.stringContaining('under way'),
+    message: expect.stringContaining('in progress'),
   });
   expect(record).toHaveBeenCalledTimes(2);
   first.destroy();

@@ -112,15 +112,15 @@ onEveryEngine((start) => {
     const { code, stdout, stderr } = await checked();
     expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
     expect(stderr).toBe(
-      `The log is not the one whose head was signed at ${read(one).created_at}: its first ${read(one).size} events are not those that were signed.\n`,
+      `The log does not match the head that was signed at ${read(one).created_at}: its first ${read(one).size} events are not those that were signed.\n`,
     );
     copyFileSync(join(heads, one), join(mine, one));
-    expect((await checked()).stderr).toContain(`${one} does not hold: it was signed with the key `);
+    expect((await checked()).stderr).toContain(`${one} is not valid: it was signed with the key `);
     writeFileSync(join(mine, one), '{}');
-    expect((await checked()).stderr).toContain(`${one} does not hold: it is no tree head`);
+    expect((await checked()).stderr).toContain(`${one} is not valid: it is neither a tree head`);
     rmSync(mine, { recursive: true });
     mkdirSync(mine);
-    expect((await checked()).stderr).toBe(`${mine} holds no head of the workspace ${clinic()}.\n`);
+    expect((await checked()).stderr).toBe(`${mine} does not contain a head of the workspace ${clinic()}.\n`);
     expect((await verify('--heads', inFolder('none'))).stderr).toContain(
       'cannot be read or written (ENOENT)',
     );

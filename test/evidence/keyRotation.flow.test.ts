@@ -139,11 +139,11 @@ onEveryEngine((start, { logServer }) => {
     const now = await verify('--head', forge({}));
     expect(now).toMatchObject({ code: 1, stdout: '' });
     expect(now.stderr).toMatch(
-      /: the key \w{16}, which signed it, was replaced at position \d+, and the head goes up to position \d+\.\n$/,
+      /: the key \w{16}, which signed it, was replaced at position \d+, but the head extends to position \d+\.\n$/,
     );
     const later = await verify('--head', forge({ created_at: '2199-01-01T00:00:00.000Z' }));
     expect(later.stderr).toMatch(
-      /it says that it was signed at 2199\S+ with the key \w{16}, which was replaced at 20/,
+      /it claims to have been signed at 2199\S+ with the key \w{16}, which was replaced at 20/,
     );
   });
 

@@ -97,9 +97,9 @@ describe('a rotation of a key in a file', () => {
       .split('\n')
       .map((line) => line.replace(/\d+/, 'N'));
     expect(lines).toEqual([
-      'The rotation of the signing key at position N does not hold: its keys did not sign it.',
-      'The rotation of the signing key at position N does not hold: it is of another event log.',
-      'The rotation of the signing key at position N does not hold: it does not lead to the key that signs.',
+      'The rotation of the signing key at position N is not valid: it was not signed with its keys.',
+      'The rotation of the signing key at position N is not valid: it belongs to another event log.',
+      'The rotation of the signing key at position N is not valid: it does not lead to the current signing key.',
     ]);
   });
 });

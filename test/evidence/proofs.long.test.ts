@@ -104,7 +104,7 @@ onEveryEngine((start) => {
     });
     await expectRefusal(
       'answer.json',
-      'tree_head is not signed: give the signed head of the same size with --head',
+      'tree_head is not signed; specify the signed head of the same size with --head',
     );
     await saveHead('later.json');
     await expectRefusal('answer.json', /the given head of \d+/, '--head', inFolder('later.json'));
@@ -205,17 +205,17 @@ onEveryEngine((start) => {
             : typeof value === 'number'
               ? value + 1
               : { ...(value as object), x: 1 };
-        return [{ ...good, event: { ...event, [field]: changed } }, /: event, or leaf, was changed/];
+        return [{ ...good, event: { ...event, [field]: changed } }, /: event or leaf was changed/];
       }),
-      [{ ...good, event: { ...event, position: 1 } }, /: event\.position is not as/],
-      [{ ...good, leaf: other(good.leaf) }, /: event, or leaf, was changed/],
+      [{ ...good, event: { ...event, position: 1 } }, /: event\.position does not have the form/],
+      [{ ...good, leaf: other(good.leaf) }, /: event or leaf was changed/],
       [{ ...good, index: good.index + 1 }, /: inclusion does not lead from leaf and index/],
-      [{ ...good, index: 1e6 }, /: index is 1000000, and tree_head has/],
+      [{ ...good, index: 1e6 }, /: index is 1000000, but tree_head has only/],
       [{ ...good, inclusion: good.inclusion.slice(1) }, /: inclusion has more or fewer hashes/],
       [{ ...good, inclusion: good.inclusion.with(1, other(good.inclusion[1])) }, /: inclusion does not lead/],
-      [{ ...good, inclusion: [1] }, /: inclusion\.0 is not as/],
-      [{ ...good, type: 'chartledger.proof.v2' }, /: type is not as this version/],
-      [{ ...good, more: 1 }, /: more is not as/],
+      [{ ...good, inclusion: [1] }, /: inclusion\.0 does not have the form/],
+      [{ ...good, type: 'chartledger.proof.v2' }, /: type does not have the form/],
+      [{ ...good, more: 1 }, /: more does not have the form/],
       ...Object.keys(unsigned)
         .filter((field) => field !== 'type')
         .map((field): [object, RegExp] => {
@@ -223,13 +223,15 @@ onEveryEngine((start) => {
           const changed =
             typeof value === 'number' ? value + 1 : /^[0-9a-f]{64}$/.test(value) ? other(value) : `${value}0`;
           const problem =
-            field === 'workspace' ? /: event is of the workspace/ : /: tree_head: its signature does not fit/;
+            field === 'workspace'
+              ? /: event belongs to the workspace/
+              : /: tree_head: its signature does not match/;
           return [{ ...good, tree_head: { ...tree_head, [field]: changed } }, problem];
         }),
       [{ ...good, tree_head: { ...tree_head, key_id: 'ab' } }, /: tree_head: it was signed with the key ab/],
       [
         { ...good, tree_head: { ...tree_head, signature: 'AAAA' } },
-        /: tree_head: its signature does not fit/,
+        /: tree_head: its signature does not match/,
       ],
       [
         { ...good, tree_head: signStatement(unsigned, privateKey) },
@@ -237,12 +239,12 @@ onEveryEngine((start) => {
       ],
       [
         { ...good, tree_head: { ...tree_head, type: 'chartledger.tree_root.v1' } },
-        /: tree_head\.\w+ is not as/,
+        /: tree_head\.\w+ does not have the form/,
       ],
     ];
     for (const [proof, problem] of cases) {
       write('bad.json', proof);
-      await expectRefusal('bad.json', new RegExp(`The proof does not hold${problem.source}`));
+      await expectRefusal('bad.json', new RegExp(`The proof is not valid${problem.source}`));
     }
   });
 
@@ -267,7 +269,7 @@ onEveryEngine((start) => {
       [{ ...good, first: two, second: one }, /: first has more events than second/],
       [{ ...good, consistency: good.consistency.slice(1) }, /: consistency does not lead/],
       [{ ...good, consistency: good.consistency.toReversed() }, /: consistency does not lead/],
-      [{ ...good, consistency: 1 }, /: consistency is not as/],
+      [{ ...good, consistency: 1 }, /: consistency does not have the form/],
     ];
     for (const [proof, problem] of cases) {
       write('bad.json', proof);
@@ -282,6 +284,6 @@ onEveryEngine((start) => {
     write('forged2.json', forge(two, {}));
     const forged = await consistency('forged1.json', 'forged2.json', '--public-key', inFolder('forged.pem'));
     expect(forged).toMatchObject({ code: 1, stdout: '' });
-    expect(forged.stderr).toContain(`is not the one whose head was signed at ${one.created_at}`);
+    expect(forged.stderr).toContain(`does not match the head that was signed at ${one.created_at}`);
   });
 });

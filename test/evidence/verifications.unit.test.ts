@@ -88,7 +88,7 @@ test('one runs at a time: of a process, and of a workspace in all of them', asyn
   const [one, other] = [verifications(), verifications()];
   await one.start('clinic', user, record);
   const refused = vi.fn(record);
-  const conflict = { code: 'conflict', message: expect.stringContaining('under way') };
+  const conflict = { code: 'conflict', message: expect.stringContaining('in progress') };
   await expect(one.start('clinic', user, refused)).rejects.toMatchObject(conflict);
   await expect(one.start('other', user, refused)).rejects.toMatchObject(conflict);
   await expect(other.start('clinic', user, refused)).rejects.toMatchObject(conflict);

@@ -107,7 +107,7 @@ onEveryEngine((start) => {
     const rows = parse((await asOf('csv')).stdout, { columns: true });
     expect(rows).toEqual([expect.objectContaining({ version: '1', id: payer.id, city: payer.city })]);
     const before = await history('payer', payer.id, '--as-of', '1999-12-31');
-    expect(before).toEqual({ code: 1, stdout: '', stderr: 'There was no such payer at that time.\n' });
+    expect(before).toEqual({ code: 1, stdout: '', stderr: 'The payer did not exist at that time.\n' });
   });
 
   describe('documents', () => {
@@ -188,7 +188,7 @@ onEveryEngine((start) => {
     await expectRefused(1, [
       [['payer', phi('nowhere'), ...clinic()], 'Payer not found.\n'],
       [['payer', payer.id, '--workspace', elsewhere], 'Payer not found.\n'],
-      [['payer', payer.id, '--workspace', 'not_there'], 'There is no workspace not_there.\n'],
+      [['payer', payer.id, '--workspace', 'not_there'], 'Workspace not_there does not exist.\n'],
       [['document', 'd', '--encounter', phi('none'), ...clinic()], 'Document not found.\n'],
     ]);
   });
@@ -199,10 +199,10 @@ onEveryEngine((start) => {
     await expectRefused(2, [
       [['payer', payer.id], '--workspace <id>'],
       [['cat', payer.id, ...clinic()], 'Allowed choices are payer, patient'],
-      [['document', 'd', ...clinic()], 'name the encounter of the document with --encounter'],
-      [of('--encounter', 'e'), '--encounter belongs to the kind document'],
-      [of('--limit', '0'), 'Give a whole number of 1 or more.'],
-      [of('--as-of', 'noon'), 'Give an ISO 8601 date or date-time'],
+      [['document', 'd', ...clinic()], 'specify the encounter of the document with --encounter'],
+      [of('--encounter', 'e'), '--encounter is only for the kind document'],
+      [of('--limit', '0'), 'Specify a whole number of 1 or more.'],
+      [of('--as-of', 'noon'), 'Specify an ISO 8601 date or date-time'],
       [of('--limit', '1', '--as-of', '2026-01-01'), 'cannot be used with'],
       [of('--format', 'xml'), 'Allowed choices are table, json, csv'],
     ]);

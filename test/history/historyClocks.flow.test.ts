@@ -80,7 +80,7 @@ const command = process.env.TEST_PHASE === 'production' ? standInCommand() : und
     });
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
     expect(stdout).toMatch(
-      /^Remark: the times of \d+ events fall, as after a change of leader\. The first: .+\n/,
+      /^Remark: the times of \d+ events go backwards, as can happen after a change of leader\. The first: .+\n/,
     );
     await changeLeader(0);
   }, 60_000);

@@ -182,7 +182,7 @@ onEveryEngine((start) => {
           ...payer,
           name: `\u0000${name}\u001b\u0085\n`,
         });
-        const message = 'held control characters, which were taken out';
+        const message = 'contained control characters, which were removed';
         expect({ status, warnings: body.warnings }).toEqual({
           status: 200,
           warnings: [{ field: 'name', message }],

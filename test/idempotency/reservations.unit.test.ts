@@ -111,7 +111,9 @@ test('a key that was reserved before the secret was changed is known after that,
   const kept = await reservations.reserve(caller(), 'before', payload);
   expect(kept).toBeInstanceOf(KeptAnswer);
   expect((kept as KeptAnswer).resultFor(payload)).toEqual({ version: 1 });
-  expect(() => (kept as KeptAnswer).resultFor({ method: 'PUT' })).toThrow('was sent with another request');
+  expect(() => (kept as KeptAnswer).resultFor({ method: 'PUT' })).toThrow(
+    'was sent with a different request',
+  );
   await expect(reserve('held')).rejects.toMatchObject({ code: 'idempotency_key_in_use' });
   await held.complete({ version: 2 });
   expect(((await reservations.reserve(caller(), 'held', payload)) as KeptAnswer).resultFor(payload)).toEqual({

@@ -157,8 +157,8 @@ onEveryEngine((start) => {
     const lines = Array.from({ length: 500 }, () => ({ kind: 'payer', record: samples.payer() }));
     const appended = await appendedBy(service, async () => {
       const refusals: [string, RegExp][] = [
-        [generateApiKey(), /refuses the API key \(401\): The API key is not valid\.\n$/],
-        [readOnly.key, /refuses the API key \(403\): The API key lacks the permission 'write' or .+\.\n$/],
+        [generateApiKey(), /refused the API key \(401\): The API key is not valid\.\n$/],
+        [readOnly.key, /refused the API key \(403\): The API key lacks the permission 'write' or .+\.\n$/],
       ];
       for (const [key, message] of refusals) {
         const result = await importLines(lines, { key, args: ['--json'] });
@@ -179,8 +179,8 @@ onEveryEngine((start) => {
     const unreadable: [string[], string][] = [
       [[join(folder, 'none.ndjson'), '--format', 'ndjson'], 'cannot be read (ENOENT)'],
       [[folder, '--format', 'ndjson'], 'cannot be read (EISDIR)'],
-      [[join(folder, 'none'), '--format', 'synthea'], 'is not a folder that can be read (ENOENT)'],
-      [[folder, '--format', 'synthea'], 'holds none of payers.csv, patients.csv'],
+      [[join(folder, 'none'), '--format', 'synthea'], 'is not a readable folder (ENOENT)'],
+      [[folder, '--format', 'synthea'], 'contains none of payers.csv, patients.csv'],
       [
         [csvFolder, '--format', 'synthea'],
         'The header of payers.csv cannot be read. The row is not well-formed',
@@ -229,7 +229,9 @@ onEveryEngine((start) => {
     const refused = await appendedBy(service, async () => {
       const { code, stdout, stderr } = await importCsv(files);
       expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
-      expect(stderr).toContain(`${lack}. Nothing was imported. With --allow-missing`);
+      expect(stderr).toContain(
+        `${lack}. Nothing was imported. To import records without these columns, use --allow-missing`,
+      );
     });
     expect(refused).toEqual([]);
     const appended = await appendedBy(service, async () => {

@@ -121,7 +121,7 @@ onEveryEngine((start) => {
       const env = { CHARTLEDGER_API_KEY: service.key as string };
       const args = ['import', folder, '--format', 'fhir', '--url', service.url];
       expect(await spawnCli(args, { cwd: folder, env })).toMatchObject({
-        ...{ code: 1, stdout: '', stderr: expect.stringMatching(/holds no files .*\n$/) },
+        ...{ code: 1, stdout: '', stderr: expect.stringMatching(/contains no \*\.ndjson.*\n$/) },
       });
     });
     expect(events).toEqual([]);

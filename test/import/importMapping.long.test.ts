@@ -54,7 +54,7 @@ onEveryEngine((start) => {
     const appended = await appendedBy(service, async () => {
       const { code, stdout, stderr, cwd } = await importMapped(files, mapping);
       expect(code).toBe(0);
-      expect(stdout).toMatch(/^1 +patient +gender +is left out: the mapping has no value for this text$/m);
+      expect(stdout).toMatch(/^1 +patient +gender +is omitted: the mapping has no value for this text$/m);
       const report = readdirSync(cwd).find((name) => name.startsWith('warnings-')) as string;
       expect(JSON.parse(readFileSync(join(cwd, report), 'utf8'))).toMatchObject({ source: 'persons.csv:3' });
       expect(stdout + stderr + readFileSync(join(cwd, report), 'utf8')).not.toContain('QQQ');
@@ -98,7 +98,7 @@ onEveryEngine((start) => {
       [mapping, 'plans.csv lacks NAME. Nothing was imported.'],
       [
         wrongField,
-        'ours.json: files.plans.csv.fields.typ: there is no such field in Payer; its fields are id, name,',
+        'ours.json: files.plans.csv.fields.typ: Payer has no such field; its fields are id, name,',
       ],
     ];
     const appended = await appendedBy(service, async () => {

@@ -20,11 +20,11 @@ const ofEncounters = (fields: object) => ({
 test.each([
   ['{', /is not JSON\.$/],
   [{ files: { 'a.csv': { kind: 'claim', fields: {} } } }, /files\.a\.csv\.kind: Invalid option/],
-  [{ files: { 'a.csv': { kind: 'payer' } } }, /files\.a\.csv: "kind" and "fields" belong together\.$/],
+  [{ files: { 'a.csv': { kind: 'payer' } } }, /files\.a\.csv: "kind" and "fields" must be used together\.$/],
   [{ files: {}, colums: {} }, /Unrecognized key: "colums"/],
   [
     ofPayers({ ...payerFields, nam: 'NAME' }),
-    /files\.payers\.csv\.fields\.nam: there is no such field in Payer; its fields are id, name,/,
+    /files\.payers\.csv\.fields\.nam: Payer has no such field; its fields are id, name,/,
   ],
   [ofPayers({ id: 'ID' }), /files\.payers\.csv\.fields: Payer needs name\.$/],
   [
@@ -38,18 +38,18 @@ test.each([
   ],
   [
     ofEncounters({ visit_type: { column: 'TYPE', values: { a: 'visit' } } }),
-    /fields\.visit_type: "visit" is no value of the field/,
+    /fields\.visit_type: "visit" is not a valid value of the field/,
   ],
   [
     ofEncounters({ visit_type: { column: 'TYPE', values: {}, otherwise: 'none' } }),
-    /"none" is no value of the field/,
+    /"none" is not a valid value of the field/,
   ],
-  [ofEncounters({ status: [{ value: 7 }] }), /fields\.status\[0\]: 7 is no value of the field/],
+  [ofEncounters({ status: [{ value: 7 }] }), /fields\.status\[0\]: 7 is not a valid value of the field/],
   [
     ofEncounters({ is_completed: 'DONE' }),
-    /fields\.is_completed: the field is true or false; say with "values"/,
+    /fields\.is_completed: the field is true or false; specify with "values"/,
   ],
-  [ofEncounters({ status: { fields: {} } }), /fields\.status: the field holds no object/],
+  [ofEncounters({ status: { fields: {} } }), /fields\.status: the field is not an object/],
 ])('what is wrong with a mapping is told by its place: %#', async (content, message) => {
   await expect(readMapping(mappingFile(content))).rejects.toThrow(message as RegExp);
 });
@@ -70,7 +70,7 @@ test('a nested object is mapped by its fields, and needs those that it must have
     },
   });
   await expect(readMapping(mappingFile(patient('PAYER')))).rejects.toThrow(
-    /holds an object; give its "fields"/,
+    /is an object; specify its "fields"/,
   );
   await expect(readMapping(mappingFile(patient({ fields: { group_number: 'G' } })))).rejects.toThrow(
     /primary_insurance\.fields: Insurance needs payer_id/,
@@ -81,7 +81,7 @@ test('a join names a file of the mapping', async () => {
   const joins = { cover: { file: 'cover.csv', column: 'ID', equals: 'ID' } };
   const content = { files: { 'payers.csv': { kind: 'payer', joins, fields: payerFields } } };
   await expect(readMapping(mappingFile(content))).rejects.toThrow(
-    /joins\.cover: there is no file cover\.csv in "files"/,
+    /joins\.cover: "files" has no file cover\.csv/,
   );
 });
 
@@ -106,7 +106,7 @@ test('constants, value maps, conditions and alternatives make a record; a single
   expect(await source.missingColumns()).toEqual([]);
   const made = [];
   for await (const { record, warnings } of source.records('encounter')) made.push([record, warnings]);
-  const told = (field: string) => ({ field, message: 'is left out: the mapping has no value for this text' });
+  const told = (field: string) => ({ field, message: 'is omitted: the mapping has no value for this text' });
   const common = { patient_id: 'p1', status: 'imported' };
   expect(made).toEqual([
     [

@@ -27,9 +27,9 @@ test('on a terminal a bar shows how far the import is, from where it goes on', a
     const progress = createProgress(true);
     progress.start(100, 40);
     progress.advance(10);
-    progress.wait('the service limits requests; going on in 5 s');
+    progress.wait('the service limits requests; continuing in 5 s');
     progress.stop();
   });
   expect(shown).toContain('40/100');
-  expect(shown).toMatch(/50\/100 [\d,.]+\/s, \d+ s left \(the service limits requests; going on in 5 s\)/);
+  expect(shown).toMatch(/50\/100 [\d,.]+\/s, \d+ s left \(the service limits requests; continuing in 5 s\)/);
 });

@@ -48,7 +48,7 @@ test('a rate limit is waited out as told, and every record is taken exactly once
   const { code, stdout, stderr } = await importPayers();
   expect({ code, stderr }).toEqual({
     code: 0,
-    stderr: 'Waiting: the service limits requests; going on in 1 s.\n',
+    stderr: 'Waiting: the service limits requests; continuing in 1 s.\n',
   });
   expect(JSON.parse(stdout)).toMatchObject({ accepted: 40, rejected: 0, created: 40 });
   expect(service.accepted).toEqual(ids);
@@ -58,7 +58,7 @@ test('the header Retry-After does where the body does not tell', async () => {
   service = await startFakeService(({ number }) =>
     number === 0 ? { status: 429, body: {}, headers: { 'retry-after': '1' } } : 'accept',
   );
-  expect((await importPayers()).stderr).toBe('Waiting: the service limits requests; going on in 1 s.\n');
+  expect((await importPayers()).stderr).toBe('Waiting: the service limits requests; continuing in 1 s.\n');
   expect(service.accepted).toEqual(ids);
 });
 
@@ -140,7 +140,9 @@ test('an address that is not a service’s stops the import at once, and leaves 
     const folder = payersFile();
     const { code, stdout, stderr } = await importPayers({}, folder);
     expect(code).toBe(1);
-    expect(stderr).toContain(`answers with ${answer.status}, not as a Chartledger service does. Check`);
+    expect(stderr).toContain(
+      `answered with ${answer.status}, which is not a response of a Chartledger service. Check`,
+    );
     expect(JSON.parse(stdout)).toMatchObject({ accepted: 0, rejected: 0 });
     expect(service.requests()).toBe(1);
     expect(statesIn(folder)).toEqual([]);
@@ -154,7 +156,7 @@ test('Ctrl-C ends an import in good order, with the counts so far, and the same 
   service = await startFakeService(({ number }) => (number > 0 && isLimited ? limit : 'accept'));
   const folder = payersFile(manyIds);
   const { code, stdout, stderr } = await importPayers(
-    { onStderr: (text, kill) => text.endsWith('going on in 3600 s.\n') && kill('SIGINT') },
+    { onStderr: (text, kill) => text.endsWith('continuing in 3600 s.\n') && kill('SIGINT') },
     folder,
   );
   expect(code).toBe(130);
@@ -175,7 +177,7 @@ test('an import goes on with the input, options and key that it began with, or b
     number === 1 ? { status: 403, body: { error: 'No.' } } : 'accept',
   );
   const folder = payersFile(manyIds);
-  expect((await importPayers({}, folder)).stderr).toContain('The service refuses the API key (403): No.');
+  expect((await importPayers({}, folder)).stderr).toContain('The service refused the API key (403): No.');
   const refusals: [Parameters<typeof importPayers>[0], string[], string][] = [
     [{}, ['--unchanged', 'skip'], 'it had other options (unchanged)'],
     [{ env: { CHARTLEDGER_API_KEY: generateApiKey() } }, [], 'it had another API key'],
@@ -184,12 +186,12 @@ test('an import goes on with the input, options and key that it began with, or b
     const { code, stderr } = await importPayers(more, folder, args);
     expect(code).toBe(1);
     expect(stderr).toContain(
-      `, and ${reason}. Nothing was sent. Go on with what it had, or begin anew with --fresh.`,
+      `, and ${reason}. Nothing was sent. Resume it as it was started, or start over with --fresh.`,
     );
   }
   payersFile(ids, folder);
   expect((await importPayers({}, folder)).stderr).toContain(
-    'and payers.ndjson changed since. Nothing was sent.',
+    'and payers.ndjson changed since then. Nothing was sent.',
   );
   expect(service.requests()).toBe(2);
   const { code, stdout } = await importPayers({}, folder, ['--fresh']);

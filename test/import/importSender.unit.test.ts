@@ -36,7 +36,7 @@ test('a service that answers nothing any more ends the import', async () => {
   const failing = sender.send(rowsOf('next'), 'key-1');
   await expect(failing).rejects.toThrow(ImportError);
   await expect(failing).rejects.toThrow(
-    /cannot take records \(.+\)\. Start the same import again when it can/,
+    /cannot accept records \(.+\)\. When it can, run the same import again/,
   );
   expect(service.requests()).toBe(5);
 });

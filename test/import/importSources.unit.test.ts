@@ -110,7 +110,7 @@ test('every encounter class has a visit type of the interface; an unknown one ha
   expect(lunar).toEqual({
     place: 'encounters.csv:2',
     record: { id: 'e', patient_id: 'p', status: 'in-progress', is_completed: false },
-    warnings: [{ field: 'visit_type', message: 'is left out: the mapping has no value for this text' }],
+    warnings: [{ field: 'visit_type', message: 'is omitted: the mapping has no value for this text' }],
   });
 });
 
@@ -243,7 +243,7 @@ test('a row that cannot be read costs itself alone', async () => {
   const unreadable: { source: string; error: string }[] = [];
   const counted = await source.survey((entry) => unreadable.push(entry), new AbortController().signal);
   expect(unreadable).toEqual([
-    { source: 'payers.csv:3', error: 'The row has 1 cells, the header 2.' },
+    { source: 'payers.csv:3', error: 'The row has 1 cells, but the header has 2.' },
     { source: 'payers.csv:4', error: expect.stringContaining('not well-formed CSV') },
     { source: 'payers.csv:5', error: expect.stringContaining('not well-formed CSV') },
     { source: 'payers.csv:7', error: expect.stringContaining('not UTF-8') },

@@ -82,13 +82,19 @@ onEveryEngine((start) => {
     expect(await page(correction)).toContain(`/messages/${original}"><code>`);
     const again = await changesBy(service, async () => {
       expect(await correct(original, right.replace('Ana', 'Eva'))).toMatchObject({
-        ...{ code: 1, stderr: `The message is corrected by ${correction}: correct that one.\n` },
+        ...{
+          code: 1,
+          stderr: `The message was already corrected by ${correction}. Correct that one instead.\n`,
+        },
       });
       expect(await correct(correction, right.replace('Ana', 'Eva'))).toMatchObject({
-        ...{ code: 1, stderr: expect.stringContaining('The message was taken whole: change how its source') },
+        ...{
+          code: 1,
+          stderr: expect.stringContaining('The message was fully accepted. To change the result, change'),
+        },
       });
       const resent = await cli('resend', original);
-      expect(resent.stdout).toContain(`skipped. It is corrected by ${correction}.`);
+      expect(resent.stdout).toContain(`skipped. It was corrected by ${correction}.`);
     });
     expect(again).toEqual([]);
   });
@@ -132,8 +138,8 @@ onEveryEngine((start) => {
     const before = (await listed()).length;
     const refused = await changesBy(service, async () => {
       for (const [content, message] of [
-        ['{', 'The correction must be JSON, as the message was.'],
-        [JSON.stringify(sent), 'This is the message as it came: resend it'],
+        ['{', 'The correction must be JSON, like the original message.'],
+        [JSON.stringify(sent), 'The correction is identical to the original message. If nothing'],
       ] as const) {
         expect(await correct(original, content)).toMatchObject({
           ...{ code: 1, stderr: expect.stringContaining(message) },
@@ -149,7 +155,7 @@ onEveryEngine((start) => {
     const two = person(freshId('one'), 'soon');
     const hl7 = await send(two, 'AE');
     expect(await correct(hl7, `${two}\r${two}`)).toMatchObject({
-      ...{ code: 1, stderr: 'The correction must be one message.\n' },
+      ...{ code: 1, stderr: 'The correction must be exactly one message.\n' },
     });
     expect(await correct(hl7, 'no message')).toMatchObject({
       code: 1,

@@ -175,7 +175,7 @@ export const expected: Record<string, { operations: unknown[]; issues: unknown[]
     issues: [
       {
         ...{ severity: 'warning', code: '101', location: 'PV1^1^19' },
-        text: 'The appointment names no visit: nothing of it is taken.',
+        text: 'The appointment does not name a visit, so it is ignored.',
       },
     ],
   },

@@ -24,7 +24,7 @@ test('a message brings its own delimiters', () => {
         severity: 'error',
         code: '102',
         location: 'PID^1^7',
-        text: 'Send the whole date of birth: YYYYMMDD.',
+        text: 'Send the full date of birth: YYYYMMDD.',
       },
     ],
   });

@@ -257,7 +257,7 @@ onEveryEngine((start) => {
     const none = join(folder, 'none.json');
     for (const [file, text] of [
       [wrong, 'time_zone must be a time zone'],
-      [other, 'id must be that of the source'],
+      [other, 'id must match the source'],
       [none, 'cannot be read'],
     ] as const) {
       const { code, stderr } = await cli('mappings', 'test', file, '--source', 'lab');

@@ -167,7 +167,7 @@ onEveryEngine((start) => {
       messages: [{ id: message.id, state: 'received' }],
     });
     await configure('MPI');
-    expect((await resend('--source', 'lab')).messages[0].skipped).toContain('under way');
+    expect((await resend('--source', 'lab')).messages[0].skipped).toContain('in progress');
     await configure('HOSP');
     const events = await changesBy(service, async () => {
       expect(await resend('--source', 'lab', '--force')).toMatchObject({

@@ -121,18 +121,18 @@ onEveryEngine((start) => {
     const fhir = ['--format', 'fhir'];
     const hl7 = ['--format', 'hl7v2'];
     const cases: [string[], number, string][] = [
-      [['set', 'Main', ...fhir], 1, 'id must be 1 to 64 of a to z, 0 to 9, _ and -'],
-      [['set', 'x'.repeat(65), ...fhir], 1, 'id must be 1 to 64 of'],
+      [['set', 'Main', ...fhir], 1, 'id must be 1 to 64 characters: a to z, 0 to 9, _ or -'],
+      [['set', 'x'.repeat(65), ...fhir], 1, 'id must be 1 to 64 characters'],
       [['set', 'default', ...fhir], 1, 'id must not be default'],
       [['set', 'emr'], 2, "required option '--format <format>' not specified"],
       [['set', 'emr', '--format', 'hl7v3'], 2, 'Allowed choices are fhir, hl7v2'],
-      [['set', 'emr', ...fhir, '--time-zone', 'Mars/Base'], 1, 'time_zone must be a time zone of the IANA'],
-      [['set', 'emr', ...fhir, '--time-zone', '+05:00'], 1, 'time_zone must be a time zone of the IANA'],
+      [['set', 'emr', ...fhir, '--time-zone', 'Mars/Base'], 1, 'time_zone must be a time zone from the IANA'],
+      [['set', 'emr', ...fhir, '--time-zone', '+05:00'], 1, 'time_zone must be a time zone from the IANA'],
       [['set', 'emr', ...fhir, '--key', 'key_none'], 1, 'key must be the id of an API key of the workspace'],
       [['set', 'emr', ...fhir, '--key', foreign.id], 1, 'key must be the id of an API key of the workspace'],
       [['set', 'emr', ...fhir, '--key', deleted.id], 1, 'key must be the id of an API key of the workspace'],
       [['set', 'emr', ...fhir, '--id-system', 'Claim=urn:x'], 2, 'where TYPE is one of Patient, Coverage'],
-      [['set', 'emr', ...fhir, '--id-system', 'Patient'], 2, 'Give TYPE=URI'],
+      [['set', 'emr', ...fhir, '--id-system', 'Patient'], 2, 'Specify TYPE=URI'],
       [['set', 'emr', ...fhir, '--id-system', 'Patient=the MRN'], 1, 'id_systems.Patient must be a URI'],
       [
         ['set', 'emr', ...hl7, '--id-system', 'Patient=urn:x'],
@@ -142,9 +142,9 @@ onEveryEngine((start) => {
       [['set', 'emr', ...fhir, '--visit-authority', 'A'], 1, 'visit_authority is only for sources of the'],
       [['set', 'emr', ...hl7, '--facility', 'main'], 1, 'facility.name is required'],
       [['set', 'emr', ...hl7, '--patient-authority', ''], 1, 'patient_authority must not be empty'],
-      [['set', 'emr', ...fhir], 1, 'Source main, of the format fhir, is the default one of the format'],
-      [['set', 'emr', ...fhir, '--key', key], 1, 'Source keyed, of the format fhir, has this key.'],
-      [['set', 'main', ...fhir, '--key', key], 1, 'Source keyed, of the format fhir, has this key.'],
+      [['set', 'emr', ...fhir], 1, 'Source main, of the format fhir, is already the default for this format'],
+      [['set', 'emr', ...fhir, '--key', key], 1, 'Source keyed, of the format fhir, already uses this key.'],
+      [['set', 'main', ...fhir, '--key', key], 1, 'Source keyed, of the format fhir, already uses this key.'],
       [
         ['set', 'emr', ...fhir, '--mllp-network', '192.0.2.1'],
         1,
@@ -154,11 +154,11 @@ onEveryEngine((start) => {
       [
         ['set', 'emr', ...hl7, '--mllp-certificate', 'lab'],
         1,
-        'mllp.certificates.0 must be the SHA-256 fingerprint or the whole subject',
+        'mllp.certificates.0 must be the SHA-256 fingerprint or the full subject',
       ],
-      [['set', 'emr', ...hl7, '--mllp-port', '2576'], 1, 'mllp needs networks or certificates'],
+      [['set', 'emr', ...hl7, '--mllp-port', '2576'], 1, 'mllp requires networks or certificates'],
       [['set', 'emr', ...hl7, '--mllp-network', '192.0.2.1', '--mllp-port', 'x'], 1, 'mllp.port must be'],
-      [['remove', 'emr'], 1, 'The workspace has no source of that id.'],
+      [['remove', 'emr'], 1, 'The workspace has no source with that id.'],
     ];
     const appended = await appendedBy(service, async () => {
       for (const [[command = '', ...args], code, message] of cases) {
@@ -168,7 +168,7 @@ onEveryEngine((start) => {
       }
       expect(await inStores(service, 'sources', 'list', '--workspace', 'not_there')).toMatchObject({
         code: 1,
-        stderr: 'There is no workspace not_there.\n',
+        stderr: 'Workspace not_there does not exist.\n',
       });
     });
     expect(appended).toEqual([]);
@@ -222,7 +222,7 @@ onEveryEngine((start) => {
     const appended = await appendedBy(service, async () => {
       await expect(configureSource(ports(), caller, { id: 'more', format: 'fhir' })).rejects.toMatchObject({
         code: 'conflict',
-        message: `A workspace has at most ${MAX_SOURCES} sources.`,
+        message: `A workspace can have at most ${MAX_SOURCES} sources.`,
       });
       await configureSource(ports(), caller, { id: 'lab-3', format: 'hl7v2' });
     });

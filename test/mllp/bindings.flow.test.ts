@@ -77,7 +77,7 @@ onEveryEngine((start) => {
         const { code, stderr } = await set('emr', ...args);
         expect([code, stderr]).toEqual([
           1,
-          'Source lab, of the format hl7v2, could claim the same connections: tell them apart by certificate, network or port.\n',
+          'Source lab, of the format hl7v2, could claim the same connections. Distinguish them by certificate, network or port.\n',
         ]);
       }
       const foreign = await set('emr', '--mllp-certificate', 'O=Theirs,CN=ward', ...network);

@@ -72,7 +72,7 @@ onEveryEngine((start) => {
       expect(await cli('keys', 'activate', id)).toEqual({
         code: 1,
         stdout: '',
-        stderr: `Key ${id} is deleted; that is permanent.\n`,
+        stderr: `Key ${id} is deleted. This is permanent.\n`,
       });
     });
     expect(appended).toEqual([
@@ -97,7 +97,7 @@ onEveryEngine((start) => {
         expect.objectContaining({ id: replacement.id, name: 'Nightly', expires_at: null, replaced_by: null }),
       ]);
       const again = await cli('keys', 'rotate', id);
-      expect(again.stderr).toBe(`Key ${id} is being replaced by key ${replacement.id} already.\n`);
+      expect(again.stderr).toBe(`Key ${id} is already being replaced by key ${replacement.id}.\n`);
       const atOnce = await cli('keys', 'rotate', replacement.id, '--expires-in', '0s');
       expect(atOnce.stdout).toMatch(/^ {2}clk_\w{38}$/m);
       expect(atOnce.stdout).toContain(`Key ${replacement.id}, which it replaces, is refused from now on.`);
@@ -227,13 +227,16 @@ onEveryEngine((start) => {
       expect((await list()).stdout).toContain('192.0.2.0/24,2001:db8::/32,10.1.2.3/32  6000/min');
       const limit = (...more: string[]) => cli('keys', 'limit', made.id, ...more);
       expect((await limit('--expires', '2099-01-31', '--network', 'any')).stdout).toBe(
-        `The limits of key ${made.id} are set. It expires at 2099-01-31T00:00:00.000Z. Its own limit: 6000 requests a minute.\n`,
+        `The limits of key ${made.id} are set. It expires at 2099-01-31T00:00:00.000Z. Its own limit: 6000 requests per minute.\n`,
       );
       expect((await limit('--expires', 'never', '--rate-limit', 'none')).stdout).toBe(
         `The limits of key ${made.id} are set. It has none.\n`,
       );
       expect((await list()).stdout).toMatch(/ - +- +- +- +-$/m);
-      expect(await limit()).toMatchObject({ code: 1, stderr: expect.stringContaining('Say what to change') });
+      expect(await limit()).toMatchObject({
+        code: 1,
+        stderr: expect.stringContaining('Specify what to change'),
+      });
       expect(await limit('--network', 'clinic')).toMatchObject({
         code: 1,
         stderr: expect.stringContaining('networks.0 must be a network such as 192.0.2.0/24'),
@@ -248,18 +251,15 @@ onEveryEngine((start) => {
   test('a change that cannot be is refused with exit code 1, one line, and no event', async () => {
     const workspace = service.workspaceId('clinic');
     const refusals: [string[], string][] = [
-      [['workspaces', 'create', workspace], `Workspace ${workspace} exists already.`],
-      [['workspaces', 'deactivate', 'not_there'], 'There is no workspace not_there.'],
-      [['workspaces', 'create', 'Bad.Name'], 'The id of a workspace has 2 to 40 characters'],
-      [['keys', 'create', '--workspace', 'x'], 'The id of a workspace has 2 to 40 characters'],
-      [['keys', 'create', '--workspace', workspace, '--name', ''], 'The name of a key has 1 to 100'],
-      [['keys', 'delete', 'key_none'], 'There is no key key_none.'],
-      [['keys', 'rotate', 'key_none'], 'There is no key key_none.'],
-      [
-        ['keys', 'rotate', 'key_none', '--expires-in', '31d'],
-        'A key that is rotated expires within 30 days.',
-      ],
-      [['keys', 'list', '--workspace', 'not_there'], 'There is no workspace not_there.'],
+      [['workspaces', 'create', workspace], `Workspace ${workspace} already exists.`],
+      [['workspaces', 'deactivate', 'not_there'], 'Workspace not_there does not exist.'],
+      [['workspaces', 'create', 'Bad.Name'], 'The id of a workspace must have 2 to 40 characters'],
+      [['keys', 'create', '--workspace', 'x'], 'The id of a workspace must have 2 to 40 characters'],
+      [['keys', 'create', '--workspace', workspace, '--name', ''], 'The name of a key must have 1 to 100'],
+      [['keys', 'delete', 'key_none'], 'Key key_none does not exist.'],
+      [['keys', 'rotate', 'key_none'], 'Key key_none does not exist.'],
+      [['keys', 'rotate', 'key_none', '--expires-in', '31d'], 'A rotated key must expire within 30 days.'],
+      [['keys', 'list', '--workspace', 'not_there'], 'Workspace not_there does not exist.'],
     ];
     const appended = await appendedBy(service, async () => {
       for (const [args, message] of refusals) {

@@ -208,7 +208,8 @@ onEveryEngine((start) => {
       const appended = await appendedBy(service, () =>
         expect(make({}, ['write', 'write:payer'])).rejects.toMatchObject({
           code: 'validation_failed',
-          message: 'The permission write is for every kind: give it, or write:payer, not both.',
+          message:
+            'The permission write applies to every kind. Choose either write or write:payer, not both.',
         }),
       );
       expect(appended).toEqual([]);

@@ -6,7 +6,7 @@ const EASY = 'easy to guess';
 test.each([
   ['eleven char', 'at least 12'],
   ['x'.repeat(201), 'at most 200'],
-  ['  ADA@clinic.example ', 'must not be the name'],
+  ['  ADA@clinic.example ', 'must not be the same as the user name'],
   ['aaaaaaaaaaaa', EASY],
   ['            ', EASY],
   ['123456789012', EASY],

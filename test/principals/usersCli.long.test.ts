@@ -142,7 +142,7 @@ onEveryEngine((start) => {
       ['a short password', 'elevenchars', () => create, 'at least 12 characters'],
       ['no password', '', () => create, 'at least 12 characters'],
       ['a password of 201 characters', 'x'.repeat(201), () => create, 'at most 200 characters'],
-      ['the name as the password', name, () => create, 'must not be the name'],
+      ['the name as the password', name, () => create, 'must not be the same as the user name'],
       ['a name that is taken', newPassword(), () => named(ada.name.toUpperCase()), 'already'],
       ['a blank name', newPassword(), () => named(' '), '1 to 100 characters'],
       ['a name of 101 characters', newPassword(), () => named('x'.repeat(101)), '1 to 100 characters'],
@@ -154,12 +154,12 @@ onEveryEngine((start) => {
         'at least 12 characters',
       ],
       ['a common password', 'aaaaaaaaaaaa', () => create, 'easy to guess'],
-      ['nobody', newPassword(), () => ['disable', 'nobody'], 'There is no such user.'],
-      ['nobody', newPassword(), () => ['unlock', 'nobody'], 'There is no such user.'],
-      ['nobody', newPassword(), () => ['reset-totp', 'nobody'], 'There is no such user.'],
-      ['nobody, and no role', '', () => ['invite', 'nobody'], 'Say with --role which role it gets.'],
+      ['nobody', newPassword(), () => ['disable', 'nobody'], 'The user does not exist.'],
+      ['nobody', newPassword(), () => ['unlock', 'nobody'], 'The user does not exist.'],
+      ['nobody', newPassword(), () => ['reset-totp', 'nobody'], 'The user does not exist.'],
+      ['nobody, and no role', '', () => ['invite', 'nobody'], 'Specify its role with --role.'],
       ['a name that is taken', '', () => ['invite', ada.name, '--role', 'viewer'], 'already'],
-      ['nobody', newPassword(), () => ['set-role', 'nobody', 'admin'], 'There is no such user.'],
+      ['nobody', newPassword(), () => ['set-role', 'nobody', 'admin'], 'The user does not exist.'],
     ])('with %s is refused: exit code 1, one line, no event', async (_what, input, args, message) => {
       const events = await userEvents(async () => {
         const { code, stdout, stderr } = await cli(input, 'users', ...args());

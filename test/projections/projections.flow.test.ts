@@ -104,7 +104,7 @@ onEveryEngine((start) => {
     expect(await projections('rebuild', 'nothing')).toEqual({
       code: 1,
       stdout: '',
-      stderr: `There is no projection nothing; there are ${registered.map(({ name }) => name).join(', ')}, readiness.\n`,
+      stderr: `Projection nothing does not exist. The projections are ${registered.map(({ name }) => name).join(', ')}, readiness.\n`,
     });
   });
 

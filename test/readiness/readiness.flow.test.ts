@@ -272,7 +272,7 @@ onEveryEngine((start) => {
     const before = await service.get(`${readinessPath(claim)}?as_of=2020-01-01`);
     expect(before).toMatchObject({
       status: 404,
-      body: { error: 'There was no such encounter at that time.' },
+      body: { error: 'The encounter did not exist at that time.' },
     });
     const bad = await service.get(`${readinessPath(claim)}?as_of=yesterday`);
     expect(bad).toMatchObject({ status: 400, body: { details: [{ field: 'as_of' }] } });

@@ -121,7 +121,7 @@ onEveryEngine((start) => {
     const refused = await appendedBy(service, async () => {
       expect(await cli('filing-limit', '30', '--payer', 'nobody')).toEqual({
         ...{ code: 1, stdout: '' },
-        stderr: expect.stringContaining('has no payer of that id'),
+        stderr: expect.stringContaining('has no payer with that id'),
       });
       for (const days of ['0', '1.5', 'soon', '10000']) {
         expect(await cli('filing-limit', days)).toMatchObject({ code: 2, stdout: '' });

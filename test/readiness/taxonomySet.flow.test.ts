@@ -102,7 +102,7 @@ onEveryEngine((start) => {
     [
       'a code twice',
       HEADER + rowsOf([...codes, '207Q00000X']),
-      /line 1203 has a code that stands in an earlier/,
+      /line 1203 has a code that is also in an earlier/,
     ],
     ['what is no code', HEADER + rowsOf(['207Q00000', ...codes]), /line 3 has no taxonomy code/],
     ['another header', `Id,Name\n${'1,a\n'.repeat(600)}`, /has no column Code/],

@@ -55,7 +55,7 @@ onEveryEngine((start) => {
     const appended = await appendedBy(service, async () => {
       expect(await post(payer, { 'if-match': '*' })).toMatchObject({
         status: 412,
-        body: { code: 'version_conflict', error: 'There is no such record.' },
+        body: { code: 'version_conflict', error: 'The record does not exist.' },
       });
       await post(payer, {});
       expect(await post(payer, { 'if-match': '*' })).toMatchObject({ status: 200, body: { version: 2 } });

@@ -48,7 +48,7 @@ test('a log that is ahead of the clock is told of everywhere, and the service go
     const { code, stdout, stderr } = await doctor();
     expect({ code, stderr }).toEqual({ code: 1, stderr: '' });
     expect(stdout).toMatch(
-      /^fail {2}clock: The last event was recorded at .* If this clock is wrong, set it/m,
+      /^fail {2}clock: The last event was recorded at .* If this clock is wrong, correct it/m,
     );
     const results = JSON.parse((await doctor('--json')).stdout);
     expect(results).toContainEqual(expect.objectContaining({ status: 'fail', code: 'clock_behind_log' }));

@@ -63,7 +63,7 @@ onEmbeddedEngines((start) => {
       expect(await demo(workspace)).toEqual({
         code: 1,
         stdout: '',
-        stderr: `Workspace ${workspace} is no sandbox: made-up records do not belong there.\n`,
+        stderr: `Workspace ${workspace} is not a sandbox. Made-up records do not belong there.\n`,
       });
     });
     expect(events).toEqual([]);

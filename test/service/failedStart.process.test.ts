@@ -78,14 +78,14 @@ describe('a start that fails says in one line which path or host, and what to do
 
   test('for an address that is none of this machine', async () => {
     const line =
-      /^Chartledger did not start\. (\S+) is no address of this machine \(\w+\)\. Set HOST to one, [^\n]*\n$/;
+      /^Chartledger did not start\. (\S+) is not an address of this machine \(\w+\)\. Set HOST to one that is, [^\n]*\n$/;
     expect(line.exec(await failure({ HOST: '[::1]' }))?.[1]).toBe('[::1]');
     expect(line.exec(await failure({ HOST: '192.0.2.1' }))?.[1]).toBe('192.0.2.1');
   });
 
   test('and below it the stack, at the level debug alone', async () => {
     const [line, stack] = (await failure({ HOST: '192.0.2.1', LOG_LEVEL: 'debug' })).split('\n');
-    expect(line).toContain('192.0.2.1 is no address of this machine');
+    expect(line).toContain('192.0.2.1 is not an address of this machine');
     expect(JSON.parse(stack as string)).toMatchObject({
       code: 'unavailable',
       cause: { code: 'EADDRNOTAVAIL' },
@@ -108,7 +108,7 @@ test('a setting that is nearly one is a warning that names it, for the service a
   const service = new ServiceProcess({ DATA_DIR: folder, LOG_LEVEL: 'warn', NODE_ENV: 'production', ...env });
   await service.url();
   const { stdout } = await service.end();
-  const messages = [...stdout.matchAll(/"msg":"([^"]*) is no setting; is (\w+) meant\?"/g)];
+  const messages = [...stdout.matchAll(/"msg":"([^"]*) is not a setting; did you mean (\w+)\?"/g)];
   const named = {
     RATE_LIMIT_PER_MIN: 'RATE_LIMIT_PER_MINUTE',
     DATADIR: 'DATA_DIR',
@@ -119,5 +119,5 @@ test('a setting that is nearly one is a warning that names it, for the service a
     Log_Level: 'LOG_LEVEL',
   });
   const { code, stderr } = await spawnCli(['keys', 'list'], { env: { DATA_DIR: folder, DATADIR: '/data' } });
-  expect({ code, stderr }).toEqual({ code: 0, stderr: 'DATADIR is no setting; is DATA_DIR meant?\n' });
+  expect({ code, stderr }).toEqual({ code: 0, stderr: 'DATADIR is not a setting; did you mean DATA_DIR?\n' });
 });

@@ -35,7 +35,7 @@ describe('a key that cannot be used stops the start, in one line with the name o
     ['deidentification-key', 'has 0 bytes instead of at least 32'],
     ['webhook-secrets-key', 'has 0 bytes instead of 32'],
     ['session-secret', 'has 0 bytes instead of at least 32'],
-    ['signing-key', 'is no Ed25519 private key (PKCS#8, DER)'],
+    ['signing-key', 'is not an Ed25519 private key (PKCS#8, DER)'],
   ])('%s', async (name, problem) => {
     writeFileSync(join(folder, name), '');
     const { code, stdout, stderr } = await start().exit();
@@ -48,7 +48,9 @@ describe('a key that cannot be used stops the start, in one line with the name o
 
   test('SIGNING_KEY', async () => {
     const { stderr } = await start({ SIGNING_KEY: Buffer.alloc(40).toString('base64') }).exit();
-    expect(stderr).toMatch(/^Chartledger did not start\. SIGNING_KEY is no Ed25519 private key [^\n]+\n$/);
+    expect(stderr).toMatch(
+      /^Chartledger did not start\. SIGNING_KEY is not an Ed25519 private key [^\n]+\n$/,
+    );
   });
 
   asRoot('one that another user keeps', async () => {

@@ -30,11 +30,11 @@ test('read models that are a minute behind are told of, and those that stand sti
     const [finding, ...others] = await watch.findings();
     expect(others).toEqual([]);
     expect(finding).toMatchObject({ code: 'read_models_behind' });
-    expect(finding?.message).toMatch(/records_v\d+ by 6\d s.*They get on/);
+    expect(finding?.message).toMatch(/records_v\d+ by 6\d s.*They are making progress/);
     expect(watch.standStill).toBe(false);
 
     time.ms += MINUTE_MS;
-    expect((await watch.findings())[0]?.message).toContain('Some stand still');
+    expect((await watch.findings())[0]?.message).toContain('Some make no progress');
     expect(watch.standStill).toBe(true);
 
     await readModels.write(...models.map((model) => ({ model, rows: [], checkpoint: position })));

@@ -49,7 +49,7 @@ class Collected extends Writable {
 export function runCli(args: string[], options: CliOptions = {}): Promise<CliResult> {
   return insistOnList(
     () => runOnce(args, options),
-    ({ stderr }) => stderr.replace(/^The service at \S+ cannot answer at the moment \(503\): /, ''),
+    ({ stderr }) => stderr.replace(/^The service at \S+ cannot respond at the moment \(503\): /, ''),
   );
 }
 

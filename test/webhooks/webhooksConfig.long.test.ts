@@ -133,10 +133,10 @@ onEveryEngine((start) => {
       [{ kinds: ['payer'], types: ['chartledger.patient.upserted.v1'] }, 'types', 'of one of the kinds'],
       [{ payload: 'all' }, 'payload', 'must be one of reference, full, deidentified'],
       [{ start: 'yesterday' }, 'start', 'must be now, beginning, a position'],
-      [{ start: '9007199254740991' }, 'start', 'must be the position of an event of this log'],
+      [{ start: '9007199254740991' }, 'start', 'must be the position of an event in this log'],
       [{ start: '2999-01-01' }, 'start', 'must not be in the future'],
-      [{ kind: ['patient'] }, '', 'a field that is not known; the fields are url'],
-      [{ secret: 'whsec_' }, '', 'a field that is not known'],
+      [{ kind: ['patient'] }, '', 'an unknown field; the fields are url'],
+      [{ secret: 'whsec_' }, '', 'an unknown field'],
     ])('is refused with %.60j', async (settings, field, message) => {
       const appended = await appendedBy(suite.service, async () => {
         const { status, body } = await suite.client.post(webhooksPath, { url: hookUrl(), ...settings });

@@ -22,7 +22,7 @@ export async function asOnlyOne<Result>(stateUrl: string, work: () => Promise<Re
       await working.catch(() => undefined);
       over.abort();
     });
-    if (working === undefined) throw new ServiceError('conflict', 'Another backup is under way.');
+    if (working === undefined) throw new ServiceError('conflict', 'Another backup is in progress.');
     return await working;
   } finally {
     clearTimeout(late);

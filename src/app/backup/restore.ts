@@ -122,7 +122,7 @@ function configOf(dataDir: string | undefined): Config {
 function storePaths({ eventLogUrl, stateUrl, documentsUrl }: Config): string[] {
   if (!/^sqlite:/.test(eventLogUrl) || !/^sqlite:/.test(stateUrl) || !/^file:/.test(documentsUrl)) {
     const message =
-      'A backup is restored into stores on this machine: EVENT_LOG_URL, STATE_URL or DOCUMENTS_URL names another one.';
+      'A backup can be restored only into stores on this machine, but EVENT_LOG_URL, STATE_URL or DOCUMENTS_URL refers to another one.';
     throw new ConfigError(message);
   }
   const files = [eventLogUrl, stateUrl].flatMap((url) =>
@@ -143,7 +143,7 @@ function clear(config: Config): void {
   const there = existsSync(dataDir) && readdirSync(dataDir).some((name) => name !== 'lost+found');
   const full = there ? dataDir : paths.find((path) => existsSync(path));
   if (full !== undefined)
-    throw new ConfigError(`${full} is not empty. A backup is restored into an empty data folder.`);
+    throw new ConfigError(`${full} is not empty. A backup can be restored only into an empty data folder.`);
 }
 
 async function fill(

@@ -25,6 +25,6 @@ export function isHalfRestored(dataDir: string): boolean {
 export function requireRestored(dataDir: string): void {
   if (isHalfRestored(dataDir))
     throw new ConfigError(
-      `The restore into ${dataDir} did not come to its end. Run it again: chartledger restore.`,
+      `The restore into ${dataDir} was not completed. Run it again: chartledger restore.`,
     );
 }

@@ -50,7 +50,7 @@ const keys = {
     file: 'signing-key',
     set: ({ signingKey }) => signingKey,
     generate: generateSigningKey,
-    problem: (bytes) => (isSigningKey(bytes) ? undefined : 'is no Ed25519 private key (PKCS#8, DER)'),
+    problem: (bytes) => (isSigningKey(bytes) ? undefined : 'is not an Ed25519 private key (PKCS#8, DER)'),
     mayBeDenied: true,
   },
 } satisfies Record<string, Key>;

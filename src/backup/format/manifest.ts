@@ -93,7 +93,7 @@ export async function readManifest(target: BackupTarget): Promise<Manifest | und
   )
     throw broken(target, `it was written by a later version of the service (${type})`);
   const { data } = manifestSchema.safeParse(found);
-  if (data === undefined) throw broken(target, 'it is not one of a backup');
+  if (data === undefined) throw broken(target, 'it is not the manifest of a backup');
   return data;
 }
 
@@ -107,7 +107,7 @@ export async function requireManifest(target: BackupTarget, publicKeys: PublicKe
 }
 
 export function noBackup({ place }: BackupTarget): ServiceError {
-  return new ServiceError('not_found', `There is no backup in ${place}.`);
+  return new ServiceError('not_found', `No backup was found in ${place}.`);
 }
 
 /** Returns the names of all files of a backup except those of documents. */
@@ -133,5 +133,5 @@ function parse(text: string): unknown {
 }
 
 function broken({ place }: BackupTarget, problem: string): ServiceError {
-  return new ServiceError('conflict', `The manifest of the backup in ${place} does not hold: ${problem}.`);
+  return new ServiceError('conflict', `The manifest of the backup in ${place} is not valid: ${problem}.`);
 }

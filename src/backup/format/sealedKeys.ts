@@ -36,7 +36,7 @@ export async function writeKeys(
   passphrase: string,
 ): Promise<BackupFile> {
   if (passphrase.length < LEAST_PASSPHRASE) {
-    const message = `The passphrase of a backup has ${LEAST_PASSPHRASE} characters or more.`;
+    const message = `The passphrase of a backup must have at least ${LEAST_PASSPHRASE} characters.`;
     throw new ServiceError('validation_failed', message);
   }
   const salt = randomBytes(SALT_BYTES);
@@ -62,7 +62,7 @@ export async function readKeys(
   try {
     text = unseal(key, log, sealed);
   } catch {
-    const message = `The passphrase does not open the keys of the backup in ${target.place}.`;
+    const message = `The passphrase does not unlock the keys of the backup in ${target.place}.`;
     throw new ServiceError('permission_denied', message);
   }
   const found = z.array(z.tuple([z.string(), z.base64()])).parse(JSON.parse(text));

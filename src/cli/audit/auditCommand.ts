@@ -71,7 +71,7 @@ async function* textOf(
 async function audit(options: AuditOptions, command: Command): Promise<void> {
   const { workspace, installation } = options;
   if ((workspace === undefined) === (installation === undefined)) {
-    command.error('error: give either --workspace <id> or --installation');
+    command.error('error: specify either --workspace <id> or --installation');
   }
   const work = (tools: WorkspaceTools) => showTrail(tools, options);
   await (workspace === undefined ? withInstallation(work) : withWorkspace(workspace, work));

@@ -31,7 +31,7 @@ export async function readPassphrase(
     return text.split(/\r?\n/, 1)[0] as string;
   }
   if (!terminal().stdin.isTTY) {
-    const message = 'There is no terminal to ask for the passphrase. Give --passphrase-file.';
+    const message = 'There is no terminal to ask for the passphrase. Use --passphrase-file.';
     throw new ServiceError('validation_failed', message);
   }
   const least = isChosen ? ` (${LEAST_PASSPHRASE} characters or more)` : '';

@@ -73,7 +73,7 @@ export class DemoSender {
       throw unavailable(
         'service',
         error,
-        `No service answers at ${this.#url}. Start it, or give its address with --url.`,
+        `No service responds at ${this.#url}. Start it, or specify its address with --url.`,
       );
     }
     if (answer.status === expected) return answer;

@@ -19,7 +19,7 @@ const REQUESTS_PER_MINUTE = 1_000_000;
 
 function parseSeed(text: string): number {
   if (/^\d{1,9}$/.test(text)) return Number(text);
-  throw new InvalidArgumentError('Give a whole number of at most 9 digits.');
+  throw new InvalidArgumentError('Specify a whole number of at most 9 digits.');
 }
 
 /** `chartledger demo` */
@@ -73,7 +73,7 @@ function makeKey(workspace: string) {
     else if (!found.sandbox) {
       throw new ServiceError(
         'conflict',
-        `Workspace ${workspace} is no sandbox: made-up records do not belong there.`,
+        `Workspace ${workspace} is not a sandbox. Made-up records do not belong there.`,
       );
     }
     const limits = {

@@ -38,6 +38,6 @@ export async function checkDocumentBytes(
     .join(', ');
   const message =
     `The bytes of ${count(missing.length)} documents that the log names are missing, those of the events at the positions ${named}` +
-    `${missing.length > MOST_NAMED ? ' and others' : ''}. Put them back from a backup that is newer than the log's, or have them sent again.`;
+    `${missing.length > MOST_NAMED ? ' and others' : ''}. Restore them from a backup that is newer than the log's, or have them sent again.`;
   return [failed('documents', 'missing', message)];
 }

@@ -16,7 +16,7 @@ export async function checkKeys(eventLog: EventLog, config: Config): Promise<Che
     looked('keys', async () => {
       const problem = await known.problem(name);
       const advice =
-        'Put the key back from a backup. If it is lost for good, start once with ALLOW_OTHER_KEYS=true.';
+        'Restore the key from a backup. If it is lost permanently, start once with ALLOW_OTHER_KEYS=true.';
       if (problem === undefined) return [];
       // The signing key may deliberately be kept elsewhere: a service starts without it.
       const isElsewhere = name === 'signing' && (await keys.signing.find()).length === 0;

@@ -39,6 +39,6 @@ export async function looked(check: string, look: () => Promise<CheckResult[]>):
     const { code, syscall, path } = error as NodeJS.ErrnoException;
     if (syscall === undefined) throw error;
     const advice = 'Run this as the user of the service, or give it the files (chown).';
-    return [failed(check, 'not_readable', `${path ?? 'A file'} cannot be looked at (${code}). ${advice}`)];
+    return [failed(check, 'not_readable', `${path ?? 'A file'} cannot be checked (${code}). ${advice}`)];
   }
 }

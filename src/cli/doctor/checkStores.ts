@@ -100,7 +100,7 @@ export async function checkDocuments(eventLog: EventLog, { documentsUrl }: Confi
       return [ok('document_store', 'reachable and writable')];
     }
     const message =
-      'The documents are of another event log. Put that log back, or mend EVENT_LOG_URL or DOCUMENTS_URL.';
+      'The documents belong to another event log. Restore that log, or correct EVENT_LOG_URL or DOCUMENTS_URL.';
     return [failed('document_store', 'another_log', message)];
   });
 }

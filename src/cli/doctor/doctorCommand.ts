@@ -24,7 +24,7 @@ function checkSettings(): CheckResult[] {
   const misspelt = misspeltSettings(terminal().env);
   if (misspelt.length === 0) return [ok('settings', 'every one is valid')];
   return misspelt.map(({ name, meant }) =>
-    warn('settings', 'misspelt', `${name} is no setting; is ${meant} meant?`),
+    warn('settings', 'misspelt', `${name} is not a setting; did you mean ${meant}?`),
   );
 }
 

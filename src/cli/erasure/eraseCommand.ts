@@ -97,7 +97,7 @@ async function writeCertificate(
   if (signed) await ofFile(path, () => writeWhole(path, signed));
   else
     writeLine(
-      'The certificate cannot be made yet, as the read models lag behind. Run the command again later: it writes the certificate then.',
+      'The certificate cannot be created yet because the read models lag behind. Run the command again later to write it.',
     );
 }
 

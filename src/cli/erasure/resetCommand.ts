@@ -33,7 +33,7 @@ export function addResetCommand(workspaces: Command): void {
 
 async function reset(id: string, { confirm, scavenge = false }: ResetOptions): Promise<void> {
   if (confirm !== id) {
-    throw new ServiceError('validation_failed', 'This is not the id of the workspace. Nothing was erased.');
+    throw new ServiceError('validation_failed', 'This id does not match the workspace. Nothing was erased.');
   }
   await withErasure(id, async (ports, caller, workspace) => {
     const onBatch = (tally: RetentionTally) => terminal().stderr.write(`${erasedLine(tally)}\n`);

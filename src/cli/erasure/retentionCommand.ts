@@ -73,7 +73,7 @@ export function addRetentionCommand(program: Command): void {
 
 function parseLimit(text: string): number {
   if (/^[1-9]\d{0,8}$/.test(text)) return Number(text);
-  throw new InvalidArgumentError('Give a whole number above 0.');
+  throw new InvalidArgumentError('Specify a whole number greater than 0.');
 }
 
 function policyOf({ id, retention = 'default' }: Workspace): RetentionPolicy {

@@ -117,8 +117,8 @@ async function showHistory(
   const { workspace, encounter = '', asOf, limit } = options;
   const isDocument = kind === 'document';
   if (isDocument && encounter === '')
-    command.error('error: name the encounter of the document with --encounter');
-  if (!isDocument && encounter !== '') command.error('error: --encounter belongs to the kind document');
+    command.error('error: specify the encounter of the document with --encounter');
+  if (!isDocument && encounter !== '') command.error('error: --encounter is only for the kind document');
   const format = historyFormat(options.format, isDocument);
   await withWorkspace(workspace, async (tools) => {
     const subject = isDocument ? documentSubject(tools, encounter, id) : recordSubject(tools, kind, id);

@@ -109,7 +109,7 @@ export class ImportClient {
   /** Waits, and makes all others wait, for as long as the service says. */
   async pause(forSeconds: number): Promise<void> {
     if (this.#pause === undefined) {
-      this.#options.onWait(`the service limits requests; going on in ${forSeconds} s`);
+      this.#options.onWait(`the service limits requests; continuing in ${forSeconds} s`);
       this.#pause = this.#sleep(forSeconds * 1000).finally(() => {
         this.#pause = undefined;
       });
@@ -121,7 +121,7 @@ export class ImportClient {
   async delay(failures: number, reason: string): Promise<void> {
     const { firstDelayMs, maxDelayMs } = this.retries;
     const longest = Math.min(maxDelayMs, firstDelayMs * 2 ** (failures - 1));
-    this.#options.onWait(`${this.#options.url.href} cannot take records (${reason}); trying again`);
+    this.#options.onWait(`${this.#options.url.href} cannot accept records (${reason}); trying again`);
     // Half of it is random, so that those that failed together do not return together.
     await this.#sleep(longest * (0.5 + Math.random() / 2));
   }
@@ -129,14 +129,14 @@ export class ImportClient {
   /** The error for a service that cannot accept records. */
   away(reason: string): ImportError {
     return new ImportError(
-      `${this.#options.url.href} cannot take records (${reason}). Start the same import again when it can: it goes on where it stopped.`,
+      `${this.#options.url.href} cannot accept records (${reason}). When it can, run the same import again: it resumes where it stopped.`,
     );
   }
 
   /** The error for an address with something else. */
   stranger(status: number): NothingTaken {
     return new NothingTaken(
-      `${this.#options.url.href} answers with ${status}, not as a Chartledger service does. Check the address given with --url.`,
+      `${this.#options.url.href} answered with ${status}, which is not a response of a Chartledger service. Check the address in --url.`,
     );
   }
 
@@ -173,7 +173,7 @@ export class ImportClient {
     const { data: refused } = refusedSchema.safeParse(parseJson(text));
     if (refused === undefined || status < 400 || status === 405) throw this.stranger(status);
     if (status === 401 || status === 403) {
-      throw new NothingTaken(`The service refuses the API key (${status}): ${refused.error}`);
+      throw new NothingTaken(`The service refused the API key (${status}): ${refused.error}`);
     }
   }
 

@@ -135,7 +135,7 @@ function read(path: string): ImportProgress {
   try {
     return stateSchema.parse(JSON.parse(readFileSync(path, 'utf8')));
   } catch {
-    throw new ImportError(`${path} cannot be read as the state of an import. Begin anew with --fresh.`);
+    throw new ImportError(`${path} is not a valid state file of an import. Start over with --fresh.`);
   }
 }
 
@@ -144,7 +144,7 @@ function requireSame(path: string, { begun, identity }: ImportProgress, now: Imp
   const options = changedFiles(identity.options, now.options);
   const what =
     changed.length > 0
-      ? `${changed.slice(0, 5).join(', ')} changed since`
+      ? `${changed.slice(0, 5).join(', ')} changed since then`
       : options.length > 0
         ? `it had other options (${options.join(', ')})`
         : identity.key !== now.key
@@ -152,7 +152,7 @@ function requireSame(path: string, { begun, identity }: ImportProgress, now: Imp
           : undefined;
   if (what === undefined) return;
   throw new ImportError(
-    `The import that was begun at ${begun} is not finished (${path}), and ${what}. Nothing was sent. Go on with what it had, or begin anew with --fresh.`,
+    `The import that was started at ${begun} is not finished (${path}), and ${what}. Nothing was sent. Resume it as it was started, or start over with --fresh.`,
   );
 }
 

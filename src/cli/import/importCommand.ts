@@ -56,9 +56,9 @@ function requireInput(path: string | undefined, options: ImportOptions, command:
   const { format, mapping, documents } = options;
   const isTyped = format !== undefined || mapping !== undefined;
   if (path === undefined && documents === undefined) {
-    command.error('error: name a file or folder of records, or a folder of documents with --documents');
+    command.error('error: specify a file or folder of records, or a folder of documents with --documents');
   }
-  if (path === undefined && isTyped) command.error('error: name the file or folder of records');
+  if (path === undefined && isTyped) command.error('error: specify the file or folder of records');
   if (path !== undefined && !isTyped) {
     command.error("error: required option '--format <format>' not specified, nor '--mapping <file>'");
   }

@@ -33,13 +33,14 @@ export async function openSource(path: string, options: SourceOptions): Promise<
   }
   const mappings = options.mapping === undefined ? syntheaMappings : [options.mapping];
   const { source, missing } = await openMapped(path, mappings);
-  for (const file of source.missingFiles) terminal().stderr.write(`There is no ${file}: passed over.\n`);
+  for (const file of source.missingFiles)
+    terminal().stderr.write(`${file} does not exist and was skipped.\n`);
   const columns = missing.map(({ file, columns }) => `${file} lacks ${columns.join(', ')}`).join('; ');
   const opened = { source, digest: source.mapping.digest };
   if (missing.length === 0) return opened;
   if (!options.allowMissing) {
     throw new ImportError(
-      `${columns}. Nothing was imported. With --allow-missing, records go in without what these columns hold.`,
+      `${columns}. Nothing was imported. To import records without these columns, use --allow-missing.`,
     );
   }
   terminal().stderr.write(`${columns}: imported without.\n`);

@@ -19,7 +19,10 @@ export async function* readCsv(path: string): AsyncGenerator<CsvEntry> {
   for await (const entry of entriesOf(path)) {
     if (columns === undefined && 'cells' in entry) columns = entry.cells.length;
     else if ('cells' in entry && entry.cells.length !== columns) {
-      yield { line: entry.line, error: `The row has ${entry.cells.length} cells, the header ${columns}.` };
+      yield {
+        line: entry.line,
+        error: `The row has ${entry.cells.length} cells, but the header has ${columns}.`,
+      };
     } else yield entry;
   }
 }

@@ -26,6 +26,6 @@ export function refusedBatch(client: ImportClient, { status, text }: Answer): Im
   if (refused === undefined || status === 404) return client.stranger(status);
   if (status >= 500) return client.away(`status ${status}`);
   return new ImportError(
-    `The service refuses a batch (${status}): ${refused.error} Begin anew with --fresh, or send to a service of this version.`,
+    `The service refused a batch (${status}): ${refused.error} Start over with --fresh, or send to a service of this version.`,
   );
 }

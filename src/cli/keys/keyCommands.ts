@@ -36,7 +36,7 @@ function parsePermissions(text: string): Permission[] {
   const result = permissionSchema.array().safeParse(text.split(',').map((part) => part.trim()));
   if (result.success) return result.data;
   throw new InvalidArgumentError(
-    `Give one or more of ${permissions.join(', ')}, separated by commas; write and read also for one kind alone: write:KIND, where KIND is one of ${scopeKinds.join(', ')}.`,
+    `Specify one or more of ${permissions.join(', ')}, separated by commas; for a single kind, write:KIND or read:KIND, where KIND is one of ${scopeKinds.join(', ')}.`,
   );
 }
 
@@ -79,7 +79,10 @@ async function rotateKey(id: string, { expiresIn, json }: RotateOptions): Promis
 async function updateKey(id: string, options: TermOptions): Promise<void> {
   const { terms } = termsOfOptions(options);
   if (Object.keys(terms).length === 0) {
-    throw new ServiceError('validation_failed', 'Say what to change: --recipient, --purpose, …; see --help.');
+    throw new ServiceError(
+      'validation_failed',
+      'Specify what to change: --recipient, --purpose, …; see --help.',
+    );
   }
   await withKeys(({ manager }) => manager.updateKey(id, terms));
   writeLine(`Key ${id} is changed. What was read with it before keeps the recipient and purpose of then.`);
@@ -90,7 +93,7 @@ async function limitKey(id: string, options: LimitOptions): Promise<void> {
   if (Object.keys(limits).length === 0) {
     throw new ServiceError(
       'validation_failed',
-      'Say what to change: --expires, --network, --rate-limit; see --help.',
+      'Specify what to change: --expires, --network, --rate-limit; see --help.',
     );
   }
   await withKeys(async ({ manager, known }) => {

@@ -29,7 +29,7 @@ function parseRate(text: string): number | 'none' {
   if (text === 'none') return text;
   const [, perMinute] = /^(\d{1,9})\/min$/.exec(text) ?? [];
   if (perMinute !== undefined) return Number(perMinute);
-  throw new InvalidArgumentError('Give requests a minute, such as 6000/min, or none.');
+  throw new InvalidArgumentError('Specify requests per minute, such as 6000/min, or none.');
 }
 
 /** Adds the options that restrict the use of a key. */

@@ -43,7 +43,7 @@ function view(key: ApiKey) {
 export async function listKeys({ workspace, json }: ListOptions): Promise<void> {
   const found = await withKeys(async ({ known }) => {
     if (workspace !== undefined && !known.workspaces.has(workspace)) {
-      throw new ServiceError('not_found', `There is no workspace ${workspace}.`);
+      throw new ServiceError('not_found', `Workspace ${workspace} does not exist.`);
     }
     const keys = [...known.keys.values()].map(view);
     return workspace === undefined ? keys : keys.filter((key) => key.workspace === workspace);

@@ -12,5 +12,5 @@ export function durationOf(text: string): number | undefined {
 export function parseDuration(text: string): number {
   const seconds = durationOf(text);
   if (seconds !== undefined) return seconds;
-  throw new InvalidArgumentError('Give a time such as 0s, 30m, 24h or 7d.');
+  throw new InvalidArgumentError('Specify a time such as 0s, 30m, 24h or 7d.');
 }

@@ -12,7 +12,7 @@ export async function readCandidate(path: string, sourceId: string): Promise<Sou
   const value = await readJsonFile(path);
   const candidate = validate(sourceSchema, isJsonObject(value) ? withoutNone(value) : value);
   if (sourceId !== BUILT_IN_SOURCE && candidate.id !== sourceId) {
-    throw validationError([{ field: 'id', message: 'must be that of the source whose messages are read' }]);
+    throw validationError([{ field: 'id', message: 'must match the source whose messages are read' }]);
   }
   return candidate;
 }

@@ -60,7 +60,10 @@ async function correct(id: string, options: CorrectOptions): Promise<void> {
     if (original === undefined) throw notFound('Message');
     requireCorrectable(original);
     if (!force && mayBeUnderWay(original)) {
-      throw new ServiceError('conflict', 'It came within the last ten minutes, and may be under way.');
+      throw new ServiceError(
+        'conflict',
+        'It arrived within the last ten minutes and may still be in progress.',
+      );
     }
     const configurations = await readConfigurations(ports.eventLog, workspaceId);
     const source = presentSource(configurations.at(-1)?.sources ?? [], original);

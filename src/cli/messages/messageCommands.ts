@@ -72,7 +72,7 @@ async function listMessages({ workspace, rejected = false, limit, json }: ListOp
   });
   // Digests are of no use to anyone.
   if (json) writeJson(found.map(({ control: _, ...told }) => told));
-  else if (found.length === 0) writeLine(`There are no such messages in workspace ${workspace}.`);
+  else if (found.length === 0) writeLine(`Workspace ${workspace} has no such messages.`);
   else
     writeTable(
       ['MESSAGE', 'RECEIVED', 'SOURCE', 'FORMAT', 'STATE', 'RECORDS', 'PROBLEMS'],

@@ -98,11 +98,11 @@ async function resendOne(
   const { state } = message;
   const configurations = await readConfigurations(ports.eventLog, workspace.id);
   const source = presentSource(configurations.at(-1)?.sources ?? [], message);
-  if (state === 'accepted') return { state, skipped: 'It was taken whole.' };
+  if (state === 'accepted') return { state, skipped: 'It was fully accepted.' };
   if (message.corrected_by !== undefined)
-    return { state, skipped: `It is corrected by ${message.corrected_by}.` };
+    return { state, skipped: `It was corrected by ${message.corrected_by}.` };
   if (!force && mayBeUnderWay(message)) {
-    return { state, skipped: 'It came within the last ten minutes, and may be under way.' };
+    return { state, skipped: 'It arrived within the last ten minutes and may still be in progress.' };
   }
   if (source === undefined) return { state, skipped: 'Its source is no longer configured.' };
   // Each as a request of its own.

@@ -4,5 +4,5 @@ import { InvalidArgumentError } from 'commander';
 export function parseDays(text: string): number | null {
   if (text === 'none') return null;
   if (/^[1-9]\d{0,3}$/.test(text)) return Number(text);
-  throw new InvalidArgumentError('Give a whole number of days from 1 to 9999, or none.');
+  throw new InvalidArgumentError('Specify a whole number of days from 1 to 9999, or none.');
 }

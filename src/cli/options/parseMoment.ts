@@ -5,6 +5,6 @@ import { requiredDate } from '../../records/fields.ts';
 export function parseMoment(text: string): string {
   if (requiredDate('').safeParse(text).success) return text;
   throw new InvalidArgumentError(
-    'Give an ISO 8601 date or date-time, such as 2026-01-31 or 2026-01-31T09:30:00Z.',
+    'Specify an ISO 8601 date or date-time, such as 2026-01-31 or 2026-01-31T09:30:00Z.',
   );
 }

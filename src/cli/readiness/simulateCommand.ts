@@ -82,7 +82,7 @@ function readCandidates(path: string): CandidateSettings {
     return validate(candidateSettingsSchema, JSON.parse(text));
   } catch (error) {
     if (!(error instanceof SyntaxError)) throw error;
-    throw new ServiceError('validation_failed', `${path} is no JSON: ${error.message}.`);
+    throw new ServiceError('validation_failed', `${path} is not JSON: ${error.message}.`);
   }
 }
 

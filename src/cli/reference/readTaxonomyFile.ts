@@ -29,7 +29,7 @@ export async function readTaxonomyFile(path: string): Promise<string[]> {
     if (!CODE.test(code)) {
       throw new CommandError(`${where} has no taxonomy code: nine digits or capital letters and an X.`);
     }
-    if (codes.has(code)) throw new CommandError(`${where} has a code that stands in an earlier row, too.`);
+    if (codes.has(code)) throw new CommandError(`${where} has a code that is also in an earlier row.`);
     codes.add(code);
   }
   if (codes.size < FEWEST_CODES || codes.size > MOST_CODES) {

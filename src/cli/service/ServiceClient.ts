@@ -99,7 +99,7 @@ export class ServiceClient {
     } catch (error) {
       for (const one of ended) one.throwIfAborted();
       throw new ServiceAway(
-        `The service at ${this.#address} does not answer (${failureOf(error)}). Is it running? Its address is given with --url.`,
+        `The service at ${this.#address} does not respond (${failureOf(error)}). Is it running? To change the address, use --url.`,
       );
     } finally {
       clearTimeout(timer);
@@ -107,7 +107,7 @@ export class ServiceClient {
   }
 
   async #wait(seconds: number, signal: AbortSignal | undefined): Promise<void> {
-    terminal().stderr.write(`The service limits requests; going on in ${seconds} s.\n`);
+    terminal().stderr.write(`The service limits requests; continuing in ${seconds} s.\n`);
     const ended = [signal, this.#options.signal].filter((one) => one !== undefined);
     await sleep(seconds * 1000, undefined, { signal: AbortSignal.any(ended) });
   }
@@ -115,18 +115,20 @@ export class ServiceClient {
   #refusal(status: number, error: string | undefined): CommandError {
     if (status >= 500) {
       const why = error === undefined ? '' : `: ${error}`;
-      return new ServiceAway(`The service at ${this.#address} cannot answer at the moment (${status})${why}`);
+      return new ServiceAway(
+        `The service at ${this.#address} cannot respond at the moment (${status})${why}`,
+      );
     }
     if (error === undefined) return this.#stranger(status);
     if (status === 401 || status === 403) {
-      return new CommandError(`The service refuses the API key (${status}): ${error}`);
+      return new CommandError(`The service refused the API key (${status}): ${error}`);
     }
-    return new CommandError(`The service refuses the request (${status}): ${error}`);
+    return new CommandError(`The service refused the request (${status}): ${error}`);
   }
 
   #stranger(status: number): CommandError {
     return new CommandError(
-      `${this.#address} answers with ${status}, not as a Chartledger service does. Check the address given with --url.`,
+      `${this.#address} answered with ${status}, which is not a response of a Chartledger service. Check the address in --url.`,
     );
   }
 }

@@ -17,7 +17,7 @@ export interface ServiceOptions {
 function parseUrl(text: string): URL {
   const url = URL.canParse(text) ? new URL(text) : undefined;
   if (url && /^https?:$/.test(url.protocol) && !url.search && !url.hash) return url;
-  throw new InvalidArgumentError('Give an address such as http://127.0.0.1:3000.');
+  throw new InvalidArgumentError('Specify an address such as http://127.0.0.1:3000.');
 }
 
 /** Adds the options by which a command reaches a service; `permission` is the one that the key needs. */
@@ -47,7 +47,7 @@ export async function requireKey(
   const key = given?.trim();
   if (!key) {
     command.error(
-      `error: give the API key in the environment variable ${KEY_VARIABLE}, or in a file with --key-file`,
+      `error: specify the API key in the environment variable ${KEY_VARIABLE}, or in a file with --key-file`,
     );
   }
   if (!looksLikeApiKey(key)) {

@@ -35,7 +35,7 @@ function parseIdSystem(text: string, before: IdSystems = {}): IdSystems {
   const [type, ...uri] = text.split('=');
   const known = idSystemTypes.find((one) => one === type);
   if (known !== undefined && uri.length > 0) return { ...before, [known]: uri.join('=') };
-  throw new InvalidArgumentError(`Give TYPE=URI, where TYPE is one of ${idSystemTypes.join(', ')}.`);
+  throw new InvalidArgumentError(`Specify TYPE=URI, where TYPE is one of ${idSystemTypes.join(', ')}.`);
 }
 
 /** `192.0.2.0/24,2001:db8::/32`, may be repeated. */

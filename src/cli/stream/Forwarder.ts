@@ -68,7 +68,7 @@ export class Forwarder {
       if (isAway(attempt)) {
         if (performance.now() - startedAt > awayMs) {
           throw new CommandError(
-            `${url} took nothing for ${Math.round(awayMs / 1000)} s (${attempt.error}).`,
+            `${url} accepted nothing for ${Math.round(awayMs / 1000)} s (${attempt.error}).`,
           );
         }
         if (failures === tries) onAway(String(attempt.error));

@@ -28,7 +28,7 @@ const LISTENER = { id: 'listen' };
 function parseTarget(text: string): string {
   const url = URL.canParse(text) ? new URL(text) : undefined;
   if (url && /^https?:$/.test(url.protocol) && !url.username && !url.password && !url.hash) return url.href;
-  throw new InvalidArgumentError('Give an address such as http://localhost:4000/hooks.');
+  throw new InvalidArgumentError('Specify an address such as http://localhost:4000/hooks.');
 }
 
 /**
@@ -39,7 +39,9 @@ function secretOf(command: Command): { secret: string; isNew: boolean } {
   const given = terminal().env[SECRET_VARIABLE]?.trim();
   if (!given) return { secret: generateSecret(), isNew: true };
   if (isSecret(given)) return { secret: given, isNew: false };
-  return command.error(`error: ${SECRET_VARIABLE} is no secret: whsec_ and 24 to 64 bytes in base64`);
+  return command.error(
+    `error: ${SECRET_VARIABLE} is not a valid secret: whsec_ followed by 24 to 64 bytes in base64`,
+  );
 }
 
 /** Describes the result of an event, without any record data. */

@@ -11,7 +11,9 @@ export interface StreamOptions extends ServiceOptions {
 
 function parseFrom(text: string): string {
   if (text === 'now' || text === 'start' || parsePosition(text) !== undefined) return text;
-  throw new InvalidArgumentError('Give now, start, or the position of an event, such as 0000000000008135.');
+  throw new InvalidArgumentError(
+    'Specify now, start, or the position of an event, such as 0000000000008135.',
+  );
 }
 
 const known = feedEventTypes.map(({ type }) => type);
@@ -19,7 +21,7 @@ const known = feedEventTypes.map(({ type }) => type);
 function parseTypes(text: string): string {
   const types = text.split(',').map((type) => type.trim());
   if (types.every((type) => known.includes(type))) return types.join();
-  throw new InvalidArgumentError(`Give one or more of ${known.join(', ')}, separated by commas.`);
+  throw new InvalidArgumentError(`Specify one or more of ${known.join(', ')}, separated by commas.`);
 }
 
 /** Adds the options of commands that follow the event stream. */

@@ -37,7 +37,7 @@ export function subjectOf(value: unknown): LineSubject {
  */
 export function readOperation(value: unknown, seemingKind: string | undefined): Operation {
   if (!isJsonObject(value)) {
-    throw new ServiceError('validation_failed', 'A line is an object with a kind and a record.');
+    throw new ServiceError('validation_failed', 'A line must be an object with a kind and a record.');
   }
   const { kind, record, if_match: ifMatch } = value;
   const problems: FieldMessage[] = [];
@@ -51,12 +51,12 @@ export function readOperation(value: unknown, seemingKind: string | undefined): 
   else if (!isJsonObject(record)) problems.push({ field: 'record', message: 'must be an object' });
   const condition = conditionOf(ifMatch);
   if (condition === undefined)
-    problems.push({ field: 'if_match', message: 'must be a version, 1 or more, or "*"' });
+    problems.push({ field: 'if_match', message: 'must be a version number, 1 or higher, or "*"' });
   for (const name in value) {
     if (members.includes(name)) continue;
     problems.push({
       field: name.slice(0, MAX_SHOWN_NAME).toWellFormed(),
-      message: `is not known here; a line takes ${members.join(', ')}`,
+      message: `is not a known field; a line can have ${members.join(', ')}`,
     });
   }
   if (problems.length > 0) throw validationError(problems.slice(0, MAX_NAMED));

@@ -18,12 +18,18 @@ export interface Acknowledgement {
 
 /** The error for an acknowledgement when nothing was billed. */
 export function notBilled(): ServiceError {
-  return new ServiceError('conflict', 'The encounter has not been billed: there is nothing to acknowledge.');
+  return new ServiceError(
+    'conflict',
+    'The encounter has not been billed, so there is nothing to acknowledge.',
+  );
 }
 
 /** The error for an acknowledgement when the records are no longer those that were reviewed. */
 export function changedMeanwhile(): ServiceError {
-  return new ServiceError('conflict', 'Something else has changed meanwhile: look at it again.');
+  return new ServiceError(
+    'conflict',
+    'Something else has changed in the meantime. Review the changes again.',
+  );
 }
 
 /**

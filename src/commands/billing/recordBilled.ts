@@ -16,7 +16,7 @@ export interface BilledClaim {
 export function billedThoughVoid(): ServiceError {
   return new ServiceError(
     'conflict',
-    'The encounter is void: it is not billed. If it counts again, set voided_at to null first.',
+    'The encounter is void and cannot be billed. If it is valid again, set voided_at to null first.',
   );
 }
 

@@ -52,7 +52,7 @@ export async function addHold(
     await requireKept(eventLog, workspace, record, position);
   } catch (error) {
     if (error instanceof ServiceError && error.code === 'gone') {
-      await append('HoldReleased', 'The record was erased before the hold came into force.');
+      await append('HoldReleased', 'The record was erased before the hold took effect.');
     }
     throw error;
   }
@@ -83,7 +83,7 @@ async function requireKept(
   )) {
     const erased = await erasureWithEncounters(eventLog, recordStream(workspace, 'patient', patientId));
     if (erased && last.position < erased.position && (await counts(eventLog, erased, before)))
-      throw tooLate(`Patient with whom the ${entry.kind} goes`, erased.recordedAt);
+      throw tooLate(`Patient of the ${entry.kind}`, erased.recordedAt);
   }
 }
 
@@ -94,9 +94,13 @@ async function counts(eventLog: EventLog, done: RecordedEvent, before: Position)
 }
 
 function tooLate(title: string, erasedAt: string): ServiceError {
-  return new ServiceError('gone', `${title} was erased at ${erasedAt}: the hold comes too late.`, {
-    erasedAt,
-  });
+  return new ServiceError(
+    'gone',
+    `${title} was already erased at ${erasedAt}. A hold can no longer protect it.`,
+    {
+      erasedAt,
+    },
+  );
 }
 
 /** Returns the last tombstone of a patient's erasure that includes its encounters, whether or not the id is in use again. */

@@ -23,7 +23,7 @@ export async function releaseHold(
   const read = () => readHolds(eventLog, workspace);
   const { holds } = await appendDecided(eventLog, holdsStream(workspace), read, ({ holds }) => {
     const { record, released } = findHold(holds, id);
-    if (released) throw new ServiceError('conflict', `Hold ${id} was released already, at ${released.at}.`);
+    if (released) throw new ServiceError('conflict', `Hold ${id} was already released at ${released.at}.`);
     const on = record ? { kind: record.kind, record_id: record.id } : { workspace };
     const change: HoldChange = { hold_id: id, ...on, reason: said };
     return newActorEvent(caller, workspace, 'HoldReleased', { ...change });
@@ -34,6 +34,6 @@ export async function releaseHold(
 /** Returns the hold with an id. Throws `not_found`. */
 export function findHold(holds: ReadonlyMap<string, Hold>, id: string): Hold {
   const hold = holds.get(id);
-  if (hold === undefined) throw new ServiceError('not_found', `There is no hold ${id} in the workspace.`);
+  if (hold === undefined) throw new ServiceError('not_found', `The workspace has no hold ${id}.`);
   return hold;
 }

@@ -31,7 +31,7 @@ export async function readNotices(
 ): Promise<LaterErasures> {
   const { place } = target;
   if (target.kept === undefined) {
-    const message = `Notices of erasures cannot be read at ${place}: copy them from there into a folder, and name that.`;
+    const message = `Notices of erasures cannot be read from ${place}. Copy them to a folder and specify that folder.`;
     throw new ServiceError('conflict', message);
   }
   const problems: string[] = [];
@@ -42,18 +42,18 @@ export async function readNotices(
     const notice = parse(text);
     // What it reports is in the copy, so whether it is true of this log no longer matters.
     if (notice && notice.log === copy.log && notice.until <= copy.last_position) continue;
-    const problem = notice ? problemOf(notice, copy, publicKeys) : 'it is no notice of erasures';
+    const problem = notice ? problemOf(notice, copy, publicKeys) : 'it is not a notice of erasures';
     if (notice === undefined || problem)
-      problems.push(`The notice ${name} in ${place} does not hold: ${problem}.`);
+      problems.push(`The notice ${name} in ${place} is not valid: ${problem}.`);
     else notices.push(notice);
   }
-  if (count === 0) problems.push(`There are no notices of erasures in ${place}.`);
+  if (count === 0) problems.push(`No notices of erasures were found in ${place}.`);
   let asOf = copy.created_at;
   let until = copy.last_position;
   for (const notice of notices.toSorted((a, b) => a.after - b.after || a.until - b.until)) {
     if (notice.after > until)
       problems.push(
-        `A notice of erasures is missing in ${place}: that for positions ${until} to ${notice.after}.`,
+        `A notice of erasures is missing in ${place}: the one for positions ${until} to ${notice.after}.`,
       );
     until = Math.max(until, notice.until);
     if (notice.as_of > asOf) asOf = notice.as_of;
@@ -62,7 +62,7 @@ export async function readNotices(
 }
 
 function problemOf(notice: ErasureNotice, { log }: Copy, publicKeys: PublicKeys): string | undefined {
-  return notice.log === log ? publicKeys.problemAt(notice, notice.as_of) : 'it is of another event log';
+  return notice.log === log ? publicKeys.problemAt(notice, notice.as_of) : 'it belongs to another event log';
 }
 
 function parse(text: string): ErasureNotice | undefined {

@@ -46,14 +46,14 @@ export class ExportFile implements ExportSink {
    */
   static async open(path: string, job: ExportJob, force: boolean): Promise<ExportFile> {
     if (!force && (await exists(path))) {
-      throw new ServiceError('conflict', `${path} is there already; --force puts the export in its place.`);
+      throw new ServiceError('conflict', `${path} already exists. To replace it, use --force.`);
     }
     const checkpoint = await readCheckpoint(path);
     const isSame = checkpoint !== undefined && canonicalJson(checkpoint.job) === canonicalJson(job);
     if (checkpoint && !isSame && !force) {
       throw new ServiceError(
         'conflict',
-        `${partPath(path)} is of another export that was not finished; --force discards it.`,
+        `${partPath(path)} belongs to another, unfinished export. To discard it, use --force.`,
       );
     }
     const part = await open(partPath(path), 'a', OWNER_ONLY);

@@ -37,7 +37,7 @@ export class Exports {
     if (!this.#places.take()) {
       throw new ServiceError(
         'conflict',
-        `${MOST_EXPORTS} exports are under way. Try again when one has ended.`,
+        `${MOST_EXPORTS} exports are in progress. Try again when one has finished.`,
       );
     }
     try {

@@ -104,7 +104,7 @@ function requireReadable({ unreadable: [damaged] }: RangeBatch, workspace: strin
   if (damaged === undefined) return;
   throw new ServiceError(
     'conflict',
-    `The event at position ${damaged.position} cannot be read. See: chartledger verify --workspace ${workspace}`,
+    `The event at position ${damaged.position} cannot be read. To find out why, run: chartledger verify --workspace ${workspace}`,
   );
 }
 

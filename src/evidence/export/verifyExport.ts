@@ -45,7 +45,7 @@ export async function verifyExport(path: string, publicKeys: PublicKeys): Promis
 function signaturesProblem(manifest: ExportManifest, publicKeys: PublicKeys): string | undefined {
   const check = (name: string, signed: Signed & { created_at: string }) => {
     const problem = publicKeys.problem(signed);
-    return problem && `The ${name} does not hold: ${problem}.`;
+    return problem && `The ${name} is not valid: ${problem}.`;
   };
   return check('manifest', manifest) ?? check("manifest's tree head", manifest.tree_head);
 }
@@ -53,11 +53,11 @@ function signaturesProblem(manifest: ExportManifest, publicKeys: PublicKeys): st
 async function fileProblem(path: string, manifest: ExportManifest): Promise<string | undefined> {
   const reading = manifest.format === 'csv' ? await readCsv(path) : await readNdjson(path, manifest);
   if (reading.events !== manifest.events && reading.problem === undefined) {
-    return `The file holds ${reading.events} events, the manifest says ${manifest.events}.`;
+    return `The file contains ${reading.events} events, but the manifest says ${manifest.events}.`;
   }
   if (reading.problem) return reading.problem;
   if (reading.sha256 === manifest.sha256 && reading.bytes === manifest.bytes) return undefined;
-  return 'The file is not the one that the manifest tells of: its SHA-256 differs.';
+  return 'The file is not the one that the manifest describes: its SHA-256 differs.';
 }
 
 /** Counts records, which may span several lines. */
@@ -136,17 +136,17 @@ class LineCheck {
     if (unnamed)
       return `The event at position ${unnamed.position} is missing: no tombstone says that it was erased.`;
     if (treeRoot(this.#tree) === tree_head.root && this.#tree.chain === tree_head.chain) return undefined;
-    return 'The lines agree with themselves, but not with the signed tree head: their root differs.';
+    return 'The lines are consistent with each other, but not with the signed tree head: their root differs.';
   }
 
   #check(event: ExportedEvent | ErasedLine | undefined): string | undefined {
-    if (typeof event !== 'object' || event === null) return 'is not the JSON of an event';
+    if (typeof event !== 'object' || event === null) return 'is not an event in JSON';
     const { index, leaf } = event;
     const isNext = this.#isComplete ? index === this.#index + 1 : index > this.#index;
     if (!isNext) return `is not the next event: lines before it were removed, added or moved`;
     this.#index = index;
     if (!('erased' in event) && eventLeaf(event) !== leaf) {
-      return 'was changed: the event does not have the hash that the line says';
+      return 'was changed: the event does not have the hash that the line states';
     }
     this.#erasures.take(event);
     if (this.#isComplete) this.#tree = addLeaf(this.#tree, leaf);

@@ -20,12 +20,12 @@ export async function keptHeads(
     const head = parseHead(text);
     const problem =
       head === undefined
-        ? 'it is no tree head'
+        ? 'it is not a tree head'
         : head.workspace === workspace
           ? publicKeys.problem(head)
-          : `it is of the workspace ${head.workspace}`;
+          : `it belongs to the workspace ${head.workspace}`;
     if (head === undefined || problem)
-      found.problems.push(`The saved head ${name} does not hold: ${problem}.`);
+      found.problems.push(`The saved head ${name} is not valid: ${problem}.`);
     else found.heads.push(head);
   }
   return found;

@@ -83,7 +83,7 @@ export class PublicKeys {
     const isInTime = Date.parse(signedAt) <= Date.parse(known.until) + CLOCKS_DIFFER_MS;
     return isInTime
       ? undefined
-      : `it says that it was signed at ${signedAt} with the key ${key_id}, which was replaced at ${known.until}`;
+      : `it claims to have been signed at ${signedAt} with the key ${key_id}, which was replaced at ${known.until}`;
   }
 
   /** Whether the key with an id is trusted, or rotations known here lead to it. */

@@ -48,7 +48,7 @@ export async function keysOfLog(eventLog: RotationLog, trusted: PublicKeys | und
   } catch (error) {
     if (!(error instanceof ServiceError && error.code === 'unreadable')) throw error;
     const problem =
-      "What the log tells of signing keys cannot be read: see chartledger verify --workspace '*'.";
+      "The events about signing keys cannot be read. To find out why, run: chartledger verify --workspace '*'";
     return { publicKeys: trusted, ends: new Map(), problems: [problem] };
   }
   const { rotations, last, problems } = found;
@@ -59,7 +59,7 @@ export async function keysOfLog(eventLog: RotationLog, trusted: PublicKeys | und
     ends: new Map(rotations.map(({ rotation, position }) => [rotation.previous_signature.key_id, position])),
     problems: [
       ...problems,
-      ...foreign.map(({ position }) => forged(position, 'it does not lead to the key that signs')),
+      ...foreign.map(({ position }) => forged(position, 'it does not lead to the current signing key')),
     ],
   };
 }
@@ -94,13 +94,13 @@ function rotationProblem(
   before: KeyRotation | undefined,
   log: string,
 ): string | undefined {
-  if (rotation === undefined || rotatedKeys(rotation) === undefined) return 'its keys did not sign it';
-  if (rotation.log !== log) return 'it is of another event log';
+  if (rotation === undefined || rotatedKeys(rotation) === undefined) return 'it was not signed with its keys';
+  if (rotation.log !== log) return 'it belongs to another event log';
   const { key_id } = rotation.previous_signature;
   if (before === undefined || before.next_signature.key_id === key_id) return undefined;
   return `the key ${key_id} was not in use`;
 }
 
-function forged(position: Position, problem = 'it is none'): string {
-  return `The rotation of the signing key at position ${position} does not hold: ${problem}.`;
+function forged(position: Position, problem = 'it is not a key rotation'): string {
+  return `The rotation of the signing key at position ${position} is not valid: ${problem}.`;
 }

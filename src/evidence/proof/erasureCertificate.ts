@@ -61,7 +61,7 @@ export function parseCertificate(text: string): ErasureCertificate | undefined {
   }
 }
 
-/** Returns what is wrong with a certificate, worded to follow `The certificate does not hold: `; undefined: nothing. */
+/** Returns what is wrong with a certificate, worded to follow `The certificate is not valid: `; undefined: nothing. */
 export function certificateProblem(
   certificate: ErasureCertificate,
   publicKeys: PublicKeys,
@@ -69,9 +69,9 @@ export function certificateProblem(
   const { workspace, tombstones, tree_head } = certificate;
   const problem = publicKeys.problem(certificate);
   if (problem) return problem;
-  if (tree_head.workspace !== workspace) return `tree_head is of the workspace ${tree_head.workspace}`;
+  if (tree_head.workspace !== workspace) return `tree_head belongs to the workspace ${tree_head.workspace}`;
   for (const [index, tombstone] of tombstones.entries()) {
-    if (!erasureStep(tombstone.event)) return `tombstones.${index} is none`;
+    if (!erasureStep(tombstone.event)) return `tombstones.${index} is not a tombstone`;
     const wrong = proofProblem({ type: 'chartledger.proof.v1', ...tombstone, tree_head }, publicKeys);
     if (wrong) return `tombstones.${index}: ${wrong}`;
   }

@@ -65,7 +65,7 @@ export function parseProof(text: string): { proof: Proof } | { problem: string }
   const [issue] = error.issues;
   const unknown = issue?.code === 'unrecognized_keys' ? issue.keys : [];
   const field = [...(issue?.path ?? []), ...unknown.slice(0, 1)].join('.');
-  return { problem: `${field} is not as this version of Chartledger has it` };
+  return { problem: `${field} does not have the form that this version of Chartledger uses` };
 }
 
 function parseJson(text: string): unknown {
@@ -77,7 +77,7 @@ function parseJson(text: string): unknown {
 }
 
 /**
- * Returns what is wrong with a proof: worded to follow `The proof does not hold: `, and naming the faulty field; undefined when
+ * Returns what is wrong with a proof: worded to follow `The proof is not valid: `, and naming the faulty field; undefined when
  * nothing is. A proof whose head is not signed needs `head`, one of the same tree whose signature has been checked.
  */
 export function proofProblem(proof: Proof, publicKeys: PublicKeys, head?: TreeHead): string | undefined {
@@ -92,13 +92,13 @@ function inclusionProblem(
   head?: TreeHead,
 ): string | undefined {
   const { event, leaf, index, inclusion, tree_head } = proof;
-  if (eventLeaf(event) !== leaf) return 'event, or leaf, was changed: the event has another hash';
+  if (eventLeaf(event) !== leaf) return 'event or leaf was changed: the hash of the event differs';
   const { workspace, size, root } = tree_head;
   if (event.metadata.workspace !== workspace)
-    return `event is of the workspace ${event.metadata.workspace}, tree_head of ${workspace}`;
+    return `event belongs to the workspace ${event.metadata.workspace}, but tree_head to ${workspace}`;
   const problem = headProblem(proof, publicKeys, head);
   if (problem) return problem;
-  if (index >= size) return `index is ${index}, and tree_head has ${size} events`;
+  if (index >= size) return `index is ${index}, but tree_head has only ${size} events`;
   const reached = rootOfInclusion(leaf, index, size, inclusion);
   if (reached === undefined) return 'inclusion has more or fewer hashes than a proof of this index and size';
   return reached === root
@@ -112,10 +112,11 @@ function headProblem(
   head?: TreeHead,
 ): string | undefined {
   if (head && (head.workspace !== tree_head.workspace || head.size !== tree_head.size))
-    return `tree_head is of ${tree_head.size} events of ${tree_head.workspace}, the given head of ${head.size} of ${head.workspace}`;
-  if (head && head.root !== tree_head.root) return 'tree_head has another root than the given head';
+    return `tree_head is of ${tree_head.size} events of ${tree_head.workspace}, but the given head of ${head.size} of ${head.workspace}`;
+  if (head && head.root !== tree_head.root)
+    return 'the root of tree_head differs from that of the given head';
   if (tree_head.type === 'chartledger.tree_head.v1') return signedProblem('tree_head', tree_head, publicKeys);
-  return head ? undefined : 'tree_head is not signed: give the signed head of the same size with --head';
+  return head ? undefined : 'tree_head is not signed; specify the signed head of the same size with --head';
 }
 
 function consistencyProblem(
@@ -125,7 +126,7 @@ function consistencyProblem(
   const problem = signedProblem('first', first, publicKeys) ?? signedProblem('second', second, publicKeys);
   if (problem) return problem;
   if (first.workspace !== second.workspace)
-    return `first is of the workspace ${first.workspace}, second of ${second.workspace}`;
+    return `first belongs to the workspace ${first.workspace}, but second to ${second.workspace}`;
   if (first.size > second.size) return 'first has more events than second';
   return areConsistent(first, second, consistency)
     ? undefined

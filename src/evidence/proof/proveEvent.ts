@@ -94,8 +94,8 @@ export async function proveEvent(
 function requireSize(size: number, index: number, present: number): void {
   const message =
     size > present
-      ? `must be at most ${present}, the present size`
-      : `must be above ${index}, as the event came later`;
+      ? `must be at most ${present}, the current size`
+      : `must be greater than ${index}, because the event was recorded later`;
   if (size > present || size <= index) throw validationError([{ field: 'tree_size', message }]);
 }
 
@@ -103,6 +103,6 @@ function requireSize(size: number, index: number, present: number): void {
 export function eventDiffers(workspace: string): ServiceError {
   return new ServiceError(
     'conflict',
-    `The hash tree does not hold this event as the log does. See: chartledger verify --workspace ${workspace}`,
+    `This event differs between the hash tree and the event log. To find out why, run: chartledger verify --workspace ${workspace}`,
   );
 }

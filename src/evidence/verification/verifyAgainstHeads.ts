@@ -67,7 +67,7 @@ async function headsOf(
   const remembered = sent === undefined ? [] : [sent];
   if (target === undefined || publicKeys === undefined) return { heads: remembered, problems: [] };
   if (target.kept === undefined) {
-    const remark = `What was sent to ${target.place} cannot be read from there: the history was held against the last head alone.`;
+    const remark = `The heads sent to ${target.place} cannot be read back, so the history was compared only with the last head.`;
     return { heads: remembered, problems: [], remark };
   }
   try {
@@ -76,7 +76,7 @@ async function headsOf(
     return { ...found, heads: [...remembered.filter((head) => !isKept(head)), ...found.heads] };
   } catch (error) {
     if (!(error instanceof ServiceError)) throw error;
-    const remark = `The heads in ${target.place} were not read: ${error.problem ?? error.message}`;
+    const remark = `The heads in ${target.place} could not be read: ${error.problem ?? error.message}`;
     return { heads: remembered, problems: [], remark };
   }
 }

@@ -260,7 +260,7 @@ export const errorResponses = {
     headers: ['Retry-After'],
   },
   InternalError: {
-    description: 'The service failed. Quote `requestId` to its operators.',
+    description: 'The service failed. Contact its operators and quote `requestId`.',
     errors: {
       internal: internalError(),
     },

@@ -149,7 +149,7 @@ export function writeCondition(req: Request): WriteCondition {
   if (matched === undefined || ifNoneMatch !== undefined) {
     throw new ServiceError(
       'validation_failed',
-      'A condition is either If-Match with * or one version in quotes, such as "3", or If-None-Match: *.',
+      'A condition must be either If-Match with * or one version in quotes, such as "3", or If-None-Match: *.',
     );
   }
   return any === undefined ? Number(version) - 1 : 'exists';

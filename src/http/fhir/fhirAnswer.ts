@@ -31,7 +31,7 @@ export function operationOutcome(issues: readonly Issue[]): object {
     ...{ severity, code, diagnostics },
     ...(expression !== '' && { expression: [expression] }),
   }));
-  const fine = { severity: 'information', code: 'informational', diagnostics: 'All is well.' };
+  const fine = { severity: 'information', code: 'informational', diagnostics: 'All OK.' };
   return { resourceType: 'OperationOutcome', issue: told.length > 0 ? told : [fine] };
 }
 

@@ -47,7 +47,7 @@ export function importLines(ports: FhirPorts): ServedEndpoint {
 async function readResources(exchange: Exchange): Promise<ReadLine[]> {
   const type = exchange.req.headers['content-type'] ?? '';
   if (!types.some((taken) => isUtf8Type(type, taken))) {
-    const text = `Send Bulk Data, a resource a line, as Content-Type: ${types[0]}, in UTF-8.`;
+    const text = `Send Bulk Data in UTF-8, one resource per line, with Content-Type: ${types[0]}.`;
     throw new ServiceError('unsupported_media_type', text);
   }
   const slices = new WorkSlices();

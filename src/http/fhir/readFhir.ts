@@ -19,7 +19,7 @@ export interface FhirBody {
 export async function readFhir(exchange: Exchange): Promise<FhirBody> {
   const type = exchange.req.headers['content-type'] ?? '';
   if (!isUtf8Type(type, FHIR_JSON) && !isUtf8Type(type, 'application/json')) {
-    const text = `Send FHIR R4 as Content-Type: ${FHIR_JSON}, in UTF-8; XML is not taken.`;
+    const text = `Send FHIR R4 in UTF-8 with Content-Type: ${FHIR_JSON}. XML is not supported.`;
     throw new ServiceError('unsupported_media_type', text);
   }
   const bytes = await readBody(exchange, MAX_FHIR_BYTES);

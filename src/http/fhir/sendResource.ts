@@ -26,7 +26,9 @@ export function updateResource(ports: FhirPorts): ServedEndpoint {
   return resourceEndpoint(ports, '/fhir/:type/:id', ({ req }) => {
     const ifMatch = versionOf(req.get('if-match'));
     if (ifMatch === 'invalid') {
-      throw new FhirRefusal('validation_failed', [refused('invalid', '', 'Send If-Match as W/"3".')]);
+      throw new FhirRefusal('validation_failed', [
+        refused('invalid', '', 'Send If-Match in the form W/"3".'),
+      ]);
     }
     return { id: String(req.params.id), ifMatch };
   });
@@ -42,13 +44,13 @@ function resourceEndpoint(
     if (!resourceTypes.includes(String(type))) {
       throw new ServiceError(
         'not_found',
-        `Resources of this type are not taken. Taken are ${resourceTypes.join(', ')}.`,
+        `Resources of this type are not supported. The supported types are ${resourceTypes.join(', ')}.`,
       );
     }
     const asked = ask(exchange);
     const { value: resource, bytes } = await readFhir(exchange);
     if (typeOf(resource) !== type) {
-      const text = 'It must be the type of the address to which it is sent.';
+      const text = 'It must match the type in the address that the resource is sent to.';
       throw new FhirRefusal('validation_failed', [refused('invalid', 'Resource.resourceType', text)]);
     }
     const entries = [{ at: '', resource, ...asked }];

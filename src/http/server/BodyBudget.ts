@@ -4,7 +4,7 @@ const RETRY_AFTER_SECONDS = 2;
 
 /** Returns the refusal of a request, or of its body, while too many others are under way. */
 export function overloaded(what: 'requests' | 'request bodies' = 'request bodies'): ServiceError {
-  return new ServiceError('overloaded', `Too many ${what} are under way. Try again in a moment.`, {
+  return new ServiceError('overloaded', `Too many ${what} are in progress. Try again in a moment.`, {
     retryAfterSeconds: RETRY_AFTER_SECONDS,
   });
 }

@@ -107,6 +107,6 @@ function listenProblem(
     case 'ENOTSUP':
       return 'This system does not let threads share a port. Set REQUEST_THREADS to 1.';
     default:
-      return `${host} is no address of this machine (${code}). Set ${prefix}HOST to one, without brackets: 127.0.0.1, ::1, 0.0.0.0 for all.`;
+      return `${host} is not an address of this machine (${code}). Set ${prefix}HOST to one that is, without brackets: 127.0.0.1, ::1, or 0.0.0.0 for all.`;
   }
 }

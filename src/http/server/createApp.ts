@@ -74,7 +74,7 @@ function wrongMethod(route: string, allow: string): ServedEndpoint {
     query: 'ignored',
     async handle({ headers }) {
       headers.push('Allow', allow);
-      throw new ServiceError('method_not_allowed', `This path takes ${allow}.`);
+      throw new ServiceError('method_not_allowed', `This path supports only ${allow}.`);
     },
   };
 }
@@ -84,9 +84,6 @@ const unmatched = { route: 'unmatched', permission: 'public', query: 'ignored' }
 const unknownPath: ServedEndpoint = {
   ...unmatched,
   async handle() {
-    throw new ServiceError(
-      'not_found',
-      'There is nothing at this path. GET /openapi/json describes the interface.',
-    );
+    throw new ServiceError('not_found', 'This path does not exist. GET /openapi/json describes the API.');
   },
 };

@@ -34,7 +34,10 @@ const LINGER_MS = 2_000;
 
 /** Returns the refusal of an unknown `Expect`. */
 export function unknownExpectation(): ServiceError {
-  return new ServiceError('expectation_failed', 'Of Expect the service knows 100-continue alone.');
+  return new ServiceError(
+    'expectation_failed',
+    'The only supported value of the Expect header is 100-continue.',
+  );
 }
 
 /** Returns the refusal of headers larger than Node accepts. */
@@ -91,7 +94,7 @@ function refusalOf({ code }: NodeJS.ErrnoException): ServiceError {
     case 'HPE_HEADER_OVERFLOW':
       return headersTooLarge();
     case 'HPE_CHUNK_EXTENSIONS_OVERFLOW':
-      return new ServiceError('payload_too_large', 'The extensions of a chunk are larger than 16 KB.');
+      return new ServiceError('payload_too_large', 'The chunk extensions are larger than 16 KB.');
     default:
       return notHttp();
   }

@@ -47,11 +47,9 @@ export function notHttp(cause?: unknown): ServiceError {
 
 /** Returns the error for failures of the service itself. */
 export function internalError(cause?: unknown): ServiceError {
-  return new ServiceError(
-    'internal',
-    'Something went wrong in the service. Quote the request id to its operators.',
-    { cause },
-  );
+  return new ServiceError('internal', 'The service failed. Contact its operators and quote the request id.', {
+    cause,
+  });
 }
 
 /** Returns whatever was thrown as a `ServiceError`; any other error reveals nothing of itself to callers. */

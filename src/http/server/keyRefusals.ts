@@ -5,7 +5,7 @@ import type { Permission } from '../../principals/keys/permissions.ts';
 export const missingKey = () =>
   new ServiceError(
     'unauthorized',
-    'An API key is needed: send it in the header x-api-key, or as Authorization: Bearer.',
+    'An API key is required. Send it in the x-api-key header or as Authorization: Bearer.',
   );
 
 export const unknownKey = () => new ServiceError('unauthorized', 'The API key is not valid.');
@@ -16,7 +16,7 @@ export const expiredKey = () => new ServiceError('key_expired', 'The API key has
 export const foreignAddress = () =>
   new ServiceError(
     'address_not_allowed',
-    'The API key is not taken from the address that the request came from.',
+    'The API key cannot be used from the IP address that the request came from.',
   );
 
 export const deactivatedKey = () => new ServiceError('key_deactivated', 'The API key is deactivated.');

@@ -33,7 +33,7 @@ export function malformedBody(reason: string, what: 'body' | 'line' = 'body'): S
 
 /** Returns the refusal of a body of another type. */
 export function notJson(type: JsonType = 'application/json'): ServiceError {
-  return new ServiceError('unsupported_media_type', `Send the body as Content-Type: ${type}, in UTF-8.`);
+  return new ServiceError('unsupported_media_type', `Send the body in UTF-8 with Content-Type: ${type}.`);
 }
 
 /** Whether a Content-Type is this one, in UTF-8; parameters other than `charset` are ignored. */
@@ -78,7 +78,7 @@ async function collect({ req, res, bodies }: BodyExchange, maxBytes: number): Pr
       length = 0;
       resolve(chunks.length === 1 ? (chunks[0] as Buffer) : Buffer.concat(chunks));
     });
-    req.on('error', () => fail(malformedBody('broke off')));
+    req.on('error', () => fail(malformedBody('is incomplete')));
     req.on(BROKEN_OFF, fail);
   });
 }
@@ -98,7 +98,10 @@ export function isCompressed({ headers }: IncomingMessage): boolean {
   const encoding = headers['content-encoding'];
   if (encoding === undefined || encoding === 'identity') return false;
   if (/^(?:x-)?gzip$/i.test(encoding)) return true;
-  throw new ServiceError('unsupported_media_type', 'Send the body as it is, or with Content-Encoding: gzip.');
+  throw new ServiceError(
+    'unsupported_media_type',
+    'Send the body uncompressed, or with Content-Encoding: gzip.',
+  );
 }
 
 /** Parses JSON in UTF-8. Throws `malformed_body`; no part of the JSON is in the error. */
@@ -111,7 +114,7 @@ export function parseJson(bytes: Buffer, what: 'body' | 'line' = 'body'): unknow
   }
   const requireWellFormed = (_key: string, value: unknown) => {
     if (typeof value === 'string' && !value.isWellFormed())
-      throw malformedBody('holds a lone surrogate, which is not Unicode', what);
+      throw malformedBody('contains a lone surrogate, which is not valid Unicode', what);
     return value;
   };
   try {

@@ -27,14 +27,14 @@ export function fileTooLarge(): ServiceError {
 
 /** Returns the refusal of a form that cannot be read. */
 export function brokenForm(cause?: unknown): ServiceError {
-  return new ServiceError('malformed_body', 'The form is broken or incomplete.', { cause });
+  return new ServiceError('malformed_body', 'The form is malformed or incomplete.', { cause });
 }
 
 /** Returns the refusal of a body of another type. */
 export function notMultipart(): ServiceError {
   return new ServiceError(
     'unsupported_media_type',
-    'Send the document as Content-Type: multipart/form-data.',
+    'Send the document with Content-Type: multipart/form-data.',
   );
 }
 
@@ -52,7 +52,7 @@ function startParser(req: IncomingMessage): busboy.Busboy {
   try {
     return busboy({ headers: req.headers, limits, defParamCharset: 'utf8' });
   } catch (error) {
-    throw new ServiceError('malformed_body', 'The form has no usable boundary.', { cause: error });
+    throw new ServiceError('malformed_body', 'The form has no valid boundary.', { cause: error });
   }
 }
 
@@ -97,7 +97,7 @@ async function readForm<File>(
     // The end of the form is reported once, by `form.read`; without a listener a broken file would end the process.
     stream.on('error', () => undefined);
     if (name !== 'file' || receiving !== undefined) {
-      const message = name === 'file' ? 'must be sent once' : 'is not a known file';
+      const message = name === 'file' ? 'must be sent once' : 'is not a known file field';
       problems.push({ field: fieldName(name), message });
       stream.resume();
       return;
@@ -157,7 +157,7 @@ function parse(req: IncomingMessage, parser: busboy.Busboy): Form {
     for (const listener of listeners) listener(error);
     reject(error);
   };
-  const brokeOff = () => fail(new ServiceError('malformed_body', 'The form broke off.'));
+  const brokeOff = () => fail(new ServiceError('malformed_body', 'The form is incomplete.'));
   parser.on('close', resolve);
   parser.on('error', (error) => fail(brokenForm(error)));
   parser.on('partsLimit', () =>

@@ -4,7 +4,7 @@ import type { Exchange } from './exchange.ts';
 
 /** Returns the refusal of a range that does not exist. */
 export function rangeNotSatisfiable(): ServiceError {
-  return new ServiceError('range_not_satisfiable', 'The document does not have these bytes.');
+  return new ServiceError('range_not_satisfiable', 'The document does not contain the requested bytes.');
 }
 
 /**

@@ -79,8 +79,7 @@ export function issuesOf(type: string, result: OperationResult | undefined): Iss
 }
 
 function refusalIssues(type: string, error: unknown): Issue[] {
-  if (!(error instanceof ServiceError))
-    return [refused('exception', type, 'Something went wrong in the service.')];
+  if (!(error instanceof ServiceError)) return [refused('exception', type, 'The service failed.')];
   const code = issueCodes[error.code] ?? 'exception';
   if (error.details === undefined) return [refused(code, type, error.message)];
   return error.details.map(({ field, message }) =>

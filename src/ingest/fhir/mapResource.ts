@@ -62,11 +62,11 @@ export function mapResource(resource: unknown, context: MappingContext, id: stri
   }
   const map = mappings[type];
   if (map === undefined) {
-    const text = `Resources of this type are not taken: it is left out. Taken are ${resourceTypes.join(', ')}.`;
+    const text = `Resources of this type are not supported, so it is ignored. The supported types are ${resourceTypes.join(', ')}.`;
     return { mapped: { of: 'nothing', issues: [remarked('not-supported', 'Resource', text)] } };
   }
   if (elementsIn(resource, MOST_ELEMENTS) > MOST_ELEMENTS) {
-    const text = `A resource has at most ${MOST_ELEMENTS} elements.`;
+    const text = `A resource can have at most ${MOST_ELEMENTS} elements.`;
     return { issues: [refused('too-long', type, text)] };
   }
   return map(resource, context, id);
@@ -102,6 +102,6 @@ function issueOf(resource: unknown, { path, code }: z.core.$ZodIssue): Issue {
   );
   if (element === undefined) return refused('required', expression, 'This element is required.');
   if (code === 'invalid_value')
-    return refused('value', expression, 'This is none of the codes that FHIR R4 has here.');
-  return refused('invalid', expression, 'This element is not of the type that FHIR R4 has here.');
+    return refused('value', expression, 'This is not one of the codes that FHIR R4 allows here.');
+  return refused('invalid', expression, 'This element does not have the type that FHIR R4 requires here.');
 }

@@ -49,7 +49,7 @@ export class MappingContext {
       this.warn(
         '102',
         segment.at(field, component),
-        'Is not a time of at least a day (YYYYMMDD): it is left out.',
+        'This is not a time with at least a day (YYYYMMDD), so it is ignored.',
       );
     }
     return told(time, segment.at(field, component));

@@ -38,7 +38,12 @@ export function mapMessage(message: Hl7Message, source: Hl7Source): MappedMessag
   const events = types.get(message.type);
   if (events === undefined) {
     const taken = [...types.keys()].join(', ');
-    return refusal('AR', '200', 'MSH^1^9', `Messages of this type are not ours: these are ${taken}.`);
+    return refusal(
+      'AR',
+      '200',
+      'MSH^1^9',
+      `Messages of this type are not supported. The supported types are ${taken}.`,
+    );
   }
   const map = events.get(message.event);
   if (map === undefined) {
@@ -47,7 +52,7 @@ export function mapMessage(message: Hl7Message, source: Hl7Source): MappedMessag
       'AR',
       '201',
       'MSH^1^9',
-      `Messages of this event are not ours: of ${message.type} these are ${taken}.`,
+      `Messages of this event are not supported. The supported events of ${message.type} are ${taken}.`,
     );
   }
   const context = new MappingContext(message, source);
@@ -60,12 +65,7 @@ export function mapMessage(message: Hl7Message, source: Hl7Source): MappedMessag
 /** Returns why a message is not looked at, whatever it says. */
 function unsuitability(message: Hl7Message, source: Hl7Source): Hl7Refusal | undefined {
   if (!/^2\.\d(?:\.\d)?$/.test(message.version)) {
-    return refusal(
-      'AR',
-      '203',
-      'MSH^1^12',
-      'Send the version of HL7 v2 that the message is in, such as 2.5.1.',
-    );
+    return refusal('AR', '203', 'MSH^1^12', 'Send the HL7 v2 version of the message, such as 2.5.1.');
   }
   const processingIds = source.maySendTests ? ANY : [PRODUCTION];
   if (!processingIds.includes(message.header.value(11) ?? '')) {
@@ -74,11 +74,16 @@ function unsuitability(message: Hl7Message, source: Hl7Source): Hl7Refusal | und
       'AR',
       '202',
       'MSH^1^11',
-      `Messages of this processing id are not taken here: send ${taken}.`,
+      `Messages with this processing id are not accepted here. Send ${taken}.`,
     );
   }
   if (message.controlId === '') {
-    return refusal('AE', '101', 'MSH^1^10', 'Send a control id, by which the message is acknowledged.');
+    return refusal(
+      'AE',
+      '101',
+      'MSH^1^10',
+      'Send a control id; the acknowledgment refers to the message by it.',
+    );
   }
   return undefined;
 }

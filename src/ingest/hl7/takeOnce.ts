@@ -17,7 +17,7 @@ const reused: Hl7Issue = {
   severity: 'warning',
   code: '205',
   location: 'MSH^1^10',
-  text: 'Another message came with this control id, and this one was taken as well: send each with an id of its own.',
+  text: 'Another message had this control id; this message was accepted as well. Send each message with its own control id.',
 };
 
 /**

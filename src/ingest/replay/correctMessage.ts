@@ -48,7 +48,10 @@ export async function correctMessage(
     await ports.messages.relate({ workspace, id: original.id }, eachOnce(about));
     if (await ports.messages.correctedBy(original, id)) return;
     await ports.messages.withdraw(kept);
-    throw new ServiceError('conflict', 'Somebody else has corrected or taken the message meanwhile.');
+    throw new ServiceError(
+      'conflict',
+      'Someone else has corrected or processed the message in the meantime.',
+    );
   };
   const became = await carryOutKept(ports, caller, { message, bytes, keep }, { ...how, isTrial });
   if (!isTrial) await ports.messages.processed(message, became);
@@ -58,30 +61,34 @@ export async function correctMessage(
 /** Throws `conflict` for a message that cannot be corrected. */
 export function requireCorrectable({ state, corrected_by }: Message): void {
   if (state === 'accepted') {
-    const remedy = 'change how its source is read, and apply that (mappings), or change the records.';
-    throw new ServiceError('conflict', `The message was taken whole: ${remedy}`);
+    const remedy =
+      'To change the result, change the configuration of its source and apply it (mappings), or change the records.';
+    throw new ServiceError('conflict', `The message was fully accepted. ${remedy}`);
   }
   if (corrected_by !== undefined) {
-    throw new ServiceError('conflict', `The message is corrected by ${corrected_by}: correct that one.`);
+    throw new ServiceError(
+      'conflict',
+      `The message was already corrected by ${corrected_by}. Correct that one instead.`,
+    );
   }
 }
 
 /** Returns the bytes of a correction, which must have the format of the message. */
 function formOf(original: Message, sent: Buffer): Buffer {
   if (sent.length > MAX_CORRECTION_BYTES) {
-    throw new ServiceError('payload_too_large', 'A correction may have 16 MB at most.');
+    throw new ServiceError('payload_too_large', 'A correction can have at most 16 MB.');
   }
   const bytes = original.format === 'hl7v2' ? oneMessage(sent) : sent;
   if (original.format === 'fhir') {
     const { entries, unread } = readKeptFhir(original, sent);
     if (unread > 0 || entries.length === 0 || entries.some(({ resource }) => resource === undefined)) {
-      throw new ServiceError('malformed_body', 'The correction must be JSON, as the message was.');
+      throw new ServiceError('malformed_body', 'The correction must be JSON, like the original message.');
     }
   }
   if (createHash('sha256').update(bytes).digest('hex') === original.sha256) {
     throw new ServiceError(
       'conflict',
-      'This is the message as it came: resend it where nothing is wrong in it.',
+      'The correction is identical to the original message. If nothing is wrong with it, resend it.',
     );
   }
   return bytes;
@@ -90,7 +97,7 @@ function formOf(original: Message, sent: Buffer): Buffer {
 function oneMessage(sent: Buffer): Buffer {
   const [only, ...others] = splitMessages(sent);
   if (only === undefined || others.length > 0) {
-    throw new ServiceError('malformed_body', 'The correction must be one message.');
+    throw new ServiceError('malformed_body', 'The correction must be exactly one message.');
   }
   return only;
 }

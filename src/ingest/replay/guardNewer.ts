@@ -12,7 +12,7 @@ import type { Operation } from '../operation.ts';
 /** Events read at once, from the last one backwards. */
 const CHUNK = 50;
 
-const NEWER = 'It has changed since this message came, which is not sent over newer values.';
+const NEWER = 'It has changed since this message was received. Newer values are not overwritten.';
 
 interface GuardPorts {
   eventLog: EventLog;

@@ -40,7 +40,7 @@ export async function configureSource(
     const before = sources.get(source.id);
     if (before !== undefined && canonicalJson(before) === canonicalJson(source)) return undefined;
     if (before === undefined && sources.size >= MAX_SOURCES) {
-      throw new ServiceError('conflict', `A workspace has at most ${MAX_SOURCES} sources.`);
+      throw new ServiceError('conflict', `A workspace can have at most ${MAX_SOURCES} sources.`);
     }
     requireSole(source, [...sources.values()]);
     const data: SourceConfigured = { source };
@@ -62,14 +62,14 @@ function requireSole(source: Source, sources: readonly Source[]): void {
   const { id, format, key } = source;
   for (const one of sources) {
     if (one.id === id || one.format !== format) continue;
-    if (key !== undefined && one.key === key) throw taken(one, 'has this key.');
+    if (key !== undefined && one.key === key) throw taken(one, 'already uses this key.');
     if (isDefault(source) && isDefault(one))
-      throw taken(one, 'is the default one of the format: name a key.');
+      throw taken(one, 'is already the default for this format. Specify a key.');
     if (claimsOf(source, one)) throw taken(one, CLAIMS);
   }
 }
 
-const CLAIMS = 'could claim the same connections: tell them apart by certificate, network or port.';
+const CLAIMS = 'could claim the same connections. Distinguish them by certificate, network or port.';
 
 function claimsOf({ mllp: one }: Source, { mllp: other }: Source): boolean {
   return one !== undefined && other !== undefined && overlap(one, other);

@@ -36,7 +36,9 @@ export const mappingOptions = Object.keys(options) as (keyof typeof options)[];
 /** Where the usual rules are wrong about an EMR; unknown options are refused, as they would have no effect. */
 export const mappingSchema = z.strictObject(options, {
   error: ({ code }) =>
-    code === 'unrecognized_keys' ? `may have no other options than ${mappingOptions.join(', ')}` : undefined,
+    code === 'unrecognized_keys'
+      ? `has an unknown option; the options are ${mappingOptions.join(', ')}`
+      : undefined,
 });
 
 /**

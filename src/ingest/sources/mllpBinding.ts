@@ -7,7 +7,7 @@ const MOST = 50;
 const network = named(canonicalNetwork, 'must be a network such as 192.0.2.0/24 or 2001:db8::/32');
 const certificate = named(
   canonicalCertificate,
-  'must be the SHA-256 fingerprint or the whole subject of a certificate, such as CN=lab,O=Hospital',
+  'must be the SHA-256 fingerprint or the full subject of a certificate, such as CN=lab,O=Hospital',
 );
 
 /** The binding of a source to MLLP connections, as validated. */
@@ -18,7 +18,7 @@ export const mllpBindingSchema = z
     port: z.int().min(1).max(65_535).optional(),
   })
   .refine(({ certificates, networks }) => certificates !== undefined || networks !== undefined, {
-    error: 'needs networks or certificates: a port alone tells nobody apart',
+    error: 'requires networks or certificates; a port alone does not identify a sender',
   });
 
 /**

@@ -13,7 +13,7 @@ export async function removeSource(eventLog: EventLog, caller: Caller, id: strin
   const { workspace } = caller;
   const read = () => readSourceState(eventLog, workspace);
   await appendDecided(eventLog, sourcesStream(workspace), read, ({ sources }) => {
-    if (!sources.has(id)) throw new ServiceError('not_found', 'The workspace has no source of that id.');
+    if (!sources.has(id)) throw new ServiceError('not_found', 'The workspace has no source with that id.');
     const data: SourceRemoved = { source_id: id };
     return newActorEvent(caller, workspace, 'SourceRemoved', { ...data });
   });

@@ -31,13 +31,13 @@ export const BUILT_IN_SOURCE = 'default';
 
 const id = z
   .string()
-  .regex(/^[a-z0-9_-]{1,64}$/, { error: 'must be 1 to 64 of a to z, 0 to 9, _ and -' })
+  .regex(/^[a-z0-9_-]{1,64}$/, { error: 'must be 1 to 64 characters: a to z, 0 to 9, _ or -' })
   .refine((value) => value !== BUILT_IN_SOURCE, {
-    error: 'must not be default, which names the source of a workspace that has configured none',
+    error: 'must not be default, which is reserved for the source of a workspace that has configured none',
   });
 
 const timeZone = z.string().refine(isTimeZone, {
-  error: 'must be a time zone of the IANA database, such as America/Chicago',
+  error: 'must be a time zone from the IANA database, such as America/Chicago',
 });
 
 const system = z

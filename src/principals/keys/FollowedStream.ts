@@ -111,7 +111,7 @@ export class FollowedStream<State extends FoldedState> {
       if (error instanceof ServiceError) throw error;
       const { stream, revision } = event;
       throw new UnreadableError(
-        `The event of version ${revision + 1} in the stream ${stream} is damaged: \`chartledger verify\` tells what was changed.`,
+        `The event of version ${revision + 1} in the stream ${stream} is damaged. Run \`chartledger verify\` to find out what was changed.`,
       );
     }
   }

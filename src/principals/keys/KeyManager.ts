@@ -70,7 +70,7 @@ export class KeyManager {
   async createWorkspace(id: string, { sandbox = false } = {}): Promise<void> {
     await this.#change((known) => {
       checkWorkspaceId(id);
-      if (known.workspaces.has(id)) throw new ServiceError('conflict', `Workspace ${id} exists already.`);
+      if (known.workspaces.has(id)) throw new ServiceError('conflict', `Workspace ${id} already exists.`);
       const data: WorkspaceCreated = { workspace: id, ...(sandbox && { sandbox }) };
       return { type: 'WorkspaceCreated', workspace: id, data: { ...data } };
     });
@@ -123,7 +123,7 @@ export class KeyManager {
     if (name.trim() === '' || name.length > MAX_KEY_NAME_LENGTH) {
       throw new ServiceError(
         'validation_failed',
-        `The name of a key has 1 to ${MAX_KEY_NAME_LENGTH} characters.`,
+        `The name of a key must have 1 to ${MAX_KEY_NAME_LENGTH} characters.`,
       );
     }
     const given = termsOf(parseTerms(terms));
@@ -173,7 +173,7 @@ export class KeyManager {
       if (changed.includes('expires_at') && key.replacedBy !== undefined) {
         throw new ServiceError(
           'conflict',
-          `Key ${id} ends as it does because key ${key.replacedBy} takes its place.`,
+          `The expiration of key ${id} cannot be changed because key ${key.replacedBy} replaces it.`,
         );
       }
       const data: ApiKeyLimitsSet = { key_id: id };
@@ -192,7 +192,7 @@ export class KeyManager {
    */
   async rotateKey(id: string, expiresInSeconds: number): Promise<RotatedKey> {
     if (!(expiresInSeconds >= 0 && expiresInSeconds <= MAX_ROTATION_SECONDS)) {
-      throw new ServiceError('validation_failed', 'A key that is rotated expires within 30 days.');
+      throw new ServiceError('validation_failed', 'A rotated key must expire within 30 days.');
     }
     const now = Date.now();
     let made = { key: '', key_id: '', sha256: '' };

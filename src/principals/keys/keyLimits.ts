@@ -33,7 +33,7 @@ const schema = z.object({
   expires_at: requiredDate('2027-06-30').nullable().optional(),
   networks: z
     .array(network)
-    .max(MAX_NETWORKS, { error: `must be at most ${MAX_NETWORKS} networks` })
+    .max(MAX_NETWORKS, { error: `must have at most ${MAX_NETWORKS} networks` })
     .nullable()
     .optional(),
   rate_limit: z.int().min(1).max(MAX_RATE_LIMIT).nullable().optional(),
@@ -68,7 +68,7 @@ export function limitsOf(fields: NullableLimits): KeyLimits {
 export function limitSentences({ expires_at: end, networks, rate_limit: rate }: KeyLimits): string[] {
   return [
     ...(end === undefined ? [] : [`It expires at ${end}.`]),
-    ...(networks === undefined ? [] : [`It is taken from ${networks.join(', ')} alone.`]),
-    ...(rate === undefined ? [] : [`Its own limit: ${rate} requests a minute.`]),
+    ...(networks === undefined ? [] : [`It is accepted only from ${networks.join(', ')}.`]),
+    ...(rate === undefined ? [] : [`Its own limit: ${rate} requests per minute.`]),
   ];
 }

@@ -43,7 +43,7 @@ export function arrangePermissions(chosen: readonly Permission[]): Permission[] 
     if (part === undefined || !arranged.includes(whole)) continue;
     throw new ServiceError(
       'validation_failed',
-      `The permission ${whole} is for every kind: give it, or ${part}, not both.`,
+      `The permission ${whole} applies to every kind. Choose either ${whole} or ${part}, not both.`,
     );
   }
   return arranged;

@@ -5,21 +5,21 @@ import { type ApiKey, isExpired, type KeyState, type Workspace } from './keyStat
 /** Returns the workspace with an id. Throws `not_found`. */
 export function requireWorkspace(known: Readonly<KeyState>, id: string): Workspace {
   const workspace = known.workspaces.get(id);
-  if (!workspace) throw new ServiceError('not_found', `There is no workspace ${id}.`);
+  if (!workspace) throw new ServiceError('not_found', `Workspace ${id} does not exist.`);
   return workspace;
 }
 
 /** Returns the key with an id, whatever its state. Throws `not_found`. */
 export function requireKey(known: Readonly<KeyState>, id: string): ApiKey {
   const key = known.keys.get(id);
-  if (!key) throw new ServiceError('not_found', `There is no key ${id}.`);
+  if (!key) throw new ServiceError('not_found', `Key ${id} does not exist.`);
   return key;
 }
 
 /** The same, but throws `conflict` if it is deleted. */
 export function requireLiving(known: Readonly<KeyState>, id: string): ApiKey {
   const key = requireKey(known, id);
-  if (key.state === 'deleted') throw new ServiceError('conflict', `Key ${id} is deleted; that is permanent.`);
+  if (key.state === 'deleted') throw new ServiceError('conflict', `Key ${id} is deleted. This is permanent.`);
   return key;
 }
 
@@ -30,7 +30,7 @@ export function requireInUse(known: Readonly<KeyState>, id: string): ApiKey {
   if (state !== 'active') throw new ServiceError('conflict', `Key ${id} is ${state}.`);
   if (isExpired(key, Date.now())) throw new ServiceError('conflict', `Key ${id} has expired.`);
   if (replacedBy === undefined) return key;
-  throw new ServiceError('conflict', `Key ${id} is being replaced by key ${replacedBy} already.`);
+  throw new ServiceError('conflict', `Key ${id} is already being replaced by key ${replacedBy}.`);
 }
 
 /** Throws `validation_failed` when a text cannot be the id of a workspace. */
@@ -38,6 +38,6 @@ export function checkWorkspaceId(id: string): void {
   if (WORKSPACE_ID.test(id)) return;
   throw new ServiceError(
     'validation_failed',
-    'The id of a workspace has 2 to 40 characters: lower-case letters, digits, underscores.',
+    'The id of a workspace must have 2 to 40 characters: lowercase letters, digits or underscores.',
   );
 }

@@ -17,8 +17,8 @@ export function requireRetention(choice: RetentionChoice): void {
   if (Number.isInteger(choice) && choice >= MIN_RETENTION_YEARS && choice <= MAX_RETENTION_YEARS) return;
   throw new ServiceError(
     'validation_failed',
-    `Retention is ${MIN_RETENTION_YEARS} to ${MAX_RETENTION_YEARS} years. HIPAA has documentation kept for six years (45 CFR ` +
-      '164.316); states ask for more of medical records.',
+    `Retention must be ${MIN_RETENTION_YEARS} to ${MAX_RETENTION_YEARS} years. HIPAA requires documentation to be kept for six years (45 CFR ` +
+      '164.316); states require more for medical records.',
   );
 }
 

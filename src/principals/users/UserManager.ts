@@ -70,7 +70,7 @@ export class UserManager {
     await this.#change((all) => {
       requireFreeName(all, name);
       if (all.idByIdentity.has(identityKey(identity))) {
-        throw new ServiceError('conflict', 'There is a user of that identity already.');
+        throw new ServiceError('conflict', 'A user with that identity already exists.');
       }
       return { type: 'UserCreated', data: { user_id: id, name, role, origin: 'openid_connect', identity } };
     });

@@ -30,10 +30,10 @@ function loadEstimator(): Promise<ZxcvbnFactory> {
  */
 export async function passwordProblem(password: string, userName: string): Promise<string | undefined> {
   const { length } = [...password];
-  if (length < MIN_LENGTH) return `A password has at least ${MIN_LENGTH} characters.`;
-  if (length > MAX_LENGTH) return `A password has at most ${MAX_LENGTH} characters.`;
+  if (length < MIN_LENGTH) return `A password must have at least ${MIN_LENGTH} characters.`;
+  if (length > MAX_LENGTH) return `A password can have at most ${MAX_LENGTH} characters.`;
   if (password.trim().toLowerCase() === userName.trim().toLowerCase()) {
-    return 'A password must not be the name of its user.';
+    return 'A password must not be the same as the user name.';
   }
   const known = [...OWN_WORDS, userName, ...userName.split(/[^\p{L}\p{N}]+/u)].filter((word) => word !== '');
   const estimated = password.normalize('NFKC').slice(0, ESTIMATED_LENGTH);

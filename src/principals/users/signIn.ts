@@ -92,7 +92,7 @@ export function refuseWithoutRole(
   origin: Origin,
 ): Promise<never> {
   const message =
-    'The identity provider knows you, but gives you no role in Chartledger. Ask its administrators for one.';
+    'The identity provider recognized you, but did not assign you a role in Chartledger. Ask its administrators for one.';
   return refuse(ports, user, 'no_role', origin, new ServiceError('unauthorized', message));
 }
 
@@ -160,7 +160,7 @@ async function giveBack(budgets: readonly Budget[]): Promise<void> {
 function tooOften(count: Count): ServiceError {
   const seconds = secondsUntilReset(count);
   const wait = seconds > 90 ? `${Math.ceil(seconds / 60)} minutes` : `${seconds} seconds`;
-  return new ServiceError('rate_limited', `Too many attempts to sign in. Try again in ${wait}.`, {
+  return new ServiceError('rate_limited', `Too many sign-in attempts. Try again in ${wait}.`, {
     retryAfterSeconds: seconds,
   });
 }

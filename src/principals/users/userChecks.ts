@@ -6,21 +6,21 @@ const MAX_NAME_LENGTH = 100;
 
 /** Returns the user; throws `not_found` if undefined. */
 export function findUser(user: User | undefined): User {
-  if (!user) throw new ServiceError('not_found', 'There is no such user.');
+  if (!user) throw new ServiceError('not_found', 'The user does not exist.');
   return user;
 }
 
 /** Throws `validation_failed` for a name that no user may have. */
 export function requireGoodName(name: string): void {
   if (name.length === 0 || name.length > MAX_NAME_LENGTH || /\p{Cc}/u.test(name)) {
-    throw invalid('name', `The name of a user has 1 to ${MAX_NAME_LENGTH} characters.`);
+    throw invalid('name', `The name of a user must have 1 to ${MAX_NAME_LENGTH} characters.`);
   }
 }
 
 /** Throws `conflict` for a name that is taken. */
 export function requireFreeName(all: Readonly<Users>, name: string): void {
   if (!all.idByName.has(nameKey(name))) return;
-  const message = 'There is a user of that name already.';
+  const message = 'A user with that name already exists.';
   throw new ServiceError('conflict', message, { details: [{ field: 'name', message }] });
 }
 
@@ -42,7 +42,7 @@ export function keepAnAdministrator(all: Readonly<Users>, leaving: User): void {
   if (!isActiveAdmin(leaving)) return;
   const others = [...all.users.values()].filter((user) => user.id !== leaving.id && isActiveAdmin(user));
   if (others.length === 0) {
-    throw new ServiceError('conflict', 'This is the last active administrator. Make another one first.');
+    throw new ServiceError('conflict', 'This is the last active administrator. Create another one first.');
   }
 }
 

@@ -29,7 +29,7 @@ export async function stateAt<State extends { version: number; updatedAt: string
   if (isThere) return state;
   const [first] = await eventLog.readStream(stream, { limit: 1 });
   if (first && erasureStep(first)) throw gone(title, first.recordedAt);
-  if ('asOf' in moment) throw new ServiceError('not_found', `There was no such ${noun} at that time.`);
+  if ('asOf' in moment) throw new ServiceError('not_found', `The ${noun} did not exist at that time.`);
   if (first === undefined) throw notFound(title);
   throw new ServiceError('not_found', `The ${noun} has no version ${moment.version}.`);
 }

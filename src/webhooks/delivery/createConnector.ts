@@ -6,7 +6,7 @@ import type { ResolveName } from './resolveName.ts';
 /** The connection would have gone to an address to which messages may not be sent. */
 export class RefusedAddress extends Error {
   constructor() {
-    super('the address is not one that messages may be sent to');
+    super('the address is not an allowed destination');
     this.name = 'RefusedAddress';
   }
 }
@@ -14,7 +14,7 @@ export class RefusedAddress extends Error {
 /** The endpoint's name has no address. */
 export class NameNotResolved extends Error {
   constructor() {
-    super('the name has no address');
+    super('the host name has no address');
     this.name = 'NameNotResolved';
   }
 }
@@ -22,7 +22,7 @@ export class NameNotResolved extends Error {
 /** The endpoint was reached, but no trusted TLS connection could be established. */
 export class TlsFailed extends Error {
   constructor(cause: Error) {
-    super('no trusted TLS connection came about', { cause });
+    super('no trusted TLS connection could be established', { cause });
     this.name = 'TlsFailed';
   }
 }

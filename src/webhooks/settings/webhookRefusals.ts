@@ -5,7 +5,7 @@ export const MAX_WEBHOOKS = 100;
 
 /** Returns the refusal to create one more webhook. */
 export function tooManyWebhooks(): ServiceError {
-  return new ServiceError('conflict', `A workspace has at most ${MAX_WEBHOOKS} webhooks.`);
+  return new ServiceError('conflict', `A workspace can have at most ${MAX_WEBHOOKS} webhooks.`);
 }
 
 /** Returns the refusal to send anything to a disabled webhook. */

@@ -29,7 +29,7 @@ function exactly<Shape extends z.ZodRawShape>(shape: Shape) {
   return z.strictObject(shape, {
     error: ({ code }) =>
       code === 'unrecognized_keys'
-        ? `has a field that is not known; the fields are ${Object.keys(shape).join(', ')}`
+        ? `has an unknown field; the fields are ${Object.keys(shape).join(', ')}`
         : undefined,
   });
 }
@@ -167,7 +167,7 @@ export function parseReplay(input: unknown): Replay {
   const { after, from, message_id, failed } = validate(replaySchema, input);
   if ([after, from, message_id, failed].filter((value) => value !== undefined).length !== 1) {
     throw validationError([
-      { field: '', message: 'The body must have one of after, from, message_id and failed' },
+      { field: '', message: 'The body must have exactly one of after, from, message_id and failed' },
     ]);
   }
   if (message_id !== undefined) return { messageId: message_id };
@@ -214,5 +214,5 @@ export function checkFilters({ kinds, types }: Pick<WebhookSettings, 'kinds' | '
   if (kinds === null || types === null) return;
   const wanted = feedEventTypes.filter(({ kind, type }) => kinds.includes(kind) && types.includes(type));
   if (wanted.length > 0) return;
-  throw validationError([{ field: 'types', message: 'must have a type that is of one of the kinds' }]);
+  throw validationError([{ field: 'types', message: 'must include a type of one of the kinds' }]);
 }

@@ -63,7 +63,7 @@ export class DocumentFolder {
 
   #unreadable(error: unknown): never {
     const { code } = error as { code?: string };
-    throw new ImportError(`${this.#folder} is not a folder of documents that can be read (${code}).`);
+    throw new ImportError(`${this.#folder} is not a readable folder of documents (${code}).`);
   }
 
   /** Parses a path, or returns what is wrong with it. */
@@ -78,7 +78,7 @@ export class DocumentFolder {
       return 'The path is not ENCOUNTER/DOCUMENT or ENCOUNTER/CATEGORY/DOCUMENT, with .pdf or .docx.';
     }
     const category = categories.safeParse(parts.length === 3 ? parts[1] : this.#category);
-    if (!category.success) return `The middle folder is none of ${categories.options.join(', ')}.`;
+    if (!category.success) return `The middle folder is not one of ${categories.options.join(', ')}.`;
     const [encounterId = '', documentId = ''] = [parts[0], parts.at(-1)?.slice(0, -extension.length)].map(
       decoded,
     );

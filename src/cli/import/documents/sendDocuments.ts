@@ -60,7 +60,7 @@ async function formOf({ path, documentId, category }: DocumentFile): Promise<For
     form.append('file', await openAsBlob(path), basename(path));
   } catch {
     // Its path names an encounter, which only the reports may reveal.
-    throw new ImportError('A document in the folder cannot be read any more.');
+    throw new ImportError('A document in the folder can no longer be read.');
   }
   return form;
 }

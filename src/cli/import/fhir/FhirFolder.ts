@@ -40,7 +40,8 @@ export class FhirFolder implements ImportSource {
   /** Examines the input. Rejects with `ImportError` when there is nothing. */
   static async open(path: string): Promise<FhirFolder> {
     const paths = await filesAt(path);
-    if (paths.length === 0) throw new ImportError(`${path} holds no files *.ndjson, *.ndjson.gz or *.json.`);
+    if (paths.length === 0)
+      throw new ImportError(`${path} contains no *.ndjson, *.ndjson.gz or *.json files.`);
     return new FhirFolder(path, paths);
   }
 
@@ -106,7 +107,7 @@ async function* linesIn(path: string): AsyncGenerator<SourceRecord | UnreadableE
     const source = `${basename(path)}:${number}`;
     if (text.trim() === '') continue;
     if (!isUtf8(text)) yield { source, error: 'The line is not UTF-8 text. Convert the file to UTF-8.' };
-    else yield resourceIn(text, source) ?? { source, error: 'The line is no FHIR resource in JSON.' };
+    else yield resourceIn(text, source) ?? { source, error: 'The line is not a FHIR resource in JSON.' };
   }
 }
 
@@ -117,13 +118,14 @@ async function* bundleIn(path: string): AsyncGenerator<SourceRecord | Unreadable
   if (size > MAX_BYTES) {
     yield {
       source,
-      error: 'The file is larger than the 16 MB that the service takes. Send its Bundle in several.',
+      error:
+        'The file is larger than the 16 MB that the service accepts. Split its Bundle into several files.',
     };
     return;
   }
   const text = await readFile(path, 'utf8').catch((error) => unreadable(path, error));
   const resource = resourceIn(text, source);
-  if (resource === undefined) yield { source, error: 'The file is no FHIR resource in JSON.' };
+  if (resource === undefined) yield { source, error: 'The file is not a FHIR resource in JSON.' };
   else yield resource.kind === 'Bundle' ? resource : { ...resource, kind: `${resource.kind} (no Bundle)` };
 }
 

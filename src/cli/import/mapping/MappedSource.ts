@@ -31,7 +31,7 @@ export class MappedSource implements ImportSource {
     const paths = await pathsOf(path, mapping);
     const wanted = mapping.files.filter(({ record }) => record).map(({ name }) => name);
     if (wanted.some((name) => paths.has(name))) return new MappedSource(mapping, paths);
-    throw new ImportError(`${path} holds none of ${wanted.join(', ')}.`);
+    throw new ImportError(`${path} contains none of ${wanted.join(', ')}.`);
   }
 
   /** The files that an import will lack. */
@@ -132,6 +132,6 @@ async function pathsOf(path: string, { files }: Mapping): Promise<Map<string, st
     return new Map(present.map(({ name }) => [name, join(folder, name)]));
   } catch (error) {
     const { code } = error as { code?: string };
-    throw new ImportError(`${path} is not a folder that can be read (${code}). Name the folder of CSVs.`);
+    throw new ImportError(`${path} is not a readable folder (${code}). Specify the folder of the CSV files.`);
   }
 }

@@ -30,7 +30,7 @@ export function compileFields(written: Record<string, unknown>, target: Target):
     if (fieldSchema)
       return { field, rule: compileRule(rule, { place: `${place}.${field}`, field, fieldSchema }) };
     const known = Object.keys(shape).join(', ');
-    throw new ImportError(`${place}.${field}: there is no such field in ${title}; its fields are ${known}.`);
+    throw new ImportError(`${place}.${field}: ${title} has no such field; its fields are ${known}.`);
   });
   const required = Object.keys(shape).filter((name) => !shape[name]?.safeParse(undefined).success);
   const missing = required.filter((name) => !(name in written));
@@ -64,11 +64,11 @@ function compileRule(written: unknown, target: FieldTarget): Rule {
   const nested = nestedIn(target.fieldSchema);
   if (rule.is === 'alternatives') return compileAlternatives(rule, target);
   if (nested && rule.is !== 'nested') {
-    throw new ImportError(`${target.place}: the field holds an object; give its "fields".`);
+    throw new ImportError(`${target.place}: the field is an object; specify its "fields".`);
   }
   if (rule.is === 'constant') return compileConstant(rule, target);
   if (rule.is === 'column') return compileColumn(rule, target);
-  if (!nested) throw new ImportError(`${target.place}: the field holds no object, so it has no "fields".`);
+  if (!nested) throw new ImportError(`${target.place}: the field is not an object, so it has no "fields".`);
   const { title, schema } = nested;
   return under(rule, compileFields(rule.fields, { place: `${target.place}.fields`, title, schema }));
 }
@@ -115,7 +115,7 @@ function compileColumn(rule: Written<'column'>, target: FieldTarget): Rule {
   if (otherwise !== undefined) requireFit(otherwise, target);
   if (values === undefined && unwrapped(target.fieldSchema) instanceof z.ZodBoolean) {
     throw new ImportError(
-      `${target.place}: the field is true or false; say with "values" which text is which.`,
+      `${target.place}: the field is true or false; specify with "values" which text means which.`,
     );
   }
   const byText = values && new Map(Object.entries(values).map(([text, value]) => [keyOf(text), value]));
@@ -131,7 +131,7 @@ function compileColumn(rule: Written<'column'>, target: FieldTarget): Rule {
       const mapped = byText.get(keyOf(value));
       if (mapped !== undefined) return mapped;
       if (otherwise === undefined) {
-        remark({ field: target.field, message: 'is left out: the mapping has no value for this text' });
+        remark({ field: target.field, message: 'is omitted: the mapping has no value for this text' });
       }
       return otherwise;
     },
@@ -145,7 +145,7 @@ function requireFit(value: unknown, { place, fieldSchema }: FieldTarget): void {
   const { error } = fieldSchema.safeParse(value);
   if (error)
     throw new ImportError(
-      `${place}: ${JSON.stringify(value)} is no value of the field: ${problemOf(error)}.`,
+      `${place}: ${JSON.stringify(value)} is not a valid value of the field: ${problemOf(error)}.`,
     );
 }
 

@@ -83,7 +83,7 @@ function compileFile(name: string, written: WrittenMapping['files'][string]): Fi
   const { kind, fields, columns = {}, joins = {} } = written;
   const place = `files.${name}`;
   if ((kind === undefined) !== (fields === undefined)) {
-    throw new ImportError(`${place}: "kind" and "fields" belong together.`);
+    throw new ImportError(`${place}: "kind" and "fields" must be used together.`);
   }
   if (kind === undefined || fields === undefined) return { name, columns, read: [] };
   const { title, schema } = catalogEntry(kind);
@@ -101,8 +101,7 @@ function addJoinedColumns(files: FileMapping[]): void {
   for (const { name, record } of files) {
     for (const [prefix, join] of Object.entries(record?.joins ?? {})) {
       const joined = files.find((file) => file.name === join.file);
-      if (!joined)
-        throw new ImportError(`files.${name}.joins.${prefix}: there is no file ${join.file} in "files".`);
+      if (!joined) throw new ImportError(`files.${name}.joins.${prefix}: "files" has no file ${join.file}.`);
       const columns = record?.rule.columns.filter((column) => column.startsWith(`${prefix}.`)) ?? [];
       const own = columns.map((column) => column.slice(prefix.length + 1));
       const read = [...joined.read, join.column, ...own, ...(join.latest ? [join.latest] : [])];

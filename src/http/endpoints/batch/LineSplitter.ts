@@ -14,7 +14,7 @@ const BYTE_ORDER_MARK = Buffer.from([0xef, 0xbb, 0xbf]);
 export function batchTooLarge(): ServiceError {
   return new ServiceError(
     'payload_too_large',
-    'The batch has more than 100,000 lines, or more than 64 MB when unpacked. Send it in several.',
+    'The batch has more than 100,000 lines, or more than 64 MB when decompressed. Split it into several batches.',
   );
 }
 

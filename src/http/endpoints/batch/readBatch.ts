@@ -23,7 +23,7 @@ type BodyExchange = Pick<Exchange, 'req' | 'res' | 'bodies' | 'load'>;
 export function notLines(): ServiceError {
   return new ServiceError(
     'unsupported_media_type',
-    `Send the lines as Content-Type: ${NDJSON}, or a few of them as an array in application/json, in UTF-8.`,
+    `Send the lines in UTF-8 with Content-Type: ${NDJSON}, or a few of them as an array with application/json.`,
   );
 }
 

@@ -103,7 +103,9 @@ export const sendBatch = endpoint({
 function batchOptions(exchange: Exchange): WriteOptions {
   const { condition, ...options } = writeOptions(exchange);
   if (condition === 'any') return options;
-  throw validationError([{ field: 'If-Match', message: 'is no header of a batch; its lines take if_match' }]);
+  throw validationError([
+    { field: 'If-Match', message: 'is not supported for a batch; use if_match in its lines' },
+  ]);
 }
 
 /** Resolves when the client has the response, or is gone; a client that does not read it in time is disconnected. */

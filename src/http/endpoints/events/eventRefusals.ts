@@ -8,5 +8,5 @@ export function notAcceptable(): ServiceError {
 
 /** Returns the refusal of a name that no event schema has. */
 export function schemaNotFound(): ServiceError {
-  return new ServiceError('not_found', 'There is no schema of this name. GET /asyncapi/json names them all.');
+  return new ServiceError('not_found', 'No schema has this name. GET /asyncapi/json lists them all.');
 }

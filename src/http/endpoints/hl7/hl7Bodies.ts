@@ -17,7 +17,7 @@ export const MAX_MESSAGES = 1_000;
 export function tooManyMessages(): ServiceError {
   return new ServiceError(
     'payload_too_large',
-    `The body has more than ${MAX_MESSAGES} messages. Send it in several.`,
+    `The body has more than ${MAX_MESSAGES} messages. Split it into several requests.`,
   );
 }
 
@@ -25,7 +25,7 @@ export function tooManyMessages(): ServiceError {
 export function notHl7(): ServiceError {
   return new ServiceError(
     'unsupported_media_type',
-    `Send messages as Content-Type: ${mediaTypes.join(' or ')}.`,
+    `Send messages with Content-Type: ${mediaTypes.join(' or ')}.`,
   );
 }
 

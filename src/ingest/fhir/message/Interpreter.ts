@@ -101,11 +101,7 @@ export class Interpreter {
     const id = identity.recordId;
     if (id === undefined) {
       one.issues.push(
-        refused(
-          'required',
-          `${identity.type}.id`,
-          'Send an id, or the identifier that is its id: it is known by that.',
-        ),
+        refused('required', `${identity.type}.id`, 'Send an id, or the identifier that is used as its id.'),
       );
       return;
     }
@@ -150,7 +146,7 @@ export class Interpreter {
       return;
     }
     const { expression, diagnostics } = resolved.issue;
-    one.issues.push(remarked('informational', expression, `It is left out. ${diagnostics}`));
+    one.issues.push(remarked('informational', expression, `It is ignored. ${diagnostics}`));
   }
 
   async #addTo(one: InterpretedEntry, mapped: Mapped): Promise<void> {
@@ -167,7 +163,7 @@ export class Interpreter {
     const { resource } = one.entry;
     const payor = mapped.payors.find((reference) => !this.#isPerson(reference, resource));
     if (payor === undefined) {
-      const text = 'Whoever pays is a person: it is no insurance, and left out.';
+      const text = 'The payor is a person, so this is not an insurance and is ignored.';
       one.issues.push(remarked('informational', 'Coverage.payor', text));
       return;
     }
@@ -194,7 +190,7 @@ export class Interpreter {
     if (fields === undefined) return;
     for (const [rank, one] of ranks) one.rank = rank;
     if (left > 0) {
-      const text = 'A patient has at most three insurances: those that come last are left out.';
+      const text = 'A patient can have at most three insurances; the last ones are ignored.';
       for (const { issues } of entries) issues.push(remarked('informational', 'Coverage', text));
     }
     for (const payer of also) this.#operations.addMade(payer);
@@ -227,11 +223,7 @@ export class Interpreter {
     const current = known ?? (await this.#records.current(kind, id));
     if (current === undefined) {
       one.issues.push(
-        refused(
-          'not-found',
-          expression,
-          `There is no ${kind} of this id: send it before, or in the same bundle.`,
-        ),
+        refused('not-found', expression, `No ${kind} has this id. Send it first, or in the same bundle.`),
       );
       return;
     }

@@ -52,7 +52,7 @@ export class ReferenceResolver {
   async resolve(reference: Reference, kind: string, expression: string, owner: unknown): Promise<Resolved> {
     const referred = referredBy(reference);
     if (referred === undefined) {
-      const text = 'Send a reference by address, identifier or, of a payer, its name.';
+      const text = 'Send a reference: an address, an identifier or, for a payer, a name.';
       return { issue: refused('invalid', expression, text) };
     }
     switch (referred.by) {
@@ -94,15 +94,15 @@ export class ReferenceResolver {
     }
     const field = numbers.get(system ?? '')?.[kind];
     if (field === undefined) {
-      const text = `No ${kind} is known by identifiers of this system. Send it in the same bundle, or name the system as the id system of the source.`;
+      const text = `No ${kind} is identified by identifiers of this system. Send it in the same bundle, or configure the system as the id system of the source.`;
       return { issue: refused('not-found', expression, text) };
     }
     const [id, another] = await this.#havingNumber(kind, field, value.replaceAll(/\s/g, ''));
     if (id === undefined)
-      return { issue: refused('not-found', expression, `There is no ${kind} with this identifier.`) };
+      return { issue: refused('not-found', expression, `No ${kind} has this identifier.`) };
     if (another !== undefined) {
       return {
-        issue: refused('not-found', expression, `There is more than one ${kind} with this identifier.`),
+        issue: refused('not-found', expression, `More than one ${kind} has this identifier.`),
         isAmbiguous: true,
       };
     }
@@ -123,7 +123,7 @@ export class ReferenceResolver {
   async #contained(id: string, kind: string, expression: string, owner: unknown): Promise<Resolved> {
     const inside = isJsonObject(owner) && Array.isArray(owner.contained) ? owner.contained : [];
     const resource = inside.find((one) => isJsonObject(one) && one.id === id);
-    const missing = refused('not-found', expression, 'There is no resource of this id inside.');
+    const missing = refused('not-found', expression, 'No contained resource has this id.');
     if (!isJsonObject(resource)) return { issue: missing };
     const { id: _local, ...rest } = resource;
     // The resource that refers to it determines what it is.
@@ -135,7 +135,7 @@ export class ReferenceResolver {
     const { payer_code, name, npi } = fields;
     const own = recordId ?? (kind === 'payer' ? (payer_code ?? name) : npi);
     if (!isMade || own === undefined || (kind !== 'payer' && kind !== 'provider')) {
-      const text = `A contained resource has no id of its own: send the ${kind} as a resource by itself.`;
+      const text = `A contained resource has no id of its own. Send the ${kind} as a separate resource.`;
       return { issue: refused('not-supported', expression, text) };
     }
     if (recordId === undefined && kind === 'provider') {
@@ -157,15 +157,19 @@ const asPayer = { type: [{ coding: [{ code: 'pay' }] }] };
 function found(record: { kind: string; id: string } | undefined, kind: string, expression: string): Resolved {
   if (record?.kind === kind) return { id: record.id };
   const text = record
-    ? `It refers to another kind of record than a ${kind}.`
-    : 'It refers to no resource of this bundle.';
+    ? `It does not refer to a record of the kind ${kind}.`
+    : 'It does not refer to a resource in this bundle.';
   return { issue: refused(record ? 'invalid' : 'not-found', expression, text) };
 }
 
 function byName(display: string, kind: string, expression: string): Resolved {
   if (kind === 'payer') return madeInPassing(kind, display, { name: display }, expression);
   return {
-    issue: refused('not-found', expression, `A text names no ${kind}: send a reference or an identifier.`),
+    issue: refused(
+      'not-found',
+      expression,
+      `Text alone does not identify the ${kind}. Send a reference or an identifier.`,
+    ),
   };
 }
 

@@ -11,16 +11,18 @@ export function addressIssues(
   const ownId = (resource as { id?: unknown }).id;
   const issues: Issue[] = [];
   if (id !== undefined && ownId !== id) {
-    issues.push(refused('invalid', `${type}.id`, 'It must be the id of the address to which it is sent.'));
+    issues.push(
+      refused('invalid', `${type}.id`, 'It must match the id in the address that the resource is sent to.'),
+    );
   }
   if (query !== undefined && !identifiers.some((one) => isSearchedBy(query, one))) {
-    const text = 'A condition is taken by an identifier of the resource itself: identifier=system|value.';
+    const text = 'A condition must use an identifier of the resource itself: identifier=system|value.';
     issues.push(refused('not-supported', `${type}.identifier`, text));
   }
   const isConditional = ifAbsent || ifMatch !== undefined;
   if (isConditional && (kind === undefined || kind === 'document')) {
     const text =
-      'A condition is taken only with a resource that has a record of its own, which is no document.';
+      'A condition is supported only for a resource that has its own record, and not for a document.';
     issues.push(refused('not-supported', `${type}`, text));
   }
   return issues;

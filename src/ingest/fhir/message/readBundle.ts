@@ -44,12 +44,16 @@ export function readBundle(value: unknown): ReadBundle | { issue: Issue } {
 function notBundle(error: z.ZodError): Issue {
   const [first] = error.issues;
   if (first?.path[0] === 'type') {
-    return refused('not-supported', 'Bundle.type', 'Bundles are taken of the types batch and transaction.');
+    return refused(
+      'not-supported',
+      'Bundle.type',
+      'Only bundles of the types batch and transaction are supported.',
+    );
   }
   const places = (first?.path ?? []).map((part) =>
     typeof part === 'number' ? `[${part}]` : `.${String(part)}`,
   );
-  return refused('invalid', `Bundle${places.join('')}`, 'Send a Bundle as FHIR R4 has it.');
+  return refused('invalid', `Bundle${places.join('')}`, 'Send a Bundle that conforms to FHIR R4.');
 }
 
 /** Returns what an entry requests, or why that is not accepted. */
@@ -58,9 +62,10 @@ function readEntry({ fullUrl, resource, request }: BundleEntry, index: number): 
   const wrong = (element: string, text: string) => ({
     issue: refused('not-supported', `Bundle.entry[${index}].request${element}`, text),
   });
-  if (request === undefined) return wrong('', 'Send what is asked for: method and url.');
+  if (request === undefined) return wrong('', 'Send the request with its method and url.');
   const { method, url, ifMatch, ifNoneExist } = request;
-  if (method !== 'POST' && method !== 'PUT') return wrong('.method', 'Entries are taken with POST and PUT.');
+  if (method !== 'POST' && method !== 'PUT')
+    return wrong('.method', 'Only the methods POST and PUT are supported.');
   const [path = '', query] = url.split('?', 2);
   const [type, id, ...rest] = path.split('/');
   const isAddressed =
@@ -68,11 +73,11 @@ function readEntry({ fullUrl, resource, request }: BundleEntry, index: number): 
   if (type !== typeOf(resource) || rest.length > 0 || !isAddressed) {
     return wrong(
       '.url',
-      'Send the type of the resource, with PUT also its id or a condition on an identifier of it.',
+      'Send the type of the resource and, with PUT, its id or a condition on one of its identifiers.',
     );
   }
   const version = versionOf(ifMatch);
-  if (version === 'invalid') return wrong('.ifMatch', 'Send a version as W/"3".');
+  if (version === 'invalid') return wrong('.ifMatch', 'Send a version in the form W/"3".');
   return {
     ...{ at, fullUrl, resource, id, ifMatch: version },
     ...{ query: query ?? ifNoneExist, ifAbsent: ifNoneExist !== undefined },

@@ -48,18 +48,19 @@ const relationships = new Map([
 /** Returns what a Coverage says about its beneficiary's insurance. */
 export function mapCoverage(coverage: Coverage): MappedCoverage | NothingMapped {
   const { status, subscriber, subscriberId, beneficiary, relationship, period, payor, order } = coverage;
-  if (status === 'draft') return left('Coverage.status', 'A draft is no insurance yet: it is left out.');
+  if (status === 'draft')
+    return left('Coverage.status', 'A draft is not an insurance yet, so it is ignored.');
   if (coverage.type?.coding?.some(({ system }) => system === SELF_PAY)) {
-    return left('Coverage.type', 'Who pays themselves has no insurance by that: it is left out.');
+    return left('Coverage.type', 'Self-pay is not an insurance, so it is ignored.');
   }
   const related = relationshipOf(relationship);
   const group = coverage.class?.find(({ type }) => type.coding?.some((one) => one.code === 'group'))?.value;
   const number = memberNumber(coverage) ?? subscriberId;
   const issues = [
     ...(beneficiary === undefined
-      ? [refused('required', 'Coverage.beneficiary', 'Send who is covered.')]
+      ? [refused('required', 'Coverage.beneficiary', 'Send the beneficiary.')]
       : []),
-    ...(payor?.[0] === undefined ? [refused('required', 'Coverage.payor', 'Send who pays.')] : []),
+    ...(payor?.[0] === undefined ? [refused('required', 'Coverage.payor', 'Send the payor.')] : []),
   ];
   return {
     of: 'coverage',

@@ -74,13 +74,13 @@ export function mapDocumentReference(
   if (status === 'entered-in-error') {
     return nothing(
       'DocumentReference.status',
-      'What was entered in error is not taken; what was sent of it before stays.',
+      'A document that was entered in error is not stored; what was sent of it before remains.',
     );
   }
   const held = content.map(({ attachment }) => ({ attachment, file: fileOf(attachment) }));
   const taken = held.find(({ file }) => file !== undefined);
   if (taken?.file === undefined) {
-    const text = 'Of attachments only PDF and DOCX are taken, in data or as a data URL: it is left out.';
+    const text = 'No attachment is a PDF or DOCX in data or in a data URL, so it is ignored.';
     return nothing('DocumentReference.content.attachment', text);
   }
   const { extension, bytes } = taken.file;
@@ -110,13 +110,19 @@ function damages({ size, hash }: Attachment, bytes: Buffer): Issue[] {
   const at = 'DocumentReference.content.attachment';
   return [
     ...(size !== undefined && size !== bytes.length
-      ? [refused('value', `${at}.size`, 'The data has another size than this.')]
+      ? [refused('value', `${at}.size`, 'The data does not have this size.')]
       : []),
     ...(sent?.length === actual.length && !sent.equals(actual)
-      ? [refused('value', `${at}.hash`, 'The data has another SHA-1 than this.')]
+      ? [refused('value', `${at}.hash`, 'The data does not have this SHA-1.')]
       : []),
     ...(sent !== undefined && sent.length !== actual.length
-      ? [remarked('value', `${at}.hash`, 'This is no SHA-1 in base64: the data is not checked by it.')]
+      ? [
+          remarked(
+            'value',
+            `${at}.hash`,
+            'This is not a SHA-1 in base64, so the data is not checked against it.',
+          ),
+        ]
       : []),
   ];
 }
@@ -124,16 +130,16 @@ function damages({ size, hash }: Attachment, bytes: Buffer): Issue[] {
 /** Returns remarks on what of a document is not used. */
 function remarksOn({ content = [], context, relatesTo = [] }: DocumentReference): Issue[] {
   const remarks: [boolean, string, string][] = [
-    [content.length > 1, 'content', 'Of several attachments the first that is a PDF or a DOCX is taken.'],
+    [content.length > 1, 'content', 'Only the first attachment that is a PDF or DOCX is stored.'],
     [
       (context?.encounter?.length ?? 0) > 1,
       'context.encounter',
-      'Of several encounters the first is taken: the document belongs to that.',
+      'Only the first encounter is used; the document belongs to it.',
     ],
     [
       relatesTo.some(({ code }) => code === 'replaces'),
       'relatesTo',
-      'The document that this one replaces stays as it is.',
+      'The document that this one replaces is not changed.',
     ],
   ];
   return remarks.flatMap(([holds, element, text]) =>

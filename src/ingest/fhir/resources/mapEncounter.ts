@@ -87,7 +87,7 @@ export function mapEncounter(encounter: Encounter, { at, mapping }: MappingConte
   const { status, class: kind, type = [], subject, period, location, serviceProvider } = encounter;
   const issues: Issue[] = [];
   if (subject === undefined) {
-    issues.push(refused('required', 'Encounter.subject', 'Send the patient whose encounter it is.'));
+    issues.push(refused('required', 'Encounter.subject', 'Send the patient of the encounter.'));
   }
   const byType = ofCodes(mapping.visit_types, codingsOf(type));
   const byClass = byType ?? (kind && ofCodes(mapping.visit_types, [kind]));
@@ -97,7 +97,7 @@ export function mapEncounter(encounter: Encounter, { at, mapping }: MappingConte
       remarked(
         'not-supported',
         'Encounter.class',
-        'No visit type corresponds to this class: it is left out.',
+        'No visit type corresponds to this class, so it is ignored.',
       ),
     );
   }
@@ -105,14 +105,14 @@ export function mapEncounter(encounter: Encounter, { at, mapping }: MappingConte
   const performer = participantOf(encounter, PERFORMER);
   if (attender === undefined && performer === undefined && encounter.participant?.length) {
     const text =
-      'No participant is referred to as attender (ATND) or performer (PPRF): none is taken as provider.';
+      'No participant with a reference is an attender (ATND) or performer (PPRF), so no provider is set.';
     issues.push(remarked('informational', 'Encounter.participant', text));
   }
   const place = (location?.find(({ status: at }) => at !== 'completed') ?? location?.[0])?.location;
   const byOrganization = named('facility_id', 'facility', serviceProvider, 'Encounter.serviceProvider');
   const isTold = place !== undefined && !isNamed({ individual: place });
   if (isTold) {
-    const text = 'A place that is only named in a text is left out: send a reference or an identifier.';
+    const text = 'A location that is named only in text is ignored. Send a reference or an identifier.';
     issues.push(remarked('informational', 'Encounter.location.location', text));
   }
   const byPlace = named('facility_id', 'facility', isTold ? undefined : place, 'Encounter.location.location');

@@ -35,7 +35,7 @@ export function mapExplanationOfBenefit({
   );
   const coverage = coverageSchema.safeParse(inside);
   if (!coverage.success) {
-    const text = 'The coverage inside is not as FHIR R4 has it: it is left out.';
+    const text = 'The contained coverage does not conform to FHIR R4, so it is ignored.';
     const expression = 'ExplanationOfBenefit.contained';
     return { of: 'nothing', issues: inside ? [remarked('invalid', expression, text)] : [] };
   }

@@ -45,16 +45,16 @@ export function mapPatient(patient: Patient, { at }: MappingContext): MappedReco
       refused(
         'required',
         'Patient.name',
-        'Send a name with given and family: its text alone does not say which is which.',
+        'Send a name with given and family; its text alone does not tell them apart.',
       ),
     );
   }
   if (birthDate === undefined || !WHOLE_DATE.test(birthDate)) {
-    issues.push(refused('required', 'Patient.birthDate', 'Send the whole date, with month and day.'));
+    issues.push(refused('required', 'Patient.birthDate', 'Send the full date, with month and day.'));
   }
   const home = chooseAddress(address, at);
   if (home?.state && stateCode(home.state).length !== 2) {
-    const text = 'A state that has no code of two letters is left out.';
+    const text = 'A state without a two-letter code is ignored.';
     issues.push(remarked('not-supported', 'Patient.address.state', text));
     delete home.state;
   }
@@ -101,21 +101,21 @@ function isOfPatient(other: Reference | undefined): other is Reference {
 /** Returns remarks on what has no field in a patient but affects how they are to be understood. */
 function remarksOn({ active, gender, link, deceasedBoolean, deceasedDateTime }: Patient): Issue[] {
   const remarks: [boolean, string, string][] = [
-    [gender === 'unknown', 'gender', 'An unknown gender is left out.'],
+    [gender === 'unknown', 'gender', 'An unknown gender is ignored.'],
     [
       active === false,
       'active',
-      'That the record is not in use is left out: the patient is taken as any other.',
+      'The record is marked as not in use. This is ignored: the patient is treated like any other.',
     ],
     [
       link?.some(({ type, other }) => mergeLinks.includes(type) && !isOfPatient(other)) === true,
       'link',
-      'A link that names no other patient by address or identifier is left out.',
+      'A link that does not name another patient by address or identifier is ignored.',
     ],
     [
       deceasedBoolean === true || deceasedDateTime !== undefined,
       'deceased',
-      'That the patient has died is left out.',
+      'The patient is marked as deceased. This is ignored.',
     ],
   ];
   return remarks.flatMap(([holds, element, text]) =>

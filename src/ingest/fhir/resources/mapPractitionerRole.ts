@@ -32,15 +32,15 @@ export function mapPractitionerRole(
   const { practitioner, specialty, code, active } = role;
   const coded = codingOf([...(specialty ?? []), ...(code ?? [])]);
   if (practitioner === undefined) {
-    return left('PractitionerRole.practitioner', 'A role of no practitioner is left out.');
+    return left('PractitionerRole.practitioner', 'A role without a practitioner is ignored.');
   }
   if (active === false || !inForce(role, at)) {
-    return left('PractitionerRole.active', 'A role that is not in force is left out.');
+    return left('PractitionerRole.active', 'A role that is not in force is ignored.');
   }
   if (!coded?.code) {
     return left(
       'PractitionerRole.specialty',
-      'A role without a code of NUCC’s provider taxonomy is left out.',
+      'A role without a code from the NUCC provider taxonomy is ignored.',
     );
   }
   return {

@@ -14,7 +14,7 @@ export function cancelledVisit(
     unlessCleared(context.moment(message.first('EVN'), 2)) ??
     unlessCleared(context.moment(message.header, 7));
   if (!since) {
-    context.refuse('101', message.header.at(7), 'Send when the message was made.');
+    context.refuse('101', message.header.at(7), 'Send the time when the message was created.');
     return [];
   }
   const usual = new Told(`Cancelled (${message.event})`, { at: message.eventPlace });

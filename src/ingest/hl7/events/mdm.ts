@@ -33,7 +33,7 @@ function newDocument(context: MappingContext): Operation[] {
   const [patientId, id] = [patientIdOf(context), requiredVisitIdOf(context)];
   const header = context.message.first('TXA');
   const documentId = header?.value(12);
-  if (!documentId) context.refuse('101', 'TXA^1^12', "Send the document's number.");
+  if (!documentId) context.refuse('101', 'TXA^1^12', 'Send the document number.');
   const content = contentOf(context);
   if (!patientId || !id || !header || !documentId || !content) return [];
   const category = categoryOf(context, header);
@@ -82,15 +82,19 @@ function contentOf(context: MappingContext): Content | undefined {
   for (const segment of context.message.all('OBX')) {
     const extension = extensionOf(segment);
     if (extension === undefined) {
-      context.warn('103', segment.at(5), 'Is not a PDF or DOCX as encapsulated data (ED): it is left out.');
+      context.warn(
+        '103',
+        segment.at(5),
+        'This is not a PDF or DOCX as encapsulated data (ED), so it is ignored.',
+      );
     } else if (content) {
-      context.warn('103', segment.at(5), 'A message has one document: this one is left out.');
+      context.warn('103', segment.at(5), 'A message can have only one document, so this one is ignored.');
     } else {
       const bytes = bytesOf(segment);
       if (bytes) content = { segment, extension, bytes };
       else {
         isBroken = true;
-        context.refuse('102', segment.at(5, 5), 'Send the document in base64, and Base64 as its encoding.');
+        context.refuse('102', segment.at(5, 5), 'Send the document in base64, with Base64 as its encoding.');
       }
     }
   }

@@ -13,7 +13,7 @@ interface Survivor {
  */
 export function merge(context: MappingContext): Operation[] {
   if (context.message.first('PID') === undefined) {
-    context.refuse('100', 'PID^1', 'Send the segment PID.');
+    context.refuse('100', 'PID^1', 'Send a PID segment.');
     return [];
   }
   const operations: Operation[] = [];
@@ -27,12 +27,12 @@ export function merge(context: MappingContext): Operation[] {
     } else if (segment.name === 'MRG') {
       merges.add(survivor?.segment);
       const id = patientIdIn(context, segment, 1);
-      if (survivor === undefined) context.refuse('100', segment.at(), 'Send the segment PID before it.');
+      if (survivor === undefined) context.refuse('100', segment.at(), 'Send a PID segment before it.');
       else operations.push(...mergeOf(context, segment, id, survivor));
     }
   }
   for (const pid of context.message.all('PID')) {
-    if (!merges.has(pid)) context.refuse('100', pid.at(), 'Send the segment MRG behind it.');
+    if (!merges.has(pid)) context.refuse('100', pid.at(), 'Send an MRG segment after it.');
   }
   return operations;
 }
@@ -48,6 +48,6 @@ function mergeOf(
     const origins = { merged_into: patientIdTold(context, into, pid).origin };
     return [{ type: 'merge', id, into, at: segment.at(), origins }];
   }
-  context.warn('204', segment.at(1), 'Names the surviving patient: nobody is merged.');
+  context.warn('204', segment.at(1), 'This is the surviving patient, so nothing is merged.');
   return [];
 }

@@ -42,7 +42,7 @@ function cancel(context: MappingContext) {
 function namedIds(context: MappingContext): { id: string; patient_id: string } | undefined {
   const id = visitIdOf(context);
   if (id === undefined) {
-    context.warn('101', visitLocationOf(context), 'The appointment names no visit: nothing of it is taken.');
+    context.warn('101', visitLocationOf(context), 'The appointment does not name a visit, so it is ignored.');
     return undefined;
   }
   const patientId = patientIdOf(context);

@@ -32,7 +32,7 @@ export function parseMessage(bytes: Uint8Array): Hl7Message {
   const asBytes = { delimiters, characterSet: BYTES };
   const refused = (why: Hl7Refusal) => new Hl7Message([header], asBytes, why);
   if (isTooLarge) {
-    return refused(refusal('AE', '104', undefined, 'A message may have 1 MB at most.'));
+    return refused(refusal('AE', '104', undefined, 'A message can have at most 1 MB.'));
   }
   const named = new Hl7Message([header], asBytes).header.value(18) ?? '';
   const characterSet = characterSetOf(named);
@@ -41,13 +41,13 @@ export function parseMessage(bytes: Uint8Array): Hl7Message {
   }
   const text = decode(bytes, characterSet);
   if (text === undefined) {
-    const remedy = `The bytes are not in the character set of MSH-18, which is UTF-8 unless it says otherwise. Send ${KNOWN_CHARACTER_SETS}.`;
+    const remedy = `The message is not in the character set named in MSH-18 (UTF-8 if none is named). Send ${KNOWN_CHARACTER_SETS}.`;
     return refused(refusal('AE', '102', 'MSH^1^18', remedy));
   }
   const lines = linesOf(text);
   const odd = lines.findIndex((line) => !SEGMENT.test(line.split(delimiters.field, 1)[0] as string));
   if (odd >= 0) {
-    const remedy = `Line ${odd + 1} does not begin with the name of a segment: within a field, line ends are sent as an escape sequence.`;
+    const remedy = `Line ${odd + 1} does not begin with a segment name. Within a field, send line breaks as an escape sequence.`;
     return refused(refusal('AE', '100', undefined, remedy));
   }
   return new Hl7Message(lines, { delimiters, characterSet });

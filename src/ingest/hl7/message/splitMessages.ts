@@ -32,6 +32,6 @@ export function splitMessages(body: Buffer): Buffer[] {
 function notMessages(): ServiceError {
   return new ServiceError(
     'malformed_body',
-    'The body must be HL7 v2 messages one after another: each begins with an MSH segment, each segment is a line of its own.',
+    'The body must consist of consecutive HL7 v2 messages. Each message begins with an MSH segment, and each segment is on its own line.',
   );
 }

@@ -52,7 +52,7 @@ function visitIdTold({ message, source }: MappingContext): Told<string> | undefi
 /** The same for a message that must name one; a missing number is an error. */
 export function requiredVisitIdOf(context: MappingContext): string | undefined {
   const id = visitIdOf(context);
-  if (id === undefined) context.refuse('101', visitLocationOf(context), "Send the visit's number.");
+  if (id === undefined) context.refuse('101', visitLocationOf(context), 'Send the visit number.');
   return id;
 }
 
@@ -128,6 +128,6 @@ function visitTypeOf(context: MappingContext, visit: Segment | undefined): Told 
   if (ownType === undefined && WITHOUT_CLASS.has(code)) return undefined;
   const type = ownType ?? VISIT_TYPES[code.toUpperCase()];
   if (type === undefined)
-    context.warn('103', visit.at(2), 'No visit type corresponds to this class: it is left out.');
+    context.warn('103', visit.at(2), 'No visit type corresponds to this class, so it is ignored.');
   return told(type, visit.at(2, 1), ownType && 'mapping.visit_types');
 }

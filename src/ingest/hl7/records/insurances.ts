@@ -59,7 +59,11 @@ function ranked(context: MappingContext): Map<(typeof RANKS)[number], Segment> {
     const wished = RANKS[wishOf(segment) - 1];
     const rank = wished && !found.has(wished) ? wished : RANKS.find((one) => !found.has(one));
     if (rank === undefined) {
-      context.warn('103', segment.at(1), 'A patient has three insurances at most: this one is left out.');
+      context.warn(
+        '103',
+        segment.at(1),
+        'A patient can have at most three insurances, so this one is ignored.',
+      );
     } else found.set(rank, segment);
   }
   return found;

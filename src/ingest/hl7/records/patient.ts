@@ -46,7 +46,7 @@ export function patientIdTold(
 export function patientIdOf(context: MappingContext): string | undefined {
   const segment = context.message.first('PID');
   if (segment === undefined) {
-    context.refuse('100', 'PID^1', 'Send the segment PID.');
+    context.refuse('100', 'PID^1', 'Send a PID segment.');
     return undefined;
   }
   return patientIdIn(context, segment, 3);
@@ -60,7 +60,7 @@ export function patientIdIn(context: MappingContext, segment: Segment, field: nu
     context.warn(
       '204',
       segment.at(field),
-      'No identifier is of the authority that the source names: the first one is taken.',
+      'No identifier is from the authority configured for the source, so the first one is used.',
     );
   }
   const id = (ofAuthority ?? first)?.value(1) ?? undefined;
@@ -68,7 +68,7 @@ export function patientIdIn(context: MappingContext, segment: Segment, field: nu
     context.refuse(
       '101',
       segment.at(field),
-      "Send the patient's identifier; a Social Security number is none.",
+      "Send the patient's identifier; a Social Security number is not accepted.",
     );
   }
   return id;
@@ -117,7 +117,7 @@ function refuseIdentity(context: MappingContext, segment: Segment): void {
   const born = segment.value(7);
   if (!born) context.refuse('101', segment.at(7), 'Send the date of birth.');
   else if (dayOf(born) === undefined) {
-    context.refuse('102', segment.at(7), 'Send the whole date of birth: YYYYMMDD.');
+    context.refuse('102', segment.at(7), 'Send the full date of birth: YYYYMMDD.');
   }
 }
 
@@ -143,7 +143,7 @@ function genderOf(context: MappingContext, segment: Segment): Value {
   if (code === null || code === undefined || code === UNKNOWN) return code === null ? null : undefined;
   const gender = GENDERS[code.toUpperCase()];
   if (gender === undefined)
-    context.warn('103', segment.at(8), 'Is not a code of table 0001: it is left out.');
+    context.warn('103', segment.at(8), 'This is not a code of table 0001, so it is ignored.');
   return gender;
 }
 
@@ -158,7 +158,7 @@ function ssnLast4Of(context: MappingContext, segment: Segment): Told | undefined
     context.warn(
       '102',
       own?.value ? segment.at(19) : segment.at(3),
-      'Is not a Social Security number: it is left out.',
+      'This is not a Social Security number, so it is ignored.',
     );
   }
   return told(lastFour, number.origin.at);
@@ -166,6 +166,6 @@ function ssnLast4Of(context: MappingContext, segment: Segment): Told | undefined
 
 function stateOf(context: MappingContext, segment: Segment, state: Told | undefined): Told | undefined {
   if (!state?.value || [...state.value].length === 2) return state;
-  context.warn('103', segment.at(11), 'The state is not a code of two characters: it is left out.');
+  context.warn('103', segment.at(11), 'The state is not a two-character code, so it is ignored.');
   return undefined;
 }

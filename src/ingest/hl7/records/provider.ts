@@ -29,7 +29,7 @@ export function providerOf(
   if (segment === undefined || person === undefined) return { id: undefined, operations: [] };
   const [id, last, first] = [1, 2, 3].map((component) => told(person.value(component), person.at(component)));
   if (id === undefined) {
-    context.warn('101', segment.at(field, 1, person.number), 'A provider without an identifier is left out.');
+    context.warn('101', segment.at(field, 1, person.number), 'A provider without an identifier is ignored.');
   }
   if (!id?.value || !first?.value || !last?.value) return { id, operations: [] };
   const same = others.filter(
