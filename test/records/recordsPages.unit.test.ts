@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { recordsModel } from '../../projections/records.ts';
-import { listedQueries } from '../../src/backends/sqlite/listedRows.ts';
+import { listedQueries } from '../../src/backends/sqlite/rows/listedRows.ts';
 import { SqliteReadModels } from '../../src/backends/sqlite/SqliteReadModels.ts';
 import type { EventLog } from '../../src/ports/eventLog.ts';
 import { type RecordsSelection, readRecordsPage } from '../../src/reads/recordsPage.ts';

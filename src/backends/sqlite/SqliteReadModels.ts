@@ -12,11 +12,11 @@ import type {
   RowBatch,
   SearchQuery,
 } from '../../ports/readModels.ts';
-import { dropModelTable, ModelTable, toRow } from './ModelTable.ts';
-import type { Statement } from './rowTable.ts';
+import { dropModelTable, ModelTable, toRow } from './rows/ModelTable.ts';
+import type { Statement } from './rows/rowTable.ts';
+import { rewriteTermIndexes } from './rows/termIndex.ts';
 import { SqliteFile } from './SqliteFile.ts';
 import { setUpReadModels } from './setUpReadModels.ts';
-import { rewriteTermIndexes } from './termIndex.ts';
 
 const STORE = 'read model store';
 

@@ -1,7 +1,7 @@
 import type { DatabaseSync } from 'node:sqlite';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { StateQuery, StateRow, StateScan, StateStore, StateTable } from '../../ports/stateStore.ts';
-import { checkedBody, withChecksum } from './checksum.ts';
+import { checkedBody, withChecksum } from './rows/checksum.ts';
 import {
   type OwnRowStatements,
   PRUNED_AT_ONCE,
@@ -10,7 +10,7 @@ import {
   type StoredRow,
   toStoredRow,
   writeRows,
-} from './rowTable.ts';
+} from './rows/rowTable.ts';
 import { SqliteFile } from './SqliteFile.ts';
 
 /** State in one SQLite file, with a table for each; acknowledged writes are on disk. A deleted file is recreated, empty. */

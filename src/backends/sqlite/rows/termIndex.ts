@@ -1,5 +1,5 @@
 import type { DatabaseSync } from 'node:sqlite';
-import type { SearchQuery } from '../../ports/readModels.ts';
+import type { SearchQuery } from '../../../ports/readModels.ts';
 import { quoted } from './rowTable.ts';
 
 /** Characters that are not part of a word for FTS5's tokenizer `ascii`, and upper-case letters, which it would fold. */

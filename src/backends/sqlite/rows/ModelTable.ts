@@ -1,5 +1,5 @@
 import type { DatabaseSync } from 'node:sqlite';
-import type { ChangesQuery, HeadsQuery, PageQuery, Row, SearchQuery } from '../../ports/readModels.ts';
+import type { ChangesQuery, HeadsQuery, PageQuery, Row, SearchQuery } from '../../../ports/readModels.ts';
 import { checkedBody, withChecksum } from './checksum.ts';
 import { addLists, type ListedStatements, listsBeside, prepareListed, writeListed } from './listedRows.ts';
 import {

@@ -1,4 +1,4 @@
-import type { SearchTerms } from '../../ports/readModels.ts';
+import type { SearchTerms } from '../../../ports/readModels.ts';
 
 const TEXT = Symbol('text');
 
