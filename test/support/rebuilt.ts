@@ -12,7 +12,7 @@ import { readAll } from './events.ts';
 import { eventually } from './eventually.ts';
 
 const IDS_AT_ONCE = 500;
-const CATCH_UP_MS = 30_000;
+const STANDS_STILL_MS = 30_000;
 
 /** All rows of a read model, by id, and how many it counts. */
 export interface Rows {
@@ -27,10 +27,7 @@ export async function allRows(eventLog: EventLog, readModels: ReadModels): Promi
   const all: Record<string, Rows> = {};
   for (const projection of projections) {
     const model = modelName(projection);
-    await eventually(async () => {
-      const checkpoint = await readModels.checkpoint(model);
-      if (checkpoint < head) throw new Error(`${model} is at ${checkpoint}, the log at ${head}`);
-    }, CATCH_UP_MS);
+    await reached(readModels, model, head);
     const types = projection.eventTypes && new Set(projection.eventTypes);
     const wanted = events.filter(({ type }) => types?.has(type) ?? true);
     const ids = new Set(wanted.map((event) => projection.rowId(event)));
@@ -57,6 +54,17 @@ export async function rebuiltRows(eventLog: EventLog): Promise<Record<string, Ro
   } finally {
     await readModels.close();
     rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+/** Waits for a read model for as long as it gets on. */
+async function reached(readModels: ReadModels, model: string, head: number): Promise<void> {
+  for (let at = await readModels.checkpoint(model); at < head; ) {
+    at = await eventually(async () => {
+      const checkpoint = await readModels.checkpoint(model);
+      if (checkpoint <= at) throw new Error(`${model} stands still at ${checkpoint}, the log is at ${head}`);
+      return checkpoint;
+    }, STANDS_STILL_MS);
   }
 }
 

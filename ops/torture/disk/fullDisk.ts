@@ -6,7 +6,8 @@ import type { Outcome, Torture } from '../scenario.ts';
 import { disturbed } from '../support/disturbed.ts';
 import { bodyOf, send } from '../support/send.ts';
 
-const FULL_WITHIN_MS = 120_000;
+/** What room the write-ahead log has in its file has to be used up first. */
+const FULL_WITHIN_MS = 600_000;
 
 /** A disk on which a service has its stores. */
 export interface DiskWithStores {
@@ -18,6 +19,7 @@ export interface DiskWithStores {
 export async function fullDisk(torture: Torture, { disk, stores }: DiskWithStores): Promise<Outcome> {
   return disturbed(torture, {
     stores,
+    writers: 32,
     async disturb(service) {
       const ready = async () => send(await service.url(), false, { path: '/readyz' });
       await sleep(torture.short ? 1_000 : 10_000);
