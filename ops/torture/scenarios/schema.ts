@@ -61,12 +61,12 @@ export const schema: Scenario = {
       folder,
     );
     await service.end();
-    const cases = /(\d[\d,]*) generated/.exec(told.stdout)?.[1] ?? 'not told';
+    const [, cases] = /(\d[\d,]*) generated/.exec(told.stdout) ?? [];
     const failed =
       told.code === 0 ? [] : told.stdout.split('\n').filter((line) => /^\s*- |^\s*\[\d+\]/.test(line));
     return {
       figures: [
-        ['requests', cases],
+        ['requests', cases === undefined ? 'not told' : Number(cases.replaceAll(',', ''))],
         ['schemathesis', version.stdout.trim().replace(/^\D+/, '')],
       ],
       failures: told.code === 0 ? [] : [...failed.slice(0, MOST_TOLD), told.stdout.slice(-4_000)],
