@@ -153,7 +153,7 @@ onEveryEngine((start) => {
       [['delete', nobody], 'Webhook not found.'],
       [['ping', nobody], 'Webhook not found.'],
       [['attempts', nobody], 'Webhook not found.'],
-      [['replay', id], 'The body must have one of after, from'],
+      [['replay', id], 'The body must have exactly one of after, from'],
       [['replay', id, '--message', 'msg_never'], 'No such message was sent'],
       [['secret', id, '--overlap', '604801'], 'overlap_seconds must be at most 604800'],
     ];
