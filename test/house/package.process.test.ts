@@ -1,4 +1,5 @@
 import { execFile } from 'node:child_process';
+import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { beforeAll, expect, test } from 'vitest';
@@ -46,6 +47,9 @@ test.each(nodes)(
       { env },
     );
     expect(JSON.parse(stdout)).toMatchObject([{ version: 1, outcome: 'created' }]);
+    // What a command compiled is there for the next one, within the package.
+    const compiled = join(application, 'node_modules/chartledger/node_modules/.cache/compiled');
+    expect(readdirSync(compiled)).not.toEqual([]);
     // What only some requests load: the page of a browser, the event stream's thread.
     expect((await client.get('/dashboard/sign-in')).status).toBe(200);
     expect((await service.end()).code).toBe(0);

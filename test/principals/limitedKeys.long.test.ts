@@ -44,7 +44,11 @@ onEveryEngine((start) => {
     ['an end in the past', { expires_at: ahead(-1_000) }, 'expires_at must be in the future'],
     ['an end that is no moment', { expires_at: 'soon' }, 'expires_at must be an ISO 8601'],
     ['what is no network', { networks: ['192.0.2.0/24', 'clinic'] }, 'networks.1 must be a network'],
-    ['too many networks', { networks: Array(51).fill('192.0.2.0/24') }, 'networks must have at most 50 networks'],
+    [
+      'too many networks',
+      { networks: Array(51).fill('192.0.2.0/24') },
+      'networks must have at most 50 networks',
+    ],
     ['no requests at all', { rate_limit: 0 }, 'rate_limit must be at least 1'],
     ['half a request', { rate_limit: 1.5 }, 'rate_limit must be'],
   ])('%s is refused', async (_label, limits, message) => {
