@@ -42,9 +42,9 @@ export async function removeErased(ports: RemovalPorts, done: RecordedEvent): Pr
       }),
     ),
   );
-  await new MessageStore(ports).eraseAbout(stream);
+  await new MessageStore(ports).eraseAbout(stream, done.revision + 1);
   for (const webhookId of ports.webhooksOf(done.metadata.workspace)) {
-    await removeAttempts(stateStore, webhookId, stream);
+    await removeAttempts(stateStore, webhookId, stream, before);
   }
 }
 

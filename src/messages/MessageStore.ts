@@ -201,21 +201,29 @@ export class MessageStore {
   }
 
   async *#alongLinks(partition: string): AsyncGenerator<Message> {
+    for await (const links of this.#linksIn(partition)) yield* await this.#linked(links);
+  }
+
+  async *#linksIn(partition: string): AsyncGenerator<LinkRow[]> {
     for (let after: number | undefined; ; ) {
       const query = { partition, limit: PAGE, ...(after !== undefined && { after }) };
       const links = await this.#stateStore.page(messageLinksTable, query);
-      yield* await this.#linked(links);
+      yield links;
       if (links.length < PAGE) return;
       after = links.at(-1)?.order;
     }
   }
 
-  /** Removes every message that concerns the record of a stream, with its bytes. Can be repeated. */
-  async eraseAbout(stream: string): Promise<void> {
-    for (;;) {
-      const links = await this.#stateStore.page(messageLinksTable, { partition: stream, limit: PAGE });
-      if (links.length === 0) return;
-      for (const link of links) await this.#remove(link);
+  /**
+   * Removes every message that concerns the record of a stream up to a version, with its bytes. Can be repeated: messages whose
+   * result is a later version concern a record that uses the id again, and stay.
+   */
+  async eraseAbout(stream: string, upTo: number): Promise<void> {
+    const isLater = ({ workspace, about }: Message) =>
+      about.some((one) => streamOf(workspace, one) === stream && (one.version ?? 0) > upTo);
+    for await (const links of this.#linksIn(stream)) {
+      const kept = new Set((await this.#linked(links)).filter(isLater).map(({ id }) => id));
+      for (const link of links) if (!kept.has(link.body.message)) await this.#remove(link);
     }
   }
 
@@ -226,19 +234,12 @@ export class MessageStore {
     signal: AbortSignal,
   ): Promise<void> {
     const due = this.#rowOrder.oldestFirst(now);
-    for (let after = -1; !signal.aborted; ) {
-      const links = await this.#stateStore.page(messageLinksTable, {
-        partition: EXPIRING,
-        after,
-        limit: PAGE,
-      });
+    for await (const links of this.#linksIn(EXPIRING)) {
       for (const link of links) {
-        if (link.order >= due) return;
+        if (link.order >= due || signal.aborted) return;
         const [message] = await this.#linked([link]);
         if (message === undefined || !(await isHeld(message))) await this.#remove(link);
       }
-      if (links.length < PAGE) return;
-      after = links.at(-1)?.order ?? after;
     }
   }
 

@@ -1,0 +1,75 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { openReadModels } from '../../src/app/openBackend.ts';
+import { finishErasure } from '../../src/erasure/finishErasure.ts';
+import type { RecordedEvent } from '../../src/events/event.ts';
+import { recordStream } from '../../src/events/streamNames.ts';
+import type { MessagePorts } from '../../src/messages/MessageStore.ts';
+import { attemptsTable } from '../../src/webhooks/delivery/attempts.ts';
+import { runCli, storesOf } from '../support/cli.ts';
+import { onEveryEngine } from '../support/engines.ts';
+import { fhirPatient, sendFhir } from '../support/fhir.ts';
+import { closeMessageStores, openMessageStores } from '../support/messages.ts';
+import { newEvents, type TestService } from '../support/service.ts';
+
+/** As any process does that finds the tombstone, also long after the erasure was complete. */
+onEveryEngine((start) => {
+  let service: TestService;
+  let stores: MessagePorts;
+  beforeAll(async () => {
+    service = await start();
+    stores = await openMessageStores(service.config);
+  });
+  afterAll(async () => {
+    await closeMessageStores(stores);
+    await service.stop();
+  });
+
+  const cli = (...args: string[]) =>
+    runCli([...args, '--workspace', service.workspaceId('clinic')], {
+      env: { ...storesOf(service.config), DATA_DIR: service.config.dataDir },
+    });
+  const messages = async () =>
+    JSON.parse((await cli('messages', 'list', '--json')).stdout).map(({ id }: { id: string }) => id);
+
+  test('an erasure that is finished once more leaves what came behind it', async () => {
+    const patient = fhirPatient();
+    const id = String(patient.id);
+    const stream = recordStream(service.workspaceId('clinic'), 'patient', id);
+    await sendFhir(service, '/fhir/Patient', patient);
+    expect(await cli('erase', 'patient', id, '--reason', 'Asked')).toMatchObject({ code: 0, stderr: '' });
+    expect(await messages()).toEqual([]);
+    await sendFhir(service, '/fhir/Patient', patient);
+    const [message] = await messages();
+    const webhook = 'wh_0000000000000000';
+    const attempt = (revision: number) => ({
+      id: `${webhook} ${stream} ${revision}`,
+      partition: webhook,
+      order: revision,
+      revision: Date.now(),
+      body: {
+        shown: {
+          message_id: `msg_${revision}`,
+          type: 'chartledger.patient.upserted.v1',
+          attempt: 1,
+          at: new Date().toISOString(),
+          duration_ms: 1,
+          outcome: 'delivered' as const,
+        },
+        event: { stream, revision },
+      },
+    });
+    await stores.stateStore.save(attemptsTable, [0, 1, 2].map(attempt));
+
+    const [tombstone] = await service.eventLog.readStream(stream, { from: 1, limit: 1 });
+    expect(tombstone?.type).toBe('RecordErased');
+    const readModels = await openReadModels(service.config.readModelUrl);
+    const ports = { ...stores, eventLog: service.eventLog, readModels, webhooksOf: () => [webhook] };
+    const events = await newEvents(service, () => finishErasure(ports, tombstone as RecordedEvent));
+    await readModels.close();
+    expect(events).toEqual([]);
+    expect(await messages()).toEqual([message]);
+    const left = await stores.stateStore.page(attemptsTable, { partition: webhook, limit: 10 });
+    // The attempt to tell of the erasure, and that of the record which has the id now.
+    expect(left.map(({ body }) => body.event?.revision)).toEqual([1, 2]);
+  });
+});
