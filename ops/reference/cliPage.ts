@@ -25,8 +25,8 @@ function leaves(command: Command, parents: string[] = []): { name: string; comma
 }
 
 /** `docs/reference/cli.md` */
-export function cliPage(): string {
-  const program = commandProgram();
+export async function cliPage(): Promise<string> {
+  const program = await commandProgram();
   const sections = leaves(program).map(
     ({ name, command }) => `## ${name}\n\n\`\`\`text\n${helpOf(command)}\n\`\`\``,
   );

@@ -3,38 +3,7 @@ import { terminal } from '../app/terminal.ts';
 import { setUpStores } from '../app/withStores.ts';
 import { misspeltSettings } from '../misspeltSettings.ts';
 import { version } from '../version.ts';
-
-import { addAuditCommand } from './audit/auditCommand.ts';
-import { addBackupCommands } from './backup/backupCommands.ts';
-import { addCompletionCommand } from './completion/completionCommand.ts';
-
-import { addDemoCommand } from './demo/demoCommand.ts';
-
-import { addDisclosuresCommand } from './disclosures/disclosuresCommand.ts';
-import { addDoctorCommand } from './doctor/doctorCommand.ts';
-import { addEraseCommand } from './erasure/eraseCommand.ts';
-import { addHoldCommands } from './erasure/holdCommands.ts';
-import { addRetentionCommand } from './erasure/retentionCommand.ts';
-import { addExportCommand } from './exportCommand.ts';
-import { addHistoryCommand } from './history/historyCommand.ts';
-import { addImportCommand } from './import/importCommand.ts';
-import { addKeyCommands } from './keys/keyCommands.ts';
-import { addMappingCommands } from './mappings/mappingCommands.ts';
-import { addMessageCommands } from './messages/messageCommands.ts';
-import { addProjectionCommands } from './projectionCommands.ts';
-import { addProveCommands } from './proveCommand.ts';
-import { addReadinessCommands } from './readiness/readinessCommands.ts';
-import { addRecordsCommands } from './records/recordsCommands.ts';
-import { addReferenceCommands } from './reference/referenceCommands.ts';
-import { addSecretsCommands } from './secrets/secretsCommands.ts';
-import { addServeCommand } from './serveCommand.ts';
-import { addSourceCommands } from './sources/sourceCommands.ts';
-import { addEventsCommands } from './stream/eventsCommands.ts';
-import { addListenCommand } from './stream/listenCommand.ts';
-import { addUserCommands } from './userCommands.ts';
-import { addVerifyCommand } from './verifyCommand.ts';
-import { addWebhookCommands } from './webhookCommands.ts';
-import { addWorkspaceCommands } from './workspaceCommands.ts';
+import { families } from './families.ts';
 
 function warnOfSettings(): void {
   for (const { name, meant } of misspeltSettings(terminal().env)) {
@@ -42,8 +11,14 @@ function warnOfSettings(): void {
   }
 }
 
-/** Returns all commands, with their usage; their output goes to the terminal returned by `terminal()`. */
-export function commandProgram(): Command {
+/** Needs to know all others. */
+const COMPLETION = 'completion';
+
+/**
+ * Resolves with the program and its commands, with their usage; their output goes to the terminal returned by `terminal()`. With the
+ * name of a command it has only that one, and those of its family: to load all takes longer than most commands do.
+ */
+export async function commandProgram(command?: string): Promise<Command> {
   const program = new Command('chartledger')
     .description('Run a Chartledger service, manage it, and send records to it.')
     .version(version)
@@ -60,35 +35,7 @@ export function commandProgram(): Command {
       writeOut: (text) => terminal().stdout.write(text),
       writeErr: (text) => terminal().stderr.write(text),
     });
-  addServeCommand(program);
-  addWorkspaceCommands(program);
-  addKeyCommands(program);
-  addDemoCommand(program);
-  addUserCommands(program);
-  addProjectionCommands(program);
-  addSecretsCommands(program);
-  addDoctorCommand(program);
-  addBackupCommands(program);
-  addImportCommand(program);
-  addExportCommand(program);
-  addVerifyCommand(program);
-  addHistoryCommand(program);
-  addAuditCommand(program);
-  addDisclosuresCommand(program);
-  addEraseCommand(program);
-  addHoldCommands(program);
-  addRetentionCommand(program);
-  addProveCommands(program);
-  addWebhookCommands(program);
-  addRecordsCommands(program);
-  addReadinessCommands(program);
-  addReferenceCommands(program);
-  addSourceCommands(program);
-  addMessageCommands(program);
-  addMappingCommands(program);
-  addListenCommand(program);
-  addEventsCommands(program);
-  addCompletionCommand(program);
+  for (const add of await Promise.all(familiesOf(command).map(({ load }) => load()))) add(program);
   takeInit(program.commands);
   return program;
 }
@@ -103,4 +50,10 @@ function takeInit(commands: readonly Command[]): void {
     if (command.commands.length === 0) command.addOption(initOption().hideHelp());
     takeInit(command.commands);
   }
+}
+
+function familiesOf(command: string | undefined): typeof families {
+  if (command === undefined || command === COMPLETION) return families;
+  const own = families.filter(({ names }) => names.includes(command));
+  return own.length > 0 ? own : families;
 }

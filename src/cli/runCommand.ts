@@ -25,7 +25,9 @@ function report(error: unknown): number {
  */
 export async function runCommand(args: readonly string[]): Promise<void> {
   try {
-    await commandProgram().parseAsync(args, { from: 'user' });
+    // The program's own options take no values.
+    const program = await commandProgram(args.find((arg) => !arg.startsWith('-')));
+    await program.parseAsync(args, { from: 'user' });
   } catch (error) {
     terminal().exitCode = report(error);
   }
