@@ -5,14 +5,7 @@ import { modelName } from '../../projections/projection.ts';
 import { openEventLog, openReadModels } from '../../src/app/openBackend.ts';
 import type { ServiceOptions } from '../../src/app/service.ts';
 import { eventually } from './eventually.ts';
-import {
-  eventStoreDb,
-  gcsBucket,
-  googleCloudStorage,
-  mongoDb,
-  mongoDbCommand,
-  standInCommand,
-} from './servers.ts';
+import { eventStoreDb, gcsBucket, googleCloudStorage, mongoDb, standInCommand } from './servers.ts';
 import { startTestService, type TestService } from './service.ts';
 import { StandIn } from './standIn.ts';
 
@@ -75,15 +68,6 @@ async function startOwnLog(): Promise<StandIn | undefined> {
   await standIn.start();
   afterAll(() => standIn.remove());
   return standIn;
-}
-
-/**
- * A database server of the suite's own in the phase of the production engines, where one can be started: what a suite with
- * thousands of records asks of it would hold up all the others. To be started, and removed.
- */
-export function ownDatabase(): StandIn | undefined {
-  const command = isProductionPhase && missingServer === undefined ? mongoDbCommand() : undefined;
-  return command && new StandIn(command, (port) => `mongodb://127.0.0.1:${port}/chartledger`);
 }
 
 const placeOf = (log: StandIn | undefined) => (log ? { EVENT_LOG_URL: log.url } : {});
