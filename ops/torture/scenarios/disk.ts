@@ -11,7 +11,7 @@ import type { Outcome, Scenario, Torture } from '../scenario.ts';
 type Part = (torture: Torture) => Promise<Outcome>;
 
 const parts: [name: string, run: Part][] = [
-  ['full', onMounted('128m', fullDisk)],
+  ['full', onMounted('512m', fullDisk)],
   ['read-only', onMounted('2g', readOnlyDisk)],
   ['slow', slowDisk],
   ['few files', fewFiles],
