@@ -47,19 +47,11 @@ export class SqliteReadModels implements ReadModels {
   }
 
   async load<Body extends object>(model: ModelName<Body>, ids: string[]): Promise<Row<Body>[]> {
-    return this.#file.run((db) =>
-      this.#model(db, model)
-        .load(ids)
-        .map(toRow<Body>),
-    );
+    return this.#rows(model, (table) => table.load(ids));
   }
 
   async page<Body extends object>(model: ModelName<Body>, query: PageQuery): Promise<Row<Body>[]> {
-    return this.#file.run((db) =>
-      this.#model(db, model)
-        .page(query)
-        .map(toRow<Body>),
-    );
+    return this.#rows(model, (table) => table.page(query));
   }
 
   async heads<Body extends object>(model: ModelName<Body>, query: HeadsQuery): Promise<Row<Body>[][]> {
@@ -74,19 +66,11 @@ export class SqliteReadModels implements ReadModels {
   }
 
   async changes<Body extends object>(model: ModelName<Body>, query: ChangesQuery): Promise<Row<Body>[]> {
-    return this.#file.run((db) =>
-      this.#model(db, model)
-        .changes(query)
-        .map(toRow<Body>),
-    );
+    return this.#rows(model, (table) => table.changes(query));
   }
 
   async search<Body extends object>(model: ModelName<Body>, query: SearchQuery): Promise<Row<Body>[]> {
-    return this.#file.run((db) =>
-      this.#model(db, model)
-        .search(query)
-        .map(toRow<Body>),
-    );
+    return this.#rows(model, (table) => table.search(query));
   }
 
   async write(...batches: RowBatch[]): Promise<void> {
@@ -165,6 +149,10 @@ export class SqliteReadModels implements ReadModels {
 
   async close(): Promise<void> {
     this.#file.close();
+  }
+
+  #rows<Body extends object>(model: ModelName<Body>, read: (table: ModelTable) => unknown[]): Row<Body>[] {
+    return this.#file.run((db) => read(this.#model(db, model)).map(toRow<Body>));
   }
 
   #model(db: DatabaseSync, model: string): ModelTable {
