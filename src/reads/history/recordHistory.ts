@@ -40,7 +40,7 @@ export async function readRecordHistory(
 ): Promise<Page<RecordVersion>> {
   const { eventLog } = ports;
   const stream = recordStream(workspace, entry.kind, id);
-  const page = await readEventPage(eventLog, stream, request);
+  const page = await readEventPage(eventLog, stream, request, true);
   const { events, next_page_token } = page;
   if (events.length === 0 && request.pageToken === undefined) throw notFound(entry.title);
   const changes = await changesOf(eventLog, entry, stream, page);

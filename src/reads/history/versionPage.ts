@@ -38,7 +38,7 @@ export interface VersionEntry {
 /** A page of a stream's events, newest first; empty when the stream does not exist. */
 export interface EventPage {
   events: RecordedEvent[];
-  /** The event before the oldest of these, unless what stood before it is erased. */
+  /** The event before the oldest of these, where it was asked for and exists. */
   before?: RecordedEvent;
   next_page_token: string | null;
 }
@@ -51,13 +51,14 @@ export async function readEventPage(
   eventLog: EventLog,
   stream: string,
   { limit, pageToken }: PageRequest,
+  withBefore = false,
 ): Promise<EventPage> {
   // The version before the token's has a revision two below it. A made-up token reads the first version.
   const from = pageToken === undefined ? undefined : Math.max(decodeToken(pageToken) - 2, 0);
   const found = await eventLog.readStream(stream, {
     direction: 'backwards',
     ...(from !== undefined && { from }),
-    limit: limit + 1,
+    limit: limit + (withBefore ? 1 : 0),
   });
   const newest = found[0]?.revision ?? 0;
   const [events, [before]] = [found.slice(0, limit), found.slice(limit)];
