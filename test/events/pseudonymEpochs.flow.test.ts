@@ -100,13 +100,17 @@ onEveryEngine((start, { logServer }) => {
         .slice(1, -1)
         .map((line) => JSON.parse(line)),
     ).toMatchObject([{ pseudonymepoch: 2 }]);
-    await service.post('/integration/payers', samples.payer());
-    await eventually(() => {
-      const last = endpoint.accepted.at(-1);
-      expect(JSON.parse(last?.body ?? '')).toMatchObject({
-        type: 'chartledger.payer.upserted.v1',
-        pseudonymepoch: 2,
+    // The process that delivers learns of the new key by itself, perhaps a moment after the one that answers here.
+    await eventually(async () => {
+      const sentBefore = endpoint.accepted.length;
+      await service.post('/integration/payers', samples.payer());
+      const sent = await eventually(() => {
+        const type = 'chartledger.payer.upserted.v1';
+        const found = endpoint.accepted.slice(sentBefore).find((message) => message.type === type);
+        expect(found).toBeDefined();
+        return found;
       });
+      expect(JSON.parse(sent?.body ?? '')).toMatchObject({ pseudonymepoch: 2 });
     });
   });
 
