@@ -5,8 +5,11 @@ import { MetadataTemplates } from './MetadataTemplates.ts';
 import { PositionGaps } from './PositionGaps.ts';
 import { DATA, type EventRow, eventColumns, POSITION, STREAM, toEvents } from './recordedEvents.ts';
 
-/** Many events at once cost less each; how many may be in memory is also limited by their size. */
-const BATCH_EVENTS = 2_000;
+/**
+ * Many events at once cost less each, until they are so many that they outlive the young generation of V8's heap; how many may be
+ * in memory is also limited by their size.
+ */
+const BATCH_EVENTS = 300;
 /** Limit in characters of data, most of which are one byte. The event that exceeds it is the batch's last one. */
 const BATCH_LENGTH = 8 * 1024 * 1024;
 /** Number of events examined in one go for a filtered follower: limits how long it blocks its thread. */

@@ -169,8 +169,9 @@ function apply(last: State | undefined, event: RecordedEvent): { state: State; c
     return { state: { revision, text }, change: { sent: text, changed: [], isFirst } };
   }
   const fields: RecordFields | undefined = before && JSON.parse(before.text);
-  const after =
-    isDocument || (!clears && before === undefined) ? sent : mergeFields(fields ?? noFields, sent);
+  const replacesAll =
+    isDocument || (!clears && Object.keys(fields ?? noFields).every((field) => Object.hasOwn(sent, field)));
+  const after = replacesAll ? sent : mergeFields(fields ?? noFields, sent);
   return {
     state: { revision, text: after === sent ? text : JSON.stringify(after) },
     change: { sent: text, changed: changedFields(fields, after), isFirst },
