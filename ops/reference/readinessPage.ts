@@ -6,12 +6,12 @@ const ofVoid = rules.filter(({ holdsForVoid }) => holdsForVoid);
 /** `docs/reference/readiness-rules.md` */
 export function readinessPage(): string {
   return page(
-    'Rules of readiness',
-    'What [the readiness of an encounter](../guides/check-readiness.md) is told by. A rule that blocks keeps an encounter from being `ready`; one that ' +
-      'warns does not. Where a workspace cannot let a rule block, the table says so. ' +
-      `In an encounter that is void only ${ofVoid.map(({ code: name }) => code(name)).join(', ')} finds anything.`,
+    'Readiness rules',
+    'These rules decide [whether an encounter is ready](../guides/check-readiness.md) to be billed. A rule that blocks keeps an encounter from being ' +
+      '`ready`; one that warns does not. Where a workspace cannot make a rule block, the table says so. ' +
+      `In a void encounter, only ${ofVoid.map(({ code: name }) => code(name)).join(', ')} finds anything.`,
     table(
-      ['rule', 'severity', 'demands', 'looks at', 'source'],
+      ['rule', 'severity', 'requires', 'fields', 'source'],
       rules.map(({ code: name, severity, title, reads, source }) => [
         code(name),
         severity,

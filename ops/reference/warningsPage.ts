@@ -98,7 +98,7 @@ export function warningsPage(): string {
     'Warnings',
     'A warning says that a record was accepted although something about it is doubtful: a field was not stored, or billing ' +
       'is likely to refuse a value. The answer to an upsert lists them in `warnings`, each as `{field, message}`. What is ' +
-      'said of the fields of a primary insurance holds for the others, too. What [the rules of readiness](readiness-rules.md) find ' +
+      'said of the fields of a primary insurance holds for the others, too. What [the readiness rules](readiness-rules.md) find ' +
       'in a completed encounter alone is among them, unless the workspace has switched a rule off.',
     table(['message', 'fields'], rows),
   );

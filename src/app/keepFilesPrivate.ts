@@ -22,7 +22,7 @@ export function keepFilesPrivate(config: Config, logger: Logger): void {
   const files = new PrivateFiles();
   goThrough(config, files);
   for (const open of files.open.slice(0, MAX_WARNINGS)) {
-    logger.warn(open, 'others may look into this file or folder, and its permissions could not be changed');
+    logger.warn(open, 'other users can access this file or folder, and its permissions could not be changed');
   }
   const more = files.open.length - MAX_WARNINGS;
   if (more > 0) logger.warn({ more }, 'there are more such files and folders');

@@ -73,14 +73,23 @@ export async function openReadModels(url: string): Promise<ReadModels> {
   return openAt('read models', url, (path) => new SqliteReadModels(path));
 }
 
-/** Opens the state store at a URL. */
+/** Opens the state store at a URL. On SQLite it works in a thread of its own, so that the caller's never waits for the disk. */
 export async function openStateStore(url: string): Promise<StateStore> {
-  if (isMongo(url)) {
-    const { MongoStateStore } = await import('../backends/mongodb/MongoStateStore.ts');
-    return new MongoStateStore(url);
-  }
+  if (isMongo(url)) return openMongoState(url);
   const { SqliteStateThread } = await import('../backends/sqlite/SqliteStateThread.ts');
   return openAt('state store', url, (path) => new SqliteStateThread(path));
+}
+
+/** Opens the state store at a URL for a thread that may wait for the disk, as the leases beside it make it wait, too. */
+export async function openStateStoreHere(url: string): Promise<StateStore> {
+  if (isMongo(url)) return openMongoState(url);
+  const { SqliteStateStore } = await import('../backends/sqlite/SqliteStateStore.ts');
+  return openAt('state store', url, (path) => new SqliteStateStore(path));
+}
+
+async function openMongoState(url: string): Promise<StateStore> {
+  const { MongoStateStore } = await import('../backends/mongodb/MongoStateStore.ts');
+  return new MongoStateStore(url);
 }
 
 /** Opens the leases beside the state store at a URL. */

@@ -24,7 +24,7 @@ import {
   openEventLog,
   openLeases,
   openReadModels,
-  openStateStore,
+  openStateStoreHere,
 } from './openBackend.ts';
 
 /**
@@ -55,7 +55,7 @@ export async function runProjector(
   // The writer of a read model learns from its checkpoint that it was reset: nobody else may read that through the same object.
   const worklistModels = await openReadModels(config.readModelUrl);
   const erasureModels = await openReadModels(config.readModelUrl);
-  const stateStore = await openStateStore(config.stateUrl);
+  const stateStore = await openStateStoreHere(config.stateUrl);
   const leases = await openLeases(config.stateUrl);
   const documentStore = await openDocumentStore(config.documentsUrl);
   const webhooks = await WebhookDirectory.open(eventLog);

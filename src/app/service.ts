@@ -85,7 +85,7 @@ export async function startService(
     const awaited = new SharedFlag();
     const isShared = isApi && config.requestThreads > 1;
     const memory = isShared ? sharedMemory(config.requestThreads, awaited) : undefined;
-    const waiting = (problem: string) => logger.warn({ problem }, 'the start waits for the event log');
+    const waiting = (problem: string) => logger.warn({ problem }, 'startup is waiting for the event log');
     const stores = await openStores(config, {
       step,
       stops,

@@ -104,7 +104,7 @@ class HeadSender {
       await this.#notices.send(key, isDue).catch((error) => failures.push(error));
       if (isDue) await this.#sendHeads().catch((error) => failures.push(error));
       if (failures.length > 0) throw failures[0];
-      if (this.#problem !== undefined) this.#logger.info('heads are sent again');
+      if (this.#problem !== undefined) this.#logger.info('heads are being sent again');
       this.#problem = undefined;
     } catch (error) {
       this.#tellProblem(error);

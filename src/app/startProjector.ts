@@ -31,8 +31,8 @@ export function startProjector(config: Config, logger: Logger, awaited: SharedFl
     retriedAt = performance.now();
     if (task === 'project') failedAt = retriedAt;
     const { problem } = error;
-    if (problem === undefined || told.has(problem)) logger.warn({ task, error }, 'the projector tries again');
-    else logger.error({ task, problem, error }, 'the projector does not get on');
+    if (problem === undefined || told.has(problem)) logger.warn({ task, error }, 'the projector is retrying');
+    else logger.error({ task, problem, error }, 'the projector is not making progress');
     told.add(problem);
   };
   const stop = keepThread<ProjectorMessage>(

@@ -67,11 +67,11 @@ function startThread(
             fields,
             'the state of a webhook was lost, or is not of this log: it goes on from what the log says',
           );
-        else logger.warn(fields, 'the delivery of webhooks tries again');
+        else logger.warn(fields, 'webhook delivery is retrying');
       },
       onError(error) {
         onFailure();
-        logger.error({ error: describeError(error) }, 'the delivery of webhooks failed');
+        logger.error({ error: describeError(error) }, 'webhook delivery failed');
       },
     },
   );

@@ -3,6 +3,7 @@ type Kind =
   | 'too_many'
   | 'full'
   | 'damaged'
+  | 'damaged_derived'
   | 'read_only'
   | 'locked'
   | 'failing'
@@ -12,6 +13,8 @@ type Kind =
 const texts: Record<Kind, string> = {
   full: 'cannot grow: its disk or quota is full. Free space; a running service then goes on by itself.',
   damaged: 'is damaged. Stop the service and restore the file from a backup.',
+  damaged_derived:
+    'is damaged. Stop the service and delete the file: the next start builds it anew from the event log.',
   read_only:
     'cannot be written: it, its folder or its file system is read-only, or of another user. Change that; a running service then goes on by itself.',
   locked: 'is locked by another process. One service works on it at a time: end the other one.',
@@ -63,11 +66,11 @@ function kindOf(error: unknown): Kind | undefined {
 
 /**
  * Describes what is wrong with a file or folder, for operators: which one, and what to do. Undefined when an error of SQLite or
- * of the file system does not tell.
+ * of the file system does not tell. `isDerived`: the service can build it anew from the event log.
  */
-export function fileProblem(path: string, error: unknown): string | undefined {
+export function fileProblem(path: string, error: unknown, isDerived = false): string | undefined {
   const kind = kindOf(error);
-  return kind && `${path} ${texts[kind]}`;
+  return kind && `${path} ${texts[isDerived && kind === 'damaged' ? 'damaged_derived' : kind]}`;
 }
 
 /** Whether an error of SQLite means that the file is damaged, which is permanent. */

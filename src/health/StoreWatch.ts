@@ -77,7 +77,7 @@ export class StoreWatch {
       this.#tell(store, error);
       return 'unavailable';
     }
-    if (this.#told.delete(store)) this.#logger.info({ store }, 'a store is back');
+    if (this.#told.delete(store)) this.#logger.info({ store }, 'a store is available again');
     return 'ok';
   }
 
@@ -87,6 +87,6 @@ export class StoreWatch {
     const problem = known ?? told ?? 'It does not answer.';
     if (problem === told) return;
     this.#told.set(store, problem);
-    this.#logger.error({ store, problem, error: describeError(error) }, 'a store is away');
+    this.#logger.error({ store, problem, error: describeError(error) }, 'a store is unavailable');
   }
 }

@@ -150,7 +150,7 @@ export class MllpListener {
     this.#connections.add(connection);
     const end = await connection.serve((frame) => this.#take(sender, peer, frame));
     this.#connections.delete(connection);
-    this.#ports.logger.info({ ...fields, end }, 'a sender is gone');
+    this.#ports.logger.info({ ...fields, end }, 'a sender disconnected');
   }
 
   async #senderOf(peer: Peer, socket: Socket): Promise<Sender | undefined> {
@@ -163,7 +163,10 @@ export class MllpListener {
       if (typeof found !== 'string') return found;
       this.#refuse(found, socket);
     } catch (error) {
-      this.#ports.logger.warn({ error: describeError(error) }, 'a connection of MLLP is not taken now');
+      this.#ports.logger.warn(
+        { error: describeError(error) },
+        'an MLLP connection cannot be accepted at the moment',
+      );
     }
     return undefined;
   }
@@ -171,7 +174,10 @@ export class MllpListener {
   async *#take(sender: Sender, peer: Peer, frame: Frame): AsyncGenerator<Buffer, void> {
     for (const bytes of messagesIn(frame)) {
       const present = await this.#senders.present(sender, peer).catch((error) => {
-        this.#ports.logger.warn({ error: describeError(error) }, 'a message is not taken now');
+        this.#ports.logger.warn(
+          { error: describeError(error) },
+          'a message cannot be accepted at the moment',
+        );
         throw new NotTaken();
       });
       if (present === undefined) throw new NotTaken();
@@ -193,11 +199,11 @@ export class MllpListener {
       if (read.digest === digest) return;
       digest = read.digest;
       for (const server of this.#servers) (server as TlsServer).setSecureContext(read.context);
-      this.#ports.logger.info('the certificates of MLLP are taken anew');
+      this.#ports.logger.info('the MLLP certificates were reloaded');
     };
     const failed = (error: unknown) => {
       const problem = error instanceof ServiceError ? error.problem : undefined;
-      this.#ports.logger.error({ problem }, 'the certificates of MLLP cannot be read anew');
+      this.#ports.logger.error({ problem }, 'the MLLP certificates could not be reloaded');
     };
     this.#reloading = setInterval(() => look().catch(failed), RELOAD_MS).unref();
   }

@@ -6,13 +6,13 @@ import type { NoSender } from './Senders.ts';
 export type PeerRefusal = NoSender | 'not_trusted' | 'no_tls' | 'too_many';
 
 const texts: Record<PeerRefusal, string> = {
-  no_source: 'a connection of MLLP is of no source: bind one to its network or certificate',
-  several_sources: 'several sources claim a connection of MLLP, so that none has it: tell them apart',
+  no_source: 'an MLLP connection matches no source: bind one to its network or certificate',
+  several_sources: 'several sources match an MLLP connection, so none gets it: make them distinct',
   several_workspaces:
-    'no source is bound to connections of MLLP, and not one workspace alone is active: bind a source',
+    'no source is bound to MLLP connections, and there is not exactly one active workspace: bind a source',
   not_trusted: 'a client certificate is not trusted: see MLLP_TLS_CA, and whether it has expired',
-  no_tls: 'a connection of MLLP does not come to terms about TLS',
-  too_many: 'as many connections of MLLP are open as there may be: see MLLP_CONNECTIONS',
+  no_tls: 'an MLLP connection could not negotiate TLS',
+  too_many: 'the maximum number of MLLP connections is open: see MLLP_CONNECTIONS',
 };
 
 const TELL_EVERY_MS = 60_000;

@@ -164,6 +164,6 @@ async function recordRefusal(ports: MllpPorts, caller: Caller, code: ErrorCode):
   } catch (error) {
     const { requestId, principal } = caller;
     const fields = { requestId, source: principal.id, error: describeError(error) };
-    ports.logger.warn(fields, 'a refused message is not in the audit trail');
+    ports.logger.warn(fields, 'a refused message could not be recorded in the audit trail');
   }
 }

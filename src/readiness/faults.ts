@@ -12,7 +12,7 @@ export function missing(record: BilledRecord | undefined, fields: readonly strin
   if (record === undefined) return [];
   return fields
     .filter((field) => textOf(record, field) === undefined)
-    .map((field) => ({ record, field, text: `${why} Nothing stands in this field.` }));
+    .map((field) => ({ record, field, text: `${why} This field is empty.` }));
 }
 
 /** A fault where a record has a text in a field that does not pass; none without a text. */

@@ -52,7 +52,10 @@ export async function requireStoresOfLog(
 
 function notLookedAt(error: unknown, logger: Logger): undefined {
   if (!(error instanceof ServiceError && error.code === 'unavailable')) throw error;
-  logger.warn({ error: describeError(error) }, 'a store is away at the start; it is not known whose it is');
+  logger.warn(
+    { error: describeError(error) },
+    'a store is unavailable at startup; which log it belongs to is not known yet',
+  );
 }
 
 /** Returns a store's URL without user and password. */

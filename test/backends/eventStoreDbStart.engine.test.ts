@@ -72,7 +72,7 @@ describe(`a start with a server (${logScheme})`, () => {
       const service = start(server.url);
       try {
         await eventually(
-          () => expect(service.stdout).toContain('the start waits for the event log'),
+          () => expect(service.stdout).toContain('startup is waiting for the event log'),
           LONG_MS,
         );
         await server.start();

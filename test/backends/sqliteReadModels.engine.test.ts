@@ -95,7 +95,7 @@ test('a file that is no database is unavailable, and not written to', async () =
   expect(() => new SqliteReadModels(path)).toThrow(
     expect.objectContaining({
       code: 'unavailable',
-      problem: expect.stringContaining('garbage.db is damaged'),
+      problem: `${path} is damaged. Stop the service and delete the file: the next start builds it anew from the event log.`,
     }),
   );
 });

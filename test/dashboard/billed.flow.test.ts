@@ -58,7 +58,7 @@ onEveryEngine((start) => {
     const accesses = await accessesBy(service, async () => {
       expect(await appendedBy(service, async () => (after = await show(pageOf(claim))))).toEqual([]);
     });
-    expect(after).toContain('What a claim carries is as it was when the encounter was billed');
+    expect(after).toContain('What the claim contains has not changed since the encounter was billed');
     expect(after).toContain(`Patient: City (<a ${patient}/compare?from=1&amp;to=2">versions 1 and 2</a>)`);
     expect(after).toContain(button(claim));
     const { shown } = accesses.find(({ action }) => action === 'record.readiness') ?? {};

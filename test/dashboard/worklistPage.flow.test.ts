@@ -81,7 +81,7 @@ onEveryEngine((start) => {
     expect(page).toContain(
       `href="/dashboard${root}${recordPath('patients', unnumbered.patient)}">The primary insurance has a policy number</a>`,
     );
-    expect(page).toMatch(/warns<\/span> <a [^>]+>ZIP code and state of an address belong together<\/a>/);
+    expect(page).toMatch(/warns<\/span> <a [^>]+>The ZIP code of an address belongs to its state<\/a>/);
     expect(tabs(page)).toEqual({
       'Blocked: 2': '/readiness?state=blocked',
       'Ready: 1': '/readiness?state=ready',

@@ -1,5 +1,5 @@
 import { generateKeyPairSync } from 'node:crypto';
-import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { signStatement } from '../../src/evidence/signing.ts';
@@ -8,6 +8,7 @@ import { onEveryEngine } from '../support/engines.ts';
 import { readAll } from '../support/events.ts';
 import { eventually } from '../support/eventually.ts';
 import { EvidencePage } from '../support/evidencePage.ts';
+import { headNames } from '../support/headNames.ts';
 import { phi } from '../support/phi.ts';
 import { samples } from '../support/samples.ts';
 import { newEvents, type TestService } from '../support/service.ts';
@@ -38,10 +39,7 @@ onEveryEngine((start) => {
   const path = (what?: string) => page.path(what);
   const cli = (...args: string[]) =>
     runCli(args, { env: { ...storesOf(service.config), DATA_DIR: service.config.dataDir } });
-  const headFiles = () =>
-    readdirSync(heads)
-      .filter((name) => name.startsWith(`${clinic()}-`))
-      .toSorted();
+  const headFiles = () => headNames(heads, clinic());
   const lastHead = () => JSON.parse(readFileSync(join(heads, headFiles().at(-1) as string), 'utf8'));
   const eventsOfClinic = async () =>
     (await readAll(service.eventLog)).filter(({ metadata }) => metadata.workspace === clinic());

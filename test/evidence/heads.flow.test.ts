@@ -1,5 +1,5 @@
 import { generateKeyPairSync } from 'node:crypto';
-import { copyFileSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { copyFileSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { signStatement } from '../../src/evidence/signing.ts';
@@ -8,6 +8,7 @@ import { runCli, storesOf, temporaryFolder } from '../support/cli.ts';
 import { onEveryEngine } from '../support/engines.ts';
 import { readAll } from '../support/events.ts';
 import { eventually } from '../support/eventually.ts';
+import { headNames } from '../support/headNames.ts';
 import { logLines } from '../support/logLines.ts';
 import { samples } from '../support/samples.ts';
 import type { TestService } from '../support/service.ts';
@@ -31,10 +32,7 @@ onEveryEngine((start) => {
     runCli(['verify', '--workspace', clinic(), ...args], {
       env: { ...storesOf(service.config), DATA_DIR: service.config.dataDir },
     });
-  const namesOfClinic = () =>
-    readdirSync(heads)
-      .filter((name) => name.startsWith(`${clinic()}-`))
-      .toSorted();
+  const namesOfClinic = () => headNames(heads, clinic());
   const read = (name: string): TreeHead => JSON.parse(readFileSync(join(heads, name), 'utf8'));
   const last = () => read(namesOfClinic().at(-1) as string);
   const sizeOfLog = async () =>

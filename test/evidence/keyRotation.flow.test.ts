@@ -8,6 +8,7 @@ import { runCli, storesOf, temporaryFolder } from '../support/cli.ts';
 import { onEveryEngine } from '../support/engines.ts';
 import { readAll } from '../support/events.ts';
 import { eventually } from '../support/eventually.ts';
+import { headNames } from '../support/headNames.ts';
 import { samples } from '../support/samples.ts';
 import type { TestService } from '../support/service.ts';
 
@@ -46,10 +47,7 @@ onEveryEngine((start, { logServer }) => {
   const verify = (...args: string[]) => cli('verify', '--workspace', clinic(), ...args);
   const held = { code: 0, stderr: '' };
   const headsOfClinic = () =>
-    readdirSync(heads)
-      .filter((name) => name.startsWith(`${clinic()}-`))
-      .toSorted()
-      .map((name): TreeHead => JSON.parse(readFileSync(join(heads, name), 'utf8')));
+    headNames(heads, clinic()).map((name): TreeHead => JSON.parse(readFileSync(join(heads, name), 'utf8')));
 
   /** A head of a key, and of more events than the heads before. */
   const nextHead = async (key: Buffer) => {

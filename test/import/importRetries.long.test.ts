@@ -226,7 +226,7 @@ test('FHIR that was cut off goes on behind the lines that were answered, and a s
   expect(JSON.parse(cutOff.stdout)).toMatchObject({ accepted: 1_000, created: 1_000 });
   expect(statesIn(folder)).toHaveLength(1);
   const whole = await importing();
-  expect(whole).toMatchObject({ code: 0, stderr: expect.stringContaining('a store is away') });
+  expect(whole).toMatchObject({ code: 0, stderr: expect.stringContaining('a store is unavailable') });
   expect(JSON.parse(whole.stdout)).toMatchObject({ accepted: 1_500, created: 1_500, rejected: 0 });
   const rest = [500, 'payer-1000'];
   expect(sent).toEqual([[1_000, 'payer-0'], rest, rest, rest]);

@@ -225,8 +225,8 @@ onEmbeddedEngines((start) => {
     told.push(await putFhir(service, fhirEncounter({ reference: `Patient/${patient.id}` })));
     expect(told.flatMap(({ body }) => body.issue.map(({ diagnostics }: JsonObject) => diagnostics))).toEqual([
       'email does not look like an email address.',
-      'provider_id: A claim needs the provider who bills. Nothing stands in this field.',
-      'facility_id: A claim needs the place of service. Nothing stands in this field.',
+      'provider_id: A claim needs the billing provider. This field is empty.',
+      'facility_id: A claim needs the place of service. This field is empty.',
     ]);
   });
 

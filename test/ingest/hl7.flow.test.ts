@@ -179,7 +179,7 @@ onEveryEngine((start) => {
         ['facility_id', 'the place of service'],
       ].map(([field, what]) => [
         ...['PV1^1', '101', 'W'],
-        `encounter.${field}: A claim needs ${what}. Nothing stands in this field.`,
+        `encounter.${field}: A claim needs ${what}. This field is empty.`,
       ]),
     ]);
   });

@@ -29,7 +29,7 @@ describe.concurrent('alerts tell', { timeout: LONG_MS }, () => {
       const giveBack = disk.fill();
       await eventually(async () => {
         await isTaken(service);
-        expect(service.log).toContain('the projector does not get on');
+        expect(service.log).toContain('the projector is not making progress');
       }, LONG_MS);
       service.setAhead(2 * MINUTE_MS);
       await service.expectFiring(...alerts);

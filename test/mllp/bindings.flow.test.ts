@@ -118,7 +118,10 @@ onEveryEngine((start) => {
     const found = await doctor({ ROLES: 'mllp' });
     expect(found).toEqual([
       problem('ported', 'is bound to port 2579, which MLLP_PORT does not name.'),
-      problem('certified', 'is bound to client certificates, which are asked for where MLLP_TLS_CA is set.'),
+      problem(
+        'certified',
+        'is bound to client certificates, which are requested only if MLLP_TLS_CA is set.',
+      ),
     ]);
     expect(await doctor({ ROLES: 'mllp', MLLP_PORT: '2575,2579', ...tlsSettings() })).toEqual([]);
     expect(await doctor({ ROLES: 'api' })).toEqual([]);

@@ -12,11 +12,11 @@ const future = { date_of_service: '2091-05-01' };
 const told = {
   future: {
     field: 'date_of_service',
-    message: 'The date of service lies in the future: nothing can be billed before it.',
+    message: 'The date of service is in the future: nothing can be billed before then.',
   },
   facility: {
     field: 'facility_id',
-    message: 'A claim needs the place of service. Nothing stands in this field.',
+    message: 'A claim needs the place of service. This field is empty.',
   },
 };
 /** The remark on a field of which nothing is known. */

@@ -105,7 +105,7 @@ test('of required documents those that are missing are named, and none where nob
   const settings = { ...noSettings, requiredDocuments };
   const missing = (documents?: Set<DocumentCategory>) =>
     documentMissing.check({ ...claim, documents }, settings).map(({ text }) => text);
-  const text = 'The visit type requires documents that are not there';
+  const text = 'Documents that the visit type requires are missing';
   expect(missing(new Set())).toEqual([`${text}: referral, consent_form.`]);
   expect(missing(new Set(['referral']))).toEqual([`${text}: consent_form.`]);
   expect(missing(new Set(['referral', 'consent_form', 'lab_results']))).toEqual([]);

@@ -56,6 +56,16 @@ describe('a start that fails says in one line which path or host, and what to do
     );
   });
 
+  test('for a damaged file of read models, which another start builds anew once it is deleted', async () => {
+    const path = join(folder, 'read-models.db');
+    writeFileSync(path, 'x'.repeat(10_000));
+    expect(await failure({})).toBe(
+      told(
+        `${path} is damaged. Stop the service and delete the file: the next start builds it anew from the event log.`,
+      ),
+    );
+  });
+
   (isRoot ? test : test.skip)('for a folder of another user', async () => {
     chmodSync(folder, 0o755);
     mkdirSync(join(folder, 'data'), { mode: 0o755 });

@@ -129,7 +129,7 @@ export async function findSessionSecret(config: Config): Promise<Buffer | undefi
  */
 export async function checkKeys(config: Config, logger: Logger): Promise<void> {
   const warn = ({ problem }: ServiceError) =>
-    logger.warn({ problem }, 'the signing key is not readable for the service');
+    logger.warn({ problem }, 'the service cannot read the signing key');
   for (const key of Object.values<Key>(keys)) await findUnlessDenied(key, config, warn);
 }
 

@@ -82,7 +82,7 @@ function sending(
   const send = exporter.export.bind(exporter);
   exporter.export = (metrics, done) =>
     send(metrics, (result) => {
-      if (result.error) logger.warn({ error: describeError(result.error) }, 'metrics were not taken');
+      if (result.error) logger.warn({ error: describeError(result.error) }, 'metrics were not accepted');
       done(result);
     });
   return new PeriodicExportingMetricReader({

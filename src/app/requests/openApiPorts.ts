@@ -119,7 +119,7 @@ export async function openApiPorts(
     await ports.tally
       .flush()
       .catch((error) =>
-        logger.warn({ error: describeError(error) }, 'what was counted is not in the audit trail'),
+        logger.warn({ error: describeError(error) }, 'counts could not be recorded in the audit trail'),
       );
   };
   return { ports, settle, close };

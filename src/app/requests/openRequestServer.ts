@@ -96,7 +96,10 @@ export async function openRequestServer(
         await unknownKeys
           .flush()
           .catch((error) =>
-            logger.warn({ error: describeError(error) }, 'unknown keys are not in the audit trail'),
+            logger.warn(
+              { error: describeError(error) },
+              'unknown keys could not be recorded in the audit trail',
+            ),
           );
         endSettling();
       },
@@ -120,7 +123,9 @@ async function openDashboard(
 /** Settles abandoned uploads now and at intervals; retries when a store is unavailable. The returned function ends it. */
 async function keepSettling(settle: () => Promise<void>, logger: Logger): Promise<() => void> {
   const attempt = () =>
-    settle().catch((error) => logger.warn({ error: describeError(error) }, 'abandoned uploads wait'));
+    settle().catch((error) =>
+      logger.warn({ error: describeError(error) }, 'abandoned uploads could not be settled yet'),
+    );
   await attempt();
   const timer = setInterval(attempt, SETTLE_EVERY_MS);
   return () => clearInterval(timer);

@@ -33,7 +33,7 @@ export async function startMllp(
       'MLLP is listened for',
     );
     if (mllp.tls === undefined && !isInNetworks(['127.0.0.0/8', '::1/128'], mllp.host)) {
-      logger.warn('messages come over MLLP without TLS: whoever can listen in on the network can read them');
+      logger.warn('MLLP messages arrive without TLS: anyone who can listen in on the network can read them');
     }
     return {
       ports: listener.ports,

@@ -14,6 +14,8 @@ export interface SqliteFileOptions {
   path: string;
   /** Name of what is unavailable, as reported to callers. */
   store: string;
+  /** Whether the service can build it anew from the event log. */
+  isDerived?: true;
   /** Sets up settings and tables, whenever the file is opened. */
   setUp(db: DatabaseSync): void;
   /** Prepared statements can no longer be used, or may no longer fit the tables. */
@@ -78,8 +80,8 @@ export class SqliteFile {
   }
 
   #toUnavailable(error: unknown): ServiceError {
-    const { store, path } = this.#options;
-    return unavailable(store, error, fileProblem(path, error));
+    const { store, path, isDerived } = this.#options;
+    return unavailable(store, error, fileProblem(path, error, isDerived));
   }
 
   close(): void {

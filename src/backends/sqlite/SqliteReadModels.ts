@@ -43,7 +43,7 @@ export class SqliteReadModels implements ReadModels {
       this.#models.clear();
       this.#checkpoints = undefined;
     };
-    this.#file = new SqliteFile({ path, store: STORE, setUp: setUpReadModels, onReset });
+    this.#file = new SqliteFile({ path, store: STORE, isDerived: true, setUp: setUpReadModels, onReset });
   }
 
   async load<Body extends object>(model: ModelName<Body>, ids: string[]): Promise<Row<Body>[]> {

@@ -31,13 +31,13 @@ export async function checkDocumentBytes(
       });
     }
   });
-  if (missing.length === 0) return [ok('documents', `${count(documents)} that the log names are there`)];
+  if (missing.length === 0) return [ok('documents', `all ${count(documents)} named in the log are present`)];
   const named = missing
     .sort((a, b) => a - b)
     .slice(0, MOST_NAMED)
     .join(', ');
   const message =
-    `The bytes of ${count(missing.length)} documents that the log names are missing, those of the events at the positions ${named}` +
+    `Files of documents named in the log are missing: ${count(missing.length)}. Their events are at positions ${named}` +
     `${missing.length > MOST_NAMED ? ' and others' : ''}. Restore them from a backup that is newer than the log's, or have them sent again.`;
   return [failed('documents', 'missing', message)];
 }

@@ -28,7 +28,7 @@ export async function checkPermissions(config: Config): Promise<CheckResult[]> {
   if (open.length > MOST_FILES) {
     found.push(warn('permissions', 'file_open', `So are ${count(open.length - MOST_FILES)} more.`));
   }
-  return found.length > 0 ? found : [ok('permissions', 'files and folders are for their owner alone')];
+  return found.length > 0 ? found : [ok('permissions', 'only their owner can access files and folders')];
 }
 
 /** Returns the folders of this machine that contain data of the service. */
@@ -47,7 +47,7 @@ export async function checkDisk(config: Config): Promise<CheckResult[]> {
     const { bavail, bsize } = await statfs(folder);
     found.push(roomFor(folder, bavail * bsize));
   }
-  return found.length > 0 ? found : [ok('disk', 'no store is on this machine')];
+  return found.length > 0 ? found : [ok('disk', 'none of the stores is on this machine')];
 }
 
 /** Rates the free bytes of a folder. */

@@ -30,7 +30,7 @@ export async function checkHeads(
     if (!(await isOfLog(eventLog, readModels))) return [];
     const found = await Promise.all([...heads.values()].map((head) => holdAgainst(readModels, head)));
     const told = found.flatMap((one) => one ?? []);
-    return told.length > 0 ? told : [ok('heads', 'the log holds what was last sent of each workspace')];
+    return told.length > 0 ? told : [ok('heads', 'the log contains what was last sent for each workspace')];
   });
 }
 

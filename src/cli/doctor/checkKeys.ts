@@ -38,7 +38,7 @@ export async function checkKeys(eventLog: EventLog, config: Config): Promise<Che
     return key && id ? [`${keys[name].setting} ${id} since ${key.since.slice(0, 10)}`] : [];
   });
   const said = [
-    'those that the log knows are there, and can be used',
+    'all keys that the log knows are present and usable',
     ...(told.length > 0 ? [told.join(', ')] : []),
   ];
   return [ok('keys', said.join(': '))];

@@ -23,7 +23,7 @@ export async function checkMllp(eventLog: EventLog, { roles, mllp }: Config): Pr
         if (problem) found.push(warn('mllp', 'source_not_reached', `${named} ${problem}`));
       }
     }
-    return found.length > 0 ? found : [ok('mllp', 'its settings reach every source that is bound')];
+    return found.length > 0 ? found : [ok('mllp', 'its settings cover every bound source')];
   } finally {
     directory.close();
   }
@@ -35,7 +35,7 @@ function unreached({ mllp: binding }: Source, { ports, tls }: Config['mllp']): s
     return `is bound to port ${binding.port}, which MLLP_PORT does not name.`;
   }
   if (binding?.certificates !== undefined && tls?.ca === undefined) {
-    return 'is bound to client certificates, which are asked for where MLLP_TLS_CA is set.';
+    return 'is bound to client certificates, which are requested only if MLLP_TLS_CA is set.';
   }
   return undefined;
 }

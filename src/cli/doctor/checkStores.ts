@@ -22,7 +22,7 @@ export function isMissing(url: string): boolean {
 
 function missing(check: string, url: string, when: string): CheckResult[] | undefined {
   if (!isMissing(url)) return undefined;
-  return [warn(check, 'not_found', `There is nothing at ${pathOf(url)} yet: it is made ${when}.`)];
+  return [warn(check, 'not_found', `There is nothing at ${pathOf(url)} yet: it is created ${when}.`)];
 }
 
 /** Runs `work` on what was opened, and closes it whatever the outcome. */
@@ -65,7 +65,7 @@ async function checkEach(eventLog: EventLog, readModels: ReadModels): Promise<Ch
   }
   return found.length > 0
     ? found
-    : [ok('read_models', 'all are of this log, hold all of it, and lack no event')];
+    : [ok('read_models', 'all belong to this log, are up to date and lack no event')];
 }
 
 /** Returns the state of the read models after giving a projector time to catch up. */
@@ -78,8 +78,8 @@ async function settledStatus(eventLog: EventLog, readModels: ReadModels) {
 
 function parkedText(model: string, parked: number): string {
   return (
-    `${model} could not take ${parked} events, whose records are left out of lists. A newer version of the service ` +
-    'that can read them takes them up by itself; damaged ones are named by: chartledger verify --workspace ID.'
+    `${model} could not take ${parked} events, so lists lack their records. A newer version of the service ` +
+    'that can read them takes them by itself; to find damaged ones, run: chartledger verify --workspace ID.'
   );
 }
 

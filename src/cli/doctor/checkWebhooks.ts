@@ -27,9 +27,9 @@ export async function checkWebhooks(
       }),
     ),
   );
-  if (lost === 0) return [ok('webhooks', 'how far each has come fits the log')];
+  if (lost === 0) return [ok('webhooks', 'the progress of each matches the log')];
   const message =
-    `How far ${count(lost)} webhooks have come does not fit the log: it, or the state store, was put back to an earlier state. ` +
-    'They go on from the last place that the log notes, and repeat messages; none is skipped.';
+    `The progress of ${count(lost)} of the webhooks does not match the log: the log or the state store was restored to an earlier state. ` +
+    'They continue from the last position noted in the log, and repeat messages; none is skipped.';
   return [warn('webhooks', 'state_lost', message)];
 }

@@ -55,7 +55,7 @@ async function sendChunk(job: ImportJob, chunk: readonly Row[]): Promise<void> {
       note(job, { left: again.map(({ index }) => index), round: round + 1 });
     }
     if (isLimited) await client.pause(Math.max(...again.map(({ result }) => result.retryAfter ?? 1)));
-    else await client.delay(failures + 1, 'a store is away');
+    else await client.delay(failures + 1, 'a store is unavailable');
   }
 }
 

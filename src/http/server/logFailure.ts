@@ -27,5 +27,5 @@ export function logFailure(
   if (code !== 'internal' && code !== 'unavailable') return;
   const fields = { ...request, code, ...(problem && { problem }), error: describeError(cause) };
   if (code === 'internal') logger.error(fields, `a ${what} failed`);
-  else logger.warn(fields, 'a store is away');
+  else logger.warn(fields, 'a store is unavailable');
 }

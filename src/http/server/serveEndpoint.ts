@@ -131,7 +131,7 @@ async function auditRefusal(
   } catch (error) {
     const { requestId, found } = exchange;
     const fields = { requestId, route: served.route, key: found?.key.id, error: describeError(error) };
-    logger.warn(fields, 'a refused request is not in the audit trail');
+    logger.warn(fields, 'a refused request could not be recorded in the audit trail');
   }
 }
 

@@ -31,6 +31,6 @@ export async function recordBatch(
   } catch (error) {
     const { requestId, principal } = caller;
     const fields = { requestId, route, key: principal.id, error: describeError(error) };
-    batches.logger.warn(fields, 'what a batch left out is not in the audit trail');
+    batches.logger.warn(fields, 'what a batch skipped could not be recorded in the audit trail');
   }
 }

@@ -86,7 +86,7 @@ const example: z.infer<typeof readinessSchema> = {
   findings: [
     {
       ...{ rule: 'policy_number_missing', severity: 'blocks' },
-      text: 'A claim needs the number of the policy. Nothing stands in this field.',
+      text: 'A claim needs the policy number. This field is empty.',
       source: 'X12 005010X222A1 (837P), loop 2010BA, NM109',
       field: 'primary_insurance.policy_number',
       record: { kind: 'patient', id: 'patient-1001', version: 7 },

@@ -5,7 +5,7 @@ import { statesOfZip } from '../../statesOfZip.ts';
 export const zipOfOtherState: Rule = {
   code: 'zip_of_other_state',
   severity: 'warns',
-  title: 'ZIP code and state of an address belong together',
+  title: 'The ZIP code of an address belongs to its state',
   source: 'USPS Domestic Mail Manual, labeling list L002: three-digit ZIP code prefixes',
   reads: ['patient', 'provider', 'facility'].flatMap((kind) => [
     `${kind}.state`,

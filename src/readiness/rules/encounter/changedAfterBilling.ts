@@ -8,7 +8,7 @@ import { isUsedField, usedKinds } from '../../usedFields.ts';
 export const changedAfterBilling: Rule = {
   code: 'changed_after_billing',
   severity: 'warns',
-  title: 'What a claim carries is as it was when the encounter was billed',
+  title: 'What the claim contains has not changed since the encounter was billed',
   source:
     'X12 005010X222A1 (837P), loop 2300, CLM05-3: frequency codes 7 and 8, replacement and void of a prior claim',
   reads: usedKinds.flatMap((kind) =>
@@ -31,7 +31,7 @@ export const changedAfterBilling: Rule = {
   },
 };
 
-const DIFFERS = 'It is not what was billed: a replacement of the claim may be due.';
+const DIFFERS = 'This has changed since billing: the claim may have to be replaced.';
 
 /** Of a part that another record has now the field tells that names it. */
 function faultsOf(billed: BilledVersion, record: BilledRecord | undefined): Fault[] {
@@ -42,7 +42,7 @@ function faultsOf(billed: BilledVersion, record: BilledRecord | undefined): Faul
       ...{ record, field, billedVersion: billed.version },
       text:
         field === 'voided_at' && isVoid(record)
-          ? 'The encounter is void since it was billed: the claim may have to be voided, too.'
+          ? 'The encounter was voided after it was billed: the claim may have to be voided, too.'
           : DIFFERS,
     }));
 }

@@ -11,7 +11,7 @@ export const documentMissing: Rule = {
     const required = requiredDocuments.get(textOf(encounter, 'visit_type') ?? '') ?? [];
     const missing = documents === undefined ? [] : required.filter((category) => !documents.has(category));
     if (missing.length === 0) return [];
-    const text = `The visit type requires documents that are not there: ${missing.join(', ')}.`;
+    const text = `Documents that the visit type requires are missing: ${missing.join(', ')}.`;
     return [{ record: encounter, field: 'visit_type', text }];
   },
 };

@@ -5,7 +5,7 @@ import type { Rule } from '../../rule.ts';
 export const facilityNpi: Rule = {
   code: 'facility_npi',
   severity: 'blocks',
-  title: 'The NPI of the facility is valid, if it has one',
+  title: 'If the facility has an NPI, it is valid',
   source: '45 CFR 162.406; X12 005010X222A1 (837P), loop 2310C, NM109',
   reads: ['encounter.facility_id', 'facility.npi'],
   check: ({ facility }) =>
@@ -13,6 +13,6 @@ export const facilityNpi: Rule = {
       facility,
       'npi',
       passes(npi),
-      'No NPI reads so: it begins with 1 or 2, and its last digit checks it.',
+      'This is not a valid NPI, which begins with 1 or 2 and ends with a check digit.',
     ),
 };

@@ -10,6 +10,6 @@ export const facilityTaxId: Rule = {
   reads: ['encounter.facility_id', 'facility.tax_id'],
   check: ({ facility }) => [
     ...missing(facility, ['tax_id'], 'A claim needs the federal tax ID.'),
-    ...wrong(facility, 'tax_id', passes(ein), 'No EIN reads so: it has nine digits.'),
+    ...wrong(facility, 'tax_id', passes(ein), 'This is not an EIN, which has nine digits.'),
   ],
 };

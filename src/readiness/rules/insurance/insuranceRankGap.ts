@@ -5,7 +5,7 @@ const ranks = ['primary_insurance', 'secondary_insurance', 'tertiary_insurance']
 export const insuranceRankGap: Rule = {
   code: 'insurance_rank_gap',
   severity: 'blocks',
-  title: 'The ranks of the insurances of a patient have no gap',
+  title: 'The insurances of a patient skip no rank',
   source: 'X12 005010X222A1 (837P), SBR01 (P, S, T) of loops 2000B and 2320',
   reads: ranks.map((rank) => `patient.${rank}`),
   check({ patient }) {
@@ -17,7 +17,7 @@ export const insuranceRankGap: Rule = {
       .map((field) => ({
         record: patient,
         field,
-        text: 'The patient has an insurance of a lower rank, and none of this one.',
+        text: 'The patient has an insurance of a lower rank, but none of this rank.',
       }));
   },
 };

@@ -7,6 +7,5 @@ export const payerCodeMissing: Rule = {
   title: 'The payer of the primary insurance has a code',
   source: 'X12 005010X222A1 (837P), loop 2010BB, NM109',
   reads: ['patient.primary_insurance.payer_id', 'payer.payer_code'],
-  check: ({ payer }) =>
-    missing(payer, ['payer_code'], 'A clearinghouse routes claims by the code of the payer.'),
+  check: ({ payer }) => missing(payer, ['payer_code'], 'Clearinghouses route claims by the payer code.'),
 };

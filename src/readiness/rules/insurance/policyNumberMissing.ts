@@ -12,5 +12,5 @@ export const policyNumberMissing: Rule = {
   check: ({ patient }) =>
     patient?.fields.primary_insurance === undefined
       ? []
-      : missing(patient, [FIELD], 'A claim needs the number of the policy.'),
+      : missing(patient, [FIELD], 'A claim needs the policy number.'),
 };

@@ -9,12 +9,12 @@ const needed = ['subscriber_first_name', 'subscriber_last_name', 'subscriber_dat
 export const subscriberIncomplete: Rule = {
   code: 'subscriber_incomplete',
   severity: 'blocks',
-  title: 'A subscriber who is not the patient is named, with a date of birth',
+  title: 'A subscriber other than the patient is named, with a date of birth',
   source: 'X12 005010X222A1 (837P), loops 2010BA and 2000C',
   reads: [relationship, ...needed].map((field) => `patient.${field}`),
   check({ patient }) {
     const related = textOf(patient, relationship);
     if (related === undefined || related === 'self') return [];
-    return missing(patient, needed, 'Somebody else than the patient holds the policy, and is to be named.');
+    return missing(patient, needed, 'Someone other than the patient holds the policy, and must be named.');
   },
 };

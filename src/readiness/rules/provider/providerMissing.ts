@@ -7,5 +7,5 @@ export const providerMissing: Rule = {
   title: 'The encounter names its provider',
   source: 'X12 005010X222A1 (837P), loops 2010AA and 2310B',
   reads: ['encounter.provider_id'],
-  check: ({ encounter }) => missing(encounter, ['provider_id'], 'A claim needs the provider who bills.'),
+  check: ({ encounter }) => missing(encounter, ['provider_id'], 'A claim needs the billing provider.'),
 };

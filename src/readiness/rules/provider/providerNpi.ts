@@ -5,7 +5,7 @@ import type { Rule } from '../../rule.ts';
 export const providerNpi: Rule = {
   code: 'provider_npi',
   severity: 'blocks',
-  title: 'Whoever bills and whoever gave the care has a valid NPI',
+  title: 'The billing provider and the rendering provider have valid NPIs',
   source: '45 CFR 162.406 to 162.412; X12 005010X222A1 (837P), NM109 of loops 2010AA and 2310B',
   reads: ['encounter.provider_id', 'encounter.rendering_provider_id', 'provider.npi'],
   check: ({ provider, renderingProvider }) =>
@@ -15,7 +15,7 @@ export const providerNpi: Rule = {
         record,
         'npi',
         passes(npi),
-        'No NPI reads so: it begins with 1 or 2, and its last digit checks it.',
+        'This is not a valid NPI, which begins with 1 or 2 and ends with a check digit.',
       ),
     ]),
 };

@@ -6,7 +6,7 @@ const unfitting = ['referring_provider', 'billing_provider'];
 export const renderingRole: Rule = {
   code: 'rendering_role',
   severity: 'warns',
-  title: 'Whoever gave the care has a role in which care is given',
+  title: 'The rendering provider has a role that gives care',
   source: 'X12 005010X222A1 (837P), loops 2310A and 2310B',
   reads: ['encounter.rendering_provider_id', 'provider.role'],
   check: ({ renderingProvider }) =>
@@ -14,6 +14,6 @@ export const renderingRole: Rule = {
       renderingProvider,
       'role',
       (role) => !unfitting.includes(role),
-      'Who refers patients or bills for others has not given the care.',
+      'Someone who refers patients or bills for others did not give the care.',
     ),
 };

@@ -9,6 +9,6 @@ export const taxonomyCodeMissing: Rule = {
   reads: ['encounter.provider_id', 'encounter.rendering_provider_id', 'provider.taxonomy_code'],
   check: ({ provider, renderingProvider }) =>
     distinct(provider, renderingProvider).flatMap((record) =>
-      missing(record, ['taxonomy_code'], 'Many payers pay by the taxonomy code of the provider.'),
+      missing(record, ['taxonomy_code'], 'Many payers require the taxonomy code of the provider.'),
     ),
 };
