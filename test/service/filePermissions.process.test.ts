@@ -52,7 +52,7 @@ describe('the files of the embedded stores', () => {
     expect((await client.get('/events?view=deidentified')).status).toBe(200);
   }
 
-  const warnings = () => (service as ServiceProcess).stdout.match(/^\{.*others may look.*$/gm) ?? [];
+  const warnings = () => (service as ServiceProcess).stdout.match(/^\{.*other users can access.*$/gm) ?? [];
 
   test('are for their user alone, whatever the umask', async () => {
     await fill(await start());
