@@ -61,7 +61,7 @@ export const settings = z.object({
   ),
   REQUEST_THREADS: variable(
     wholeNumber(1, 64).optional(),
-    'The number of threads that answer requests. All listen on the same port; each uses about 80 MB of ' +
+    'The number of threads that answer requests. All listen on the same port; each uses about 110 MB of ' +
       'memory. Systems other than Linux may support only `1`.',
     'on Linux, the number of processors minus two, at least 1 and at most 4; elsewhere 1',
   ),
