@@ -68,7 +68,7 @@ export async function runProjector(
   };
   // If all requests are served elsewhere, nobody could report that one of them is waiting.
   const gather = () =>
-    config.roles.includes('api') ? { ms: GATHER_MS, isAwaited: awaited.watch() } : undefined;
+    config.roles.includes('api') ? { ms: GATHER_MS, awaited: awaited.watch() } : undefined;
   const erasurePorts = {
     eventLog,
     readModels: erasureModels,

@@ -1,12 +1,11 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import { unavailable } from '../errors.ts';
 import type { Position } from '../events/event.ts';
 import type { ModelName, ReadModels, Row } from '../ports/readModels.ts';
 import { validationError } from '../records/validate.ts';
+import { growingPauses } from './growingPauses.ts';
 import type { QueryPorts } from './readRecord.ts';
 
 const CATCH_UP_TIMEOUT_MS = 2_000;
-const CATCH_UP_POLL_MS = 5;
 
 export interface PageRequest {
   limit: number;
@@ -68,9 +67,8 @@ export async function untilReached(
   what: string,
 ): Promise<void> {
   const deadline = Date.now() + CATCH_UP_TIMEOUT_MS;
-  while ((await readModels.checkpoint(model)) < position) {
+  for (const pause = growingPauses(); (await readModels.checkpoint(model)) < position; await pause()) {
     if (Date.now() > deadline) throw unavailable(what);
-    await sleep(CATCH_UP_POLL_MS);
   }
 }
 

@@ -1,9 +1,9 @@
-/** A flag that threads share: some raise it, and others check, each for itself, whether it was raised. */
+/** A flag that threads share: some raise it, and others wait, each for itself, until it is raised. */
 export class SharedFlag {
   /** From which another thread makes the same flag. */
   readonly buffer: SharedArrayBuffer;
   /** How often it was raised. */
-  readonly #cell: Int32Array;
+  readonly #cell: Int32Array<SharedArrayBuffer>;
 
   constructor(buffer = new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT)) {
     this.buffer = buffer;
@@ -12,16 +12,25 @@ export class SharedFlag {
 
   raise(): void {
     Atomics.add(this.#cell, 0, 1);
+    Atomics.notify(this.#cell, 0);
   }
 
-  /** Returns a function that says, each time, whether it was raised since the previous call. */
-  watch(): () => boolean {
+  /**
+   * Returns a function that waits until the flag is raised, or was since the previous call; for at most so many milliseconds, and
+   * not beyond the signal. Such a wait does not keep the process alive.
+   */
+  watch(): (ms: number, signal: AbortSignal) => Promise<void> {
     let seen = 0;
-    return () => {
-      const raised = Atomics.load(this.#cell, 0);
-      const isNew = raised !== seen;
-      seen = raised;
-      return isNew;
+    return async (ms, signal) => {
+      const raised = Atomics.waitAsync(this.#cell, 0, seen, ms);
+      if (raised.async) {
+        const { promise, resolve } = Promise.withResolvers<unknown>();
+        signal.addEventListener('abort', resolve);
+        raised.value.then(resolve);
+        if (!signal.aborted) await promise;
+        signal.removeEventListener('abort', resolve);
+      }
+      seen = Atomics.load(this.#cell, 0);
     };
   }
 }

@@ -22,11 +22,11 @@ import { OpenedFiles } from '../OpenedFiles.ts';
 import { appendGroup, appendRequest } from './appendRequest.ts';
 import { batchReader } from './batchReader.ts';
 import { openForAppending, openForReading } from './eventLogFile.ts';
-import { Gathering } from './Gathering.ts';
 import { MetadataTemplates } from './MetadataTemplates.ts';
 import { PositionGaps } from './PositionGaps.ts';
 import { purgeFile } from './purgeFile.ts';
 import { type EventRow, eventColumns, isoTime, toEvents } from './recordedEvents.ts';
+import { untilEvents } from './untilEvents.ts';
 import { GroupCommit } from './writer/groupCommit.ts';
 import { OwnWriter } from './writer/OwnWriter.ts';
 import { linkedWriter, type WriterSource } from './writer/WriterConnection.ts';
@@ -169,7 +169,6 @@ export class SqliteEventLog implements EventLog {
   async *follow({ after, filter, erased, gather, signal: asked }: FollowOptions): AsyncGenerator<EventBatch> {
     const signal = AbortSignal.any([asked, this.#closing.signal]);
     const pause = (ms: number) => sleep(ms, undefined, { signal }).catch(() => undefined);
-    const gathering = new Gathering(gather);
     let position = after;
     let announced = false;
     let readAfter: ((position: Position) => EventBatch | undefined) | undefined;
@@ -194,7 +193,7 @@ export class SqliteEventLog implements EventLog {
         position = batch.position;
         yield batch;
       }
-      if (batch.caughtUp) await gathering.wait(() => signal.aborted || this.#changedSince(seen), pause);
+      if (batch.caughtUp) await untilEvents(() => this.#changedSince(seen), { gather, signal });
     }
   }
 

@@ -1,4 +1,3 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import { documentsModel } from '../../../projections/documents.ts';
 import { recordsModel } from '../../../projections/records.ts';
 import type { Position, RecordedEvent } from '../../events/event.ts';
@@ -11,6 +10,7 @@ import {
 } from '../../events/streamNames.ts';
 import type { EventBatch, FollowOptions } from '../../ports/eventLog.ts';
 import type { ReadModels, Row } from '../../ports/readModels.ts';
+import { growingPauses } from '../../reads/growingPauses.ts';
 import type { QueryPorts } from '../../reads/readRecord.ts';
 import { catalog } from '../../records/catalog.ts';
 import { documentEventTypes } from '../../records/document.ts';
@@ -25,7 +25,6 @@ import { listsResting, worklistPartition } from './worklistLists.ts';
 
 /** Up to this many encounters that depend on a record are evaluated with the batch that changed it. */
 const FEW = 200;
-const POLL_MS = 5;
 /** Changes looked at in parallel. */
 const SIDE_BY_SIDE = 16;
 
@@ -79,8 +78,7 @@ async function isReached(
   position: Position,
   signal: AbortSignal,
 ): Promise<boolean> {
-  while ((await readModels.checkpoint(model)) < position) {
-    await sleep(POLL_MS, undefined, { signal }).catch(() => undefined);
+  for (const pause = growingPauses(signal); (await readModels.checkpoint(model)) < position; await pause()) {
     if (signal.aborted) return false;
   }
   return true;

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
-import { setTimeout as sleep } from 'node:timers/promises';
 import type { ReadModels } from '../../ports/readModels.ts';
+import { growingPauses } from '../../reads/growingPauses.ts';
 import { decodeToken, encodeToken, type Page, type PageRequest } from '../../reads/page.ts';
 import type { QueryPorts } from '../../reads/readRecord.ts';
 import { readCounts } from '../counts/readCounts.ts';
@@ -10,7 +10,6 @@ import { type WorklistSelection, walkWorklist } from './walkWorklist.ts';
 import { type WorklistEntry, worklistModel } from './worklistEntry.ts';
 
 const WAIT_MS = 2_000;
-const POLL_MS = 5;
 /** Encounters looked at for one page: where filters leave few of many, a page ends before it is full. */
 const MAX_SCANNED = 2_000;
 
@@ -78,7 +77,8 @@ export async function readProgress(
   waitMs = WAIT_MS,
 ): Promise<WorklistProgress> {
   const head = await eventLog.head();
-  for (const deadline = performance.now() + waitMs; ; await sleep(POLL_MS)) {
+  const deadline = performance.now() + waitMs;
+  for (const pause = growingPauses(); ; await pause()) {
     const isThere = (await readModels.checkpoint(worklistModel)) >= head;
     const underWay = await underWayIn(readModels, workspace);
     if ((isThere && underWay.length === 0) || performance.now() > deadline) {
