@@ -4,6 +4,7 @@ import { growLog } from '../support/growLog.ts';
 import { readerKey } from '../support/readerKey.ts';
 import { number, withRange } from '../support/report.ts';
 import { percentile, spread } from '../support/statistics.ts';
+import { ask } from '../support/timedReads.ts';
 
 /** Searches under way at once. */
 const CONCURRENCY = 4;
@@ -43,15 +44,11 @@ const searches: Record<string, (index: number) => string> = {
   'a policy number': (index) => `w${100_000_000 + index}`,
 };
 
-async function ask(url: string, key: string, q: string): Promise<number> {
+/** Resolves with the milliseconds that a search took. Rejects when it found nothing. */
+async function timedSearch(url: string, key: string, q: string): Promise<number> {
   const startedAt = performance.now();
-  const response = await fetch(`${url}/integration/search`, {
-    method: 'POST',
-    headers: { 'x-api-key': key, 'content-type': 'application/json' },
-    body: JSON.stringify({ q }),
-  });
-  const { items } = (await response.json()) as { items: unknown[] };
-  if (!response.ok || items.length === 0) throw new Error(`a search was answered with ${response.status}`);
+  const { items } = JSON.parse(await ask(`${url}/integration/search`, key, { q })) as { items: unknown[] };
+  if (items.length === 0) throw new Error('a search found nothing');
   return performance.now() - startedAt;
 }
 
@@ -77,7 +74,7 @@ async function run(bench: Bench): Promise<Report> {
   const all: number[][] = Array.from({ length: bench.rounds }, () => []);
   for (const [what, text] of Object.entries(searches)) {
     bench.progress(what);
-    const once = () => ask(server.url, key, text(Math.floor(Math.random() * records)));
+    const once = () => timedSearch(server.url, key, text(Math.floor(Math.random() * records)));
     await timed(CONCURRENCY, once);
     const rounds: number[][] = [];
     for (const times of all) {

@@ -2,6 +2,7 @@ import { openEventLog } from '../../../src/app/openBackend.ts';
 import { UserDirectory } from '../../../src/principals/users/UserDirectory.ts';
 import { UserManager } from '../../../src/principals/users/UserManager.ts';
 import type { Stores } from './chartledger.ts';
+import { textOf } from './timedReads.ts';
 
 const user = { name: 'bench', password: 'correct horse battery staple' };
 
@@ -36,8 +37,6 @@ export async function signIn(url: string): Promise<string> {
 
 /** Loads a page of the audit trail. Rejects when it is not one. */
 export async function loadAuditPage(url: string, cookie: string): Promise<void> {
-  const response = await fetch(url, { headers: { cookie }, redirect: 'manual' });
-  const text = await response.text();
-  if (response.status !== 200 || !text.includes('Audit trail'))
-    throw new Error(`${response.status} for ${url}`);
+  const text = await textOf(url, { headers: { cookie } });
+  if (!text.includes('Audit trail')) throw new Error(`no audit trail at ${url}`);
 }

@@ -8,6 +8,7 @@ export class ReadersProcess {
 
   constructor() {
     this.#child = fork(new URL('eventReaders.ts', import.meta.url), {
+      execArgv: [],
       stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
     });
   }

@@ -42,7 +42,10 @@ export class MeasuringProcess {
 
   /** `script`: a module next to this one that calls `carryOutOrders`. */
   constructor(script: string) {
-    this.#child = fork(new URL(script, import.meta.url), { stdio: ['ignore', 'ignore', 'inherit', 'ipc'] });
+    this.#child = fork(new URL(script, import.meta.url), {
+      execArgv: [],
+      stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
+    });
   }
 
   /** Rejects when any request was not answered with 2xx. */
