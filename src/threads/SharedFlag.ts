@@ -17,7 +17,7 @@ export class SharedFlag {
 
   /**
    * Returns a function that waits until the flag is raised, or was since the previous call; for at most so many milliseconds, and
-   * not beyond the signal. Such a wait does not keep the process alive.
+   * not beyond the signal.
    */
   watch(): (ms: number, signal: AbortSignal) => Promise<void> {
     let seen = 0;
@@ -25,10 +25,13 @@ export class SharedFlag {
       const raised = Atomics.waitAsync(this.#cell, 0, seen, ms);
       if (raised.async) {
         const { promise, resolve } = Promise.withResolvers<unknown>();
-        signal.addEventListener('abort', resolve);
         raised.value.then(resolve);
+        // What V8 waits for does not keep a thread alive: the timer does.
+        const timer = setTimeout(resolve, ms);
+        signal.addEventListener('abort', resolve);
         if (!signal.aborted) await promise;
         signal.removeEventListener('abort', resolve);
+        clearTimeout(timer);
       }
       seen = Atomics.load(this.#cell, 0);
     };

@@ -140,7 +140,8 @@ onEveryEngine((_, engines) => {
           await running.end('SIGKILL');
           await start(key);
         }
-        await command;
+        const { code, stderr } = await command;
+        if (index % 2 === 1) expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
         await isErased(one);
       }
       await writing.stop();
