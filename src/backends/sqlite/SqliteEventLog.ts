@@ -171,7 +171,6 @@ export class SqliteEventLog implements EventLog {
     const pause = (ms: number) => sleep(ms, undefined, { signal }).catch(() => undefined);
     let position = after;
     let announced = false;
-    let came = 0;
     let readAfter: ((position: Position) => EventBatch | undefined) | undefined;
     for (;;) {
       // Reads are synchronous: without a pause, a follower catching up would block the thread from batch to batch.
@@ -194,10 +193,7 @@ export class SqliteEventLog implements EventLog {
         position = batch.position;
         yield batch;
       }
-      came += batch.events.length;
-      if (!batch.caughtUp) continue;
-      await untilEvents(() => this.#changedSince(seen), came, { gather, signal });
-      came = 0;
+      if (batch.caughtUp) await untilEvents(() => this.#changedSince(seen), { gather, signal });
     }
   }
 

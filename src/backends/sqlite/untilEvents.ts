@@ -5,22 +5,19 @@ import type { FollowOptions } from '../../ports/eventLog.ts';
 const LOOK_MS = 20;
 /** For how long events gather even if they are awaited: many who wait would otherwise make each batch a single event. */
 const LEAST_MS = 5;
-/** Where more than this come in one time, events do not gather for longer than `LOOK_MS`: larger batches cost more each. */
-const MANY = 100;
 
 /**
  * How a follower that has caught up waits: resolves when there are events, according to `isThere`, which is asked each time that
- * they have gathered; or at the signal. `came` is how many there were since its previous wait.
+ * they have gathered; or at the signal.
  */
 export async function untilEvents(
   isThere: () => boolean,
-  came: number,
   { gather, signal }: Pick<FollowOptions, 'gather' | 'signal'>,
 ): Promise<void> {
   const pause = (ms: number) => sleep(ms, undefined, { signal }).catch(() => undefined);
   const gathered = async ({ ms, awaited }: NonNullable<typeof gather>) => {
     const begun = performance.now();
-    await awaited(came > MANY ? LOOK_MS : ms, signal);
+    await awaited(ms, signal);
     const rest = begun + LEAST_MS - performance.now();
     if (rest > 0) await pause(rest);
   };
