@@ -67,8 +67,10 @@ export async function runProjector(
     onMismatch: (model: string, mismatch: LogMismatch) => report({ kind: 'mismatch', model, mismatch }),
   };
   // If all requests are served elsewhere, nobody could report that one of them is waiting.
-  const gather = () =>
-    config.roles.includes('api') ? { ms: GATHER_MS, awaited: awaited.watch() } : undefined;
+  const gather = () => {
+    const untilAwaited = awaited.watch();
+    return config.roles.includes('api') ? (until: AbortSignal) => untilAwaited(GATHER_MS, until) : undefined;
+  };
   const erasurePorts = {
     eventLog,
     readModels: erasureModels,

@@ -37,10 +37,9 @@ export interface FollowOptions {
   /** Whether batches also report erased events of the wanted streams; the filter must then be by stream. */
   erased?: boolean;
   /**
-   * Once caught up, lets events gather for `ms` milliseconds, or until `awaited` resolves: when someone waits for the follower's
-   * result, after that time, or at the signal. Default: about 20 ms.
+   * Once caught up, lets events gather until this resolves, as it must at the signal. Default: about 20 ms.
    */
-  gather?: { ms: number; awaited(ms: number, signal: AbortSignal): Promise<void> } | undefined;
+  gather?: ((signal: AbortSignal) => Promise<void>) | undefined;
   /** Ends the iteration without an error; closing the log does the same. */
   signal: AbortSignal;
 }

@@ -7,14 +7,13 @@ const LONG_MS = 600_000;
 
 interface Waiting {
   flag: SharedFlag;
-  /** What the follower is told, each time that it asks whether events are there; it goes on asking the last. */
-  answers: boolean[];
   /** Resolves when the follower has asked so often. */
   asked(times: number): Promise<void>;
   ended: Promise<void>;
   stop: AbortController;
 }
 
+/** `answers`: what the follower is told each time that it asks whether events are there; the last one from then on. */
 function waiting(answers: boolean[], ms = LONG_MS): Waiting {
   const flag = new SharedFlag();
   const stop = new AbortController();
@@ -25,10 +24,11 @@ function waiting(answers: boolean[], ms = LONG_MS): Waiting {
     wakes.get(count)?.();
     return answers.length > 1 ? (answers.shift() as boolean) : (answers[0] as boolean);
   };
-  const gather = { ms, awaited: new SharedFlag(flag.buffer).watch() };
+  const awaited = new SharedFlag(flag.buffer).watch();
+  const gather = (signal: AbortSignal) => awaited(ms, signal);
   const ended = untilEvents(isThere, { gather, signal: stop.signal });
   const asked = (times: number) => new Promise<void>((resolve) => wakes.set(times, resolve));
-  return { flag, answers, asked, ended, stop };
+  return { flag, asked, ended, stop };
 }
 
 test('events that somebody waits for end the wait', async () => {
@@ -39,7 +39,8 @@ test('events that somebody waits for end the wait', async () => {
 
 test('whoever waited before the follower did is not forgotten', async () => {
   const flag = new SharedFlag();
-  const gather = { ms: LONG_MS, awaited: flag.watch() };
+  const awaited = flag.watch();
+  const gather = (signal: AbortSignal) => awaited(LONG_MS, signal);
   flag.raise();
   await untilEvents(() => true, { gather, signal: new AbortController().signal });
 });

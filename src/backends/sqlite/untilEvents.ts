@@ -15,13 +15,10 @@ export async function untilEvents(
   { gather, signal }: Pick<FollowOptions, 'gather' | 'signal'>,
 ): Promise<void> {
   const pause = (ms: number) => sleep(ms, undefined, { signal }).catch(() => undefined);
-  const gathered = async ({ ms, awaited }: NonNullable<typeof gather>) => {
+  do {
     const begun = performance.now();
-    await awaited(ms, signal);
+    await (gather?.(signal) ?? pause(LOOK_MS));
     const rest = begun + LEAST_MS - performance.now();
     if (rest > 0) await pause(rest);
-  };
-  do {
-    await (gather ? gathered(gather) : pause(LOOK_MS));
   } while (!signal.aborted && !isThere());
 }
