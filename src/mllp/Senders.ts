@@ -48,16 +48,13 @@ export class Senders {
   }
 
   /**
-   * Resolves with the sender as it is now; undefined where it was removed, or the connection is no longer its own:
-   * checked for each message. Rejects with `unavailable` and `unreadable`.
+   * Resolves with the sender as it is now; undefined where the connection no longer belongs to its source: checked for
+   * each message. Rejects with `unavailable` and `unreadable`.
    */
-  async present({ workspace: { id }, source }: Sender, peer: Peer): Promise<Sender | undefined> {
-    const workspace = this.#directory.known.workspaces.get(id) as Workspace;
-    const sources = await this.#sources.of(id);
-    if (source.mllp === undefined) return { workspace, source: sourceOf(sources, 'hl7v2') };
-    const present = sources.find((one) => one.id === source.id);
-    if (present?.mllp === undefined || claimOf(present.mllp, peer) === 0) return undefined;
-    return { workspace, source: present };
+  async present({ workspace, source }: Sender, peer: Peer): Promise<Sender | undefined> {
+    const found = await this.of(peer);
+    if (typeof found === 'string') return undefined;
+    return found.workspace.id === workspace.id && found.source.id === source.id ? found : undefined;
   }
 
   async #bound(): Promise<(Sender & { source: { mllp: MllpBinding } })[]> {

@@ -75,7 +75,7 @@ export interface StateStore {
    */
   purge(): Promise<boolean>;
 
-  /** Resolves when the store answers. */
+  /** Resolves when the store is reachable and writable. Rejects with `unavailable`. */
   check(): Promise<void>;
 
   close(): Promise<void>;

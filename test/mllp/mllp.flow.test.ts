@@ -250,4 +250,34 @@ onEveryEngine((start) => {
     expect(appended).toEqual([]);
     await secured.stop();
   });
+
+  test('a connection that a source of another workspace claims more surely is closed, and nothing more of it is stored', async () => {
+    const secured = await service.another({ ROLES: 'mllp', MLLP_PORT: '0', ...tlsSettings() });
+    const [port = 0] = secured.mllpPorts;
+    const { from, workspace } = await boundSource('outbid');
+    const { workspace: theirs } = await service.createKey('outbidding');
+    const connecting = { from, tls: tlsFixture('ward') };
+    const sender = await RawSender.connect(port, connecting);
+    const sent = async (by: RawSender) => {
+      const changes = await changesBy(service, async () => {
+        expect(await by.send(registration().text)).toEqual(['MSA', 'AA', expect.any(String)]);
+      });
+      return changes.map(({ metadata }) => metadata.workspace);
+    };
+    expect(await sent(sender)).toEqual([workspace]);
+    await setSource(service, theirs, {
+      id: 'ward',
+      mllp: { certificates: ['CN=ward,O=Hospital'], networks: [from] },
+    });
+    await eventually(async () => {
+      const later = await RawSender.claimed(port, connecting);
+      expect(await sent(later)).toEqual([theirs]);
+      await later.end();
+    });
+    const appended = await appendedBy(service, async () => {
+      await expect(sender.send(registration().text)).rejects.toThrow('closed');
+    });
+    expect(appended).toEqual([]);
+    await secured.stop();
+  });
 });

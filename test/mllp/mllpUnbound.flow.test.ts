@@ -17,12 +17,14 @@ test('while no source is bound this machine alone is heard, as the default sourc
   expect(changes.map(({ type, metadata }) => [type, metadata.principal, metadata.source?.id])).toEqual([
     ['PatientUpserted', { type: 'source', id: 'default' }, 'default'],
   ]);
+  const open = await RawSender.claimed(port);
   const none = await changesBy(service, async () => {
     await service.createKey('another');
     await eventually(async () => {
       const sender = await RawSender.connect(port);
       await expect(sender.send(message)).rejects.toThrow('closed');
     });
+    await expect(open.send(message)).rejects.toThrow('closed');
     const from = ownAddress();
     await setSource(service, service.workspaceId('another'), { id: 'lab', mllp: { networks: [from] } });
     const bound = await RawSender.claimed(port, { from });

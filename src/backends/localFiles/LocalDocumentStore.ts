@@ -13,6 +13,8 @@ import { type OwnerTiming, UploadOwner } from './UploadOwner.ts';
 
 const STORE = 'document store';
 const READ_BYTES = 256 * 1024;
+/** An empty file would fit on a full disk. */
+const PROBE = Buffer.alloc(4_096);
 
 /**
  * Documents in a folder of one machine: `objects/ab/<object id>`. While an upload is under way, a note in `uploads` says whose it
@@ -123,8 +125,11 @@ export class LocalDocumentStore implements DocumentStore {
   async check(): Promise<void> {
     const probe = join(this.#folder, 'uploads', `check-${this.#owner.id}`);
     await this.#io(async () => {
-      await writeFile(probe, '');
-      await rm(probe, { force: true });
+      try {
+        await writeFile(probe, PROBE);
+      } finally {
+        await rm(probe, { force: true });
+      }
     });
   }
 

@@ -85,7 +85,7 @@ export class SqliteStateStore implements StateStore {
   }
 
   async check(): Promise<void> {
-    this.#file.run((db) => db.exec('PRAGMA schema_version'));
+    this.#file.transaction((db) => db.exec('PRAGMA user_version = 0'));
   }
 
   async close(): Promise<void> {
