@@ -117,3 +117,21 @@ test('constants, value maps, conditions and alternatives make a record; a single
     [{ id: 'v3', ...common }, [told('visit_type'), told('is_completed')]],
   ]);
 });
+
+test('a row without the cell by which it joins has no part of a row that lacks it, too', async () => {
+  const joins = { cover: { file: 'cover.csv', column: 'MEMBER', equals: 'NO' } };
+  const fields = { id: 'ID', name: 'NAME', payer_code: 'cover.CODE' };
+  const mapping = await readMapping(
+    mappingFile({ files: { 'cover.csv': {}, 'payers.csv': { kind: 'payer', joins, fields } } }),
+  );
+  const folder = temporaryFolder();
+  writeFileSync(join(folder, 'cover.csv'), 'MEMBER,CODE\n,NOBODYS\n7,AETNA\n');
+  writeFileSync(join(folder, 'payers.csv'), 'ID,NAME,NO\na,Aetna,7\nb,Other,\n');
+  const source = await MappedSource.open(folder, mapping);
+  const made = [];
+  for await (const { record } of source.records('payer')) made.push(record);
+  expect(made).toEqual([
+    { id: 'a', name: 'Aetna', payer_code: 'AETNA' },
+    { id: 'b', name: 'Other' },
+  ]);
+});

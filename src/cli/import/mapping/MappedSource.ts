@@ -110,6 +110,7 @@ export class MappedSource implements ImportSource {
     for await (const entry of this.#rows(mapped)) {
       if ('error' in entry) continue;
       const key = entry.cells(column);
+      if (key === '') continue;
       const known = rows.get(key);
       const isLater = !known || latest === undefined || entry.cells(latest) >= known(latest);
       if (isLater) rows.set(key, entry.cells);
