@@ -11,7 +11,7 @@ import { temporaryFolder } from '../support/cli.ts';
 import { onEveryEngine } from '../support/engines.ts';
 import { phi } from '../support/phi.ts';
 import { accessesBy, appendedBy, type TestService } from '../support/service.ts';
-import { inWorkspace, worklist } from '../support/worklists.ts';
+import { inStores, inWorkspace, worklist } from '../support/worklists.ts';
 
 /** More than are evaluated in one step. */
 const MANY = 520;
@@ -82,6 +82,24 @@ onEveryEngine((start) => {
     expect(rest).toEqual(steps.slice(1));
     expect(rest[0]?.flips).toEqual({ 'blocked ready': MANY + 1 });
     await readModels.close();
+  });
+
+  test('payers are counted apart, whatever their ids are', async () => {
+    const client = service.as((await service.createKey('odd_payers')).key);
+    const ids = ['constructor', '__proto__', phi('payer')];
+    for (const id of ids) {
+      const claim = freshClaim({ facility: { tax_id: undefined } });
+      claim.payer.id = id;
+      Object.assign(claim.patient.primary_insurance as object, { payer_id: id });
+      await sendClaim(client, claim);
+    }
+    await worklist(client);
+    const path = settings({ rules: { [rule]: 'off' } });
+    const args = ['--rules', path, '--workspace', service.workspaceId('odd_payers')];
+    const { stdout, stderr } = await inStores(service, 'readiness', 'simulate', ...args, '--json');
+    expect(stderr).toBe('');
+    const { byPayer } = JSON.parse(stdout);
+    expect(Object.entries(byPayer)).toEqual(ids.map((id) => [id, { 'blocked ready': 1 }]));
   });
 
   test('settings that cannot be are refused by their name', async () => {

@@ -91,8 +91,10 @@ function compare(result: Simulation, now: WorklistEntry, then: WorklistEntry): v
   if (now.state !== then.state) {
     const flip = `${now.state} ${then.state}`;
     const { payer_id = '' } = now;
-    result.byPayer[payer_id] ??= {};
-    for (const sums of [result.flips, result.byPayer[payer_id]]) sums[flip] = (sums[flip] ?? 0) + 1;
+    // An id may be the name of something that every object has, such as `__proto__`.
+    if (!Object.hasOwn(result.byPayer, payer_id)) result.byPayer = { ...result.byPayer, [payer_id]: {} };
+    for (const sums of [result.flips, result.byPayer[payer_id] as Record<string, number>])
+      sums[flip] = (sums[flip] ?? 0) + 1;
   }
   const [before, after] = [codesOf(now), codesOf(then)];
   const changes = [
