@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { onEveryEngine } from '../support/engines.ts';
 import { paths } from '../support/fieldValues.ts';
+import { samples } from '../support/samples.ts';
 import { appendedBy, refusalsBy, type TestService } from '../support/service.ts';
 
 onEveryEngine((start) => {
@@ -55,5 +56,25 @@ onEveryEngine((start) => {
       expect(Number(body.last_position)).toBeGreaterThanOrEqual(head);
     });
     expect(appended).toEqual([]);
+  });
+
+  test('a date long ago lies before every later moment', async () => {
+    const client = service.as((await service.createKey('long_ago')).key);
+    const patient = samples.patient();
+    expect((await client.post(paths.patient, patient)).status).toBe(200);
+    const [unset, typo, usual] = [
+      { ...samples.encounter(patient.id), date_of_service: '0001-01-01T00:00:00' },
+      { ...samples.encounter(patient.id), date_of_service: '0026-03-14T09:30:00Z' },
+      { ...samples.encounter(patient.id), date_of_service: '1930-03-14T09:30:00Z' },
+    ] as const;
+    for (const encounter of [unset, typo, usual]) {
+      expect((await client.post(paths.encounter, encounter)).status).toBe(200);
+    }
+    const listed = async (bound: string) => {
+      const { body } = await client.get(`${paths.encounter}?date_of_service_${bound}=1900-01-01T00:00:00Z`);
+      return body.items.map(({ id }: { id: string }) => id);
+    };
+    expect(await listed('from')).toEqual([usual.id]);
+    expect(await listed('to')).toEqual([unset.id, typo.id]);
   });
 });
