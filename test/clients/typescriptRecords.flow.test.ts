@@ -56,6 +56,20 @@ onEmbeddedEngines((start) => {
     expect(await collect(chartledger.search('quill', { kind: 'patient' }))).toEqual([]);
   });
 
+  test('an id that no path can hold is refused before something else is read or removed', async () => {
+    const { payers, encounters, documents } = chartledger;
+    for (const id of ['', '.', '..']) {
+      for (const call of [
+        payers.read(id),
+        collect(payers.history(id)),
+        encounters.readiness(id),
+        documents.remove(id, 'document-1'),
+      ]) {
+        expect(await errorOf(call)).toBeInstanceOf(TypeError);
+      }
+    }
+  });
+
   test('a dry run writes nothing', async () => {
     const payer = samples.payer();
     const appended = await appendedBy(service, async () => {

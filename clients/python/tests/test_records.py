@@ -46,6 +46,15 @@ def test_ids_may_hold_any_character(chartledger, fresh):
     assert chartledger.payers.read(id)["id"] == id
 
 
+@pytest.mark.parametrize("id", ["", ".", ".."])
+def test_an_id_that_no_path_can_hold_is_refused_before_something_else_is_read(chartledger, id):
+    for call in (chartledger.payers.read, chartledger.payers.history, chartledger.encounters.readiness):
+        with pytest.raises(ValueError):
+            call(id)
+    with pytest.raises(ValueError):
+        chartledger.documents.remove(id, "document-1")
+
+
 def test_a_dry_run_writes_nothing(chartledger, fresh, appended):
     written = chartledger.payers.upsert({"id": fresh("payer"), "name": "Aetna"}, dry_run=True)
     assert (written["dry_run"], written["outcome"]) == (True, "created")

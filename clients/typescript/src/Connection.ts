@@ -1,4 +1,4 @@
-import createClient, { type Client } from 'openapi-fetch';
+import createClient, { type Client, defaultPathSerializer } from 'openapi-fetch';
 import { ChartledgerError } from './ChartledgerError.ts';
 import type { paths } from './generated/api.ts';
 import { backoffSeconds, pause } from './pause.ts';
@@ -89,6 +89,7 @@ export class Connection {
       baseUrl: url,
       headers: { 'x-api-key': apiKey },
       ...(ends && { signal: ends }),
+      pathSerializer: pathOf,
       fetch(request) {
         sent = true;
         if (idempotencyKey && request.method !== 'GET')
@@ -103,6 +104,14 @@ export class Connection {
     if (!answer.response.ok) throw ChartledgerError.of(answer.response, answer.error);
     return answer.data as Data;
   }
+}
+
+/** The path with these ids in it. Throws `TypeError` for one with which it would be the path of something else. */
+function pathOf(path: string, ids: Record<string, unknown>): string {
+  if (Object.values(ids).some((id) => /^\.{0,2}$/.test(String(id)))) {
+    throw new TypeError('An id in a path must not be empty, "." or "..".');
+  }
+  return defaultPathSerializer(path, ids);
 }
 
 /** Aborted with a caller's signal, and after so many seconds. */

@@ -26,7 +26,12 @@ def backoff_seconds(tries: int) -> float:
 
 
 def path_of(*parts: str) -> str:
-    """A path of parts, each of which may hold any character."""
+    """
+    A path of parts, each of which may hold any character. Raises `ValueError` for a part with which it would be the path of
+    something else.
+    """
+    if not {"", ".", ".."}.isdisjoint(parts):
+        raise ValueError('an id in a path must not be empty, "." or ".."')
     return "/" + "/".join(quote(part, safe="") for part in parts)
 
 
