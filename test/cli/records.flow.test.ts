@@ -1,11 +1,13 @@
+import { v7 as uuidv7 } from 'uuid';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import type { RecordedEvent } from '../../src/events/event.ts';
 import { generateApiKey } from '../../src/principals/keys/apiKey.ts';
 import { runCli } from '../support/cli.ts';
 import { onEveryEngine } from '../support/engines.ts';
 import { phi } from '../support/phi.ts';
 import { Receiver } from '../support/receiver.ts';
 import { samples } from '../support/samples.ts';
-import { accessesBy, appendedBy, type TestService } from '../support/service.ts';
+import { accessesBy, appendedBy, newEvents, type TestService } from '../support/service.ts';
 
 onEveryEngine((start) => {
   let service: TestService;
@@ -78,6 +80,25 @@ onEveryEngine((start) => {
       providers.map((provider) => ({ version: 1, record: provider })),
     );
     expect(JSON.parse((await listed('--json', '--limit', '2')).stdout)).toHaveLength(2);
+  });
+
+  test('a list that lacks what cannot be read says so, in every format', async () => {
+    const { key } = await service.createKey('unreadable');
+    const [sound, newer] = [samples.payer(), samples.payer()];
+    const events = await newEvents(service, async () => {
+      for (const payer of [newer, sound]) await service.as(key).post('/integration/payers', payer);
+    });
+    const { stream, type, data, metadata } = events[0] as RecordedEvent;
+    const ofNewerVersion = { ...{ id: uuidv7(), type, data }, metadata: { ...metadata, schemaVersion: 99 } };
+    await service.eventLog.append(stream, ofNewerVersion, 'any');
+    const listed = (...args: string[]) =>
+      runCli(['records', 'list', 'payer', '--url', service.url, ...args], {
+        env: { CHARTLEDGER_API_KEY: key },
+      });
+    expect((await listed()).stdout).toMatch(new RegExp(`^${newer.id} +cannot be read`, 'm'));
+    const { code, stdout, stderr } = await listed('--json');
+    expect(JSON.parse(stdout)).toMatchObject([{ record: sound }]);
+    expect({ code, stderr }).toEqual({ code: 1, stderr: `${newer.id} cannot be read and is left out.\n` });
   });
 
   test('search finds records by what people know of them', async () => {

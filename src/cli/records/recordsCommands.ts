@@ -5,7 +5,7 @@ import { dottedFields } from '../../records/diff.ts';
 import { recordName } from '../../records/recordName.ts';
 import { parseMoment } from '../options/parseMoment.ts';
 import { parsePositive } from '../options/parsePositive.ts';
-import { example, fittingLine, print, printable, writeJson } from '../output.ts';
+import { example, fail, fittingLine, print, printable, writeJson } from '../output.ts';
 import type { ServiceClient } from '../service/ServiceClient.ts';
 import { addServiceOptions, type ServiceOptions, serviceClient } from '../service/serviceOptions.ts';
 import { untilInterrupted } from '../untilInterrupted.ts';
@@ -85,11 +85,12 @@ type Pages = ReturnType<typeof pagesOf>;
 
 async function* jsonOf(pages: Pages): AsyncGenerator<string> {
   let before = '[';
-  for await (const { items } of pages) {
+  for await (const { items, unreadable } of pages) {
     for (const view of items) {
       yield `${before}\n  ${JSON.stringify(view)}`;
       before = ',';
     }
+    for (const id of unreadable) fail(`${printable(id)} cannot be read and is left out.`);
   }
   yield before === '[' ? '[]\n' : '\n]\n';
 }
