@@ -103,8 +103,9 @@ export function evolveDocument(state: DocumentState | undefined, event: Recorded
   const updatedAt = laterTime(state?.updatedAt, event.recordedAt);
   const createdAt = state && !state.removed ? state.createdAt : updatedAt;
   const erasure = erasureStep(event);
-  // The earlier versions may be gone.
-  if (erasure === 'done') return { version, createdAt, updatedAt, removed: true, erased: true };
+  // The earlier versions may be gone; where the stream begins with a tombstone, they are.
+  if (erasure === 'done' || (erasure && state === undefined))
+    return { version, createdAt, updatedAt, removed: true, erased: true };
   requireNext(state?.version ?? 0, event);
   if (erasure === 'begun' && state) return { ...state, version };
   if (event.type === 'DocumentRemoved') {

@@ -64,8 +64,8 @@ export function evolveRecord(
   const version = event.revision + 1;
   const updatedAt = laterTime(state?.updatedAt, event.recordedAt);
   const erasure = erasureStep(event);
-  // The earlier versions may be gone.
-  if (erasure === 'done') {
+  // The earlier versions may be gone; where the stream begins with a tombstone, they are.
+  if (erasure === 'done' || (erasure && state === undefined)) {
     return { kind, fields: noFields, version, createdAt: updatedAt, updatedAt, erased: true };
   }
   requireNext(state?.version ?? 0, event);

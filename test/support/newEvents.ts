@@ -5,11 +5,16 @@ import type { Appended, EventLog, ExpectedRevision } from '../../src/ports/event
 
 const WAVE = 200;
 
-/** Events of a fresh workspace, for tests that talk to an event log itself. */
+/** Events of a workspace, a fresh one unless named, for tests that talk to an event log itself. */
 export class TestWorkspace {
-  readonly id = `w${randomBytes(6).toString('hex')}`;
+  readonly id: string;
   /** Prefix of its streams. */
-  readonly prefix = `${this.id}.`;
+  readonly prefix: string;
+
+  constructor(id = `w${randomBytes(6).toString('hex')}`) {
+    this.id = id;
+    this.prefix = `${id}.`;
+  }
 
   stream(name = randomBytes(6).toString('hex')): string {
     return this.prefix + name;

@@ -148,7 +148,8 @@ function apply(last: State | undefined, event: RecordedEvent): { state: State; c
   const current = upcast(event);
   const sent = sentBy(current) as RecordFields;
   const erasure = erasureStep(event);
-  if (erasure === 'done') {
+  // Where the stream begins with a tombstone, the earlier versions are gone.
+  if (erasure === 'done' || (erasure && last === undefined)) {
     const text = JSON.stringify(sent);
     const change = { sent: text, changed: [], isFirst: false };
     return { state: { revision, text: '{}', erased: true }, change };

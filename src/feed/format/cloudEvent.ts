@@ -37,6 +37,9 @@ export const feedEventTypes: readonly FeedEventType[] = [
   feedType('ReadinessRulesApplied', 'readiness', 'rules_applied'),
 ];
 
+/** The types in the log of the events in the stream, and of the tombstones that precede the last one of an erasure. */
+export const feedLogTypes: ReadonlySet<string> = new Set(feedEventTypes.map(({ logType }) => logType));
+
 const byEventType = new Map(feedEventTypes.map((one) => [one.eventType, one]));
 
 /**

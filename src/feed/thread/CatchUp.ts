@@ -1,7 +1,7 @@
 import { unavailable } from '../../errors.ts';
 import type { Position, RecordedEvent } from '../../events/event.ts';
 import type { EventBatch, EventLog } from '../../ports/eventLog.ts';
-import { feedEventType, selectedAs } from '../format/cloudEvent.ts';
+import { feedLogTypes, selectedAs } from '../format/cloudEvent.ts';
 import { logFilter, type Selection } from '../selection.ts';
 import { ChunkText, type FeedText } from './FeedText.ts';
 import type { Part } from './threadMessages.ts';
@@ -91,7 +91,7 @@ export class CatchUp {
     const { value: batch, done } = await this.#batches.next();
     if (done) throw unavailable('event log');
     // A workspace's streams include its audit trail.
-    const events = this.#since(batch.events.filter((event) => feedEventType(event) !== undefined));
+    const events = this.#since(batch.events.filter(({ type }) => feedLogTypes.has(type)));
     // A store that is briefly unavailable does not end a stream.
     const text = await untilAvailable(() => this.#makeText(events), this.#stop.signal);
     if (text === undefined) throw unavailable('event log');

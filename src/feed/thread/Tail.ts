@@ -1,14 +1,14 @@
 import type { Position, RecordedEvent } from '../../events/event.ts';
 import { erasureStep } from '../../events/recordErased.ts';
 import type { EventBatch, EventLog } from '../../ports/eventLog.ts';
-import { feedEventTypes, selectedAs } from '../format/cloudEvent.ts';
+import { feedLogTypes, selectedAs } from '../format/cloudEvent.ts';
 import type { Selection } from '../selection.ts';
 import type { MakeText } from './CatchUp.ts';
 import { ChunkText, type FeedText } from './FeedText.ts';
 import type { Chunk, FeedReply } from './threadMessages.ts';
 import { untilAvailable } from './untilAvailable.ts';
 
-const filter = { eventTypes: [...new Set(feedEventTypes.map(({ logType }) => logType))] };
+const filter = { eventTypes: [...feedLogTypes] };
 
 /**
  * The growing end of the log, for all followed selections: one reader of the log, which runs while there are any. Each event is

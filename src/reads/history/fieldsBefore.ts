@@ -35,11 +35,15 @@ export async function fieldsBefore(
   // Everything before a tombstone is erased, and may be gone.
   if (erasureStep(next) === 'done') return undefined;
   let events = older && [older];
+  let first = next;
   for (let from = next.revision - 1; from >= 0 && unmet.size > 0; events = undefined) {
     events ??= await eventLog.readStream(stream, { direction: 'backwards', from, limit });
+    // Where the stream begins with a tombstone, the earlier versions are gone.
+    if (events.length === 0 && erasureStep(first)) return found;
     if (events.length === 0) throw new MissingVersion(from + 1);
     for (const [index, event] of events.entries()) {
       requireNext(from - index, event);
+      first = event;
       const erasure = erasureStep(event);
       if (erasure === 'done') return found;
       if (erasure === 'begun') continue;

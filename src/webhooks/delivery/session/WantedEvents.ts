@@ -3,7 +3,7 @@ import { UnreadableError } from '../../../errors.ts';
 import type { Position, RecordedEvent } from '../../../events/event.ts';
 import { UnknownSchemaVersion } from '../../../events/upcast.ts';
 import type { ToldChange } from '../../../feed/format/ChangedFields.ts';
-import { feedEventType, selectedAs } from '../../../feed/format/cloudEvent.ts';
+import { feedLogTypes, selectedAs } from '../../../feed/format/cloudEvent.ts';
 import { logFilter } from '../../../feed/selection.ts';
 import type { Webhook } from '../../settings/webhook.ts';
 import type { ToldOfChange } from '../webhookMessage.ts';
@@ -55,7 +55,7 @@ export class WantedEvents {
     const filter = logFilter({ workspace, eventTypes: [...this.#eventTypes] });
     for await (const batch of eventLog.follow({ after: this.#followed, filter, signal })) {
       for (const event of batch.unreadable ?? []) onUnreadable(id, event);
-      const events = batch.events.filter((event) => feedEventType(event) !== undefined);
+      const events = batch.events.filter(({ type }) => feedLogTypes.has(type));
       const changes = await whenAvailable(
         () => changedFields.changes(events),
         (error) => onDelay(id, error),
