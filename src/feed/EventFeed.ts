@@ -152,8 +152,7 @@ export class EventFeed {
   async #threadFor({ view }: Selection): Promise<FeedThread> {
     const key = view === 'deidentified' ? await this.#pseudonymKey() : undefined;
     if (this.#closing.signal.aborted) throw unavailable('event log');
-    const isOther = key !== undefined && this.#told !== undefined && key.epoch !== this.#told.epoch;
-    if (this.#thread === undefined || this.#thread.failed.aborted || isOther) {
+    if (this.#thread === undefined || this.#thread.failed.aborted || this.#isOutdated(key)) {
       void this.#thread?.close();
       this.#thread = new FeedThread(this.#startThread);
       this.#windows.clear();
@@ -170,8 +169,13 @@ export class EventFeed {
   /** Ends live subscriptions when the key of the de-identified view was changed: readers that continue use the new one. */
   async #look(): Promise<void> {
     // If the key cannot be read now, it is next time; until then events name the epoch of the hashes they contain.
-    const key = await this.#pseudonymKey().catch(() => this.#told);
-    if (key?.epoch !== this.#told?.epoch && !this.#closing.signal.aborted) await this.#thread?.close();
+    const key = await this.#pseudonymKey().catch(() => undefined);
+    if (this.#isOutdated(key) && !this.#closing.signal.aborted) await this.#thread?.close();
+  }
+
+  /** Whether the thread knows another key; one that only reads the full view knows none. */
+  #isOutdated(key: PseudonymKey | undefined): boolean {
+    return key !== undefined && this.#told !== undefined && key.epoch !== this.#told.epoch;
   }
 
   #share(thread: FeedThread, selection: Selection): SharedWindow {
