@@ -2,6 +2,7 @@ import { expect, test } from 'vitest';
 import { showWebhook } from '../support/delivery.ts';
 import { onEveryEngine } from '../support/engines.ts';
 import { eventually } from '../support/eventually.ts';
+import { HookEndpoint } from '../support/hookEndpoint.ts';
 import { HookSuite, type Payer, payersOf } from '../support/hookSuite.ts';
 import { appendedBy } from '../support/service.ts';
 import { patch, webhooksPath } from '../support/webhooks.ts';
@@ -49,6 +50,19 @@ onEveryEngine((start) => {
     expect(await listed(`record_id=${first.id}&outcome=retrying`)).toHaveLength(1);
     expect(await listed('outcome=failed')).toEqual([]);
     expect((await hooks.client.get(`${path}/attempts?outcome=lost`)).status).toBe(400);
+  });
+
+  test('an endpoint that asked for a pause does not hold up the one that replaces it', async () => {
+    const { endpoint, id } = await hooks.open();
+    endpoint.answer = () => ({ status: 429, headers: { 'retry-after': '3600' } });
+    await hooks.write(payersOf(1), 1);
+    await eventually(async () => expect(await hooks.attempts(id)).toHaveLength(1));
+    const other = await HookEndpoint.open();
+    await patch(hooks.client, `${webhooksPath}/${id}`, { url: other.url });
+    await hooks.write(payersOf(1), 1);
+    await hooks.expectAll({ endpoint: other, id });
+    expect(endpoint.received).toHaveLength(1);
+    await other.down();
   });
 
   test('a disabled webhook tells what waits, and tries nothing', async () => {

@@ -125,6 +125,7 @@ export class DeliverySession {
 
   /** Continues with another version of the webhook, which sends the same of the same events. */
   update(webhook: Webhook): void {
+    if (webhook.url !== this.#webhook.url) this.#pause.lift();
     this.#webhook = webhook;
   }
 
@@ -241,7 +242,8 @@ export class DeliverySession {
       this.#retries.taken();
     }
     if (outcome.kind === 'failed') {
-      this.#pause.extend(outcome.pauseMs);
+      // Another endpoint may have taken its place meanwhile.
+      if (webhook.url === this.#webhook.url) this.#pause.extend(outcome.pauseMs);
       if (outcome.endpointFails) this.#disable(webhook, 'failing');
     }
     return outcome;
