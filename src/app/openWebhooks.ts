@@ -8,6 +8,7 @@ import { KeyDirectory } from '../principals/keys/KeyDirectory.ts';
 import { KnownKeys } from '../sameLog/KnownKeys.ts';
 import { Dispatcher } from '../webhooks/delivery/Dispatcher.ts';
 import { appendNote } from '../webhooks/delivery/deliveryNote.ts';
+import { ErasedEvents } from '../webhooks/delivery/ErasedEvents.ts';
 import { recordSent } from '../webhooks/delivery/recordSent.ts';
 import { type RetrySchedule, retrySchedule } from '../webhooks/delivery/schedule.ts';
 import { WebhookSender } from '../webhooks/delivery/WebhookSender.ts';
@@ -46,6 +47,8 @@ export async function openWebhooks(
   const directory = await WebhookDirectory.open(eventLog);
   const keyDirectory = await KeyDirectory.open(eventLog);
   const sender = new WebhookSender({ addresses: createAddressRules(config.webhookAllowNetworks), clock });
+  const erased = new ErasedEvents(eventLog);
+  await erased.look();
   let pseudonyms: { epoch: number; deidentifier: Deidentifier } | undefined;
   const dispatcher = new Dispatcher(
     {
@@ -59,6 +62,7 @@ export async function openWebhooks(
       schedule,
       publicUrl: config.publicUrl,
       changedFields: new ChangedFields(eventLog),
+      erased,
       secretsKeys: (isNow) => keys.all('webhookSecrets', isNow),
       deidentifier: async () => {
         const key = await keys.loadEpoch('deidentification');

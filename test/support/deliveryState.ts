@@ -23,6 +23,7 @@ export function statePorts(
     },
     readModels: { load: async () => [], page: async () => [] },
     onStateLost: () => undefined,
+    erased: { look: async () => undefined, has: async () => false },
     ...more,
   };
 }

@@ -64,6 +64,30 @@ onEveryEngine((start) => {
   );
 
   test(
+    'what is in memory of an erased record is sent no more, and no response to it is kept',
+    async () => {
+      const hook = await suite.open({ payload: 'full' });
+      const patient = { ...samples.patient(), last_name: phi('Lopez') };
+      // So many that sending them takes several times as long as the erasure.
+      const versions = 60;
+      hook.endpoint.answer = () => 'slow';
+      for (let version = 1; version <= versions; version += 1) await send({ ...patient, city: `${version}` });
+      await erase(patient.id);
+      const sent = hook.endpoint.received.length;
+      await eventually(
+        () => expect(taken(hook, patient.id).at(-1)).toEqual([ERASED, versions + 1, undefined]),
+        WAIT_MS,
+      );
+      // Those of the second in which other processes learn of it, and the one that tells of it.
+      expect(hook.endpoint.received.length - sent).toBeLessThanOrEqual(6);
+      const told = async () => (await suite.attempts(hook.id)).map(({ type }: { type: string }) => type);
+      await eventually(async () => expect(await told()).toContain(ERASED), WAIT_MS);
+      expect(await told()).toEqual([ERASED]);
+    },
+    LONG_MS,
+  );
+
+  test(
     'the first version after an erasure is told as created, also to who has not been told of the others',
     async () => {
       const hook = await suite.open({ payload: 'reference' });

@@ -81,6 +81,7 @@ async function deliver(send: (signal: AbortSignal) => Promise<Omit<Attempt, 'at'
         ...(await send(signal)),
       }),
     },
+    erased: { look: async () => undefined, has: async () => false },
     note: async () => 0,
     noteEveryMs: 60_000,
     disable: async () => undefined,

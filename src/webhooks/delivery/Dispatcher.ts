@@ -14,7 +14,7 @@ export interface DispatcherPorts extends EndpointPorts {
   directory: Pick<WebhookDirectory, 'all'>;
 }
 
-/** How often to look for webhooks whose messages may now be sent, or no longer. */
+/** How often to look for webhooks whose messages may now be sent, or no longer, and for what was erased. */
 const LOOK_MS = 250;
 const RETRY_MS = 250;
 const RETRY_MOST_MS = 5_000;
@@ -51,6 +51,7 @@ export class Dispatcher {
       this.#repeat('', CLEAN_EVERY_MS, leading, () => this.#clean()),
     );
     for (; !signal.aborted; await pause(LOOK_MS, signal)) {
+      void this.#ports.erased.look();
       for (const { id } of this.#ports.directory.all()) {
         const running = this.#running.get(id);
         if (this.#ports.findSending(id) === undefined) running?.abort();

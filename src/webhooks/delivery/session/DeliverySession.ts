@@ -214,7 +214,7 @@ export class DeliverySession {
     const { stream, revision: next, position, recordedAt } = pending.event;
     const outcome = await this.#deliver({ ...pending, tries: 0, step: 0 });
     if (outcome.kind === 'ended') return;
-    if (outcome.kind === 'delivered' || outcome.delayMs === undefined) return this.#window.finish(pending);
+    if (outcome.kind !== 'failed' || outcome.delayMs === undefined) return this.#window.finish(pending);
     this.#state.wait({
       ...{ stream, next, position, before: pending.before, since: Date.parse(recordedAt), tries: 1 },
       ...tryAgain(outcome, this.#ports.clock),
@@ -225,14 +225,12 @@ export class DeliverySession {
 
   /** Makes one attempt, and acts on what it reveals about the endpoint as a whole. */
   async #deliver(telling: Telling): Promise<Outcome> {
-    if (this.#ended) return { kind: 'ended', gone: false };
     const { position } = telling.event;
+    const isErased = await this.#whenAvailable(() => this.#ports.erased.has(telling.event));
+    if (this.#ended) return { kind: 'ended', gone: false };
+    if (isErased) return { kind: 'erased' };
     this.#sent.add({ from: position, to: position }, 1, termsOf(this.#webhook));
-    await whenAvailable(
-      () => this.#sent.recordDue(),
-      (error) => this.#ports.onDelay(this.#webhook.id, error),
-      this.#end.signal,
-    );
+    await this.#whenAvailable(() => this.#sent.recordDue());
     if (this.#ended) return { kind: 'ended', gone: false };
     const webhook = this.#webhook;
     const outcome = await this.#messages.deliver(webhook, telling);
@@ -247,6 +245,11 @@ export class DeliverySession {
       if (outcome.endpointFails) this.#disable(webhook, 'failing');
     }
     return outcome;
+  }
+
+  /** Resolves with the result of `work` once the store can be reached; undefined when the session ends before. */
+  #whenAvailable<Result>(work: () => Promise<Result>): Promise<Result | undefined> {
+    return whenAvailable(work, (error) => this.#ports.onDelay(this.#webhook.id, error), this.#end.signal);
   }
 
   /** Begins no more attempts, and ends the session when the webhook is disabled. */

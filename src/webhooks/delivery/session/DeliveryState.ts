@@ -13,6 +13,7 @@ import {
   type StoredWaiting,
   waitingPartition,
 } from '../deliveryTable.ts';
+import type { ErasedEvents } from '../ErasedEvents.ts';
 import { type ResumePorts, resumeDelivery } from '../resumeDelivery.ts';
 
 const PAGE = 500;
@@ -30,6 +31,7 @@ type Change = Omit<DeliveryRow, 'revision'> | 'removed';
 export interface DeliveryStatePorts extends ResumePorts {
   stateStore: StateStore;
   clock: Clock;
+  erased: Pick<ErasedEvents, 'look' | 'has'>;
 }
 
 /**
@@ -43,6 +45,7 @@ export class DeliveryState {
   readonly #webhookId: string;
   readonly #stateStore: StateStore;
   readonly #clock: Clock;
+  readonly #erased: Pick<ErasedEvents, 'look' | 'has'>;
   /** Of the rows saved last: rises with every attempt to save. */
   #revision: number;
   /** The revision at which the row of the position is stored. */
@@ -53,13 +56,14 @@ export class DeliveryState {
   readonly #attemptRows: AttemptRows;
 
   private constructor(
-    { stateStore, clock }: DeliveryStatePorts,
+    { stateStore, clock, erased }: DeliveryStatePorts,
     webhookId: string,
     at: DeliveryPosition,
     revision: number,
   ) {
     this.#stateStore = stateStore;
     this.#clock = clock;
+    this.#erased = erased;
     this.#webhookId = webhookId;
     this.at = at;
     this.#revision = revision;
@@ -192,7 +196,7 @@ export class DeliveryState {
     const rows = [...changes.values()].flatMap((row) => (row === 'removed' ? [] : [{ ...row, revision }]));
     const removed = [...changes].flatMap(([id, row]) => (row === 'removed' ? [id] : []));
     try {
-      await recordAttempts(this.#stateStore, attempts);
+      await recordAttempts(this.#stateStore, await this.#withoutErased(attempts));
       // First what is waiting, then the position beyond it, then what no longer waits: wherever this is interrupted,
       // nothing is skipped.
       await this.#stateStore.save(deliveryTable, rows);
@@ -207,6 +211,13 @@ export class DeliveryState {
       this.#attempts = [...attempts, ...this.#attempts];
       throw error;
     }
+  }
+
+  /** Leaves out what an erasure would have removed, had it been saved before: a response may repeat what was sent. */
+  async #withoutErased(attempts: AttemptRow[]): Promise<AttemptRow[]> {
+    if (attempts.length > 0) await this.#erased.look();
+    const erased = await Promise.all(attempts.map(({ body }) => body.event && this.#erased.has(body.event)));
+    return attempts.filter((_, index) => !erased[index]);
   }
 
   /** Makes what is waiting this owner's. Rows without a position belong to a state that was lost. */

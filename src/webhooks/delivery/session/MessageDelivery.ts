@@ -54,6 +54,8 @@ export type Outcome =
   | { kind: 'delivered' }
   /** It was aborted, or the endpoint is gone for good (410): the message is as it was, and no other may be sent. */
   | { kind: 'ended'; gone: boolean }
+  /** Its event was erased since it was read, and nothing was sent. */
+  | { kind: 'erased' }
   | Failure;
 
 /** The endpoint did not accept it. */

@@ -4,6 +4,7 @@ import type { Shown } from '../../../events/shown.ts';
 import type { ChangedFields } from '../../../feed/format/ChangedFields.ts';
 import type { EventLog } from '../../../ports/eventLog.ts';
 import type { Webhook } from '../../settings/webhook.ts';
+import type { ErasedEvents } from '../ErasedEvents.ts';
 import type { NotePorts } from './DeliveryNotes.ts';
 import type { MessagePorts } from './MessageDelivery.ts';
 
@@ -11,6 +12,7 @@ import type { MessagePorts } from './MessageDelivery.ts';
 export interface SessionPorts extends MessagePorts, NotePorts {
   eventLog: EventLog;
   changedFields: ChangedFields;
+  erased: Pick<ErasedEvents, 'look' | 'has'>;
   /** Records in the audit trail what was sent, and under which terms. */
   recordSent(
     webhook: Webhook,
