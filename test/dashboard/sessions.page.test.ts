@@ -77,6 +77,20 @@ describe('a session', () => {
     await untilSignedOut(page);
   });
 
+  test('stays ended when the user is enabled again, whether or not it was used meanwhile', async () => {
+    const user = await dashboard.createUser('viewer');
+    const [used, unused] = [await dashboard.openFor(user, '/reference'), await dashboard.openFor(user, '/')];
+    await manager().setState(user.id, 'disabled');
+    await untilSignedOut(used);
+    await manager().setState(user.id, 'active');
+    for (const page of [used, unused]) {
+      await page.goto(urlOf('/reference'));
+      expect(isSignIn(page)).toBe(true);
+    }
+    await signIn(used, user);
+    expect(isSignIn(used)).toBe(false);
+  });
+
   test('ends when the password changes', async () => {
     const user = await dashboard.createUser('viewer');
     const page = await dashboard.openFor(user, '/reference');

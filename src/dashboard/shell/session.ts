@@ -15,17 +15,17 @@ const LONGEST_MS = 12 * 3_600_000;
 const FRESH_MS = 10 * 60_000;
 const SECOND_STEP_MS = 10 * 60_000;
 
+/** What a session keeps of its user: where it changes, the session ends. */
+type KeptUser = Pick<User, 'passwordSetAt' | 'disabledAt'> & { userId: string };
+
 declare module 'express-session' {
-  interface SessionData {
-    userId?: string;
+  interface SessionData extends Partial<KeptUser> {
     /** Milliseconds since 1970. */
     signedInAt?: number;
     /** When the user last proved their identity; milliseconds since 1970. */
     provedAt?: number;
     /** A sign-in with the right password that awaits its code. */
-    secondStep?: { userId: string; passwordSetAt: string | undefined; begunAt: number; next: string };
-    /** The password's, at the sign-in: a new password ends the sessions of the previous one. */
-    passwordSetAt?: string | undefined;
+    secondStep?: KeptUser & { begunAt: number; next: string };
     /** The workspace viewed last. */
     workspace?: string;
     /** Texts to be shown on the next page. */
@@ -53,15 +53,13 @@ export function sessions(state: StateStore, secret: Buffer): RequestHandler {
 /** Begins a session for a user who proved their identity at `provedAt`: under a new id that nobody knew before. */
 export async function beginSession(req: Request, user: User, provedAt: number): Promise<void> {
   await regenerate(req, user);
-  const { id: userId, passwordSetAt } = user;
-  Object.assign(req.session, { userId, signedInAt: Date.now(), provedAt, passwordSetAt });
+  Object.assign(req.session, { ...keptUser(user), signedInAt: Date.now(), provedAt });
 }
 
 /** Begins the wait for the code of a user whose password was right; `next` is where the sign-in leads to. */
 export async function beginSecondStep(req: Request, user: User, next: string): Promise<void> {
   await regenerate(req, user);
-  const { id: userId, passwordSetAt } = user;
-  req.session.secondStep = { userId, passwordSetAt, begunAt: Date.now(), next };
+  req.session.secondStep = { ...keptUser(user), begunAt: Date.now(), next };
 }
 
 /** Returns the user whose code is awaited; undefined when there is none, or it took too long. */
@@ -71,9 +69,8 @@ export function secondStepOf(
 ): { user: User; next: string } | undefined {
   const { secondStep } = session;
   if (secondStep === undefined || Date.now() - secondStep.begunAt > SECOND_STEP_MS) return undefined;
-  const user = users.find(secondStep.userId);
-  if (user?.state !== 'active' || user.passwordSetAt !== secondStep.passwordSetAt) return undefined;
-  return { user, next: secondStep.next };
+  const user = unchangedUser(secondStep, users);
+  return user && { user, next: secondStep.next };
 }
 
 /** Whether the user has proved their identity within the last ten minutes. */
@@ -84,6 +81,17 @@ export function isProofFresh({ session: { provedAt = 0 } }: Request): boolean {
 /** Notes that the user has just proved their identity once more. */
 export function renewProof({ session }: Request): void {
   session.provedAt = Date.now();
+}
+
+function keptUser({ id: userId, passwordSetAt, disabledAt }: User): KeptUser {
+  return { userId, passwordSetAt, disabledAt };
+}
+
+/** Returns the user, if active, with the same password as then, and not disabled in between. */
+function unchangedUser(kept: Partial<KeptUser>, users: UserDirectory): User | undefined {
+  const user = kept.userId === undefined ? undefined : users.find(kept.userId);
+  const isUnchanged = user?.passwordSetAt === kept.passwordSetAt && user?.disabledAt === kept.disabledAt;
+  return user?.state === 'active' && isUnchanged ? user : undefined;
 }
 
 /** Begins a new session under a new id, in place of the previous one, of which it keeps what the user typed. */
@@ -120,10 +128,8 @@ export function endSession(req: Request): Promise<void> {
  * longer be used.
  */
 export function signedInUser({ session }: Request, users: UserDirectory): User | undefined {
-  const { userId, signedInAt = 0, passwordSetAt } = session;
-  if (userId === undefined || Date.now() - signedInAt > LONGEST_MS) return undefined;
-  const user = users.find(userId);
-  return user?.state === 'active' && user.passwordSetAt === passwordSetAt ? user : undefined;
+  const { signedInAt = 0 } = session;
+  return Date.now() - signedInAt > LONGEST_MS ? undefined : unchangedUser(session, users);
 }
 
 /** The same; an unknown user is first looked for in the log: another thread or process may just have created them. */

@@ -18,6 +18,8 @@ export interface User {
   createdAt: string;
   /** Undefined: no password. */
   passwordSetAt: string | undefined;
+  /** When the user was last disabled; undefined: never. */
+  disabledAt?: string | undefined;
   /** When an authenticator app was set up; undefined: none. */
   totpSetAt?: string | undefined;
   /** When the count of sign-in attempts by name was restarted; undefined: never. */

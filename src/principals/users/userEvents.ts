@@ -151,7 +151,7 @@ const folds: Record<string, (all: Users, event: RecordedEvent) => void> = {
     setUser(all, event, { timeZone: time_zone ?? undefined });
   },
   UserUnlocked: (all, event) => setUser(all, event, { unlockedAt: event.recordedAt }),
-  UserDisabled: (all, event) => setUser(all, event, { state: 'disabled' }),
+  UserDisabled: (all, event) => setUser(all, event, { state: 'disabled', disabledAt: event.recordedAt }),
   UserEnabled: (all, event) => setUser(all, event, { state: 'active' }),
   SetupLinkIssued(all, event) {
     const { sha256, expires_at } = dataAs<SetupLinkIssued>(event.data);
