@@ -1,3 +1,5 @@
+import { once } from 'node:events';
+import { type IncomingMessage, request } from 'node:http';
 import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { openStateStore } from '../../src/app/openBackend.ts';
@@ -8,6 +10,7 @@ import { signIn, startDashboard, type TestDashboard } from '../support/dashboard
 import { eventually } from '../support/eventually.ts';
 import { phi } from '../support/phi.ts';
 import { StoredSession } from '../support/StoredSession.ts';
+import { Visitor } from '../support/visitor.ts';
 
 let dashboard: TestDashboard;
 let stateStore: StateStore;
@@ -34,6 +37,18 @@ const untilSignedOut = (page: Page) =>
     await page.reload();
     expect(isSignIn(page)).toBe(true);
   });
+
+/** A form of a visitor's, whose answer can be looked at as it arrives. */
+function form(visitor: Visitor, path: string, fields: Record<string, string>) {
+  const body = new URLSearchParams({ csrf_token: visitor.csrf, ...fields }).toString();
+  const headers = {
+    cookie: [...visitor.cookies].map((pair) => pair.join('=')).join('; '),
+    'content-type': 'application/x-www-form-urlencoded',
+    'content-length': Buffer.byteLength(body),
+    expect: '100-continue',
+  };
+  return { sent: request(urlOf(path), { method: 'POST', headers }), body };
+}
 
 describe('a session', () => {
   test('ends when it was not used for 15 minutes', async () => {
@@ -68,6 +83,47 @@ describe('a session', () => {
     await page.context().addCookies(cookies);
     await page.goto(urlOf('/reference'));
     expect(isSignIn(page)).toBe(true);
+  });
+
+  test('ends with the sign-out, although another request of it is still under way', async () => {
+    const user = await dashboard.createUser('compliance');
+    const visitor = new Visitor(dashboard.service.url);
+    await visitor.signIn(user);
+    const search = `/workspaces/${dashboard.service.workspaceId('clinic')}/search`;
+    await visitor.get(search);
+    const { sent, body } = form(visitor, search, { q: phi('Quetzal') });
+    const thief = new Visitor(dashboard.service.url);
+    thief.takeOver([...visitor.cookies].map(([name, value]) => ({ name, value })));
+    const answered = once(sent, 'response');
+    sent.flushHeaders();
+    // The body is asked for once the session has been read.
+    await once(sent, 'continue');
+    expect((await visitor.post('/sign-out', {})).status).toBe(303);
+    sent.end(body);
+    const [answer] = (await answered) as [IncomingMessage];
+    answer.resume();
+    await once(answer, 'end');
+    expect(await thief.isSignedIn()).toBe(false);
+  });
+
+  test('is stored before an answer leads on, to whichever instance', async () => {
+    const user = await dashboard.createUser('viewer');
+    const other = await dashboard.service.another({});
+    const visitor = new Visitor(dashboard.service.url);
+    const next = new Visitor(other.url);
+    await visitor.signIn(user);
+    await visitor.get('/account');
+    for (let time = 1; time <= 10; time++) {
+      const { sent, body } = form(visitor, '/account/time-zone', { time_zone: '' });
+      sent.end(body);
+      // A browser goes on as soon as it reads where to.
+      const [answer] = (await once(sent, 'response')) as [IncomingMessage];
+      next.takeOver([...visitor.cookies].map(([name, value]) => ({ name, value })));
+      expect((await next.get('/account')).text).toContain('Your time zone was set.');
+      answer.resume();
+      await once(answer, 'end');
+    }
+    await other.stop();
   });
 
   test('ends when the user is disabled', async () => {

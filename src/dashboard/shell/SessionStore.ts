@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
-import { type SessionData, Store } from 'express-session';
+import { type Session, type SessionData, Store } from 'express-session';
 import { z } from 'zod';
-import type { StateStore, StateTable } from '../../ports/stateStore.ts';
+import type { StateRow, StateStore, StateTable } from '../../ports/stateStore.ts';
 
 /** A row's revision is when the session was last used, in microseconds since 1970. */
 export const sessionsTable: StateTable<SessionData> = {
@@ -31,6 +31,8 @@ function answer<Result>(promise: Promise<Result>, callback: Callback<Result> | u
 export class SessionStore extends Store {
   readonly #state: StateStore;
   readonly #idleMs: number;
+  /** Sessions that were already stored when their request came. */
+  readonly #loaded = new WeakSet<SessionData>();
   #lastRevision = 0;
   #prunedAt = 0;
 
@@ -43,6 +45,12 @@ export class SessionStore extends Store {
 
   override get(sessionId: string, callback: Callback<SessionData | null>): void {
     answer(this.#load(sessionId), callback);
+  }
+
+  override createSession(...[req, data]: Parameters<Store['createSession']>): Session & SessionData {
+    const session = super.createSession(req, data);
+    this.#loaded.add(session);
+    return session;
   }
 
   override set(sessionId: string, session: SessionData, callback?: Callback<void>): void {
@@ -64,17 +72,31 @@ export class SessionStore extends Store {
     return row.body;
   }
 
+  /** Another request may have ended a session while it was in use here: then it stays ended. */
   async #save(sessionId: string, session: SessionData): Promise<void> {
-    const id = hashed(sessionId);
-    const order = Number.parseInt(id.slice(0, 12), 16);
-    await this.#state.save(sessionsTable, [
-      { id, partition: PARTITION, order, revision: this.#revision(), body: session },
-    ]);
+    const row = this.#rowOf(sessionId, session);
+    if (!this.#loaded.has(session)) {
+      await this.#state.save(sessionsTable, [row]);
+      return;
+    }
+    for (;;) {
+      const [before] = await this.#state.load(sessionsTable, [row.id]);
+      if (before === undefined || before.revision >= row.revision) return;
+      if (await this.#state.swap(sessionsTable, row, before.revision)) return;
+    }
   }
 
   async #touch(sessionId: string, session: SessionData): Promise<void> {
     const [row] = await this.#state.load(sessionsTable, [hashed(sessionId)]);
-    if (row && isBefore(row.revision, TOUCH_EVERY_MS)) await this.#save(sessionId, session);
+    if (row === undefined || !isBefore(row.revision, TOUCH_EVERY_MS)) return;
+    // Where that fails, another request has just used or ended it.
+    await this.#state.swap(sessionsTable, this.#rowOf(sessionId, session), row.revision);
+  }
+
+  #rowOf(sessionId: string, session: SessionData): StateRow<SessionData> {
+    const id = hashed(sessionId);
+    const order = Number.parseInt(id.slice(0, 12), 16);
+    return { id, partition: PARTITION, order, revision: this.#revision(), body: session };
   }
 
   /** Removes the sessions that have ended; any that cannot be removed now are removed the next time. */

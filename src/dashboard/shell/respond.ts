@@ -162,10 +162,13 @@ function showInFrame(res: Response): void {
   res.set({ 'Content-Security-Policy': policy, 'X-Frame-Options': 'SAMEORIGIN' });
 }
 
-/** An htmx request is told to load the whole page: a redirect would put that page into a part of this one. */
+/**
+ * An htmx request is told to load the whole page: a redirect would put that page into a part of this one. Without a
+ * body, the response leaves once the session is stored; otherwise its head would, and the browser might be faster.
+ */
 function redirect(req: Request, res: Response, target: string): void {
   if (req.get('HX-Request')) res.set('HX-Redirect', target).status(200).end();
-  else res.redirect(303, target);
+  else res.location(target).status(303).end();
 }
 
 function document(
