@@ -6,6 +6,7 @@ import type { StateStore } from '../../src/ports/stateStore.ts';
 import { expectAccessible, takePictures } from '../support/dashboard.ts';
 import { eventually } from '../support/eventually.ts';
 import { inShort } from '../support/installation.ts';
+import { phi } from '../support/phi.ts';
 import { StoredSession } from '../support/StoredSession.ts';
 import { setUpApp } from '../support/TestApp.ts';
 import { startUserTests, type UserTests } from '../support/userTests.ts';
@@ -118,4 +119,29 @@ test('who has an authenticator app gives its code', async () => {
     expect(await page.getByRole('status').textContent()).toContain('is unlocked.');
   });
   expect(inShort(appended)).toEqual(['UserTotpCodeUsed', 'UserUnlocked']);
+});
+
+test('a new password needs no code, and stands in for none', async () => {
+  const user = await tests.dashboard.createUser('viewer');
+  const page = await tests.dashboard.openFor(user, '/account');
+  const { app } = await setUpApp(tests.service, user);
+  await eventually(async () => {
+    await page.reload();
+    expect(await page.getByRole('button', { name: 'Turn off' }).count()).toBe(1);
+  });
+  await growOld(page);
+  const password = phi('another battery, correct');
+  await page.getByLabel('Current password').fill(user.password);
+  await page.getByLabel('New password', { exact: true }).fill(password);
+  await page.getByLabel('Confirm password').fill(password);
+  await page.getByRole('button', { name: 'Change password' }).click();
+  expect(await page.getByRole('status').textContent()).toContain('Your password was changed.');
+  const appended = await tests.events(async () => {
+    await page.getByRole('button', { name: 'Turn off' }).click();
+    expect(await page.getByRole('heading', { level: 1 }).textContent()).toBe('Confirm your identity');
+    await page.getByLabel('Code').fill(await app.code());
+    await page.getByRole('button', { name: 'Confirm and continue' }).click();
+    expect(await page.getByRole('status').textContent()).toContain('Two-factor sign-in is off.');
+  });
+  expect(inShort(appended)).toEqual(['UserTotpCodeUsed', 'UserTotpReset']);
 });

@@ -56,6 +56,13 @@ export async function beginSession(req: Request, user: User, provedAt: number): 
   Object.assign(req.session, { ...keptUser(user), signedInAt: Date.now(), provedAt });
 }
 
+/** Continues the session of a user whose password has just changed, under a new id; those elsewhere end. */
+export async function continueSession(req: Request, user: User): Promise<void> {
+  const { signedInAt, provedAt } = req.session;
+  await regenerate(req, user);
+  Object.assign(req.session, { ...keptUser(user), signedInAt, provedAt });
+}
+
 /** Begins the wait for the code of a user whose password was right; `next` is where the sign-in leads to. */
 export async function beginSecondStep(req: Request, user: User, next: string): Promise<void> {
   await regenerate(req, user);

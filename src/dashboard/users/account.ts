@@ -6,7 +6,7 @@ import { html } from '../shell/html.ts';
 import { originOf } from '../shell/origin.ts';
 import { type DashboardRoute, everyone, type Page, type Visit } from '../shell/route.ts';
 import { passwordOf, type Refusal, refusalOf, textOf } from '../shell/sentForm.ts';
-import { beginSession, sessionIdOf } from '../shell/session.ts';
+import { continueSession, renewProof, sessionIdOf } from '../shell/session.ts';
 import { formError, input, messageOf, select } from '../ui/formFields.ts';
 import { newPasswordFields, repeatedPassword } from '../ui/password.ts';
 import { userFacts } from '../ui/userFacts.ts';
@@ -34,8 +34,9 @@ export function accountRoutes(ports: TwoFactorPagePorts): DashboardRoute[] {
         } catch (error) {
           return { page: accountPage(ports, visit, refusalOf(error)) };
         }
-        // The session continues under a new id; those elsewhere ended with the old password.
-        await beginSession(req, ports.users.find(user.id) as User, Date.now());
+        await continueSession(req, ports.users.find(user.id) as User);
+        // The password alone proves the identity only of users without an authenticator app.
+        if (user.totpSetAt === undefined) renewProof(req);
         visit.notice('Your password was changed. Sessions in other browsers have ended.');
         return { redirect: '/account' };
       },
