@@ -162,6 +162,13 @@ describe('the pages of API keys', () => {
       await row('Scheduling').getByRole('link', { name: 'Limits' }).click();
       await expectAccessible(page);
       await takePictures(page, 'key-limits');
+      await page.getByLabel('Networks').fill('10.0.0.0/8, elsewhere');
+      await page.getByLabel('Requests a minute').fill('600');
+      await page.getByRole('button', { name: 'Save limits' }).click();
+      expect(await page.getByRole('alert').textContent()).toContain('networks.1 must be a network');
+      expect(await page.getByLabel('Networks').inputValue()).toBe('10.0.0.0/8, elsewhere');
+      expect(await page.getByLabel('Requests a minute').inputValue()).toBe('600');
+      await page.getByLabel('Requests a minute').fill('6000');
       await page.getByLabel('Networks').fill('');
       await page.getByRole('button', { name: 'Save limits' }).click();
       expect(await page.getByRole('status').textContent()).toBe(
@@ -217,7 +224,12 @@ describe('the pages of API keys', () => {
         expect(await page.getByRole('main').textContent()).toContain(`${made.id} to ${url} (reference)`);
         await expectAccessible(page);
         await takePictures(page, 'key-delete');
-        if (choice === 'keep sending') await page.getByLabel('Keep them enabled').check();
+        if (choice === 'keep sending') {
+          await page.getByLabel('Keep them enabled').check();
+          await page.getByLabel('Type the name of the key').fill('Another');
+          await page.getByRole('button', { name: 'Delete API key' }).click();
+          expect(await page.getByRole('alert').textContent()).toContain('This is not the name of the key.');
+        }
         await page.getByLabel('Type the name of the key').fill(name);
         await page.getByRole('button', { name: 'Delete API key' }).click();
         expect(await page.getByRole('status').textContent()).toBe(

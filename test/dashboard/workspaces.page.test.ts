@@ -96,9 +96,11 @@ describe('the page of workspaces', () => {
       ] as const) {
         await page.goto('/dashboard/workspaces');
         await page.getByLabel('ID', { exact: true }).fill(id);
+        await page.getByLabel('Sandbox, for tests').check();
         await page.getByRole('button', { name: 'Create workspace' }).click();
         expect(await page.getByRole('alert').textContent()).toContain(message);
         expect(await page.getByLabel('ID', { exact: true }).inputValue()).toBe(id);
+        expect(await page.getByLabel('Sandbox, for tests').isChecked()).toBe(true);
       }
       await expectAccessible(page);
     });

@@ -10,7 +10,7 @@ import { orErased } from '../records/orErased.ts';
 import { recordPath } from '../records/recordPaths.ts';
 import { kindOf, recordsSection } from '../records/recordQuery.ts';
 import { type Html, html } from '../shell/html.ts';
-import type { DashboardRoute, Visit } from '../shell/route.ts';
+import type { DashboardRoute } from '../shell/route.ts';
 import { textOf } from '../shell/sentForm.ts';
 import { confirmedChange } from '../ui/confirmation.ts';
 import { input, messageOf } from '../ui/formFields.ts';
@@ -30,11 +30,11 @@ function workspaceHold({ eventLog }: HoldPorts): DashboardRoute[] {
   return confirmedChange({
     path: '/workspaces/:workspace/holds/new',
     find: ({ workspace }) => workspace,
-    question: (workspace, { form }, details) => ({
+    question: (workspace, _visit, details) => ({
       title: `Put workspace ${workspace} under legal hold?`,
       section: holdsSection,
       text: 'Until the hold is released, nobody can erase a record of the workspace. Everything else works as before.',
-      fields: reasonField(form, details),
+      fields: reasonField(details),
       button: 'Hold workspace',
       back: holdsPath(workspace),
     }),
@@ -55,11 +55,11 @@ function recordHold(ports: HoldPorts): DashboardRoute[] {
       await readRecord(ports, workspace, entry, id);
       return { entry, id };
     },
-    question: ({ entry: { kind }, id }, { workspace, form }, details) => ({
+    question: ({ entry: { kind }, id }, { workspace }, details) => ({
       title: `Put this ${kind} under legal hold?`,
       section: recordsSection,
       text: html`${code(id)}. Until the hold is released, nobody can erase it${protectedToo[kind]}. It can still be changed.`,
-      fields: reasonField(form, details),
+      fields: reasonField(details),
       button: `Hold ${kind}`,
       back: recordPath(workspace, kind, id),
     }),
@@ -85,11 +85,11 @@ function release({ eventLog }: HoldPorts): DashboardRoute[] {
     async find({ req, workspace }) {
       return findHold((await readHolds(eventLog, workspace)).holds, String(req.params.hold));
     },
-    question: ({ id, record }, { workspace, form }, details) => ({
+    question: ({ id, record }, { workspace }, details) => ({
       title: 'Release this legal hold?',
       section: holdsSection,
       text: html`${code(id)}, on ${record ? html`the ${record.kind} ${code(record.id)}` : 'the workspace'}. Anything under no other hold can be erased again, also by the workspace’s retention.`,
-      fields: reasonField(form, details),
+      fields: reasonField(details),
       button: 'Release hold',
       isDangerous: true,
       back: holdsPath(workspace),
@@ -102,11 +102,10 @@ function release({ eventLog }: HoldPorts): DashboardRoute[] {
   });
 }
 
-function reasonField(form: Visit['form'], details?: readonly FieldMessage[]): Html {
+function reasonField(details?: readonly FieldMessage[]): Html {
   return input({
     name: 'reason',
     label: 'Reason',
-    value: textOf(form, 'reason'),
     hint: 'For example, a case name. Do not identify anyone: the reason is kept permanently.',
     error: messageOf(details, 'reason'),
     isRequired: true,

@@ -21,9 +21,9 @@ const section = 'Workspaces';
 /** Settings, Workspaces: list, create, deactivate, activate. */
 export function workspacesRoutes(ports: WorkspacePagePorts): DashboardRoute[] {
   const { directory } = ports;
-  const list = async (visit: Visit, tried = '', refusal?: Refusal) => {
+  const list = async (visit: Visit, refusal?: Refusal) => {
     await directory.refresh();
-    return { page: listPage(ports, visit, tried, refusal) };
+    return { page: listPage(ports, visit, refusal) };
   };
   return [
     { method: 'get', path: '/workspaces', roles: admins, handle: (visit) => list(visit) },
@@ -33,11 +33,11 @@ export function workspacesRoutes(ports: WorkspacePagePorts): DashboardRoute[] {
       roles: admins,
       async handle(visit) {
         const id = textOf(visit.form, 'id');
-        const sandbox = valuesOf(visit.form, 'sandbox').length > 0;
+        const sandbox = isSandbox(visit.form);
         try {
           await new KeyManager(directory, visit.actor).createWorkspace(id, { sandbox });
         } catch (error) {
-          return list(visit, id, refusalOf(error));
+          return list(visit, refusalOf(error));
         }
         visit.notice(`Workspace ${id} was created. It needs a key.`);
         return { redirect: `/workspaces/${id}/keys` };
@@ -48,7 +48,11 @@ export function workspacesRoutes(ports: WorkspacePagePorts): DashboardRoute[] {
   ];
 }
 
-function listPage(ports: WorkspacePagePorts, { csrf }: Visit, tried: string, refusal?: Refusal): Page {
+function isSandbox(form: Visit['form']): boolean {
+  return valuesOf(form, 'sandbox').length > 0;
+}
+
+function listPage(ports: WorkspacePagePorts, { csrf, form }: Visit, refusal?: Refusal): Page {
   const workspaces = [...ports.directory.known.workspaces.values()];
   return {
     title: 'Workspaces',
@@ -63,7 +67,7 @@ ${formError(refusal?.text)}
 ${input({
   name: 'id',
   label: 'ID',
-  value: tried,
+  value: textOf(form, 'id'),
   isRequired: true,
   autocomplete: 'off',
   hint: '2 to 40 characters: lowercase letters, digits and underscores. It cannot be changed later.',
@@ -73,6 +77,7 @@ ${checkboxes('sandbox', 'Use', [
     value: 'yes',
     text: 'Sandbox, for tests',
     hint: 'Its keys begin with clk_test_, and it can be emptied. This cannot be changed later.',
+    isChecked: isSandbox(form),
   },
 ])}
 <div class="actions"><button type="submit">Create workspace</button></div>

@@ -40,7 +40,7 @@ export function acknowledgeBillingRoutes(ports: AcknowledgePorts): DashboardRout
 async function question(
   { eventLog, names }: AcknowledgePorts,
   readiness: Readiness,
-  { workspace, caller, form }: Visit,
+  { workspace, caller }: Visit,
   details?: readonly FieldMessage[],
 ): Promise<Confirmation> {
   const { kind, id } = readiness.encounter;
@@ -50,7 +50,6 @@ async function question(
 ${input({
   name: 'reason',
   label: 'Reason',
-  value: textOf(form, 'reason'),
   hint: 'Why no new claim is needed. Erased with the encounter.',
   error: messageOf(details, 'reason'),
   isRequired: true,

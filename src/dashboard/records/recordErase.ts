@@ -51,18 +51,17 @@ export function recordEraseRoutes(ports: ErasePorts): DashboardRoute[] {
 async function question(
   ports: ErasePorts,
   { entry, id }: Subject,
-  { workspace, form }: Visit,
+  { workspace }: Visit,
   details?: readonly FieldMessage[],
 ): Promise<Confirmation> {
   const { kind } = entry;
   const referrers = await findReferrers(ports, workspace, kind, id);
   const holding = await currentHolding(ports.eventLog, workspace, { kind, id }, async () => referrers);
   const isPossible = holding === undefined && (referrers.length === 0 || kind === patient.kind);
-  const fields = html`${referrers.length > 0 && withEncounters(form)}
+  const fields = html`${referrers.length > 0 && withEncounters()}
 ${input({
   name: 'reason',
   label: 'Reason',
-  value: textOf(form, 'reason'),
   hint: 'Do not identify anyone: the reason is kept permanently.',
   error: messageOf(details, 'reason'),
   isRequired: true,
@@ -89,9 +88,8 @@ ${isPossible && fields}`,
   };
 }
 
-function withEncounters(form: Visit['form']): Html {
-  const isChecked = valuesOf(form, 'with_encounters').length > 0;
-  const choice = { value: 'yes', text: 'Also erase the encounters and their documents', isChecked };
+function withEncounters(): Html {
+  const choice = { value: 'yes', text: 'Also erase the encounters and their documents' };
   return checkboxes('with_encounters', 'Encounters', [choice]);
 }
 

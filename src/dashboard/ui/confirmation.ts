@@ -1,6 +1,7 @@
 import type { FieldMessage } from '../../errors.ts';
 import type { Role } from '../../principals/users/user.ts';
 import { type Html, type HtmlValue, html } from '../shell/html.ts';
+import { forReader, presentReader } from '../shell/reader.ts';
 import { admins, type DashboardRoute, type Page, type Reply, type Visit } from '../shell/route.ts';
 import { refusalOf } from '../shell/sentForm.ts';
 import { formError } from './formFields.ts';
@@ -59,7 +60,11 @@ export function confirmedChange<Subject>(change: ConfirmedChange<Subject>): Dash
           return await make(subject, visit);
         } catch (error) {
           const { text, status, details } = refusalOf(error);
-          return { page: { ...questionPage(await question(subject, visit, details), visit, text), status } };
+          // What was answered stays in the fields.
+          const asked = await forReader({ ...presentReader(), typed: visit.form }, () =>
+            question(subject, visit, details),
+          );
+          return { page: { ...questionPage(asked, visit, text), status } };
         }
       },
     },

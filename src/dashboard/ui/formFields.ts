@@ -28,7 +28,7 @@ export function messageOf(details: readonly FieldMessage[] | undefined, field: s
   return details?.find((detail) => detail.field === field)?.message;
 }
 
-/** Returns what the reader typed into fields with that name before the session ended; undefined: nothing. */
+/** Returns what the reader typed into fields with that name earlier; undefined: nothing. */
 function typedInto(name: string): string[] | undefined {
   const { typed } = presentReader();
   return typed?.[name] === undefined ? undefined : valuesOf(typed, name);

@@ -19,8 +19,8 @@ interface WebhookChange {
   isDangerous?: boolean;
   /** What it does. */
   text: string;
-  /** What the question asks for, besides the button; when asked again, as it was sent. */
-  fields?(form: Visit['form']): Html;
+  /** What the question asks for, besides the button. */
+  fields?(): Html;
   isFor(state: string): boolean;
   make(manager: WebhookManager, caller: WebhookCaller, id: string, visit: Visit): Promise<Reply>;
 }
@@ -41,10 +41,9 @@ const replays: Record<string, (visit: Visit) => object> = {
   message: ({ form }) => ({ message_id: textOf(form, 'message_id') }),
 };
 
-const replayFields = (form: Visit['form']) => html`${select({
+const replayFields = () => html`${select({
   name: 'what',
   label: 'What to replay',
-  value: textOf(form, 'what'),
   options: [
     { value: 'failed', text: 'all messages that were given up' },
     { value: 'time', text: 'all events since a given time' },
@@ -54,7 +53,6 @@ const replayFields = (form: Visit['form']) => html`${select({
 ${momentInputs({
   name: 'from',
   label: 'Time',
-  value: textOf(form, 'from'),
   hint: 'Only for all events since a given time.',
 })}`;
 
@@ -161,11 +159,11 @@ export function webhookChangeRoutes({ webhooks }: { webhooks: WebhookManager }):
     confirmedChange({
       path: `/workspaces/:workspace/webhooks/:id/${name}`,
       find: (visit) => webhooks.find(webhookCaller(visit), webhookId(visit)),
-      question: ({ id, url }, { workspace, form }) => ({
+      question: ({ id, url }, { workspace }) => ({
         title: `${button}?`,
         section: webhooksSection,
         text: html`Webhook to <strong>${url}</strong>. ${text}`,
-        fields: fields?.(form),
+        fields: fields?.(),
         button,
         isDangerous,
         back: webhookPath(workspace, id),
