@@ -4,7 +4,16 @@ import { type MessagePorts, MessageStore } from '../../src/messages/MessageStore
 import type { Message } from '../../src/messages/message.ts';
 import { runCli, storesOf } from '../support/cli.ts';
 import { onEveryEngine } from '../support/engines.ts';
-import { bundle, fhirEncounter, fhirPatient, freshId, putFhir, referTo, sendFhir } from '../support/fhir.ts';
+import {
+  bundle,
+  fhirCoverage,
+  fhirEncounter,
+  fhirPatient,
+  freshId,
+  putFhir,
+  referTo,
+  sendFhir,
+} from '../support/fhir.ts';
 import { closeMessageStores, openMessageStores } from '../support/messages.ts';
 import { phi } from '../support/phi.ts';
 import { accessesBy, appendedBy, changesBy, type TestService } from '../support/service.ts';
@@ -108,6 +117,7 @@ onEveryEngine((start) => {
     expect(waiting[1].about).toEqual([
       { kind: 'patient', id: good.id, outcome: 'created', version: 1 },
       { kind: 'encounter', id: bad.id, outcome: 'refused' },
+      { kind: 'patient', id: 'nobody', outcome: 'refused' },
     ]);
     expect(JSON.stringify(waiting.map(({ problems }: { problems: object }) => problems))).not.toContain(
       'soon',
@@ -148,6 +158,32 @@ onEveryEngine((start) => {
     }
     expect(await stores.documentStore.has(kept.id)).toBe(true);
     expect(JSON.stringify(left)).not.toContain(String(patient.id));
+  });
+
+  test('it goes with a patient to whom it only refers, also where it was refused', async () => {
+    const patient = fhirPatient();
+    await putFhir(service, patient);
+    const told = { reference: `Patient/${patient.id}` };
+    const attachment = { contentType: 'application/pdf', data: Buffer.from('%PDF-1.7').toString('base64') };
+    const refused = [
+      fhirEncounter(told, { serviceProvider: { reference: 'Organization/nowhere' } }),
+      fhirEncounter(told, { status: 'unheard-of' }),
+      fhirCoverage(told, { identifier: { system: 'urn:oid:1.2.3', value: '9' } }),
+      {
+        ...{ resourceType: 'DocumentReference', id: freshId('document'), status: 'current', subject: told },
+        ...{ content: [{ attachment }], context: { encounter: [{ reference: 'Encounter/nowhere' }] } },
+      },
+    ];
+    for (const one of refused) expect((await putFhir(service, one)).status).toBeGreaterThanOrEqual(400);
+    const ignored = { resourceType: 'Observation', id: freshId('observation'), subject: told };
+    expect((await sendFhir(service, '/fhir', bundle('batch', ignored))).status).toBe(200);
+    const idsOf = async (limit: number): Promise<string[]> =>
+      (await listed('--limit', String(limit))).map(({ id }: { id: string }) => id);
+    const sent = await idsOf(refused.length + 2);
+    expect(await erase('patient', patient.id)).toMatchObject({ code: 0, stderr: '' });
+    const left = await idsOf(50);
+    expect(sent.filter((id) => left.includes(id))).toEqual([]);
+    for (const id of sent) expect(await stores.documentStore.has(id)).toBe(false);
   });
 
   test('it goes when it has expired, and no sooner', async () => {

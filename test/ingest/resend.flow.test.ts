@@ -56,7 +56,10 @@ onEveryEngine((start) => {
           code: 0,
           messages: waiting.map((id, place) => ({
             ...{ id, source: 'default', state: 'accepted' },
-            about: [{ kind: 'encounter', id: encounter.id, version: place + 1 }],
+            about: [
+              { kind: 'patient', id: patient.id, outcome: 'left_out' },
+              { kind: 'encounter', id: encounter.id, version: place + 1 },
+            ],
           })),
         });
       });

@@ -14,9 +14,11 @@ export function processedBy(outcomes: readonly EntryOutcome[], unread: number): 
       ? []
       : [becameOf({ kind, id }, undefined)];
   });
-  const refused = outcomes.filter(
-    ({ interpreted, result }) => isRefused(interpreted) || (result !== undefined && 'error' in result),
-  ).length;
+  const patients = outcomes.flatMap((outcome) => {
+    const result = isRefusedIn(outcome) ? undefined : ({ outcome: 'left_out' } as const);
+    return outcome.interpreted.patients.map((id) => becameOf({ kind: 'patient', id }, result));
+  });
+  const refused = outcomes.filter(isRefusedIn).length;
   const all = outcomes.length + unread;
   const problems = outcomes.flatMap(({ issues }) =>
     issues.map(({ severity, code, expression, diagnostics }) => ({
@@ -28,7 +30,11 @@ export function processedBy(outcomes: readonly EntryOutcome[], unread: number): 
   );
   return {
     state: refused + unread === 0 ? 'accepted' : refused + unread === all ? 'rejected' : 'partly',
-    about: eachOnce(about),
+    about: eachOnce([...patients, ...about]),
     problems: problems.slice(0, MAX_PROBLEMS),
   };
+}
+
+function isRefusedIn({ interpreted, result }: EntryOutcome): boolean {
+  return isRefused(interpreted) || (result !== undefined && 'error' in result);
 }

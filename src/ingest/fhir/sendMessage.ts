@@ -113,10 +113,14 @@ function within({ at }: FhirEntry, { expression }: Issue): string {
   return at === '' ? expression : expression.replace(/^[A-Za-z]+/, at);
 }
 
-/** Returns the records that a message concerns: including those of refused entries; for a document, its encounter. */
+/**
+ * Returns the records that a message concerns: including those of refused entries, and patients who are only named; for
+ * a document, its encounter.
+ */
 function recordsIn({ entries, operations }: Interpreted): AboutRecord[] {
   const named = entries.flatMap(({ identity: { kind, recordId } }) =>
     kind === undefined || kind === 'document' || recordId === undefined ? [] : [{ kind, id: recordId }],
   );
-  return eachOnce([...named, ...operations.map(recordOf)]);
+  const patients = entries.flatMap((one) => one.patients.map((id) => ({ kind: 'patient', id })));
+  return eachOnce([...named, ...operations.map(recordOf), ...patients]);
 }

@@ -14,6 +14,7 @@ import { InsuranceBook } from './InsuranceBook.ts';
 import { type Identity, identify } from './identify.ts';
 import { MessageIndex } from './MessageIndex.ts';
 import { MessageOperations } from './MessageOperations.ts';
+import { patientsNamedIn } from './patientsNamedIn.ts';
 import { ReferenceResolver } from './ReferenceResolver.ts';
 import { referredResource } from './referredResource.ts';
 
@@ -21,6 +22,8 @@ import { referredResource } from './referredResource.ts';
 export interface InterpretedEntry {
   entry: FhirEntry;
   identity: Identity;
+  /** The ids of the patients whom it names, also where it is refused. */
+  patients: string[];
   issues: Issue[];
   /** The main thing to be written for it; undefined where it is refused, or nothing of it is used. */
   operation?: Operation;
@@ -72,7 +75,8 @@ export class Interpreter {
     for (const { entry, identity } of read) {
       if (this.#slices.isOver) await this.#slices.next();
       const attempt = mapResource(entry.resource, context, identity.recordId);
-      const one: InterpretedEntry = { entry, identity, issues: [] };
+      const patients = await patientsNamedIn(entry.resource, this.#resolver);
+      const one: InterpretedEntry = { entry, identity, patients, issues: [] };
       interpreted.push(one);
       if ('issues' in attempt) one.issues.push(...attempt.issues);
       else {
