@@ -17,6 +17,7 @@ import {
 import { closeMessageStores, openMessageStores } from '../support/messages.ts';
 import { phi } from '../support/phi.ts';
 import { accessesBy, appendedBy, changesBy, type TestService } from '../support/service.ts';
+import { hl7Message } from './hl7Messages.ts';
 
 onEveryEngine((start) => {
   let service: TestService;
@@ -184,6 +185,42 @@ onEveryEngine((start) => {
     const left = await idsOf(50);
     expect(sent.filter((id) => left.includes(id))).toEqual([]);
     for (const id of sent) expect(await stores.documentStore.has(id)).toBe(false);
+  });
+
+  test('it goes with the patient of a message that could not be read', async () => {
+    const id = freshId('unreadable');
+    const other = `${id}-é`;
+    await service.post('/integration/patients', {
+      ...{ id, first_name: 'Ana', last_name: phi('Lopez'), date_of_birth: '1984-02-29' },
+    });
+    const message = (name: string, header: Record<number, string> = {}) =>
+      Buffer.from(
+        hl7Message('ADT^A28', [['PID', { 3: id, 5: `${name}^Ana`, 7: '19840229' }]], header),
+        'latin1',
+      );
+    const unreadable = [
+      message('Pérez'),
+      message('Lopez', { 18: 'EBCDIC' }),
+      message('Lopez', { 2: '^^^^' }),
+      Buffer.concat([message('Lopez'), Buffer.from('\rNTE|1||a note\non two lines')]),
+      Buffer.concat([message('Lopez'), Buffer.from(`\rNTE|1||${'x'.repeat(1024 * 1024)}`)]),
+    ];
+    const headers = { 'content-type': 'application/hl7-v2' };
+    for (const body of unreadable) {
+      const { text } = await service.send('/hl7/v2', { method: 'POST', headers, body });
+      expect(text).toMatch(/MSA\|A[ER]/);
+    }
+    const sent: Message[] = await listed('--limit', String(unreadable.length));
+    expect(sent.map(({ about }) => about)).toEqual(
+      unreadable.map(() => [{ kind: 'patient', id, outcome: 'refused' }]),
+    );
+    const divided = Buffer.from(
+      hl7Message('ADT^A28', [['PID', { 3: other }]]).concat('\rNTE|1||a note\non two lines'),
+    );
+    await service.send('/hl7/v2', { method: 'POST', headers, body: divided });
+    expect((await listed('--limit', '1'))[0].about).toMatchObject([{ kind: 'patient', id: other }]);
+    expect(await erase('patient', id)).toMatchObject({ code: 0, stderr: '' });
+    for (const one of sent) expect(await stores.documentStore.has(one.id)).toBe(false);
   });
 
   test('it goes when it has expired, and no sooner', async () => {

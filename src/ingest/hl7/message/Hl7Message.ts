@@ -4,7 +4,7 @@ import { type Encoding, Segment } from './Segment.ts';
 /** An HL7 v2 message, as sent. */
 export class Hl7Message {
   readonly encoding: Encoding;
-  /** Why it cannot be read; such a message has no more than its header, and that may be empty. */
+  /** Why it cannot be read; such a message may have an empty header, and lack segments. */
   readonly refusal: Hl7Refusal | undefined;
   /** In order. */
   readonly segments: readonly Segment[];

@@ -1,12 +1,12 @@
 import { type Hl7Refusal, refusal } from '../hl7Issue.ts';
 import { BYTES, characterSetOf, decode, KNOWN_CHARACTER_SETS } from './characterSets.ts';
-import { delimitersOf, usualDelimiters } from './delimiters.ts';
+import { type Delimiters, delimitersOf, usualDelimiters } from './delimiters.ts';
 import { Hl7Message } from './Hl7Message.ts';
 
 /** Maximum size of a message. */
 export const MAX_MESSAGE_BYTES = 1024 * 1024;
 
-/** How much of a larger message is looked at, in order to answer it. */
+/** How much is looked at of the header of a larger message, in order to answer it. */
 const HEADER_BYTES = 4096;
 
 /** A segment's name, followed by its end or by what separates its first field. */
@@ -14,23 +14,29 @@ const SEGMENT = /^[A-Z][A-Z0-9]{2}$/;
 
 /**
  * Parses a message from bytes that begin with `MSH`. It never throws: a message that cannot be read says why in
- * `refusal`, and has as much of its header as an acknowledgement needs.
+ * `refusal`, and has as much of its header as an acknowledgement needs, and those segments that can be told apart:
+ * whom it is about must be known nevertheless.
  */
 export function parseMessage(bytes: Uint8Array): Hl7Message {
   const isTooLarge = bytes.length > MAX_MESSAGE_BYTES;
-  const raw = Buffer.from(isTooLarge ? bytes.subarray(0, HEADER_BYTES) : bytes).toString(BYTES);
-  const header = linesOf(raw)[0] ?? '';
+  const [first = '', ...rest] = linesOf(Buffer.from(bytes).toString(BYTES));
+  const header = isTooLarge ? first.slice(0, HEADER_BYTES) : first;
   const delimiters = header.startsWith('MSH') ? delimitersOf(header) : undefined;
   if (delimiters === undefined) {
     const encoding = { delimiters: usualDelimiters, characterSet: BYTES };
     return new Hl7Message(
-      ['MSH'],
+      ['MSH', ...rest.filter((line) => isSegment(line, usualDelimiters))],
       encoding,
       refusal('AR', '102', 'MSH^1^2', 'MSH-1 and MSH-2 must name the delimiters, such as |^~\\&.'),
     );
   }
   const asBytes = { delimiters, characterSet: BYTES };
-  const refused = (why: Hl7Refusal) => new Hl7Message([header], asBytes, why);
+  const refused = (why: Hl7Refusal, told = [header, ...rest], encoding = asBytes) =>
+    new Hl7Message(
+      told.filter((line) => isSegment(line, delimiters)),
+      encoding,
+      why,
+    );
   if (isTooLarge) {
     return refused(refusal('AE', '104', undefined, 'A message can have at most 1 MB.'));
   }
@@ -45,12 +51,16 @@ export function parseMessage(bytes: Uint8Array): Hl7Message {
     return refused(refusal('AE', '102', 'MSH^1^18', remedy));
   }
   const lines = linesOf(text);
-  const odd = lines.findIndex((line) => !SEGMENT.test(line.split(delimiters.field, 1)[0] as string));
+  const odd = lines.findIndex((line) => !isSegment(line, delimiters));
   if (odd >= 0) {
     const remedy = `Line ${odd + 1} does not begin with a segment name. Within a field, send line breaks as an escape sequence.`;
-    return refused(refusal('AE', '100', undefined, remedy));
+    return refused(refusal('AE', '100', undefined, remedy), lines, { delimiters, characterSet });
   }
   return new Hl7Message(lines, { delimiters, characterSet });
+}
+
+function isSegment(line: string, { field }: Delimiters): boolean {
+  return SEGMENT.test(line.split(field, 1)[0] as string);
 }
 
 /** Segments end with CR; LF and CRLF are common. */
