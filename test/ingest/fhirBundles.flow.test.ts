@@ -233,4 +233,40 @@ onEveryEngine((start) => {
       `${inStream('encounter', encounter.id)}: EncounterUpserted`,
     ]);
   });
+
+  test('a time without an offset is in the time zone of its source', async () => {
+    const { key, id } = await service.createKey('clinic', ['read', 'write']);
+    const as = service.as(key);
+    const args = [
+      'sources',
+      'set',
+      'zoned',
+      '--workspace',
+      service.workspaceId('clinic'),
+      '--format',
+      'fhir',
+    ];
+    const env = { ...storesOf(service.config), DATA_DIR: service.config.dataDir };
+    const set = await runCli([...args, '--key', id, '--time-zone', 'America/Chicago'], { env });
+    expect(set).toMatchObject({ code: 0, stderr: '' });
+    const [patient, payer] = [fhirPatient(), fhirPayer()];
+    const [start, end] = ['2026-01-01T00:00', '2026-07-01T00:00:00'];
+    const coverage = fhirCoverage(referTo(patient), referTo(payer), { period: { start, end } });
+    const encounter = (begin: string) =>
+      fhirEncounter(referTo(patient), { status: 'cancelled', period: { start: begin } });
+    const [local, offset, day] = ['2026-03-14T09:30:00', '2026-03-14T09:30:00Z', '2026-03-14'].map(encounter);
+    const sent = bundle('transaction', patient, payer, coverage, ...([local, offset, day] as JsonObject[]));
+    const read = async (plural: string, { id: recordId }: JsonObject = {}) =>
+      (await as.get(`/integration/${plural}/${recordId}`)).body.record;
+    await eventually(async () => {
+      expect((await sendFhir(as, '/fhir', sent)).status).toBe(200);
+      const at = '2026-03-14T09:30:00-05:00';
+      expect(await read('encounters', local)).toMatchObject({ date_of_service: at, voided_at: at });
+    });
+    expect(await read('encounters', offset)).toMatchObject({ date_of_service: '2026-03-14T09:30:00Z' });
+    expect(await read('encounters', day)).toMatchObject({ date_of_service: '2026-03-14' });
+    expect((await read('patients', patient)).primary_insurance).toMatchObject({
+      ...{ effective_date: '2026-01-01T00:00-06:00', termination_date: '2026-07-01T00:00:00-05:00' },
+    });
+  });
 });

@@ -38,7 +38,12 @@ const records: FhirRecords = {
 };
 
 function interpreted(entries: FhirEntry[]) {
-  const context = { at: Date.UTC(2026, 2, 14), idSystems: { Patient: 'urn:mrn' }, mapping: {} };
+  const context = {
+    at: Date.UTC(2026, 2, 14),
+    timeZone: 'UTC',
+    idSystems: { Patient: 'urn:mrn' },
+    mapping: {},
+  };
   return new Interpreter(records, context).interpret(entries);
 }
 

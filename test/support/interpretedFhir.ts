@@ -33,7 +33,7 @@ export async function toldBy(mapping: Mapping, ...resources: JsonObject[]) {
     ...{ at: '', resource, fullUrl: `urn:uuid:${resource.id}` },
     ...(ifAbsent === true && { ifAbsent }),
   }));
-  const context = { at: AT, idSystems: { Patient: 'urn:mrn' }, mapping };
+  const context = { at: AT, timeZone: 'UTC', idSystems: { Patient: 'urn:mrn' }, mapping };
   const { entries: read, operations } = await new Interpreter(records, context).interpret(entries);
   const issue = read.flatMap(({ issues }) =>
     issues.map(({ severity, code, expression }) => ({ severity, code, expression: [expression] })),
@@ -46,7 +46,7 @@ export async function originsBy(mapping: Mapping, ...resources: JsonObject[]) {
   const entries = resources.map((resource, index) => ({
     ...{ at: `Bundle.entry[${index}].resource`, resource, fullUrl: `urn:uuid:${resource.id}` },
   }));
-  const context = { at: AT, idSystems: { Patient: 'urn:mrn' }, mapping };
+  const context = { at: AT, timeZone: 'UTC', idSystems: { Patient: 'urn:mrn' }, mapping };
   const interpreted = await new Interpreter(records, context).interpret(entries);
   const origins = originsOf(interpreted, context);
   function find(kind: string): Origins;

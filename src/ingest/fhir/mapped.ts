@@ -77,6 +77,8 @@ export type Mapped = MappedRecord | MappedRole | MappedCoverage | MappedDocument
 export interface MappingContext {
   /** The moment at which periods are in force or not, in milliseconds since 1970. */
   at: number;
+  /** IANA name of the time zone of times that have no offset. */
+  timeZone: string;
   /** By the type of a resource, the system of the identifier that is the record's id. */
   idSystems: Partial<Record<string, string>>;
   /** The source's own mapping, in place of the usual rules. */

@@ -8,8 +8,9 @@ import {
   referenceSchema,
 } from '../elements/dataTypes.ts';
 import { firstDay, lastDay } from '../elements/inForce.ts';
+import { zonedPeriod } from '../elements/zoned.ts';
 import { refused, remarked } from '../issue.ts';
-import type { MappedCoverage, NothingMapped } from '../mapped.ts';
+import type { MappedCoverage, MappingContext, NothingMapped } from '../mapped.ts';
 
 /** The parts of a Coverage (FHIR R4, 13.1) that are used. */
 export const coverageSchema = z.object({
@@ -46,8 +47,12 @@ const relationships = new Map([
 ]);
 
 /** Returns what a Coverage says about its beneficiary's insurance. */
-export function mapCoverage(coverage: Coverage): MappedCoverage | NothingMapped {
-  const { status, subscriber, subscriberId, beneficiary, relationship, period, payor, order } = coverage;
+export function mapCoverage(
+  coverage: Coverage,
+  { timeZone }: Pick<MappingContext, 'timeZone'>,
+): MappedCoverage | NothingMapped {
+  const { status, subscriber, subscriberId, beneficiary, relationship, payor, order } = coverage;
+  const period = coverage.period && zonedPeriod(coverage.period, timeZone);
   if (status === 'draft')
     return left('Coverage.status', 'A draft is not an insurance yet, so it is ignored.');
   if (coverage.type?.coding?.some(({ system }) => system === SELF_PAY)) {

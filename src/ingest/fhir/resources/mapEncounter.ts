@@ -11,6 +11,7 @@ import {
 } from '../elements/dataTypes.ts';
 import { lastDay } from '../elements/inForce.ts';
 import { codingsOf, ofCodes } from '../elements/ofCodes.ts';
+import { zoned } from '../elements/zoned.ts';
 import { type Issue, refused, remarked } from '../issue.ts';
 import type { FieldReference, MappedRecord, MappingContext } from '../mapped.ts';
 
@@ -83,7 +84,7 @@ const VOID: readonly string[] = ['cancelled', 'entered-in-error'] satisfies Enco
 const [ATTENDER, PERFORMER] = ['ATND', 'PPRF'];
 
 /** Returns what an Encounter says about an encounter. One that did not take place is void. */
-export function mapEncounter(encounter: Encounter, { at, mapping }: MappingContext): MappedRecord {
+export function mapEncounter(encounter: Encounter, { at, timeZone, mapping }: MappingContext): MappedRecord {
   const { status, class: kind, type = [], subject, period, location, serviceProvider } = encounter;
   const issues: Issue[] = [];
   if (subject === undefined) {
@@ -128,9 +129,9 @@ export function mapEncounter(encounter: Encounter, { at, mapping }: MappingConte
     fields: {
       status,
       is_completed: status === 'finished',
-      ...voided(encounter, at),
+      ...voided(encounter, { at, timeZone }),
       ...(visitType && { visit_type: visitType }),
-      ...(period?.start && { date_of_service: period.start }),
+      ...(period?.start && { date_of_service: zoned(period.start, timeZone) }),
     },
     references: references.filter((one) => one !== undefined),
     origins: byClass && {
@@ -141,10 +142,13 @@ export function mapEncounter(encounter: Encounter, { at, mapping }: MappingConte
 }
 
 /** Returns since when it is void: FHIR has no moment for that, so its own last one is used. */
-function voided({ status, period, meta }: Encounter, at: number): Record<string, unknown> {
+function voided(
+  { status, period, meta }: Encounter,
+  { at, timeZone }: Pick<MappingContext, 'at' | 'timeZone'>,
+): Record<string, unknown> {
   if (!VOID.includes(status)) return { voided_at: null, void_reason: null };
   const last = period?.end ?? period?.start ?? meta?.lastUpdated;
-  const voided_at = last === undefined ? new Date(at).toISOString() : lastDay(last);
+  const voided_at = last === undefined ? new Date(at).toISOString() : lastDay(zoned(last, timeZone));
   return { voided_at, void_reason: `Encounter.status is ${status}` };
 }
 

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { dateTimeSchema, listOf, referenceSchema } from '../elements/dataTypes.ts';
 import { remarked } from '../issue.ts';
-import type { Mapped } from '../mapped.ts';
+import type { Mapped, MappingContext } from '../mapped.ts';
 import { coverageSchema, mapCoverage } from './mapCoverage.ts';
 
 const containedSchema = z.union([coverageSchema, z.looseObject({ resourceType: z.string() })]);
@@ -22,13 +22,10 @@ export const explanationOfBenefitSchema = z.object({
  * Returns what an ExplanationOfBenefit says about an insurance: the coverage that it contains, where nobody sends
  * that by itself.
  */
-export function mapExplanationOfBenefit({
-  contained = [],
-  patient,
-  created,
-  insurer,
-  insurance = [],
-}: z.infer<typeof explanationOfBenefitSchema>): Mapped {
+export function mapExplanationOfBenefit(
+  { contained = [], patient, created, insurer, insurance = [] }: z.infer<typeof explanationOfBenefitSchema>,
+  context: MappingContext,
+): Mapped {
   const focal = (insurance.find((one) => one.focal) ?? insurance[0])?.coverage.reference;
   const inside = contained.find(
     ({ resourceType, id }) => resourceType === 'Coverage' && typeof id === 'string' && focal === `#${id}`,
@@ -39,11 +36,12 @@ export function mapExplanationOfBenefit({
     const expression = 'ExplanationOfBenefit.contained';
     return { of: 'nothing', issues: inside ? [remarked('invalid', expression, text)] : [] };
   }
-  const mapped = mapCoverage({
+  const completed = {
     ...coverage.data,
     beneficiary: coverage.data.beneficiary ?? patient,
     payor: coverage.data.payor ?? (insurer && [insurer]),
-  });
+  };
+  const mapped = mapCoverage(completed, context);
   if (mapped.of === 'nothing') return mapped;
   // Of several, the last one shows the present state.
   const period = mapped.period ?? (created === undefined ? undefined : { start: created });

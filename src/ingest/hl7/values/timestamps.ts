@@ -1,4 +1,4 @@
-import { offsetOf } from './offsetOf.ts';
+import { offsetOf, shownOffset } from '../../offsetOf.ts';
 
 /** HL7 v2.5.1, 2.A.77: YYYY[MM[DD[HH[MM[SS[.S[S[S[S]]]]]]]]][+/-ZZZZ]. */
 const TIMESTAMP =
@@ -44,11 +44,4 @@ function sentOffset(text: string): number | undefined {
   const offset = hours * 60 + minutes;
   if (minutes > 59 || offset > MOST_OFFSET) return undefined;
   return text.startsWith('-') ? -offset : offset;
-}
-
-function shownOffset(offset: number): string {
-  if (offset === 0) return 'Z';
-  const twoDigits = (value: number) => String(value).padStart(2, '0');
-  const minutes = Math.abs(offset);
-  return `${offset < 0 ? '-' : '+'}${twoDigits(Math.floor(minutes / 60))}:${twoDigits(minutes % 60)}`;
 }

@@ -16,6 +16,14 @@ export function offsetOf(shown: number, timeZone: string): number {
   return !isShown(before) && isShown(after) ? after : before;
 }
 
+/** Returns an offset, in minutes, in ISO 8601. */
+export function shownOffset(offset: number): string {
+  if (offset === 0) return 'Z';
+  const twoDigits = (value: number) => String(value).padStart(2, '0');
+  const minutes = Math.abs(offset);
+  return `${offset < 0 ? '-' : '+'}${twoDigits(Math.floor(minutes / 60))}:${twoDigits(minutes % 60)}`;
+}
+
 /** Returns how far they are ahead at a moment, in minutes. */
 function offsetAt(moment: number, timeZone: string): number {
   const { value = '' } = formatOf(timeZone)
