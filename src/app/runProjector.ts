@@ -94,7 +94,7 @@ export async function runProjector(
       repeat('take up parked events', TAKE_UP_EVERY_MS, () => takeUpParked(projections, ports, leading)),
       repeat('erase', RETRY_MS, () => completeErasures(erasurePorts, leading)),
       repeat('remove expired messages', PURGE_EVERY_MS, () =>
-        messages.removeExpired(systemClock.now(), (message) => holdsMessage(eventLog, message), leading),
+        messages.removeExpired(systemClock.now(), (message) => holdsMessage(erasurePorts, message), leading),
       ),
       repeat('purge', PURGE_EVERY_MS, () =>
         purgeDocuments(purgePorts, config.documentRetentionDays, leading),

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { holdsMessage } from '../../src/erasure/holds/holdsMessage.ts';
 import { type MessagePorts, MessageStore } from '../../src/messages/MessageStore.ts';
-import type { Message } from '../../src/messages/message.ts';
+import { MAX_ABOUT, type Message } from '../../src/messages/message.ts';
 import { runCli, storesOf } from '../support/cli.ts';
 import { onEveryEngine } from '../support/engines.ts';
 import {
@@ -230,7 +230,7 @@ onEveryEngine((start) => {
     const store = new MessageStore(stores);
     const signal = new AbortController().signal;
     const daysOn = (days: number) => Date.now() + days * 86_400_000;
-    const isHeld = (message: Message) => holdsMessage(service.eventLog, message);
+    const isHeld = (message: Message) => holdsMessage({ ...stores, eventLog: service.eventLog }, message);
     await store.removeExpired(daysOn(89), isHeld, signal);
     expect(await messages('show', id)).toMatchObject({ code: 0 });
     expect(await hold('add', 'patient', String(patient.id), '--reason', 'Suit')).toMatchObject({ code: 0 });
@@ -241,5 +241,27 @@ onEveryEngine((start) => {
     await store.removeExpired(daysOn(91), isHeld, signal);
     expect(await listed()).toEqual([]);
     expect(await messageOf('patients', patient.id)).toBe(id);
+  });
+
+  test('a hold on one record keeps it, however many it is about', async () => {
+    const patients = Array.from({ length: MAX_ABOUT + 1 }, () => fhirPatient());
+    const body = patients.map((one) => JSON.stringify(one)).join('\n');
+    const headers = { 'content-type': 'application/fhir+ndjson' };
+    expect((await service.send('/fhir/$import', { method: 'POST', headers, body })).status).toBe(200);
+    const [{ id }] = await listed('--limit', '1');
+    const expire = () =>
+      new MessageStore(stores).removeExpired(
+        Date.now() + 91 * 86_400_000,
+        (message) => holdsMessage({ ...stores, eventLog: service.eventLog }, message),
+        new AbortController().signal,
+      );
+    const held = String(patients.at(-1)?.id);
+    expect(await hold('add', 'patient', held, '--reason', 'Suit')).toMatchObject({ code: 0 });
+    await expire();
+    expect((await listed()).map((message: Message) => message.id)).toEqual([id]);
+    const holds = JSON.parse((await hold('list', '--json')).stdout);
+    expect(await hold('release', holds.at(-1).id, '--reason', 'Settled')).toMatchObject({ code: 0 });
+    await expire();
+    expect(await listed()).toEqual([]);
   });
 });

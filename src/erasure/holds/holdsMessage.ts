@@ -1,9 +1,19 @@
+import { concernsAny } from '../../messages/concernsAny.ts';
 import type { Message } from '../../messages/message.ts';
 import type { EventLog } from '../../ports/eventLog.ts';
+import type { StateStore } from '../../ports/stateStore.ts';
 import { currentHolding } from './currentHolding.ts';
+import { readHolds } from './readHolds.ts';
 
 /** Whether a legal hold protects a record that a message is about. Rejects with `unreadable` and `unavailable`. */
-export async function holdsMessage(eventLog: EventLog, { workspace, about }: Message): Promise<boolean> {
+export async function holdsMessage(
+  { eventLog, stateStore }: { eventLog: EventLog; stateStore: StateStore },
+  message: Message,
+): Promise<boolean> {
+  const { workspace, about } = message;
+  const { inForce } = await readHolds(eventLog, workspace);
+  const held = [...inForce.values()].flatMap(([hold]) => hold?.record ?? []);
+  if (await concernsAny(stateStore, message, held)) return true;
   for (const { kind, id } of about) {
     if (await currentHolding(eventLog, workspace, { kind, id }, async () => [])) return true;
   }
