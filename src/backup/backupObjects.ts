@@ -26,21 +26,27 @@ interface ObjectsPart {
 
 /**
  * Writes the wanted objects that the backup does not contain yet. Those that the document store no longer has are removed from
- * the list. `present` are the files of the backup when it began. Rejects with `unavailable`.
+ * the list, unless it has lost them: the backup may then hold the only copy. `present` are the files of the backup when it began.
+ * Rejects with `unavailable`.
  */
 export async function backupObjects(
   ports: ObjectPorts,
   files: readonly BackupFile[],
-  wanted: Iterable<WantedObject>,
+  wanted: readonly WantedObject[],
   present: ReadonlySet<string>,
 ): Promise<ObjectsPart> {
   const { documentStore, target } = ports;
   const index = await readIndex(target, files);
-  await each([...index.values()], async (object) => {
-    if ('gone' in object || !(await documentStore.has(object.id))) index.delete(object.id);
-  });
   const part: ObjectsPart = { files: [...files], index, added: 0, bytes: 0, problems: [] };
-  const missing = [...wanted].filter(({ id }) => !index.has(id));
+  const isWanted = new Set(wanted.map(({ id }) => id));
+  await each([...index.values()], async (object) => {
+    const isGone = 'gone' in object;
+    if (!isGone && (await documentStore.has(object.id))) return;
+    if (!isGone && object.document && (await isLost(ports, object.document)))
+      part.problems.push(`${nameOf(object)} are not in the document store.`);
+    else if (isGone || !isWanted.has(object.id)) index.delete(object.id);
+  });
+  const missing = wanted.filter(({ id }) => !index.has(id));
   await each(missing, async (object) => {
     const { id } = object;
     const found = present.has(objectName(id)) ? await asWritten(target, object) : undefined;
@@ -61,25 +67,24 @@ export async function backupObjects(
 }
 
 /** Returns an object already written by an interrupted run. */
-async function asWritten(
-  target: BackupTarget,
-  { id, sha256 }: WantedObject,
-): Promise<StoredObject | undefined> {
+async function asWritten(target: BackupTarget, object: WantedObject): Promise<StoredObject | undefined> {
+  const { id, sha256 } = object;
   const digest = new Digest();
   for await (const _chunk of digest.of(await target.read(objectName(id))));
-  const written = digest.result(id);
+  const written = digest.result(object);
   return written.sha256 === sha256 ? written : undefined;
 }
 
 /** Copies an object; returns undefined if it is not in the document store. */
 async function copy(
   { documentStore, target }: ObjectPorts,
-  { id }: WantedObject,
+  object: WantedObject,
 ): Promise<StoredObject | undefined> {
+  const { id } = object;
   const digest = new Digest();
   try {
     await target.write(objectName(id), digest.of(await documentStore.get(id)));
-    return digest.result(id);
+    return digest.result(object);
   } catch (error) {
     if (error instanceof ServiceError && error.code === 'not_found') return undefined;
     throw error;
@@ -95,7 +100,7 @@ async function isLost(
   return last?.revision === revision;
 }
 
-function nameOf({ id, document }: WantedObject): string {
+function nameOf({ id, document }: Pick<WantedObject, 'id' | 'document'>): string {
   return document
     ? `The bytes of the document at position ${document.position}`
     : `The bytes of the message ${id}`;
@@ -115,8 +120,9 @@ export class Digest {
   }
 
   /** Must be called once, when all have passed. */
-  result(id: string): StoredObject {
-    return { id, bytes: this.#bytes, sha256: this.#hash.digest('hex') };
+  result({ id, document }: Pick<WantedObject, 'id' | 'document'>): StoredObject {
+    const sha256 = this.#hash.digest('hex');
+    return { id, bytes: this.#bytes, sha256, ...(document && { document }) };
   }
 }
 

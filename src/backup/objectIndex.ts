@@ -3,13 +3,11 @@ import { ServiceError } from '../errors.ts';
 import type { BackupTarget } from '../ports/backupTarget.ts';
 import { damaged, readLines, writeLineFiles } from './format/lineFiles.ts';
 import type { BackupFile } from './format/manifest.ts';
+import type { WantedObject } from './WantedObject.ts';
 
-/** Bytes of the document store in a backup. */
-export interface StoredObject {
-  id: string;
+/** Bytes of the document store in a backup. `document` is also absent if an earlier version of the service wrote them. */
+export interface StoredObject extends Pick<WantedObject, 'id' | 'sha256' | 'document'> {
   bytes: number;
-  /** Lower-case hex. */
-  sha256: string;
 }
 
 /** An object that was gone when its turn came, as its document had been replaced and purged. */

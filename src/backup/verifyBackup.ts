@@ -60,7 +60,7 @@ async function checkObject(target: BackupTarget, object: StoredObject): Promise<
   const { id, sha256 } = object;
   const digest = new Digest();
   for await (const _chunk of digest.of(await readObject(target, object)));
-  if (digest.result(id).sha256 !== sha256) throw damaged(target, objectName(id), 'was changed');
+  if (digest.result(object).sha256 !== sha256) throw damaged(target, objectName(id), 'was changed');
 }
 
 function missingDocuments(log: LogCheck, index: ReadonlyMap<string, IndexedObject>): string[] {
