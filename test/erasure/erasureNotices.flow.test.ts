@@ -2,6 +2,7 @@ import { generateKeyPairSync } from 'node:crypto';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { openDocumentStore, openEventLog, openStateStore } from '../../src/app/openBackend.ts';
+import { LocalHeadTarget } from '../../src/backends/localFiles/LocalHeadTarget.ts';
 import { ErasureNotices } from '../../src/erasure/notices/ErasureNotices.ts';
 import { eraseAgain } from '../../src/erasure/notices/eraseAgain.ts';
 import type { ErasureNotice } from '../../src/erasure/notices/erasureNotice.ts';
@@ -141,6 +142,37 @@ onEveryEngine((_, engines) => {
     await empty.close();
     expect(told(again)).toContain(begun);
     expect(again.notices()[0]?.after).toBe(0);
+  });
+
+  test('a notice that a folder took, but whose place in the log was not kept, is sent once more', async () => {
+    const place = new LocalHeadTarget(temporaryFolder());
+    let isCutOff = true;
+    const cutOff = new Proxy(stateStore, {
+      get(target, name) {
+        const own = Reflect.get(target, name);
+        if (name !== 'save' || !isCutOff) return typeof own === 'function' ? own.bind(target) : own;
+        return () => Promise.reject(unavailable('state store'));
+      },
+    });
+    const notices = new ErasureNotices({ eventLog, stateStore: cutOff, target: place });
+    const [told, waiting] = [await stream(), await stream()];
+    const begun = await firstPosition(told);
+    await erase(eventLog, workspace, told);
+    const removal = await appendTombstones(eventLog, workspace, waiting);
+    await expect(notices.send(signingKey, true)).rejects.toMatchObject({ code: 'unavailable' });
+    isCutOff = false;
+    await notices.send(signingKey, true);
+    await eventLog.erase(...removal);
+    await notices.send(signingKey, true);
+    const copy = {
+      log: await eventLog.identity(),
+      last_position: begun,
+      created_at: '2026-01-01T00:00:00.000Z',
+    };
+    const later = await readNotices(place, copy, new PublicKeys([publicKey]));
+    expect(later.problems).toEqual([]);
+    const positions = new Set(later.erasures.map(({ first: { position } }) => position));
+    expect([...positions]).toEqual([begun, removal[2][0]?.position]);
   });
 
   test('an erasure is carried out again on what stands in a stream from before it, and once', async () => {

@@ -41,13 +41,17 @@ export type ErasureNotice = z.infer<typeof erasureNoticeSchema>;
 export const NOTICES = 'erasures.';
 const POSITION_DIGITS = 16;
 
-/** Signs a notice for a file with that name. */
+/**
+ * Signs a notice for a file with that name. A notice that is sent once more, because nobody knows that it was, gets another name: a
+ * place keeps what it has.
+ */
 export function signNotice(
   notice: Omit<ErasureNotice, 'type' | keyof typeof signatureFields>,
   signingKey: SigningKey,
 ): { name: string; text: string } {
   const signed = signObject({ type: 'chartledger.erasures.v1' as const, ...notice }, signingKey);
   const [after, until] = [notice.after, notice.until].map((at) => String(at).padStart(POSITION_DIGITS, '0'));
-  const name = `${NOTICES}${after}-${until}-${notice.as_of.replaceAll(/[-:.]/g, '')}.json`;
+  const signedAt = new Date().toISOString().replaceAll(/[-:.]/g, '');
+  const name = `${NOTICES}${after}-${until}-${signedAt}.json`;
   return { name, text: `${JSON.stringify(signed, undefined, 2)}\n` };
 }
