@@ -4,21 +4,27 @@ import { allRows } from '../reads/allRows.ts';
 import { caughtUp } from '../reads/page.ts';
 import type { QueryPorts } from '../reads/readRecord.ts';
 
+/** The stream of a document, and the positions of its first and its last event. */
+export interface FoundDocument {
+  stream: string;
+  since: Position;
+  position: Position;
+}
+
 /**
- * Returns the streams of all documents of an encounter, given its own stream: including removed documents, excluding erased ones.
- * As of every write acknowledged before the call; with `before`, only those not changed since that position. Rejects with
- * `unavailable`.
+ * Returns all documents of an encounter, given its own stream: including removed documents, excluding erased ones. As of every
+ * write acknowledged before the call. Rejects with `unavailable`.
  */
-export async function findDocuments(
-  ports: QueryPorts,
-  encounter: string,
-  before: Position = Number.POSITIVE_INFINITY,
-): Promise<string[]> {
-  const found: string[] = [];
+export async function findDocuments(ports: QueryPorts, encounter: string): Promise<FoundDocument[]> {
+  const found: FoundDocument[] = [];
   await caughtUp(ports, documentsModel);
   for (const partition of documentPartitions(encounter)) {
-    for await (const { id, position } of allRows(ports.readModels, documentsModel, partition)) {
-      if (position < before) found.push(id);
+    for await (const { id: stream, order: since, position } of allRows(
+      ports.readModels,
+      documentsModel,
+      partition,
+    )) {
+      found.push({ stream, since, position });
     }
   }
   return found;

@@ -23,26 +23,32 @@ export interface Referrer {
   id: string;
 }
 
+/** The same, with the positions of its first and its last event. */
+export interface FoundReferrer extends Referrer {
+  since: Position;
+  position: Position;
+}
+
 /**
- * Returns all records of a workspace that refer to the given one, those that refer to a patient merged into it first, as of every
- * write acknowledged before the call; with `before`, only those not changed since that position, and that can be read. Rejects
- * with `unavailable`.
+ * Returns all records of a workspace that refer to the given one and can be read, those that refer to a patient merged into it
+ * first, as of every write acknowledged before the call. Rejects with `unavailable`.
  */
 export async function findReferrers(
   ports: QueryPorts,
   workspace: string,
   kind: string,
   id: string,
-  before: Position = Number.POSITIVE_INFINITY,
-): Promise<Referrer[]> {
-  const found: Referrer[] = [];
+): Promise<FoundReferrer[]> {
+  const found: FoundReferrer[] = [];
   await Promise.all(
     (kind === 'patient' ? [recordsModel, encountersModel] : [recordsModel]).map((model) =>
       caughtUp(ports, model),
     ),
   );
   for await (const { entry, row } of referrerRows(ports.readModels, workspace, kind, id)) {
-    if (!isIncomplete(row) && row.position < before) found.push({ kind: entry.kind, id: recordIdOf(row.id) });
+    if (isIncomplete(row)) continue;
+    const { id, order: since, position } = row;
+    found.push({ kind: entry.kind, id: recordIdOf(id), since, position });
   }
   return found;
 }

@@ -1,5 +1,5 @@
 import { ServiceError } from '../errors.ts';
-import { dataAs, type RecordedEvent } from '../events/event.ts';
+import { dataAs, type Position, type RecordedEvent } from '../events/event.ts';
 import type { Caller } from '../events/newEvent.ts';
 import { type RecordErased, tombstoneTypes } from '../events/recordErased.ts';
 import { documentIdsOf, encounterReadinessStream, recordStream } from '../events/streamNames.ts';
@@ -40,9 +40,8 @@ async function eraseEncounters(ports: ErasurePorts, done: RecordedEvent): Promis
   const { kind, record_id, reason } = dataAs<RecordErased>(done.data);
   const { workspace } = done.metadata;
   const found: RecordedEvent[] = [];
-  // Later events belong to a new record with the same id.
-  const referrers = await findReferrers(ports, workspace, kind, record_id, done.position);
-  for (const { kind: other, id } of referrers) {
+  const referrers = await findReferrers(ports, workspace, kind, record_id);
+  for (const { kind: other, id } of await ofErased(ports, done, referrers)) {
     const stream = recordStream(workspace, other, id);
     const erasure = { kind: other, record_id: id, reason, with_patient: true as const };
     found.push(...(await eraseAlso(ports, done, stream, catalogEntry(other).title, erasure)));
@@ -52,10 +51,25 @@ async function eraseEncounters(ports: ErasurePorts, done: RecordedEvent): Promis
 
 async function eraseDocuments(ports: ErasurePorts, done: RecordedEvent): Promise<RecordedEvent[]> {
   const found: RecordedEvent[] = [];
-  for (const stream of await findDocuments(ports, done.stream, done.position)) {
+  const documents = await findDocuments(ports, done.stream);
+  for (const { stream } of await ofErased(ports, done, documents)) {
     found.push(...(await eraseDocument(ports, done, stream)));
   }
   return found;
+}
+
+/**
+ * Returns what was there at a tombstone and goes with the erased record, also if it was changed since, by requests that were under
+ * way; without what was changed since the id was used again: it goes with the new record. Must be called with what was found before.
+ */
+async function ofErased<Found extends { since: Position; position: Position }>(
+  { eventLog }: ErasurePorts,
+  { stream, revision, position: tombstone }: RecordedEvent,
+  found: Found[],
+): Promise<Found[]> {
+  const [again] = await eventLog.readStream(stream, { from: revision + 1, limit: 1 });
+  const until = again?.position ?? Number.POSITIVE_INFINITY;
+  return found.filter(({ since, position }) => since < tombstone && position < until);
 }
 
 /**
@@ -96,9 +110,10 @@ export async function eraseReadiness(ports: ErasurePorts, done: RecordedEvent): 
  */
 async function refuseHeldBefore(ports: ErasurePorts, done: RecordedEvent): Promise<void> {
   const { kind, record_id, with_encounters } = dataAs<RecordErased>(done.data);
-  const referrers = () =>
-    with_encounters ? findReferrers(ports, done.metadata.workspace, kind, record_id, done.position) : [];
-  const held = await heldBefore(ports.eventLog, done, async () => referrers());
+  const { workspace } = done.metadata;
+  const referrers = async () =>
+    with_encounters ? ofErased(ports, done, await findReferrers(ports, workspace, kind, record_id)) : [];
+  const held = await heldBefore(ports.eventLog, done, referrers);
   if (held === undefined) return;
   await restoreRecord(ports.eventLog, done, held.record);
   refuseHeld(catalogEntry(kind).title, held.holding);
