@@ -6,10 +6,12 @@ import { documentIdsOf, encounterReadinessStream, recordStream } from '../events
 import type { QueryPorts } from '../reads/readRecord.ts';
 import { catalogEntry } from '../records/catalog.ts';
 import { appendTombstones, doneTombstone, type Erasure } from './appendTombstones.ts';
+import { ErasureRefused } from './ErasureRefused.ts';
 import { findDocuments } from './findDocuments.ts';
 import { findReferrers } from './findReferrers.ts';
 import { heldBefore } from './holds/heldBefore.ts';
 import { refuseHeld } from './holds/holdsOver.ts';
+import { isRestored } from './holds/isRestored.ts';
 import { restoreRecord } from './holds/restoreRecord.ts';
 import { type RemovalPorts, removeErased } from './removeErased.ts';
 
@@ -111,12 +113,18 @@ export async function eraseReadiness(ports: ErasurePorts, done: RecordedEvent): 
 async function refuseHeldBefore(ports: ErasurePorts, done: RecordedEvent): Promise<void> {
   const { kind, record_id, with_encounters } = dataAs<RecordErased>(done.data);
   const { workspace } = done.metadata;
-  const referrers = async () =>
-    with_encounters ? ofErased(ports, done, await findReferrers(ports, workspace, kind, record_id)) : [];
+  // Also those changed since, as the hold may be on one of them.
+  const referrers = async () => (with_encounters ? findReferrers(ports, workspace, kind, record_id) : []);
   const held = await heldBefore(ports.eventLog, done, referrers);
-  if (held === undefined) return;
-  await restoreRecord(ports.eventLog, done, held.record);
-  refuseHeld(catalogEntry(kind).title, held.holding);
+  if (held) {
+    await restoreRecord(ports.eventLog, done, held.record);
+    refuseHeld(catalogEntry(kind).title, held.holding);
+  }
+  // What is held may no longer refer to the record.
+  if (await isRestored(ports.eventLog, done)) {
+    const message = `${catalogEntry(kind).title} was not erased: a legal hold came first.`;
+    throw new ErasureRefused('held', message);
+  }
 }
 
 /** Erases what goes with a record, on behalf of whoever requested that; does nothing if another erasure got to it first. */

@@ -1,7 +1,9 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { openDocumentStore, openReadModels, openStateStore } from '../../src/app/openBackend.ts';
 import { eraseRecord } from '../../src/erasure/eraseRecord.ts';
-import type { ErasurePorts } from '../../src/erasure/finishErasure.ts';
+import { type ErasurePorts, finishErasure } from '../../src/erasure/finishErasure.ts';
+import { addHold } from '../../src/erasure/holds/addHold.ts';
+import type { RecordedEvent } from '../../src/events/event.ts';
 import { type Caller, newEvent } from '../../src/events/newEvent.ts';
 import { documentStream, recordStream } from '../../src/events/streamNames.ts';
 import type { EventLog } from '../../src/ports/eventLog.ts';
@@ -67,13 +69,19 @@ onEveryEngine((start) => {
     return service.eventLog.append(streamOf('encounter', encounter), event, 'any');
   };
 
-  /** Erases a record, with something done right after its tombstone. */
-  function erase(kind: string, id: string, { after }: { after: () => Promise<unknown> }) {
+  interface Meanwhile {
+    before?: () => Promise<unknown>;
+    after?: () => Promise<unknown>;
+  }
+
+  /** Erases a record, with something done right before or after its tombstone. */
+  function erase(kind: string, id: string, { before, after }: Meanwhile) {
     const stream = streamOf(kind, id);
     const append: EventLog['append'] = async (...args) => {
       if (args[0] !== stream || args[1].type !== 'RecordErased') return service.eventLog.append(...args);
+      await before?.();
       const appended = await service.eventLog.append(...args);
-      await after();
+      await after?.();
       return appended;
     };
     const eventLog = new Proxy(service.eventLog, {
@@ -109,5 +117,43 @@ onEveryEngine((start) => {
     await erase('encounter', encounter, { after: remove });
     const ofDocument = documentStream(service.workspaceId('clinic'), encounter, document);
     expect(await typesOf(ofDocument)).toEqual(['DocumentErased']);
+  });
+
+  test('what a legal hold has restored stays when the erasure is looked at again, whatever was changed since', async () => {
+    const { patient, encounter, document } = await createVisit();
+    const other = await addEncounter(patient);
+    const { patient: next } = await createVisit();
+    const hold = () =>
+      addHold(service.eventLog, caller(), { entry: catalogEntry('encounter'), id: encounter }, 'Case 17');
+    await expect(erase('patient', patient, { before: hold })).rejects.toMatchObject({ obstacle: 'held' });
+    await change(encounter, next);
+    const streams = [
+      streamOf('patient', patient),
+      streamOf('encounter', encounter),
+      streamOf('encounter', other),
+      documentStream(service.workspaceId('clinic'), encounter, document),
+    ];
+    const before = await Promise.all(streams.map(typesOf));
+    expect(before[0]).toEqual(['PatientUpserted', 'RecordErased', 'PatientUpserted']);
+    const [tombstone] = await service.eventLog.readStream(streams[0] as string, { from: 1, limit: 1 });
+    await expect(finishErasure(ports, tombstone as RecordedEvent)).rejects.toMatchObject({
+      obstacle: 'held',
+    });
+    expect(await Promise.all(streams.map(typesOf))).toEqual(before);
+  });
+
+  test('a hold on an encounter counts also where all was sent again right behind the tombstone', async () => {
+    const { patient, encounter } = await createVisit();
+    const hold = () =>
+      addHold(service.eventLog, caller(), { entry: catalogEntry('encounter'), id: encounter }, 'Case 17');
+    const sendAgain = async () => {
+      const sent = { ...samples.patient(), id: patient };
+      expect((await service.post('/integration/patients', sent)).status).toBe(200);
+      await change(encounter, patient);
+    };
+    const erasure = erase('patient', patient, { before: hold, after: sendAgain });
+    await expect(erasure).rejects.toMatchObject({ obstacle: 'held' });
+    const types = await typesOf(streamOf('patient', patient));
+    expect(types).toEqual(['PatientUpserted', 'RecordErased', 'PatientUpserted', 'PatientUpserted']);
   });
 });

@@ -1,15 +1,13 @@
 import { v7 as uuidv7 } from 'uuid';
 import { dataAs, type JsonObject, type RecordedEvent } from '../../events/event.ts';
 import { newEvent } from '../../events/newEvent.ts';
-import { isRestoring, type RecordErased, restorer } from '../../events/recordErased.ts';
+import { type RecordErased, restorer } from '../../events/recordErased.ts';
 import { appendBehind } from '../../ports/appendBehind.ts';
 import type { EventLog } from '../../ports/eventLog.ts';
 import { foldStream } from '../../reads/foldStream.ts';
 import { catalogEntry } from '../../records/catalog.ts';
 import { evolveRecord, mergeFields, type RecordState } from '../../records/fold.ts';
-
-/** Number of events after a tombstone to search for the one that restores the record: it follows at once. */
-const LOOKED_AT = 100;
+import { isRestored } from './isRestored.ts';
 
 /**
  * Restores a record whose erasure came too late: appends a version with all fields that it had before the tombstone, on behalf of
@@ -21,13 +19,12 @@ export async function restoreRecord(
   done: RecordedEvent,
   before: RecordState,
 ): Promise<void> {
-  const { stream, metadata, revision } = done;
+  const { stream, metadata } = done;
   const { kind, erasure_id } = dataAs<RecordErased>(done.data);
   const caller = { workspace: metadata.workspace, principal: restorer, requestId: erasure_id };
   const evolve = (state: RecordState | undefined, event: RecordedEvent) => evolveRecord(kind, state, event);
   for (;;) {
-    const behind = await eventLog.readStream(stream, { from: revision + 1, limit: LOOKED_AT });
-    if (behind.some((event) => isRestoring(event, erasure_id))) return;
+    if (await isRestored(eventLog, done)) return;
     const state = evolve(undefined, done);
     const since = (await foldStream(eventLog, stream, evolve, { state })) ?? state;
     // A different erasure happened since, which is a separate matter.

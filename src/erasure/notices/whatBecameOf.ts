@@ -1,10 +1,8 @@
 import { dataAs, type RecordedEvent } from '../../events/event.ts';
-import { isRestoring, type RecordErased } from '../../events/recordErased.ts';
+import type { RecordErased } from '../../events/recordErased.ts';
 import type { EventLog } from '../../ports/eventLog.ts';
+import { isRestored } from '../holds/isRestored.ts';
 import type { NoticedErasure } from './erasureNotice.ts';
-
-/** Number of events after a tombstone to search for the one that restores the record: it follows at once. */
-const LOOKED_AT = 100;
 
 /**
  * Returns the outcome of the erasure with the given last tombstone: a notice of it, once its events are removed; `under way`; or
@@ -19,10 +17,7 @@ export async function whatBecameOf(
   const { erasure_id, parts } = dataAs<RecordErased>(done.data);
   const begun = revision - parts + 1;
   const [next] = await eventLog.readStream(stream, { from: begun - 1, limit: 1 });
-  if (next?.revision === begun - 1) {
-    const behind = await eventLog.readStream(stream, { from: revision + 1, limit: LOOKED_AT });
-    return behind.some((event) => isRestoring(event, erasure_id)) ? 'none' : 'under way';
-  }
+  if (next?.revision === begun - 1) return (await isRestored(eventLog, done)) ? 'none' : 'under way';
   const [version] = next?.revision === begun ? dataAs<RecordErased>(next.data).erased : [];
   if (version === undefined) return 'none';
   const { type, id } = done.metadata.principal;
