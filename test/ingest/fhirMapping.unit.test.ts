@@ -64,6 +64,11 @@ const taken: [string, JsonObject[], JsonObject][] = [
     [place({ name: 'Elm', address: { state: 'constructor' } })],
     { state: 'constructor' },
   ],
+  [
+    'an identifier of the id system tells more than an address',
+    [fhirEncounter({ reference: 'Patient/77', ...known })],
+    { patient_id: 'known' },
+  ],
   ['DSTU2 has a text as class', [fhirEncounter(known, { class: 'inpatient' })], { visit_type: 'inpatient' }],
   ['R5 has a list as class', [fhirEncounter(known, { class: [coded('EMER')] })], { visit_type: 'emergency' }],
   [

@@ -4,6 +4,8 @@ import type { JsonObject } from '../../src/events/event.ts';
 import { fhirCoverage, fhirEncounter, fhirPatient, fhirPractitioner, npiOf } from '../support/fhir.ts';
 import { benefit, coded, document, known, PDF, payer, role, told } from '../support/interpretedFhir.ts';
 
+const nobody = { identifier: { system: 'urn:mrn', value: '2' } };
+
 const left: [string, JsonObject[], string[], number][] = [
   [
     'a gender that is not known',
@@ -63,7 +65,12 @@ const left: [string, JsonObject[], string[], number][] = [
     ['warning informational Coverage.type'],
     0,
   ],
-  ['a patient who pays', [fhirCoverage(known, known)], ['warning informational Coverage.payor'], 0],
+  [
+    'a patient who pays',
+    [fhirCoverage(known, { reference: 'Patient/known' })],
+    ['warning informational Coverage.payor'],
+    0,
+  ],
   [
     'a relative who pays',
     [fhirCoverage(known, { reference: '#r' }, { contained: [{ resourceType: 'RelatedPerson', id: 'r' }] })],
@@ -72,9 +79,21 @@ const left: [string, JsonObject[], string[], number][] = [
   ],
   [
     'each coverage of nobody',
-    [fhirCoverage({ reference: 'Patient/2' }, payer), fhirCoverage({ reference: 'Patient/2' }, payer)],
+    [fhirCoverage(nobody, payer), fhirCoverage(nobody, payer)],
     Array(2).fill('error not-found Coverage.beneficiary'),
     1,
+  ],
+  [
+    'an address that could be that of another patient, as ids are of an identifier',
+    [fhirEncounter({ reference: 'Patient/known' })],
+    ['error not-found Encounter.subject'],
+    0,
+  ],
+  [
+    'the same with an identifier of another system',
+    [fhirEncounter({ reference: 'Patient/known', identifier: { system: 'urn:ssn', value: 'known' } })],
+    ['error not-found Encounter.subject'],
+    0,
   ],
   [
     'several subjects',

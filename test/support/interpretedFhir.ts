@@ -71,7 +71,7 @@ export async function fieldsOf(...resources: JsonObject[]): Promise<JsonObject> 
   return last?.type === 'record' ? last.fields : {};
 }
 
-export const known = { reference: 'Patient/known' };
+export const known = { identifier: { system: 'urn:mrn', value: 'known' } };
 export const payer = { display: 'Elm Health' };
 export const document = (attachment: object, fields: JsonObject = {}): JsonObject => ({
   ...{ resourceType: 'DocumentReference', id: 'd', status: 'current' },

@@ -1,7 +1,7 @@
 import { isJsonObject } from '../../../events/event.ts';
 import type { RecordOperation } from '../../operation.ts';
 import type { Reference } from '../elements/dataTypes.ts';
-import { systems } from '../elements/identifiers.ts';
+import { identifierOf, systems } from '../elements/identifiers.ts';
 import { type Referred, referredBy } from '../elements/references.ts';
 import { type Issue, refused } from '../issue.ts';
 import type { MappedRecord, MappingContext } from '../mapped.ts';
@@ -61,7 +61,7 @@ export class ReferenceResolver {
       case 'fullUrl':
         return found(this.#index.byUrl(referred.url), kind, expression);
       case 'id':
-        return this.#byId(referred, kind, expression);
+        return this.#byId(referred, reference, kind, expression);
       case 'identifier':
         return this.#byIdentifier(referred, kind, expression);
       default:
@@ -69,14 +69,29 @@ export class ReferenceResolver {
     }
   }
 
-  #byId(referred: Extract<Referred, { by: 'id' }>, kind: string, expression: string): Resolved {
+  /**
+   * Where the records of a type have their ids from identifiers, a `Resource.id` tells nothing outside of the message: it may be
+   * the identifier of another record.
+   */
+  #byId(
+    referred: Extract<Referred, { by: 'id' }>,
+    { identifier }: Reference,
+    kind: string,
+    expression: string,
+  ): Resolved {
     const { type, id, url = '' } = referred;
     if (!typesOf[kind]?.includes(type)) {
       const text = `It must refer to ${typesOf[kind]?.join(' or ')}.`;
       return { issue: refused('invalid', expression, text) };
     }
     const inMessage = this.#index.byUrl(url) ?? this.#index.byId(type, id);
-    return inMessage ? found(inMessage, kind, expression) : { id };
+    if (inMessage) return found(inMessage, kind, expression);
+    const system = this.#context.idSystems[type];
+    if (system === undefined) return { id };
+    const own = identifier && identifierOf([identifier], system);
+    if (own !== undefined) return { id: own };
+    const text = `The source identifies each ${type} by an identifier. Send the reference with that identifier, or the ${type} in the same bundle.`;
+    return { issue: refused('not-found', expression, text) };
   }
 
   async #byIdentifier(
