@@ -117,3 +117,15 @@ export function erasureStep({
   if (!tombstoneTypes.includes(type)) return undefined;
   return data.part === data.parts ? 'done' : 'begun';
 }
+
+/**
+ * The same where a stream is read from its beginning, given the state before the event, if any: a stream that begins with a
+ * tombstone has nothing left to be erased by the last one.
+ */
+export function erasureStepAfter(
+  state: object | undefined,
+  event: RecordedEvent,
+): 'begun' | 'done' | undefined {
+  const step = erasureStep(event);
+  return step && state === undefined ? 'done' : step;
+}

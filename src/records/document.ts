@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { dataAs, type RecordedEvent } from '../events/event.ts';
 import { laterTime } from '../events/laterTime.ts';
-import { erasureStep } from '../events/recordErased.ts';
+import { erasureStepAfter } from '../events/recordErased.ts';
 import { requireNext } from '../events/requireNext.ts';
 import { upcast } from '../events/upcast.ts';
 import { identifier } from './fields.ts';
@@ -102,10 +102,9 @@ export function evolveDocument(state: DocumentState | undefined, event: Recorded
   const version = event.revision + 1;
   const updatedAt = laterTime(state?.updatedAt, event.recordedAt);
   const createdAt = state && !state.removed ? state.createdAt : updatedAt;
-  const erasure = erasureStep(event);
-  // The earlier versions may be gone; where the stream begins with a tombstone, they are.
-  if (erasure === 'done' || (erasure && state === undefined))
-    return { version, createdAt, updatedAt, removed: true, erased: true };
+  const erasure = erasureStepAfter(state, event);
+  // The earlier versions may be gone.
+  if (erasure === 'done') return { version, createdAt, updatedAt, removed: true, erased: true };
   requireNext(state?.version ?? 0, event);
   if (erasure === 'begun' && state) return { ...state, version };
   if (event.type === 'DocumentRemoved') {

@@ -1,7 +1,7 @@
 import type { z } from 'zod';
 import type { RecordedEvent } from '../events/event.ts';
 import { laterTime } from '../events/laterTime.ts';
-import { erasureStep } from '../events/recordErased.ts';
+import { erasureStepAfter } from '../events/recordErased.ts';
 import { requireNext } from '../events/requireNext.ts';
 import { upcast } from '../events/upcast.ts';
 import { type CatalogEntry, catalogEntry, type RecordFields } from './catalog.ts';
@@ -63,9 +63,9 @@ export function evolveRecord(
   const sent = upcast(event).data as RecordFields;
   const version = event.revision + 1;
   const updatedAt = laterTime(state?.updatedAt, event.recordedAt);
-  const erasure = erasureStep(event);
-  // The earlier versions may be gone; where the stream begins with a tombstone, they are.
-  if (erasure === 'done' || (erasure && state === undefined)) {
+  const erasure = erasureStepAfter(state, event);
+  // The earlier versions may be gone.
+  if (erasure === 'done') {
     return { kind, fields: noFields, version, createdAt: updatedAt, updatedAt, erased: true };
   }
   requireNext(state?.version ?? 0, event);

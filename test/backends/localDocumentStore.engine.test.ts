@@ -22,8 +22,8 @@ import type { AbandonedUpload } from '../../src/ports/documentStore.ts';
 import type { EventLog } from '../../src/ports/eventLog.ts';
 import type { ReadModels } from '../../src/ports/readModels.ts';
 import { documentStoreContract } from '../contracts/documentStore.ts';
+import { fullDiskContract } from '../contracts/fullDisk.ts';
 import { eventually } from '../support/eventually.ts';
-import { canMount, SmallDisk } from '../support/smallDisk.ts';
 
 const root = mkdtempSync(join(tmpdir(), 'chartledger-documents-'));
 afterAll(() => rmSync(root, { recursive: true, force: true }));
@@ -238,19 +238,5 @@ describe('a folder that is away', () => {
     await store.close();
   });
 
-  test.skipIf(!canMount())(
-    'a full disk is told by the check, until there is room on it',
-    async ({ onTestFinished }) => {
-      const disk = new SmallDisk('256k');
-      onTestFinished(() => disk.remove());
-      const store = await LocalDocumentStore.open(disk.path);
-      await store.check();
-      const giveBack = disk.fill();
-      const full = { code: 'unavailable', problem: expect.stringContaining('disk or quota is full') };
-      await expect(store.check()).rejects.toMatchObject(full);
-      giveBack();
-      await store.check();
-      await store.close();
-    },
-  );
+  fullDiskContract((folder) => LocalDocumentStore.open(folder));
 });

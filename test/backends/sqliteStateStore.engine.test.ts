@@ -7,15 +7,16 @@ import { z } from 'zod';
 import { SqliteLeases } from '../../src/backends/sqlite/SqliteLeases.ts';
 import { SqliteStateStore } from '../../src/backends/sqlite/SqliteStateStore.ts';
 import { SqliteStateThread } from '../../src/backends/sqlite/SqliteStateThread.ts';
+import { fullDiskContract } from '../contracts/fullDisk.ts';
 import { leasesContract } from '../contracts/leases.ts';
 import { stateStoreContract } from '../contracts/stateStore.ts';
-import { canMount, SmallDisk } from '../support/smallDisk.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'chartledger-state-'));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
 const path = join(folder, 'contract', 'state.db');
 describe('SqliteStateStore', () => stateStoreContract(async () => new SqliteStateStore(path)));
+fullDiskContract(async (full) => new SqliteStateStore(join(full, 'state.db')));
 describe('SqliteStateThread', () => stateStoreContract(async () => new SqliteStateThread(path)));
 describe('SqliteLeases', () => leasesContract(async () => new SqliteLeases(path)));
 
@@ -50,22 +51,6 @@ test('a write that the file lets wait holds up nobody else', async () => {
   other.close();
   await store.close();
 });
-
-test.skipIf(!canMount())(
-  'a full disk is told by the check, until there is room on it',
-  async ({ onTestFinished }) => {
-    const disk = new SmallDisk('256k');
-    onTestFinished(() => disk.remove());
-    const store = new SqliteStateStore(join(disk.path, 'state.db'));
-    await store.check();
-    const giveBack = disk.fill();
-    const full = { code: 'unavailable', problem: expect.stringContaining('disk or quota is full') };
-    await expect(store.check()).rejects.toMatchObject(full);
-    giveBack();
-    await store.check();
-    await store.close();
-  },
-);
 
 test('a row without a checksum, as earlier versions wrote it, is taken; one whose text was changed is not', async () => {
   const damaged = join(folder, 'checksums', 'state.db');

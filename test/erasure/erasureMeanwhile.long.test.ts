@@ -1,5 +1,4 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { openDocumentStore, openReadModels, openStateStore } from '../../src/app/openBackend.ts';
 import { eraseRecord } from '../../src/erasure/eraseRecord.ts';
 import { type ErasurePorts, finishErasure } from '../../src/erasure/finishErasure.ts';
 import { addHold } from '../../src/erasure/holds/addHold.ts';
@@ -10,6 +9,7 @@ import type { EventLog } from '../../src/ports/eventLog.ts';
 import { catalogEntry } from '../../src/records/catalog.ts';
 import { documentForm, documentsPath } from '../support/documents.ts';
 import { onEveryEngine } from '../support/engines.ts';
+import { openErasurePorts } from '../support/erasurePorts.ts';
 import { eventually } from '../support/eventually.ts';
 import { phi } from '../support/phi.ts';
 import { samples } from '../support/samples.ts';
@@ -22,12 +22,7 @@ onEveryEngine((start) => {
   let close: () => Promise<unknown>;
   beforeAll(async () => {
     service = await start();
-    const { readModelUrl, stateUrl, documentsUrl } = service.config;
-    const readModels = await openReadModels(readModelUrl);
-    const stateStore = await openStateStore(stateUrl);
-    const documentStore = await openDocumentStore(documentsUrl);
-    ports = { eventLog: service.eventLog, readModels, stateStore, documentStore, webhooksOf: () => [] };
-    close = () => Promise.all([readModels.close(), stateStore.close(), documentStore.close()]);
+    ({ ports, close } = await openErasurePorts(service));
     await eventually(async () => expect((await service.get('/integration/patients')).status).toBe(200));
   });
   afterAll(async () => {

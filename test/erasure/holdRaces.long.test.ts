@@ -1,5 +1,4 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { openDocumentStore, openReadModels, openStateStore } from '../../src/app/openBackend.ts';
 import { appendTombstones } from '../../src/erasure/appendTombstones.ts';
 import { eraseRecord } from '../../src/erasure/eraseRecord.ts';
 import type { ErasurePorts } from '../../src/erasure/finishErasure.ts';
@@ -13,6 +12,7 @@ import type { EventLog } from '../../src/ports/eventLog.ts';
 import { catalogEntry } from '../../src/records/catalog.ts';
 import { runCli, storesOf, temporaryFolder } from '../support/cli.ts';
 import { onEveryEngine } from '../support/engines.ts';
+import { openErasurePorts } from '../support/erasurePorts.ts';
 import { eventually } from '../support/eventually.ts';
 import { phi } from '../support/phi.ts';
 import { samples } from '../support/samples.ts';
@@ -35,12 +35,7 @@ onEveryEngine((start) => {
   let close: () => Promise<unknown>;
   beforeAll(async () => {
     service = await start();
-    const { readModelUrl, stateUrl, documentsUrl } = service.config;
-    const readModels = await openReadModels(readModelUrl);
-    const stateStore = await openStateStore(stateUrl);
-    const documentStore = await openDocumentStore(documentsUrl);
-    ports = { eventLog: service.eventLog, readModels, stateStore, documentStore, webhooksOf: () => [] };
-    close = () => Promise.all([readModels.close(), stateStore.close()]);
+    ({ ports, close } = await openErasurePorts(service));
     await eventually(
       async () => expect((await service.get('/integration/patients')).status).toBe(200),
       SOON_MS,

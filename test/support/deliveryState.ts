@@ -8,6 +8,9 @@ import {
 } from '../../src/webhooks/delivery/session/DeliveryState.ts';
 import type { Webhook } from '../../src/webhooks/settings/webhook.ts';
 
+/** A log from which nothing is erased. */
+export const nothingErased = { look: async () => undefined, has: async () => false };
+
 /** The ports of a delivery over a log that knows every position and holds no notes; `more` overrides them. */
 export function statePorts(
   stateStore: StateStore,
@@ -23,7 +26,7 @@ export function statePorts(
     },
     readModels: { load: async () => [], page: async () => [] },
     onStateLost: () => undefined,
-    erased: { look: async () => undefined, has: async () => false },
+    erased: nothingErased,
     ...more,
   };
 }

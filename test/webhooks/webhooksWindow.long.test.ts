@@ -16,7 +16,7 @@ import {
 import type { Attempt } from '../../src/webhooks/delivery/WebhookSender.ts';
 import { generateSecret, seal } from '../../src/webhooks/settings/sealSecret.ts';
 import { temporaryFolder } from '../support/cli.ts';
-import { openState } from '../support/deliveryState.ts';
+import { nothingErased, openState } from '../support/deliveryState.ts';
 import { eventually } from '../support/eventually.ts';
 import { payerEvent } from '../support/payerEvent.ts';
 import { sampleWebhook } from '../support/sampleWebhook.ts';
@@ -81,7 +81,7 @@ async function deliver(send: (signal: AbortSignal) => Promise<Omit<Attempt, 'at'
         ...(await send(signal)),
       }),
     },
-    erased: { look: async () => undefined, has: async () => false },
+    erased: nothingErased,
     note: async () => 0,
     noteEveryMs: 60_000,
     disable: async () => undefined,

@@ -1,7 +1,7 @@
 import { LRUCache } from 'lru-cache';
 import { asUnreadable, UnreadableError } from '../../errors.ts';
 import type { RecordedEvent } from '../../events/event.ts';
-import { erasureStep } from '../../events/recordErased.ts';
+import { erasureStep, erasureStepAfter } from '../../events/recordErased.ts';
 import { requireNext } from '../../events/requireNext.ts';
 import { isReadinessStream } from '../../events/streamNames.ts';
 import { upcast } from '../../events/upcast.ts';
@@ -147,9 +147,8 @@ function apply(last: State | undefined, event: RecordedEvent): { state: State; c
   const { revision, type } = event;
   const current = upcast(event);
   const sent = sentBy(current) as RecordFields;
-  const erasure = erasureStep(event);
-  // Where the stream begins with a tombstone, the earlier versions are gone.
-  if (erasure === 'done' || (erasure && last === undefined)) {
+  const erasure = erasureStepAfter(last, event);
+  if (erasure === 'done') {
     const text = JSON.stringify(sent);
     const change = { sent: text, changed: [], isFirst: false };
     return { state: { revision, text: '{}', erased: true }, change };

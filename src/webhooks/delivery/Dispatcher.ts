@@ -50,15 +50,15 @@ export class Dispatcher {
     const cleaning = whileLeader(leases, CLEANING_LEASE, this.#owner, signal, (leading) =>
       this.#repeat('', CLEAN_EVERY_MS, leading, () => this.#clean()),
     );
+    const looking = this.#repeat('', LOOK_MS, signal, () => this.#ports.erased.look());
     for (; !signal.aborted; await pause(LOOK_MS, signal)) {
-      void this.#ports.erased.look();
       for (const { id } of this.#ports.directory.all()) {
         const running = this.#running.get(id);
         if (this.#ports.findSending(id) === undefined) running?.abort();
         else if (!running) this.#start(id, signal);
       }
     }
-    await Promise.all([cleaning, ...this.#tasks]);
+    await Promise.all([cleaning, looking, ...this.#tasks]);
   }
 
   #start(id: string, signal: AbortSignal): void {
