@@ -231,9 +231,11 @@ onEveryEngine((start) => {
       });
       return changes.map(({ metadata }) => metadata.principal.id);
     };
-    // Until the binding is known, the network tells.
-    await eventually(async () => expect(await sentBy(tlsFixture('lab'))).toEqual(['subject']));
-    expect(await sentBy(tlsFixture('renewed'), ownAddress())).toEqual(['fingerprint']);
+    // Whoever knows the source configured last knows the others, too.
+    const own = { from: ownAddress(), tls: tlsFixture('renewed') };
+    await (await RawSender.claimed(port, own)).end();
+    expect(await sentBy(own.tls, own.from)).toEqual(['fingerprint']);
+    expect(await sentBy(tlsFixture('lab'))).toEqual(['subject']);
     expect(await sentBy({})).toEqual(['lab']);
     expect(await sentBy(tlsFixture('ward'))).toEqual(['lab']);
     const appended = await appendedBy(service, async () => {
@@ -257,7 +259,7 @@ onEveryEngine((start) => {
     const { from, workspace } = await boundSource('outbid');
     const { workspace: theirs } = await service.createKey('outbidding');
     const connecting = { from, tls: tlsFixture('ward') };
-    const sender = await RawSender.connect(port, connecting);
+    const sender = await RawSender.claimed(port, connecting);
     const sent = async (by: RawSender) => {
       const changes = await changesBy(service, async () => {
         expect(await by.send(registration().text)).toEqual(['MSA', 'AA', expect.any(String)]);
