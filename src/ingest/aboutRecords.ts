@@ -26,3 +26,8 @@ export function becameOf(record: AboutRecord, result: OperationResult | undefine
   if (result === undefined || 'error' in result) return { kind, id, outcome: 'refused' };
   return { kind, id, outcome: result.outcome, ...('version' in result && { version: result.version }) };
 }
+
+/** Returns the result of an operation for its record; none for a document, whose versions are not its encounter's. */
+export function becameOfOperation(operation: Operation, result: OperationResult | undefined): About[] {
+  return operation.type === 'document' ? [] : [becameOf(recordOf(operation), result)];
+}

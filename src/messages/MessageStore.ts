@@ -1,16 +1,16 @@
 import { Readable } from 'node:stream';
-import { notFound } from '../errors.ts';
+import { notFound, unavailable } from '../errors.ts';
 import type { Caller } from '../events/newEvent.ts';
 import type { DocumentStore } from '../ports/documentStore.ts';
 import { RowOrder } from '../ports/RowOrder.ts';
 import type { StateStore } from '../ports/stateStore.ts';
 import { decodeToken, encodeToken, type Page, type PageRequest } from '../reads/page.ts';
 import type { IncomingMessage } from './IncomingMessage.ts';
-import { MAX_ABOUT, type Message, type MessageBody, messageLinksTable, messagesTable } from './message.ts';
+import { MessageLinks } from './MessageLinks.ts';
+import { MAX_ABOUT, type Message, type MessageBody, messagesTable } from './message.ts';
 import {
   EXPIRING,
   type LinkRow,
-  linkId,
   linkRow,
   partitionsOf,
   REJECTED,
@@ -20,7 +20,6 @@ import {
   streamsOf,
   toMessage,
 } from './messageRows.ts';
-import { orderTimeOf } from './orderTimeOf.ts';
 import { removeClaim } from './removeClaim.ts';
 
 const DAY_MS = 86_400_000;
@@ -41,14 +40,19 @@ export type ProcessedMessage = Pick<MessageBody, 'state' | 'about' | 'problems' 
 export class MessageStore {
   readonly #stateStore: StateStore;
   readonly #documentStore: DocumentStore;
+  readonly #links: MessageLinks;
   readonly #rowOrder = new RowOrder();
 
   constructor({ stateStore, documentStore }: MessagePorts) {
     this.#stateStore = stateStore;
     this.#documentStore = documentStore;
+    this.#links = new MessageLinks(stateStore);
   }
 
-  /** Keeps a message, durably, before anything that it says is written: from then on erasing a record finds it. */
+  /**
+   * Keeps a message, durably, before anything that it says is written: from then on erasing a record finds it. Rejects
+   * with `unavailable` and keeps nothing, too, where a record that it concerns is erased meanwhile.
+   */
   async receive(
     caller: Caller,
     { id, bytes, retentionDays, about, ...told }: IncomingMessage,
@@ -62,13 +66,16 @@ export class MessageStore {
       expires_at: new Date(now + retentionDays * DAY_MS).toISOString(),
       ...{ sent_by: caller.principal, request_id: caller.requestId },
     };
-    const expiring = this.#rowOrder.oldestFirst(Date.parse(message.expires_at));
     // Links first: a row without them could never be found.
-    await this.#link(message, partitionsOf({ ...message, about }), [linkRow(EXPIRING, id, expiring)]);
+    const partitions = partitionsOf({ ...message, about });
+    await this.#links.add(message, [EXPIRING, ...partitions]);
     const order = this.#rowOrder.newestFirst(now);
     await this.#stateStore.save(messagesTable, [rowOf(message, order, 1)]);
     await this.#documentStore.confirm(id);
-    return message;
+    if (await this.#links.isExpiring(id)) return message;
+    await this.#links.remove(id, partitions);
+    await this.withdraw(message);
+    throw unavailable('state store');
   }
 
   /** Notes the result of a message, and of the records it concerns, if it still exists. */
@@ -80,7 +87,7 @@ export class MessageStore {
     const message = { ...row.body, ...processed, about, id };
     await this.#stateStore.swap(messagesTable, rowOf(message, row.order, row.revision + 1), row.revision);
     if (message.state !== 'accepted') return;
-    await this.#stateStore.remove(messageLinksTable, [linkId(rejectedPartition(message.workspace), id)], 1);
+    await this.#links.remove(id, [rejectedPartition(message.workspace)]);
   }
 
   /**
@@ -96,7 +103,8 @@ export class MessageStore {
     const known = new Set(streamsOf(workspace, row.body.about));
     const added = about.filter((one) => !known.has(streamOf(workspace, one)));
     if (added.length === 0) return;
-    await this.#link({ ...row.body, id }, streamsOf(workspace, added));
+    const partitions = streamsOf(workspace, added);
+    await this.#links.add({ ...row.body, id }, partitions);
     const all = [...row.body.about, ...added];
     const records = Math.max(row.body.records, all.length);
     const message = { ...row.body, id, records, about: all.slice(0, MAX_ABOUT) };
@@ -105,7 +113,9 @@ export class MessageStore {
       rowOf(message, row.order, row.revision + 1),
       row.revision,
     );
-    if (!isThere) throw notFound('Message');
+    if (isThere) return;
+    await this.#links.remove(id, partitions);
+    throw notFound('Message');
   }
 
   /** Notes that what was written from a message now matches a configuration of its source, if it still exists. */
@@ -130,7 +140,7 @@ export class MessageStore {
     const message = { ...row.body, corrected_by: correction, id };
     const next = rowOf(message, row.order, row.revision + 1);
     if (!(await this.#stateStore.swap(messagesTable, next, row.revision))) return false;
-    await this.#stateStore.remove(messageLinksTable, [linkId(rejectedPartition(workspace), id)], 1);
+    await this.#links.remove(id, [rejectedPartition(workspace)]);
     return true;
   }
 
@@ -172,14 +182,14 @@ export class MessageStore {
       return { items: rows.slice(0, limit).map(toMessage), next_page_token: tokenBehind(rows, limit) };
     }
     const partition = rejectedPartition(workspace);
-    const links = await this.#stateStore.page(messageLinksTable, { ...query, partition });
-    const items = await this.#linked(links.slice(0, limit));
+    const links = await this.#links.page(partition, query);
+    const items = await this.#links.messagesOf(links.slice(0, limit));
     return { items: items.filter(isNotTaken), next_page_token: tokenBehind(links, limit, binding) };
   }
 
   /** Yields all messages of a workspace that were not accepted completely, or are not finished, newest first. */
   async *rejected(workspace: string): AsyncGenerator<Message> {
-    for await (const message of this.#alongLinks(rejectedPartition(workspace))) {
+    for await (const message of this.#links.messagesIn(rejectedPartition(workspace))) {
       if (isNotTaken(message)) yield message;
     }
   }
@@ -197,21 +207,7 @@ export class MessageStore {
 
   /** Yields the messages of a workspace that concern the record of a stream, newest first. */
   about(stream: string): AsyncIterable<Message> {
-    return this.#alongLinks(stream);
-  }
-
-  async *#alongLinks(partition: string): AsyncGenerator<Message> {
-    for await (const links of this.#linksIn(partition)) yield* await this.#linked(links);
-  }
-
-  async *#linksIn(partition: string): AsyncGenerator<LinkRow[]> {
-    for (let after: number | undefined; ; ) {
-      const query = { partition, limit: PAGE, ...(after !== undefined && { after }) };
-      const links = await this.#stateStore.page(messageLinksTable, query);
-      yield links;
-      if (links.length < PAGE) return;
-      after = links.at(-1)?.order;
-    }
+    return this.#links.messagesIn(stream);
   }
 
   /**
@@ -221,8 +217,8 @@ export class MessageStore {
   async eraseAbout(stream: string, upTo: number): Promise<void> {
     const isLater = ({ workspace, about }: Message) =>
       about.some((one) => streamOf(workspace, one) === stream && (one.version ?? 0) > upTo);
-    for await (const links of this.#linksIn(stream)) {
-      const kept = new Set((await this.#linked(links)).filter(isLater).map(({ id }) => id));
+    for await (const links of this.#links.in(stream)) {
+      const kept = new Set((await this.#links.messagesOf(links)).filter(isLater).map(({ id }) => id));
       for (const link of links) if (!kept.has(link.body.message)) await this.#remove(link);
     }
   }
@@ -233,50 +229,27 @@ export class MessageStore {
     isHeld: (message: Message) => Promise<boolean>,
     signal: AbortSignal,
   ): Promise<void> {
-    const due = this.#rowOrder.oldestFirst(now);
-    for await (const links of this.#linksIn(EXPIRING)) {
-      for (const link of links) {
-        if (link.order >= due || signal.aborted) return;
-        const [message] = await this.#linked([link]);
-        if (message === undefined || !(await isHeld(message))) await this.#remove(link);
-      }
+    for await (const link of this.#links.expiredBy(now)) {
+      if (signal.aborted) return;
+      const [message] = await this.#links.messagesOf([link]);
+      if (message === undefined || !(await isHeld(message))) await this.#remove(link);
     }
   }
 
-  async #remove(link: LinkRow): Promise<void> {
-    const { message: id } = link.body;
+  async #remove({ partition, body: { message: id } }: LinkRow): Promise<void> {
     await this.#documentStore.delete(id);
+    // Before its row is looked for: whoever keeps a message looks for this link once the row is there.
+    if (partition !== EXPIRING) await this.#links.remove(id, [EXPIRING]);
     const [row] = await this.#stateStore.load(messagesTable, [id]);
     const partitions = row ? partitionsOf(row.body) : [];
-    const links = [...new Set([...partitions, EXPIRING])].map((partition) => linkId(partition, id));
     // The row last, except for the link that led here: if interrupted, that link finds the rest again.
-    await this.#stateStore.remove(
-      messageLinksTable,
-      links.filter((one) => one !== link.id),
-      1,
+    await this.#links.remove(
+      id,
+      partitions.filter((one) => one !== partition),
     );
     if (row?.body.control) await removeClaim(this.#stateStore, row.body.control, id);
     if (row) await this.#stateStore.remove(messagesTable, [id], Number.MAX_SAFE_INTEGER);
-    await this.#stateStore.remove(messageLinksTable, [link.id], 1);
-  }
-
-  async #link(
-    { id, ordered_at, received_at }: Message,
-    partitions: readonly string[],
-    others: LinkRow[] = [],
-  ): Promise<void> {
-    const order = this.#rowOrder.newestFirst(Date.parse(orderTimeOf({ ordered_at, received_at })));
-    const rows = [...others, ...partitions.map((partition) => linkRow(partition, id, order))];
-    for (let at = 0; at < rows.length; at += PAGE) {
-      await this.#stateStore.save(messageLinksTable, rows.slice(at, at + PAGE));
-    }
-  }
-
-  async #linked(links: LinkRow[]): Promise<Message[]> {
-    const ids = links.map(({ body }) => body.message);
-    const rows = await this.#stateStore.load(messagesTable, ids);
-    const byId = new Map(rows.map((row) => [row.id, toMessage(row)]));
-    return ids.flatMap((id) => byId.get(id) ?? []);
+    await this.#links.remove(id, [partition]);
   }
 }
 

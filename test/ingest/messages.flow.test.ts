@@ -1,7 +1,10 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { holdsMessage } from '../../src/erasure/holds/holdsMessage.ts';
+import { recordStream } from '../../src/events/streamNames.ts';
 import { type MessagePorts, MessageStore } from '../../src/messages/MessageStore.ts';
-import { MAX_ABOUT, type Message } from '../../src/messages/message.ts';
+import { MAX_ABOUT, type Message, messageLinksTable, messagesTable } from '../../src/messages/message.ts';
+import type { StateStore } from '../../src/ports/stateStore.ts';
+import { startFaultyApp } from '../support/app.ts';
 import { runCli, storesOf } from '../support/cli.ts';
 import { onEveryEngine } from '../support/engines.ts';
 import {
@@ -221,6 +224,36 @@ onEveryEngine((start) => {
     expect((await listed('--limit', '1'))[0].about).toMatchObject([{ kind: 'patient', id: other }]);
     expect(await erase('patient', id)).toMatchObject({ code: 0, stderr: '' });
     for (const one of sent) expect(await stores.documentStore.has(one.id)).toBe(false);
+  });
+
+  test('one that arrives while a record that it concerns is erased is not taken, and taken when it is sent again', async () => {
+    const [patient, other] = [fhirPatient(), fhirPatient()];
+    await putFhir(service, patient);
+    const sent = bundle('batch', patient, other);
+    const store = new MessageStore(stores);
+    const stream = recordStream(service.workspaceId('clinic'), 'patient', String(patient.id));
+    let arrived: string | undefined;
+    const save: StateStore['save'] = async (table, rows) => {
+      if (table.name === messagesTable.name && arrived === undefined) {
+        arrived = rows[0]?.id as string;
+        await store.eraseAbout(stream, 1);
+      }
+      return stores.stateStore.save(table, rows);
+    };
+    const app = await startFaultyApp(service, { stateStore: { save } });
+    const refused = await appendedBy(service, async () => {
+      const answer = await sendFhir(app, '/fhir', sent);
+      expect([answer.status, answer.headers['retry-after']]).toEqual([503, '2']);
+    });
+    expect(refused).toEqual([]);
+    expect(await stores.stateStore.load(messagesTable, [arrived as string])).toEqual([]);
+    const links = await stores.stateStore.scan(messageLinksTable, { limit: 1000 });
+    expect(links.filter(({ body }) => body.message === arrived)).toEqual([]);
+    expect(await stores.documentStore.has(arrived as string)).toBe(false);
+    const taken = await appendedBy(service, () => sendFhir(app, '/fhir', sent));
+    expect(taken).toEqual([`clinic.patient-${other.id}: PatientUpserted`]);
+    expect((await listed('--limit', '1'))[0].records).toBe(2);
+    await app.stop();
   });
 
   test('it goes when it has expired, and no sooner', async () => {

@@ -1,6 +1,6 @@
 import type { ProcessedMessage } from '../../messages/MessageStore.ts';
 import { MAX_PROBLEMS } from '../../messages/message.ts';
-import { becameOf, eachOnce, recordOf } from '../aboutRecords.ts';
+import { becameOf, becameOfOperation, eachOnce } from '../aboutRecords.ts';
 import { isRefused } from './message/Interpreter.ts';
 import type { EntryOutcome } from './sendMessage.ts';
 
@@ -9,7 +9,7 @@ export function processedBy(outcomes: readonly EntryOutcome[], unread: number): 
   const about = outcomes.flatMap(({ interpreted, result }) => {
     const { operation, identity } = interpreted;
     const { kind, recordId: id } = identity;
-    if (operation) return operation.type === 'record' ? [becameOf(recordOf(operation), result)] : [];
+    if (operation) return becameOfOperation(operation, result);
     return kind === undefined || kind === 'document' || id === undefined
       ? []
       : [becameOf({ kind, id }, undefined)];

@@ -1,6 +1,6 @@
 import type { ProcessedMessage } from '../../messages/MessageStore.ts';
 import { MAX_PROBLEMS } from '../../messages/message.ts';
-import { becameOf, eachOnce, recordOf } from '../aboutRecords.ts';
+import { becameOf, becameOfOperation, eachOnce } from '../aboutRecords.ts';
 import type { TakenMessage } from './takeMessage.ts';
 
 /** Returns the result of an acknowledged message. */
@@ -12,7 +12,9 @@ export function becameOfMessage({
   results,
 }: TakenMessage): ProcessedMessage {
   const isTaken = code === 'AA';
-  const about = operations.map((one, place) => becameOf(recordOf(one), isTaken ? results[place] : undefined));
+  const about = operations.flatMap((one, place) =>
+    becameOfOperation(one, isTaken ? results[place] : undefined),
+  );
   return {
     state: isTaken ? 'accepted' : 'rejected',
     about: eachOnce([...(isTaken ? [] : subjects.map((one) => becameOf(one, undefined))), ...about]),
