@@ -2,6 +2,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { documentsModel } from '../../projections/documents.ts';
 import { recordsModel } from '../../projections/records.ts';
 import { openReadModels } from '../../src/app/openBackend.ts';
+import { chartledgerOf, errorOf } from '../support/chartledger.ts';
 import { createEncounter, documentForm, documentsPath } from '../support/documents.ts';
 import { eventsOf } from '../support/eventReader.ts';
 import { eventually } from '../support/eventually.ts';
@@ -52,6 +53,12 @@ test('a record with a damaged version is refused, named by lists, and still take
   }
   expect((await service.get(`${path}?version=1`)).body.record).toMatchObject(damaged);
   expect(await list(paths.payer)).toMatchObject({ items: [{ id: sound.id }], unreadable: [damaged.id] });
+  const read: string[] = [];
+  const readAll = async () => {
+    for await (const { id } of chartledgerOf(service).payers.list({ limit: 1 })) read.push(id);
+  };
+  expect(await errorOf(readAll())).toMatchObject({ code: 'unreadable', unreadable: [damaged.id] });
+  expect(read).toEqual([sound.id]);
   const appended = await appendedBy(service, async () => {
     expect((await service.post(paths.payer, damaged)).body.version).toBe(4);
   });

@@ -1,3 +1,4 @@
+import httpx
 import pytest
 
 from chartledger_client import Chartledger, ChartledgerError
@@ -182,3 +183,20 @@ def test_any_other_request_can_be_sent(chartledger, appended):
 def test_what_is_no_address_and_no_key_is_refused_at_once(options):
     with pytest.raises(ValueError):
         Chartledger(**{"url": "http://127.0.0.1", "api_key": "clk_", **options})
+
+
+def test_a_list_with_what_the_service_cannot_read_ends_with_an_error_that_names_it():
+    pages = iter(
+        [
+            {"items": [{"id": "1"}], "next_page_token": "2", "unreadable": ["damaged"]},
+            {"items": [{"id": "2"}], "next_page_token": None, "unreadable": []},
+        ]
+    )
+    transport = httpx.MockTransport(lambda _: httpx.Response(200, json=next(pages)))
+    read = []
+    with Chartledger(url="http://127.0.0.1", api_key="clk_", transport=transport) as client:
+        with pytest.raises(ChartledgerError) as caught:
+            for payer in client.payers.list():
+                read.append(payer["id"])
+    assert read == ["1", "2"]
+    assert (caught.value.code, caught.value.unreadable) == ("unreadable", ["damaged"])

@@ -10,6 +10,7 @@ interface ErrorFields {
   requestId?: string | undefined;
   /** Seconds that the service asks to wait. */
   retryAfter?: number | undefined;
+  unreadable?: readonly string[];
   cause?: unknown;
 }
 
@@ -31,10 +32,15 @@ export class ChartledgerError extends Error {
   readonly retryAfter: number | undefined;
   /** With the code `version_conflict`: the current version, if there is one. */
   readonly version: number | undefined;
+  /** With the code `unreadable`, of a list: the ids of the items that are missing from it. */
+  readonly unreadable: readonly string[];
   /** Whether the same call may succeed later. */
   readonly retryable: boolean;
 
-  constructor(message: string, { code, status, body = {}, requestId, retryAfter, cause }: ErrorFields) {
+  constructor(
+    message: string,
+    { code, status, body = {}, requestId, retryAfter, unreadable = [], cause }: ErrorFields,
+  ) {
     super(message, { cause });
     this.code = code;
     this.status = status;
@@ -42,6 +48,7 @@ export class ChartledgerError extends Error {
     this.details = body.details ?? [];
     this.retryAfter = retryAfter;
     this.version = body.version;
+    this.unreadable = unreadable;
     this.retryable = retriedStatuses.includes(status ?? 0) || retriedCodes.includes(code);
   }
 
@@ -57,6 +64,12 @@ export class ChartledgerError extends Error {
       requestId: headers.get('request-id') ?? undefined,
       retryAfter: Number.isFinite(seconds) ? seconds : undefined,
     });
+  }
+
+  /** The error of a list some of whose items the service cannot read. */
+  static unreadable(ids: readonly string[]): ChartledgerError {
+    const message = `The service cannot read ${ids.length} of the items of the list; the others were returned.`;
+    return new ChartledgerError(message, { code: 'unreadable', unreadable: ids });
   }
 
   /** The error of a request that was sent, and to which no whole answer came. */

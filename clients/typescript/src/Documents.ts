@@ -52,7 +52,7 @@ export class Documents {
     );
   }
 
-  /** All documents of an encounter. */
+  /** All documents of an encounter. Rejects at the end with the code `unreadable` where the service could not read some of them. */
   list(encounterId: string, { signal }: CallOptions = {}): AsyncIterable<Document> {
     return readPages((page_token) =>
       this.#connection.call(

@@ -60,7 +60,10 @@ export class Records<K extends Kind> {
     ) as Promise<ViewOf<K>>;
   }
 
-  /** All records, in the order of their creation; `limit` is how many are fetched at once. */
+  /**
+   * All records, in the order of their creation; `limit` is how many are fetched at once. Rejects at the end with the code
+   * `unreadable` where the service could not read some of them.
+   */
   list({ signal, ...query }: CallOptions & ListQuery<K> = {} as ListQuery<K>): AsyncIterable<ViewOf<K>> {
     return readPages((page_token) => {
       const page = this.#connection.call(

@@ -65,7 +65,10 @@ class Documents:
             )
 
     def list(self, encounter_id: str) -> Iterator[types.Document]:
-        """All documents of an encounter."""
+        """
+        All documents of an encounter. Raises `ChartledgerError` at the end with the code `unreadable` where the service could
+        not read some of them.
+        """
         return read_pages(self._connection, _path(encounter_id))
 
     def download(

@@ -29,6 +29,8 @@ class ChartledgerError(Exception):
     """Seconds after which the service wants to be asked again."""
     version: int | None
     """With the code `version_conflict`: the current version, if there is one."""
+    unreadable: Sequence[str]
+    """With the code `unreadable`, of a list: the ids of the items that are missing from it."""
     retryable: bool
     """Whether the same call may succeed later."""
 
@@ -41,6 +43,7 @@ class ChartledgerError(Exception):
         body: Mapping[str, Any] | None = None,
         request_id: str | None = None,
         retry_after: float | None = None,
+        unreadable: Sequence[str] = (),
     ) -> None:
         super().__init__(message)
         body = body or {}
@@ -50,6 +53,7 @@ class ChartledgerError(Exception):
         self.details = body.get("details", [])
         self.retry_after = retry_after
         self.version = body.get("version")
+        self.unreadable = unreadable
         self.retryable = status in _RETRIED_STATUSES or code in _RETRIED_CODES
 
     @classmethod
@@ -70,6 +74,12 @@ class ChartledgerError(Exception):
             request_id=response.headers.get("request-id"),
             retry_after=float(after) if after.isdecimal() else None,
         )
+
+    @classmethod
+    def of_list(cls, ids: Sequence[str]) -> ChartledgerError:
+        """The error of a list some of whose items the service cannot read."""
+        message = f"The service cannot read {len(ids)} of the items of the list; the others were returned."
+        return cls(message, code="unreadable", unreadable=ids)
 
     @classmethod
     def no_answer(cls) -> ChartledgerError:

@@ -47,7 +47,10 @@ class Records(Generic[Record, Patch, View]):
         return self._connection.call("GET", self._path(id), params=query)
 
     def list(self, **query: Unpack[types.ListQuery]) -> Iterator[View]:
-        """All records, in the order of their creation unless sorted; `limit` is how many are fetched at once."""
+        """
+        All records, in the order of their creation unless sorted; `limit` is how many are fetched at once. Raises
+        `ChartledgerError` at the end with the code `unreadable` where the service could not read some of them.
+        """
         return read_pages(self._connection, self._path(), query)
 
     def history(self, id: str, *, limit: int | None = None) -> Iterator[types.RecordVersion]:
@@ -62,7 +65,10 @@ class Encounters(Records[types.Encounter, types.EncounterPatch, types.EncounterV
     """The encounters, whose lists have more filters, and of which it can be told whether they can be billed."""
 
     def list(self, **query: Unpack[types.EncounterListQuery]) -> Iterator[types.EncounterView]:
-        """All encounters, in the order of their creation unless sorted; `limit` is how many are fetched at once."""
+        """
+        All encounters, in the order of their creation unless sorted; `limit` is how many are fetched at once. Raises
+        `ChartledgerError` at the end with the code `unreadable` where the service could not read some of them.
+        """
         return read_pages(self._connection, self._path(), query)
 
     def readiness(self, id: str, *, as_of: str | None = None) -> types.EncounterReadiness:
