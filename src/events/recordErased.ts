@@ -119,13 +119,10 @@ export function erasureStep({
 }
 
 /**
- * The same where a stream is read from its beginning, given the state before the event, if any: a stream that begins with a
- * tombstone has nothing left to be erased by the last one.
+ * The same where a stream is folded, given the version before the event; 0 is before the first. Events are removed only once the
+ * last tombstone is in the log: where some before a tombstone are gone, the record is erased, whichever of the tombstones this is.
  */
-export function erasureStepAfter(
-  state: object | undefined,
-  event: RecordedEvent,
-): 'begun' | 'done' | undefined {
+export function erasureStepAfter(version: number, event: RecordedEvent): 'begun' | 'done' | undefined {
   const step = erasureStep(event);
-  return step && state === undefined ? 'done' : step;
+  return step && version !== event.revision ? 'done' : step;
 }

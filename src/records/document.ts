@@ -102,7 +102,7 @@ export function evolveDocument(state: DocumentState | undefined, event: Recorded
   const version = event.revision + 1;
   const updatedAt = laterTime(state?.updatedAt, event.recordedAt);
   const createdAt = state && !state.removed ? state.createdAt : updatedAt;
-  const erasure = erasureStepAfter(state, event);
+  const erasure = erasureStepAfter(state?.version ?? 0, event);
   // The earlier versions may be gone.
   if (erasure === 'done') return { version, createdAt, updatedAt, removed: true, erased: true };
   requireNext(state?.version ?? 0, event);

@@ -63,7 +63,7 @@ export function evolveRecord(
   const sent = upcast(event).data as RecordFields;
   const version = event.revision + 1;
   const updatedAt = laterTime(state?.updatedAt, event.recordedAt);
-  const erasure = erasureStepAfter(state, event);
+  const erasure = erasureStepAfter(state?.version ?? 0, event);
   // The earlier versions may be gone.
   if (erasure === 'done') {
     return { kind, fields: noFields, version, createdAt: updatedAt, updatedAt, erased: true };

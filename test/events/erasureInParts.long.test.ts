@@ -5,6 +5,7 @@ import type { Client, TestResponse } from '../support/client.ts';
 import { onEveryEngine } from '../support/engines.ts';
 import { appendTombstones } from '../support/erasure.ts';
 import { EventReader, eventsOf } from '../support/eventReader.ts';
+import { eventually } from '../support/eventually.ts';
 import { paths } from '../support/fieldValues.ts';
 import { TestWorkspace } from '../support/newEvents.ts';
 import { samples } from '../support/samples.ts';
@@ -78,6 +79,32 @@ onEveryEngine((start) => {
     expect((await client.get(`${path}?version=5`)).body).toMatchObject({ record: { city: 'Omaha' } });
     expect((await client.get(`${path}?version=3`)).status).toBe(410);
     expect(await outcomes()).toEqual([[6, 'updated'], [5, 'created'], ...erased]);
+  });
+
+  test('a read model that was behind takes the record as erased, and the new one as what followed', async () => {
+    const api = await start({ ROLES: 'api' });
+    const another = samples.patient();
+    const workspace = new TestWorkspace(api.workspaceId('clinic'));
+    const stream = recordStream(workspace.id, 'patient', another.id);
+    const path = `${paths.patient}/${another.id}`;
+    const listed = async () => {
+      const { status, body } = await api.get(paths.patient);
+      expect(status).toBe(200);
+      return { ids: body.items.map(({ id }: { id: string }) => id), unreadable: body.unreadable };
+    };
+    await api.post(paths.patient, { ...another, city: 'Omaha' });
+    const first = await api.another({ ROLES: 'projector' });
+    await eventually(async () => expect((await listed()).ids).toEqual([another.id]));
+    await first.stop();
+    await api.post(paths.patient, { ...another, city: 'Lincoln' });
+    await api.eventLog.erase(...(await appendTombstones(api.eventLog, workspace, stream, 2)));
+    expect((await api.get(path)).status).toBe(410);
+    await api.post(paths.patient, { ...another, city: 'Wahoo' });
+    const next = await api.another({ ROLES: 'projector' });
+    await eventually(async () => expect(await listed()).toEqual({ ids: [another.id], unreadable: [] }));
+    expect((await api.get(path)).body).toMatchObject({ version: 5, record: { city: 'Wahoo' } });
+    await next.stop();
+    await api.stop();
   });
 
   test('an erasure that was not completed leaves nothing out', async () => {

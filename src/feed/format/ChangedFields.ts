@@ -147,13 +147,14 @@ function apply(last: State | undefined, event: RecordedEvent): { state: State; c
   const { revision, type } = event;
   const current = upcast(event);
   const sent = sentBy(current) as RecordFields;
-  const erasure = erasureStepAfter(last, event);
+  const version = last === undefined ? 0 : last.revision + 1;
+  const erasure = erasureStepAfter(version, event);
   if (erasure === 'done') {
     const text = JSON.stringify(sent);
     const change = { sent: text, changed: [], isFirst: false };
     return { state: { revision, text: '{}', erased: true }, change };
   }
-  requireNext(last === undefined ? 0 : last.revision + 1, event);
+  requireNext(version, event);
   if (erasure === 'begun' && last)
     return { state: { ...last, revision }, change: { sent: '{}', changed: [], isFirst: false } };
   const before = last?.erased ? undefined : last;
