@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { pipeline, type Readable } from 'node:stream';
 import { z } from 'zod';
 import { notFound, ServiceError, UnreadableError, unavailable } from '../errors.ts';
+import type { RecordedEvent } from '../events/event.ts';
 import { type Caller, newEvent } from '../events/newEvent.ts';
 import { erasureStep } from '../events/recordErased.ts';
 import { documentStream, recordStream } from '../events/streamNames.ts';
@@ -9,6 +10,7 @@ import { upcast } from '../events/upcast.ts';
 import { findEarlier } from '../idempotency/findEarlier.ts';
 import type { MessageStore } from '../messages/MessageStore.ts';
 import { measurements } from '../metrics/Measurements.ts';
+import { appendBehind } from '../ports/appendBehind.ts';
 import type { DocumentStore, StoredDocument } from '../ports/documentStore.ts';
 import type { EventLog } from '../ports/eventLog.ts';
 import {
@@ -16,6 +18,7 @@ import {
   type DocumentUploaded,
   documentFieldsSchema,
   MAX_FILENAME_LENGTH,
+  uploadedBy,
 } from '../records/document.ts';
 import { validate } from '../records/validate.ts';
 import { documentFormat, FileHead } from './documentFormat.ts';
@@ -99,8 +102,8 @@ export async function uploadDocument(
     const stream = documentStream(caller.workspace, encounterId, event.document_id);
     const earlier = await findEarlier(eventLog, stream, caller);
     if (earlier) {
-      await discardLater(documentStore, event.object_id);
-      return { documentId: event.document_id, version: earlier.revision + 1 };
+      const revision = await repeatUpload({ eventLog, documentStore }, caller, event, earlier);
+      return { documentId: event.document_id, version: revision + 1 };
     }
     await documentStore.claim(event.object_id, stream);
     await requireNotErased(eventLog, recordStream(caller.workspace, 'encounter', encounterId));
@@ -115,6 +118,30 @@ export async function uploadDocument(
     if (file && !uncertain) await documentStore.discard(file.objectId);
     throw error;
   }
+}
+
+/**
+ * Returns the revision of an upload whose event an earlier try appended. If the file of that try was lost with its process (see
+ * `confirmUpload`), it is stored now, by one more event, unless something else has followed.
+ */
+async function repeatUpload(
+  { eventLog, documentStore }: Omit<DocumentPorts, 'existence'>,
+  caller: Caller,
+  event: DocumentUploaded,
+  earlier: RecordedEvent,
+): Promise<number> {
+  const { stream, revision } = earlier;
+  if (!(await documentStore.has(uploadedBy(earlier).object_id))) {
+    await documentStore.claim(event.object_id, stream);
+    const uploaded = newEvent({ ...caller, earlier: undefined }, 'DocumentUploaded', { ...event });
+    const appended = await appendBehind(eventLog, stream, uploaded, revision);
+    if (appended) {
+      await confirmUpload(documentStore, event.object_id);
+      return appended.revision;
+    }
+  }
+  await discardLater(documentStore, event.object_id);
+  return revision;
 }
 
 /**

@@ -29,7 +29,9 @@ export async function writeDocument(
   const version = last === undefined ? 0 : last.revision + 1;
   const sha256 = createHash('sha256').update(bytes).digest('hex');
   const { data } = last ?? {};
-  if (data?.sha256 === sha256 && data.filename === fileName && data.category === category) {
+  const isSame = data?.sha256 === sha256 && data.filename === fileName && data.category === category;
+  // The file of an upload that was not acknowledged may be lost.
+  if (isSame && (await ports.documentStore.has(String(data.object_id)))) {
     return { outcome: 'unchanged', version, warnings: [] };
   }
   const outcome = last?.type === 'DocumentUploaded' ? 'updated' : 'created';

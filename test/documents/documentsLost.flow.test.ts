@@ -1,0 +1,89 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { openDocumentStore } from '../../src/app/openBackend.ts';
+import type { JsonObject } from '../../src/events/event.ts';
+import type { DocumentStore } from '../../src/ports/documentStore.ts';
+import type { EventLog } from '../../src/ports/eventLog.ts';
+import { startFaultyApp } from '../support/app.ts';
+import type { Client } from '../support/client.ts';
+import { createEncounter, documentForm, documentLine, documentsPath } from '../support/documents.ts';
+import { onEveryEngine } from '../support/engines.ts';
+import { freshId, sendFhir } from '../support/fhir.ts';
+import { phi } from '../support/phi.ts';
+import { keyed } from '../support/replayed.ts';
+import { pdf } from '../support/samples.ts';
+import { appendedBy, type TestService } from '../support/service.ts';
+
+onEveryEngine((start) => {
+  let service: TestService;
+  let encounter: string;
+  let store: DocumentStore;
+  /** Taken for gone while it was frozen: others discarded what it uploads just before its event is in the log. */
+  let frozen: Client & { stop(): Promise<void> };
+  beforeAll(async () => {
+    service = await start();
+    encounter = await createEncounter(service, freshId('encounter'));
+    store = await openDocumentStore(service.config.documentsUrl);
+    const append: EventLog['append'] = async (stream, event, expected) => {
+      if (event.type === 'DocumentUploaded') await store.discard(String(event.data.object_id));
+      return service.eventLog.append(stream, event, expected);
+    };
+    frozen = await startFaultyApp(service, { eventLog: { append } });
+  });
+  afterAll(async () => {
+    await frozen.stop();
+    await store.close();
+    await service.stop();
+  });
+
+  test('an upload whose file was lost is stored when it is sent again with its key', async () => {
+    const document_id = phi('document');
+    const headers = keyed();
+    const line = documentLine(encounter, document_id);
+    const send = (to: Client) => to.upload(documentsPath(encounter), documentForm({ document_id }), headers);
+    const appended = await appendedBy(service, async () => {
+      expect(await send(frozen)).toMatchObject({ status: 503, body: { code: 'unavailable' } });
+      for (let repeat = 1; repeat <= 2; repeat += 1)
+        expect(await send(service)).toMatchObject({ status: 200, body: { version: 2 } });
+    });
+    expect(appended).toEqual([line, line]);
+    const { status, bytes } = await service.get(documentsPath(encounter, document_id));
+    expect({ status, bytes }).toEqual({ status: 200, bytes: pdf() });
+  });
+
+  test('what replaced a lost file in the meantime stays', async () => {
+    const document_id = phi('document');
+    const headers = keyed();
+    const line = documentLine(encounter, document_id);
+    const upload = (to: Client, content: Buffer, how = {}) =>
+      to.upload(documentsPath(encounter), documentForm({ document_id, content }), how);
+    const appended = await appendedBy(service, async () => {
+      expect((await upload(frozen, pdf('lost'), headers)).status).toBe(503);
+      expect((await upload(service, pdf('newer'))).status).toBe(200);
+      expect(await upload(service, pdf('lost'), headers)).toMatchObject({
+        status: 200,
+        body: { version: 1 },
+      });
+    });
+    expect(appended).toEqual([line, line]);
+    expect((await service.get(documentsPath(encounter, document_id))).bytes).toEqual(pdf('newer'));
+  });
+
+  test('a document of a message whose file was lost is stored with the next message that has it', async () => {
+    const id = freshId('document');
+    const attachment = { contentType: 'application/pdf', data: pdf().toString('base64'), title: 'Report' };
+    const reference: JsonObject = {
+      ...{ resourceType: 'DocumentReference', id, status: 'current' },
+      type: { coding: [{ system: 'http://loinc.org', code: '18842-5' }] },
+      ...{ content: [{ attachment }], context: { encounter: [{ reference: `Encounter/${encounter}` }] } },
+    };
+    const put = (to: Client) => sendFhir(to, `/fhir/DocumentReference/${id}`, reference, {}, 'PUT');
+    const appended = await appendedBy(service, async () => {
+      expect((await put(frozen)).status).toBe(503);
+      expect((await put(service)).status).toBe(200);
+    });
+    expect(appended.filter((line) => line.includes('document-'))).toEqual(
+      Array.from({ length: 2 }, () => documentLine(encounter, id)),
+    );
+    expect((await service.get(documentsPath(encounter, id))).bytes).toEqual(pdf());
+  });
+});
