@@ -3,6 +3,7 @@ import { LRUCache } from 'lru-cache';
 import { bodyOf } from '../../projections/projection.ts';
 import { recordsModel } from '../../projections/records.ts';
 import { ServiceError } from '../errors.ts';
+import type { Position } from '../events/event.ts';
 import { erasureStep } from '../events/recordErased.ts';
 import type { EventLog } from '../ports/eventLog.ts';
 import type { ReadModels } from '../ports/readModels.ts';
@@ -13,8 +14,8 @@ const POLL_MS = 200;
 
 /**
  * Tells whether records exist. A positive answer is remembered until the record is erased, which is noticed within a second
- * wherever it happened; a negative answer of the read model, which may lag or be unreachable, is never trusted: the record's
- * stream is read instead.
+ * wherever it happened. The read model may lag or be unreachable: for a record that it does not have, or that it may have only
+ * because it lacks the erasure, the record's stream is read instead.
  */
 export class RecordExistence {
   readonly #eventLog: EventLog;
@@ -22,6 +23,10 @@ export class RecordExistence {
   /** Number of erasures noticed. */
   #erasures = 0;
   readonly #known = new LRUCache<string, true>({ max: REMEMBERED });
+  /** Records whose erasure was noticed, which the read model may lack. */
+  readonly #erased = new LRUCache<string, true>({ max: REMEMBERED });
+  /** The end of the log when erasures began to be noticed; undefined once the read model has all that were before. */
+  #unnoticed: Position | undefined;
   /** Callers waiting for a record, by stream. */
   readonly #awaited = new Map<string, Set<() => void>>();
 
@@ -36,6 +41,7 @@ export class RecordExistence {
    */
   async followErasures(signal: AbortSignal): Promise<void> {
     let { place } = await this.#eventLog.removals();
+    this.#unnoticed = await this.#eventLog.head();
     const follow = async () => {
       for (;;) {
         await sleep(POLL_MS, undefined, { signal });
@@ -82,6 +88,7 @@ export class RecordExistence {
   forget(stream: string): void {
     this.#erasures += 1;
     this.#known.delete(stream);
+    this.#erased.set(stream, true);
   }
 
   /** Returns which of these streams do not exist. Rejects with `unavailable` when the log cannot be read. */
@@ -89,7 +96,7 @@ export class RecordExistence {
     const unknown = streams.filter((stream) => !this.#known.has(stream));
     if (unknown.length === 0) return new Set();
     const erasures = this.#erasures;
-    const projected = await this.#projected(unknown);
+    const projected = await this.#projected(unknown.filter((stream) => !this.#erased.has(stream)));
     const missing = new Set<string>();
     await Promise.all(
       unknown.map(async (stream) => {
@@ -104,12 +111,21 @@ export class RecordExistence {
 
   async #projected(streams: string[]): Promise<Set<string>> {
     try {
+      if (!(await this.#hasEarlierErasures())) return new Set();
       const rows = await this.#readModels.load(recordsModel, streams);
       return new Set(rows.filter((row) => bodyOf(row)?.erased !== true).map(({ id }) => id));
     } catch (error) {
       if (error instanceof ServiceError && error.code === 'unavailable') return new Set();
       throw error;
     }
+  }
+
+  /** Whether the read model has the erasures from before they were noticed here. */
+  async #hasEarlierErasures(): Promise<boolean> {
+    if (this.#unnoticed === undefined) return true;
+    if ((await this.#readModels.checkpoint(recordsModel)) < this.#unnoticed) return false;
+    this.#unnoticed = undefined;
+    return true;
   }
 
   async #onLog(stream: string): Promise<boolean> {

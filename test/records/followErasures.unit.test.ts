@@ -9,6 +9,7 @@ test('a log that was slow for long is not asked again for all the times that wer
   const slow = Promise.withResolvers<Removals>();
   let asked = 0;
   const eventLog = {
+    head: async () => 0,
     removals: () => {
       asked += 1;
       return asked === 2 ? slow.promise : Promise.resolve(none);
