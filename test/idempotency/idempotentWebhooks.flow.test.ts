@@ -1,10 +1,14 @@
 import { expect, test } from 'vitest';
+import { unavailable } from '../../src/errors.ts';
+import type { EventLog } from '../../src/ports/eventLog.ts';
+import { startFaultyApp } from '../support/app.ts';
+import { Client } from '../support/client.ts';
 import { onEveryEngine } from '../support/engines.ts';
 import { notePhi } from '../support/phi.ts';
 import { expectFirst, expectReplay, keyed } from '../support/replayed.ts';
-import { appendedBy } from '../support/service.ts';
+import { appendedBy, changesBy } from '../support/service.ts';
 import { WebhookSuite } from '../support/WebhookSuite.ts';
-import { createWebhook, hookUrl, memberOf, patch, webhooksPath } from '../support/webhooks.ts';
+import { createWebhook, hookUrl, memberOf, patch, secretIn, webhooksPath } from '../support/webhooks.ts';
 
 onEveryEngine((start) => {
   const suite = new WebhookSuite(start);
@@ -60,6 +64,45 @@ onEveryEngine((start) => {
       expect((await suite.client.delete(path, keyed())).status).toBe(404);
     });
     expect(appended).toEqual(['webhooks: WebhookDeleted']);
+  });
+
+  test('a webhook and a secret of a try whose append came late are those that the repeat is given', async () => {
+    let late: Parameters<EventLog['append']> | undefined;
+    let isAway = false;
+    const append: EventLog['append'] = async (...appended) => {
+      const [before, unanswered] = [late, isAway];
+      [late, isAway] = [unanswered ? appended : undefined, false];
+      if (before) await suite.service.eventLog.append(...before);
+      if (unanswered) throw unavailable('event log');
+      return suite.service.eventLog.append(...appended);
+    };
+    const app = await startFaultyApp(suite.service, { eventLog: { append } });
+    const client = new Client(app.url, suite.maker.key);
+    const sendTwice = async (path: string, body: object) => {
+      const headers = keyed();
+      isAway = true;
+      expect((await client.post(path, body, headers)).status).toBe(503);
+      const repeat = await client.post(path, body, headers);
+      expect([repeat.status, repeat.body.error]).toEqual([200, undefined]);
+      notePhi(repeat.body.secret);
+      return repeat.body;
+    };
+    let created: { id: string; secret: string } | undefined;
+    const events = await changesBy(suite.service, async () => {
+      created = await sendTwice(webhooksPath, { url: hookUrl() });
+    });
+    expect(events.map(({ type, data }) => [type, data.webhook_id])).toEqual([
+      ['WebhookCreated', created?.id],
+    ]);
+    expect(created?.secret).toBe(await secretIn(suite.service, events[0]));
+    const path = memberOf({ id: String(created?.id) });
+    let secret: unknown;
+    const rotated = await changesBy(suite.service, async () => {
+      ({ secret } = await sendTwice(`${path}/secret/rotate`, { overlap_seconds: 60 }));
+    });
+    expect(rotated.map(({ type }) => type)).toEqual(['WebhookSecretRotated']);
+    expect(secret).toBe(await secretIn(suite.service, rotated[0]));
+    await app.stop();
   });
 
   test('a refused change leaves its key free', async () => {

@@ -68,7 +68,7 @@ export function withFaults<Port extends object>(port: Port, faults: Partial<Port
 
 /**
  * A second HTTP interface and dashboard over a service's stores, whose ports have faults. Keys, users and webhooks are
- * looked up without faults. Sessions of the service go on in it.
+ * looked up without faults; webhooks are changed with those of `append`. Sessions of the service go on in it.
  */
 export async function startFaultyApp(
   service: TestService,
@@ -89,9 +89,12 @@ export async function startFaultyApp(
     key: randomBytes(32),
     epoch: 1,
   }));
-  const webhookDirectory = await WebhookDirectory.open(service.eventLog);
+  const { append = service.eventLog.append.bind(service.eventLog) } = faults.eventLog ?? {};
+  const webhookDirectory = await WebhookDirectory.open(withFaults(service.eventLog, { append }));
   const users = await UserDirectory.open(service.eventLog);
   const names = new PrincipalNames({ api_key: directory, user: users });
+  const knownKeys = new KnownKeys(eventLog, lastingKeys(service.config));
+  const secrets = () => knownKeys.all('webhookSecrets');
   const webhooks = new WebhookManager({
     eventLog,
     readModels,
@@ -100,12 +103,10 @@ export async function startFaultyApp(
     keys: directory,
     names,
     addresses: createAddressRules([]),
-    secretsKeys: async () => [randomBytes(32)],
+    secretsKeys: secrets,
   });
   const limiters = await openRateLimiters(service.config.stateUrl);
-  const knownKeys = new KnownKeys(eventLog, lastingKeys(service.config));
   const messages = new MessageStore({ stateStore, documentStore });
-  const secrets = () => knownKeys.all('webhookSecrets');
   const ports = {
     eventLog,
     readModels,

@@ -146,7 +146,8 @@ export class WebhookManager {
       }
       return newEvent(caller, 'WebhookCreated', { ...data });
     });
-    return { webhook: await this.view(this.#find(caller, id)), secret };
+    const made = await this.#findEarlier(caller);
+    return made ? this.#secretOf(made) : { webhook: await this.view(this.#find(caller, id)), secret };
   }
 
   /**
@@ -200,7 +201,8 @@ export class WebhookManager {
       };
       return newEvent(caller, 'WebhookSecretRotated', { ...data });
     });
-    return { webhook: await this.view(webhook), secret };
+    const made = await this.#findEarlier(caller);
+    return made ? this.#secretOf(made) : { webhook: await this.view(webhook), secret };
   }
 
   /**
@@ -245,6 +247,7 @@ export class WebhookManager {
     return directory.find(id) as Webhook;
   }
 
+  /** Also called after an append: the event that it leads to may be that of an earlier try, whose append came late. */
   #findEarlier(caller: WebhookCaller): Promise<RecordedEvent | undefined> {
     return findEarlier(this.#ports.eventLog, WEBHOOKS_STREAM, caller);
   }
