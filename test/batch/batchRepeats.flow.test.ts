@@ -43,6 +43,29 @@ onEveryEngine((start) => {
     ]);
   });
 
+  test('a repeat stores no refused line behind a later one of its record, in whichever group they are', async () => {
+    const payer = samples.payer();
+    const [old, renamed] = [phi('Old'), phi('New')].map((name) => ({ ...payer, name }));
+    const lines = [
+      { kind: 'payer', record: old, if_match: '*' },
+      ...payerLines(600),
+      { kind: 'payer', record: renamed },
+      { kind: 'payer', record: payer, if_match: 7 },
+    ];
+    const key = withKey();
+    const statuses = async () => {
+      const { results, summary } = await sendBatch(service, lines, key);
+      expect(summary).toMatchObject({ accepted: 601 });
+      return [results[0], ...results.slice(-2)].map((result) => result?.status);
+    };
+    const appended = await appendedBy(service, async () => {
+      expect(await statuses()).toEqual([412, 200, 412]);
+      for (let repeat = 1; repeat <= 2; repeat += 1) expect(await statuses()).toEqual([409, 200, 412]);
+    });
+    expect(appended).toHaveLength(601);
+    expect((await service.get(pathOf('payer', payer.id))).body.record.name).toBe(renamed?.name);
+  });
+
   test('a repeat after a restart answers as before, conditions included', async () => {
     const there = samples.payer();
     await service.post(paths.payer, there);

@@ -23,6 +23,8 @@ export class GroupWriter {
   readonly #foreseen = new ForeseenRecords();
   /** Whether each line is judged against the current state of its record. */
   readonly #isJudged: boolean;
+  /** The streams of lines that an earlier try of the batch stored. */
+  readonly #stored = new Set<string>();
   /** Why the remaining lines are not tried: the store was found to be unreachable. */
   #away: ServiceError | undefined;
 
@@ -37,16 +39,29 @@ export class GroupWriter {
     this.#away ??= reason;
   }
 
+  /**
+   * For a repeat: returns the lines of a group that no earlier try has stored; reports the results of the others. Groups must
+   * come from the last to the first: a line is refused if a later one of its record was stored, whose fields it would undo.
+   */
+  async unstored(lines: readonly BatchLine[]): Promise<BatchLine[]> {
+    const valid = await this.#readAll(lines);
+    const left = new Set<BatchLine>();
+    await eachStream(valid.toReversed(), async (one) => {
+      try {
+        if (await this.#isStored(one)) this.#stored.add(one.stream);
+        else if (this.#stored.has(one.stream)) throw overtaken();
+        else left.add(one.line);
+      } catch (error) {
+        if (isGone(error)) this.#stored.add(one.stream);
+        this.#refuse([one], error);
+      }
+    });
+    return lines.filter((line) => left.has(line));
+  }
+
   /** Returns the lines of a group that are to be written; reports the results of the others. */
   async accept(lines: readonly BatchLine[]): Promise<ValidLine[]> {
-    const { slices, isRepeat } = this.#context;
-    let valid: ValidLine[] = [];
-    for (const line of lines) {
-      if (slices.isOver) await slices.next();
-      const read = this.#read(line);
-      if (read) valid.push(read);
-    }
-    if (isRepeat) valid = await this.#withoutEarlier(valid);
+    const valid = await this.#readAll(lines);
     const missing = await this.#missing(valid);
     return missing ? valid.filter((line) => this.#isAccepted(line, missing)) : [];
   }
@@ -56,6 +71,17 @@ export class GroupWriter {
     if (this.#away) this.#refuse(lines, this.#away);
     else if (this.#isJudged) await eachStream(lines, (line) => this.#judge(line));
     else await this.#append(lines);
+  }
+
+  async #readAll(lines: readonly BatchLine[]): Promise<ValidLine[]> {
+    const { slices } = this.#context;
+    const valid: ValidLine[] = [];
+    for (const line of lines) {
+      if (slices.isOver) await slices.next();
+      const read = this.#read(line);
+      if (read) valid.push(read);
+    }
+    return valid;
   }
 
   #read(line: BatchLine): ValidLine | undefined {
@@ -70,23 +96,15 @@ export class GroupWriter {
     }
   }
 
-  /** Returns the lines for which an earlier try appended nothing; reports the results of the others. */
-  async #withoutEarlier(lines: readonly ValidLine[]): Promise<ValidLine[]> {
+  /** Whether an earlier try stored a line; if so, reports its result. */
+  async #isStored(valid: ValidLine): Promise<boolean> {
     const { ports, eventId } = this.#context;
-    const answered = new Set<ValidLine>();
-    await eachStream(lines, async (valid) => {
-      try {
-        const earlier = { eventId: eventId(valid.line), appended: false };
-        const found = await findEarlier(ports.eventLog, valid.stream, { earlier });
-        if (found === undefined) return;
-        const { revision, position } = found;
-        await this.#accepted(valid, { revision, position, erased: true }, true);
-      } catch (error) {
-        this.#refuse([valid], error);
-      }
-      answered.add(valid);
-    });
-    return lines.filter((valid) => !answered.has(valid));
+    const earlier = { eventId: eventId(valid.line), appended: false };
+    const found = await findEarlier(ports.eventLog, valid.stream, { earlier });
+    if (found === undefined) return false;
+    const { revision, position } = found;
+    await this.#accepted(valid, { revision, position, erased: true }, true);
+    return true;
   }
 
   /**
@@ -195,6 +213,15 @@ export class GroupWriter {
     if (isUnavailable(error)) this.#away ??= error;
     for (const { line, subject } of lines) this.#context.answer(line, { ...subject, error });
   }
+}
+
+/** The error for a line that was refused before, while a later one of its record was stored. */
+function overtaken(): ServiceError {
+  return new ServiceError('conflict', 'A later line of this record is already stored.');
+}
+
+function isGone(error: unknown): boolean {
+  return error instanceof ServiceError && error.code === 'gone';
 }
 
 function isUnavailable(result: unknown): result is ServiceError {

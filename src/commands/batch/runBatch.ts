@@ -35,13 +35,22 @@ export async function runBatch(lines: readonly BatchLine[], run: BatchRun): Prom
     const granted = await grantLines(run.limiter, run.caller.workspace, lines.length);
     let left = granted.count;
     for (const step of steps) {
-      await writeStep(writer, step.slice(0, left));
+      const lines = step.slice(0, left);
+      await writeStep(writer, run.isRepeat ? await unstored(writer, lines) : lines);
       await refuse(step.slice(left), granted.refusal, run.answer, slices);
       left = Math.max(0, left - step.length);
     }
   } finally {
     run.stopping.removeEventListener('abort', stop);
   }
+}
+
+/** Returns the lines that no earlier try of the batch has stored; the results of the others are reported. */
+async function unstored(writer: GroupWriter, lines: readonly BatchLine[]): Promise<BatchLine[]> {
+  const left: BatchLine[][] = [];
+  for (let end = lines.length; end > 0; end -= GROUP)
+    left.push(await writer.unstored(lines.slice(Math.max(0, end - GROUP), end)));
+  return left.reverse().flat();
 }
 
 /** Carries out lines that do not refer to each other; the next group is checked while one is being written. */

@@ -607,7 +607,7 @@ export interface paths {
          *
          *     Nothing is stored until all lines have arrived. The response then has one line (`BatchResult`) for each line that was sent, in the same order, with what its own request would have returned, and a final line (`BatchSummary`). A line with status 200 is durably stored; a refused line does not stop others. A response without a summary was cut off: send the batch again, which is safe.
          *
-         *     If a batch is sent again with the same `Idempotency-Key`, lines that are already stored are answered and not written again, and processing continues with the rest: refused lines are retried. With `dry_run=true`, each line is evaluated by itself against what is stored now: several lines for one record do not see each other.
+         *     If a batch is sent again with the same `Idempotency-Key`, lines that are already stored are answered and not written again, and processing continues with the rest: refused lines are retried, except those behind which a later line of the same record is stored, which get 409. With `dry_run=true`, each line is evaluated by itself against what is stored now: several lines for one record do not see each other.
          *
          *     A key that may write only certain kinds can send lines of those kinds; other lines are refused with 403. A batch counts as one request. Lines that exceed a workspace's limit per minute are refused with 429.
          *
