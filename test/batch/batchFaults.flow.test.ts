@@ -3,6 +3,7 @@ import { unavailable } from '../../src/errors.ts';
 import type { EventLog } from '../../src/ports/eventLog.ts';
 import { startFaultyApp } from '../support/app.ts';
 import { sendBatch } from '../support/batches.ts';
+import { keyed } from '../support/replayed.ts';
 import { samples } from '../support/samples.ts';
 import { appendedBy, startTestService, type TestService } from '../support/service.ts';
 
@@ -137,4 +138,21 @@ test('when the service stops, what is under way comes to an end that tells what 
   } finally {
     await app.stop();
   }
+});
+
+test('what is stored does not count against the limit of a repeat, which comes through bit by bit', async () => {
+  const lines = payerLines(5);
+  const key = keyed();
+  const settings = { BATCH_LINES_PER_MINUTE: '2' };
+  const appended = await appendedBy(service, async () => {
+    for (const accepted of [2, 4, 5]) {
+      // Its count is its own: as if a minute had passed.
+      const limited = await service.another(settings);
+      const { summary } = await sendBatch(limited, lines, key);
+      expect(summary).toMatchObject({ accepted, retryable: 5 - accepted });
+      if (accepted === 4) expect((await sendBatch(limited, lines, key)).summary).toEqual(summary);
+      await limited.stop();
+    }
+  });
+  expect(appended).toHaveLength(5);
 });

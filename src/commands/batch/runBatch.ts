@@ -32,11 +32,12 @@ export async function runBatch(lines: readonly BatchLine[], run: BatchRun): Prom
   if (run.stopping.aborted) stop();
   try {
     const steps = await dependencyOrder(lines, slices);
-    const granted = await grantLines(run.limiter, run.caller.workspace, lines.length);
+    if (run.isRepeat) for (const [at, step] of steps.entries()) steps[at] = await unstored(writer, step);
+    const wanted = steps.reduce((sum, { length }) => sum + length, 0);
+    const granted = await grantLines(run.limiter, run.caller.workspace, wanted);
     let left = granted.count;
     for (const step of steps) {
-      const lines = step.slice(0, left);
-      await writeStep(writer, run.isRepeat ? await unstored(writer, lines) : lines);
+      await writeStep(writer, step.slice(0, left));
       await refuse(step.slice(left), granted.refusal, run.answer, slices);
       left = Math.max(0, left - step.length);
     }
