@@ -3,6 +3,7 @@ import { type Chartledger, ChartledgerError } from '../../clients/typescript/src
 import { chartledgerOf, collect, errorOf } from '../support/chartledger.ts';
 import { onEmbeddedEngines } from '../support/engines.ts';
 import { eventually } from '../support/eventually.ts';
+import { Receiver } from '../support/receiver.ts';
 import { pdf, samples } from '../support/samples.ts';
 import { appendedBy, type TestService } from '../support/service.ts';
 
@@ -69,6 +70,29 @@ onEmbeddedEngines((start) => {
       }
     }
   });
+
+  test.each([301, 307])(
+    'a redirect (%i) is followed neither with a record nor with the key',
+    async (status) => {
+      const elsewhere = await Receiver.listen((req, res) =>
+        res.writeHead(status, { location: service.url + req.url }).end(),
+      );
+      const { payers, documents } = chartledgerOf({ ...service, url: `http://127.0.0.1:${elsewhere.port}` });
+      const payer = samples.payer();
+      const appended = await appendedBy(service, async () => {
+        const calls = [
+          () => payers.upsert(payer),
+          () => payers.read(payer.id),
+          () => documents.remove('e', 'd'),
+        ];
+        for (const call of calls)
+          expect(await errorOf(call())).toMatchObject({ status, code: 'unknown', retryable: false });
+      });
+      expect(appended).toEqual([]);
+      expect(elsewhere.received).toHaveLength(3);
+      await elsewhere.close();
+    },
+  );
 
   test('a dry run writes nothing', async () => {
     const payer = samples.payer();

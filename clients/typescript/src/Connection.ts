@@ -88,6 +88,8 @@ export class Connection {
     const api = createClient<paths>({
       baseUrl: url,
       headers: { 'x-api-key': apiKey },
+      // Otherwise a write would arrive as a read, which succeeds, or elsewhere, with the key.
+      redirect: 'manual',
       ...(ends && { signal: ends }),
       pathSerializer: pathOf,
       fetch(request) {
