@@ -1,4 +1,4 @@
-import { ServiceError } from '../errors.ts';
+import { ServiceError, unavailable } from '../errors.ts';
 import type { RecordExistence } from './RecordExistence.ts';
 
 /** Maximum number of requests waiting at once, each with a body of up to 1 MB. */
@@ -25,7 +25,7 @@ export class ReferenceWaits {
 
   /**
    * Resolves when the records of these streams exist, or the time is up. Rejects with `overloaded` when too many requests are
-   * already waiting, and with `unavailable`.
+   * already waiting, and with `unavailable`, also when the service stops before that: what is awaited may reach another one.
    */
   async arrived(streams: string[], { ms, signal }: ReferenceWait): Promise<void> {
     let missing = await this.#existence.missing(streams);
@@ -41,6 +41,7 @@ export class ReferenceWaits {
     } finally {
       this.#waiting -= 1;
     }
+    if (missing.size > 0 && this.#closing.signal.aborted) throw unavailable('service');
   }
 
   /** Ends all current and future waits. */

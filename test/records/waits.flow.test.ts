@@ -81,6 +81,19 @@ onEveryEngine((start) => {
     expect(appended).toEqual([]);
   });
 
+  test('a service that stops asks who waits to come back: what is awaited may be sent to another one', async () => {
+    const other = await service.another({ ROLES: 'api', REQUEST_THREADS: '1' });
+    const encounter = samples.encounter(phi('patient'));
+    const appended = await appendedBy(service, async () => {
+      const answer = other.post(waiting(paths.encounter, 10), encounter);
+      // It is under way: what does not wait is answered meanwhile.
+      expect((await other.post(paths.encounter, encounter)).status).toBe(400);
+      await other.stop();
+      expect(await answer).toMatchObject({ status: 503, body: { code: 'unavailable' } });
+    });
+    expect(appended).toEqual([]);
+  });
+
   test('a client that goes away ends its wait, and nothing is stored for it', async () => {
     const encounter = samples.encounter(phi('nobody'));
     const appended = await appendedBy(service, async () => {
