@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { pipeline, type Readable, Transform, type TransformCallback } from 'node:stream';
 import { ServiceError } from '../errors.ts';
+import type { ByteRange } from '../ports/documentStore.ts';
 import type { DocumentUploaded } from '../records/document.ts';
 
 /** The bytes that the store holds under an object's name are not those that were uploaded. */
@@ -22,6 +23,22 @@ type Expected = Pick<DocumentUploaded, 'object_id' | 'size' | 'sha256'>;
  */
 export function checkedContent(content: Readable, expected: Expected): Readable {
   return pipeline(content, new DigestCheck(expected), () => undefined);
+}
+
+/**
+ * Passes on a part of a document's bytes from the store. Fails with `DocumentMismatch` at its end when it is not as long as
+ * it should be: what is sent after it on the same connection would be taken for the rest.
+ */
+export function checkedPart(content: Readable, expected: Expected, { start, end }: ByteRange): Readable {
+  let missing = end - start + 1;
+  const check = new Transform({
+    transform(chunk: Buffer, _encoding, done) {
+      missing -= chunk.length;
+      done(null, chunk);
+    },
+    flush: (done) => done(missing === 0 ? null : new DocumentMismatch(expected.object_id)),
+  });
+  return pipeline(content, check, () => undefined);
 }
 
 class DigestCheck extends Transform {

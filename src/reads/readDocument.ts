@@ -14,7 +14,7 @@ import {
   uploadedBy,
   viewDocument,
 } from '../records/document.ts';
-import { checkedContent } from './checkedContent.ts';
+import { checkedContent, checkedPart } from './checkedContent.ts';
 import { foldStream } from './foldStream.ts';
 import { type ListPage, readListPage } from './listPage.ts';
 import type { PageRequest } from './page.ts';
@@ -42,8 +42,8 @@ export async function listDocuments(
 const sent = measurements.counter('chartledger.document.io', { 'network.io.direction': 'transmit' });
 
 /**
- * Resolves with the bytes that an upload left in the store, hashed on the way; a part of them cannot be checked that
- * way.
+ * Resolves with the bytes that an upload left in the store, hashed on the way; of a part of them, only the length can be
+ * checked.
  */
 export async function readContent(
   store: DocumentStore,
@@ -52,7 +52,7 @@ export async function readContent(
 ): Promise<Readable> {
   const content = await store.get(document.object_id, range);
   content.once('end', () => sent.add(range ? range.end - range.start + 1 : document.size));
-  return range ? content : checkedContent(content, document);
+  return range ? checkedPart(content, document, range) : checkedContent(content, document);
 }
 
 /** Returns which part of a document is wanted; undefined for all of it. May throw. */

@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { RecordedEvent } from '../../src/events/event.ts';
 import { runCli, storesOf } from '../support/cli.ts';
+import { openConnection, rawRequest, statusesOf } from '../support/connection.ts';
 import { createEncounter, documentForm, documentsPath } from '../support/documents.ts';
 import { eventually } from '../support/eventually.ts';
 import { logLines } from '../support/logLines.ts';
@@ -76,6 +77,20 @@ test.each(changes)(
     writeFileSync(document.file, content);
   },
 );
+
+test('a part of a document that was cut ends its connection: what follows would be taken for the rest', async () => {
+  const document = await upload(large);
+  writeFileSync(document.file, large.subarray(0, -100));
+  const headers = { 'x-api-key': service.key as string };
+  const { closed } = openConnection(
+    service.url,
+    rawRequest('GET', document.path, { ...headers, range: 'bytes=1000-' }),
+    rawRequest('GET', '/healthz', { connection: 'close' }),
+  );
+  expect(statusesOf(await closed())).not.toContain(200);
+  await eventually(() => expect(logLines(document.objectId)).toMatchObject([{ level: 50 }]));
+  writeFileSync(document.file, large);
+});
 
 test('verify --documents names what is not as it was uploaded', async () => {
   const [changed, missing, replaced] = [await upload(small), await upload(small), await upload(small)];
