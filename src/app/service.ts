@@ -13,7 +13,7 @@ import { SharedFlag } from '../threads/SharedFlag.ts';
 import type { RetrySchedule } from '../webhooks/delivery/schedule.ts';
 import { requireRestored } from './backup/restoreMarker.ts';
 import { keepFilesPrivate } from './keepFilesPrivate.ts';
-import { checkKeys, type LastingKeyName } from './keys/keyFiles.ts';
+import { checkKeys, isSigningKeyWithheld, type LastingKeyName } from './keys/keyFiles.ts';
 import { openSigningKey } from './keys/signingKey.ts';
 import { exportsMetrics, startMetrics } from './metrics/startMetrics.ts';
 import { openStores } from './requests/openStores.ts';
@@ -95,7 +95,7 @@ export async function startService(
       clock,
       async check(opened) {
         await requireStoresOfLog(opened, config, logger);
-        await opened.knownKeys.require(neededKeys(config), config.allowOtherKeys);
+        await opened.knownKeys.require(await neededKeys(config), config.allowOtherKeys);
       },
     });
     const { directory, webhookDirectory } = stores;
@@ -150,11 +150,18 @@ async function openHeads(
   return startHeads({ ...config, headsTo }, logger, { ...stores, signingKey }, pauses);
 }
 
-/** Returns the keys that work with the contents of the log; the role `heads` can wait for its own. */
-function neededKeys({ roles }: Config): LastingKeyName[] {
-  if (roles.includes('api')) return ['deidentification', 'webhookSecrets', 'totpSecrets'];
-  if (roles.includes('webhooks')) return ['deidentification', 'webhookSecrets'];
-  return roles.includes('mllp') ? ['webhookSecrets'] : [];
+/**
+ * Returns the keys that work with the contents of the log. The signing key can wait until something is to be signed, but one that
+ * was lost, and may be replaced, is replaced here: where it is not withheld, and no other process can be the one that has it.
+ */
+async function neededKeys(config: Config): Promise<LastingKeyName[]> {
+  const { roles, allowOtherKeys, eventLogUrl, headsTo } = config;
+  const mayReplace = eventLogUrl.startsWith('sqlite:') || (roles.includes('heads') && headsTo !== undefined);
+  const isSigningNeeded = allowOtherKeys && mayReplace && !(await isSigningKeyWithheld(config));
+  const needed: LastingKeyName[] = isSigningNeeded ? ['signing'] : [];
+  if (roles.includes('api')) return [...needed, 'deidentification', 'webhookSecrets', 'totpSecrets'];
+  if (roles.includes('webhooks')) return [...needed, 'deidentification', 'webhookSecrets'];
+  return roles.includes('mllp') ? [...needed, 'webhookSecrets'] : needed;
 }
 
 /** Returns the result of `work`; rejects with the signal's reason as soon as it aborts, whatever the outcome of the work. */

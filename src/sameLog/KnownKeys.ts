@@ -1,4 +1,3 @@
-import { createHash } from 'node:crypto';
 import { v7 as uuidv7 } from 'uuid';
 import { ConfigError } from '../config.ts';
 import { ServiceError } from '../errors.ts';
@@ -8,23 +7,7 @@ import { INSTALLATION, KEY_ADOPTIONS_STREAM, KEY_ROTATIONS_STREAM } from '../eve
 import { appendBehind } from '../ports/appendBehind.ts';
 import type { EventLog } from '../ports/eventLog.ts';
 import { keyEvents } from './keyEvents.ts';
-
-/** A key on which the content of the log depends. */
-export interface LastingKey {
-  setting: string;
-  /** The consequence of using another one, as the end of a sentence. */
-  consequence: string;
-  /** Where it is looked for: the setting, or a file. */
-  place: string;
-  /** Resolves with all keys that are set or present: besides the one in use, the next or the previous one. */
-  find(): Promise<Buffer[]>;
-  /** Resolves with the key, created when there is none. */
-  load(): Promise<Buffer>;
-  /** Resolves with the key that is to replace another; created, unless it has to be set. */
-  next(current: Buffer): Promise<Buffer>;
-  /** Puts a key returned by `next` in the key's place, once the log knows it. */
-  settle(key: Buffer): Promise<void>;
-}
+import { fingerprintOf, type LastingKey, problemOf, wasEnded } from './lastingKey.ts';
 
 /** A key that replaced another one, by fingerprints. */
 export interface RotatedKey {
@@ -34,7 +17,6 @@ export interface RotatedKey {
   wasKnown: boolean;
 }
 
-const FINGERPRINT_DIGITS = 16;
 /** How long a key is assumed to be still in use. */
 const TRUSTED_MS = 1_000;
 
@@ -190,7 +172,7 @@ export class KnownKeys<Name extends string> {
       if (found.length === 0 && !isNeeded) continue;
       const problem = fingerprint === undefined ? undefined : problemOf(key, found, fingerprint);
       if (problem && !allowOthers) problems.push(problem);
-      else if (problem) await this.#adopt(key, await key.load());
+      else if (problem) await this.#replace(key);
       else if (fingerprint === undefined && found[0]) await this.#adopt(key, found[0]);
     }
     if (problems.length === 0) return;
@@ -230,6 +212,17 @@ export class KnownKeys<Name extends string> {
       known.set(setting, [...(known.get(setting) ?? []), String(data.fingerprint)]);
     }
     return known;
+  }
+
+  /** Puts the present key, created when there is none, in the place of the one that the log knows. */
+  async #replace(key: LastingKey): Promise<void> {
+    const bytes = await key.load();
+    if (key.endsForGood && wasEnded(key, bytes, await keyEvents(this.#eventLog))) {
+      throw new ConfigError(
+        `${key.setting}: the key in ${key.place} was replaced by a rotation, and nothing that it signs after that is accepted. Put a new one in its place.`,
+      );
+    }
+    await this.#adopt(key, bytes);
   }
 
   /**
@@ -276,24 +269,4 @@ async function held(key: LastingKey, known: Fingerprints): Promise<readonly Buff
 
 function firstOf(keys: readonly Buffer[]): Buffer {
   return keys[0] as Buffer;
-}
-
-/** Returns what is wrong with a key that the log knows by its fingerprint, given what was found. */
-function problemOf(
-  { setting, place, consequence }: LastingKey,
-  found: readonly Buffer[],
-  known: string,
-): string | undefined {
-  const own = found.map((bytes) => fingerprintOf(setting, bytes));
-  const [first] = own;
-  if (first === undefined) {
-    return `${setting}: there is no key in ${place}, but the event log knows one (${known}). With another one, ${consequence}.`;
-  }
-  if (own.includes(known)) return undefined;
-  return `${setting}: the key in ${place} (${first}) is not the one that the event log knows (${known}). With it, ${consequence}.`;
-}
-
-function fingerprintOf(setting: string, bytes: Buffer): string {
-  const hash = createHash('sha256').update(`${setting}\n`).update(bytes);
-  return hash.digest('hex').slice(0, FINGERPRINT_DIGITS);
 }

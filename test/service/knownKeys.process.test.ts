@@ -1,7 +1,8 @@
 import { randomBytes } from 'node:crypto';
-import { rmSync, writeFileSync } from 'node:fs';
+import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { generateSigningKey } from '../../src/evidence/signing.ts';
 import { spawnCli, temporaryFolder } from '../support/cli.ts';
 import { Client } from '../support/client.ts';
 import { openLoopback, showWebhook } from '../support/delivery.ts';
@@ -95,3 +96,57 @@ test.each(losses)(
   },
   LONG_MS,
 );
+
+describe('the signing key', () => {
+  const cli = (...args: string[]) => spawnCli(args, { cwd: folder, env: { DATA_DIR: folder } });
+  const saved = () => readFileSync(file('signing-key'));
+
+  /** Saves a head, and returns what comes of verifying it at once. */
+  async function verifiedHead() {
+    expect(await cli('verify', '--workspace', 'clinic', '--save-head', file('head.json'))).toMatchObject({
+      code: expect.toBeOneOf([0, 3]),
+    });
+    return cli('verify', '--workspace', 'clinic', '--head', file('head.json'));
+  }
+
+  test(
+    'if it is lost, is made anew by a start that accepts other keys, and what it signs verifies',
+    async () => {
+      expect(await cli('workspaces', 'create', 'clinic', '--init')).toMatchObject({ code: 0 });
+      expect(await verifiedHead()).toMatchObject({ code: 0 });
+      rmSync(file('signing-key'));
+      await launch().url();
+      await running?.end();
+      expect(await cli('signing-key')).toMatchObject({
+        code: 1,
+        stderr: expect.stringContaining('SIGNING_KEY: there is no key in'),
+      });
+      await launch({ ALLOW_OTHER_KEYS: 'true' }).url();
+      await running?.end();
+      expect(await verifiedHead()).toMatchObject({ code: 0, stderr: '' });
+    },
+    LONG_MS,
+  );
+
+  test(
+    'does not come back after a rotation: nothing that it signed would verify',
+    async () => {
+      expect(await cli('workspaces', 'create', 'clinic', '--init')).toMatchObject({ code: 0 });
+      expect(await cli('signing-key')).toMatchObject({ code: 0 });
+      const before = saved();
+      expect(await cli('secrets', 'rotate', 'signing')).toMatchObject({ code: 0 });
+      writeFileSync(file('signing-key'), before);
+      expect(await launch({ ALLOW_OTHER_KEYS: 'true' }).exit()).toMatchObject({
+        code: 1,
+        stderr: expect.stringMatching(
+          /SIGNING_KEY: the key in \S+ was replaced by a rotation.+Put a new one/,
+        ),
+      });
+      writeFileSync(file('signing-key'), generateSigningKey());
+      await launch({ ALLOW_OTHER_KEYS: 'true' }).url();
+      await running?.end();
+      expect(await verifiedHead()).toMatchObject({ code: 0, stderr: '' });
+    },
+    LONG_MS,
+  );
+});

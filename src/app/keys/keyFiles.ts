@@ -4,7 +4,7 @@ import type { Logger } from 'pino';
 import type { Config } from '../../config.ts';
 import { ServiceError } from '../../errors.ts';
 import { generateSigningKey, parseSigningKey } from '../../evidence/signing.ts';
-import type { LastingKey } from '../../sameLog/KnownKeys.ts';
+import type { LastingKey } from '../../sameLog/lastingKey.ts';
 import { SEALING_KEY_BYTES } from '../../sealing.ts';
 import { filesOf, findAll, isDenied, type Key, load, nextKey, settle } from './keyPlace.ts';
 
@@ -103,6 +103,8 @@ export function lastingKeys(config: Config): Record<LastingKeyName, LastingKey> 
     load: () => load(keys[name], config),
     next: (current) => nextKey(keys[name], config, current),
     settle: (key) => settle(keys[name], config, key),
+    // Both keys signed that the old one ended.
+    ...(name === 'signing' && { endsForGood: true }),
   });
   return {
     deidentification: lasting('deidentification'),
@@ -120,6 +122,15 @@ export function loadSessionSecret(config: Config): Promise<Buffer> {
 /** Returns that secret if it is set or exists; it is created when a dashboard first needs it. Rejects as above. */
 export async function findSessionSecret(config: Config): Promise<Buffer | undefined> {
   return (await findAll(keys.session, config))[0];
+}
+
+/** Whether the signing key is deliberately withheld from this process. Rejects as the keys do. */
+export async function isSigningKeyWithheld(config: Config): Promise<boolean> {
+  let isWithheld = false;
+  await findUnlessDenied(keys.signing, config, () => {
+    isWithheld = true;
+  });
+  return isWithheld;
 }
 
 /**
