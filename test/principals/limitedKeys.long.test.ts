@@ -179,6 +179,18 @@ onEveryEngine((start) => {
     });
   });
 
+  test('a key that is to last to the end of the calendar is refused all the same once it is replaced', async () => {
+    for (const expires_at of ['9999-12-31T23:59:59.999Z', '9999-12-31T23:59:59-12:00']) {
+      const last = '9999-12-31T23:59:59.999Z';
+      const { id, expires_at: end } = await make({ expires_at });
+      const first = await service.keys.rotateKey(id, 0);
+      const second = await service.keys.rotateKey(first.id, 0);
+      expect([end, first.expires_at, second.expires_at]).toEqual([last, last, last]);
+      expect(Date.parse(second.previousExpiresAt)).toBeLessThanOrEqual(Date.now());
+      await eventually(async () => expect((await list(first.key, freshAddress())).status).toBe(403));
+    }
+  });
+
   describe('the scope of a kind', () => {
     test('lets a key do that for this kind, and says which permission it lacks for others', async () => {
       const encounter = await createEncounter(service);

@@ -1,5 +1,5 @@
 import { type Command, InvalidArgumentError } from 'commander';
-import { limitNames, type NullableLimits } from '../../principals/keys/keyLimits.ts';
+import { endAt, limitNames, type NullableLimits } from '../../principals/keys/keyLimits.ts';
 import { parseInstant } from '../options/parseInstant.ts';
 import { durationOf } from './parseDuration.ts';
 
@@ -14,7 +14,7 @@ export interface LimitOptions {
 function parseEnd(text: string): string {
   if (text === 'never') return text;
   const seconds = durationOf(text);
-  if (seconds !== undefined) return new Date(Date.now() + seconds * 1000).toISOString();
+  if (seconds !== undefined) return endAt(Date.now() + seconds * 1000);
   return parseInstant(text);
 }
 

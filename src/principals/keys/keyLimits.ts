@@ -22,6 +22,14 @@ export type NullableLimits = { [Name in keyof KeyLimits]?: KeyLimits[Name] | nul
 const MAX_NETWORKS = 50;
 const MAX_RATE_LIMIT = 1_000_000;
 
+/** The last end that ISO 8601 can write with a year of four digits. */
+const LAST_END = Date.UTC(9999, 11, 31, 23, 59, 59, 999);
+
+/** Returns the end of a key at a moment (milliseconds since 1970), ISO 8601; beyond the calendar, its last moment. */
+export function endAt(moment: number): string {
+  return new Date(Math.min(moment, LAST_END)).toISOString();
+}
+
 const network = z.string().transform((text, context) => {
   const found = canonicalNetwork(text);
   if (found !== undefined) return found;
@@ -49,7 +57,7 @@ export function parseLimits(input: NullableLimits, now: number): NullableLimits 
   if (sent.expires_at) {
     const end = instantOf(sent.expires_at);
     if (end <= now) throw validationError([{ field: 'expires_at', message: 'must be in the future' }]);
-    parsed.expires_at = new Date(end).toISOString();
+    parsed.expires_at = endAt(end);
   }
   if (sent.networks) parsed.networks = sent.networks.length === 0 ? null : [...new Set(sent.networks)];
   return parsed;

@@ -3,7 +3,7 @@ import { dataAs, type RecordedEvent } from '../../events/event.ts';
 import type { Principal } from '../../events/eventMetadata.ts';
 import type { UnchangedChoice } from '../../events/unchangedChoice.ts';
 import { upcast } from '../../events/upcast.ts';
-import { type KeyLimits, limitsOf, type NullableLimits } from './keyLimits.ts';
+import { endAt, type KeyLimits, limitsOf, type NullableLimits } from './keyLimits.ts';
 import type { Permission } from './permissions.ts';
 import type { RetentionChoice } from './retention.ts';
 
@@ -116,14 +116,13 @@ export function limitsOfKey({ expiresAt, networks, rateLimit }: ApiKey): KeyLimi
 
 /** Returns when a replaced key expires: at a moment (milliseconds since 1970), or earlier if it would have expired anyway. */
 export function endOfReplaced({ expiresAt }: ApiKey, at: number): string {
-  const end = new Date(at).toISOString();
-  return expiresAt !== undefined && expiresAt < end ? expiresAt : end;
+  return expiresAt !== undefined && Date.parse(expiresAt) < at ? expiresAt : endAt(at);
 }
 
 /** Returns when the replacement of a key expires if created now: it has the same lifetime. */
 export function endOfReplacement({ createdAt, expiresAt }: ApiKey, now: number): string | undefined {
   if (expiresAt === undefined) return undefined;
-  return new Date(now + Date.parse(expiresAt) - Date.parse(createdAt)).toISOString();
+  return endAt(now + Date.parse(expiresAt) - Date.parse(createdAt));
 }
 
 function withLimits(
