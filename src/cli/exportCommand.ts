@@ -2,7 +2,6 @@ import { type Command, Option } from 'commander';
 import { terminal } from '../app/terminal.ts';
 import { loadSigningKey, type WorkspaceTools, withWorkspace } from '../app/withStores.ts';
 import { parseTerms } from '../audit/disclosureTermsSchema.ts';
-import { recordAccess } from '../audit/recordAccess.ts';
 import { termsOf } from '../events/disclosureTerms.ts';
 import { ExportFile } from '../evidence/export/ExportFile.ts';
 import {
@@ -14,8 +13,9 @@ import {
 } from '../evidence/export/exportEvents.ts';
 import type { ExportFormat } from '../evidence/export/exportLines.ts';
 import { manifestPath, signManifest } from '../evidence/export/manifest.ts';
+import { recordExport } from '../evidence/export/recordExport.ts';
 import type { EventLog } from '../ports/eventLog.ts';
-import { eventTypesOf, subjectKinds } from '../records/eventSubject.ts';
+import { subjectKinds } from '../records/eventSubject.ts';
 import { addTermOptions, type TermOptions, termsOfOptions } from './disclosures/termOptions.ts';
 import { createLogProgress } from './logProgress.ts';
 import { ofFile } from './ofFile.ts';
@@ -68,23 +68,16 @@ async function run(
   job: ExportJob,
   file: ExportFile | undefined,
 ): Promise<ExportProgress> {
-  const { format, filters } = job;
-  const asked = Object.entries({ ...filters, format }).filter(([, value]) => value !== null);
-  const { position = 0, until } = file?.resumed ?? {};
-  const shown = {
-    ranges: [{ from: position + 1, to: until ?? (await eventLog.head()) }],
-    ...(filters.kind !== null && { event_types: eventTypesOf(filters.kind) }),
-  };
-  const access = { action: 'export', query: Object.fromEntries(asked), shown } as const;
-  const recordedAt = await recordAccess(eventLog, caller, access);
-  const progress = file?.resumed ?? startOfExport(recordedAt);
+  const begun = file?.resumed ?? startOfExport(0);
+  // An interrupted export may lack the tombstones of what was already erased when it was read: they come before the new end.
+  const progress = { ...begun, until: await recordExport(eventLog, caller, job, begun.position + 1) };
   if (file?.resumed) terminal().stderr.write(`Going on after ${progress.events} events of an earlier run.\n`);
   const bar = createLogProgress(
     terminal().stderr.isTTY === true && (file !== undefined || !terminal().stdout.isTTY),
   );
   const sink = file ?? standardOutput;
   try {
-    await exportEvents(eventLog, job, (principal) => names.nameOf(principal), progress, {
+    await exportEvents({ eventLog, caller, nameOf: (principal) => names.nameOf(principal) }, job, progress, {
       write: (text) => sink.write(text),
       async reached(now) {
         bar.at(now.position, now.until, now.events);

@@ -1,4 +1,5 @@
 import type { Position } from '../events/event.ts';
+import type { Caller } from '../events/newEvent.ts';
 import type { ExportJob } from './export/exportEvents.ts';
 import type { VerificationJob } from './verification/Verifications.ts';
 import type { VerifiedHistory } from './verification/verifyAgainstHeads.ts';
@@ -6,7 +7,7 @@ import type { VerifiedHistory } from './verification/verifyAgainstHeads.ts';
 /** The task for which an evidence thread is started. */
 export type EvidenceTask =
   | ({ kind: 'verify' } & VerificationJob)
-  | { kind: 'export'; job: ExportJob; until: Position; isSigned: boolean };
+  | { kind: 'export'; job: ExportJob; caller: Caller; until: Position; isSigned: boolean };
 
 /** A message from the thread; after `bytes` it waits for the message `more`. */
 export type EvidenceMessage =

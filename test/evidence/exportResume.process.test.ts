@@ -82,7 +82,7 @@ onEveryEngine((start) => {
   );
 
   test(
-    'a complete export that was killed ends where it would have ended, and has the root of its lines',
+    'a complete export that was killed ends with the entry of the run that went on, and has the root of its lines',
     async () => {
       expect((await killedExport('all.ndjson', ['--format', 'ndjson'])).code).toBe(null);
       await appendPayer();
@@ -95,7 +95,10 @@ onEveryEngine((start) => {
       });
       const lines = readFileSync(inFolder('all.ndjson'), 'utf8').trimEnd().split('\n');
       const last = JSON.parse(lines.at(-1) as string);
+      const { ranges } = last.data.shown;
       expect(last).toMatchObject({ type: 'AccessRecorded', data: { action: 'export' } });
+      expect(ranges).toEqual([{ from: expect.any(Number), to: last.position - 1 }]);
+      expect(ranges[0].from).toBeGreaterThan(1);
     },
     LONG_MS,
   );

@@ -56,6 +56,7 @@ export const rooms: Record<string, string[]> = {
       'threads',
       'runs',
       'reads',
+      'audit',
     ],
   ],
   principals: [

@@ -24,7 +24,7 @@ export function verifyInThread(config: Config): RunVerification {
 
 /** Creates each export in its own thread. */
 export function exportInThread(config: Config): RunExport {
-  return (job, until, isSigned) => {
+  return (job, caller, until, isSigned) => {
     let isOwed = false;
     let stalled: NodeJS.Timeout | undefined;
     /** Resumes the thread, which has been waiting since it sent its last bytes. */
@@ -41,7 +41,7 @@ export function exportInThread(config: Config): RunExport {
       },
     });
     const onFailure = (error: Error) => stream.destroy(error);
-    const task: EvidenceTask = { kind: 'export', job, until, isSigned };
+    const task: EvidenceTask = { kind: 'export', job, caller, until, isSigned };
     const onMessage = (message: EvidenceMessage) => {
       if (message.kind === 'exported') stream.push(null);
       if (message.kind !== 'bytes' || stream.destroyed) return;

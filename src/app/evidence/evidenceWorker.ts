@@ -36,15 +36,16 @@ async function verify({ workspace, sent, publicKeys }: EvidenceTask & { kind: 'v
   tell({ kind: 'verified', history });
 }
 
-async function exportWorkspace({ job, until, isSigned }: EvidenceTask & { kind: 'export' }): Promise<void> {
+async function exportWorkspace(task: EvidenceTask & { kind: 'export' }): Promise<void> {
+  const { job, caller, until, isSigned } = task;
   const eventLog = await openEventLog(config.eventLogUrl);
   const names = new PrincipalNames({
     api_key: await KeyDirectory.open(eventLog),
     user: await UserDirectory.open(eventLog),
   });
   const signingKey = isSigned ? () => openSigningKey(eventLog, config) : undefined;
-  const context = { nameOf: names.nameOf.bind(names), signingKey };
-  for await (const chunk of zipExport(eventLog, job, startOfExport(until), context)) {
+  const context = { eventLog, caller, nameOf: names.nameOf.bind(names), signingKey };
+  for await (const chunk of zipExport(context, job, startOfExport(until))) {
     tell({ kind: 'bytes', bytes: chunk });
     await once(port, 'message');
   }

@@ -4,6 +4,7 @@ import { recordAccess } from '../../audit/recordAccess.ts';
 import { notFound, ServiceError } from '../../errors.ts';
 import { termsOf } from '../../events/disclosureTerms.ts';
 import type { ExportFormat } from '../../evidence/export/exportLines.ts';
+import { recordExport } from '../../evidence/export/recordExport.ts';
 import { sentHeads } from '../../evidence/heads/sentHeads.ts';
 import type { PublicKeys } from '../../evidence/keys/PublicKeys.ts';
 import { keyId } from '../../evidence/signing.ts';
@@ -117,11 +118,8 @@ async function exportEvents({ eventLog, evidence }: EvidencePagePorts, visit: Vi
   const { workspace, caller, form } = visit;
   const format: ExportFormat = textOf(form, 'format') === 'csv' ? 'csv' : 'ndjson';
   const job = { workspace, filters: { from: null, to: null, kind: null }, format };
-  const disclosedTo = termsOf(parseTerms(termsSent(form)));
-  const body = await evidence.exports.start(job, async () => {
-    const shown = { ranges: [{ from: 1, to: await eventLog.head() }] };
-    return recordAccess(eventLog, { ...caller, disclosedTo }, { action: 'export', query: { format }, shown });
-  });
+  const asking = { ...caller, disclosedTo: termsOf(parseTerms(termsSent(form))) };
+  const body = await evidence.exports.start(job, asking, () => recordExport(eventLog, asking, job, 1));
   const today = new Date().toISOString().slice(0, 10);
   return { download: { type: 'application/zip', name: `${workspace}-${today}.zip`, body } };
 }

@@ -1,6 +1,7 @@
 import type { Readable } from 'node:stream';
 import { ServiceError } from '../../errors.ts';
 import type { Position } from '../../events/event.ts';
+import type { Caller } from '../../events/newEvent.ts';
 import { SharedPlaces } from '../../threads/SharedPlaces.ts';
 import type { ExportJob } from './exportEvents.ts';
 
@@ -8,7 +9,7 @@ import type { ExportJob } from './exportEvents.ts';
 export const MOST_EXPORTS = 2;
 
 /** Creates a ZIP of an export outside the request path, at the pace at which it is read. */
-export type RunExport = (job: ExportJob, until: Position, isSigned: boolean) => Readable;
+export type RunExport = (job: ExportJob, caller: Caller, until: Position, isSigned: boolean) => Readable;
 
 export interface ExportsPorts {
   run: RunExport;
@@ -33,7 +34,7 @@ export class Exports {
    * Starts an export once `record` has added it to the audit trail; it ends at the position returned by `record`. Rejects with
    * `conflict` while too many are under way. The caller must read the stream to its end, or destroy it.
    */
-  async start(job: ExportJob, record: () => Promise<Position>): Promise<Readable> {
+  async start(job: ExportJob, caller: Caller, record: () => Promise<Position>): Promise<Readable> {
     if (!this.#places.take()) {
       throw new ServiceError(
         'conflict',
@@ -41,7 +42,7 @@ export class Exports {
       );
     }
     try {
-      const stream = this.#ports.run(job, await record(), await this.#ports.signs());
+      const stream = this.#ports.run(job, caller, await record(), await this.#ports.signs());
       this.#streams.add(stream);
       stream.once('close', () => {
         this.#streams.delete(stream);

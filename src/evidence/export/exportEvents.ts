@@ -1,5 +1,7 @@
+import { v7 as uuidv7 } from 'uuid';
 import { ServiceError } from '../../errors.ts';
 import type { ErasedEvent, Position, RecordedEvent } from '../../events/event.ts';
+import type { Caller } from '../../events/newEvent.ts';
 import { eventLeaf } from '../../hashing/eventLeaf.ts';
 import { addLeaf, emptyTree, type HashTree } from '../../hashing/hashTree.ts';
 import type { EventLog } from '../../ports/eventLog.ts';
@@ -11,12 +13,19 @@ import { readWorkspace } from '../readWorkspace.ts';
 import type { LastEvent } from '../treeHead.ts';
 import { type ExportFormat, erasedLine, exportHeader, exportLine, type LineContext } from './exportLines.ts';
 import { type ExportFilters, isComplete } from './manifest.ts';
+import { recordExport } from './recordExport.ts';
 
 /** What to export. */
 export interface ExportJob {
   workspace: string;
   filters: ExportFilters;
   format: ExportFormat;
+}
+
+/** What an export reads from, and for whom. */
+export interface ExportContext extends Pick<LineContext, 'nameOf'> {
+  eventLog: EventLog;
+  caller: Caller;
 }
 
 /** An event that was written, as far as the manifest needs it. */
@@ -29,7 +38,7 @@ export interface WrittenEvent {
 export interface ExportProgress {
   /** All events up to and including this position are done. */
   position: Position;
-  /** Where the export ends: the end of the log when it began. */
+  /** Where the export ends: with its entry in the audit trail. */
   until: Position;
   /** Of all events read of the workspace. */
   tree: HashTree;
@@ -64,13 +73,12 @@ export function startOfExport(until: Position): ExportProgress {
 
 /**
  * Writes the events of a workspace in log order, starting from `progress`, which is updated. Hashes all of them, including those
- * that the filters omit and erased ones. Continues to the tombstones of what was erased in the meantime. Rejects with `conflict`
- * at an event that the store cannot read.
+ * that the filters omit and erased ones. Continues to the tombstones of what was erased in the meantime, once that is in the
+ * audit trail, too. Rejects with `conflict` at an event that the store cannot read.
  */
 export async function exportEvents(
-  eventLog: EventLog,
+  { eventLog, caller, nameOf }: ExportContext,
   job: ExportJob,
-  nameOf: LineContext['nameOf'],
   progress: ExportProgress,
   sink: ExportSink,
 ): Promise<void> {
@@ -96,7 +104,7 @@ export async function exportEvents(
       await sink.reached(progress);
     }
     if (erasures.unnamed === undefined) return;
-    progress.until = await eventLog.head();
+    progress.until = await recordExport(eventLog, { ...caller, requestId: uuidv7() }, job, until + 1);
   }
 }
 

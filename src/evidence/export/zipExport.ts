@@ -2,14 +2,12 @@ import { createHash } from 'node:crypto';
 import { once } from 'node:events';
 import { PassThrough, type Readable } from 'node:stream';
 import { ZipFile } from 'yazl';
-import type { EventLog } from '../../ports/eventLog.ts';
 import { publicKeysOf, type SigningKey } from '../keys/SigningKey.ts';
-import { type ExportJob, type ExportProgress, exportEvents } from './exportEvents.ts';
-import type { LineContext } from './exportLines.ts';
+import { type ExportContext, type ExportJob, type ExportProgress, exportEvents } from './exportEvents.ts';
 import { manifestPath, signManifest } from './manifest.ts';
 
 /** What is needed to create the files of an export. */
-export interface ZipContext extends Pick<LineContext, 'nameOf'> {
+export interface ZipContext extends ExportContext {
   /** Returns the key that signs the manifest, called once all events are written; without it, there is no manifest. */
   signingKey: (() => Promise<SigningKey>) | undefined;
 }
@@ -19,10 +17,9 @@ export interface ZipContext extends Pick<LineContext, 'nameOf'> {
  * checking it. The stream fails as `exportEvents` does.
  */
 export function zipExport(
-  eventLog: EventLog,
+  { signingKey, ...context }: ZipContext,
   job: ExportJob,
   progress: ExportProgress,
-  { nameOf, signingKey }: ZipContext,
 ): Readable {
   const zip = new ZipFile();
   const name = `${job.workspace}.${job.format}`;
@@ -35,7 +32,7 @@ export function zipExport(
     },
     reached: async () => undefined,
   };
-  exportEvents(eventLog, job, nameOf, progress, sink).then(
+  exportEvents(context, job, progress, sink).then(
     () => events.end(),
     (error) => events.destroy(error),
   );

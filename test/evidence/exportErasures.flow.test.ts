@@ -1,0 +1,106 @@
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { v7 as uuidv7 } from 'uuid';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { ExportFile } from '../../src/evidence/export/ExportFile.ts';
+import { type ExportJob, exportEvents, startOfExport } from '../../src/evidence/export/exportEvents.ts';
+import { runCli, storesOf, temporaryFolder } from '../support/cli.ts';
+import { onEveryEngine } from '../support/engines.ts';
+import { samples } from '../support/samples.ts';
+import { accessesBy, type TestService } from '../support/service.ts';
+
+const LONG_MS = 60_000;
+
+/** Erasures while an export reads the log. */
+onEveryEngine((start) => {
+  const folder = temporaryFolder();
+  const inFolder = (name: string) => join(folder, name);
+  let service: TestService;
+  beforeAll(async () => {
+    service = await start();
+  });
+  afterAll(() => service.stop());
+
+  const clinic = () => service.workspaceId('clinic');
+  const cli = (...args: string[]) => runCli(args, { env: { ...storesOf(service.config), DATA_DIR: folder } });
+
+  const jobOf = (): ExportJob => ({
+    ...{ workspace: clinic(), filters: { from: null, to: null, kind: null } },
+    format: 'ndjson',
+  });
+
+  function contextOf() {
+    const principal = { type: 'operator', id: 'test' } as const;
+    const caller = { workspace: clinic(), principal, requestId: uuidv7() };
+    return { eventLog: service.eventLog, caller, nameOf: () => undefined };
+  }
+
+  /** Returns an export that has begun, of a log in which a patient is erased before anything is read. */
+  async function begun() {
+    const patient = samples.patient();
+    await service.post('/integration/patients', patient);
+    const progress = startOfExport(await service.eventLog.head());
+    const erased = await cli('erase', 'patient', patient.id, '--workspace', clinic(), '--reason', 'asked');
+    expect(erased).toMatchObject({ code: 0 });
+    return progress;
+  }
+
+  async function expectVerified(path: string): Promise<void> {
+    const key = inFolder('public.pem');
+    writeFileSync(key, (await cli('signing-key')).stdout);
+    expect(await cli('verify', path, '--public-key', key)).toMatchObject({ code: 0, stderr: '' });
+  }
+
+  test(
+    'an export that was killed before it read the tombstones reads them when it goes on',
+    async () => {
+      const path = inFolder('killed.ndjson');
+      const progress = await begun();
+      const file = await ExportFile.open(path, jobOf(), false);
+      const sink = {
+        write: (text: string) => file.write(text),
+        async reached(now: typeof progress) {
+          await file.reached(now);
+          if (now.position === now.until) throw new Error('killed');
+        },
+      };
+      await expect(exportEvents(contextOf(), jobOf(), progress, sink)).rejects.toThrow('killed');
+      await file.close();
+      const args = ['--workspace', clinic(), '--format', 'ndjson', '--out', path];
+      expect(await cli('export', ...args)).toMatchObject({
+        code: 0,
+        stderr: expect.stringContaining('Going on after '),
+      });
+      expect(readFileSync(path, 'utf8')).toContain('"erased":true');
+      await expectVerified(path);
+    },
+    LONG_MS,
+  );
+
+  test(
+    'what is exported on the way to the tombstones is in the audit trail, as the rest is',
+    async () => {
+      const progress = await begun();
+      const { until } = progress;
+      await service.post('/integration/patients', samples.patient());
+      const lines: { position: number }[] = [];
+      const sink = {
+        async write(text: string) {
+          lines.push(
+            ...text
+              .trimEnd()
+              .split('\n')
+              .map((line) => JSON.parse(line)),
+          );
+        },
+        reached: async () => undefined,
+      };
+      const accesses = await accessesBy(service, () => exportEvents(contextOf(), jobOf(), progress, sink));
+      const last = lines.at(-1)?.position ?? 0;
+      expect(last).toBeGreaterThan(until + 2);
+      const shown = { ranges: [{ from: until + 1, to: last - 1 }] };
+      expect(accesses).toEqual([{ action: 'export', query: { format: 'ndjson' }, shown }]);
+    },
+    LONG_MS,
+  );
+});
