@@ -31,6 +31,8 @@ export class ExportFile implements ExportSink {
   readonly resumed: ExportProgress | undefined;
   readonly #job: ExportJob;
   readonly #part: FileHandle;
+  /** Size that the file has if nobody else writes to it. */
+  #bytes: number;
   #nextCheckpoint = 0;
 
   private constructor(path: string, job: ExportJob, part: FileHandle, resumed: ExportProgress | undefined) {
@@ -38,6 +40,7 @@ export class ExportFile implements ExportSink {
     this.#job = job;
     this.#part = part;
     this.resumed = resumed;
+    this.#bytes = resumed?.bytes ?? 0;
   }
 
   /**
@@ -66,20 +69,26 @@ export class ExportFile implements ExportSink {
 
   async write(text: string): Promise<void> {
     await this.#part.appendFile(text);
+    this.#bytes += Buffer.byteLength(text);
   }
 
-  /** Saves the progress every quarter of a second, once the data written is on disk. */
+  /**
+   * Saves the progress every quarter of a second, once the data written is on disk. Rejects with `conflict` when another process
+   * has written to the file.
+   */
   async reached(progress: Readonly<ExportProgress>): Promise<void> {
     if (performance.now() < this.#nextCheckpoint) return;
     await this.#part.datasync();
+    await this.#requireOwn();
     const checkpoint: Checkpoint = { job: this.#job, progress };
     await writeWhole(checkpointPath(this.path), checkpoint);
     this.#nextCheckpoint = performance.now() + CHECKPOINT_MS;
   }
 
-  /** Gives the file its final name, durably, together with the manifest that `describe` returns. */
+  /** Gives the file its final name, durably, together with the manifest that `describe` returns. Rejects as `reached`. */
   async finish(describe: (digest: FileDigest) => ExportManifest): Promise<void> {
     await this.#part.sync();
+    await this.#requireOwn();
     await writeWhole(manifestPath(this.path), describe(await digest(partPath(this.path))));
     await rename(partPath(this.path), this.path);
     const folder = await open(dirname(this.path));
@@ -90,6 +99,15 @@ export class ExportFile implements ExportSink {
 
   async close(): Promise<void> {
     await this.#part.close();
+  }
+
+  /** A second process that exports to the same file writes the same again. What both have written is never resumed. */
+  async #requireOwn(): Promise<void> {
+    const { size } = await this.#part.stat();
+    if (size === this.#bytes) return;
+    await rm(checkpointPath(this.path), { force: true });
+    const problem = `${partPath(this.path)} is also being written by another process.`;
+    throw new ServiceError('conflict', `${problem} Run the export once, when no other one is running.`);
   }
 }
 
