@@ -17,12 +17,29 @@ export async function print(texts: AsyncIterable<string> | string[]): Promise<vo
   }
 }
 
-/** Writes text to standard output, at the reader's pace. */
+/** Writes text to standard output, at the reader's pace; one that stops is no error. */
 export async function writePaced(text: string): Promise<void> {
-  if (!terminal().stdout.write(text)) await once(terminal().stdout, 'drain');
+  try {
+    if (!terminal().stdout.write(text)) await once(terminal().stdout, 'drain');
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'EPIPE') throw error;
+  }
 }
 
-/** Ends the command when the reader of standard output has had enough, such as `head`. */
+/**
+ * Lets the work of this process's command go on when nobody reads its output any more; if the output cannot be written for
+ * another reason, the command fails.
+ */
+export function outliveReaders(): void {
+  process.stdout.on('error', ({ code }: NodeJS.ErrnoException) => {
+    if (code === 'EPIPE' || process.exitCode === FAILED) return;
+    process.stderr.write(`The output cannot be written (${code}).\n`);
+    process.exitCode = FAILED;
+  });
+  process.stderr.on('error', () => undefined);
+}
+
+/** Ends the command, which only reads, when the reader of standard output has had enough, such as `head`. */
 export function endWithReader(): void {
   terminal().stdout.on('error', ({ code }: NodeJS.ErrnoException) => process.exit(code === 'EPIPE' ? 0 : 1));
 }
