@@ -16,9 +16,11 @@ onEveryEngine((start) => {
   afterAll(() => service.stop());
 
   /** Imports lines (values become JSON, strings are taken as they are) in a folder of its own. */
-  async function importLines(lines: unknown[], { key = service.key, args = [] as string[] } = {}) {
-    const folder = temporaryFolder();
-    const path = join(folder, 'records.ndjson');
+  async function importLines(
+    lines: unknown[],
+    { key = service.key, args = [] as string[], folder = temporaryFolder() } = {},
+  ) {
+    const path = join(temporaryFolder(), 'records.ndjson');
     writeFileSync(
       path,
       lines.map((line) => (typeof line === 'string' ? line : JSON.stringify(line))).join('\n'),
@@ -49,7 +51,7 @@ onEveryEngine((start) => {
       expect(result.stdout).toMatch(
         /\n3 accepted \(3 created, 0 updated\), 0 rejected, 0 warnings, in \d+\.\d s\n$/,
       );
-      expect(readdirSync(result.folder)).toEqual(['records.ndjson']);
+      expect(readdirSync(result.folder)).toEqual([]);
     });
     expect(appended).toEqual([
       `clinic.payer-${payer.id}: PayerUpserted`,
@@ -130,14 +132,13 @@ onEveryEngine((start) => {
     expect(appended).toEqual([`clinic.payer-${good.id}: PayerUpserted`]);
   });
 
-  test('without a name for the reject file, each import has a new one', async () => {
+  test('without a name for the reject file, each import has a new one, of several at once, too', async () => {
+    const folder = temporaryFolder();
     const appended = await appendedBy(service, async () => {
-      const { code, folder } = await importLines([{ kind: 'payer', record: {} }]);
-      expect(code).toBe(1);
-      expect(readdirSync(folder)).toEqual([
-        'records.ndjson',
-        expect.stringMatching(/^rejected-\d{8}T\d{6}Z\.ndjson$/),
-      ]);
+      const imports = [1, 2, 3].map(() => importLines([{ kind: 'payer', record: {} }], { folder }));
+      expect((await Promise.all(imports)).map(({ code }) => code)).toEqual([1, 1, 1]);
+      const name = expect.stringMatching(/^rejected-\d{8}T\d{6}Z-\w{6}\.ndjson$/);
+      expect(readdirSync(folder)).toEqual([name, name, name]);
     });
     expect(appended).toEqual([]);
   });

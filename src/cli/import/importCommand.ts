@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { createHash, randomBytes } from 'node:crypto';
 import { type Command, Option } from 'commander';
 import { terminal } from '../../app/terminal.ts';
 import { type DocumentCategory, documentFieldsSchema } from '../../records/document.ts';
@@ -37,10 +37,10 @@ interface ImportOptions extends ServiceOptions {
 /** How long requests under way may take after Ctrl-C. */
 const GRACE_MS = 5_000;
 
-/** `rejected-20260314T093000Z.ndjson`: an earlier import's file is never overwritten. */
+/** `rejected-20260314T093000Z-5f0a6d.ndjson`: the file of another import, even of the same second, is never overwritten. */
 function reportName(content: string): string {
   const stamp = new Date().toISOString().replace(/\.\d+|[-:]/g, '');
-  return `${content}-${stamp}.ndjson`;
+  return `${content}-${stamp}-${randomBytes(3).toString('hex')}.ndjson`;
 }
 
 /** The first signal gives requests under way some time to finish. The returned function stops listening. */
@@ -188,10 +188,13 @@ export function addImportCommand(program: Command): void {
       ]),
     )
     .option('--fresh', 'start over even if an earlier import of the same data is unfinished')
-    .option('--reject-file <file>', 'the file that lists rejected records (default: rejected-<time>.ndjson)')
+    .option(
+      '--reject-file <file>',
+      'the file that lists rejected records (default: rejected-<time>-….ndjson)',
+    )
     .option(
       '--warning-file <file>',
-      'the file that lists accepted records with warnings (default: warnings-<time>.ndjson)',
+      'the file that lists accepted records with warnings (default: warnings-<time>-….ndjson)',
     )
     .option('--state-file <file>', 'the file that stores the progress (default: import-<digest>.state.json)')
     .option('--allow-missing', 'import CSV files even if expected columns are missing')
