@@ -101,4 +101,24 @@ onEveryEngine((start) => {
     });
     expect(appended).toEqual([documentLine(id, good)]);
   });
+
+  test('a file with the ids of another one is listed, and does not replace it', async () => {
+    const id = await createEncounter(service);
+    const document = phi('document');
+    const documents = folderOf({
+      [`${id}/${document}.pdf`]: pdf('first'),
+      [`${id}/lab_results/${document}.pdf`]: pdf('second'),
+      [`${id}/referral/${document.replace('d', '%64')}.PDF`]: pdf('third'),
+    });
+    const appended = await appendedBy(service, async () => {
+      const { code, stdout, cwd } = await importAll(['--documents', documents]);
+      expect(code).toBe(1);
+      expect(JSON.parse(stdout)).toMatchObject({ accepted: 1, rejected: 2 });
+      const lines = readFileSync(join(cwd, readdirSync(cwd)[0] as string), 'utf8').trimEnd().split('\n');
+      const error = `Its encounter and document id are those of ${id}/${document}.pdf.`;
+      expect(lines.map((line) => JSON.parse(line).error)).toEqual([error, error]);
+    });
+    expect(appended).toEqual([documentLine(id, document)]);
+    expect((await service.send(documentsPath(id, document))).text).toBe(pdf('first').toString());
+  });
 });

@@ -31,16 +31,25 @@ export class DocumentFolder {
     this.#category = category;
   }
 
-  /** Returns all documents, in a stable order; `onUnreadable` is called for anything else. Rejects with `ImportError`. */
+  /**
+   * Returns all documents, in a stable order; `onUnreadable` is called for anything else, also for a file that would replace
+   * another one. Rejects with `ImportError`.
+   */
   async list(onUnreadable: (entry: UnreadableEntry) => void): Promise<DocumentFile[]> {
-    const documents: DocumentFile[] = [];
+    const documents = new Map<string, DocumentFile>();
     for (const path of await this.#files()) {
       const source = relative(this.#folder, path).replaceAll(sep, '/');
       const read = this.#read(source);
-      if (typeof read === 'string') onUnreadable({ source, error: read });
-      else documents.push({ path, source, ...read });
+      if (typeof read === 'string') {
+        onUnreadable({ source, error: read });
+        continue;
+      }
+      const ids = JSON.stringify([read.encounterId, read.documentId]);
+      const other = documents.get(ids);
+      if (other === undefined) documents.set(ids, { path, source, ...read });
+      else onUnreadable({ source, error: `Its encounter and document id are those of ${other.source}.` });
     }
-    return documents;
+    return [...documents.values()];
   }
 
   /** Rejects with `ImportError`. */
