@@ -114,7 +114,9 @@ onEveryEngine((start) => {
       const { code, stdout, cwd } = await importAll(['--documents', documents]);
       expect(code).toBe(1);
       expect(JSON.parse(stdout)).toMatchObject({ accepted: 1, rejected: 2 });
-      const lines = readFileSync(join(cwd, readdirSync(cwd)[0] as string), 'utf8').trimEnd().split('\n');
+      const lines = readFileSync(join(cwd, readdirSync(cwd)[0] as string), 'utf8')
+        .trimEnd()
+        .split('\n');
       const error = `Its encounter and document id are those of ${id}/${document}.pdf.`;
       expect(lines.map((line) => JSON.parse(line).error)).toEqual([error, error]);
     });

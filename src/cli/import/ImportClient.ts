@@ -16,6 +16,8 @@ export interface ClientOptions {
   /** Called with a message for users whenever the import has to wait. */
   onWait: (reason: string) => void;
   retries?: Retries;
+  /** How long a request may take, unless it `isLong`. */
+  requestMs?: number;
 }
 
 export interface Retries {
@@ -31,6 +33,8 @@ export interface Sending {
   path: string;
   idempotencyKey?: string;
   headers?: Record<string, string>;
+  /** It may take as long as the service allows for an upload. */
+  isLong?: true;
   /** Creates a new body for each try. */
   body: () => Uint8Array<ArrayBuffer> | Promise<FormData>;
 }
@@ -46,7 +50,9 @@ export interface Answer {
 type Outcome = (Answer & { retryAfter: number; code: string | undefined }) | { failure: string };
 
 const defaultRetries: Retries = { attempts: 10, firstDelayMs: 500, maxDelayMs: 30_000 };
-const REQUEST_TIMEOUT_MS = 120_000;
+const REQUEST_MS = 120_000;
+/** 250 MB take long on slow links: the service waits for an hour. */
+const LONG_REQUEST_MS = 3_660_000;
 /** The service timed out waiting for the complete body. */
 const REQUEST_TIMEOUT = 408;
 
@@ -140,8 +146,8 @@ export class ImportClient {
     );
   }
 
-  async #post({ path, idempotencyKey, headers, body }: Sending): Promise<Outcome> {
-    const { url, key, userAgent, abandon } = this.#options;
+  async #post({ path, idempotencyKey, headers, isLong, body }: Sending): Promise<Outcome> {
+    const { url, key, userAgent, abandon, requestMs = REQUEST_MS } = this.#options;
     try {
       const response = await fetch(`${url.href.replace(/\/$/, '')}${path}`, {
         method: 'POST',
@@ -153,7 +159,7 @@ export class ImportClient {
         },
         body: await body(),
         redirect: 'manual',
-        signal: AbortSignal.any([abandon, AbortSignal.timeout(REQUEST_TIMEOUT_MS)]),
+        signal: AbortSignal.any([abandon, AbortSignal.timeout(isLong ? LONG_REQUEST_MS : requestMs)]),
       });
       const { status } = response;
       const text = await response.text();

@@ -38,6 +38,7 @@ async function upload(
   const { status, text } = await client.send({
     path: `/integration/encounters/${encodeURIComponent(document.encounterId)}/documents`,
     idempotencyKey: `import-${state.progress.run}-document-${number}`,
+    isLong: true,
     body: () => formOf(document),
   });
   const body = parseJson(text);
