@@ -43,10 +43,26 @@ export function rebuildsContract(at: () => Two): void {
     await store.write({ model, rows: [row('old', 1)], checkpoint: 1 });
     await store.replace(model, beside);
     expect(await store.count(model)).toBe(0);
+    expect(await store.checkpoint(model)).toBe(3);
     await store.write({ model, rows: [row('a', 4)], checkpoint: 4 });
     await store.replace(model, beside);
     expect(await existing(store, model, ['a'])).toEqual(new Set(['a']));
     expect(await store.checkpoint(model)).toBe(4);
+  });
+
+  test('who was further than what replaced a read model is refused, also with the same object', async () => {
+    const { store, model } = at();
+    const beside = `${model}_beside`;
+    await store.write({ model: beside, rows: [row('a', 2)], checkpoint: 2 });
+    await store.write({ model, rows: [row('a', 2), row('b', 3, { order: 2 })], checkpoint: 3 });
+    await store.replace(model, beside);
+    await expect(store.write({ model, rows: [row('c', 4)], checkpoint: 4 })).rejects.toMatchObject({
+      code: 'conflict',
+    });
+    expect(await store.checkpoint(model)).toBe(2);
+    expect(await existing(store, model, ['a', 'b', 'c'])).toEqual(new Set(['a']));
+    await store.write({ model, rows: [row('b', 3, { order: 2 })], checkpoint: 3 });
+    expect(await store.checkpoint(model)).toBe(3);
   });
 
   test('one rebuild after the other works, with pages in order', async () => {

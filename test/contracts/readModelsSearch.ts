@@ -172,6 +172,7 @@ export function searchContract(at: () => Two): void {
       await store.replace(model, beside);
       expect(await found([term(`a${position}`)])).toEqual(['r1']);
       expect(await found([term(`a${position - 1}`)])).toEqual([]);
+      expect(await store.checkpoint(model)).toBe(9);
       await store.write({ model, rows: [changed(3, 'c', position + 20)], checkpoint: position + 20 });
       expect(await found([beginning('c')])).toEqual(['r3']);
     }

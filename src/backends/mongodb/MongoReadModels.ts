@@ -149,7 +149,10 @@ export class MongoReadModels implements ReadModels {
     await this.#rename(parkedName(byModel), parkedName(model));
     await place(by);
     await this.#connection.call((db) => checkpointsOf(db).deleteOne({ _id: byModel }));
+    const seen = this.#seen.get(model);
     for (const one of [model, byModel]) this.#forget(one);
+    // Whoever wrote the earlier rows with this object has to learn of it.
+    if (seen) this.#seen.set(model, seen);
   }
 
   async drop(model: string): Promise<void> {

@@ -135,7 +135,9 @@ export class SqliteReadModels implements ReadModels {
         db.prepare(`UPDATE ${table} SET model = ? WHERE model = ?`).run(model, byModel);
       }
     });
-    this.#forget(model, byModel);
+    // Whoever wrote the earlier rows with this object has to learn of it: what was last seen of them stays.
+    this.#models.delete(model);
+    this.#forget(byModel);
   }
 
   async drop(model: string): Promise<void> {
@@ -193,11 +195,9 @@ export class SqliteReadModels implements ReadModels {
     return after;
   }
 
-  #forget(...models: string[]): void {
-    for (const model of models) {
-      this.#models.delete(model);
-      this.#seen.delete(model);
-    }
+  #forget(model: string): void {
+    this.#models.delete(model);
+    this.#seen.delete(model);
   }
 }
 

@@ -1,0 +1,64 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, expect, test } from 'vitest';
+import { records, recordsModel } from '../../projections/records.ts';
+import { openEventLog, openReadModels } from '../../src/app/openBackend.ts';
+import type { ReadModels } from '../../src/ports/readModels.ts';
+import { ownTarget } from '../../src/projector/foldBatch.ts';
+import { project } from '../../src/projector/project.ts';
+import { rebuildProjection } from '../../src/projector/rebuildProjection.ts';
+import { eventually } from '../support/eventually.ts';
+import { TestWorkspace } from '../support/newEvents.ts';
+
+const folder = mkdtempSync(join(tmpdir(), 'chartledger-rebuild-beside-'));
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+test('what the projector folds while a read model is replaced is not lost, where both use the same stores', async () => {
+  const workspace = new TestWorkspace();
+  const eventLog = await openEventLog(`sqlite:${join(folder, 'events.db')}`);
+  const readModels = await openReadModels(`sqlite:${join(folder, 'read-models.db')}`);
+  const streams: string[] = [];
+  const append = async () => {
+    const stream = workspace.stream(`payer-${streams.length}`);
+    const event = workspace.event({ id: String(streams.length), name: 'Aetna' }, 'PayerUpserted');
+    await eventLog.append(stream, event, 'any');
+    streams.push(stream);
+  };
+  const onParked = (_model: string, _event: unknown, error: unknown) => {
+    throw error;
+  };
+  const reached = () =>
+    eventually(async () => expect(await readModels.checkpoint(recordsModel)).toBe(await eventLog.head()));
+  const stop = new AbortController();
+  const ports = { eventLog, readModels, onParked };
+  const run = () => project([ownTarget(records)], ports, stop.signal);
+  await append();
+  let projecting = run();
+  await reached();
+
+  const counted: ReadModels['count'] = async (model) => {
+    const count = await readModels.count(model);
+    // The new read model is complete, and not yet in its place.
+    if (model !== recordsModel) {
+      await append();
+      await eventually(async () =>
+        expect(await readModels.load(recordsModel, [streams[1] as string])).toHaveLength(1),
+      );
+    }
+    return count;
+  };
+  const sharing = new Proxy(readModels, {
+    get: (target, name) => (name === 'count' ? counted : Reflect.get(target, name).bind(target)),
+  });
+  await rebuildProjection(records, { ...ports, readModels: sharing }, stop.signal, true);
+  await append();
+  await expect(projecting).rejects.toMatchObject({ code: 'conflict' });
+  projecting = run();
+  await reached();
+  const rows = await readModels.load(recordsModel, streams);
+  expect(rows.map(({ id }) => id).toSorted()).toEqual(streams);
+  stop.abort();
+  await projecting;
+  await Promise.all([eventLog.close(), readModels.close()]);
+});
