@@ -1,10 +1,12 @@
 import type { Command } from 'commander';
 import { projections } from '../../projections/index.ts';
+import { modelName } from '../../projections/projection.ts';
 import { readinessModel } from '../../projections/readinessModel.ts';
 import { withStores } from '../app/withStores.ts';
 import { ServiceError } from '../errors.ts';
 import { rebuildProjection } from '../projector/rebuildProjection.ts';
 import { projectionStatus } from '../reads/projectionStatus.ts';
+import { markOutdated } from '../sameLog/outdated.ts';
 import { example, writeJson, writeLine, writeTable } from './output.ts';
 
 /** The name of the read model that no projection builds. */
@@ -63,13 +65,16 @@ export function addProjectionCommands(program: Command): void {
             onParked: (_: string, { id }: { id: string }) => parked.push(id),
           };
           const rebuilt = [];
+          let lacking = 0;
           for (const projection of chosen(name)) {
+            lacking += (await readModels.parked(modelName(projection))).length;
             rebuilt.push(
               await rebuildProjection(projection, ports, new AbortController().signal, acceptFewer),
             );
           }
-          const isBegun = name === undefined || name === WORKLIST;
-          if (isBegun) await readModels.begin(readinessModel, await eventLog.identity());
+          // The worklist is based on the others.
+          const isBegun = name === undefined || name === WORKLIST || lacking > 0;
+          if (isBegun) await markOutdated(readModels, readinessModel);
           if (json) writeJson([...rebuilt, ...(isBegun ? [{ model: readinessModel, begun: true }] : [])]);
           else
             for (const one of rebuilt)
@@ -77,7 +82,7 @@ export function addProjectionCommands(program: Command): void {
                 `${one.model}: ${one.rows} rows, ${one.rowsBefore} before; ${one.parked} events parked.`,
               );
           if (isBegun && !json)
-            writeLine(`${readinessModel}: emptied; the service that runs evaluates all encounters anew.`);
+            writeLine(`${readinessModel}: outdated; the service that runs evaluates all encounters anew.`);
         }),
     );
 }

@@ -1,6 +1,7 @@
 import { rmSync } from 'node:fs';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { formatPosition } from '../../src/feed/position.ts';
+import { freshClaim, readiness, sendClaim } from '../support/claims.ts';
 import { storesOf, temporaryFolder } from '../support/cli.ts';
 import { Client } from '../support/client.ts';
 import { createEncounter, documentForm, documentsPath } from '../support/documents.ts';
@@ -15,6 +16,7 @@ import { samples } from '../support/samples.ts';
 import { appendedBy, type TestService } from '../support/service.ts';
 import { ServiceProcess } from '../support/serviceProcess.ts';
 import { createWebhook } from '../support/webhooks.ts';
+import { worklist } from '../support/worklists.ts';
 
 const LONG_MS = 180_000;
 const ids = (items: { id: string }[]) => items.map(({ id }) => id);
@@ -124,6 +126,33 @@ onEveryEngine((start) => {
         const client = await startNewer('api,projector');
         await eventually(async () => expect(await parked(client)).toBe(0), LONG_MS);
         await check(client);
+      });
+    },
+    LONG_MS,
+  );
+
+  test(
+    'the worklist of an old process says what it can tell; the newer one evaluates it by what that could not read',
+    async () => {
+      const claim = freshClaim();
+      await sendClaim(old, claim);
+      const stateOf = async (client: Client) => {
+        const { items } = await worklist(client, '', { timeoutMs: LONG_MS });
+        return items.map(({ id, state }) => [id, state]);
+      };
+      expect(await stateOf(old)).toEqual([[claim.encounter.id, 'ready']]);
+      const newApi = await startNewer('api');
+      expect((await newApi.post(paths.payer, { ...claim.payer, payer_code: null })).body.version).toBe(2);
+      expect(await stateOf(old)).toEqual([[claim.encounter.id, 'ready']]);
+
+      await old.restart(async () => {
+        await newer?.end();
+        const client = await startNewer('api,projector');
+        await eventually(async () => expect(await parked(client)).toBe(0), LONG_MS);
+        expect((await readiness(client, claim)).state).toBe('blocked');
+        await eventually(async () =>
+          expect(await stateOf(client)).toEqual([[claim.encounter.id, 'blocked']]),
+        );
       });
     },
     LONG_MS,

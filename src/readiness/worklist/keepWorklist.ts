@@ -5,6 +5,7 @@ import type { FollowOptions } from '../../ports/eventLog.ts';
 import type { Row } from '../../ports/readModels.ts';
 import { allRows } from '../../reads/allRows.ts';
 import type { SameLogPorts } from '../../sameLog/beginIfOther.ts';
+import { untilOutdated } from '../../sameLog/outdated.ts';
 import { resumeAfter } from '../../sameLog/resumeAfter.ts';
 import { whileSameLog } from '../../sameLog/whileSameLog.ts';
 import { announceRules } from '../announcing/announceRules.ts';
@@ -17,7 +18,8 @@ const IDLE_MS = 50;
 
 /**
  * Keeps the readiness worklist up to date with the log, until the signal; only one process does so at a time. Rejects
- * when a store cannot be reached, or the log is another one; calling it again continues from where it was.
+ * when a store cannot be reached, the log is another one, or the worklist is outdated; calling it again continues from where it was, or
+ * begins it anew.
  */
 export async function keepWorklist(
   ports: SameLogPorts & Pick<FollowOptions, 'gather'>,
@@ -41,6 +43,7 @@ export async function keepWorklist(
     goThrough(ports, work, fanOuts, until),
     watchClock(ports, work, until),
     whileSameLog(ports.eventLog, until),
+    untilOutdated(ports.readModels, readinessModel, until),
   ];
   try {
     await Promise.all(tasks);

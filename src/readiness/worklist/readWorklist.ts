@@ -3,6 +3,7 @@ import type { ReadModels } from '../../ports/readModels.ts';
 import { growingPauses } from '../../reads/growingPauses.ts';
 import { decodeToken, encodeToken, type Page, type PageRequest } from '../../reads/page.ts';
 import type { QueryPorts } from '../../reads/readRecord.ts';
+import { isOutdated } from '../../sameLog/outdated.ts';
 import { readCounts } from '../counts/readCounts.ts';
 import type { Tally } from '../counts/tally.ts';
 import { type FanOut, fanOutsModel, fanOutsPartition } from './fanOut.ts';
@@ -79,7 +80,8 @@ export async function readProgress(
   const head = await eventLog.head();
   const deadline = performance.now() + waitMs;
   for (const pause = growingPauses(); ; await pause()) {
-    const isThere = (await readModels.checkpoint(worklistModel)) >= head;
+    const hasAll = (await readModels.checkpoint(worklistModel)) >= head;
+    const isThere = hasAll && !(await isOutdated(readModels, worklistModel));
     const underWay = await underWayIn(readModels, workspace);
     if ((isThere && underWay.length === 0) || performance.now() > deadline) {
       return { isCurrent: isThere && underWay.length === 0, underWay };
