@@ -59,3 +59,8 @@ export function bodyOf<Body extends object>(row: Row<Body | Incomplete> | undefi
 export function modelName<Body extends object>({ name, version }: Projection<Body>): ModelName<Body> {
   return `${name}_v${version}`;
 }
+
+/** Returns the name of the read model that is built alongside another one, to take its place. */
+export function rebuildOf<Body extends object>(model: ModelName<Body>): ModelName<Body> {
+  return `${model}_rebuild`;
+}

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { modelName, type Projection } from '../../projections/projection.ts';
+import { modelName, type Projection, rebuildOf } from '../../projections/projection.ts';
 import { ServiceError } from '../errors.ts';
 import { type ProjectorPorts, project } from './project.ts';
 
@@ -28,7 +28,7 @@ export async function rebuildProjection(
 ): Promise<Rebuilt> {
   const { eventLog, readModels } = ports;
   const model = modelName(projection);
-  const beside = `${model}_rebuild`;
+  const beside = rebuildOf(model);
   await readModels.begin(beside, await eventLog.identity());
   // Counted first: the present read model keeps growing, and the new one will also have what it has by now.
   const rowsBefore = await readModels.count(model);

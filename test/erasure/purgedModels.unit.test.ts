@@ -1,0 +1,77 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { models } from '../../projections/index.ts';
+import { rebuildOf } from '../../projections/projection.ts';
+import { readinessModel } from '../../projections/readinessModel.ts';
+import { recordsModel } from '../../projections/records.ts';
+import { searchModel } from '../../projections/search.ts';
+import { openEventLog, openReadModels, openStateStore } from '../../src/app/openBackend.ts';
+import { dropLeftovers } from '../../src/erasure/dropLeftovers.ts';
+import { purgeErased } from '../../src/erasure/purgeErased.ts';
+import type { EventLog } from '../../src/ports/eventLog.ts';
+import type { ReadModels } from '../../src/ports/readModels.ts';
+import type { StateStore } from '../../src/ports/stateStore.ts';
+import { TestWorkspace } from '../support/newEvents.ts';
+import { filesIn } from '../support/storedBytes.ts';
+
+const SECRET = 'Lopez-of-Elm-Street';
+
+let folder: string;
+let ports: { eventLog: EventLog; readModels: ReadModels; stateStore: StateStore };
+let head: number;
+beforeEach(async () => {
+  folder = mkdtempSync(join(tmpdir(), 'chartledger-purged-'));
+  const url = (name: string) => `sqlite:${join(folder, name)}`;
+  ports = {
+    eventLog: await openEventLog(url('events.db')),
+    readModels: await openReadModels(url('read-models.db')),
+    stateStore: await openStateStore(url('state.db')),
+  };
+  const workspace = new TestWorkspace();
+  await workspace.append(ports.eventLog, workspace.stream(), {});
+  head = await ports.eventLog.head();
+  for (const model of models) await ports.readModels.write({ model, rows: [], checkpoint: head });
+});
+afterEach(async () => {
+  await Promise.all(Object.values(ports).map((store) => store.close()));
+  rmSync(folder, { recursive: true, force: true });
+});
+
+const row = { id: 'a', partition: 'p', order: 1, position: 1, body: { name: SECRET } };
+const withSecret = () => filesIn(folder).filter(([, bytes]) => bytes.includes(SECRET));
+
+test('what earlier versions kept of the worklist is purged, too', async () => {
+  const [, name, version] = /^(.+_v)(\d+)$/.exec(readinessModel) ?? [];
+  const earlier = `${name}${Number(version) - 1}`;
+  await ports.readModels.write({ model: earlier, rows: [row], checkpoint: 1 });
+  expect(withSecret()).not.toEqual([]);
+  await purgeErased(ports);
+  expect(withSecret()).toEqual([]);
+});
+
+test('nothing is purged before the search has let go of it', async () => {
+  const lagging = searchModel;
+  await ports.readModels.begin(lagging, await ports.eventLog.identity());
+  await expect(purgeErased(ports)).rejects.toMatchObject({ code: 'unavailable' });
+  await ports.readModels.write({ model: lagging, rows: [], checkpoint: head });
+  await purgeErased(ports);
+});
+
+test('what a rebuild has left that was cut off goes; one that is under way has to end first', async () => {
+  const { readModels } = ports;
+  const model = rebuildOf(recordsModel);
+  await readModels.begin(model, 'log');
+  await readModels.write({ model, rows: [row], checkpoint: 1 });
+  let reached = 1;
+  const advancing = new Proxy(readModels, {
+    get: (target, name) =>
+      name === 'checkpoint' ? async () => reached++ : Reflect.get(target, name).bind(target),
+  });
+  await expect(dropLeftovers(advancing, 1)).rejects.toMatchObject({ code: 'unavailable' });
+  expect(await readModels.count(model)).toBe(1);
+  await dropLeftovers(readModels, 1);
+  expect(await readModels.builtFrom(model)).toBeUndefined();
+  expect(await readModels.count(model)).toBe(0);
+});
