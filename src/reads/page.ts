@@ -66,9 +66,9 @@ export async function untilReached(
   position: Position,
   what: string,
 ): Promise<void> {
-  const deadline = Date.now() + CATCH_UP_TIMEOUT_MS;
+  const deadline = performance.now() + CATCH_UP_TIMEOUT_MS;
   for (const pause = growingPauses(); (await readModels.checkpoint(model)) < position; await pause()) {
-    if (Date.now() > deadline) throw unavailable(what);
+    if (performance.now() > deadline) throw unavailable(what);
   }
 }
 
