@@ -1,4 +1,4 @@
-import { setTimeout as sleep } from 'node:timers/promises';
+import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises';
 import { readinessModel } from '../../../projections/readinessModel.ts';
 import type { ModelName } from '../../ports/readModels.ts';
 import type { QueryPorts } from '../../reads/readRecord.ts';
@@ -10,6 +10,8 @@ import { entryOf, worklistModel } from './worklistEntry.ts';
 import { flipsList, MINUTE_MS, minuteOf, worklistPartition } from './worklistLists.ts';
 
 const LOOK_MS = 1_000;
+/** Where more minutes than these have passed, all encounters are gone through instead: a clock may be decades off. */
+const MOST_MINUTES = 1_440;
 const BY_ITSELF: Trigger = { position: Number.POSITIVE_INFINITY };
 
 /** The minute, counted from 1970, up to which findings that begin or end by themselves were looked at. */
@@ -29,10 +31,15 @@ export async function watchClock(ports: QueryPorts, work: WorklistWork, signal: 
     const first = minute;
     // Where the clock was set back, minutes are repeated.
     if (dayOfMinute(minute) < dayOfMinute(now)) await countDay(ports, work.workspaces, dayOfMinute(minute));
-    for (minute = Math.min(minute, now); minute < now && !signal.aborted; minute += 1) {
-      await evaluateMinute(ports, work, minute);
+    minute = Math.min(minute, now);
+    if (now - minute > MOST_MINUTES) {
+      await evaluateFlipped(ports, work, undefined);
+      minute = now;
     }
-    await evaluateMinute(ports, work, minute);
+    // What was evaluated before the end of a minute may be written after it: each is looked at again with the next one.
+    if (minute < now) minute -= 1;
+    for (; minute < now && !signal.aborted; minute += 1) await evaluateFlipped(ports, work, minute);
+    await evaluateFlipped(ports, work, minute);
     if (minute !== first || place === 0) {
       place += 1;
       await work.write([{ id: CLOCK, partition: CLOCK, order: 0, position: place, body: { minute } }]);
@@ -46,22 +53,28 @@ function dayOfMinute(minute: number): string {
   return dayOf(new Date(minute * MINUTE_MS).toISOString());
 }
 
-/** Evaluates what has changed by itself in a minute, up to now. */
-async function evaluateMinute({ readModels }: QueryPorts, work: WorklistWork, minute: number): Promise<void> {
+/** Evaluates what has changed by itself up to now: in a minute, or ever. */
+async function evaluateFlipped(
+  { readModels }: QueryPorts,
+  work: WorklistWork,
+  minute: number | undefined,
+): Promise<void> {
+  const list = minute === undefined ? {} : { list: flipsList(minute) };
   for (const workspace of work.workspaces) {
-    const query = { partition: worklistPartition(workspace), list: flipsList(minute), limit: AT_ONCE };
+    const query = { partition: worklistPartition(workspace), ...list, limit: AT_ONCE };
     for (let after = -1; ; ) {
       const rows = await readModels.page(worklistModel, { ...query, after });
       const now = Date.now();
       const flipped = rows.flatMap((row) => {
         const entry = entryOf(row);
-        return entry && (entry.flips_at ?? now) <= now
+        return entry?.flips_at !== undefined && entry.flips_at <= now
           ? [[entry.encounter_id, { order: row.order, trigger: BY_ITSELF }] as const]
           : [];
       });
       if (flipped.length > 0) await work.evaluate(workspace, new Map(flipped), 0);
       if (rows.length < AT_ONCE) break;
       after = rows.at(-1)?.order ?? after;
+      await nextTurn();
     }
   }
 }

@@ -1,0 +1,80 @@
+import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import type { EventLog } from '../../src/ports/eventLog.ts';
+import type { PageQuery, ReadModels, Row } from '../../src/ports/readModels.ts';
+import type { WorklistWork } from '../../src/readiness/worklist/WorklistWork.ts';
+import { watchClock } from '../../src/readiness/worklist/watchClock.ts';
+import { flipsList, MINUTE_MS, minuteOf } from '../../src/readiness/worklist/worklistLists.ts';
+import { eventually } from '../support/eventually.ts';
+
+const MANY = 10_000;
+const MORNING = Date.parse('2026-03-14T09:30:00Z');
+
+let now: number;
+let stop: AbortController;
+beforeEach(() => {
+  stop = new AbortController();
+  vi.spyOn(Date, 'now').mockImplementation(() => now);
+});
+afterEach(() => {
+  stop.abort();
+  vi.restoreAllMocks();
+});
+
+/** Watches a worklist of one workspace, which can be added to; `asked` are the lists that were read. */
+function watched(minute: number) {
+  const rows: Row[] = [];
+  const asked: (string | undefined)[] = [];
+  const evaluated: string[] = [];
+  const page = async (_model: string, { list, after = -1 }: PageQuery) => {
+    asked.push(list);
+    if (asked.length > MANY) throw new Error('too much is read');
+    return rows.filter((row) => (list === undefined || row.lists?.includes(list)) && row.order > after);
+  };
+  const clock = { id: 'clock', partition: 'clock', order: 0, position: 1, body: { minute } };
+  const load = async (_model: string, ids: string[]) => (ids.includes(clock.id) ? [clock] : []);
+  const work = {
+    workspaces: ['clinic'],
+    evaluate: async (_workspace: string, encounters: ReadonlyMap<string, unknown>) => {
+      evaluated.push(...encounters.keys());
+      rows.length = 0;
+    },
+    write: async () => undefined,
+  };
+  const ports = {
+    readModels: { load, page } as unknown as ReadModels,
+    eventLog: { readStream: async () => [] } as unknown as EventLog,
+  };
+  /** Adds an encounter that changes by itself at a moment. */
+  const add = (id: string, flipsAt: number) =>
+    rows.push({
+      ...{ id, partition: 'clinic.encounter', order: rows.length, position: 1 },
+      body: { encounter_id: id, state: 'blocked', findings: [], flips_at: flipsAt },
+      lists: [flipsList(minuteOf(flipsAt))],
+    });
+  const watching = watchClock(ports, work as unknown as WorklistWork, stop.signal);
+  return { add, asked, evaluated, watching };
+}
+
+test('what changes by itself is evaluated though it was written after the minute in which it did', async () => {
+  now = MORNING + MINUTE_MS - 200;
+  const { add, asked, evaluated, watching } = watched(minuteOf(now));
+  await eventually(() => expect(asked).toContain(flipsList(minuteOf(now))));
+  now = MORNING + MINUTE_MS + 200;
+  await eventually(() => expect(asked).toContain(flipsList(minuteOf(now))));
+  add('late', MORNING + MINUTE_MS - 100);
+  now = MORNING + 2 * MINUTE_MS;
+  await eventually(() => expect(evaluated).toEqual(['late']));
+  stop.abort();
+  await watching;
+});
+
+test('a clock that was decades behind, or a long time without the service, is not gone through minute by minute', async () => {
+  now = MORNING;
+  const { add, asked, evaluated, watching } = watched(0);
+  add('flipped', MORNING - 365 * 24 * 60 * MINUTE_MS);
+  add('later', MORNING + MINUTE_MS);
+  await Promise.race([watching, eventually(() => expect(evaluated).toEqual(['flipped']))]);
+  expect(asked.length).toBeLessThan(10);
+  stop.abort();
+  await watching;
+});
