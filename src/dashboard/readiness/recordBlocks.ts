@@ -1,3 +1,4 @@
+import { asUnreadable, UnreadableError } from '../../errors.ts';
 import { readCounts } from '../../readiness/counts/readCounts.ts';
 import { type Blocked, MOST_LOOKED_AT, readBlocked } from '../../readiness/worklist/readBlocked.ts';
 import { readProgress } from '../../readiness/worklist/readWorklist.ts';
@@ -40,7 +41,9 @@ ${
 }
 ${!isCurrent && html`<p class="muted">These figures do not include every change yet.</p>`}`;
   };
-  const body = (await unlessBehind(read())) ?? html`<p class="muted">This is not available right now.</p>`;
+  const found = await unlessBehind(read()).catch(asUnreadable);
+  const isThere = found !== undefined && !(found instanceof UnreadableError);
+  const body = isThere ? found : html`<p class="muted">This is not available right now.</p>`;
   return { body: html`<h2>What it blocks</h2>${body}`, accesses: [] };
 }
 

@@ -1,5 +1,6 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { readinessModel } from '../../../projections/readinessModel.ts';
+import { asUnreadable, UnreadableError } from '../../errors.ts';
 import type { Position } from '../../events/event.ts';
 import type { ModelName, Row } from '../../ports/readModels.ts';
 import { allRows } from '../../reads/allRows.ts';
@@ -62,7 +63,9 @@ export class WorklistWork {
     const found = new Map<string, string[]>();
     for (const [index, chunk] of chunks.entries()) {
       await this.#alone(async () => {
-        const settings = await readRuleSettings(this.#ports.eventLog, workspace);
+        // What one workspace cannot read keeps no other from its worklist.
+        const read = await readRuleSettings(this.#ports.eventLog, workspace).catch(asUnreadable);
+        const settings = read instanceof UnreadableError ? undefined : read;
         const { rows, changes, visits } = await evaluateRows(
           this.#ports,
           workspace,
@@ -70,7 +73,7 @@ export class WorklistWork {
           settings,
           position,
         );
-        if (!isQuiet) {
+        if (!isQuiet && settings) {
           const announcing = {
             workspace,
             rulesVersion: rulesVersion(settings),

@@ -3,7 +3,7 @@ import type { Row } from '../../ports/readModels.ts';
 import type { QueryPorts } from '../../reads/readRecord.ts';
 import type { Trigger } from '../announcing/trigger.ts';
 import { TallyChanges, talliesModel } from '../counts/tally.ts';
-import { evaluate } from '../evaluate.ts';
+import { type Evaluation, evaluate } from '../evaluate.ts';
 import type { RuleSettings } from '../ruleSettings.ts';
 import { entryOf, type WorklistEntry, worklistEntry, worklistModel } from './worklistEntry.ts';
 import { listsOf, worklistPartition } from './worklistLists.ts';
@@ -37,13 +37,14 @@ export interface EntryChange {
 /**
  * Evaluates encounters by what `evaluate` looks at, which has everything up to `position`: resolves with what is to
  * be written for them, and for the counts; only for those that changed. `visits`: where there are any, the ids of the
- * other encounters of the visits, by those of the encounters. Rejects with `unavailable`.
+ * other encounters of the visits, by those of the encounters. Without `settings`, which cannot be read, nothing is
+ * reported about any of them. Rejects with `unavailable`.
  */
 export async function evaluateRows(
   ports: QueryPorts,
   workspace: string,
   encounters: Encounters,
-  settings: RuleSettings,
+  settings: RuleSettings | undefined,
   position: number,
 ): Promise<{ rows: Row[]; changes: EntryChange[]; visits: Map<string, string[]> }> {
   const { readModels } = ports;
@@ -53,7 +54,9 @@ export async function evaluateRows(
   const rowsBefore = new Map(stored.map((row) => [row.id, row]));
   const wasBilled = (id: string) => entryOf(rowsBefore.get(streamOf(id)))?.is_billed === true;
   const mayBeBilled = (id: string) => encounters.get(id)?.isBilled === true || wasBilled(id);
-  const evaluated = await evaluate(ports, workspace, ids, settings, mayBeBilled);
+  const evaluated = settings
+    ? await evaluate(ports, workspace, ids, settings, mayBeBilled)
+    : new Map<string, Evaluation>();
   const now = Date.now();
   const tallies = new TallyChanges(workspace);
   const rows: Row[] = [];

@@ -6,6 +6,7 @@ import type { QueryPorts } from '../../reads/readRecord.ts';
 import { isOutdated } from '../../sameLog/outdated.ts';
 import { readCounts } from '../counts/readCounts.ts';
 import type { Tally } from '../counts/tally.ts';
+import { readRuleSettings } from '../ruleSettings.ts';
 import { type FanOut, fanOutsModel, fanOutsPartition } from './fanOut.ts';
 import { type WorklistSelection, walkWorklist } from './walkWorklist.ts';
 import { type WorklistEntry, worklistModel } from './worklistEntry.ts';
@@ -32,7 +33,7 @@ export interface Worklist extends Page<WorklistEntry> {
  * Resolves with a page of the encounters of a workspace with what is in their way, in the order of their creation, or
  * by days where only days are asked for. It waits up to two seconds for what was acknowledged before the call, and
  * says how up to date it is. A page may have fewer than `limit`, or none, and still have a token. Rejects with
- * `unavailable`, and with `validation_failed` for a token of another list.
+ * `unavailable`, as `readProgress` does, and with `validation_failed` for a token of another list.
  */
 export async function readWorklist(
   ports: QueryPorts,
@@ -70,13 +71,14 @@ function placeOf(token: string, binding: string): { day: number; order: number }
 
 /**
  * Resolves with how up to date the worklist is; it waits until the worklist is current, up to a time limit. Rejects
- * with `unavailable`.
+ * with `unavailable`, and with `unreadable` where the rule settings, and so the worklist, cannot be read.
  */
 export async function readProgress(
   { eventLog, readModels }: QueryPorts,
   workspace: string,
   waitMs = WAIT_MS,
 ): Promise<WorklistProgress> {
+  await readRuleSettings(eventLog, workspace);
   const head = await eventLog.head();
   const deadline = performance.now() + waitMs;
   for (const pause = growingPauses(); ; await pause()) {
