@@ -7,8 +7,8 @@ import { logMismatch } from './logMismatch.ts';
 /** How long a read model is assumed to belong still to the log. */
 const TRUSTED_MS = 1_000;
 
-/** The methods that return rows. */
-const READS = ['load', 'page', 'changes', 'search', 'count'] as const;
+/** The methods that return rows, or count them. */
+const READS = ['load', 'page', 'heads', 'countPage', 'changes', 'search', 'count'] as const;
 
 const projected: ReadonlySet<string> = new Set(models);
 
