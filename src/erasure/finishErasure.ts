@@ -13,6 +13,7 @@ import { heldBefore } from './holds/heldBefore.ts';
 import { refuseHeld } from './holds/holdsOver.ts';
 import { isRestored } from './holds/isRestored.ts';
 import { restoreRecord } from './holds/restoreRecord.ts';
+import { referringAt } from './referringAt.ts';
 import { type RemovalPorts, removeErased } from './removeErased.ts';
 
 /** What erasures work with. */
@@ -42,8 +43,9 @@ async function eraseEncounters(ports: ErasurePorts, done: RecordedEvent): Promis
   const { kind, record_id, reason } = dataAs<RecordErased>(done.data);
   const { workspace } = done.metadata;
   const found: RecordedEvent[] = [];
-  const referrers = await findReferrers(ports, workspace, kind, record_id);
-  for (const { kind: other, id } of await ofErased(ports, done, referrers)) {
+  const referrers = await ofErased(ports, done, await findReferrers(ports, workspace, kind, record_id));
+  const referring = await referringAt(ports.eventLog, workspace, record_id, referrers, done.position);
+  for (const { kind: other, id } of referring) {
     const stream = recordStream(workspace, other, id);
     const erasure = { kind: other, record_id: id, reason, with_patient: true as const };
     found.push(...(await eraseAlso(ports, done, stream, catalogEntry(other).title, erasure)));

@@ -105,6 +105,22 @@ onEveryEngine((start) => {
     expect(await typesOf(streamOf('encounter', begun))).toEqual(['EncounterUpserted']);
   });
 
+  test('what comes to a patient only behind its tombstone stays, with its history', async () => {
+    const [{ patient }, moved, merged] = [await createVisit(), await createVisit(), await createVisit()];
+    const { eventType } = catalogEntry('patient');
+    const merge = newEvent(caller(), eventType, { id: merged.patient, merged_into: patient });
+    const meanwhile = async () => {
+      await change(moved.encounter, patient);
+      await service.eventLog.append(streamOf('patient', merged.patient), merge, 'any');
+    };
+    const { tombstones } = await erase('patient', patient, { after: meanwhile });
+    expect(tombstones.map(({ type }) => type)).toEqual(['RecordErased', 'RecordErased', 'DocumentErased']);
+    const twice = (type: string) => [type, type];
+    expect(await typesOf(streamOf('encounter', moved.encounter))).toEqual(twice('EncounterUpserted'));
+    expect(await typesOf(streamOf('patient', merged.patient))).toEqual(twice('PatientUpserted'));
+    expect(await typesOf(streamOf('encounter', merged.encounter))).toEqual(['EncounterUpserted']);
+  });
+
   test('a document that is removed right behind the tombstone of its encounter is erased, too', async () => {
     const { encounter, document } = await createVisit();
     const remove = async () =>

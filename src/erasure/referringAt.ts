@@ -1,0 +1,37 @@
+import type { Position, RecordedEvent } from '../events/event.ts';
+import { recordStream } from '../events/streamNames.ts';
+import type { EventLog } from '../ports/eventLog.ts';
+import { type Evolve, foldStream } from '../reads/foldStream.ts';
+import { catalogEntry } from '../records/catalog.ts';
+import { evolveRecord, type RecordState } from '../records/fold.ts';
+import { patient } from '../records/kinds/patient.ts';
+import { referredIds } from '../records/referredIds.ts';
+import type { FoundReferrer } from './findReferrers.ts';
+
+/**
+ * Returns those referrers of a patient, as `findReferrers` does, that also referred to it, or to a patient then merged into it, at a
+ * position: what came to it since belongs to others. The log is only asked where one of them was changed since. Rejects with
+ * `unreadable` and `unavailable`.
+ */
+export async function referringAt(
+  eventLog: EventLog,
+  workspace: string,
+  patientId: string,
+  found: readonly FoundReferrer[],
+  at: Position,
+): Promise<FoundReferrer[]> {
+  if (found.every(({ position }) => position < at)) return [...found];
+  const isWanted = ({ position }: RecordedEvent) => position < at;
+  const patients = new Set([patientId]);
+  const referring: FoundReferrer[] = [];
+  // A patient comes behind what refers to it.
+  for (const one of found.toReversed()) {
+    const evolve: Evolve<RecordState> = (state, event) => evolveRecord(one.kind, state, event);
+    const then = await foldStream(eventLog, recordStream(workspace, one.kind, one.id), evolve, { isWanted });
+    const ids = then === undefined ? [] : referredIds(catalogEntry(one.kind), then.fields, patient.kind);
+    if (!ids.some((id) => patients.has(id))) continue;
+    if (one.kind === patient.kind) patients.add(one.id);
+    referring.unshift(one);
+  }
+  return referring;
+}
