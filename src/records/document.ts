@@ -101,12 +101,12 @@ export function evolveDocument(state: DocumentState | undefined, event: Recorded
   const { data } = upcast(event);
   const version = event.revision + 1;
   const updatedAt = laterTime(state?.updatedAt, event.recordedAt);
-  const createdAt = state && !state.removed ? state.createdAt : updatedAt;
   const erasure = erasureStepAfter(state?.version ?? 0, event);
   // The earlier versions may be gone.
-  if (erasure === 'done') return { version, createdAt, updatedAt, removed: true, erased: true };
+  if (erasure === 'done') return { version, createdAt: updatedAt, updatedAt, removed: true, erased: true };
   requireNext(state?.version ?? 0, event);
   if (erasure === 'begun' && state) return { ...state, version };
+  const createdAt = state && !state.removed ? state.createdAt : updatedAt;
   if (event.type === 'DocumentRemoved') {
     const document = state?.document;
     return { version, createdAt, updatedAt, removed: true, ...(document && { document }) };
