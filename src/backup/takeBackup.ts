@@ -8,6 +8,7 @@ import { backupObjects, type ObjectPorts } from './backupObjects.ts';
 import { backupState } from './backupState.ts';
 import { type BackupFile, filesOf, type Manifest, readManifest, writeManifest } from './format/manifest.ts';
 import { readKeys, type ServiceKeys, writeKeys } from './format/sealedKeys.ts';
+import { isContinuedBy } from './isContinuedBy.ts';
 import { objectName } from './objectIndex.ts';
 import { removeErased } from './removeErased.ts';
 
@@ -98,9 +99,9 @@ async function previousBackup({ eventLog, target, signingKey }: BackupPorts): Pr
     ? 'belongs to another event log'
     : publicKeysOf(await signingKey()).problem(previous)
       ? 'was signed with another key, or was changed afterwards'
-      : (await eventLog.hasPosition(previous.last_position))
+      : (await isContinuedBy(eventLog, target, previous))
         ? undefined
-        : 'extends beyond the event log, which was reset to an earlier state';
+        : 'holds events that the event log lost when it was reset to an earlier state';
   if (problem === undefined) return previous;
   throw new ServiceError(
     'conflict',
