@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { unavailable } from '../../errors.ts';
 import type { HeadTarget, KeptHead } from '../../ports/headTarget.ts';
 import { fileProblem } from '../fileProblem.ts';
-import { within } from '../within.ts';
+import { OneAtATime } from '../OneAtATime.ts';
 import { syncFolder } from './durableFiles.ts';
 
 const LIMIT_MS = 10_000;
@@ -16,6 +16,7 @@ const NO_LINKS = ['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS', 'EMLINK'];
  */
 export class LocalHeadTarget implements HeadTarget {
   readonly #folder: string;
+  readonly #operations = new OneAtATime();
 
   constructor(folder: string) {
     this.#folder = folder;
@@ -26,14 +27,14 @@ export class LocalHeadTarget implements HeadTarget {
   }
 
   async keep(name: string, text: string): Promise<void> {
-    await this.#within(this.#keep(name, text), 'does not take a file');
+    await this.#within(() => this.#keep(name, text), 'does not take a file');
   }
 
   async *kept(prefix: string): AsyncGenerator<KeptHead> {
-    const names = await this.#within(readdir(this.#folder), 'cannot be read');
+    const names = await this.#within(() => readdir(this.#folder), 'cannot be read');
     for (const name of names.filter((one) => one.startsWith(prefix) && one.endsWith('.json')).toSorted()) {
       const text = await this.#within(
-        readFile(join(this.#folder, name), 'utf8'),
+        () => readFile(join(this.#folder, name), 'utf8'),
         'has a file that cannot be read',
       );
       yield { name, text };
@@ -41,9 +42,9 @@ export class LocalHeadTarget implements HeadTarget {
   }
 
   /** `otherwise` describes the folder's problem if the file system's error does not. */
-  async #within<Result>(work: Promise<Result>, otherwise: string): Promise<Result> {
+  async #within<Result>(work: () => Promise<Result>, otherwise: string): Promise<Result> {
     try {
-      return await within(LIMIT_MS, work);
+      return await this.#operations.within(LIMIT_MS, work);
     } catch (error) {
       const problem = fileProblem(this.#folder, error) ?? `${this.#folder} ${otherwise}.`;
       throw unavailable('target of heads', error, problem);
