@@ -70,7 +70,7 @@ export interface DocumentStore {
   /** Durably records the identity of the log whose events name these documents, replacing the previous one. */
   setLog(identity: string): Promise<void>;
 
-  /** Resolves when the store is reachable and writable. */
+  /** Resolves when the store is reachable and writable; rejects with `unavailable` after a few seconds without an answer. */
   check(): Promise<void>;
 
   close(): Promise<void>;

@@ -1,10 +1,13 @@
-import { mkdirSync, readdirSync } from 'node:fs';
+import { once } from 'node:events';
+import { mkdirSync, readdirSync, watch } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { LocalHeadTarget } from '../../src/backends/localFiles/LocalHeadTarget.ts';
 import { temporaryFolder } from '../support/cli.ts';
+import { eventually } from '../support/eventually.ts';
 import { hangFile } from '../support/hungFile.ts';
+import { appendedBy, startTestService } from '../support/service.ts';
 
 /** All file operations of a process together have this many places. */
 const PLACES = 4;
@@ -29,6 +32,30 @@ test(
     for (const answer of answers) answer();
     await target.keep('clinic.json', '{}');
     expect(readdirSync(heads)).toContain('clinic.json');
+  },
+  LONG_MS,
+);
+
+test(
+  'while the folder of documents does not answer, readyz does, and tells of it',
+  async () => {
+    const service = await startTestService();
+    const uploads = join(service.config.dataDir, 'documents', 'uploads');
+    const looks = watch(uploads);
+    const anyone = service.as(undefined);
+    const readyz = () => anyone.get('/readyz');
+    const [[, probe]] = await Promise.all([once(looks, 'change'), eventually(readyz)]);
+    looks.close();
+    const appended = await appendedBy(service, async () => {
+      const answer = hangFile(join(uploads, String(probe)));
+      await eventually(async () =>
+        expect(await readyz()).toMatchObject({ status: 200, body: { degraded: ['document_store'] } }),
+      );
+      answer();
+      await eventually(async () => expect((await readyz()).body.degraded).toEqual([]));
+    });
+    expect(appended).toEqual([]);
+    await service.stop();
   },
   LONG_MS,
 );

@@ -5,6 +5,7 @@ import { ServiceError, unavailable } from '../../errors.ts';
 import { documentNotStored } from '../../ports/documentNotStored.ts';
 import type { AbandonedUpload, ByteRange, DocumentStore, StoredDocument } from '../../ports/documentStore.ts';
 import { fileProblem, movedProblem } from '../fileProblem.ts';
+import { OneAtATime } from '../OneAtATime.ts';
 import { OpenedFiles } from '../OpenedFiles.ts';
 import { readDescription, writeDescription } from './description.ts';
 import { makeFolder, moveDurably, writeDurably } from './durableFiles.ts';
@@ -13,6 +14,7 @@ import { type OwnerTiming, UploadOwner } from './UploadOwner.ts';
 
 const STORE = 'document store';
 const READ_BYTES = 256 * 1024;
+const CHECK_MS = 3_000;
 /** An empty file would fit on a full disk. */
 const PROBE = Buffer.alloc(4_096);
 
@@ -28,6 +30,7 @@ export class LocalDocumentStore implements DocumentStore {
   readonly #handles: FileHandle[];
   readonly #owner: UploadOwner;
   readonly #notes: LocalUploadNotes;
+  readonly #checks = new OneAtATime();
 
   private constructor(folder: string, handles: FileHandle[], timing: OwnerTiming | undefined) {
     this.#folder = folder;
@@ -124,13 +127,15 @@ export class LocalDocumentStore implements DocumentStore {
 
   async check(): Promise<void> {
     const probe = join(this.#folder, 'uploads', `check-${this.#owner.id}`);
-    await this.#io(async () => {
+    const write = async () => {
+      this.#requireFolder();
       try {
         await writeFile(probe, PROBE);
       } finally {
         await rm(probe, { force: true });
       }
-    });
+    };
+    await this.#onDisk(() => this.#checks.within(CHECK_MS, write));
   }
 
   async close(): Promise<void> {
