@@ -1,8 +1,11 @@
+import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
-import { mkdirSync, readdirSync, watch } from 'node:fs';
+import { mkdirSync, readdirSync, watch, writeFileSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { Readable } from 'node:stream';
 import { expect, test } from 'vitest';
+import { LocalDocumentStore } from '../../src/backends/localFiles/LocalDocumentStore.ts';
 import { LocalHeadTarget } from '../../src/backends/localFiles/LocalHeadTarget.ts';
 import { temporaryFolder } from '../support/cli.ts';
 import { eventually } from '../support/eventually.ts';
@@ -56,6 +59,32 @@ test(
     });
     expect(appended).toEqual([]);
     await service.stop();
+  },
+  LONG_MS,
+);
+
+test(
+  'signs of life and looks for abandoned uploads take no further places while the folder of documents does not answer',
+  async () => {
+    const folder = join(temporaryFolder(), 'documents');
+    const store = await LocalDocumentStore.open(folder, { beatMs: 5, goneAfterMs: 60_000 });
+    const objectId = randomUUID();
+    await store.put(objectId, Readable.from([Buffer.from('hello')]));
+    const owners = join(folder, 'owners');
+    const [own = ''] = readdirSync(owners);
+    const other = randomUUID();
+    writeFileSync(join(folder, 'uploads', `${other}.${randomUUID()}`), '');
+    const answers = [own, other].map((owner) => hangFile(join(owners, owner)));
+    const looks = Array.from({ length: PLACES }, () => store.abandoned());
+    const begun = performance.now();
+    await eventually(async () => {
+      expect(await readAnyFile()).toContain('heads');
+      expect(performance.now()).toBeGreaterThan(begun + 1_000);
+    });
+    for (const answer of answers) answer();
+    expect(await Promise.all(looks)).toEqual(looks.map(() => []));
+    await store.confirm(objectId);
+    await store.close();
   },
   LONG_MS,
 );

@@ -1,11 +1,17 @@
 import { execFileSync } from 'node:child_process';
-import { closeSync, constants, openSync } from 'node:fs';
+import { closeSync, constants, openSync, renameSync, rmSync } from 'node:fs';
 
 /**
- * Makes a file that does not answer whoever opens it for writing, as on a disk that hangs; the returned function ends that. It is
- * a pipe, which waits for a reader.
+ * Puts a file in a place that does not answer whoever opens it, as on a disk that hangs, until the returned function is called. It
+ * is a pipe, which waits for its other end.
  */
 export function hangFile(path: string): () => void {
-  execFileSync('mkfifo', [path]);
-  return () => closeSync(openSync(path, constants.O_RDONLY | constants.O_NONBLOCK));
+  const pipe = `${path}.pipe`;
+  execFileSync('mkfifo', [pipe]);
+  renameSync(pipe, path);
+  return () => {
+    const ends = openSync(path, constants.O_RDWR);
+    rmSync(path);
+    closeSync(ends);
+  };
 }

@@ -31,6 +31,7 @@ export class LocalDocumentStore implements DocumentStore {
   readonly #owner: UploadOwner;
   readonly #notes: LocalUploadNotes;
   readonly #checks = new OneAtATime();
+  #takingOver: Promise<AbandonedUpload[]> | undefined;
 
   private constructor(folder: string, handles: FileHandle[], timing: OwnerTiming | undefined) {
     this.#folder = folder;
@@ -85,8 +86,12 @@ export class LocalDocumentStore implements DocumentStore {
     await this.#io(() => this.#notes.forget(objectId));
   }
 
-  async abandoned(): Promise<AbandonedUpload[]> {
-    return this.#io(() => this.#notes.takeOver());
+  abandoned(): Promise<AbandonedUpload[]> {
+    // Only one at a time, as callers ask at intervals, whether or not the disk answers.
+    this.#takingOver ??= this.#io(() => this.#notes.takeOver()).finally(() => {
+      this.#takingOver = undefined;
+    });
+    return this.#takingOver;
   }
 
   async get(objectId: string, range?: ByteRange): Promise<Readable> {

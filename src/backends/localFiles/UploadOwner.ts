@@ -31,7 +31,7 @@ export class UploadOwner {
   readonly #observed = new Map<string, Observation>();
   #beats = 0;
   #timer: NodeJS.Timeout | undefined;
-  #beating: Promise<void> = Promise.resolve();
+  #beating: Promise<void> | undefined;
 
   constructor(folder: string, timing: OwnerTiming = timingByDefault) {
     this.#folder = join(folder, 'owners');
@@ -44,8 +44,8 @@ export class UploadOwner {
     await makeFolder(this.#folder);
     await this.#beat();
     this.#timer ??= setInterval(() => {
-      // An unavailable folder makes an owner seem gone: whatever it then does with its uploads is refused.
-      this.#beating = this.#beat().catch(() => undefined);
+      // Only one at a time: on a disk that does not answer, they would take all places for file operations of the process.
+      this.#beating ??= this.#beatAgain();
     }, this.#timing.beatMs);
     this.#timer.unref();
   }
@@ -80,6 +80,12 @@ export class UploadOwner {
     this.#timer = undefined;
     await this.#beating;
     await rm(join(this.#folder, this.id), { force: true }).catch(() => undefined);
+  }
+
+  async #beatAgain(): Promise<void> {
+    // An unavailable folder makes an owner seem gone: whatever it then does with its uploads is refused.
+    await this.#beat().catch(() => undefined);
+    this.#beating = undefined;
   }
 
   async #beat(): Promise<void> {
