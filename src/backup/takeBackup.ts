@@ -18,6 +18,8 @@ export interface BackupPorts extends ObjectPorts {
   tables: readonly StateTable<object>[];
   keys(): Promise<ServiceKeys>;
   signingKey(): Promise<SigningKey>;
+  /** Rejects with `conflict` while another process makes a backup. */
+  requireOnly(): Promise<void>;
 }
 
 export interface BackupOptions {
@@ -47,8 +49,8 @@ const OWN = /^(?:manifest\.json|keys-\w{8}\.json|(?:log|state|objects)(?:[/-][\w
  * Updates the backup in a place, or starts it, while the service is running. The state store is read before the log, so that
  * nothing in it is ahead of the log, and objects after both, so that each object named there exists. Until the new manifest is
  * written, the backup is the previous one, complete. Rejects with `conflict` when the place contains anything else, or a backup
- * that this log does not continue; with `permission_denied` when the passphrase is not the previous one; with `validation_failed`
- * when a new one is too short; with `unavailable`.
+ * that this log does not continue, or one that another process has made meanwhile; with `permission_denied` when the passphrase is
+ * not the previous one; with `validation_failed` when a new one is too short; with `unavailable`.
  */
 export async function takeBackup(
   ports: BackupPorts,
@@ -72,6 +74,7 @@ export async function takeBackup(
   const keysNow = await ports.keys();
   const sealedNow = isSame(keys, keysNow) ? sealed : await writeKeys(target, log, keysNow, passphrase);
   const { segments, erasing } = removed;
+  await requireUnchanged(ports, previous);
   const manifest = await writeManifest(
     target,
     {
@@ -107,6 +110,18 @@ async function previousBackup({ eventLog, target, signingKey }: BackupPorts): Pr
     'conflict',
     `The backup in ${target.place} ${problem}. Start a new one in another place.`,
   );
+}
+
+/**
+ * Rejects with `conflict` when another process has made a backup meanwhile, or is making one: it removes files that are not its own.
+ */
+async function requireUnchanged(
+  { target, requireOnly }: BackupPorts,
+  previous: Manifest | undefined,
+): Promise<void> {
+  await requireOnly();
+  if ((await readManifest(target))?.signature === previous?.signature) return;
+  throw new ServiceError('conflict', `Another backup was made in ${target.place} meanwhile. Run this again.`);
 }
 
 /**

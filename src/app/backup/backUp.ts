@@ -17,7 +17,7 @@ export async function backUp(place: string, options: BackupOptions): Promise<Bac
     withDocumentStore(async (documentStore) => {
       const stateStore = await openStateStore(config.stateUrl);
       try {
-        return await asOnlyOne(config.stateUrl, async () => {
+        return await asOnlyOne(config.stateUrl, async (requireOnly) => {
           const ports = { eventLog, documentStore, stateStore, target, tables: backedUpTables };
           const keys = {
             async keys() {
@@ -27,7 +27,7 @@ export async function backUp(place: string, options: BackupOptions): Promise<Bac
             },
             signingKey: () => openSigningKey(eventLog, config),
           };
-          return takeBackup({ ...ports, ...keys }, options);
+          return takeBackup({ ...ports, ...keys, requireOnly }, options);
         });
       } finally {
         await stateStore.close();

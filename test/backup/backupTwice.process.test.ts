@@ -1,0 +1,52 @@
+import { execFileSync, spawn } from 'node:child_process';
+import { closeSync, constants, openSync, readFileSync, renameSync, writeSync } from 'node:fs';
+import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { BackupFolder } from '../support/BackupFolder.ts';
+import { storesOf } from '../support/cli.ts';
+import { createEncounter, documentForm, documentsPath } from '../support/documents.ts';
+import { eventually } from '../support/eventually.ts';
+import { samples } from '../support/samples.ts';
+import { startTestService, type TestService } from '../support/service.ts';
+import { storedFiles } from '../support/storedFiles.ts';
+
+const LONG_MS = 120_000;
+let service: TestService;
+beforeAll(async () => {
+  service = await startTestService();
+});
+afterAll(() => service.stop());
+
+test(
+  'a backup that was suspended while another one was made leaves that one whole',
+  async () => {
+    const encounter = await createEncounter(service);
+    expect((await service.upload(documentsPath(encounter), documentForm())).status).toBe(200);
+    const folder = new BackupFolder(service.config);
+    const [id = ''] = storedFiles(service.config).objects;
+    const document = join(service.config.dataDir, 'documents', 'objects', id.slice(-2), id);
+    const bytes = readFileSync(document);
+    // The first one is suspended as it reads a document: from a pipe.
+    renameSync(document, `${document}.aside`);
+    execFileSync('mkfifo', [document]);
+    const secret = folder.passphraseFile('correct horse battery staple');
+    const args = ['bin/chartledger.mjs', 'backup', folder.path, '--passphrase-file', secret];
+    const env = { ...process.env, ...storesOf(service.config), DATA_DIR: service.config.dataDir };
+    const first = spawn(process.execPath, args, { env, stdio: ['ignore', 'ignore', 'pipe'] });
+    const pipe = await eventually(() => openSync(document, constants.O_WRONLY | constants.O_NONBLOCK));
+    renameSync(`${document}.aside`, document);
+    first.kill('SIGSTOP');
+    await service.post('/integration/payers', samples.payer());
+    expect(await folder.take()).toMatchObject({ code: 0, stderr: '' });
+    first.kill('SIGCONT');
+    writeSync(pipe, bytes);
+    closeSync(pipe);
+    expect(await text(first.stderr)).toBe(
+      `Another backup was made in ${folder.path} meanwhile. Run this again.\n`,
+    );
+    expect(await folder.verify()).toMatchObject({ code: 0, stderr: '' });
+    expect(await folder.take()).toMatchObject({ code: 0, stderr: '' });
+  },
+  LONG_MS,
+);
