@@ -24,7 +24,8 @@ const AT_ONCE = 500;
 
 /** Empty stores, to be filled. */
 export interface RestorePorts {
-  openLog(identity: string): Promise<LogCopy>;
+  /** `timesRise`: whether no event of the log has an earlier time than those before it. */
+  openLog(identity: string, timesRise: boolean): Promise<LogCopy>;
   stateStore: StateStore;
   documentStore: DocumentStore;
   tables: readonly StateTable<object>[];
@@ -77,7 +78,7 @@ async function restoreLog(
   target: BackupTarget,
   { manifest, principal, erasures, onProgress }: RestoreTask,
 ): Promise<RestoredLog> {
-  const log = await openLog(manifest.log);
+  const log = await openLog(manifest.log, manifest.times_rise ?? true);
   try {
     const check = new LogCheck();
     const concerned = new ConcernedStreams(erasures);

@@ -80,6 +80,7 @@ export async function takeBackup(
     {
       type: 'chartledger.backup.v1',
       ...{ version, log, created_at },
+      ...(eventLog.timesRise ? {} : { times_rise: false as const }),
       ...{ ...logPart, segments, erasing, state, objects: objects.files, keys: sealedNow },
     },
     await ports.signingKey(),

@@ -14,7 +14,8 @@ export async function clockProblem(eventLog: EventLog, clock: Clock): Promise<Fi
   const now = clock.now();
   if (recordedAt === undefined || Date.parse(recordedAt) - now <= TOLERATED_MS) return undefined;
   const seconds = Math.round((Date.parse(recordedAt) - now) / 1000);
-  const otherwise = eventLog.timesRise
+  // A writer of its own lets no event have an earlier time than the one before it.
+  const otherwise = eventLog.linkWriter
     ? 'If it is right, an event was once recorded under a wrong clock: until its time has passed, every event is recorded with that time. ' +
       'Versions and their order remain correct, and nothing can or needs to be repaired; times and as_of are wrong until then.'
     : "If it is right, correct the clocks of the event log's nodes; times and as_of are wrong until those clocks have passed that time.";

@@ -93,8 +93,8 @@ export interface EventLog {
 
   /**
    * Whether `recordedAt` never decreases from one event of the log to the next, guaranteed by a single writer. Where several
-   * machines write, a change of leader can bring an earlier clock: an event's effective time is then the latest one so far in its
-   * stream.
+   * machines write, or wrote what was restored, a change of leader can bring an earlier clock: an event's effective time is then
+   * the latest one so far in its stream.
    */
   readonly timesRise: boolean;
 

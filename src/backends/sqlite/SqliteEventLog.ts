@@ -37,7 +37,6 @@ const FILE_CHECK_MS = 500;
 
 /** The event log in one SQLite file. */
 export class SqliteEventLog implements EventLog {
-  readonly timesRise = true;
   readonly scavenges = false;
   readonly #path: string;
   readonly #db: DatabaseSync;
@@ -60,6 +59,7 @@ export class SqliteEventLog implements EventLog {
     this.#templates = new MetadataTemplates(db);
     this.#statements = {
       identity: db.prepare('SELECT identity FROM log'),
+      fallingTimes: db.prepare('SELECT 1 FROM falling_times'),
       head: db.prepare('SELECT max(position) AS head FROM events'),
       lastTime: db.prepare('SELECT recorded_at FROM events ORDER BY position DESC LIMIT 1'),
       dataVersion: db.prepare('PRAGMA data_version'),
@@ -82,6 +82,11 @@ export class SqliteEventLog implements EventLog {
     } catch (error) {
       throw unavailable(STORE, error, fileProblem(path, error));
     }
+  }
+
+  /** False only if it was restored from a log with several writers. */
+  get timesRise(): boolean {
+    return this.#reading(() => this.#statements.fallingTimes.get()) === undefined;
   }
 
   async identity(): Promise<string> {

@@ -19,13 +19,16 @@ export class SqliteLogCopy implements LogCopy {
   readonly #streams = new Map<string, { id: number; erased: boolean }>();
   #erasures = 0;
 
-  /** Creates the file of a log with that identity; it must not exist yet. Throws `unavailable`. */
-  constructor(path: string, identity: string) {
+  /**
+   * Creates the file of a log with that identity; it must not exist yet. `timesRise`: that of the other log. Throws `unavailable`.
+   */
+  constructor(path: string, identity: string, timesRise = true) {
     this.#path = path;
     try {
       makeOwnedFolders(dirname(path));
       const db = openForAppending(path);
       db.prepare('UPDATE log SET identity = ?').run(identity);
+      if (!timesRise) db.exec('INSERT INTO falling_times (only) VALUES (1)');
       this.#db = db;
       this.#templates = new MetadataTemplates(db);
       this.#statements = prepare(db);

@@ -32,6 +32,9 @@ const schema = `
     data        TEXT NOT NULL,
     leaf        TEXT
   );
+  CREATE TABLE IF NOT EXISTS falling_times (
+    only INTEGER PRIMARY KEY CHECK (only = 1)
+  );
   CREATE TABLE IF NOT EXISTS restores (
     position INTEGER PRIMARY KEY,
     after    INTEGER NOT NULL

@@ -1,0 +1,62 @@
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { openLogCopy } from '../../src/app/openBackend.ts';
+import { toCopied } from '../../src/backup/format/copiedPlace.ts';
+import { runCli, temporaryFolder } from '../support/cli.ts';
+import { readAll } from '../support/events.ts';
+import { TestWorkspace } from '../support/newEvents.ts';
+import { samples } from '../support/samples.ts';
+import { appendedBy, startTestService, type TestService } from '../support/service.ts';
+
+const MINUTE_MS = 60_000;
+const FAR = 1_800_000_000_000_000;
+let service: TestService;
+beforeAll(async () => {
+  service = await startTestService();
+});
+afterAll(() => service.stop());
+
+/** Verifies a copy of the service's log whose last event was recorded by a clock that is a minute behind the others. */
+async function verifyCopy(timesRise: boolean) {
+  const folder = temporaryFolder();
+  const url = `sqlite:${join(folder, 'events.db')}`;
+  const events = await readAll(service.eventLog);
+  const copy = await openLogCopy(url, await service.eventLog.identity(), timesRise);
+  await copy.add(
+    events.map((event, index) => {
+      const behind = new Date(Date.parse(event.recordedAt) - MINUTE_MS).toISOString();
+      return toCopied(index === events.length - 1 ? { ...event, recordedAt: behind } : event);
+    }),
+  );
+  await copy.finish('log-restores', new TestWorkspace().event({}, 'LogRestored'), FAR);
+  await copy.close();
+  const env = {
+    DATA_DIR: service.config.dataDir,
+    EVENT_LOG_URL: url,
+    READ_MODEL_URL: `sqlite:${join(folder, 'read-models.db')}`,
+  };
+  const verify = (...args: string[]) =>
+    runCli(['verify', '--workspace', service.workspaceId('clinic'), ...args], { env });
+  const head = join(folder, 'head.json');
+  const saved = await verify('--save-head', head);
+  return saved.code === 1 ? saved : verify('--head', head);
+}
+
+test('where the log of several writers was restored, times that go back at a change of leader are no sign of tampering', async () => {
+  const appended = await appendedBy(service, async () => {
+    for (const payer of [samples.payer(), samples.payer()])
+      expect((await service.post('/integration/payers', payer)).status).toBe(200);
+  });
+  expect(appended).toHaveLength(2);
+  expect(await verifyCopy(false)).toMatchObject({
+    code: 0,
+    stdout: expect.stringContaining(
+      'The times of 1 events go backwards, as can happen after a change of leader.',
+    ),
+    stderr: '',
+  });
+  expect(await verifyCopy(true)).toMatchObject({
+    code: 1,
+    stderr: expect.stringMatching(/claims to have been recorded at \S+, before the preceding event/),
+  });
+});
