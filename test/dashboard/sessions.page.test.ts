@@ -96,7 +96,6 @@ describe('a session', () => {
     thief.takeOver([...visitor.cookies].map(([name, value]) => ({ name, value })));
     const answered = once(sent, 'response');
     sent.flushHeaders();
-    // The body is asked for once the session has been read.
     await once(sent, 'continue');
     expect((await visitor.post('/sign-out', {})).status).toBe(303);
     sent.end(body);
@@ -104,6 +103,24 @@ describe('a session', () => {
     answer.resume();
     await once(answer, 'end');
     expect(await thief.isSignedIn()).toBe(false);
+  });
+
+  test('carries out no form whose end arrives after the sign-out', async () => {
+    const user = await dashboard.createUser('viewer');
+    const visitor = new Visitor(dashboard.service.url);
+    await visitor.signIn(user);
+    await visitor.get('/account');
+    const { sent, body } = form(visitor, '/account/time-zone', { time_zone: 'America/Chicago' });
+    const answered = once(sent, 'response');
+    sent.flushHeaders();
+    await once(sent, 'continue');
+    expect((await visitor.post('/sign-out', {})).status).toBe(303);
+    sent.end(body);
+    const [answer] = (await answered) as [IncomingMessage];
+    answer.resume();
+    expect(answer.headers.location).toBe('/dashboard/sign-in');
+    await users.refresh();
+    expect(users.find(user.id)?.timeZone).toBeUndefined();
   });
 
   test('is stored before an answer leads on, to whichever instance', async () => {

@@ -38,9 +38,10 @@ export function dashboardApp(context: DashboardContext): Express {
   app.use(assetRouter());
   app.use(noStore);
   app.use(cookies(sessionSecret));
-  app.use(sessions(ports.stateStore, sessionSecret));
   app.use(boundForms(clientIp));
   app.use(express.urlencoded({ extended: false, limit: FORM_BYTES }));
+  // Read once a form has arrived: its session may have ended meanwhile.
+  app.use(sessions(ports.stateStore, sessionSecret));
   const responder = createResponder({ ...ports, logger, clientIp });
   for (const route of dashboardRoutes(ports)) app[route.method](route.path, responder.respond(route));
   app.use(responder.fail(() => new ServiceError('not_found', 'There is no such page.')));
