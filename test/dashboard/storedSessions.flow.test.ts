@@ -2,6 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
+import type { Request } from 'express';
 import { Cookie, type SessionData } from 'express-session';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { openStateStore } from '../../src/app/openBackend.ts';
@@ -23,9 +24,14 @@ afterAll(async () => {
 
 function openStore() {
   const store = new SessionStore(stateStore, IDLE_MS);
+  const get = promisify<string, SessionData | null | undefined>(store.get.bind(store));
   return {
-    get: promisify<string, SessionData | null | undefined>(store.get.bind(store)),
+    get,
     set: promisify<string, SessionData>(store.set.bind(store)),
+    destroy: promisify<string>(store.destroy.bind(store)),
+    /** As a request loads it. */
+    load: async (sessionID: string) =>
+      store.createSession({ sessionID } as Request, (await get(sessionID)) as SessionData),
   };
 }
 
@@ -50,4 +56,28 @@ test('a session that was not used for long is not given, and is removed', async 
   await store.set('session-4', session('usr_4'));
   await eventually(async () => expect(await stateStore.load(sessionsTable, [stale.id])).toEqual([]));
   expect(await store.get('session-4')).toMatchObject({ userId: 'usr_4' });
+});
+
+/** Saves a session as an instance does whose clock is a minute ahead. */
+async function saveAhead(sessionId: string, userId: string): Promise<void> {
+  await openStore().set(sessionId, session(userId));
+  const rows = await stateStore.page(sessionsTable, { partition: 'sessions', limit: 100 });
+  const row = rows.find(({ body }) => body.userId === userId);
+  if (row === undefined) throw new Error('the session was not saved');
+  await stateStore.save(sessionsTable, [{ ...row, revision: row.revision + 60_000_000 }]);
+}
+
+test('a session ends that an instance saved whose clock is ahead, or before the clock was set back', async () => {
+  await saveAhead('session-5', 'usr_5');
+  const store = openStore();
+  await store.destroy('session-5');
+  expect(await store.get('session-5')).toBeNull();
+});
+
+test('what a request adds to such a session is kept', async () => {
+  await saveAhead('session-6', 'usr_6');
+  const store = openStore();
+  const loaded = await store.load('session-6');
+  await store.set('session-6', Object.assign(loaded, { notices: ['Saved.'] }));
+  expect(await store.get('session-6')).toMatchObject({ userId: 'usr_6', notices: ['Saved.'] });
 });

@@ -13,6 +13,8 @@ const PARTITION = 'sessions';
 /** How precisely the store knows when a session was last used: not every use causes a write. */
 export const TOUCH_EVERY_MS = 60_000;
 const PRUNE_EVERY_MS = 60_000;
+/** Above every revision: a session ends even if a clock that is ahead saved it last. */
+const ANY = Number.MAX_SAFE_INTEGER;
 
 type Callback<Result> = (error?: unknown, result?: Result) => void;
 
@@ -63,7 +65,7 @@ export class SessionStore extends Store {
   }
 
   override destroy(sessionId: string, callback?: Callback<void>): void {
-    answer(this.#state.remove(sessionsTable, [hashed(sessionId)], this.#revision()), callback);
+    answer(this.#state.remove(sessionsTable, [hashed(sessionId)], ANY), callback);
   }
 
   async #load(sessionId: string): Promise<SessionData | null> {
@@ -81,8 +83,10 @@ export class SessionStore extends Store {
     }
     for (;;) {
       const [before] = await this.#state.load(sessionsTable, [row.id]);
-      if (before === undefined || before.revision >= row.revision) return;
-      if (await this.#state.swap(sessionsTable, row, before.revision)) return;
+      if (before === undefined) return;
+      // Who saved it last may have a clock that is ahead.
+      const revision = Math.max(row.revision, before.revision + 1);
+      if (await this.#state.swap(sessionsTable, { ...row, revision }, before.revision)) return;
     }
   }
 
