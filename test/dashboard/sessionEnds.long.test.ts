@@ -85,6 +85,17 @@ onEveryEngine((start) => {
     expect(appended).toEqual([]);
   });
 
+  test('boxes that were all unticked stay so', async () => {
+    const visitor = await lateVisitor(ada);
+    const { name } = typed();
+    await visitor.post(form, { name }, form);
+    await visitor.signIn(ada);
+    const again = (await visitor.get(form)).text;
+    expect(again).toContain(`name="name" type="text" value="${name}"`);
+    expect(again).not.toMatch(/name="permissions" value="[a-z:]+" checked/);
+    expect((await visitor.get(form)).text).toMatch(/value="write" checked/);
+  });
+
   test('a search that is sent too late is in the box of the search, wherever it was typed', async () => {
     const visitor = await lateVisitor(ada);
     const search = `/workspaces/${service.workspaceId('clinic')}/search`;

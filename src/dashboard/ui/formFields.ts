@@ -86,12 +86,14 @@ interface Choice {
 
 /** Returns a choice of any number: check boxes under one name. */
 export function checkboxes(name: string, legend: string, choices: readonly Choice[], error?: string): Html {
-  const typed = typedInto(name);
+  const { typed } = presentReader();
+  // A form in which no box is ticked is sent without the name.
+  const ticked = typed && valuesOf(typed, name);
   return html`<fieldset>
 <legend>${legend}</legend>
 ${choices.map(
   ({ value, text, hint, isChecked }) =>
-    html`<label><input type="checkbox" name="${name}" value="${value}"${(typed?.includes(value) ?? isChecked) && html` checked`}> ${text}${
+    html`<label><input type="checkbox" name="${name}" value="${value}"${(ticked?.includes(value) ?? isChecked) && html` checked`}> ${text}${
       hint && html` <small class="muted">${hint}</small>`
     }</label>`,
 )}
