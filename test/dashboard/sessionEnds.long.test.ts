@@ -96,6 +96,18 @@ onEveryEngine((start) => {
     expect((await visitor.get(form)).text).toMatch(/value="write" checked/);
   });
 
+  test('a form that was refused before, or is confirmed too late, is filled in again on its page', async () => {
+    const page = `/users/${users.findByName(eve.name)?.id}`;
+    const visitor = await lateVisitor(ada);
+    // The page that refuses a form, or asks for a confirmation, has the address to which the form was sent.
+    const sent = await visitor.post(`${page}/role`, { role: 'compliance' }, `${page}/role`);
+    expect(target(sent)).toBe(`/sign-in?next=${encodeURIComponent(`/dashboard${page}`)}`);
+    await visitor.signIn(ada);
+    const again = await visitor.get(page);
+    expect(again.text).toContain('Your entries are back in the form');
+    expect(again.text).toContain('<option value="compliance" selected>');
+  });
+
   test('a search that is sent too late is in the box of the search, wherever it was typed', async () => {
     const visitor = await lateVisitor(ada);
     const search = `/workspaces/${service.workspaceId('clinic')}/search`;

@@ -4,7 +4,8 @@ import { codeField } from '../ui/code.ts';
 import { formError, input } from '../ui/formFields.ts';
 import { type Html, html } from './html.ts';
 import { originOf } from './origin.ts';
-import type { Reply, Visit } from './route.ts';
+import { pageBefore } from './pageBefore.ts';
+import type { DashboardRoute, Reply, Visit } from './route.ts';
 import { passwordOf, textOf, valuesOf } from './sentForm.ts';
 import { isProofFresh, renewProof, sessionIdOf } from './session.ts';
 
@@ -15,24 +16,28 @@ const CODE = 'confirm_code';
  * Resolves with the page that asks users to prove their identity once more, where the last proof is more than ten
  * minutes old; its form repeats the one that was sent, with the proof. Undefined where the change may be made.
  */
-export async function confirmIdentity(ports: SignInPorts, visit: Visit): Promise<Reply | undefined> {
+export async function confirmIdentity(
+  ports: SignInPorts,
+  visit: Visit,
+  route: DashboardRoute,
+): Promise<Reply | undefined> {
   const { req, form, user } = visit;
   if (isProofFresh(req)) return undefined;
   const isTried = form[PASSWORD] !== undefined || form[CODE] !== undefined;
-  if (!isTried) return confirmationPage(visit);
+  if (!isTried) return confirmationPage(visit, route);
   const session = sessionIdOf(req) as string;
   const proof =
     user.totpSetAt === undefined
       ? { session, password: passwordOf(form, PASSWORD) }
       : { session, code: textOf(form, CODE) };
   if (!(await proveAgain(ports, user, proof, originOf(visit)))) {
-    return confirmationPage(visit, 'That is not correct. Try again.');
+    return confirmationPage(visit, route, 'That is not correct. Try again.');
   }
   renewProof(req);
   return undefined;
 }
 
-function confirmationPage(visit: Visit, error?: string): Reply {
+function confirmationPage(visit: Visit, route: DashboardRoute, error?: string): Reply {
   return {
     page: {
       title: `${error === undefined ? '' : 'Error: '}Confirm your identity`,
@@ -40,7 +45,7 @@ function confirmationPage(visit: Visit, error?: string): Reply {
       body: html`<h1>Confirm your identity</h1>
 <p>To change users, roles or keys, or to erase records, you must have confirmed your identity within the last ten minutes. Nothing has been changed yet.</p>
 ${formError(error)}
-${visit.user.origin === 'openid_connect' ? providerLink(visit) : proofForm(visit)}`,
+${visit.user.origin === 'openid_connect' ? providerLink(visit, route) : proofForm(visit)}`,
     },
   };
 }
@@ -69,8 +74,8 @@ function proofField({ totpSetAt }: User): Html {
 }
 
 /** The provider asks, and leads back to the page from which the form was sent: it has to be sent again. */
-function providerLink({ req }: Visit): Html {
-  const from = URL.parse(req.get('Referer') ?? '')?.pathname ?? '/dashboard';
+function providerLink({ req }: Visit, route: DashboardRoute): Html {
+  const from = pageBefore(req, route) ?? '/dashboard';
   return html`<div class="actions">
 <a role="button" href="/dashboard/sign-in/openid-connect?confirm=1&next=${encodeURIComponent(from)}">Confirm with the identity provider</a>
 <a role="button" class="outline secondary" href="/dashboard">Cancel</a></div>`;

@@ -16,6 +16,7 @@ import { confirmIdentity } from './confirmIdentity.ts';
 import { csrfField, requireCsrfToken } from './csrf.ts';
 import { html } from './html.ts';
 import { layout } from './layout.ts';
+import { pageBefore } from './pageBefore.ts';
 import { forReader } from './reader.ts';
 import { refuseRole } from './refuseRole.ts';
 import type { RequestLimit } from './requestLimit.ts';
@@ -107,7 +108,7 @@ async function admitted(
   if (user && ports.requireTotp && needsTotp(user) && route.roles !== 'public' && !route.isForSetup) {
     return { redirect: '/account/two-factor' };
   }
-  const confirmation = route.isSensitive ? await confirmIdentity(ports, visit) : undefined;
+  const confirmation = route.isSensitive ? await confirmIdentity(ports, visit, route) : undefined;
   if (confirmation) return confirmation;
   const reader = { timeZone: user?.timeZone, typed: user && takeTypedForm(visit) };
   return forReader(reader, () => route.handle(visit));
@@ -121,12 +122,12 @@ function needsTotp({ origin, totpSetAt }: User): boolean {
  * Returns the sign-in page, which leads back to the requested page, or the page of a requested part, or the page from
  * which a form was sent, whose fields are kept.
  */
-function signInPath(req: Request, { path, method, isOnEveryPage }: DashboardRoute): string {
+function signInPath(req: Request, route: DashboardRoute): string {
+  const { path, method, isOnEveryPage } = route;
   // Users who sign out want to stay signed out.
   if (path === '/sign-out') return '/sign-in';
   const isPage = isOnEveryPage || (method === 'get' && !req.get('HX-Request'));
-  const shown = URL.parse(req.get('HX-Current-URL') ?? req.get('Referer') ?? '');
-  const next = isPage ? req.originalUrl : shown && shown.pathname + shown.search;
+  const next = isPage ? req.originalUrl : pageBefore(req, route);
   if (next && method === 'post') keepTypedForm(req, next);
   return next ? `/sign-in?next=${encodeURIComponent(next)}` : '/sign-in';
 }

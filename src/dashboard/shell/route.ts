@@ -22,6 +22,8 @@ export interface DashboardRoute {
   isBackground?: boolean;
   /** It changes users, roles or keys, or erases a record: it requires a fresh proof of the user's identity. */
   isSensitive?: boolean;
+  /** The path of the page with its form, where there is no page at its own. */
+  page?: string;
   /** Its form is on every page: if sent too late, it is filled in again on the page of its own address. */
   isOnEveryPage?: boolean;
   /** Open to users who first have to set up an authenticator app. */

@@ -24,6 +24,7 @@ export function accountRoutes(ports: TwoFactorPagePorts): DashboardRoute[] {
     {
       method: 'post',
       path: '/account/password',
+      page: '/account',
       roles: everyone,
       async handle(visit) {
         const { req, form, user, actor } = visit;
@@ -44,6 +45,7 @@ export function accountRoutes(ports: TwoFactorPagePorts): DashboardRoute[] {
     {
       method: 'post',
       path: '/account/time-zone',
+      page: '/account',
       roles: everyone,
       async handle(visit) {
         const { form, user, actor, notice } = visit;

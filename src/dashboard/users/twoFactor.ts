@@ -67,6 +67,7 @@ export function twoFactorRoutes(ports: TwoFactorPagePorts): DashboardRoute[] {
     {
       method: 'post',
       path: `${path}/off`,
+      page: '/account',
       roles: everyone,
       isSensitive: true,
       async handle({ user, actor, notice }) {

@@ -14,6 +14,8 @@ import { roleField, roleOf } from '../ui/role.ts';
 import { userFacts } from '../ui/userFacts.ts';
 import { madeInvitation, toMadeInvitation, usersSection } from './invitationMadePage.ts';
 
+const userPath = '/users/:user';
+
 export interface UserPagePorts {
   users: UserDirectory;
   publicUrl: string | undefined;
@@ -34,7 +36,8 @@ export function userRoutes({ users, publicUrl }: UserPagePorts): DashboardRoute[
     make: (manager: UserManager, user: User, visit: Visit) => Promise<string>,
   ): DashboardRoute => ({
     method: 'post',
-    path: `/users/:user/${name}`,
+    path: `${userPath}/${name}`,
+    page: userPath,
     roles: admins,
     isSensitive: true,
     async handle(visit): Promise<Reply> {
@@ -50,7 +53,7 @@ export function userRoutes({ users, publicUrl }: UserPagePorts): DashboardRoute[
   return [
     {
       method: 'get',
-      path: '/users/:user',
+      path: userPath,
       roles: admins,
       handle: async (visit) => ({ page: userPage(await find(visit), visit) }),
     },
@@ -61,7 +64,8 @@ export function userRoutes({ users, publicUrl }: UserPagePorts): DashboardRoute[
     }),
     {
       method: 'post',
-      path: '/users/:user/invite',
+      path: `${userPath}/invite`,
+      page: userPath,
       roles: admins,
       isSensitive: true,
       async handle(visit) {
@@ -75,12 +79,12 @@ export function userRoutes({ users, publicUrl }: UserPagePorts): DashboardRoute[
     },
     {
       method: 'get',
-      path: '/users/:user/invited',
+      path: `${userPath}/invited`,
       roles: admins,
       handle: async (visit) => madeInvitation(publicUrl, visit, await find(visit)),
     },
     ...confirmedChange({
-      path: '/users/:user/reset-two-factor',
+      path: `${userPath}/reset-two-factor`,
       isSensitive: true,
       find,
       question: ({ id, name }) => ({
@@ -98,7 +102,7 @@ export function userRoutes({ users, publicUrl }: UserPagePorts): DashboardRoute[
       },
     }),
     ...confirmedChange({
-      path: '/users/:user/disable',
+      path: `${userPath}/disable`,
       isSensitive: true,
       find,
       question: ({ id, name }) => ({
