@@ -1,5 +1,7 @@
+import { UnreadableError } from '../../errors.ts';
 import type { Position } from '../../events/event.ts';
-import { selectedAs } from '../../feed/format/cloudEvent.ts';
+import { ChangedFields, isUnchanged } from '../../feed/format/ChangedFields.ts';
+import { feedLogTypes, selectedAs } from '../../feed/format/cloudEvent.ts';
 import { logFilter } from '../../feed/selection.ts';
 import type { EventLog } from '../../ports/eventLog.ts';
 import { wantedEventTypes } from './wantedEventTypes.ts';
@@ -29,9 +31,15 @@ export async function countWanted(
   const eventTypes = wantedEventTypes(webhook);
   const filter = logFilter({ workspace: webhook.workspace, eventTypes: [...eventTypes] });
   const stop = AbortSignal.timeout(COUNT_MS);
-  for await (const { events, caughtUp } of eventLog.follow({ after, filter, signal: stop })) {
-    for (const event of events) {
-      if (!eventTypes.has(selectedAs(event))) continue;
+  const changedFields = webhook.unchanged === 'skip' ? new ChangedFields(eventLog) : undefined;
+  for await (const batch of eventLog.follow({ after, filter, signal: stop })) {
+    const { caughtUp } = batch;
+    const events = batch.events.filter(({ type }) => feedLogTypes.has(type));
+    const changes = await changedFields?.changes(events);
+    for (const [index, event] of events.entries()) {
+      const change = changes?.[index];
+      const isSkipped = change && !(change instanceof UnreadableError) && isUnchanged(event, change);
+      if (isSkipped || !eventTypes.has(selectedAs(event))) continue;
       wanted.oldestAt ??= Date.parse(event.recordedAt);
       wanted.count += 1;
       if (wanted.count === most) return wanted;
