@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest';
+import { WebhookDirectory } from '../../src/webhooks/settings/WebhookDirectory.ts';
 import { onEveryEngine } from '../support/engines.ts';
 import { samples } from '../support/samples.ts';
 import { appendedBy, changesBy } from '../support/service.ts';
@@ -49,6 +50,23 @@ onEveryEngine((start) => {
         expect(body.previous_secret_expires_at).toBeNull();
       });
       expect(appended).toEqual(Array(2).fill('webhooks: WebhookSecretRotated'));
+    });
+
+    test('lets one before the previous one sign no longer than that, and no less', async () => {
+      const made = await createWebhook(suite.client);
+      const path = `${memberOf(made)}/secret/rotate`;
+      const ends: string[] = [];
+      const appended = await appendedBy(suite.service, async () => {
+        for (const overlap_seconds of [600, 3600, 60]) {
+          const { body } = await suite.client.post(path, { overlap_seconds });
+          ends.push(body.previous_secret_expires_at);
+        }
+      });
+      expect(appended).toEqual(Array(3).fill('webhooks: WebhookSecretRotated'));
+      const directory = await WebhookDirectory.open(suite.service.eventLog);
+      const signing = directory.find(made.id)?.secrets.map(({ expiresAt }) => expiresAt);
+      directory.close();
+      expect(signing).toEqual([undefined, ends[2], ends[2], ends[2]]);
     });
 
     test.each([-1, 604_801, 1.5, '60'])('is refused with an overlap of %j', async (overlap) => {

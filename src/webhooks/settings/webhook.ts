@@ -176,10 +176,10 @@ const changes: Record<string, (webhook: Webhook, event: RecordedEvent) => Partia
     const { sealed_secret, previous_expires_at } = dataAs<WebhookSecretRotated>(data);
     const [newest, ...older] = secrets as [WebhookSecret, ...WebhookSecret[]];
     // A rotation that ends the previous secret early because it leaked also ends those before it.
-    const previous = [
-      { ...newest, expiresAt: previous_expires_at },
-      ...older.filter(({ expiresAt }) => expiresAt !== undefined && expiresAt <= previous_expires_at),
-    ];
+    const previous = [newest, ...older].map((secret) => {
+      const endsSooner = secret.expiresAt !== undefined && secret.expiresAt < previous_expires_at;
+      return endsSooner ? secret : { ...secret, expiresAt: previous_expires_at };
+    });
     return { secrets: [{ sealed: sealed_secret }, ...validSecrets(previous, Date.parse(recordedAt))] };
   },
 };
