@@ -86,6 +86,28 @@ onEmbeddedEngines((start) => {
     await choose('');
   });
 
+  test('a key ends when it did, though clocks show that time twice, where only another limit is changed', async () => {
+    await choose('America/New_York');
+    const keys = `/workspaces/${service.workspaceId('clinic')}/keys`;
+    const { id } = await service.createKey('clinic');
+    // An hour after clocks showed half past one for the first time.
+    const expires_at = '2027-11-07T06:30:00.000Z';
+    const limits = await newEvents(service, async () => {
+      await visitor.get(`${keys}/${id}/limits`);
+      await visitor.post(`${keys}/${id}/limits`, { expires_at, rate_limit: '5' });
+      const { text } = await visitor.get(`${keys}/${id}/limits`);
+      const [, shown = ''] = /name="expires_at" type="datetime-local" value="([^"]+)"/.exec(text) ?? [];
+      expect(shown).toBe('2027-11-07T01:30');
+      const sent = { expires_at: shown, time_zone: 'America/New_York', rate_limit: '6' };
+      expect((await visitor.post(`${keys}/${id}/limits`, sent)).status).toBe(303);
+    });
+    expect(limits.map(({ data }) => data)).toEqual([
+      { key_id: id, expires_at, rate_limit: 5 },
+      { key_id: id, rate_limit: 6 },
+    ]);
+    await choose('');
+  });
+
   test('a time zone that there is not is refused', async () => {
     const appended = await installationEvents(service, async () => {
       const { status, text } = await choose('Mars/Olympus');

@@ -4,7 +4,7 @@ import type { ApiKey } from '../../principals/keys/keyState.ts';
 import { type Html, type HtmlValue, html } from '../shell/html.ts';
 import type { Visit } from '../shell/route.ts';
 import { textOf } from '../shell/sentForm.ts';
-import { momentInputs, momentOf, shownMoment } from '../time/momentFields.ts';
+import { momentInputs, momentOf, shownMoment, showsMoment } from '../time/momentFields.ts';
 import { input } from '../ui/formFields.ts';
 
 /** The limits of a key in the form of its fields. */
@@ -71,18 +71,15 @@ ${input({
  */
 export function limitsSent(form: Visit['form'], key: Partial<ApiKey> = {}): NullableLimits {
   const texts = limitTextsSent(form);
-  const expiresAt = momentOf(form, 'expires_at');
   const parts = texts.networks.split(',').map((part) => part.trim());
   return {
-    // As it is shown without seconds, sending it back would change it.
-    expires_at: isSameMinute(expiresAt, key.expiresAt) ? undefined : expiresAt || null,
+    // Sending back what is shown, without seconds and perhaps of an hour that clocks show twice, would change it.
+    expires_at: showsMoment(form, 'expires_at', key.expiresAt)
+      ? undefined
+      : momentOf(form, 'expires_at') || null,
     networks: parts.filter(Boolean),
     rate_limit: texts.rate_limit === '' ? null : Number(texts.rate_limit),
   };
-}
-
-function isSameMinute(sent: string, known = ''): boolean {
-  return sent.slice(0, 16) === known.slice(0, 16);
 }
 
 /** Returns from where a key is accepted, and how many requests it may send, for a table cell. */

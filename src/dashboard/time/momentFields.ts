@@ -55,6 +55,13 @@ export function momentOf(form: Visit['form'], name: string): string {
   return inUtc(textOf(form, name), form[zoneParameter] ?? 'UTC');
 }
 
+/** Whether a field of a form was sent as it shows a moment (ISO 8601), if there is one, to the minute. */
+export function showsMoment(form: Visit['form'], name: string, moment: string | undefined): boolean {
+  if (moment === undefined) return false;
+  const shown = zonedClock(instantOf(moment), knownZone(form[zoneParameter] ?? 'UTC'));
+  return textOf(form, name) === shown.slice(0, 'YYYY-MM-DDTHH:MM'.length);
+}
+
 function inUtc(sent: string, timeZone: unknown): string {
   if (!local.test(sent) || !requiredDate('').safeParse(sent).success) return sent;
   return new Date(momentOfClock(instantOf(sent), knownZone(timeZone))).toISOString();
