@@ -16,6 +16,9 @@ test.each([
   ['2026-03-09T12:00:00.000Z', 'America/New_York', '2026-03-09T04:00:00.000Z'],
   ['2026-11-23T20:00:00.000Z', 'Asia/Kathmandu', '2026-11-23T18:15:00.000Z'],
   ['2026-11-23T20:00:00.000Z', 'UTC', '2026-11-23T00:00:00.000Z'],
+  // There clocks go forward at midnight, and back to midnight.
+  ['2026-03-08T12:00:00.000Z', 'America/Havana', '2026-03-08T05:00:00.000Z'],
+  ['2026-11-01T12:00:00.000Z', 'America/Havana', '2026-11-01T04:00:00.000Z'],
 ])('the day of %s in %s began at %s', (moment, timeZone, began) => {
   expect(new Date(startOfDay(Date.parse(moment), timeZone)).toISOString()).toBe(began);
 });
@@ -23,7 +26,7 @@ test.each([
 // The second one is at an hour that clocks pass over, the third one at an hour that they show twice.
 test.each([
   ['2026-11-23T21:00:00', 'America/New_York', '2026-11-24T02:00:00.000Z'],
-  ['2026-03-08T02:30:00', 'America/New_York', '2026-03-08T06:30:00.000Z'],
+  ['2026-03-08T02:30:00', 'America/New_York', '2026-03-08T07:30:00.000Z'],
   ['2026-11-01T01:30:00', 'America/New_York', '2026-11-01T05:30:00.000Z'],
   ['2026-11-23T13:20:15', 'UTC', '2026-11-23T13:20:15.000Z'],
 ])('clocks show %s in %s at %s', (shown, timeZone, moment) => {

@@ -1,3 +1,5 @@
+import { offsetOf } from '../../ingest/offsetOf.ts';
+
 const MINUTE_MS = 60_000;
 
 const formats = new Map<string, Intl.DateTimeFormat>();
@@ -52,20 +54,11 @@ export function zonedClock(moment: number, timeZone: string): string {
  * moment if the clocks were those of UTC.
  */
 export function momentOfClock(shown: number, timeZone: string): number {
-  const offset = offsetAt(shown, timeZone);
-  // Clocks may change between that moment, taken as UTC, and the intended one.
-  return shown - offsetAt(shown - offset, timeZone);
+  return shown - offsetOf(shown, timeZone) * MINUTE_MS;
 }
 
 /** Returns when the day that contains a moment began in a time zone; both in milliseconds since 1970. */
 export function startOfDay(moment: number, timeZone: string): number {
   const { date } = clockAt(moment, timeZone);
   return momentOfClock(Date.parse(`${date}T00:00:00Z`), timeZone);
-}
-
-/** Returns how far a zone's clocks are ahead of UTC, in milliseconds. */
-function offsetAt(moment: number, timeZone: string): number {
-  const { date, clock } = clockAt(moment, timeZone);
-  const shown = Date.parse(`${date}T${clock}Z`);
-  return Math.round((shown - moment) / MINUTE_MS) * MINUTE_MS;
 }
