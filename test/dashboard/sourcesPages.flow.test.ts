@@ -163,6 +163,17 @@ onEveryEngine((start) => {
     });
     expect(refused).toMatchObject({ status: 400, events: [] });
     expect(Object.keys(refused.messages).toSorted()).toEqual(['mllp.certificates', 'mllp.networks']);
+    for (const subject of [
+      'CN=ward,O=Hospital\\',
+      `CN=${'w'.repeat(90_000)}\\`,
+      `CN=${' '.repeat(90_000)}w\u2028x`,
+    ]) {
+      const started = performance.now();
+      const one = await send('/ward/edit', { ...fields, 'mllp.certificates': subject });
+      expect(one).toMatchObject({ status: 400, events: [] });
+      expect(Object.keys(one.messages)).toEqual(['mllp.certificates']);
+      expect(performance.now() - started).toBeLessThan(3_000);
+    }
     const alone = await send('/new', { id: 'port', format: 'hl7v2', 'mllp.port': '2576' });
     expect(alone).toMatchObject({ status: 400, events: [] });
     expect(alone.page).toContain('requires networks or certificates');

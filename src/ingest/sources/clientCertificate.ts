@@ -14,10 +14,11 @@ export interface CertificateNames {
 export function canonicalCertificate(text: string): string | undefined {
   const hex = text.replaceAll(':', '').trim();
   if (/^[0-9a-f]{64}$/i.test(hex)) return hex.toUpperCase().replace(/..(?=.)/g, '$&:');
-  // A backslash removes the meaning of a comma or plus sign (RFC 4514).
-  const parts = [...text.matchAll(/((?:\\.|[^\\,+\n])*)([,+\n]|$)/g)].map(([, part = '']) => part.trim());
-  const named = parts.filter((part) => part !== '');
-  const attributes = named.map((part) => /^([a-z][a-z0-9.-]*|[0-9.]+)\s*=\s*(.+)$/i.exec(part));
+  // A backslash removes the meaning of a comma or plus sign (RFC 4514); one with nothing to remove is an end, too.
+  const parts = [...text.matchAll(/((?:\\.|[^\\,+\n])*)([,+\n\\]|$)/g)];
+  if (parts.some(([, , end]) => end === '\\')) return undefined;
+  const named = parts.map(([, part = '']) => part.trim()).filter((part) => part !== '');
+  const attributes = named.map((part) => /^([a-z][a-z0-9.-]*|[0-9.]+)\s*=\s*(\S.*)$/i.exec(part));
   if (attributes.length === 0 || attributes.includes(null)) return undefined;
   return attributes
     .map((attribute) => `${attribute?.[1]?.toUpperCase()}=${attribute?.[2]}`)
