@@ -133,6 +133,12 @@ export const errorResponses = {
       'The record or document was erased, or had been erased by the requested time; `erased_at` says when.',
     errors: { gone: gone('Patient', '2026-03-14T16:05:12.480Z') },
   },
+  ErasedSince: {
+    description:
+      'What an earlier request with this `Idempotency-Key` wrote was erased; `erased_at` says when. It is not written ' +
+      'again.',
+    errors: { gone: gone('The data written by the request', '2026-03-14T16:05:12.480Z') },
+  },
   PositionGone: {
     description:
       'The event log was reset to an earlier state, for example by a restore, and no longer contains this ' +

@@ -33,7 +33,7 @@ export const deleteDocument = endpoint({
   headers: matchHeader,
   takesIdempotencyKey: true,
   answers: { 200: { description: 'The document is removed.', schema: removedSchema, example: removed } },
-  errors: ['DocumentNotFound', 'VersionConflict'],
+  errors: ['DocumentNotFound', 'ErasedSince', 'VersionConflict'],
   subject: documentSubject,
   handler:
     ({ eventLog, existence, reservations }: DocumentPorts & IdempotencyPorts) =>

@@ -83,7 +83,14 @@ export const uploadDocument = endpoint({
       example: { success: true, document_id: documentExample.document_id, version: 1 },
     },
   },
-  errors: ['InvalidUpload', 'EncounterNotFound', 'VersionConflict', 'FileTooLarge', 'NotMultipart'],
+  errors: [
+    'InvalidUpload',
+    'EncounterNotFound',
+    'ErasedSince',
+    'VersionConflict',
+    'FileTooLarge',
+    'NotMultipart',
+  ],
   subject: documentSubject,
   handler: (ports: DocumentPorts & IdempotencyPorts) => async (exchange) => {
     const caller = callerOf(exchange);

@@ -46,7 +46,14 @@ export function patchRecord(entry: CatalogEntry) {
         examples: answers,
       },
     },
-    errors: ['InvalidRecord', 'RecordNotFound', 'VersionConflict', 'BodyTooLarge', 'NotMergePatch'],
+    errors: [
+      'InvalidRecord',
+      'RecordNotFound',
+      'ErasedSince',
+      'VersionConflict',
+      'BodyTooLarge',
+      'NotMergePatch',
+    ],
     subject: ({ req }) => accessSubject(kind, req.params.id),
     handler: (ports: RecordWritePorts) => async (exchange) => {
       const options = writeOptions(exchange);

@@ -61,7 +61,7 @@ export function upsertRecord(entry: CatalogEntry) {
         examples: upsertAnswers(entry),
       },
     },
-    errors: ['InvalidRecord', 'VersionConflict', 'BodyTooLarge', 'NotJson'],
+    errors: ['InvalidRecord', 'ErasedSince', 'VersionConflict', 'BodyTooLarge', 'NotJson'],
     subject: ({ input }) => accessSubject(kind, (input as { id?: unknown } | null | undefined)?.id),
     handler: (ports: RecordWritePorts) => async (exchange) => {
       const options = writeOptions(exchange);
