@@ -35,6 +35,12 @@ onEveryEngine((start) => {
   test.each<[string, Buffer | string, Record<string, string>, object]>([
     ['100,001 lines', '{}\n'.repeat(100_001), {}, { status: 413, body: { code: 'payload_too_large' } }],
     [
+      '64 MB of blank lines, compressed',
+      gzipSync(Buffer.alloc(64 * MEBIBYTE, '\n')),
+      { 'content-encoding': 'gzip' },
+      { status: 413, body: { code: 'payload_too_large' } },
+    ],
+    [
       'more than 64 MB, compressed',
       gzipSync(Buffer.alloc(64 * MEBIBYTE + 1, ' ')),
       { 'content-encoding': 'gzip' },

@@ -18,7 +18,10 @@ export function batchTooLarge(): ServiceError {
   );
 }
 
-/** Splits the bytes of a body into lines as they arrive. Blank lines count as lines, and are skipped. */
+/**
+ * Splits the bytes of a body into lines as they arrive. Blank lines are numbered, and skipped; there may be as many of
+ * them as of others.
+ */
 export class LineSplitter {
   readonly #maxLineBytes: number;
   readonly #lines: TextLine[] = [];
@@ -27,6 +30,7 @@ export class LineSplitter {
   #partBytes = 0;
   #bytes = 0;
   #number = 1;
+  #blankLines = 0;
 
   /** `maxLineBytes`: maximum bytes per line. */
   constructor(maxLineBytes = MAX_BODY_BYTES) {
@@ -64,9 +68,16 @@ export class LineSplitter {
     if (this.#number === 1 && bytes.indexOf(BYTE_ORDER_MARK) === 0) bytes = bytes.subarray(3);
     if (isTooLarge) this.#push(undefined);
     else if (!bytes.every((byte) => BLANK.has(byte))) this.#push(bytes);
+    else this.#skip();
     this.#parts = [];
     this.#partBytes = 0;
     this.#number += 1;
+  }
+
+  #skip(): void {
+    this.#blankLines += 1;
+    // 64 MB of them are half a minute of work, and compressed no more than 64 KB.
+    if (this.#blankLines > MAX_LINES) throw batchTooLarge();
   }
 
   #push(bytes: Buffer | undefined): void {
