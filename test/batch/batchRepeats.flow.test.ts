@@ -66,6 +66,23 @@ onEveryEngine((start) => {
     expect((await service.get(pathOf('payer', payer.id))).body.record.name).toBe(renamed?.name);
   });
 
+  test('so it does where the later line comes in a later step, as it refers to another patient', async () => {
+    const [patient, main] = [samples.patient(), samples.patient()];
+    const lines = [
+      { kind: 'patient', record: { ...patient, city: phi('Old') }, if_match: '*' },
+      { kind: 'patient', record: main },
+      { kind: 'patient', record: { ...patient, merged_into: main.id } },
+    ];
+    const key = withKey();
+    const appended = await appendedBy(service, async () => {
+      for (const first of [412, 409]) {
+        const { results } = await sendBatch(service, lines, key);
+        expect(results.map(({ status }) => status)).toEqual([first, 200, 200]);
+      }
+    });
+    expect(appended).toHaveLength(2);
+  });
+
   test('a repeat after a restart answers as before, conditions included', async () => {
     const there = samples.payer();
     await service.post(paths.payer, there);

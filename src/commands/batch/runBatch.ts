@@ -32,7 +32,7 @@ export async function runBatch(lines: readonly BatchLine[], run: BatchRun): Prom
   if (run.stopping.aborted) stop();
   try {
     const steps = await dependencyOrder(lines, slices);
-    if (run.isRepeat) for (const [at, step] of steps.entries()) steps[at] = await unstored(writer, step);
+    if (run.isRepeat) await keepUnstored(writer, steps);
     const wanted = steps.reduce((sum, { length }) => sum + length, 0);
     const granted = await grantLines(run.limiter, run.caller.workspace, wanted);
     let left = granted.count;
@@ -46,12 +46,14 @@ export async function runBatch(lines: readonly BatchLine[], run: BatchRun): Prom
   }
 }
 
-/** Returns the lines that no earlier try of the batch has stored; the results of the others are reported. */
-async function unstored(writer: GroupWriter, lines: readonly BatchLine[]): Promise<BatchLine[]> {
-  const left: BatchLine[][] = [];
-  for (let end = lines.length; end > 0; end -= GROUP)
-    left.push(await writer.unstored(lines.slice(Math.max(0, end - GROUP), end)));
-  return left.reverse().flat();
+/** Leaves the lines that no earlier try of the batch has stored, from the last to the first; reports the results of the others. */
+async function keepUnstored(writer: GroupWriter, steps: BatchLine[][]): Promise<void> {
+  for (const [at, lines] of [...steps.entries()].reverse()) {
+    const left: BatchLine[][] = [];
+    for (let end = lines.length; end > 0; end -= GROUP)
+      left.push(await writer.unstored(lines.slice(Math.max(0, end - GROUP), end)));
+    steps[at] = left.reverse().flat();
+  }
 }
 
 /** Carries out lines that do not refer to each other; the next group is checked while one is being written. */
