@@ -87,8 +87,8 @@ export async function receiveFile(
 
 /**
  * Appends the event of an upload whose file was received, replacing a document with that id on the encounter. On rejection the
- * file is discarded, except after `unavailable`: the event may then be in the log, and the upload is settled at the service's
- * next start.
+ * file is discarded, except after an append that ended with `unavailable`: the event may then be in the log, and the upload is
+ * settled at the service's next start.
  */
 export async function uploadDocument(
   { eventLog, documentStore }: Omit<DocumentPorts, 'existence'>,
@@ -97,25 +97,33 @@ export async function uploadDocument(
   { fields, file }: { fields: Record<string, string>; file: ReceivedFile | undefined },
   condition: WriteCondition,
 ): Promise<{ documentId: string; version: number }> {
+  let isSent = false;
+  const sending: Pick<EventLog, 'append' | 'readStream'> = {
+    readStream: (...read) => eventLog.readStream(...read),
+    append(...append) {
+      isSent = true;
+      return eventLog.append(...append);
+    },
+  };
   try {
     const event = decideUpload(encounterId, fields, file);
     const stream = documentStream(caller.workspace, encounterId, event.document_id);
     const earlier = await findEarlier(eventLog, stream, caller);
     if (earlier) {
-      const revision = await repeatUpload({ eventLog, documentStore }, caller, event, earlier);
+      const revision = await repeatUpload({ eventLog: sending, documentStore }, caller, event, earlier);
       return { documentId: event.document_id, version: revision + 1 };
     }
     await documentStore.claim(event.object_id, stream);
     await requireNotErased(eventLog, recordStream(caller.workspace, 'encounter', encounterId));
     const uploaded = newEvent(caller, 'DocumentUploaded', { ...event });
-    const { revision } = await appendToDocument(eventLog, stream, uploaded, condition);
+    const { revision } = await appendToDocument(sending, stream, uploaded, condition);
     if (await isNamedBy(eventLog, stream, revision, event.object_id, caller)) {
       await confirmUpload(documentStore, event.object_id);
     } else await discardLater(documentStore, event.object_id);
     return { documentId: event.document_id, version: revision + 1 };
   } catch (error) {
-    const uncertain = error instanceof ServiceError && error.code === 'unavailable';
-    if (file && !uncertain) await documentStore.discard(file.objectId);
+    const isUncertain = isSent && error instanceof ServiceError && error.code === 'unavailable';
+    if (file && !isUncertain) await documentStore.discard(file.objectId);
     throw error;
   }
 }
@@ -125,7 +133,7 @@ export async function uploadDocument(
  * `confirmUpload`), it is stored now, by one more event, unless something else has followed.
  */
 async function repeatUpload(
-  { eventLog, documentStore }: Omit<DocumentPorts, 'existence'>,
+  { eventLog, documentStore }: { eventLog: Pick<EventLog, 'append'>; documentStore: DocumentStore },
   caller: Caller,
   event: DocumentUploaded,
   earlier: RecordedEvent,

@@ -40,7 +40,7 @@ export function requireDocument(condition: WriteCondition, last: RecordedEvent |
 
 /** Appends to a document's stream under a condition on the document. Rejects as `EventLog.append` does. */
 export async function appendToDocument(
-  eventLog: EventLog,
+  eventLog: Pick<EventLog, 'append' | 'readStream'>,
   stream: string,
   event: NewEvent,
   condition: WriteCondition,

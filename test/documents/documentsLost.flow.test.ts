@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { openDocumentStore } from '../../src/app/openBackend.ts';
+import { unavailable } from '../../src/errors.ts';
 import type { JsonObject } from '../../src/events/event.ts';
 import type { DocumentStore } from '../../src/ports/documentStore.ts';
 import type { EventLog } from '../../src/ports/eventLog.ts';
@@ -12,6 +13,7 @@ import { phi } from '../support/phi.ts';
 import { keyed } from '../support/replayed.ts';
 import { pdf } from '../support/samples.ts';
 import { appendedBy, type TestService } from '../support/service.ts';
+import { storedFiles } from '../support/storedFiles.ts';
 
 onEveryEngine((start) => {
   let service: TestService;
@@ -85,5 +87,26 @@ onEveryEngine((start) => {
       Array.from({ length: 2 }, () => documentLine(encounter, id)),
     );
     expect((await service.get(documentsPath(encounter, id))).bytes).toEqual(pdf());
+  });
+
+  test('a file is not kept where the event log was away before anything was appended', async () => {
+    let isAway = false;
+    const readStream: EventLog['readStream'] = async (...read) => {
+      if (isAway) throw unavailable('event log');
+      return service.eventLog.readStream(...read);
+    };
+    const app = await startFaultyApp(service, { eventLog: { readStream } });
+    const files = () => (isFolder ? storedFiles(service.config) : undefined);
+    const upload = () => app.upload(documentsPath(encounter), documentForm());
+    const isFolder = service.config.documentsUrl.startsWith('file:');
+    const appended = await appendedBy(service, async () => {
+      expect((await upload()).status).toBe(200);
+      const before = files();
+      isAway = true;
+      expect(await upload()).toMatchObject({ status: 503, body: { code: 'unavailable' } });
+      expect(files()).toEqual(before);
+    });
+    expect(appended).toHaveLength(1);
+    await app.stop();
   });
 });
