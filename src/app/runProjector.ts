@@ -92,7 +92,11 @@ export async function runProjector(
         keepWorklist({ ...ports, readModels: worklistModels, gather: gather() }, leading),
       ),
       repeat('take up parked events', TAKE_UP_EVERY_MS, () => takeUpParked(projections, ports, leading)),
-      repeat('erase', RETRY_MS, () => completeErasures(erasurePorts, leading)),
+      repeat('erase', RETRY_MS, () =>
+        completeErasures(erasurePorts, leading, (error) =>
+          report({ kind: 'retrying', task: 'erase', error: describeError(error) }),
+        ),
+      ),
       repeat('remove expired messages', PURGE_EVERY_MS, () =>
         messages.removeExpired(systemClock.now(), (message) => holdsMessage(erasurePorts, message), leading),
       ),

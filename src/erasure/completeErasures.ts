@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { z } from 'zod';
+import { asUnreadable, UnreadableError } from '../errors.ts';
 import { encounterReadinessTypes } from '../events/encounterReadiness.ts';
 import type { Position, RecordedEvent } from '../events/event.ts';
 import { erasureStep, tombstoneTypes } from '../events/recordErased.ts';
@@ -29,9 +30,14 @@ const placeTable: StateTable<{ position: Position }> = {
 /**
  * Until the signal, completes every erasure in the log, including those that another process began and did not survive to finish,
  * erases what was appended after the erasure of its encounter, and purges the bytes from the stores' files. If the place is lost,
- * completed erasures are just checked again. Rejects with `unavailable`.
+ * completed erasures are just checked again. `onUnreadable` is called for one that comes to an event that cannot be read: the next
+ * call begins with it again, and the others are completed. Rejects with `unavailable`.
  */
-export async function completeErasures(ports: ErasurePorts, signal: AbortSignal): Promise<void> {
+export async function completeErasures(
+  ports: ErasurePorts,
+  signal: AbortSignal,
+  onUnreadable: (error: UnreadableError) => void = () => undefined,
+): Promise<void> {
   const { eventLog, stateStore } = ports;
   const log = await eventLog.identity();
   const [row] = await stateStore.load(placeTable, [log]);
@@ -39,16 +45,29 @@ export async function completeErasures(ports: ErasurePorts, signal: AbortSignal)
   const after = isPlace ? row.body.position : 0;
   if (row && !isPlace) await stateStore.remove(placeTable, [log], row.revision);
   let saved = after;
+  /** Everything up to here is complete. */
+  let reached = after;
+  let isWhole = true;
   let toPurge = false;
   const pace = new PurgePace();
   for await (const { events, position, caughtUp } of looks(eventLog, after, signal)) {
     const late = await possiblyLate(ports, events.filter(isLateType), position);
-    for (const event of events) toPurge = (await complete(ports, event, late)) || toPurge;
+    for (const event of events) {
+      const isErased = await complete(ports, event, late).catch(asUnreadable);
+      if (isErased instanceof UnreadableError) {
+        isWhole = false;
+        onUnreadable(isErased);
+      }
+      // Of what cannot be read as a whole, the rest is erased.
+      toPurge = isErased !== false || toPurge;
+    }
+    if (isWhole) reached = position;
     if (!caughtUp || (toPurge ? !pace.isDue : position <= saved + PLACE_EVERY)) continue;
     if (toPurge) await pace.during(purgeErased(ports));
     toPurge = false;
     saved = position;
-    const place = { id: log, partition: log, order: 0, revision: position, body: { position } };
+    if (reached === after) continue;
+    const place = { id: log, partition: log, order: 0, revision: reached, body: { position: reached } };
     await stateStore.save(placeTable, [place]);
   }
 }

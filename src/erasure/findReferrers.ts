@@ -30,8 +30,9 @@ export interface FoundReferrer extends Referrer {
 }
 
 /**
- * Returns all records of a workspace that refer to the given one and can be read, those that refer to a patient merged into it
- * first, as of every write acknowledged before the call. Rejects with `unavailable`.
+ * Returns all records of a workspace that refer to the given one, those that refer to a patient merged into it first, as of every
+ * write acknowledged before the call. Of those that cannot be read, only encounters and patients that are known to refer to a patient
+ * are included. Rejects with `unavailable`.
  */
 export async function findReferrers(
   ports: QueryPorts,
@@ -46,7 +47,7 @@ export async function findReferrers(
     ),
   );
   for await (const { entry, row } of referrerRows(ports.readModels, workspace, kind, id)) {
-    if (isIncomplete(row)) continue;
+    if (isIncomplete(row) && !isOfPatient(kind, entry)) continue;
     const { id, order: since, position } = row;
     found.push({ kind: entry.kind, id: recordIdOf(id), since, position });
   }
@@ -68,7 +69,7 @@ export async function* referrerRows(
     yield* patientRows(readModels, workspace, id);
   }
   for (const entry of catalog) {
-    if (!refersTo(entry, kind) || (kind === patient.kind && ofPatients.includes(entry.kind))) continue;
+    if (!refersTo(entry, kind) || isOfPatient(kind, entry)) continue;
     for await (const row of allRows(readModels, recordsModel, kindPartition(workspace, entry.kind))) {
       const state = bodyOf(row);
       if (state === undefined || referredIds(entry, viewRecord(state), kind).includes(id))
@@ -89,6 +90,11 @@ async function* patientRows(
     yield { entry: patient, row: merged };
   }
   for await (const row of encountersOf(id)) yield { entry: encounter, row };
+}
+
+/** Whether read models show which records of a kind refer to one of another kind, also those that cannot be read. */
+function isOfPatient(kind: string, { kind: of }: CatalogEntry): boolean {
+  return kind === patient.kind && ofPatients.includes(of);
 }
 
 /** Whether records of a kind may refer to those of another kind. */

@@ -7,6 +7,7 @@ import type { QueryPorts } from '../reads/readRecord.ts';
 import { catalogEntry } from '../records/catalog.ts';
 import { appendTombstones, doneTombstone, type Erasure } from './appendTombstones.ts';
 import { ErasureRefused } from './ErasureRefused.ts';
+import { eraseEach } from './eraseEach.ts';
 import { findDocuments } from './findDocuments.ts';
 import { findReferrers } from './findReferrers.ts';
 import { heldBefore } from './holds/heldBefore.ts';
@@ -24,42 +25,40 @@ export interface ErasurePorts extends QueryPorts, RemovalPorts {}
  * events, the bytes of documents and the attempts to deliver them to webhooks. Can be repeated, by any process, after an
  * interruption. Returns the last tombstones of everything erased with the record. Rejects with `conflict` (`ErasureRefused`) when
  * a legal hold came before the tombstone: the record has then been restored in full. Rejects with `unavailable`, and with
- * `unreadable`.
+ * `unreadable` once everything that can be read is erased.
  */
 export async function finishErasure(ports: ErasurePorts, done: RecordedEvent): Promise<RecordedEvent[]> {
   const { kind, with_encounters } = dataAs<RecordErased>(done.data);
   await refuseHeldBefore(ports, done);
-  const others: RecordedEvent[] = [];
-  if (with_encounters) others.push(...(await eraseEncounters(ports, done)));
-  if (kind === 'encounter') {
-    others.push(...(await eraseDocuments(ports, done)));
-    others.push(...(await eraseReadiness(ports, done)));
-  }
-  await removeErased(ports, done);
+  const steps = [
+    ...(with_encounters ? [eraseEncounters] : []),
+    ...(kind === 'encounter' ? [eraseDocuments, eraseReadiness] : []),
+    removeOwn,
+  ];
+  const others = await eraseEach(steps, (step) => step(ports, done));
   return [done, ...others];
+}
+
+async function removeOwn(ports: ErasurePorts, done: RecordedEvent): Promise<RecordedEvent[]> {
+  await removeErased(ports, done);
+  return [];
 }
 
 async function eraseEncounters(ports: ErasurePorts, done: RecordedEvent): Promise<RecordedEvent[]> {
   const { kind, record_id, reason } = dataAs<RecordErased>(done.data);
   const { workspace } = done.metadata;
-  const found: RecordedEvent[] = [];
   const referrers = await ofErased(ports, done, await findReferrers(ports, workspace, kind, record_id));
   const referring = await referringAt(ports.eventLog, workspace, record_id, referrers, done.position);
-  for (const { kind: other, id } of referring) {
+  return eraseEach(referring, ({ kind: other, id }) => {
     const stream = recordStream(workspace, other, id);
     const erasure = { kind: other, record_id: id, reason, with_patient: true as const };
-    found.push(...(await eraseAlso(ports, done, stream, catalogEntry(other).title, erasure)));
-  }
-  return found;
+    return eraseAlso(ports, done, stream, catalogEntry(other).title, erasure);
+  });
 }
 
 async function eraseDocuments(ports: ErasurePorts, done: RecordedEvent): Promise<RecordedEvent[]> {
-  const found: RecordedEvent[] = [];
-  const documents = await findDocuments(ports, done.stream);
-  for (const { stream } of await ofErased(ports, done, documents)) {
-    found.push(...(await eraseDocument(ports, done, stream)));
-  }
-  return found;
+  const documents = await ofErased(ports, done, await findDocuments(ports, done.stream));
+  return eraseEach(documents, ({ stream }) => eraseDocument(ports, done, stream));
 }
 
 /**

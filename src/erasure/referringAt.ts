@@ -1,3 +1,4 @@
+import { asUnreadable, UnreadableError } from '../errors.ts';
 import type { Position, RecordedEvent } from '../events/event.ts';
 import { recordStream } from '../events/streamNames.ts';
 import type { EventLog } from '../ports/eventLog.ts';
@@ -11,7 +12,7 @@ import type { FoundReferrer } from './findReferrers.ts';
 /**
  * Returns those referrers of a patient, as `findReferrers` does, that also referred to it, or to a patient then merged into it, at a
  * position: what came to it since belongs to others. The log is only asked where one of them was changed since. Rejects with
- * `unreadable` and `unavailable`.
+ * `unavailable`.
  */
 export async function referringAt(
   eventLog: EventLog,
@@ -27,11 +28,18 @@ export async function referringAt(
   // A patient comes behind what refers to it.
   for (const one of found.toReversed()) {
     const evolve: Evolve<RecordState> = (state, event) => evolveRecord(one.kind, state, event);
-    const then = await foldStream(eventLog, recordStream(workspace, one.kind, one.id), evolve, { isWanted });
-    const ids = then === undefined ? [] : referredIds(catalogEntry(one.kind), then.fields, patient.kind);
-    if (!ids.some((id) => patients.has(id))) continue;
+    const stream = recordStream(workspace, one.kind, one.id);
+    const then = await foldStream(eventLog, stream, evolve, { isWanted }).catch(asUnreadable);
+    // Of what cannot be read, only the present is known.
+    const isReferring = then instanceof UnreadableError || namesOneOf(patients, one.kind, then);
+    if (!isReferring) continue;
     if (one.kind === patient.kind) patients.add(one.id);
     referring.unshift(one);
   }
   return referring;
+}
+
+function namesOneOf(patients: ReadonlySet<string>, kind: string, state: RecordState | undefined): boolean {
+  const ids = state === undefined ? [] : referredIds(catalogEntry(kind), state.fields, patient.kind);
+  return ids.some((id) => patients.has(id));
 }
