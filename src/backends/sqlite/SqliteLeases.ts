@@ -21,17 +21,18 @@ export class SqliteLeases implements Leases {
   }
 
   async acquire(name: string, owner: string, forMs: number): Promise<boolean> {
-    // Everyone sharing the file shares the machine's clock. A term that has not begun yet means that the clock was set back.
-    const now = Date.now();
-    const { changes } = this.#file.run((db) =>
-      db
+    const changes = this.#file.transaction((db) => {
+      // Everyone sharing the file shares the machine's clock; it is read once nobody else can renew the lease. A term that begins long
+      // from now means that the clock was set back.
+      const now = Date.now();
+      return db
         .prepare(
           `INSERT INTO leases (name, owner, taken_at, for_ms) VALUES (:name, :owner, :now, :forMs)
            ON CONFLICT (name) DO UPDATE SET owner = :owner, taken_at = :now, for_ms = :forMs
-           WHERE leases.owner = :owner OR :now < taken_at OR :now >= taken_at + leases.for_ms`,
+           WHERE leases.owner = :owner OR :now < taken_at - leases.for_ms OR :now >= taken_at + leases.for_ms`,
         )
-        .run({ name, owner, now, forMs }),
-    );
+        .run({ name, owner, now, forMs }).changes;
+    });
     return Number(changes) === 1;
   }
 
