@@ -1,5 +1,5 @@
 import { createPublicKey } from 'node:crypto';
-import { existsSync, readdirSync, rmSync } from 'node:fs';
+import { existsSync, readdirSync, rmSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileProblem } from '../../backends/fileProblem.ts';
 import { makeOwnedFolders } from '../../backends/folderOwner.ts';
@@ -118,8 +118,8 @@ function configOf(dataDir: string | undefined): Config {
   return loadConfig({ ...others, DATA_DIR: dataDir });
 }
 
-/** Returns the files and folders that a restore creates outside of the data folder, or in it. */
-function storePaths({ eventLogUrl, stateUrl, documentsUrl }: Config): string[] {
+/** Returns the files that a restore creates outside of the data folder, or in it, and the folder of documents. */
+function storePaths({ eventLogUrl, stateUrl, documentsUrl }: Config): { files: string[]; documents: string } {
   if (!/^sqlite:/.test(eventLogUrl) || !/^sqlite:/.test(stateUrl) || !/^file:/.test(documentsUrl)) {
     const message =
       'A backup can be restored only into stores on this machine, but EVENT_LOG_URL, STATE_URL or DOCUMENTS_URL refers to another one.';
@@ -128,22 +128,35 @@ function storePaths({ eventLogUrl, stateUrl, documentsUrl }: Config): string[] {
   const files = [eventLogUrl, stateUrl].flatMap((url) =>
     ['', '-wal', '-shm'].map((end) => pathOf(url) + end),
   );
-  return [...files, pathOf(documentsUrl)];
+  return { files, documents: pathOf(documentsUrl) };
 }
 
 /** Removes what an interrupted restore has left; there must be nothing else. Throws `ConfigError`. */
 function clear(config: Config): void {
   const { dataDir } = config;
-  const paths = storePaths(config);
+  const { files, documents } = storePaths(config);
   if (isHalfRestored(dataDir)) {
     const keys = unsetKeyFiles(config).map((file) => join(dataDir, file));
-    for (const path of [...paths, ...keys]) rmSync(path, { recursive: true, force: true });
+    // The folder itself may be where a disk is mounted.
+    for (const path of [...files, ...keys, ...contentsOf(documents)])
+      rmSync(path, { recursive: true, force: true });
     return;
   }
-  const there = existsSync(dataDir) && readdirSync(dataDir).some((name) => name !== 'lost+found');
-  const full = there ? dataDir : paths.find((path) => existsSync(path));
+  const full =
+    [dataDir, documents].find((folder) => contentsOf(folder).length > 0) ??
+    files.find((path) => existsSync(path));
   if (full !== undefined)
     throw new ConfigError(`${full} is not empty. A backup can be restored only into an empty data folder.`);
+}
+
+/** Returns what is in a folder, if it exists, except for what a file system puts at its root; a file counts as its own contents. */
+function contentsOf(folder: string): string[] {
+  const found = statSync(folder, { throwIfNoEntry: false });
+  if (found === undefined) return [];
+  if (!found.isDirectory()) return [folder];
+  return readdirSync(folder)
+    .filter((name) => name !== 'lost+found')
+    .map((name) => join(folder, name));
 }
 
 async function fill(
