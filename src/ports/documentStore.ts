@@ -46,7 +46,7 @@ export interface DocumentStore {
    */
   confirm(objectId: string): Promise<void>;
 
-  /** Removes the object without trace: no event names it. */
+  /** Removes the object without trace: no event names it. If that fails, it is reported as abandoned. */
   discard(objectId: string): Promise<void>;
 
   /**

@@ -214,3 +214,28 @@ test('an upload that stands still is unavailable; its source is not read on, and
   await eventually(() => expect(left).toBe(true));
   stop();
 });
+
+test('an upload that the store completes when nobody waits for it any more is found as abandoned', async () => {
+  const names = new Set<string>();
+  const { url, stop } = await serve((req, res) => {
+    if (req.method === 'PUT') return;
+    const { pathname, searchParams } = new URL(req.url ?? '', 'http://host');
+    const [, named] = pathname.split('/o/');
+    if (req.method === 'DELETE') res.statusCode = names.delete(decodeURIComponent(named ?? '')) ? 204 : 404;
+    else if (searchParams.get('uploadType') === 'resumable')
+      res.setHeader('location', `http://${req.headers.host}/session`);
+    else if (req.method === 'POST') names.add(String(searchParams.get('name')));
+    else if (named !== undefined) res.statusCode = 404;
+    const items = [...names].map((name) => ({ name, updated: '2020-01-01T00:00:00Z' }));
+    const notes = items.filter(({ name }) => name.startsWith(searchParams.get('prefix') ?? ''));
+    res.end(JSON.stringify({ items: notes, crc32c: 'AAAAAA==' }));
+  });
+  const store = new GcsDocumentStore(urlOf('late', url), { stallMs: 500 });
+  const objectId = randomUUID();
+  await expect(store.put(objectId, hello())).rejects.toMatchObject(away);
+  names.add(`late/objects/${objectId}`);
+  expect(await store.abandoned()).toEqual([{ objectId, stream: undefined }]);
+  await store.discard(objectId);
+  expect(names).toEqual(new Set());
+  stop();
+});

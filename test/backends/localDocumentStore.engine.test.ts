@@ -210,6 +210,23 @@ describe('a folder that is away', () => {
     await store.close();
   });
 
+  test('what an upload leaves in one that goes away meanwhile is found as abandoned when it is back', async () => {
+    const folder = join(root, randomUUID());
+    const store = await LocalDocumentStore.open(folder);
+    const objectId = randomUUID();
+    const source = async function* () {
+      yield Buffer.from('hel');
+      renameSync(folder, `${folder}-aside`);
+      yield Buffer.from('lo');
+    };
+    await expect(store.put(objectId, Readable.from(source()))).rejects.toMatchObject(away);
+    renameSync(`${folder}-aside`, folder);
+    expect(await store.abandoned()).toEqual([{ objectId, stream: undefined }]);
+    await store.discard(objectId);
+    expect(filesIn(folder)).toEqual([]);
+    await store.close();
+  });
+
   test('a folder that is replaced while bytes come in keeps none of them for stored', async () => {
     const folder = join(root, randomUUID());
     const store = await LocalDocumentStore.open(folder);

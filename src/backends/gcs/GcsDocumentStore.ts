@@ -1,6 +1,6 @@
 import type { Readable } from 'node:stream';
 import type { Bucket, CreateReadStreamOptions, File } from '@google-cloud/storage';
-import { type ServiceError, unavailable } from '../../errors.ts';
+import { ServiceError, unavailable } from '../../errors.ts';
 import { documentNotStored } from '../../ports/documentNotStored.ts';
 import type { AbandonedUpload, ByteRange, DocumentStore, StoredDocument } from '../../ports/documentStore.ts';
 import { within } from '../within.ts';
@@ -57,8 +57,10 @@ export class GcsDocumentStore implements DocumentStore {
       return await uploadObject(this.#object(objectId), source, options);
     } catch (error) {
       source.destroy();
-      // What cannot be removed now is later found as abandoned.
-      await this.discard(objectId).catch(() => undefined);
+      const isUncertain = error instanceof ServiceError && error.code === 'unavailable';
+      // The store may yet complete what it did not answer: by the note, that is later found as abandoned.
+      this.#running.delete(objectId);
+      await (isUncertain ? this.delete(objectId) : this.discard(objectId)).catch(() => undefined);
       throw error;
     }
   }
@@ -72,6 +74,7 @@ export class GcsDocumentStore implements DocumentStore {
   }
 
   async discard(objectId: string): Promise<void> {
+    this.#running.delete(objectId);
     await this.delete(objectId);
     await this.#settle(objectId);
   }

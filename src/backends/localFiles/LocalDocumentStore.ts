@@ -67,7 +67,7 @@ export class LocalDocumentStore implements DocumentStore {
       return stored;
     } catch (error) {
       source.destroy();
-      // What cannot be removed now is found as abandoned when the service starts again.
+      // What cannot be removed now is later found as abandoned.
       await this.discard(objectId).catch(() => undefined);
       throw error;
     }
@@ -82,6 +82,7 @@ export class LocalDocumentStore implements DocumentStore {
   }
 
   async discard(objectId: string): Promise<void> {
+    this.#notes.abandon(objectId);
     await this.delete(objectId);
     await this.#io(() => this.#notes.forget(objectId));
   }

@@ -49,6 +49,11 @@ export class LocalUploadNotes {
     return this.#remove(objectId, ({ owner }) => owner === this.#owner.id);
   }
 
+  /** Leaves an upload of this owner to `takeOver`. */
+  abandon(objectId: string): void {
+    this.#running.delete(objectId);
+  }
+
   /** Removes all notes of an upload, regardless of owner. */
   async forget(objectId: string): Promise<void> {
     await this.#remove(objectId, () => true);
