@@ -1,6 +1,7 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { MessageChannel } from 'node:worker_threads';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { openEventLog } from '../../src/app/openBackend.ts';
 import type { EventLog, WriterLink } from '../../src/ports/eventLog.ts';
@@ -67,6 +68,29 @@ describe("SQLite event log that appends through another one's writer", () => {
       await first.close();
       expect((await workspace.append(second, workspace.stream())).revision).toBe(0);
       expect((await workspace.append(owner, workspace.stream())).revision).toBe(0);
+    });
+
+    test('groups that wait for a writer that does not answer are limited in number', async () => {
+      const { port1: port, port2: writer } = new MessageChannel();
+      const answers = new Int32Array(new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT));
+      let sent = 0;
+      writer.on('message', () => {
+        sent += 1;
+      });
+      const stuck = await openEventLog(urlOf('contract'), { linkWriter: async () => ({ port, answers }) });
+      const group = Array.from({ length: 5_000 }, () => ({
+        stream: 'clinic.payer-a',
+        event: workspace.event({}),
+        expected: 'any' as const,
+      }));
+      const away = expect.objectContaining({ code: 'unavailable' });
+      expect(new Set(await stuck.appendEach(group))).toEqual(new Set([away]));
+      const waiting = [1, 2, 3].map(() => stuck.appendEach(group).then(() => 'waited'));
+      expect(await Promise.race([stuck.appendEach(group), ...waiting])).toContainEqual(away);
+      await Promise.all(waiting);
+      expect(sent).toBe(4);
+      writer.close();
+      await stuck.close();
     });
 
     test('appends are refused when the writer is gone', async () => {

@@ -10,6 +10,7 @@ import { SqliteStateThread } from '../../src/backends/sqlite/SqliteStateThread.t
 import { fullDiskContract } from '../contracts/fullDisk.ts';
 import { leasesContract } from '../contracts/leases.ts';
 import { stateStoreContract } from '../contracts/stateStore.ts';
+import { eventually } from '../support/eventually.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'chartledger-state-'));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
@@ -49,6 +50,25 @@ test('a write that the file lets wait holds up nobody else', async () => {
   await writing;
   expect(await store.load(table, ['a'])).toEqual([row]);
   other.close();
+  await store.close();
+});
+
+test('calls that wait for the file are limited in number; those beyond it are refused at once', async () => {
+  const held = join(folder, 'limited', 'state.db');
+  const table = { name: 'table_v1', body: z.object({ at: z.number() }) };
+  const row = { id: 'a', partition: 'p', order: 1, revision: 1, body: { at: 1 } };
+  const store = new SqliteStateThread(held);
+  await store.check();
+  const other = new DatabaseSync(held);
+  other.exec('BEGIN IMMEDIATE');
+  const waiting = Array.from({ length: 10_000 }, () => store.save(table, [row]).catch(() => 'given up'));
+  await expect(Promise.race([store.save(table, [row]), waiting[0]])).rejects.toMatchObject({
+    code: 'unavailable',
+  });
+  other.exec('ROLLBACK');
+  other.close();
+  await Promise.all(waiting);
+  await eventually(() => store.save(table, [row]));
   await store.close();
 });
 

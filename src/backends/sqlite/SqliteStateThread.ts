@@ -8,6 +8,8 @@ import type { StateAnswer, StateMethod } from './stateProtocol.ts';
 
 const STORE = 'state store';
 const ANSWER_WITHIN_MS = 3_000;
+/** Maximum number of unanswered calls: beyond it, callers are told to come back later, so that memory stays bounded. */
+const MAX_WAITING = 10_000;
 /** Methods whose duration depends on the amount of data. */
 const long: ReadonlySet<StateMethod> = new Set(['prune', 'purge']);
 
@@ -89,7 +91,7 @@ export class SqliteStateThread implements StateStore {
    * then.
    */
   async #call(method: StateMethod, ...args: unknown[]): Promise<unknown> {
-    if (this.#closed) throw unavailable(STORE);
+    if (this.#closed || this.#waiting.size >= MAX_WAITING) throw unavailable(STORE);
     const worker = this.#thread();
     this.#last += 1;
     const number = this.#last;

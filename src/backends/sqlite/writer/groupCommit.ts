@@ -21,6 +21,8 @@ interface Waiting {
 /** Requests that wait for one commit: single appends, or a group of them, or a removal; none for a proof. */
 interface Batch {
   sentAt: number;
+  /** Number of appends, or 1 for anything else. */
+  size: number;
   /** Number of single appends; undefined for anything else. */
   singles?: number;
   settle(outcomes: AppendOutcome[]): void;
@@ -62,6 +64,8 @@ export class GroupCommit {
   /** When the last commit succeeded, on the monotonic clock; undefined when it failed, or there was none. */
   #committedAt: number | undefined;
   #failed = false;
+  /** Whether the writer has left callers without an answer, and still does. */
+  #isStuck = false;
   #timeout: NodeJS.Timeout | undefined;
   readonly #lone = new LoneAppends();
   /** Set while the decision how to commit what is waiting is left to the end of the turn. */
@@ -97,14 +101,14 @@ export class GroupCommit {
 
   /** Appends a group in one commit, after earlier requests; outcomes are in the group's order. Rejects with `unavailable`. */
   appendGroup(requests: AppendRequest[]): Promise<AppendOutcome[]> {
-    if (this.#closed) return Promise.reject(unavailable('event log'));
+    if (this.#closed || this.#isFull) return Promise.reject(unavailable('event log'));
     if (this.#waiting.length > 0) this.#commitNext();
     return new Promise((settle, fail) => this.#commit(requests, { settle, fail }));
   }
 
   /** As `EventLog.erase`. */
   erase(request: EraseRequest): Promise<void> {
-    if (this.#closed) return Promise.reject(unavailable('event log'));
+    if (this.#closed || this.#isFull) return Promise.reject(unavailable('event log'));
     return new Promise((resolve, fail) =>
       this.#commit({ erase: request }, { settle: () => resolve(), fail }),
     );
@@ -135,6 +139,11 @@ export class GroupCommit {
 
   get #isIdle(): boolean {
     return this.#committing.length === 0 && this.#waiting.length === 0;
+  }
+
+  /** Whether so much waits for a disk that does not answer that no more is taken, so that memory stays bounded. */
+  get #isFull(): boolean {
+    return this.#isStuck && this.#committing.reduce((sum, { size }) => sum + size, 0) >= MAX_WAITING;
   }
 
   /** Whether single appends are under way: new ones then wait for the next commit of such, unless they are many. */
@@ -173,14 +182,16 @@ export class GroupCommit {
     this.#commit({ prove: this.#failed ? LARGE_PROOF : SMALL_PROOF }, proof);
   }
 
-  #commit(request: WriterRequest, batch: Omit<Batch, 'sentAt'>): void {
-    this.#committing.push({ sentAt: performance.now(), ...batch });
+  #commit(request: WriterRequest, batch: Omit<Batch, 'sentAt' | 'size'>): void {
+    const size = Array.isArray(request) ? request.length : 1;
+    this.#committing.push({ sentAt: performance.now(), size, ...batch });
     this.#writer.send(request);
     this.#timeout ??= setTimeout(() => this.#giveUp(), COMMIT_TIMEOUT_MS);
   }
 
   #settle(message: WriterMessage): void {
-    const batch = this.#committing.shift() ?? { sentAt: 0, ...proof };
+    this.#isStuck = false;
+    const batch = this.#committing.shift() ?? { sentAt: 0, size: 0, ...proof };
     this.#lone.committed(performance.now() - batch.sentAt, batch.singles === 1 && this.#isIdle);
     if (this.#isIdle) this.#drained?.resolve();
     if (this.#committing.length === 0) {
@@ -208,8 +219,9 @@ export class GroupCommit {
     }
   }
 
-  /** The disk is stuck: callers get an answer, the order of batches is kept, and nothing new is accepted until it recovers. */
+  /** The disk is stuck: callers get an answer, and the order of batches is kept for when it recovers. */
   #giveUp(): void {
+    this.#isStuck = true;
     this.#rejectAll(
       unavailable(
         'event log',
