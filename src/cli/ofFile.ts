@@ -5,11 +5,8 @@ export async function ofFile<Result>(path: string, work: () => Promise<Result>):
   try {
     return await work();
   } catch (error) {
-    const { code, syscall } = error as NodeJS.ErrnoException;
+    const { code, syscall, path: own = path } = error as NodeJS.ErrnoException;
     if (syscall === undefined) throw error;
-    throw new ServiceError(
-      'conflict',
-      `${path}, or a file that belongs to it, cannot be read or written (${code}).`,
-    );
+    throw new ServiceError('conflict', `${own} cannot be read or written (${code}).`);
   }
 }

@@ -22,7 +22,8 @@ export async function verifyFile(path: string, publicKey: string, headFile?: str
   const keys = await readPublicKeys(publicKey);
   const text = await ofFile(path, () => readShort(path));
   const certificate = text === undefined ? undefined : parseCertificate(text);
-  if (certificate) return verifyCertificate(certificate, keys, headFile);
+  if (certificate && 'problem' in certificate) return fail(invalidCertificate(certificate.problem));
+  if (certificate) return verifyCertificate(certificate.certificate, keys, headFile);
   const found = text === undefined ? undefined : parseProof(text);
   if (found === undefined) return verifyExportFile(path, keys, headFile);
   if ('problem' in found) return fail(`The proof is not valid: ${found.problem}.`);
@@ -46,12 +47,16 @@ function verifyCertificate(certificate: ErasureCertificate, keys: PublicKeys, he
       ? certificateProblem(certificate, keys)
       : 'it contains its own head; verify it without --head';
   if (problem) {
-    fail(`The certificate is not valid: ${problem}.`);
+    fail(invalidCertificate(problem));
     return;
   }
   const { tombstones, workspace, tree_head } = certificate;
   writeLine(`${count(tombstones.length)} erasures in ${workspace} certified; tree head ${tree_head.root}`);
   for (const line of certifiedErasures(certificate)) writeLine(`  ${line}`);
+}
+
+function invalidCertificate(problem: string): string {
+  return `The certificate is not valid: ${problem}.`;
 }
 
 async function verifyExportFile(path: string, keys: PublicKeys, headFile?: string): Promise<void> {

@@ -142,13 +142,13 @@ async function certified(): Promise<number> {
     await downloading;
   });
   expect(accesses.map(({ action }) => action)).toEqual(['record.proof']);
-  const certificate = parseCertificate(await readFile(await (await downloading).path(), 'utf8'));
-  if (certificate === undefined) throw new Error('it is no certificate');
+  const parsed = parseCertificate(await readFile(await (await downloading).path(), 'utf8'));
+  if (parsed === undefined || !('certificate' in parsed)) throw new Error('it is no certificate');
   const key = await readFile(join(service.config.dataDir, 'signing-key'));
   expect(
-    certificateProblem(certificate, new PublicKeys([createPublicKey(parseSigningKey(key))])),
+    certificateProblem(parsed.certificate, new PublicKeys([createPublicKey(parseSigningKey(key))])),
   ).toBeUndefined();
-  return certificate.tombstones.length;
+  return parsed.certificate.tombstones.length;
 }
 
 const byAdmin = () => new RegExp(`erased .* UTC by ${admin.name} \\(user\\) .* Reason: ${REASON}`);

@@ -257,6 +257,8 @@ onEveryEngine((start) => {
     for (const [from, to, said] of [
       ['2026-117', '2026-118', 'signature'],
       ['"index": ', '"index": 1', 'signature'],
+      ['"index": ', '"more": 1, "index": ', 'tombstones.0.more does not have the form'],
+      ['"key_id"', '"key"', 'does not have the form'],
     ] as const) {
       writeFileSync(file, text.replace(from, to));
       const refused = await check();

@@ -72,6 +72,12 @@ onEveryEngine((start) => {
     expect(added).toEqual([]);
   });
 
+  /** A tombstone without what it is about, and with its hash. */
+  function forgedTombstone(line: string): string {
+    const event = { ...JSON.parse(line), type: 'RecordErased', data: {} };
+    return JSON.stringify({ ...event, leaf: eventLeaf(event) });
+  }
+
   test(
     'the first line that breaks is named',
     async () => {
@@ -101,6 +107,10 @@ onEveryEngine((start) => {
         [changed((all) => all.splice(-2, 1)), /^The file contains \d+ events, but the manifest says \d+\./],
         [text.slice(0, -20), new RegExp(`^Line ${lines.length - 1} is not an event in JSON\\.`)],
         [text.replace('{"position"', '{ "position"'), /its SHA-256 differs\./],
+        [
+          changed((all) => all.splice(6, 1, forgedTombstone(all[6] as string))),
+          /^Line 7 is not an event as it is/,
+        ],
         [`${text}{}\n`, new RegExp(`^Line ${lines.length} is not the next event: `)],
       ];
       for (const [altered, problem] of cases) {
@@ -193,8 +203,9 @@ onEveryEngine((start) => {
     const none = inFolder('none');
     const cases: [string, string, RegExp][] = [
       [path, publicKey, /^Line \d was changed: the event does not have the hash that the line states\.\n$/],
-      [none, publicKey, /^\S+none, or a file that belongs to it, cannot be read or written \(ENOENT\)\.\n$/],
-      [path, none, /^\S+none, or a file that belongs to it, cannot be read or written \(ENOENT\)\.\n$/],
+      [none, publicKey, /^\S+none cannot be read or written \(ENOENT\)\.\n$/],
+      [publicKey, publicKey, /^\S+public\.pem\.manifest\.json cannot be read or written \(ENOENT\)\.\n$/],
+      [path, none, /^\S+none cannot be read or written \(ENOENT\)\.\n$/],
       [path, path, /^The public key is not an Ed25519 public key \(PEM\)\.\n$/],
     ];
     for (const [file, key, stderr] of cases) {

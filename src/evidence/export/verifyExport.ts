@@ -123,7 +123,7 @@ class LineCheck {
   take(line: string): void {
     this.count += 1;
     if (this.#broken) return;
-    const problem = this.#check(parseJson(line) as ExportedEvent | ErasedLine | undefined);
+    const problem = this.#lineProblem(line);
     if (problem) this.#broken = `Line ${this.count} ${problem}.`;
   }
 
@@ -137,6 +137,15 @@ class LineCheck {
       return `The event at position ${unnamed.position} is missing: no tombstone says that it was erased.`;
     if (treeRoot(this.#tree) === tree_head.root && this.#tree.chain === tree_head.chain) return undefined;
     return 'The lines are consistent with each other, but not with the signed tree head: their root differs.';
+  }
+
+  #lineProblem(line: string): string | undefined {
+    try {
+      return this.#check(parseJson(line) as ExportedEvent | ErasedLine | undefined);
+    } catch {
+      // What has the members of an event, but not their types.
+      return 'is not an event as it is exported';
+    }
   }
 
   #check(event: ExportedEvent | ErasedLine | undefined): string | undefined {

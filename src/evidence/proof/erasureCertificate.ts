@@ -5,6 +5,7 @@ import type { QueryPorts } from '../../reads/readRecord.ts';
 import type { PublicKeys } from '../keys/PublicKeys.ts';
 import { type SigningKey, signObject } from '../keys/SigningKey.ts';
 import { signatureFields, signTreeHead, treeHeadSchema } from '../treeHead.ts';
+import { parseStatement } from './parseStatement.ts';
 import { inclusionProofSchema, proofProblem } from './proof.ts';
 import { proveEvent } from './proveEvent.ts';
 
@@ -52,13 +53,12 @@ export async function certifyErasure(
   return signObject(body, key);
 }
 
-/** Returns the certificate in a JSON text; undefined when the text is something else. */
-export function parseCertificate(text: string): ErasureCertificate | undefined {
-  try {
-    return certificateSchema.safeParse(JSON.parse(text)).data;
-  } catch {
-    return undefined;
-  }
+/** Returns the certificate in a JSON text, or which of its fields is invalid; undefined when the text is something else. */
+export function parseCertificate(
+  text: string,
+): { certificate: ErasureCertificate } | { problem: string } | undefined {
+  const found = parseStatement(text, /^chartledger\.erasure_certificate\./, certificateSchema);
+  return found && 'statement' in found ? { certificate: found.statement } : found;
 }
 
 /** Returns what is wrong with a certificate, worded to follow `The certificate is not valid: `; undefined: nothing. */

@@ -5,6 +5,7 @@ import { eventLeaf } from '../../hashing/eventLeaf.ts';
 import { areConsistent, rootOfInclusion } from '../../hashing/treeProofs.ts';
 import type { PublicKeys } from '../keys/PublicKeys.ts';
 import { hashSchema, type TreeHead, treeHeadSchema } from '../treeHead.ts';
+import { parseStatement } from './parseStatement.ts';
 
 /** The root of a workspace's tree at some size: the contents of a signed head, without a signature. */
 const treeRootSchema = z.strictObject({
@@ -57,23 +58,8 @@ const proofSchema = z.discriminatedUnion('type', [inclusionProofSchema, consiste
 
 /** Returns the proof in a JSON text, or which of its fields is invalid; undefined when the text is something else. */
 export function parseProof(text: string): { proof: Proof } | { problem: string } | undefined {
-  const value = parseJson(text);
-  if (!isJsonObject(value) || typeof value.type !== 'string' || !/^chartledger\.\w*proof\./.test(value.type))
-    return undefined;
-  const { data, error } = proofSchema.safeParse(value);
-  if (data) return { proof: data };
-  const [issue] = error.issues;
-  const unknown = issue?.code === 'unrecognized_keys' ? issue.keys : [];
-  const field = [...(issue?.path ?? []), ...unknown.slice(0, 1)].join('.');
-  return { problem: `${field} does not have the form that this version of Chartledger uses` };
-}
-
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
+  const found = parseStatement(text, /^chartledger\.\w*proof\./, proofSchema);
+  return found && 'statement' in found ? { proof: found.statement } : found;
 }
 
 /**
