@@ -148,3 +148,23 @@ test('a service that limits requests is waited for, and one that is none is name
   );
   await receiver.close();
 });
+
+test.each([
+  ['records', 'get', 'payer', 'p'],
+  ['records', 'list', 'payer'],
+  ['records', 'search', 'word'],
+  ['events', 'tail'],
+])('a response that breaks off is told as what it is: %s %s', async (...args) => {
+  const receiver = await Receiver.listen((_req, res) => {
+    res.writeHead(200, { 'content-length': 1_000 }).write('{"items": [');
+    setImmediate(() => res.destroy());
+  });
+  const url = `http://127.0.0.1:${receiver.port}`;
+  const env = { CHARTLEDGER_API_KEY: generateApiKey() };
+  const { code, stderr } = await runCli([...args, '--url', url], { env });
+  expect({ code, stderr }).toEqual({
+    code: 1,
+    stderr: `The response of the service at ${url} broke off. Run the command again.\n`,
+  });
+  await receiver.close();
+});

@@ -68,9 +68,21 @@ export class ServiceClient {
   /** Returns the JSON body of the response returned by `get`; rejects as that does. */
   async getJson<Body>(schema: z.ZodType<Body>, path: string, options: GetOptions = {}): Promise<Body> {
     const response = await this.get(path, options);
-    const body = schema.safeParse(parseJson(await response.text()));
+    const body = schema.safeParse(parseJson(await this.textOf(response, options.signal)));
     if (!body.success) throw this.#stranger(response.status);
     return body.data;
+  }
+
+  /** Returns the body of such a response. Rejects with `ServiceAway` when it breaks off, and with an `AbortError` after a signal. */
+  async textOf(response: Response, signal?: AbortSignal): Promise<string> {
+    try {
+      return await response.text();
+    } catch {
+      for (const one of [signal, this.#options.signal]) one?.throwIfAborted();
+      throw new ServiceAway(
+        `The response of the service at ${this.#address} broke off. Run the command again.`,
+      );
+    }
   }
 
   get #address(): string {

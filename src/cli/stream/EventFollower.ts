@@ -74,7 +74,7 @@ export class EventFollower {
   async #end(selection: Omit<WantedEvents, 'from'>): Promise<string> {
     const query = { ...selection, from: FAR_FUTURE, limit: 1 };
     const page = await this.#client.get('/events', { query, accept: 'application/x-ndjson' });
-    await page.text();
+    await this.#client.textOf(page);
     return page.headers.get('chartledger-position') ?? '0';
   }
 
