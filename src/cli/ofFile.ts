@@ -7,6 +7,6 @@ export async function ofFile<Result>(path: string, work: () => Promise<Result>):
   } catch (error) {
     const { code, syscall, path: own = path } = error as NodeJS.ErrnoException;
     if (syscall === undefined) throw error;
-    throw new ServiceError('conflict', `${own} cannot be read or written (${code}).`);
+    throw new ServiceError('conflict', `${own.replace(/\.draft$/, '')} cannot be read or written (${code}).`);
   }
 }

@@ -1,5 +1,5 @@
 import { generateKeyPairSync } from 'node:crypto';
-import { readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { userInfo } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
@@ -168,6 +168,19 @@ onEveryEngine((start) => {
       ],
     ]);
     expect(await verify('proof.json')).toMatchObject({ code: 0, stderr: '' });
+  });
+
+  test('a proof that cannot be put in its place is left in no other', async () => {
+    const place = temporaryFolder();
+    for (const out of [place, join(place, 'none/proof.json')]) {
+      const args = ['prove', 'payer', payer.id, '--workspace', clinic(), '--version', '3', '--out', out];
+      expect(await cli(...args)).toEqual({
+        code: 1,
+        stdout: '',
+        stderr: expect.stringMatching(new RegExp(`^${out} cannot be read or written \\(E\\w+\\)\\.\n$`)),
+      });
+    }
+    expect(existsSync(`${place}.draft`)).toBe(false);
   });
 
   test('a proof for an earlier head holds for that head', async () => {

@@ -139,17 +139,20 @@ async function readCheckpoint(path: string): Promise<Checkpoint | undefined> {
   }
 }
 
-/** Writes a JSON file atomically. */
+/** Writes a JSON file atomically. If that fails, nothing is left: it may contain PHI. */
 export async function writeWhole(path: string, value: unknown): Promise<void> {
   const draft = `${path}.draft`;
   const file = await open(draft, 'w', OWNER_ONLY);
   try {
     await file.writeFile(`${JSON.stringify(value, undefined, 2)}\n`);
     await file.sync();
+    await rename(draft, path);
+  } catch (error) {
+    await rm(draft, { force: true });
+    throw error;
   } finally {
     await file.close();
   }
-  await rename(draft, path);
 }
 
 async function exists(path: string): Promise<boolean> {
