@@ -64,7 +64,9 @@ async function writeProof(proof: Proof, out: string | undefined, said: string): 
 
 async function prove(kind: string, id: string, options: ProveOptions, command: Command): Promise<void> {
   const { workspace, version, encounter, head: headFile, publicKey, out } = options;
-  if ((kind === 'document') !== (encounter !== undefined))
+  if (kind === 'document' && encounter === undefined)
+    command.error('error: specify the encounter of the document with --encounter');
+  if (kind !== 'document' && encounter !== undefined)
     command.error('error: --encounter is only for the kind document');
   const subject = subjectOf(kind, id, options);
   await withWorkspace(workspace, async (tools) => {

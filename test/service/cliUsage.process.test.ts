@@ -131,7 +131,11 @@ test('where no service was ever started it makes nothing, unless it is told to',
   expect((await spawnCli(['keys', 'list'], { env })).stdout).toBe(
     `There are no keys yet in the event log ${place}.\n`,
   );
+  expect((await spawnCli(['workspaces', 'create', 'empty'], { env })).code).toBe(0);
   const created = await spawnCli(['keys', 'create', '--workspace', 'clinic'], { env });
+  expect((await spawnCli(['keys', 'list', '--workspace', 'empty'], { env })).stdout).toBe(
+    `Workspace empty has no keys yet in the event log ${place}.\n`,
+  );
   expect(created.code).toBe(0);
   expect(created.stdout).toMatch(/shown only now:\n\n {2}clk_\w{38}\n\nIts id is key_\w{16}\./);
   expect(created.stdout).toContain(`\nEvent log: ${place}\n`);
@@ -162,4 +166,15 @@ test.each(nodes)('`chartledger serve` runs the service, on %s too', async (progr
   expect((await new Client(await service.url(), key).get('/integration/payers')).status).toBe(200);
   service.child.kill('SIGUSR2');
   expect(await service.end()).toMatchObject({ code: 0, stderr: '' });
+});
+
+test('a proof of a document asks for its encounter, and any other does without', async () => {
+  const versioned = ['id', '--workspace', 'clinic', '--version', '1'];
+  for (const [kind, others, told] of [
+    ['document', [], 'specify the encounter of the document with --encounter'],
+    ['payer', ['--encounter', 'e'], '--encounter is only for the kind document'],
+  ] as const) {
+    const { code, stderr } = await spawnCli(['prove', kind, ...versioned, ...others]);
+    expect({ code, stderr }).toEqual({ code: 2, stderr: expect.stringContaining(told) });
+  }
 });

@@ -49,8 +49,10 @@ export async function listKeys({ workspace, json }: ListOptions): Promise<void> 
     return workspace === undefined ? keys : keys.filter((key) => key.workspace === workspace);
   });
   if (json) writeJson(found);
-  else if (found.length === 0) writeLine(`There are no keys yet in the event log ${eventLogName()}.`);
-  else
+  else if (found.length === 0) {
+    const none = workspace === undefined ? 'There are no keys yet' : `Workspace ${workspace} has no keys yet`;
+    writeLine(`${none} in the event log ${eventLogName()}.`);
+  } else
     writeTable(
       [
         ...['KEY', 'WORKSPACE', 'NAME', 'PERMISSIONS', 'STATE', 'CREATED', 'CREATED BY', 'EXPIRES'],
