@@ -1,5 +1,6 @@
 import { readFile, stat } from 'node:fs/promises';
 import { MAX_EVENT_BYTES } from '../events/event.ts';
+import type { ExportFilters } from '../evidence/export/manifest.ts';
 import { verifyExport } from '../evidence/export/verifyExport.ts';
 import type { PublicKeys } from '../evidence/keys/PublicKeys.ts';
 import {
@@ -64,8 +65,20 @@ async function verifyExportFile(path: string, keys: PublicKeys, headFile?: strin
     return fail('The manifest of an export contains its head. Verify it without --head.');
   const { manifest, problem } = await ofFile(path, () => verifyExport(path, keys));
   if (problem !== undefined || manifest === undefined) return fail(problem ?? '');
-  const { events, workspace, tree_head } = manifest;
-  writeLine(`${count(events)} events of ${workspace} verified; tree head ${tree_head.root}`);
+  const { events, workspace, filters, tree_head } = manifest;
+  writeLine(
+    `${count(events)} events of ${workspace} verified${limitsText(filters)}; tree head ${tree_head.root}`,
+  );
+}
+
+/** Says that an export is not meant to be complete: whoever verifies it must not take it for everything. */
+function limitsText({ kind, from, to }: ExportFilters): string {
+  const limits = [
+    ...(kind === null ? [] : [`of the kind ${kind}`]),
+    ...(from === null ? [] : [`recorded at or after ${from}`]),
+    ...(to === null ? [] : [`recorded before ${to}`]),
+  ];
+  return limits.length === 0 ? '' : `, only those ${limits.join(', ')}`;
 }
 
 function describeProof(proof: Proof): string {

@@ -2,6 +2,7 @@ import { createHash, createPrivateKey, generateKeyPairSync } from 'node:crypto';
 import { copyFileSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import type { ExportManifest } from '../../src/evidence/export/manifest.ts';
 import { verifyExport } from '../../src/evidence/export/verifyExport.ts';
 import { PublicKeys } from '../../src/evidence/keys/PublicKeys.ts';
 import { signStatement } from '../../src/evidence/signing.ts';
@@ -57,14 +58,12 @@ onEveryEngine((start) => {
     const added = await newEvents(service, async () => {
       for (const format of formats) {
         for (const name of [`all.${format}`, `some.${format}`]) {
-          const { events, tree_head } = copyOf(name).manifest as {
-            events: number;
-            tree_head: { root: string };
-          };
+          const { events, filters, tree_head } = copyOf(name).manifest as unknown as ExportManifest;
+          const limits = filters.kind === null ? '' : ', only those of the kind payer';
           expect(await verify(inFolder(name))).toEqual({
             code: 0,
             stderr: '',
-            stdout: `${events} events of ${service.workspaceId('clinic')} verified; tree head ${tree_head.root}\n`,
+            stdout: `${events} events of ${service.workspaceId('clinic')} verified${limits}; tree head ${tree_head.root}\n`,
           });
         }
       }
@@ -142,6 +141,17 @@ onEveryEngine((start) => {
       writeFileSync(path, text.replace(find, replacement));
       await expectProblem(path, problem);
     }
+  });
+
+  test('an export of a time says that it is one', async () => {
+    const path = inFolder('time.csv');
+    const times = ['--from', '2026-01-01', '--to', '2999-01-01'];
+    const args = ['export', '--workspace', service.workspaceId('clinic'), '--format', 'csv', '--out', path];
+    const env = { ...storesOf(service.config), DATA_DIR: folder };
+    expect((await runCli([...args, ...times], { env })).code).toBe(0);
+    expect((await verify(path)).stdout).toContain(
+      ' verified, only those recorded at or after 2026-01-01T00:00:00.000Z, recorded before 2999-01-01T00:00:00.000Z; tree',
+    );
   });
 
   test('a CSV that was changed is told by its rows and its hash', async () => {
