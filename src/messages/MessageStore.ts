@@ -79,15 +79,14 @@ export class MessageStore {
   }
 
   /** Notes the result of a message, and of the records it concerns, if it still exists. */
-  async processed({ id }: Message, processed: ProcessedMessage): Promise<void> {
-    const [row] = await this.#stateStore.load(messagesTable, [id]);
-    if (row === undefined) return;
+  async processed({ id, workspace }: Message, processed: ProcessedMessage): Promise<void> {
     const told = new Map(processed.about.map((one) => [JSON.stringify([one.kind, one.id]), one]));
-    const about = row.body.about.map((one) => told.get(JSON.stringify([one.kind, one.id])) ?? one);
-    const message = { ...row.body, ...processed, about, id };
-    await this.#stateStore.swap(messagesTable, rowOf(message, row.order, row.revision + 1), row.revision);
-    if (message.state !== 'accepted') return;
-    await this.#links.remove(id, [rejectedPartition(message.workspace)]);
+    const changed = await this.#change(id, (body) => {
+      const about = body.about.map((one) => told.get(JSON.stringify([one.kind, one.id])) ?? one);
+      return { ...body, ...processed, about };
+    });
+    if (!changed || processed.state !== 'accepted') return;
+    await this.#links.remove(id, [rejectedPartition(workspace)]);
   }
 
   /**
@@ -98,21 +97,20 @@ export class MessageStore {
     { id, workspace }: Pick<Message, 'id' | 'workspace'>,
     about: MessageBody['about'],
   ): Promise<void> {
-    const [row] = await this.#stateStore.load(messagesTable, [id]);
-    if (row?.body.workspace !== workspace) throw notFound('Message');
-    const known = new Set(streamsOf(workspace, row.body.about));
-    const added = about.filter((one) => !known.has(streamOf(workspace, one)));
+    const message = await this.load(workspace, id);
+    if (message === undefined) throw notFound('Message');
+    const addedTo = (body: MessageBody) => {
+      const known = new Set(streamsOf(workspace, body.about));
+      return about.filter((one) => !known.has(streamOf(workspace, one)));
+    };
+    const added = addedTo(message);
     if (added.length === 0) return;
     const partitions = streamsOf(workspace, added);
-    await this.#links.add({ ...row.body, id }, partitions);
-    const all = [...row.body.about, ...added];
-    const records = Math.max(row.body.records, all.length);
-    const message = { ...row.body, id, records, about: all.slice(0, MAX_ABOUT) };
-    const isThere = await this.#stateStore.swap(
-      messagesTable,
-      rowOf(message, row.order, row.revision + 1),
-      row.revision,
-    );
+    await this.#links.add(message, partitions);
+    const isThere = await this.#change(id, (body) => {
+      const all = [...body.about, ...addedTo(body)];
+      return { ...body, records: Math.max(body.records, all.length), about: all.slice(0, MAX_ABOUT) };
+    });
     if (isThere) return;
     await this.#links.remove(id, partitions);
     throw notFound('Message');
@@ -120,10 +118,9 @@ export class MessageStore {
 
   /** Notes that what was written from a message now matches a configuration of its source, if it still exists. */
   async readBy({ id }: Pick<Message, 'id'>, configuration: number): Promise<void> {
-    const [row] = await this.#stateStore.load(messagesTable, [id]);
-    if (row === undefined || row.body.configuration === configuration) return;
-    const message = { ...row.body, configuration, id };
-    await this.#stateStore.swap(messagesTable, rowOf(message, row.order, row.revision + 1), row.revision);
+    await this.#change(id, (body) =>
+      body.configuration === configuration ? undefined : { ...body, configuration },
+    );
   }
 
   /**
@@ -134,14 +131,13 @@ export class MessageStore {
     { id, workspace }: Pick<Message, 'id' | 'workspace'>,
     correction: string,
   ): Promise<boolean> {
-    const [row] = await this.#stateStore.load(messagesTable, [id]);
-    if (row === undefined || row.body.corrected_by !== undefined || row.body.state === 'accepted')
-      return false;
-    const message = { ...row.body, corrected_by: correction, id };
-    const next = rowOf(message, row.order, row.revision + 1);
-    if (!(await this.#stateStore.swap(messagesTable, next, row.revision))) return false;
-    await this.#links.remove(id, [rejectedPartition(workspace)]);
-    return true;
+    const isCorrected = await this.#change(id, (body) =>
+      body.corrected_by !== undefined || body.state === 'accepted'
+        ? undefined
+        : { ...body, corrected_by: correction },
+    );
+    if (isCorrected) await this.#links.remove(id, [rejectedPartition(workspace)]);
+    return isCorrected;
   }
 
   /** Removes a message that had no effect. */
@@ -233,6 +229,21 @@ export class MessageStore {
       if (signal.aborted) return;
       const [message] = await this.#links.messagesOf([link]);
       if (message === undefined || !(await isHeld(message))) await this.#remove(link);
+    }
+  }
+
+  /**
+   * Changes a message as it is now, whoever else changes it at the same time. Resolves with false where nothing is to
+   * be changed, or it no longer exists.
+   */
+  async #change(id: string, changed: (body: MessageBody) => MessageBody | undefined): Promise<boolean> {
+    for (;;) {
+      const [row] = await this.#stateStore.load(messagesTable, [id]);
+      if (row === undefined) return false;
+      const body = changed(row.body);
+      if (body === undefined) return false;
+      const next = { ...row, body, revision: row.revision + 1 };
+      if (await this.#stateStore.swap(messagesTable, next, row.revision)) return true;
     }
   }
 
