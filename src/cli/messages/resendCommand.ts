@@ -92,9 +92,12 @@ async function loaded(loading: Promise<Message | undefined>): Promise<Message> {
 
 async function resendOne(
   { ports, caller, workspace }: IngestTools,
-  message: Message,
+  listed: Message,
   { force = false }: ResendOptions,
 ): Promise<ProcessedMessage | Pick<Extract<Resent, { skipped: string }>, 'state' | 'skipped'>> {
+  // As it is now: its turn may come long after the list was read.
+  const message = await ports.messages.load(workspace.id, listed.id);
+  if (message === undefined) return { state: listed.state, skipped: 'It no longer exists.' };
   const { state } = message;
   const configurations = await readConfigurations(ports.eventLog, workspace.id);
   const source = presentSource(configurations.at(-1)?.sources ?? [], message);
