@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { ServiceError } from '../errors.ts';
+import { asUnreadable, ServiceError } from '../errors.ts';
 import type { BackupTarget } from '../ports/backupTarget.ts';
 import type { DocumentStore } from '../ports/documentStore.ts';
 import type { EventLog } from '../ports/eventLog.ts';
@@ -91,13 +91,18 @@ async function copy(
   }
 }
 
-/** Whether a document should have its bytes: it was neither replaced nor removed since. */
+/** Whether a document should have its bytes: it was neither replaced nor removed since, as far as that can be read. */
 async function isLost(
   { eventLog }: ObjectPorts,
   { stream, revision }: NonNullable<WantedObject['document']>,
 ): Promise<boolean> {
-  const [last] = await eventLog.readStream(stream, { direction: 'backwards', limit: 1 });
-  return last?.revision === revision;
+  try {
+    const [last] = await eventLog.readStream(stream, { direction: 'backwards', limit: 1 });
+    return last?.revision === revision;
+  } catch (error) {
+    asUnreadable(error);
+    return true;
+  }
 }
 
 function nameOf({ id, document }: Pick<WantedObject, 'id' | 'document'>): string {

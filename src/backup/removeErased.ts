@@ -1,3 +1,4 @@
+import { asUnreadable } from '../errors.ts';
 import { dataAs, type ErasedEvent, type Position } from '../events/event.ts';
 import { type ErasedVersion, erasureStep, type RecordErased } from '../events/recordErased.ts';
 import type { BackupTarget } from '../ports/backupTarget.ts';
@@ -62,20 +63,27 @@ async function removedPlaces(eventLog: EventLog, tombstones: readonly Tombstone[
   const places = new Map<Position, ErasedEvent>();
   const erasing: Tombstone[] = [];
   for (const tombstone of tombstones) {
-    const { stream, revision } = tombstone;
-    const [event] = await eventLog.readStream(stream, { from: revision, limit: 1 });
-    // A tombstone that is itself gone is listed by a later one.
-    if (event?.revision !== revision || erasureStep(event) === undefined) continue;
-    const { erased } = dataAs<RecordErased>(event.data);
-    const [first] = erased;
-    if (first && (await isThere(eventLog, stream, first))) {
-      erasing.push(tombstone);
-      continue;
-    }
-    for (const { version, position, event_id: id, leaf } of erased)
-      places.set(position, { position, stream, revision: version - 1, id, leaf });
+    const removed = await removedBy(eventLog, tombstone).catch((error) => void asUnreadable(error));
+    if (removed === undefined) erasing.push(tombstone);
+    else for (const place of removed) places.set(place.position, place);
   }
   return { places, erasing };
+}
+
+/** Returns what a tombstone lists; undefined while the log still contains it. Rejects with `unreadable`, too. */
+async function removedBy(
+  eventLog: EventLog,
+  { stream, revision }: Tombstone,
+): Promise<ErasedEvent[] | undefined> {
+  const [event] = await eventLog.readStream(stream, { from: revision, limit: 1 });
+  // A tombstone that is itself gone is listed by a later one.
+  if (event?.revision !== revision || erasureStep(event) === undefined) return [];
+  const { erased } = dataAs<RecordErased>(event.data);
+  const [first] = erased;
+  if (first && (await isThere(eventLog, stream, first))) return undefined;
+  return erased.map(({ version, position, event_id: id, leaf }) => ({
+    ...{ position, stream, revision: version - 1, id, leaf },
+  }));
 }
 
 async function isThere(eventLog: EventLog, stream: string, { version }: ErasedVersion): Promise<boolean> {

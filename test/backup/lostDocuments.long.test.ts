@@ -4,8 +4,9 @@ import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { BackupFolder } from '../support/BackupFolder.ts';
 import { createEncounter, documentForm, documentsPath } from '../support/documents.ts';
+import { openLogFile } from '../support/logFile.ts';
 import { phi } from '../support/phi.ts';
-import { pdf } from '../support/samples.ts';
+import { pdf, samples } from '../support/samples.ts';
 import { startTestService, type TestService } from '../support/service.ts';
 import { storedFiles } from '../support/storedFiles.ts';
 
@@ -41,4 +42,34 @@ test('the bytes of a document that the store has lost stay in the backup, and ea
   await again.stop();
   await service.delete(documentsPath(encounter, document));
   expect(await folder.take()).toMatchObject({ code: 0, stderr: '' });
+});
+
+test('a document whose last event cannot be read holds up nothing else of a backup', async () => {
+  const folder = new BackupFolder(service.config);
+  const document = phi('document');
+  const upload = async () => {
+    const form = documentForm({ document_id: document, content: pdf() });
+    expect((await service.upload(documentsPath(encounter), form)).status).toBe(200);
+  };
+  const before = storedFiles(service.config).objects;
+  await upload();
+  const [replaced = ''] = storedFiles(service.config).objects.filter((id) => !before.includes(id));
+  await folder.take();
+  await upload();
+  const position = await service.eventLog.head();
+  const log = openLogFile(service);
+  log.prepare("UPDATE events SET data = '{' WHERE position = ?").run(position);
+  log.close();
+  rmSync(join(fileURLToPath(service.config.documentsUrl), 'objects', replaced.slice(-2), replaced));
+  const payer = samples.payer();
+  expect((await service.post('/integration/payers', payer)).status).toBe(200);
+  for (let run = 1; run <= 2; run++) {
+    expect(await folder.take()).toMatchObject({
+      code: 1,
+      stderr: expect.stringMatching(
+        /^The bytes of the document at position \d+ are not in the document store\.$/m,
+      ),
+    });
+    expect(folder.text()).toContain(payer.name);
+  }
 });
