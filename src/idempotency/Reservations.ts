@@ -8,6 +8,12 @@ import { KeyDigests, type KeyOfCaller } from './KeyDigests.ts';
 import { type KeptRow, keptRequests, newRow } from './keptRequests.ts';
 import { Reservation, type ReservationPorts } from './Reservation.ts';
 
+/**
+ * By how much the clocks of instances may differ, in milliseconds: a hold that ends later than that was made before the clock was
+ * set back.
+ */
+const CLOCKS_APART_MS = 60_000;
+
 /** How long a repeat is answered as the first request was. */
 export const KEPT_MS = 24 * 3_600_000;
 
@@ -72,7 +78,7 @@ export class Reservations {
     if (result !== undefined) {
       return new KeptAnswer(digests, known, () => digests.unsealResult(key, result));
     }
-    if (heldUntil > now) throw keyInUse();
+    if (heldUntil > now && heldUntil <= now + HOLD_MS + CLOCKS_APART_MS) throw keyInUse();
     const { eventId } = known === undefined ? fresh.body : found.body;
     const body = { eventId, payload: known ?? digest, heldUntil: now + HOLD_MS };
     return takeOver(ports, key, found, { ...found, revision: found.revision + 1, body });

@@ -64,6 +64,16 @@ test('the key of a process of which nothing is heard is taken over, with the id 
   expect(kept instanceof KeptAnswer && kept.resultFor(payload)).toBe('second');
 });
 
+test('the key of a process that died is taken over in time though the clock was set back', async () => {
+  const first = await reserve('set back');
+  clock.aheadMs -= 3_600_000;
+  const second = await reserve('set back');
+  expect(second.earlier?.eventId).toBe(first.eventId);
+  expect(await refusalOf(reserve('set back'))).toBe('idempotency_key_in_use');
+  await second.complete('second');
+  clock.aheadMs += 3_600_000;
+});
+
 test('after a refusal the key is free; after an outage its request is looked for', async () => {
   const first = await reserve('given up');
   await first.abandon(new ServiceError('validation_failed', ''));
