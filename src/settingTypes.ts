@@ -13,7 +13,7 @@ export function variable<Schema extends z.ZodType>(schema: Schema, description: 
     .meta({ description, whenUnset });
 }
 
-/** Decimal digits. */
+/** A whole number within bounds, both inclusive. */
 export const wholeNumber = (least: number, most: number) =>
   z.coerce
     .number({ error: 'must be a number' })
