@@ -143,20 +143,28 @@ test('a stop ends it, and says so', async () => {
   await expect(one.start('clinic', user, record)).rejects.toMatchObject({ code: 'conflict' });
 });
 
-test('one whose process was killed is cut off, and does not stand in the way of the next', async () => {
-  const long = new Date(Date.now() - 60_000).toISOString();
-  const body = {
-    ...{ workspace: 'clinic', asked_by: user, started_at: long, updated_at: long },
-    ...{ position: 1, until: 9, events: 1 },
-  };
-  await stateStore.save(verificationTable, [
-    { id: 'clinic', partition: 'clinic', order: 0, revision: 5, body },
-  ]);
-  const one = verifications();
-  expect(await one.last('clinic')).toMatchObject({ outcome: 'stopped', ended_at: long });
-  await one.start('clinic', user, record);
-  expect((await one.last('clinic'))?.outcome).toBeUndefined();
-});
+const MINUTE_MS = 60_000;
+
+test.each([
+  ['a minute ago', -MINUTE_MS],
+  ['by a clock that was ahead', 60 * MINUTE_MS],
+])(
+  'one whose process was killed %s is cut off, and does not stand in the way of the next',
+  async (_when, ms) => {
+    const long = new Date(Date.now() + ms).toISOString();
+    const body = {
+      ...{ workspace: 'clinic', asked_by: user, started_at: long, updated_at: long },
+      ...{ position: 1, until: 9, events: 1 },
+    };
+    await stateStore.save(verificationTable, [
+      { id: 'clinic', partition: 'clinic', order: 0, revision: 5, body },
+    ]);
+    const one = verifications();
+    expect(await one.last('clinic')).toMatchObject({ outcome: 'stopped', ended_at: long });
+    await one.start('clinic', user, record);
+    expect((await one.last('clinic'))?.outcome).toBeUndefined();
+  },
+);
 
 test('a state store that is away for a while does not cost the result', async () => {
   let isAway = false;
