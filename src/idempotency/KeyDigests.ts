@@ -1,5 +1,6 @@
 import type { Caller } from '../events/newEvent.ts';
 import { seal, unseal } from '../sealing.ts';
+import { nestedTooDeeply } from './idempotencyRefusals.ts';
 import { KeyedDigests } from './KeyedDigests.ts';
 
 /** An idempotency key, and whose it is: the same text with a different API key is a different key. */
@@ -28,9 +29,14 @@ export class KeyDigests {
 
   /**
    * Returns the digest of a request's payload, and of anything else that makes it the same request: equal for equal JSON values.
+   * Throws `malformed_body` for one with thousands of levels, which no call stack holds.
    */
   ofPayload(payload: object): string {
-    return this.#digest('payload', payload).toString('base64url');
+    try {
+      return this.#digest('payload', payload).toString('base64url');
+    } catch (error) {
+      throw error instanceof RangeError ? nestedTooDeeply() : error;
+    }
   }
 
   /** Seals the JSON value; `undefined` is treated as `null`. */

@@ -16,3 +16,11 @@ export function keyReused(): ServiceError {
     'This Idempotency-Key was sent with a different request within the last 24 hours. Use a different key for this request.',
   );
 }
+
+/** The error for a payload that cannot be compared with those of its repeats. */
+export function nestedTooDeeply(): ServiceError {
+  return new ServiceError(
+    'malformed_body',
+    'The body is nested too deeply for a request with an Idempotency-Key.',
+  );
+}

@@ -156,6 +156,27 @@ onEveryEngine((start) => {
     expect(appended).toEqual([]);
   });
 
+  test('a body too deep to be compared with its repeats is refused, of a record and of a batch', async () => {
+    const payer = samples.payer();
+    const deep = `${'['.repeat(100_000)}${']'.repeat(100_000)}`;
+    const body = `${JSON.stringify(payer).slice(0, -1)},"deep":${deep}}`;
+    const appended = await appendedBy(service, async () => {
+      const send = (path: string, text: string) =>
+        service.send(path, {
+          method: 'POST',
+          body: text,
+          headers: { ...keyed(), 'content-type': 'application/json' },
+        });
+      for (const refused of [
+        await send(paths.payer, body),
+        await send('/integration/batch', `[{"kind":"payer","record":${body}}]`),
+      ]) {
+        expect(refused).toMatchObject({ status: 400, body: { code: 'malformed_body' } });
+      }
+    });
+    expect(appended).toEqual([]);
+  });
+
   test('a key may have 255 characters, be in quotes, and say anything that is printable', async () => {
     const keys = ['x'.repeat(255), `"${phi('key')}"`, `~ {"a": 'b'}, $; ${phi('key')}`];
     const payer = samples.payer();
