@@ -78,10 +78,14 @@ export class MessageStore {
     throw unavailable('state store');
   }
 
-  /** Notes the result of a message, and of the records it concerns, if it still exists. */
+  /**
+   * Notes the result of a message, and of the records it concerns, if it still exists. Once accepted, it stays so: of two who
+   * send it again at once, the later one is refused what is there by then.
+   */
   async processed({ id, workspace }: Message, processed: ProcessedMessage): Promise<void> {
     const told = new Map(processed.about.map((one) => [JSON.stringify([one.kind, one.id]), one]));
     const changed = await this.#change(id, (body) => {
+      if (body.state === 'accepted') return undefined;
       const about = body.about.map((one) => told.get(JSON.stringify([one.kind, one.id])) ?? one);
       return { ...body, ...processed, about };
     });

@@ -67,4 +67,22 @@ onEveryEngine((start) => {
       about: [...about, found],
     });
   });
+
+  test('what one of two accepted stays accepted, though the other was refused what was there by then', async () => {
+    const message = await refused();
+    const [{ kind = '', id = '' } = {}] = message.about;
+    await store.processed(message, {
+      ...{ state: 'accepted', problems: [] },
+      about: [{ kind, id, outcome: 'created', version: 1 }],
+    });
+    await store.processed(message, {
+      state: 'rejected',
+      problems: [{ severity: 'error', code: 'conflict', at: '', text: 'It has changed.' }],
+      about: [{ kind, id, outcome: 'refused' }],
+    });
+    expect(await now(message)).toMatchObject({
+      ...{ state: 'accepted', problems: [] },
+      about: [{ kind, id, outcome: 'created', version: 1 }],
+    });
+  });
 });
