@@ -1,7 +1,8 @@
 import type { Command } from 'commander';
+import { documents } from '../../projections/documents.ts';
 import { projections } from '../../projections/index.ts';
-import { modelName } from '../../projections/projection.ts';
 import { readinessModel } from '../../projections/readinessModel.ts';
+import { records } from '../../projections/records.ts';
 import { withStores } from '../app/withStores.ts';
 import { ServiceError } from '../errors.ts';
 import { rebuildProjection } from '../projector/rebuildProjection.ts';
@@ -11,6 +12,8 @@ import { example, writeJson, writeLine, writeTable } from './output.ts';
 
 /** The name of the read model that no projection builds. */
 const WORKLIST = 'readiness';
+/** What is evaluated right after one of these was replaced misses what the new one does not have yet. */
+const basisOfWorklist = [WORKLIST, records.name, documents.name];
 
 function chosen(name: string | undefined) {
   const found = projections.filter((projection) => name === undefined || projection.name === name);
@@ -65,15 +68,12 @@ export function addProjectionCommands(program: Command): void {
             onParked: (_: string, { id }: { id: string }) => parked.push(id),
           };
           const rebuilt = [];
-          let lacking = 0;
           for (const projection of chosen(name)) {
-            lacking += (await readModels.parked(modelName(projection))).length;
             rebuilt.push(
               await rebuildProjection(projection, ports, new AbortController().signal, acceptFewer),
             );
           }
-          // The worklist is based on the others.
-          const isBegun = name === undefined || name === WORKLIST || lacking > 0;
+          const isBegun = name === undefined || basisOfWorklist.includes(name);
           if (isBegun) await markOutdated(readModels, readinessModel);
           if (json) writeJson([...rebuilt, ...(isBegun ? [{ model: readinessModel, begun: true }] : [])]);
           else

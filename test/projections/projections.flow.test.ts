@@ -236,7 +236,10 @@ onEveryEngine((start) => {
       expect(await readModels.count(`${recordsModel}_rebuild`)).toBe(0);
 
       const accepted = await json('rebuild', records.name, '--accept-fewer');
-      expect(accepted).toEqual([{ model: recordsModel, rowsBefore: rows, rows: rows - 1, parked: 0 }]);
+      expect(accepted).toEqual([
+        { model: recordsModel, rowsBefore: rows, rows: rows - 1, parked: 0 },
+        { model: readinessModel, begun: true },
+      ]);
       expect(await readModels.load(recordsModel, [stray.id])).toEqual([]);
       expect(await listed()).toEqual(list);
     },

@@ -2,7 +2,9 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { readinessModel } from '../../projections/readinessModel.ts';
 import { openReadModels } from '../../src/app/openBackend.ts';
 import type { Shown } from '../../src/events/shown.ts';
-import { readinessCountsStream } from '../../src/events/streamNames.ts';
+import { readinessCountsStream, recordStream } from '../../src/events/streamNames.ts';
+import type { Row } from '../../src/ports/readModels.ts';
+import { worklistModel } from '../../src/readiness/worklist/worklistEntry.ts';
 import { minuteOf } from '../../src/readiness/worklist/worklistLists.ts';
 import { sendBatch } from '../support/batches.ts';
 import { freshClaim, neighbours, sendClaim } from '../support/claims.ts';
@@ -137,6 +139,22 @@ onEveryEngine((start) => {
       code: 0,
       stdout: expect.stringContaining('evaluates all encounters anew'),
     });
+    expect(await worklist(service)).toEqual(before);
+  });
+
+  test('has again what was evaluated before a rebuilt read model had it', async () => {
+    const claim = freshClaim();
+    await sendClaim(service, claim);
+    const before = await worklist(service);
+    const stream = recordStream(service.workspaceId('clinic'), 'encounter', String(claim.encounter.id));
+    const readModels = await openReadModels(service.config.readModelUrl);
+    const [row] = await readModels.load(worklistModel, [stream]);
+    const { lists: _lists, ...rest } = row as Row;
+    const leftOut = { ...rest, partition: 'left out', position: rest.position + 1, body: {} };
+    await readModels.write({ model: worklistModel, rows: [leftOut], checkpoint: 0 });
+    await readModels.close();
+    expect((await worklist(service)).items).toHaveLength(before.items.length - 1);
+    expect((await inStores(service, 'projections', 'rebuild', 'records')).code).toBe(0);
     expect(await worklist(service)).toEqual(before);
   });
 
