@@ -143,6 +143,25 @@ onEveryEngine((start) => {
     expect(appended).toEqual([]);
   });
 
+  test('of two that run one import at the same time, one goes on, and nothing is written twice', async () => {
+    const folder = temporaryFolder();
+    const path = join(folder, 'payers.ndjson');
+    const payers = Array.from({ length: 3_000 }, samples.payer);
+    writeFileSync(path, payers.map((record) => JSON.stringify({ kind: 'payer', record })).join('\n'));
+    const args = ['import', path, '--format', 'ndjson', '--url', service.url, '--json'];
+    const options = { cwd: folder, env: { CHARTLEDGER_API_KEY: service.key as string } };
+    const appended = await appendedBy(service, async () => {
+      const results = await Promise.all([1, 2, 3].map(() => spawnCli(args, options)));
+      expect(results.map(({ code }) => code).toSorted()).toEqual([0, 1, 1]);
+      for (const { code, stderr } of results)
+        expect(stderr).toEqual(
+          code === 0 ? expect.anything() : expect.stringContaining('Another process runs the'),
+        );
+    });
+    expect(appended).toHaveLength(payers.length);
+    expect(readdirSync(folder)).toEqual(['payers.ndjson']);
+  });
+
   test('text that other tools would break goes through whole', async () => {
     const payer = { ...samples.payer(), name: `${phi('Ünïon')}\u2028Ltd 😀` };
     const appended = await appendedBy(service, async () => {

@@ -3,6 +3,7 @@ import {
   closeSync,
   existsSync,
   fsyncSync,
+  linkSync,
   openSync,
   readFileSync,
   renameSync,
@@ -74,11 +75,14 @@ export class ImportState {
   readonly path: string;
   readonly isResumed: boolean;
   #progress: ImportProgress;
+  /** Contents of the file as this process knows them; undefined: there is none. */
+  #text: string | undefined;
 
-  private constructor(path: string, progress: ImportProgress, isResumed: boolean) {
+  private constructor(path: string, progress: ImportProgress, text: string | undefined, isResumed: boolean) {
     this.path = path;
     this.isResumed = isResumed;
     this.#progress = progress;
+    this.#text = text;
   }
 
   /**
@@ -86,16 +90,17 @@ export class ImportState {
    * cannot be read.
    */
   static open(path: string, { identity, reports, isFresh }: StateOptions): ImportState {
-    if (existsSync(path) && !isFresh) {
-      const progress = read(path);
+    const text = textOf(path);
+    if (text !== undefined && !isFresh) {
+      const progress = parse(path, text);
       requireSame(path, progress, identity);
-      return new ImportState(path, progress, true);
+      return new ImportState(path, progress, text, true);
     }
     const run = randomUUID();
     const begun = new Date().toISOString();
     const tally = tallySchema.parse({});
     const progress = { run, begun, identity, rows: 0, round: 0, documents: 0, tally, ...reports };
-    return new ImportState(path, progress, false);
+    return new ImportState(path, progress, text, false);
   }
 
   /** Whether no result has been processed, by this process or an earlier one. */
@@ -113,12 +118,20 @@ export class ImportState {
     return this.#progress;
   }
 
-  /** Saves the progress of the import. Throws `ImportError` when it cannot. */
+  /**
+   * Saves the progress of the import. Throws `ImportError` when it cannot, and when another process has: of two that run the same
+   * import, one goes on. What both have sent had the same keys, and was written once.
+   */
   note(progress: Partial<ImportProgress>): void {
     this.#progress = { ...this.#progress, ...progress };
+    const text = `${JSON.stringify(this.#progress)}\n`;
     try {
-      writeDurably(this.path, `${JSON.stringify(this.#progress)}\n`);
+      if (textOf(this.path) !== this.#text || !writeDurably(this.path, text, this.#text === undefined)) {
+        throw new ImportError(`Another process runs the same import: it has written to ${this.path}.`);
+      }
+      this.#text = text;
     } catch (error) {
+      if (error instanceof ImportError) throw error;
       throw new ImportError(
         `The file ${this.path} cannot be written (${(error as { code?: string }).code}).`,
       );
@@ -131,9 +144,20 @@ export class ImportState {
   }
 }
 
-function read(path: string): ImportProgress {
+/** Returns the contents of a file; undefined when it does not exist. Throws `ImportError` when it cannot be read. */
+function textOf(path: string): string | undefined {
   try {
-    return stateSchema.parse(JSON.parse(readFileSync(path, 'utf8')));
+    return readFileSync(path, 'utf8');
+  } catch (error) {
+    const { code } = error as { code?: string };
+    if (code === 'ENOENT') return undefined;
+    throw new ImportError(`The file ${path} cannot be read (${code}).`);
+  }
+}
+
+function parse(path: string, text: string): ImportProgress {
+  try {
+    return stateSchema.parse(JSON.parse(text));
   } catch {
     throw new ImportError(`${path} is not a valid state file of an import. Start over with --fresh.`);
   }
@@ -156,8 +180,9 @@ function requireSame(path: string, { begun, identity }: ImportProgress, now: Imp
   );
 }
 
-function writeDurably(path: string, text: string): void {
-  const temporary = `${path}.new`;
+/** Returns false when the file is new to this process, and another one has created it. */
+function writeDurably(path: string, text: string, isNew: boolean): boolean {
+  const temporary = `${path}.${process.pid}.new`;
   const file = openSync(temporary, 'w', OWNER_ONLY);
   try {
     writeSync(file, text);
@@ -165,11 +190,27 @@ function writeDurably(path: string, text: string): void {
   } finally {
     closeSync(file);
   }
-  renameSync(temporary, path);
+  if (!isNew) renameSync(temporary, path);
+  else if (!movedToNew(temporary, path)) return false;
   const folder = openSync(dirname(path), 'r');
   try {
     fsyncSync(folder);
   } finally {
     closeSync(folder);
   }
+  return true;
+}
+
+/** Moves a file to a path, unless there is one; file systems without links cannot tell. */
+function movedToNew(file: string, path: string): boolean {
+  try {
+    linkSync(file, path);
+    rmSync(file);
+  } catch (error) {
+    const isTaken = (error as { code?: string }).code === 'EEXIST';
+    if (isTaken) rmSync(file);
+    else renameSync(file, path);
+    return !isTaken;
+  }
+  return true;
 }
