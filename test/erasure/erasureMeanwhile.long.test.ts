@@ -3,13 +3,13 @@ import { eraseRecord } from '../../src/erasure/eraseRecord.ts';
 import { type ErasurePorts, finishErasure } from '../../src/erasure/finishErasure.ts';
 import { addHold } from '../../src/erasure/holds/addHold.ts';
 import type { RecordedEvent } from '../../src/events/event.ts';
-import { type Caller, newEvent } from '../../src/events/newEvent.ts';
+import { newEvent } from '../../src/events/newEvent.ts';
 import { documentStream, recordStream } from '../../src/events/streamNames.ts';
 import type { EventLog } from '../../src/ports/eventLog.ts';
 import { catalogEntry } from '../../src/records/catalog.ts';
 import { documentForm, documentsPath } from '../support/documents.ts';
 import { onEveryEngine } from '../support/engines.ts';
-import { openErasurePorts } from '../support/erasurePorts.ts';
+import { eraserIn, openErasurePorts } from '../support/erasurePorts.ts';
 import { eventually } from '../support/eventually.ts';
 import { phi } from '../support/phi.ts';
 import { samples } from '../support/samples.ts';
@@ -30,11 +30,7 @@ onEveryEngine((start) => {
     await service.stop();
   });
 
-  const caller = (): Caller => ({
-    workspace: service.workspaceId('clinic'),
-    principal: { type: 'operator', id: 'test' },
-    requestId: crypto.randomUUID(),
-  });
+  const caller = () => eraserIn(service);
   const streamOf = (kind: string, id: string) => recordStream(service.workspaceId('clinic'), kind, id);
   const typesOf = async (stream: string) =>
     (await service.eventLog.readStream(stream, { limit: 100 })).map(({ type }) => type);

@@ -5,10 +5,10 @@ import type { RecordedEvent } from '../../src/events/event.ts';
 import { recordStream } from '../../src/events/streamNames.ts';
 import type { MessagePorts } from '../../src/messages/MessageStore.ts';
 import { attemptsTable } from '../../src/webhooks/delivery/attempts.ts';
-import { runCli, storesOf } from '../support/cli.ts';
 import { onEveryEngine } from '../support/engines.ts';
 import { fhirPatient, sendFhir } from '../support/fhir.ts';
 import { closeMessageStores, openMessageStores } from '../support/messages.ts';
+import { runInClinic } from '../support/runInClinic.ts';
 import { newEvents, type TestService } from '../support/service.ts';
 
 /** As any process does that finds the tombstone, also long after the erasure was complete. */
@@ -24,10 +24,7 @@ onEveryEngine((start) => {
     await service.stop();
   });
 
-  const cli = (...args: string[]) =>
-    runCli([...args, '--workspace', service.workspaceId('clinic')], {
-      env: { ...storesOf(service.config), DATA_DIR: service.config.dataDir },
-    });
+  const cli = (...args: string[]) => runInClinic(service, ...args);
   const messages = async () =>
     JSON.parse((await cli('messages', 'list', '--json')).stdout).map(({ id }: { id: string }) => id);
 

@@ -2,12 +2,11 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { appendTombstones } from '../../src/erasure/appendTombstones.ts';
 import { eraseRecord } from '../../src/erasure/eraseRecord.ts';
 import type { ErasurePorts } from '../../src/erasure/finishErasure.ts';
-import type { Caller } from '../../src/events/newEvent.ts';
 import { documentStream, recordStream } from '../../src/events/streamNames.ts';
 import { catalogEntry } from '../../src/records/catalog.ts';
 import { createEncounter, documentForm, documentsPath } from '../support/documents.ts';
 import { onEveryEngine } from '../support/engines.ts';
-import { openErasurePorts } from '../support/erasurePorts.ts';
+import { eraserIn, openErasurePorts } from '../support/erasurePorts.ts';
 import { eventually } from '../support/eventually.ts';
 import { TestWorkspace } from '../support/newEvents.ts';
 import { samples } from '../support/samples.ts';
@@ -26,11 +25,7 @@ onEveryEngine((start) => {
     await service.stop();
   });
 
-  const caller = (): Caller => ({
-    workspace: service.workspaceId('clinic'),
-    principal: { type: 'operator', id: 'test' },
-    requestId: crypto.randomUUID(),
-  });
+  const caller = () => eraserIn(service);
   const typesOf = async (stream: string) =>
     (await service.eventLog.readStream(stream, { limit: 10 })).map(({ type }) => type);
 

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { runCli, storesOf } from '../support/cli.ts';
 import { onEveryEngine } from '../support/engines.ts';
 import { freshId, inStream, writtenBy } from '../support/fhir.ts';
 import { phi } from '../support/phi.ts';
+import { runInClinic } from '../support/runInClinic.ts';
 import type { TestService } from '../support/service.ts';
 import { hl7Message } from './hl7Messages.ts';
 
@@ -13,10 +13,7 @@ onEveryEngine((start) => {
   });
   afterAll(() => service.stop());
 
-  const cli = (...args: string[]) =>
-    runCli([...args, '--workspace', service.workspaceId('clinic')], {
-      env: { ...storesOf(service.config), DATA_DIR: service.config.dataDir },
-    });
+  const cli = (...args: string[]) => runInClinic(service, ...args);
   const listed = async () =>
     JSON.parse((await cli('messages', 'list', '--json')).stdout) as { id: string; about: object[] }[];
 

@@ -2,10 +2,10 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { unavailable } from '../../src/errors.ts';
 import type { EventLog } from '../../src/ports/eventLog.ts';
 import { startFaultyApp } from '../support/app.ts';
-import { runCli, storesOf } from '../support/cli.ts';
 import type { Client } from '../support/client.ts';
 import { onEveryEngine } from '../support/engines.ts';
 import { freshId } from '../support/fhir.ts';
+import { runInClinic } from '../support/runInClinic.ts';
 import { accessesBy, appendedBy, type TestService } from '../support/service.ts';
 import { hl7Message } from './hl7Messages.ts';
 
@@ -16,10 +16,7 @@ onEveryEngine((start) => {
   });
   afterAll(() => service.stop());
 
-  const cli = (...args: string[]) =>
-    runCli([...args, '--workspace', service.workspaceId('clinic')], {
-      env: { ...storesOf(service.config), DATA_DIR: service.config.dataDir },
-    });
+  const cli = (...args: string[]) => runInClinic(service, ...args);
   const kept = async (
     ...args: string[]
   ): Promise<{ state: string; about: { id: string }[]; problems: object[] }[]> =>

@@ -19,6 +19,7 @@ import {
 } from '../support/fhir.ts';
 import { closeMessageStores, openMessageStores } from '../support/messages.ts';
 import { phi } from '../support/phi.ts';
+import { runInClinic } from '../support/runInClinic.ts';
 import { accessesBy, appendedBy, changesBy, type TestService } from '../support/service.ts';
 import { hl7Message } from './hl7Messages.ts';
 
@@ -34,14 +35,8 @@ onEveryEngine((start) => {
     await service.stop();
   });
 
-  const messages = (...args: string[]) =>
-    runCli(['messages', ...args, '--workspace', service.workspaceId('clinic')], {
-      env: { ...storesOf(service.config), DATA_DIR: service.config.dataDir },
-    });
-  const hold = (...args: string[]) =>
-    runCli(['hold', ...args, '--workspace', service.workspaceId('clinic')], {
-      env: { ...storesOf(service.config), DATA_DIR: service.config.dataDir },
-    });
+  const messages = (...args: string[]) => runInClinic(service, 'messages', ...args);
+  const hold = (...args: string[]) => runInClinic(service, 'hold', ...args);
   const listed = async (...args: string[]) => JSON.parse((await messages('list', '--json', ...args)).stdout);
   /** The message that the first version of a record comes from. */
   const messageOf = async (plural: string, id: unknown): Promise<string> => {

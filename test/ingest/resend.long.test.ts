@@ -2,10 +2,10 @@ import { v7 as uuidv7 } from 'uuid';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { JsonObject } from '../../src/events/event.ts';
 import { type MessagePorts, MessageStore } from '../../src/messages/MessageStore.ts';
-import { runCli, storesOf } from '../support/cli.ts';
 import { onEveryEngine } from '../support/engines.ts';
 import { bundle, fhirEncounter, fhirPatient, freshId, putFhir, sendFhir } from '../support/fhir.ts';
 import { closeMessageStores, openMessageStores } from '../support/messages.ts';
+import { runInClinic } from '../support/runInClinic.ts';
 import { accessesBy, changesBy, type TestService } from '../support/service.ts';
 import { hl7Message } from './hl7Messages.ts';
 
@@ -21,10 +21,7 @@ onEveryEngine((start) => {
     await service.stop();
   });
 
-  const cli = (...args: string[]) =>
-    runCli([...args, '--workspace', service.workspaceId('clinic')], {
-      env: { ...storesOf(service.config), DATA_DIR: service.config.dataDir },
-    });
+  const cli = (...args: string[]) => runInClinic(service, ...args);
   const rejected = async () =>
     JSON.parse((await cli('messages', 'list', '--rejected', '--json')).stdout) as { id: string }[];
   const resend = async (...args: string[]) => {

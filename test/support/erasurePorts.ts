@@ -1,5 +1,6 @@
 import { openDocumentStore, openReadModels, openStateStore } from '../../src/app/openBackend.ts';
 import type { ErasurePorts } from '../../src/erasure/finishErasure.ts';
+import type { Caller } from '../../src/events/newEvent.ts';
 import type { TestService } from './service.ts';
 
 /** The ports of erasures over a service's stores, beside the service itself, which has no webhooks. */
@@ -13,5 +14,14 @@ export async function openErasurePorts({
   return {
     ports: { eventLog, readModels, stateStore, documentStore, webhooksOf: () => [] },
     close: () => Promise.all([readModels, stateStore, documentStore].map((store) => store.close())),
+  };
+}
+
+/** An operator who erases in a service's workspace `clinic`; each call is a request of its own. */
+export function eraserIn({ workspaceId }: Pick<TestService, 'workspaceId'>): Caller {
+  return {
+    workspace: workspaceId('clinic'),
+    principal: { type: 'operator', id: 'test' },
+    requestId: crypto.randomUUID(),
   };
 }
