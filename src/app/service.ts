@@ -1,6 +1,6 @@
 import type { Logger } from 'pino';
 import type { Config } from '../config.ts';
-import type { ArrivalTimes } from '../http/server/createHttpServer.ts';
+import type { HttpTimes } from '../http/server/createHttpServer.ts';
 import type { ConnectionTimes } from '../mllp/MllpConnection.ts';
 import { type Clock, systemClock } from '../ports/clock.ts';
 import { createFirstKey } from '../principals/keys/createFirstKey.ts';
@@ -50,7 +50,7 @@ export interface ServiceOptions {
   /** Set only by tests, to avoid waiting. */
   webhookSchedule?: RetrySchedule;
   headPauses?: HeadPauses;
-  arrivalTimes?: ArrivalTimes;
+  httpTimes?: HttpTimes;
   mllpTimes?: ConnectionTimes;
   /** The clock by which idempotency keys expire, if one thread answers requests. */
   clock?: Clock;
@@ -62,14 +62,7 @@ export interface ServiceOptions {
 export async function startService(
   config: Config,
   logger: Logger,
-  {
-    stopping,
-    webhookSchedule,
-    headPauses,
-    arrivalTimes,
-    mllpTimes,
-    clock = systemClock,
-  }: ServiceOptions = {},
+  { stopping, webhookSchedule, headPauses, httpTimes, mllpTimes, clock = systemClock }: ServiceOptions = {},
 ): Promise<Service> {
   const step = <Result>(work: Promise<Result>) => unlessStopped(work, stopping);
   const stops: (() => unknown)[] = [];
@@ -120,7 +113,7 @@ export async function startService(
     const { processState } = health;
     const metrics = await step(startMetrics(config, logger, stores, { ...config, processState }));
     stops.push(() => metrics?.stop());
-    const serving = { processState, memory, times: arrivalTimes };
+    const serving = { processState, memory, times: httpTimes };
     const { url, users, started, ...server } = await step(serveRequests(config, logger, stores, serving));
     let mllp: MllpRole | undefined;
     stops.push(() => Promise.all([server.stop(), mllp?.stop()]));

@@ -25,7 +25,7 @@ export async function readRecordNames(
   records: readonly { kind: string; id: string }[],
 ): Promise<RecordNames> {
   const streams = [...new Set(records.map(({ kind, id }) => recordStream(workspace, kind, id)))];
-  if (streams.length > 0) await caughtUp(ports, recordsModel, 'names');
+  if (streams.length > 0) await caughtUp(ports, recordsModel, 'list of records');
   const rows = await ports.readModels.load(recordsModel, streams);
   const names = new Map<string, string>();
   for (const row of rows) {

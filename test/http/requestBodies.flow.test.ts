@@ -16,7 +16,7 @@ let hasty: TestService;
 beforeAll(async () => {
   // Each thread has budgets of its own.
   service = await startTestService({ REQUEST_THREADS: '1' });
-  hasty = await startTestService({}, { arrivalTimes: { headers: 200, request: 400 } });
+  hasty = await startTestService({}, { httpTimes: { headers: 200, request: 400, stalled: 60_000 } });
 });
 afterAll(() => Promise.all([service.stop(), hasty.stop()]));
 

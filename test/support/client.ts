@@ -16,11 +16,14 @@ interface Options {
   body?: string | Buffer;
 }
 
+/** How texts begin by which the service tells that it has not caught up with what was written: it lags behind, or a read was overtaken. */
+const lagging = /^Th(?:e|is) (?:audit trail|certificate|hash tree|list|readiness|report|search|snapshot) /;
+
 /** How often what needs a list that lags behind is asked for. */
 const MOST_TRIES = 15;
 
 /**
- * Asks again while a list lags that the projector has not caught up with in time, a few times, as callers are told to: a busy machine
+ * Asks again while a read model lags that the projector has not updated in time, a few times, as callers are told to: a busy machine
  * is no failure of the service. `errorOf` gives the text of an answer that is an error.
  */
 export async function insistOnList<Answer>(
@@ -29,8 +32,7 @@ export async function insistOnList<Answer>(
 ): Promise<Answer> {
   for (let tries = 1; ; tries += 1) {
     const answer = await ask();
-    if (tries === MOST_TRIES || !/^Th(e|is) (list|search|readiness|snapshot) /.test(errorOf(answer) ?? ''))
-      return answer;
+    if (tries === MOST_TRIES || !lagging.test(errorOf(answer) ?? '')) return answer;
   }
 }
 

@@ -17,7 +17,7 @@ export class Visitor {
   get(path: string): Promise<TestResponse> {
     return insistOnList(
       () => this.#send('GET', path),
-      ({ text }) => /(?<=<p[^>]*>)Th(e|is) (list|search) is (not|temporarily) [^<]*/.exec(text)?.[0],
+      ({ text }) => /(?<=<p[^>]*>)Th(e|is) [a-z ]+ is (not|temporarily) [^<]*/.exec(text)?.[0],
     );
   }
 

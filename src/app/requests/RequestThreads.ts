@@ -2,7 +2,7 @@ import type { Transferable } from 'node:worker_threads';
 import type { Logger } from 'pino';
 import type { Config } from '../../config.ts';
 import { describeError, ServiceError } from '../../errors.ts';
-import type { ArrivalTimes } from '../../http/server/createHttpServer.ts';
+import type { HttpTimes } from '../../http/server/createHttpServer.ts';
 import { writeLines } from '../../logger.ts';
 import { keepThread } from '../../threads/keepThread.ts';
 import { workerUrl } from '../../threads/workerUrl.ts';
@@ -13,7 +13,7 @@ export interface RequestThreadsOptions {
   /** Where the first thread listens. */
   port: number;
   memory: SharedMemory;
-  times: ArrivalTimes | undefined;
+  times: HttpTimes | undefined;
   /** If the event log has a single writer. */
   writerLink: (() => Promise<Answers['writerLink']>) | undefined;
   processState(): Promise<Answers['processState']>;

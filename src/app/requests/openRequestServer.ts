@@ -10,7 +10,7 @@ import { apiRoutes, healthRoutes } from '../../http/endpoints/index.ts';
 import { fhirRoutes } from '../../http/fhir/fhirRoutes.ts';
 import { clientIpReader } from '../../http/server/clientIpReader.ts';
 import { createApp } from '../../http/server/createApp.ts';
-import type { ArrivalTimes } from '../../http/server/createHttpServer.ts';
+import type { HttpTimes } from '../../http/server/createHttpServer.ts';
 import { HttpServer, type HttpServerSettings } from '../../http/server/HttpServer.ts';
 import { rateLimit } from '../../http/server/rateLimit.ts';
 import type { EndpointContext } from '../../http/server/serveEndpoint.ts';
@@ -31,7 +31,7 @@ export interface RequestServerOptions {
   processState(): Promise<ProcessState>;
   /** The places shared by all threads; private ones if not given. */
   places?: TaskPlaces;
-  times: ArrivalTimes | undefined;
+  times: HttpTimes | undefined;
 }
 
 /** Answers the requests of a thread. */

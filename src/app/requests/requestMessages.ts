@@ -1,6 +1,6 @@
 import type { Config } from '../../config.ts';
 import type { ProcessState } from '../../health/readiness.ts';
-import type { ArrivalTimes } from '../../http/server/createHttpServer.ts';
+import type { HttpTimes } from '../../http/server/createHttpServer.ts';
 import type { WriterLink } from '../../ports/eventLog.ts';
 
 import type { SharedMemory } from './SharedMemory.ts';
@@ -15,7 +15,7 @@ export interface RequestThreadData {
   memory: SharedMemory;
   /** Whether the event log has one writer thread, to which the service's first thread provides a link. */
   sharesWriter: boolean;
-  times: ArrivalTimes | undefined;
+  times: HttpTimes | undefined;
 }
 
 /** What only the first thread knows. */

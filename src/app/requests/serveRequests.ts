@@ -1,7 +1,7 @@
 import type { Logger } from 'pino';
 import type { Config } from '../../config.ts';
 import type { ProcessState } from '../../health/readiness.ts';
-import type { ArrivalTimes } from '../../http/server/createHttpServer.ts';
+import type { HttpTimes } from '../../http/server/createHttpServer.ts';
 import { HttpServer } from '../../http/server/HttpServer.ts';
 import { sharePasswordPlaces } from '../../principals/users/password.ts';
 import type { UserDirectory } from '../../principals/users/UserDirectory.ts';
@@ -15,7 +15,7 @@ export interface ServingOptions {
   processState(): Promise<ProcessState>;
   /** Set if more threads than the calling one are to answer. */
   memory: SharedMemory | undefined;
-  times: ArrivalTimes | undefined;
+  times: HttpTimes | undefined;
 }
 
 /** Everything that answers the requests of a process. */

@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net';
 import type { Logger } from 'pino';
 import { unavailable } from '../../errors.ts';
 import { listeningAddress } from '../../listeningAddress.ts';
-import { type ArrivalTimes, createHttpServer } from './createHttpServer.ts';
+import { createHttpServer, type HttpTimes } from './createHttpServer.ts';
 import { RefusedConnections } from './RefusedConnections.ts';
 
 export interface HttpServerSettings {
@@ -55,7 +55,7 @@ export class HttpServer {
     listener: RequestListener,
     settings: HttpServerSettings,
     logger: Logger,
-    times?: ArrivalTimes,
+    times?: HttpTimes,
   ): Promise<HttpServer> {
     const { keepAliveSeconds, requestThreads } = settings;
     const server = createHttpServer(listener, logger, times);

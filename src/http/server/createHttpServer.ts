@@ -17,16 +17,17 @@ import { errorAnswer, notHttp, statusOf } from './errorAnswer.ts';
 import { commonHeaders } from './exchange.ts';
 import { breakOff, isAnswered, isLongBody, tooSlow } from './requestBody.ts';
 
-/**
- * Time allowed for a request to arrive, in milliseconds: for its headers, and for all of it except bodies that may
- * take long.
- */
-export interface ArrivalTimes {
+/** Times allowed on a connection, in milliseconds. */
+export interface HttpTimes {
+  /** For the headers of a request to arrive. */
   headers: number;
+  /** For all of a request to arrive, except bodies that may take long. */
   request: number;
+  /** How long a client may accept nothing of a response: then it is considered dead. */
+  stalled: number;
 }
 
-const arrivalTimes: ArrivalTimes = { headers: 15_000, request: 30_000 };
+const httpTimes: HttpTimes = { headers: 15_000, request: 30_000, stalled: 60_000 };
 /** The longest interval between checks of connections against these times. */
 const LOOK_MS = 5_000;
 /** How long a client has to read why it was refused before its connection is closed. */
@@ -53,7 +54,7 @@ export function headersTooLarge(): ServiceError {
 export function createHttpServer(
   listener: RequestListener,
   logger: Logger,
-  times: ArrivalTimes = arrivalTimes,
+  times: HttpTimes = httpTimes,
 ): Server {
   const options = {
     headersTimeout: times.headers,
@@ -69,10 +70,15 @@ export function createHttpServer(
     return sendAnswer({ req: req as Request, res: res as Response, headers }, errorAnswer(error, requestId));
   };
   const serve: RequestListener = (req, res) => {
+    // Nothing moved on the connection for so long. A response of which nothing waits for the client may take its time.
+    res.on('timeout', () => {
+      if (res.writableLength > 0) res.destroy();
+    });
     if (req.headers.host === undefined && req.httpVersion === '1.1') refuse(req, res, notHttp());
     else listener(req, res);
   };
   const server = createServer(options, serve);
+  server.timeout = times.stalled;
   server.on('checkContinue', serve);
   server.on('checkExpectation', (req, res) => refuse(req, res, unknownExpectation()));
   const failed = new WeakSet<Duplex>();

@@ -31,7 +31,7 @@ export async function encountersAt(
   patientId: string,
   asOf: number,
 ): Promise<EncountersAt> {
-  await caughtUp(ports, patientReferencesModel, 'encounters');
+  await caughtUp(ports, patientReferencesModel, 'list of encounters');
   const partition = referrersPartition(recordStream(workspace, patient.kind, patientId));
   const rows = await ports.readModels.page(patientReferencesModel, { partition, limit: MOST_ENCOUNTERS + 1 });
   const ids = rows

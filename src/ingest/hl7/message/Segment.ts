@@ -88,15 +88,13 @@ export class Segment {
 
   /** Returns the non-empty repetitions of a field. */
   repetitions(field: number): Repetition[] {
-    const all = this.text(field).split(this.#encoding.delimiters.repetition);
-    return all.flatMap((one, place) =>
-      one === '' ? [] : new Repetition(one, place + 1, [this, field], this.#encoding),
-    );
+    return [...this.#repetitionsOf(field)];
   }
 
   /** Returns the value of the first repetition of a field. */
   value(field: number, component = 1, subcomponent = 1): Value {
-    return this.repetitions(field)[0]?.value(component, subcomponent);
+    const [first] = this.#repetitionsOf(field);
+    return first?.value(component, subcomponent);
   }
 
   /**
@@ -108,5 +106,17 @@ export class Segment {
     if (field !== undefined) place.push(field);
     if (component !== undefined) place.push(repetition, component);
     return place.join('^');
+  }
+
+  /** One by one: a field can have half a million of them, of which mostly the first is read. */
+  *#repetitionsOf(field: number): Generator<Repetition> {
+    const text = this.text(field);
+    const { repetition: delimiter } = this.#encoding.delimiters;
+    for (let [start, number] = [0, 1]; start < text.length; number++) {
+      const next = text.indexOf(delimiter, start);
+      const end = next === -1 ? text.length : next;
+      if (end > start) yield new Repetition(text.slice(start, end), number, [this, field], this.#encoding);
+      start = end + 1;
+    }
   }
 }

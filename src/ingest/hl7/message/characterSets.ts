@@ -31,11 +31,20 @@ export function characterSetOf(name: string): string | undefined {
   return labels.get(name.trim().toUpperCase());
 }
 
+const decoders = new Map<string, InstanceType<typeof TextDecoder>>();
+
+/** Making a decoder takes longer than decoding a text with it. */
+function decoderOf(characterSet: string) {
+  const decoder = decoders.get(characterSet) ?? new TextDecoder(characterSet, { fatal: true });
+  decoders.set(characterSet, decoder);
+  return decoder;
+}
+
 /** Decodes bytes in a character set; undefined when they are not valid in it. */
 export function decode(bytes: Uint8Array, characterSet: string): string | undefined {
   if (characterSet === BYTES) return Buffer.from(bytes).toString(BYTES);
   try {
-    return new TextDecoder(characterSet, { fatal: true }).decode(bytes);
+    return decoderOf(characterSet).decode(bytes);
   } catch {
     return undefined;
   }

@@ -1,6 +1,6 @@
 import type { RecordOperation } from '../../operation.ts';
 import type { MappingContext } from '../MappingContext.ts';
-import type { Segment, Value } from '../message/Segment.ts';
+import type { Repetition, Segment, Value } from '../message/Segment.ts';
 import { addressOf } from '../values/addresses.ts';
 import { assignedBy, isSsn, lastFourOf } from '../values/assignedBy.ts';
 import { emailOf, phoneOf } from '../values/contacts.ts';
@@ -26,8 +26,9 @@ const UNKNOWN = 'U';
  * first one.
  */
 function identifiersIn({ source }: MappingContext, segment: Segment | undefined, field: number) {
-  const usable = segment?.repetitions(field).filter((one) => one.value(1) && !isSsn(one)) ?? [];
-  return { ofAuthority: assignedBy(source.patient_authority, usable), first: usable[0] };
+  const all = segment?.repetitions(field) ?? [];
+  const isUsable = (one: Repetition) => Boolean(one.value(1)) && !isSsn(one);
+  return { ofAuthority: assignedBy(source.patient_authority, all, isUsable), first: all.find(isUsable) };
 }
 
 /** Returns the id of the patient, with its place where it is that of the message, or of that PID. */

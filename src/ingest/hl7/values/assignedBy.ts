@@ -16,12 +16,15 @@ export function isOf(authority: string, identifier: Repetition, component: numbe
   return identifier.value(component) === authority || identifier.value(component, 2) === authority;
 }
 
-/** Returns the identifier (CX) that an authority assigned; undefined where it assigned none of them. */
+/** Returns the usable identifier (CX) that an authority assigned; undefined where it assigned none of them. */
 export function assignedBy(
   authority: string | undefined,
   identifiers: readonly Repetition[],
+  isUsable: (identifier: Repetition) => boolean = () => true,
 ): Repetition | undefined {
-  return authority === undefined ? undefined : identifiers.find((one) => isOf(authority, one, 4));
+  return authority === undefined
+    ? undefined
+    : identifiers.find((one) => isOf(authority, one, 4) && isUsable(one));
 }
 
 /** Returns the last four digits of a number of four or nine; undefined for any other. */
