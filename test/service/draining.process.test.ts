@@ -6,8 +6,13 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { openConnection } from '../support/connection.ts';
 import { eventually } from '../support/eventually.ts';
+import { startTestService } from '../support/service.ts';
 import { ServiceProcess, serviceCommand } from '../support/serviceProcess.ts';
+
+/** Much less than any connection is kept for. */
+const END_WITHIN_MS = 30_000;
 
 let folder: string;
 let running: ServiceProcess[];
@@ -69,6 +74,21 @@ describe('connections', () => {
     expect(await answerOf(begun)).toMatchObject({ statusCode: 200, headers: { connection: 'close' } });
     expect((await service.exit()).code).toBe(0);
   });
+
+  test(
+    'on which nothing came, as browsers open some for later, are closed by a service that ends',
+    async () => {
+      const hour = 3_600_000;
+      const httpTimes = { headers: hour, request: hour, stalled: hour };
+      const service = await startTestService({ DRAIN_SECONDS: '3600' }, { httpTimes });
+      const { socket, closed } = openConnection(service.url);
+      await once(socket, 'connect');
+      await service.get('/healthz');
+      await service.stop();
+      expect(await closed()).toBe('');
+    },
+    END_WITHIN_MS,
+  );
 
   test('are ended with what is under way when DRAIN_SECONDS are over', async () => {
     const service = start({ DRAIN_SECONDS: '1' });

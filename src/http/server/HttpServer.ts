@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import { createServer, type RequestListener, type Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import type { AddressInfo, Socket } from 'node:net';
 import type { Logger } from 'pino';
 import { unavailable } from '../../errors.ts';
 import { listeningAddress } from '../../listeningAddress.ts';
@@ -32,11 +32,16 @@ export class HttpServer {
   readonly #server: Server;
   readonly #settings: HttpServerSettings;
   readonly #refused: RefusedConnections;
+  readonly #connections = new Set<Socket>();
 
   private constructor(server: Server, settings: HttpServerSettings, logger: Logger) {
     this.#server = server;
     this.#settings = settings;
     this.#refused = new RefusedConnections(server, settings.requestThreads, logger);
+    server.on('connection', (socket) => {
+      this.#connections.add(socket);
+      socket.once('close', () => this.#connections.delete(socket));
+    });
   }
 
   /**
@@ -78,6 +83,8 @@ export class HttpServer {
     const closed = once(this.#server, 'close');
     this.#server.close();
     this.#server.closeIdleConnections();
+    // To Node, a connection on which nothing has come yet is one with a request: browsers keep such connections for later.
+    for (const socket of this.#connections) if (socket.bytesRead === 0) socket.destroy();
     const force = setTimeout(() => this.#server.closeAllConnections(), this.#settings.drainSeconds * 1_000);
     await closed;
     clearTimeout(force);
