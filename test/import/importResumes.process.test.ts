@@ -13,7 +13,7 @@ import { freePort } from '../support/freePort.ts';
 import { ServiceProcess } from '../support/serviceProcess.ts';
 
 /** Records of an import; the figures of decision 054 are of 100,000. */
-const RECORDS = Number(process.env.IMPORT_RECORDS ?? 7_000);
+const RECORDS = Number(process.env.IMPORT_RECORDS ?? 4_000);
 /** Records that are sent one by one, for comparison. */
 const SINGLE = Math.min(RECORDS / 10, 2_000);
 const AT_ONCE = 16;

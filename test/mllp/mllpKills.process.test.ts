@@ -14,7 +14,7 @@ import { freePort } from '../support/freePort.ts';
 import { ServiceProcess } from '../support/serviceProcess.ts';
 
 /** With 10,000 it takes minutes. */
-const MESSAGES = Number(process.env.TEST_MLLP_MESSAGES ?? 2_000);
+const MESSAGES = Number(process.env.TEST_MLLP_MESSAGES ?? 1_000);
 const CONNECTIONS = 4;
 const KILLS = 3;
 /** Of each connection: so every one of them has many messages. */

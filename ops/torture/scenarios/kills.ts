@@ -53,7 +53,7 @@ export const kills: Scenario = {
     });
     await service.url();
     await service.end('SIGKILL');
-    const many = short ? 5 : 200;
+    const many = short ? 4 : 200;
     const listened = await kill(service, many - 1, choose, torture);
     await service.start();
     const written = await writers.stop();

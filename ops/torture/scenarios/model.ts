@@ -54,7 +54,7 @@ export const model: Scenario = {
       counts.set(name, (counts.get(name) ?? 0) + 1);
     };
     const asks = planned.map((arbitrary) => arbitrary.map((plan) => new Ask(plan, count)));
-    const runs = short ? 15 : 300;
+    const runs = short ? 10 : 300;
     let begun = 0;
     const property = fc.asyncProperty(
       fc.commands(asks, { maxCommands: short ? 120 : 300, size: 'max' }),
