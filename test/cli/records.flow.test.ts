@@ -95,7 +95,9 @@ onEveryEngine((start) => {
       runCli(['records', 'list', 'payer', '--url', service.url, ...args], {
         env: { CHARTLEDGER_API_KEY: key },
       });
-    expect((await listed()).stdout).toMatch(new RegExp(`^${newer.id} +cannot be read`, 'm'));
+    const table = await listed();
+    expect(table.stdout).toMatch(new RegExp(`^${newer.id} +cannot be read`, 'm'));
+    expect(table.code).toBe(1);
     const { code, stdout, stderr } = await listed('--json');
     expect(JSON.parse(stdout)).toMatchObject([{ record: sound }]);
     expect({ code, stderr }).toEqual({ code: 1, stderr: `${newer.id} cannot be read and is left out.\n` });

@@ -1,11 +1,12 @@
 import { Argument, type Command, Option } from 'commander';
 import { z } from 'zod';
+import { terminal } from '../../app/terminal.ts';
 import { type CatalogEntry, catalog, catalogEntry } from '../../records/catalog.ts';
 import { dottedFields } from '../../records/diff.ts';
 import { recordName } from '../../records/recordName.ts';
 import { parseMoment } from '../options/parseMoment.ts';
 import { parsePositive } from '../options/parsePositive.ts';
-import { example, fail, fittingLine, print, printable, writeJson } from '../output.ts';
+import { example, FAILED, fail, fittingLine, print, printable, writeJson } from '../output.ts';
 import type { ServiceClient } from '../service/ServiceClient.ts';
 import { addServiceOptions, type ServiceOptions, serviceClient } from '../service/serviceOptions.ts';
 import { untilInterrupted } from '../untilInterrupted.ts';
@@ -104,7 +105,10 @@ async function* tableOf(pages: Pages, { listedBy }: CatalogEntry): AsyncGenerato
       const name = listedBy === undefined ? recordName(record) : record[listedBy];
       yield row(record.id, String(name ?? ''), String(version).padEnd(7), updated_at);
     }
-    for (const id of unreadable) yield row(id, 'cannot be read', '-');
+    for (const id of unreadable) {
+      yield row(id, 'cannot be read', '-');
+      terminal().exitCode = FAILED;
+    }
   }
 }
 
