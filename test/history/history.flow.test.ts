@@ -171,7 +171,8 @@ onEveryEngine((start) => {
       await service.post(paths.payer, payer);
       for (let wave = 0; wave < 6; wave++) {
         const names = Array.from({ length: 100 }, (_, at) => `Aetna ${wave} ${at}`);
-        await Promise.all(names.map((name) => service.post(paths.payer, { id: payer.id, name })));
+        const sent = names.map((name) => service.post(paths.payer, { id: payer.id, name }));
+        for (const { status, text } of await Promise.all(sent)) expect(status, text).toBe(200);
       }
       await service.post(paths.payer, { id: payer.id, name: 'Aetna', city: null });
       const page = await history('payer', payer.id, '?limit=1');

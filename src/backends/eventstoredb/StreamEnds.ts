@@ -12,12 +12,17 @@ interface Look {
   found: Promise<Map<string, Appended>>;
 }
 
-/** Searches for events at the ends of streams. Concurrent searches of one stream share a read. */
+/**
+ * Searches for events at the ends of streams. A stream is read once at a time: those who search it meanwhile share the next read.
+ * Otherwise many appends to one stream that are answered late would keep the server busy with reads of it, and be answered later still.
+ */
 export class StreamEnds {
-  readonly #reader: LogReader;
+  readonly #reader: Pick<LogReader, 'lookBack'>;
+  /** By stream: what is being read, and what is to be read after it. */
+  readonly #reading = new Map<string, Promise<void>>();
   readonly #next = new Map<string, Look>();
 
-  constructor(reader: LogReader) {
+  constructor(reader: Pick<LogReader, 'lookBack'>) {
     this.#reader = reader;
   }
 
@@ -37,8 +42,22 @@ export class StreamEnds {
   }
 
   async #look(stream: string, ids: Set<string>): Promise<Map<string, Appended>> {
-    await nextTurn();
+    await (this.#reading.get(stream) ?? nextTurn());
     this.#next.delete(stream);
+    const found = this.#read(stream, ids);
+    const over = found.then(
+      () => undefined,
+      () => undefined,
+    );
+    this.#reading.set(stream, over);
+    try {
+      return await found;
+    } finally {
+      if (this.#reading.get(stream) === over) this.#reading.delete(stream);
+    }
+  }
+
+  async #read(stream: string, ids: ReadonlySet<string>): Promise<Map<string, Appended>> {
     const found = new Map<string, Appended>();
     const oldest = Math.min(...Array.from(ids, recordedNoEarlier));
     await this.#reader.lookBack(stream, MOST_EVENTS, ({ id, revision, position, recordedAt }, seen) => {
