@@ -6,10 +6,10 @@ import { eventually } from '../support/eventually.ts';
 import { Follower, followToEnd } from '../support/follower.ts';
 import { foreignClient, logScheme } from '../support/logDriver.ts';
 import { TestWorkspace } from '../support/newEvents.ts';
+import { logServer } from '../support/ownLog.ts';
 import { scavenged } from '../support/scavenged.ts';
-import { eventStoreDb } from '../support/servers.ts';
 
-const server = await eventStoreDb();
+const server = await logServer();
 const suite = server.missing ? describe.skip : describe;
 
 suite(`event log on a server (${logScheme})`, () => {

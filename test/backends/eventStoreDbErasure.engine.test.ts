@@ -9,12 +9,13 @@ import { eventually } from '../support/eventually.ts';
 import { Follower, followToEnd } from '../support/follower.ts';
 import { foreignClient, logScheme } from '../support/logDriver.ts';
 import { TestWorkspace } from '../support/newEvents.ts';
+import { logServer } from '../support/ownLog.ts';
 import { refusals, refusingServer } from '../support/refusingServer.ts';
 import { scavenged } from '../support/scavenged.ts';
-import { eventStoreDb, standInCommand } from '../support/servers.ts';
+import { standInCommand } from '../support/servers.ts';
 import { StandIn } from '../support/standIn.ts';
 
-const server = await eventStoreDb();
+const server = await logServer();
 const suite = server.missing ? describe.skip : describe;
 const command = standInCommand();
 

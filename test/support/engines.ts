@@ -1,13 +1,14 @@
 import { createHash, randomBytes } from 'node:crypto';
-import { afterAll, describe } from 'vitest';
+import { describe } from 'vitest';
 import { projections } from '../../projections/index.ts';
 import { modelName } from '../../projections/projection.ts';
 import { openEventLog, openReadModels } from '../../src/app/openBackend.ts';
 import type { ServiceOptions } from '../../src/app/service.ts';
 import { eventually } from './eventually.ts';
-import { eventStoreDb, gcsBucket, googleCloudStorage, mongoDb, standInCommand } from './servers.ts';
+import { startOwnLog } from './ownLog.ts';
+import { eventStoreDb, gcsBucket, googleCloudStorage, mongoDb } from './servers.ts';
 import { startTestService, type TestService } from './service.ts';
-import { StandIn } from './standIn.ts';
+import type { StandIn } from './standIn.ts';
 
 /** Starts a service on one set of engines; `env` overrides settings. */
 export type StartService = (env?: Record<string, string>, timing?: ServiceOptions) => Promise<TestService>;
@@ -57,18 +58,6 @@ const servers = isProductionPhase ? await Promise.all([eventStoreDb(), mongoDb()
 
 /** Why services cannot be started on the production engines, if so, in the phase that is for them. */
 export const missingServer = servers.find(({ missing }) => missing !== undefined)?.missing;
-
-/**
- * A log of the suite's own, where one can be started: what others append, each of its services would have to read.
- */
-async function startOwnLog(): Promise<StandIn | undefined> {
-  const command = standInCommand();
-  if (command === undefined) return undefined;
-  const standIn = new StandIn(command);
-  await standIn.start();
-  afterAll(() => standIn.remove());
-  return standIn;
-}
 
 const placeOf = (log: StandIn | undefined) => (log ? { EVENT_LOG_URL: log.url } : {});
 
