@@ -18,7 +18,7 @@ import { Visitor } from '../support/visitor.ts';
 import { createWebhook, webhooksPath } from '../support/webhooks.ts';
 
 /** More of them on request: each has an encounter with a document and a claim, and came in a message of an EMR, too. */
-const PATIENTS = Number(process.env.ERASURE_PATIENTS ?? 40);
+const PATIENTS = Number(process.env.ERASURE_PATIENTS ?? 30);
 const ERASED = PATIENTS / 10;
 /** Writes of the load between two lists. */
 const LISTED = 10;

@@ -22,9 +22,9 @@ import { withOwnServers } from '../support/withOwnServers.ts';
 
 const PATIENTS = 300;
 const PAYERS = 20;
-const ENCOUNTERS = 2_280;
+const ENCOUNTERS = 1_480;
 /** Events after which a server is killed: the event log's twice, and then MongoDB's twice. */
-const KILLS = [300, 900, 1_500, 2_200];
+const KILLS = [200, 600, 1_000, 1_500];
 const LONG_MS = 240_000;
 
 /** Records of an import, each once, those referred to first. */

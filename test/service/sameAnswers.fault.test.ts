@@ -14,7 +14,7 @@ const synthea = resolve(process.cwd(), '../shared/data/synthea');
 const RECORDS = 8_135;
 const LONG_MS = 400_000;
 /** Records of each kind that are read one by one, too. */
-const READ_ALONE = 300;
+const READ_ALONE = 100;
 const AT_ONCE = 32;
 
 const missing = existsSync(synthea) ? missingServer : 'the Synthea export is not beside the repository';

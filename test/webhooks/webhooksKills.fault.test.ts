@@ -11,11 +11,11 @@ import { node, ServiceProcess } from '../support/serviceProcess.ts';
 import { createWebhook } from '../support/webhooks.ts';
 import { withOwnServers } from '../support/withOwnServers.ts';
 
-const RECORDS = 2_500;
+const RECORDS = 1_500;
 const VERSIONS = 4;
 /** Messages accepted when the service is killed, and those when the endpoint is, for a moment. */
-const KILLS = [1_000, 4_000, 7_000];
-const AWAY = [500, 2_500, 6_000, 9_000];
+const KILLS = [600, 2_400, 4_200];
+const AWAY = [300, 1_500, 3_600, 5_400];
 const LONG_MS = 240_000;
 
 /** A service in a process of its own, on the stores of another one. */

@@ -14,7 +14,7 @@ async function takeAway(servers: OwnServers, { short, seed, progress }: Torture)
   const choose = choices(seed);
   const counts = { killed: [0, 0], frozen: [0, 0] };
   const all = [servers.eventLog, servers.database];
-  const many = short ? 6 : 60;
+  const many = short ? 4 : 60;
   for (let n = 1; n <= many; n += 1) {
     const which = choose(all.length);
     const server = all[which] as (typeof all)[number];
