@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { afterEach, expect, test } from 'vitest';
 import { openEventLog, openReadModels } from '../../src/app/openBackend.ts';
 import { type CliResult, spawnCli, temporaryFolder } from '../support/cli.ts';
-import { Client, insistOnList } from '../support/client.ts';
+import { Client, insistWhileLagging } from '../support/client.ts';
 import { openLoopback } from '../support/delivery.ts';
 import { documentsPath } from '../support/documents.ts';
 import { onEveryEngine } from '../support/engines.ts';
@@ -82,7 +82,7 @@ onEveryEngine((_, engines) => {
     const about = ['--with-encounters', '--workspace', 'default', '--reason', 'Request 2026-117'];
     const run = () => spawnCli(['erase', 'patient', patientId, ...about, ...more], { env, kill });
     for (let tries = 1; ; tries += 1) {
-      const result = await insistOnList(run, ({ stderr }) => stderr);
+      const result = await insistWhileLagging(run, ({ stderr }) => stderr);
       if (tries === MOST_TRIES || !result.stderr.includes('repeating a request is safe')) return result;
     }
   };

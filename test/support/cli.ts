@@ -6,7 +6,7 @@ import { Readable, Writable } from 'node:stream';
 import { runOn, type Terminal } from '../../src/app/terminal.ts';
 import { runCommand } from '../../src/cli/runCommand.ts';
 import type { Config } from '../../src/config.ts';
-import { insistOnList } from './client.ts';
+import { insistWhileLagging } from './client.ts';
 import { compileCache } from './compileCache.ts';
 
 export interface CliResult {
@@ -45,9 +45,9 @@ class Collected extends Writable {
   }
 }
 
-/** Runs a command of `chartledger` within this process, and waits for its end; again where its lists lag (`insistOnList`). */
+/** Runs a command of `chartledger` within this process, and waits for its end; again while read models lag (`insistWhileLagging`). */
 export function runCli(args: string[], options: CliOptions = {}): Promise<CliResult> {
-  return insistOnList(
+  return insistWhileLagging(
     () => runOnce(args, options),
     ({ stderr }) => stderr.replace(/^The service at \S+ cannot respond at the moment \(503\): /, ''),
   );

@@ -26,7 +26,7 @@ const MOST_TRIES = 15;
  * Asks again while a read model lags that the projector has not updated in time, a few times, as callers are told to: a busy machine
  * is no failure of the service. `errorOf` gives the text of an answer that is an error.
  */
-export async function insistOnList<Answer>(
+export async function insistWhileLagging<Answer>(
   ask: () => Promise<Answer>,
   errorOf: (answer: Answer) => string | undefined,
 ): Promise<Answer> {
@@ -50,20 +50,20 @@ export class Client {
     this.key = key;
   }
 
-  /** Asks again for a list that lags (`insistOnList`). */
+  /** Asks again while a read model lags (`insistWhileLagging`). */
   get(path: string, headers: Record<string, string> = {}): Promise<TestResponse> {
-    return insistOnList(() => this.send(path, { headers }), lagOf);
+    return insistWhileLagging(() => this.send(path, { headers }), lagOf);
   }
 
   delete(path: string, headers: Record<string, string> = {}): Promise<TestResponse> {
     return this.send(path, { method: 'DELETE', headers });
   }
 
-  /** Posts a value as JSON; again where it needs a list that lags (`insistOnList`). */
+  /** Posts a value as JSON; again while a read model lags (`insistWhileLagging`). */
   post(path: string, value: unknown, headers: Record<string, string> = {}): Promise<TestResponse> {
     const body = JSON.stringify(value);
     const request = { method: 'POST', body, headers: { 'content-type': 'application/json', ...headers } };
-    return insistOnList(() => this.send(path, request), lagOf);
+    return insistWhileLagging(() => this.send(path, request), lagOf);
   }
 
   /** Sends a JSON Merge Patch. */

@@ -1,4 +1,4 @@
-import { Client, insistOnList, type TestResponse } from './client.ts';
+import { Client, insistWhileLagging, type TestResponse } from './client.ts';
 import type { TestUser } from './dashboard.ts';
 
 /** Visits a dashboard without a browser: keeps the cookies, and sends the token of the last page with each form. */
@@ -13,9 +13,9 @@ export class Visitor {
     this.#headers = headers;
   }
 
-  /** `path` is below `/dashboard`. Asks again for a list that lags (`insistOnList`). */
+  /** `path` is below `/dashboard`. Asks again while a read model lags (`insistWhileLagging`). */
   get(path: string): Promise<TestResponse> {
-    return insistOnList(
+    return insistWhileLagging(
       () => this.#send('GET', path),
       ({ text }) => /(?<=<p[^>]*>)Th(e|is) [a-z ]+ is (not|temporarily) [^<]*/.exec(text)?.[0],
     );
