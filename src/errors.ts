@@ -130,7 +130,6 @@ export function unavailableError(what: string, cause?: unknown, problem?: string
 /** Stores as metrics name them, by the names that `unavailable` uses. */
 const storeNames: Readonly<Record<string, string>> = {
   'event log': 'event_log',
-  'read models': 'read_models',
   'read model store': 'read_models',
   'state store': 'state_store',
   'document store': 'document_store',

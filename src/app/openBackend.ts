@@ -70,7 +70,7 @@ export async function openReadModels(url: string): Promise<ReadModels> {
     return new MongoReadModels(url);
   }
   const { SqliteReadModels } = await import('../backends/sqlite/SqliteReadModels.ts');
-  return openAt('read models', url, (path) => new SqliteReadModels(path));
+  return openAt('read model store', url, (path) => new SqliteReadModels(path));
 }
 
 /** Opens the state store at a URL. On SQLite it works in a thread of its own, so that the caller's never waits for the disk. */

@@ -20,7 +20,7 @@ import { addTermOptions, type TermOptions, termsOfOptions } from './disclosures/
 import { createLogProgress } from './logProgress.ts';
 import { ofFile } from './ofFile.ts';
 import { parseInstant } from './options/parseInstant.ts';
-import { count, endWithReader, example, writeLine, writePaced } from './output.ts';
+import { counted, endWithReader, example, writeLine, writePaced } from './output.ts';
 
 interface ExportOptions extends TermOptions {
   workspace: string;
@@ -98,7 +98,9 @@ async function finish(
 ): Promise<void> {
   const signingKey = await loadSigningKey(eventLog);
   await file.finish((digest) => signManifest(job, progress, digest, signingKey));
-  writeLine(`${count(progress.events)} events in ${file.path}; ${manifestPath(file.path)} tells of them.`);
+  writeLine(
+    `${counted(progress.events, 'event')} in ${file.path}; ${manifestPath(file.path)} tells of them.`,
+  );
 }
 
 /** `chartledger export` */

@@ -58,6 +58,11 @@ export function count(things: number): string {
   return things.toLocaleString('en');
 }
 
+/** Formats a number of things for display: `1 event`, `2,000 events`. */
+export function counted(things: number, thing: string): string {
+  return `${count(things)} ${thing}${things === 1 ? '' : 's'}`;
+}
+
 // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what must not reach a terminal
 const unprintable = /[\u0000-\u001f\u007f-\u009f\u2028-\u202e\u2066-\u2069]/g;
 

@@ -21,7 +21,7 @@ import type { EventLog } from '../ports/eventLog.ts';
 import { erasureLines } from './erasure/erasureLines.ts';
 import { createLogProgress } from './logProgress.ts';
 import { ofFile } from './ofFile.ts';
-import { count, example, fail, writeLine } from './output.ts';
+import { count, counted, example, fail, writeLine } from './output.ts';
 import { readHead, readHeads, readPublicKeys } from './signedFiles.ts';
 import { verifyFile } from './verifyFile.ts';
 import { verifyStoredDocuments } from './verifyStoredDocuments.ts';
@@ -40,7 +40,7 @@ const NOTHING_COMPARED = 3;
 function summary({ tree, compared }: Verified, heads: readonly TreeHead[]): string {
   const { size } = tree;
   const held = heads.length > 1 ? ` and all against ${count(heads.length)} heads` : '';
-  return `${count(size)} events verified, ${count(compared)} of them against the read model${held}; tree head ${treeRoot(tree)}`;
+  return `${counted(size, 'event')} verified, ${count(compared)} of them against the read model${held}; tree head ${treeRoot(tree)}`;
 }
 
 /** Returns the heads that the log is compared with, with valid signatures. */

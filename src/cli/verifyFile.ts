@@ -12,7 +12,7 @@ import {
 
 import { type Proof, parseProof, proofProblem } from '../evidence/proof/proof.ts';
 import { ofFile } from './ofFile.ts';
-import { count, fail, writeLine } from './output.ts';
+import { count, counted, fail, writeLine } from './output.ts';
 import { readHead, readPublicKeys } from './signedFiles.ts';
 
 /** No proof or certificate is nearly as long: those of a patient contain a tombstone for each encounter and document. */
@@ -52,7 +52,9 @@ function verifyCertificate(certificate: ErasureCertificate, keys: PublicKeys, he
     return;
   }
   const { tombstones, workspace, tree_head } = certificate;
-  writeLine(`${count(tombstones.length)} erasures in ${workspace} certified; tree head ${tree_head.root}`);
+  writeLine(
+    `${counted(tombstones.length, 'erasure')} in ${workspace} certified; tree head ${tree_head.root}`,
+  );
   for (const line of certifiedErasures(certificate)) writeLine(`  ${line}`);
 }
 
@@ -67,7 +69,7 @@ async function verifyExportFile(path: string, keys: PublicKeys, headFile?: strin
   if (problem !== undefined || manifest === undefined) return fail(problem ?? '');
   const { events, workspace, filters, tree_head } = manifest;
   writeLine(
-    `${count(events)} events of ${workspace} verified${limitsText(filters)}; tree head ${tree_head.root}`,
+    `${counted(events, 'event')} of ${workspace} verified${limitsText(filters)}; tree head ${tree_head.root}`,
   );
 }
 

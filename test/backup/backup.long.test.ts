@@ -121,9 +121,7 @@ test('what was erased since goes from the backup with the next one', async () =>
     { env },
   );
   expect(erased).toMatchObject({ code: 0 });
-  expect((await folder.take()).stdout).toContain(
-    '1 events that were erased since were taken out of the backup',
-  );
+  expect((await folder.take()).stdout).toContain('taken out of the backup, as erased since: 1 event');
   expect(folder.text()).not.toContain(patient.last_name);
   expect(await folder.verify()).toMatchObject({ code: 0 });
   const { dataDir } = await folder.restore();

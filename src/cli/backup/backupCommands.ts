@@ -7,7 +7,7 @@ import { terminal } from '../../app/terminal.ts';
 import { readManifest } from '../../backup/format/manifest.ts';
 import { verifyBackup } from '../../backup/verifyBackup.ts';
 import { createLogProgress } from '../logProgress.ts';
-import { count, example, fail, writeLine } from '../output.ts';
+import { count, counted, example, fail, writeLine } from '../output.ts';
 import { readPublicKeys } from '../signedFiles.ts';
 import { addPassphraseOption, type PassphraseOptions, readPassphrase } from './readPassphrase.ts';
 
@@ -29,9 +29,9 @@ async function takeOne(to: string, options: PassphraseOptions & { newPassphrase?
   const { manifest, events, objects, bytes, erased, problems } = done;
   writeLine(
     `${count(events)} new events, ${count(objects)} new documents and messages (${(bytes / BYTES_A_MB).toFixed(1)} MB); ` +
-      `the backup holds ${count(manifest.events)} events, up to position ${manifest.last_position}`,
+      `the backup holds ${counted(manifest.events, 'event')}, up to position ${manifest.last_position}`,
   );
-  if (erased > 0) writeLine(`${count(erased)} events that were erased since were taken out of the backup`);
+  if (erased > 0) writeLine(`taken out of the backup, as erased since: ${counted(erased, 'event')}`);
   for (const problem of problems) fail(problem);
 }
 
@@ -45,8 +45,8 @@ async function verifyOne(from: string, options: PassphraseOptions & { publicKey?
   for (const problem of problems) fail(problem);
   if (problems.length > 0) return;
   writeLine(
-    `The backup of ${manifest.created_at} holds: ${count(manifest.events)} events, up to position ${manifest.last_position}, ` +
-      `in ${count(manifest.trees.length)} hash trees; ${count(objects)} documents and messages`,
+    `The backup of ${manifest.created_at} holds: ${counted(manifest.events, 'event')}, up to position ${manifest.last_position}, ` +
+      `in ${counted(manifest.trees.length, 'hash tree')}; ${count(objects)} documents and messages`,
   );
 }
 
@@ -62,7 +62,7 @@ async function restoreOne(from: string, options: RestoreOptions): Promise<void> 
     restore(from, { ...options, dataDir: options.dataDir, passphrase, onProgress }),
   );
   writeLine(
-    `Restored into ${dataDir}: ${count(manifest.events)} events, as they were at ${manifest.created_at}. ` +
+    `Restored into ${dataDir}: ${counted(manifest.events, 'event')}, as they were at ${manifest.created_at}. ` +
       `The log ends at position ${manifest.last_position} and goes on at ${position}.`,
   );
   for (const problem of erasures?.problems ?? []) writeLine(problem);

@@ -1,5 +1,5 @@
 import type { Verified } from '../../evidence/verifyWorkspace.ts';
-import { count } from '../output.ts';
+import { counted } from '../output.ts';
 
 /** Number of erasures that are listed; the rest are counted. */
 const NAMED = 20;
@@ -11,18 +11,14 @@ export function erasureLines({ count: events, told }: Verified['erased']): strin
     .slice(-NAMED)
     .map(
       ({ stream, versions, reason, principal, erased_at }) =>
-        `  ${erased_at} ${stream}, ${versionsText(versions)}, by ${principal.type} ${principal.id}: ${reason}`,
+        `  ${erased_at} ${stream}, ${counted(versions, 'version')}, by ${principal.type} ${principal.id}: ${reason}`,
     );
   const left = told.length - named.length;
   return [
-    `${count(events)} events were erased, as their tombstones say:`,
-    ...(left > 0 ? [`  ${count(left)} earlier erasures`] : []),
+    `${counted(events, 'event')} erased, as tombstones say:`,
+    ...(left > 0 ? [`  ${counted(left, 'earlier erasure')}`] : []),
     ...named,
   ];
-}
-
-function versionsText(versions: number): string {
-  return versions === 1 ? '1 version' : `${count(versions)} versions`;
 }
 
 /** Says what the stores' files still contain of what was erased; `isAsked`: the server was asked to scavenge. */

@@ -7,7 +7,16 @@ import { type Scorecard, scorecardColumns, scorecardLine } from '../../readiness
 import { serviceDaysSchema } from '../../readiness/worklist/serviceDays.ts';
 import type { PrincipalNames } from '../../reads/history/PrincipalNames.ts';
 import { validate } from '../../records/validate.ts';
-import { count, example, printable, writeJson, writeLine, writePaced, writeTable } from '../output.ts';
+import {
+  count,
+  counted,
+  example,
+  printable,
+  writeJson,
+  writeLine,
+  writePaced,
+  writeTable,
+} from '../output.ts';
 import { untilInterrupted } from '../untilInterrupted.ts';
 import { withProgressBar } from './withProgressBar.ts';
 
@@ -64,7 +73,7 @@ async function runScorecard(options: ScorecardOptions, signal: AbortSignal): Pro
 const writers = { table: writeAsTable, json: writeAsJson, csv: writeAsCsv };
 
 function writeAsTable({ encounters, unreadable, rows }: Scorecard, names: PrincipalNames): void {
-  writeLine(`${count(encounters)} encounters.`);
+  writeLine(`${counted(encounters, 'encounter')}.`);
   if (unreadable > 0) writeLine(`Of these ${count(unreadable)} cannot be read, and are not counted.`);
   if (rows.length === 0) return;
   writeLine();

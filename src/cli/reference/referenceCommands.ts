@@ -2,7 +2,7 @@ import { Argument, type Command } from 'commander';
 import { withInstallation } from '../../app/withStores.ts';
 import { loadTaxonomySet } from '../../readiness/loadTaxonomySet.ts';
 import { readTaxonomySets, TAXONOMY } from '../../readiness/taxonomySet.ts';
-import { count, example, printable, writeJson, writeLine, writeTable } from '../output.ts';
+import { counted, example, printable, writeJson, writeLine, writeTable } from '../output.ts';
 import { readTaxonomyFile } from './readTaxonomyFile.ts';
 
 /** `chartledger reference …` */
@@ -24,7 +24,7 @@ export function addReferenceCommands(program: Command): void {
     .action(async (set: string, file: string, { as: release }: { as?: string }) => {
       const codes = await readTaxonomyFile(file);
       await withInstallation(({ eventLog, caller }) => loadTaxonomySet(eventLog, caller, codes, release));
-      writeLine(`Code set ${set}: ${count(codes.length)} codes.`);
+      writeLine(`Code set ${set}: ${counted(codes.length, 'code')}.`);
     });
 
   reference

@@ -2,7 +2,7 @@ import type { Command } from 'commander';
 import { rotatePseudonyms } from '../../app/keys/rotatePseudonyms.ts';
 import { rotateSigningKey } from '../../app/keys/rotateSigningKey.ts';
 import { rotateWebhookSecretsKey } from '../../app/keys/rotateWebhookSecretsKey.ts';
-import { count, example, writeLine } from '../output.ts';
+import { counted, example, writeLine } from '../output.ts';
 
 const WAS_KNOWN = 'A rotation was under way, and is at its end now; no other one was begun.';
 
@@ -10,7 +10,7 @@ async function rotateWebhooks({ force = false }: { force?: boolean }): Promise<v
   const { sealed, wasKnown } = await rotateWebhookSecretsKey(force);
   if (wasKnown) writeLine(WAS_KNOWN);
   writeLine(
-    `The secrets of ${count(sealed)} webhooks were sealed anew. They are the same: receivers notice nothing.`,
+    `The secrets of ${counted(sealed, 'webhook')} were sealed anew. They are the same: receivers notice nothing.`,
   );
 }
 
