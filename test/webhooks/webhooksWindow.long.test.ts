@@ -7,13 +7,13 @@ import { ChangedFields } from '../../src/feed/format/ChangedFields.ts';
 import { systemClock } from '../../src/ports/clock.ts';
 import type { EventBatch, EventLog } from '../../src/ports/eventLog.ts';
 import type { StateStore } from '../../src/ports/stateStore.ts';
+import type { Attempt } from '../../src/webhooks/delivery/attempt.ts';
 import {
   DeliverySession,
   MAX_WAITING,
   PARALLEL,
   WINDOW,
 } from '../../src/webhooks/delivery/session/DeliverySession.ts';
-import type { Attempt } from '../../src/webhooks/delivery/WebhookSender.ts';
 import { generateSecret, seal } from '../../src/webhooks/settings/sealSecret.ts';
 import { temporaryFolder } from '../support/cli.ts';
 import { nothingErased, openState } from '../support/deliveryState.ts';

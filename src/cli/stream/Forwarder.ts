@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import type { Attempt } from '../../webhooks/delivery/attempt.ts';
 import { signMessage } from '../../webhooks/delivery/signMessage.ts';
-import type { Attempt, WebhookSender } from '../../webhooks/delivery/WebhookSender.ts';
+import type { WebhookSender } from '../../webhooks/delivery/WebhookSender.ts';
 import type { WebhookMessage } from '../../webhooks/delivery/webhookMessage.ts';
 import { CommandError } from '../CommandError.ts';
 

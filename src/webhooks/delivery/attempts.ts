@@ -4,7 +4,7 @@ import { RowOrder } from '../../ports/RowOrder.ts';
 import type { StateRow, StateStore, StateTable } from '../../ports/stateStore.ts';
 import { decodeToken, encodeToken, type Page, type PageRequest } from '../../reads/page.ts';
 import { subjectKinds } from '../../records/eventSubject.ts';
-import { attemptErrors } from './WebhookSender.ts';
+import { attemptErrors } from './attempt.ts';
 
 export const ATTEMPTS_KEPT_DAYS = 30;
 const KEPT_MS = ATTEMPTS_KEPT_DAYS * 86_400_000;

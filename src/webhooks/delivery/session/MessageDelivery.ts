@@ -8,10 +8,11 @@ import { changedKind, eventSubject } from '../../../records/eventSubject.ts';
 import { traced } from '../../../tracing/traced.ts';
 import { openSecrets, type SecretsKeys } from '../../settings/openSecrets.ts';
 import type { Webhook, WebhookRequest } from '../../settings/webhook.ts';
+import type { Attempt } from '../attempt.ts';
 import type { NewAttempt } from '../attempts.ts';
 import { FAILING_MS, nextDelay, type RetrySchedule, retryAfterMs } from '../schedule.ts';
 import { signMessage } from '../signMessage.ts';
-import type { Attempt, WebhookSender } from '../WebhookSender.ts';
+import type { WebhookSender } from '../WebhookSender.ts';
 import {
   buildMessage,
   buildPing,
