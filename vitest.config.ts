@@ -35,6 +35,8 @@ const runs = {
   fast: { include: fast, isolate: false, maxWorkers: 3 },
   slow: {
     isolate: false,
+    // Much of their time they wait: for processes to start, pages to load and clocks to go on.
+    maxWorkers: 3,
     projects: [
       {
         extends: true as const,
