@@ -22,6 +22,7 @@ export class UnknownKeyTally {
   readonly #eventLog: EventLog;
   #counts = new Map<string, number>();
   #timer: NodeJS.Timeout | undefined;
+  /** On the monotonic clock. */
   #flushedAt = Number.NEGATIVE_INFINITY;
 
   constructor(eventLog: EventLog) {
@@ -37,7 +38,7 @@ export class UnknownKeyTally {
   async flush(): Promise<void> {
     clearTimeout(this.#timer);
     this.#timer = undefined;
-    this.#flushedAt = Date.now();
+    this.#flushedAt = performance.now();
     const counted = mostFrequent(this.#counts);
     this.#counts = new Map();
     const recorded = await Promise.allSettled(counted.map((one) => this.#record(...one)));
@@ -53,7 +54,7 @@ export class UnknownKeyTally {
     const key = isCounted ? address : OTHERS;
     this.#counts.set(key, count + (this.#counts.get(key) ?? 0));
     if (this.#timer) return;
-    const wait = Math.max(FIRST_MS, this.#flushedAt + EVERY_MS - Date.now());
+    const wait = Math.max(FIRST_MS, this.#flushedAt + EVERY_MS - performance.now());
     this.#timer = setTimeout(() => this.flush().catch(() => undefined), wait).unref();
   }
 

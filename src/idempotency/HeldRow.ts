@@ -4,10 +4,21 @@ import type { StateRow, StateStore, StateTable } from '../ports/stateStore.ts';
 /** How long a row stays held by a process that shows no more signs of life. */
 export const HOLD_MS = 10_000;
 
+/**
+ * By how much the clocks of instances may differ, in milliseconds: a hold that ends later than that was made before the clock was
+ * set back.
+ */
+const CLOCKS_APART_MS = 60_000;
+
 /** What a body says about the holder of its row. */
 export interface Held {
   /** Until when it is held, unless extended. In milliseconds since 1970; 0: not held. */
   heldUntil: number;
+}
+
+/** Whether a row is held at a time, in milliseconds since 1970. */
+export function isHeld({ heldUntil }: Held, now: number): boolean {
+  return heldUntil > now && heldUntil <= now + HOLD_MS + CLOCKS_APART_MS;
 }
 
 /**

@@ -1,18 +1,12 @@
 import type { Caller } from '../events/newEvent.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { StateStore } from '../ports/stateStore.ts';
-import { HOLD_MS } from './HeldRow.ts';
+import { HOLD_MS, isHeld } from './HeldRow.ts';
 import { keyInUse, keyReused } from './idempotencyRefusals.ts';
 import { KeptAnswer } from './KeptAnswer.ts';
 import { KeyDigests, type KeyOfCaller } from './KeyDigests.ts';
 import { type KeptRow, keptRequests, newRow } from './keptRequests.ts';
 import { Reservation, type ReservationPorts } from './Reservation.ts';
-
-/**
- * By how much the clocks of instances may differ, in milliseconds: a hold that ends later than that was made before the clock was
- * set back.
- */
-const CLOCKS_APART_MS = 60_000;
 
 /** How long a repeat is answered as the first request was. */
 export const KEPT_MS = 24 * 3_600_000;
@@ -73,12 +67,12 @@ export class Reservations {
     const fresh = rowOf(digests, request);
     if (found.revision < expired(now)) return takeOver(ports, key, found, fresh);
     const { payload: digest } = fresh.body;
-    const { payload: known, heldUntil, result } = found.body;
+    const { payload: known, result } = found.body;
     if (digest !== undefined && known !== undefined && digest !== known) throw keyReused();
     if (result !== undefined) {
       return new KeptAnswer(digests, known, () => digests.unsealResult(key, result));
     }
-    if (heldUntil > now && heldUntil <= now + HOLD_MS + CLOCKS_APART_MS) throw keyInUse();
+    if (isHeld(found.body, now)) throw keyInUse();
     const { eventId } = known === undefined ? fresh.body : found.body;
     const body = { eventId, payload: known ?? digest, heldUntil: now + HOLD_MS };
     return takeOver(ports, key, found, { ...found, revision: found.revision + 1, body });

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { setTimeout } from 'node:timers/promises';
 import { ServiceError } from '../errors.ts';
-import { HeldRow, HOLD_MS } from '../idempotency/HeldRow.ts';
+import { HeldRow, HOLD_MS, isHeld } from '../idempotency/HeldRow.ts';
 import { KeyedDigests } from '../idempotency/KeyedDigests.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { StateRow, StateStore } from '../ports/stateStore.ts';
@@ -69,7 +69,7 @@ export class MessageClaims {
       const earlier = found && (await messages.load(workspace, found.body.message));
       if (earlier?.state === 'accepted') return earlier;
       const isUnderWay =
-        found && found.body.heldUntil > clock.now() && (earlier?.state ?? 'received') === 'received';
+        found && isHeld(found.body, clock.now()) && (earlier?.state ?? 'received') === 'received';
       if (!isUnderWay) {
         const body = { message: id, heldUntil: clock.now() + HOLD_MS };
         const row = found ? { ...found, revision: found.revision + 1, body } : newRow(control.claim, body);

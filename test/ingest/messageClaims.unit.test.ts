@@ -73,6 +73,16 @@ test('one that a process left behind is taken over when its hold runs out', asyn
   await second.end({ isNoted: true });
 });
 
+test('one that a process left behind is taken over in time though the clock was set back', async () => {
+  const left = await claim('set back');
+  await left.end({ isNoted: true });
+  clock.aheadMs -= 3_600_000;
+  const second = await claim('set back');
+  expect(second.control).toEqual(left.control);
+  await second.end({ isNoted: true });
+  clock.aheadMs += 3_600_000;
+});
+
 test('who waits stops when the service does', async () => {
   const first = await claim('stopped');
   const stopping = new AbortController();
