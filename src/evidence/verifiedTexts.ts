@@ -46,7 +46,7 @@ export function verifiedTexts(
     if (kind !== 'olderThanBefore' || timesRise) problems.push(...lines);
     else if (first)
       remarks.push(
-        `The times of ${count(oddities[kind].count)} events go backwards, as can happen after a change of leader. The first: ${first}`,
+        `Events whose times go backwards, as can happen after a change of leader: ${count(oddities[kind].count)}. The first: ${first}`,
       );
   }
   return { problems, remarks };

@@ -46,7 +46,7 @@ onEveryEngine((start) => {
       expect(taken).toMatchObject({
         code: 0,
         stderr: '',
-        stdout: expect.stringContaining('were erased since'),
+        stdout: expect.stringContaining('as erased since'),
       });
       expect(erased.values.filter((value) => backup.text().includes(value))).toEqual([]);
       expect(await backup.verify()).toMatchObject({ code: 0, stderr: '' });

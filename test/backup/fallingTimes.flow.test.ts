@@ -51,7 +51,7 @@ test('where the log of several writers was restored, times that go back at a cha
   expect(await verifyCopy(false)).toMatchObject({
     code: 0,
     stdout: expect.stringContaining(
-      'The times of 1 events go backwards, as can happen after a change of leader.',
+      'Events whose times go backwards, as can happen after a change of leader: 1.',
     ),
     stderr: '',
   });
