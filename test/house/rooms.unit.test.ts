@@ -1,5 +1,5 @@
 import { globSync, readdirSync, readFileSync } from 'node:fs';
-import { basename, dirname, join, normalize } from 'node:path';
+import { dirname, join, normalize } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { rooms } from './rooms.ts';
 
@@ -141,19 +141,6 @@ test('the client has nothing of the service but the types of its document, and n
   expect([...new Set(outward.map(({ to }) => to))]).toEqual(['openapi-fetch']);
 });
 
-test('no folder has more than 25 files', () => {
-  const counts = new Map<string, number>();
-  for (const file of files) counts.set(dirname(file), (counts.get(dirname(file)) ?? 0) + 1);
-  expect([...counts].filter(([, count]) => count > 25)).toEqual([]);
-});
-
-test('no two files of a room have one name', () => {
-  const named = files
-    .filter((file) => roomOf(file) !== 'backends')
-    .map((file) => `${roomOf(file)}: ${basename(file)}`);
-  expect(named.filter((name, index) => named.indexOf(name) !== index)).toEqual([]);
-});
-
 describe('every file', () => {
   const owned = [
     ...files,
@@ -165,26 +152,8 @@ describe('every file', () => {
     .filter((name) => name !== 'test/house/rooms.unit.test.ts')
     .map((name) => ({ name, text: readFileSync(name, 'utf8') }));
 
-  test('has at most 300 lines', () => {
-    const long = texts.filter(({ text }) => text.split('\n').length > 301);
-    expect(long.map(({ name }) => name)).toEqual([]);
-  });
-
   test('has nothing that was put off', () => {
     const open = texts.filter(({ text }) => /\b(?:TODO|FIXME|XXX)\b/.test(text));
     expect(open.map(({ name }) => name)).toEqual([]);
   });
-});
-
-test('a file with one export is named after it', () => {
-  const declared = /^export (?:async |abstract )*(?:function\*?|class|const|interface|type) (\w+)/gm;
-  const misnamed = files.flatMap((file) => {
-    const [only, ...others] = [...readFileSync(file, 'utf8').matchAll(declared)].map(
-      ([, name]) => name ?? '',
-    );
-    const name = basename(file, '.ts').toLowerCase();
-    const isNamed = only === undefined || others.length > 0 || only.toLowerCase().includes(name);
-    return isNamed || name === 'index' ? [] : [`${file} exports ${only}`];
-  });
-  expect(misnamed).toEqual([]);
 });
