@@ -97,6 +97,13 @@ describe('what is sent with every page', () => {
     );
     await proxied.stop();
     expect(await cookiesOf(dashboard.service.url, https)).toEqual(plain);
+    const published = await dashboard.service.another({ PUBLIC_URL: 'https://chartledger.example.com' });
+    expect(await cookiesOf(published.url, {})).toEqual(
+      cookies('Path=/dashboard; HttpOnly; Secure; SameSite=Lax'),
+    );
+    const { headers } = await new Visitor(published.url).get('/sign-in');
+    expect([headers['set-cookie']].flat().join()).toMatch(/^chartledger_csrf=[^,]*; Secure;/);
+    await published.stop();
   });
 });
 

@@ -29,7 +29,7 @@ export function clearCookie(req: Request, res: Response, name: string): void {
   res.clearCookie(name, attributesFor(req));
 }
 
-/** Returns what every cookie of the dashboard has; `Secure` where the request arrived over https. */
+/** Returns what every cookie of the dashboard has; `Secure` where browsers reach the service over https. */
 export function attributesFor(req: Request) {
   return { path: PATH, httpOnly: true, sameSite: 'lax', secure: req.secure } as const;
 }

@@ -33,6 +33,8 @@ export function dashboardApp(context: DashboardContext): Express {
   const { ports, logger, clientIp, sessionSecret, trustProxy, draining } = context;
   const app = express();
   app.set('trust proxy', proxyTrust(trustProxy));
+  // Browsers then use https, even if no proxy is trusted to say so: every cookie is `Secure`.
+  if (ports.publicUrl?.startsWith('https:')) Object.defineProperty(app.request, 'secure', { value: true });
   app.use(lastAnswers(draining));
   app.use(securityHeaders());
   app.use(assetRouter());
