@@ -81,6 +81,7 @@ export default defineConfig({
     testTimeout: 120_000,
     hookTimeout: 120_000,
     globalSetup: './test/support/globalSetup.ts',
+    setupFiles: './test/support/propertySeed.ts',
     reporters: ['default', new ClosingLine()],
     sequence: { sequencer: LongestFirst },
     ...runs[(process.env.TEST_PHASE ?? 'fast') as keyof typeof runs],

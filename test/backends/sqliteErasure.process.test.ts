@@ -7,12 +7,14 @@ import { DatabaseSync } from 'node:sqlite';
 import { afterAll, afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { openEventLog } from '../../src/app/openBackend.ts';
 import type { EventLog } from '../../src/ports/eventLog.ts';
+import { choices } from '../support/choices.ts';
 import { appendTombstones, erase } from '../support/erasure.ts';
 import { TestWorkspace } from '../support/newEvents.ts';
 import { canMount, SmallDisk } from '../support/smallDisk.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'chartledger-erasure-'));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
+const choose = choices(1);
 const onSmallDisk = canMount() ? test : test.skip;
 
 /** Every text of the form `secret-…!` in any file of a folder. */
@@ -40,7 +42,7 @@ describe('erasure in SQLite', () => {
       const streams = Array.from({ length: 8 }, () => workspace.stream());
       for (let n = 0; n < 80; n += 1) {
         const secret = `secret-${n}!`;
-        const data = { text: secret.repeat(1 + Math.floor((length * Math.random()) / secret.length)) };
+        const data = { text: secret.repeat(1 + choose(Math.ceil(length / secret.length))) };
         await workspace.append(log, streams[n % 8] as string, data);
       }
       const kept = Array.from({ length: 80 }, (_, n) => n);
@@ -62,11 +64,11 @@ describe('erasure in SQLite', () => {
         Array.from({ length: 100 }, async (_, n) => {
           const stream = streams[n % 20] as string;
           const secret = `secret-${round}_${n}!`;
-          await workspace.append(log, stream, { text: secret.repeat(1 + Math.floor(Math.random() * 60)) });
+          await workspace.append(log, stream, { text: secret.repeat(1 + choose(60)) });
           live.set(stream, [...(live.get(stream) ?? []), secret]);
         }),
       );
-      for (const [stream, texts] of [...live].filter(() => Math.random() < 0.3)) {
+      for (const [stream, texts] of [...live].filter(() => choose(10) < 3)) {
         await erase(log, workspace, stream);
         live.delete(stream);
         for (const text of texts) erasedSecrets.add(text);

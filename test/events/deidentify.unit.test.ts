@@ -157,7 +157,8 @@ describe('whatever a record holds', () => {
   test('no value of more than two characters is found in the event, but those of a fixed list', () => {
     fc.assert(
       fc.property(generated, ({ kind, fields }) => {
-        const result = strings(deidentify('clinic', cloudEventOf(kind, fields as Fields)));
+        const { time: _yearOfEvent, ...rest } = deidentify('clinic', cloudEventOf(kind, fields as Fields));
+        const result = strings(rest);
         // The hashes are random to look at, so they hold any short text by chance.
         const text = result.map((value) => value.replace(/(?<=^|\/)[\w-]{22}(?=$|\/)/g, '')).join('\n');
         for (const value of strings(fields)) {
@@ -166,7 +167,7 @@ describe('whatever a record holds', () => {
           expect(text).not.toContain(encodeURIComponent(value));
         }
       }),
-      { numRuns: 300 },
+      { numRuns: 300, examples: [[{ kind: 'patient', fields: { id: 'αβγ', date_of_birth: '2026-01-01' } }]] },
     );
   });
 

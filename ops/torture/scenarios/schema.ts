@@ -1,7 +1,6 @@
-import { type ChildProcess, spawn } from 'node:child_process';
-import { text } from 'node:stream/consumers';
 import { makeStores } from '../../bench/support/chartledger.ts';
 import type { Outcome, Scenario, Torture } from '../scenario.ts';
+import { runProgram } from '../support/runProgram.ts';
 import { TorturedService } from '../support/TorturedService.ts';
 
 const checks = [
@@ -24,7 +23,7 @@ export const schema: Scenario = {
   description:
     'Schemathesis, where it is on the path, makes requests of what `GET /openapi/json` says, valid ones and others: examples, boundaries and by chance. No answer may be a 5xx or one that the document does not know, by its status, media type, headers or schema.',
   async run(torture: Torture): Promise<Outcome> {
-    const version = await run('schemathesis', ['--version']);
+    const version = await runProgram('schemathesis', ['--version']);
     if (version.code !== 0) return { leftOut: 'schemathesis is not on the path', figures: [], failures: [] };
     const { short, seed, folder } = torture;
     const settings = { RATE_LIMIT_PER_MINUTE: '0', BATCH_LINES_PER_MINUTE: '0', OPENAPI_PUBLIC: 'true' };
@@ -55,10 +54,10 @@ export const schema: Scenario = {
       '--exclude-operation-id',
       UPLOAD,
     ];
-    const told = await run(
+    const told = await runProgram(
       'schemathesis',
       [...args, ...more, ...bounds, '--continue-on-failure', '--no-color', '--warnings', 'off'],
-      folder,
+      { cwd: folder },
     );
     await service.end();
     const [, cases] = /(\d[\d,]*) generated/.exec(told.stdout) ?? [];
@@ -73,22 +72,3 @@ export const schema: Scenario = {
     };
   },
 };
-
-interface Ended {
-  code: number;
-  stdout: string;
-}
-
-/** Runs a program to its end; a program that does not exist ends with -1. */
-async function run(program: string, args: string[], cwd?: string): Promise<Ended> {
-  const child: ChildProcess = spawn(program, args, {
-    stdio: ['ignore', 'pipe', 'ignore'],
-    ...(cwd !== undefined && { cwd }),
-  });
-  const ended = new Promise<number>((resolve) => {
-    child.once('error', () => resolve(-1));
-    child.once('close', (code) => resolve(code ?? -1));
-  });
-  const stdout = child.stdout ? await text(child.stdout) : '';
-  return { code: await ended, stdout };
-}
