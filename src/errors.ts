@@ -38,7 +38,7 @@ export const errorMeanings = {
   range_not_satisfiable: 'The file does not contain the bytes requested by `Range`.',
   expectation_failed: 'The `Expect` header has a value other than `100-continue`.',
   rate_limited:
-    'Too many requests from one IP address, or with a key that has its own limit. Wait for the number of seconds in `Retry-After`.',
+    'Too many requests from one IP address (for IPv6, one /64), or with a key that has its own limit. Wait for the number of seconds in `Retry-After`.',
   headers_too_large: 'The headers of the request are larger than 16 KB.',
   internal: 'The service failed. Contact its operators and quote `requestId`.',
   overloaded:

@@ -93,7 +93,7 @@ export const settings = z.object({
   ),
   RATE_LIMIT_PER_MINUTE: variable(
     wholeNumber(0, 1_000_000_000).default(100),
-    'API requests per minute from one client IP address; `0` turns the limit off.',
+    'API requests per minute from one client IP address (for IPv6, one /64); `0` turns the limit off.',
   ),
   BATCH_LINES_PER_MINUTE: variable(
     wholeNumber(0, 1_000_000_000).default(1_000_000),
@@ -106,8 +106,8 @@ export const settings = z.object({
   ),
   DASHBOARD_RATE_LIMIT_PER_MINUTE: variable(
     wholeNumber(0, 1_000_000_000).default(120),
-    'Dashboard requests per minute in one session, or from one address before sign-in; `0` turns the limit ' +
-      'off.',
+    'Dashboard requests per minute in one session, or before sign-in from one address (for IPv6, one /64); ' +
+      '`0` turns the limit off.',
   ),
   TRUST_PROXY: variable(
     trustProxy.default('0'),

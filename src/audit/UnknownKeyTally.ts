@@ -29,7 +29,7 @@ export class UnknownKeyTally {
     this.#eventLog = eventLog;
   }
 
-  /** Counts one. */
+  /** Counts one, from an address or network. */
   add(clientIp: string): void {
     this.#count(clientIp, 1);
   }

@@ -43,7 +43,7 @@ onEveryEngine((start) => {
         { action: 'key.unknown', outcome: 'refused', code: 'unauthorized', status: 401, count: 3 },
       ],
       [
-        '2001:db8::7',
+        '2001:db8::/64',
         { action: 'key.unknown', outcome: 'refused', code: 'unauthorized', status: 401, count: 1 },
       ],
     ]);

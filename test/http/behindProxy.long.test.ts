@@ -1,4 +1,5 @@
 import { afterEach, expect, test } from 'vitest';
+import { generateApiKey } from '../../src/principals/keys/apiKey.ts';
 import { onEmbeddedEngines } from '../support/engines.ts';
 import { samples } from '../support/samples.ts';
 import type { TestService } from '../support/service.ts';
@@ -34,6 +35,16 @@ onEmbeddedEngines((start) => {
       expect(await statuses(3)).toEqual([404, 404, 429]);
     },
   );
+
+  test('the addresses of one IPv6 /64 are counted together, with known and unknown keys', async () => {
+    service = await limit('1');
+    expect(await statuses(1, from('2001:db8:0:1::1'))).toEqual([404]);
+    const unknown = service.as(generateApiKey());
+    const refused = await unknown.get('/integration/payers/none', from('2001:db8:0:1:ffff::2'));
+    expect(refused.status).toBe(401);
+    expect(await statuses(1, from('2001:db8:0:1:ffff:ffff:ffff:3'))).toEqual([429]);
+    expect(await statuses(1, from('2001:db8:0:2::1'))).toEqual([404]);
+  });
 
   test('what a client itself wrote on the left is not believed', async () => {
     service = await limit('1');

@@ -7,7 +7,7 @@ test.each([
   ['2001:db8:1:2::1', '2001:db8:1:2::/64'],
   ['2001:DB8:1:2:ffff:ffff:ffff:ffff', '2001:db8:1:2::/64'],
   ['2001:db8:1:3::1', '2001:db8:1:3::/64'],
-  ['fe80::1%eth0', 'fe80:0:0:0::/64'],
+  ['fe80::1%eth0', 'fe80::/64'],
   ['', ''],
   ['nothing', 'nothing'],
 ])('%j is counted under %j', (address, network) => {

@@ -4,6 +4,7 @@ import { ServiceError } from '../../errors.ts';
 import { BodyBudget } from '../../http/server/BodyBudget.ts';
 import { proxyTrust } from '../../http/server/clientIpReader.ts';
 import { inviteBody } from '../../http/server/requestBody.ts';
+import { networkOf } from '../../principals/users/networkOf.ts';
 import { assetRouter } from './assets.ts';
 import { cookies } from './cookies.ts';
 import { createResponder, type ResponderPorts } from './respond.ts';
@@ -89,7 +90,7 @@ function boundForms(clientIp: DashboardContext['clientIp']): RequestHandler {
       next();
       return;
     }
-    const owner = clientIp(req);
+    const owner = networkOf(clientIp(req));
     budget.take(FORM_BYTES, owner);
     let held = true;
     const give = () => {

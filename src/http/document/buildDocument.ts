@@ -49,7 +49,7 @@ its own id, in the audit trail and in the service's log. Do not put patient data
 
 **Errors.** The body has \`error\` for humans, \`code\` for programs, and \`requestId\`, which is also the header
 \`Request-Id\` of every response. Refused values are never repeated. An unknown path returns 404; an unsupported method
-returns 405 with \`Allow\`. Requests are limited by client IP address, or by key if the key has its own limit. On 429, wait
+returns 405 with \`Allow\`. Requests are limited by client IP address (for IPv6, by /64), or by key if the key has its own limit. On 429, wait
 \`retryAfter\` seconds; on 503, wait for the time in \`Retry-After\`; then send the request again.
 `.trim();
 

@@ -258,7 +258,7 @@ export const errorResponses = {
   },
   RateLimited: {
     description:
-      'Too many requests from one client IP address, or with a key that has its own limit. Wait for the ' +
+      'Too many requests from one client IP address (for IPv6, one /64), or with a key that has its own limit. Wait for the ' +
       'number of seconds in `retryAfter`.',
     errors: {
       rate_limited: rateLimited(17),

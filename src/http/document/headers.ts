@@ -23,7 +23,7 @@ export const headers = {
   },
   'RateLimit-Policy': {
     description:
-      'The limit on requests from one client IP address: `q` requests in a window of `w` seconds. Not ' +
+      'The limit on requests from one client IP address (for IPv6, one /64): `q` requests in a window of `w` seconds. Not ' +
       'sent if the limit is off.',
     schema: { type: 'string' },
     example: '"default";q=100;w=60',

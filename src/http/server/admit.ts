@@ -5,6 +5,7 @@ import type { FoundKey, KeyDirectory } from '../../principals/keys/KeyDirectory.
 import { type ApiKey, isExpired } from '../../principals/keys/keyState.ts';
 import type { Permission } from '../../principals/keys/permissions.ts';
 import { isInNetworks } from '../../principals/keys/sourceNetworks.ts';
+import { networkOf } from '../../principals/users/networkOf.ts';
 import type { Exchange } from './exchange.ts';
 import {
   deactivatedKey,
@@ -52,7 +53,7 @@ export function admit(
   return (async () => {
     await counted;
     const found = await gate.directory.find(credential);
-    if (found === undefined) gate.unknownKeys.add(exchange.clientIp);
+    if (found === undefined) gate.unknownKeys.add(networkOf(exchange.clientIp));
     letIn(exchange, found, permissions);
   })();
 }

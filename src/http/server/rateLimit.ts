@@ -1,12 +1,13 @@
 import { ServiceError } from '../../errors.ts';
 import { type Count, type RateLimiters, secondsUntilReset } from '../../ports/rateLimiters.ts';
 import type { ApiKey } from '../../principals/keys/keyState.ts';
+import { networkOf } from '../../principals/users/networkOf.ts';
 import type { Exchange } from './exchange.ts';
 
 /**
  * Counts a request, and sets what is left in the response's headers: synchronously, where that is counted in this
  * process. `key`: the one by which it is counted, which has a limit of its own; without one it is counted by the
- * client's IP address.
+ * client's IP address, in IPv6 by its /64.
  */
 export type RateLimit = (exchange: Exchange, key?: ApiKey) => void | Promise<void>;
 
@@ -17,7 +18,7 @@ const RATE_WINDOW_SECONDS = 60;
 type Counting = (exchange: Exchange, sender: string) => void | Promise<void>;
 
 /**
- * Returns the limit on requests per minute from one client IP address (spec section 8), where 0 means no limit, and
+ * Returns the limit on requests per minute from one client IP address, in IPv6 from one /64 (spec section 8), where 0 means no limit, and
  * those of keys that have one of their own. Beyond it, the returned function rejects with `rate_limited` and the
  * seconds to wait.
  */
@@ -25,7 +26,7 @@ export function rateLimit(limiters: RateLimiters, perMinute: number): RateLimit 
   const byAddress = perMinute === 0 ? undefined : counting(limiters, 'requests', 'default', perMinute);
   const byKey = new Map<number, Counting>();
   return (exchange, key) => {
-    if (key?.rateLimit === undefined) return byAddress?.(exchange, exchange.clientIp);
+    if (key?.rateLimit === undefined) return byAddress?.(exchange, networkOf(exchange.clientIp));
     let count = byKey.get(key.rateLimit);
     if (count === undefined) {
       count = counting(limiters, 'requests_of_keys', 'key', key.rateLimit);
