@@ -18,6 +18,11 @@ export function versionConflict(version: number | bigint): ServiceError {
   });
 }
 
+/** The error for repeating the append of an event that was removed from its stream by something else than the service. */
+export function eventRemoved(): ServiceError {
+  return new ServiceError('gone', 'The event was removed from the event log.');
+}
+
 /** The error for following a log after a position that it does not have. */
 export function positionUnknown(): ServiceError {
   return new ServiceError('validation_failed', 'The log has no event at that position.');

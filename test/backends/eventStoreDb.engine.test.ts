@@ -76,6 +76,17 @@ suite(`event log on a server (${logScheme})`, () => {
       expect(await log.readStream(stream, { limit: 1 })).toMatchObject([{ data: { n: 0 } }]);
     });
 
+    test('a repeat of an event that someone else removed from its stream is refused for good', async () => {
+      const stream = workspace.stream();
+      const first = workspace.event({ n: 0 });
+      await log.append(stream, first, 'none');
+      await workspace.append(log, stream, { n: 1 });
+      await others.client.setStreamMetadata(stream, { truncateBefore: 1 });
+      for (const expected of ['none', 'any'] as const)
+        await expect(log.append(stream, first, expected)).rejects.toMatchObject({ code: 'gone' });
+      expect(await log.readStream(stream, { limit: 10 })).toMatchObject([{ data: { n: 1 } }]);
+    });
+
     test("events of the server's own streams are neither delivered nor the head", async () => {
       const after = await log.head();
       const { position } = await workspace.append(log, workspace.stream(), { n: 0 });

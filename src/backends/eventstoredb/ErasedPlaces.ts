@@ -1,10 +1,7 @@
 import type { ErasedEvent, Position, RecordedEvent } from '../../events/event.ts';
-import { erasureStep, type RecordErased } from '../../events/recordErased.ts';
 import type { EventBatch } from '../../ports/eventLog.ts';
 import type { Erasures } from './Erasures.ts';
 import type { Erasure } from './erasureNote.ts';
-import type { LogReader } from './LogReader.ts';
-import { toRecordedEvent } from './recordedEvent.ts';
 
 /** Number of streams whose tombstones are read concurrently. */
 const AT_ONCE = 16;
@@ -23,16 +20,14 @@ interface Stream {
  */
 export class ErasedPlaces {
   readonly #erasures: Erasures;
-  readonly #reader: LogReader;
   readonly #wants: (stream: string) => boolean;
   /** Number of notes processed. */
   #taken = 0;
   /** Streams that may have places beyond those reported. */
   readonly #streams = new Map<string, Stream>();
 
-  constructor(erasures: Erasures, reader: LogReader, wants: (stream: string) => boolean) {
+  constructor(erasures: Erasures, wants: (stream: string) => boolean) {
     this.#erasures = erasures;
-    this.#reader = reader;
     this.#wants = wants;
   }
 
@@ -52,7 +47,10 @@ export class ErasedPlaces {
         position = last ?? end;
         if (last !== undefined) yield part(batch, events, erased, last);
       } else {
-        await Promise.all(missing.slice(0, AT_ONCE).map((stream) => this.#read(stream)));
+        const read = async (stream: Stream) => {
+          stream.places = await this.#erasures.eventsOf(stream.erasure);
+        };
+        await Promise.all(missing.slice(0, AT_ONCE).map(read));
         // Any removal of a tombstone during the read has been noted by now.
         await this.#erasures.refresh();
       }
@@ -81,17 +79,6 @@ export class ErasedPlaces {
     const erased = [...this.#streams.values()].flatMap(({ places = [] }) => places.filter(within));
     return { events, erased: erased.sort((a, b) => a.position - b.position) };
   }
-
-  async #read(stream: Stream): Promise<void> {
-    const { stream: name, before } = stream.erasure;
-    const [first] = await this.#reader.readStream(name, { from: before, limit: 1 }, toRecordedEvent);
-    const { parts = 1 } = (first?.data ?? {}) as Partial<RecordErased>;
-    const options = { from: (first?.revision ?? before) + 1, limit: parts - 1 };
-    const others = parts > 1 ? await this.#reader.readStream(name, options, toRecordedEvent) : [];
-    stream.places = [first, ...others].flatMap((event) =>
-      event && erasureStep(event) ? placesIn(event.data as Partial<RecordErased>, stream.erasure) : [],
-    );
-  }
 }
 
 /** Returns the part of a batch up to a position, from what is to be reported of it. */
@@ -109,16 +96,4 @@ function part(
     position,
     caughtUp: batch.caughtUp && position === batch.position,
   };
-}
-
-function placesIn({ erased = [] }: Partial<RecordErased>, { stream, before }: Erasure): ErasedEvent[] {
-  return erased
-    .filter(({ version }) => version <= before)
-    .map(({ version, position, event_id: id, leaf }) => ({
-      id,
-      stream,
-      revision: version - 1,
-      position,
-      leaf,
-    }));
 }

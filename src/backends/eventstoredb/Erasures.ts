@@ -1,4 +1,5 @@
-import type { RecordedEvent } from '../../events/event.ts';
+import type { ErasedEvent, RecordedEvent } from '../../events/event.ts';
+import { erasureStep, type RecordErased } from '../../events/recordErased.ts';
 import { ERASURES_STREAM, type Erasure, toErasure } from './erasureNote.ts';
 import type { LogReader } from './LogReader.ts';
 import { toRecordedEvent } from './recordedEvent.ts';
@@ -43,6 +44,15 @@ export class Erasures {
     this.#notes.push(erasure);
   }
 
+  /** Returns the events that a removal took from a stream, as the tombstones behind it list them. Rejects with `unavailable`. */
+  async eventsOf({ stream, before }: Pick<Erasure, 'stream' | 'before'>): Promise<ErasedEvent[]> {
+    const [first] = await this.#reader.readStream(stream, { from: before, limit: 1 }, toRecordedEvent);
+    const { parts = 1 } = (first?.data ?? {}) as Partial<RecordErased>;
+    const options = { from: (first?.revision ?? before) + 1, limit: parts - 1 };
+    const others = parts > 1 ? await this.#reader.readStream(stream, options, toRecordedEvent) : [];
+    return [first, ...others].flatMap((event) => (event && erasureStep(event) ? listed(event, before) : []));
+  }
+
   /** Reads the notes written until now. Concurrent calls share one read. Rejects with `unavailable`. */
   refresh(): Promise<void> {
     this.#asked ??= this.#reading.then(() => {
@@ -66,4 +76,17 @@ export class Erasures {
       full = events.length === PAGE;
     }
   }
+}
+
+function listed({ stream, data }: RecordedEvent, before: number): ErasedEvent[] {
+  const { erased = [] } = data as Partial<RecordErased>;
+  return erased
+    .filter(({ version }) => version <= before)
+    .map(({ version, position, event_id: id, leaf }) => ({
+      id,
+      stream,
+      revision: version - 1,
+      position,
+      leaf,
+    }));
 }

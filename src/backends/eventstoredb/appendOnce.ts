@@ -8,22 +8,22 @@ import { toPosition } from './recordedEvent.ts';
 
 const encoder = new TextEncoder();
 
-/** Tries once to append an event; rejects with a `ServiceError` when the server refuses it. */
+/**
+ * Tries once to append an event; rejects with a `ServiceError` when the server refuses it. Returns undefined when the stream held
+ * the event, which was removed since: the server recognizes the repeat, but does not know the position any more.
+ */
 export async function appendOnce(
   driver: Driver,
   stream: string,
   { id, type, data, metadata }: NewEvent,
   expected: ExpectedRevision,
-): Promise<Appended> {
+): Promise<Appended | undefined> {
   const end = expected === 'any' ? 'any' : expected === 'none' ? 'no_stream' : BigInt(expected);
   // The driver would convert an object to text, that to base64, and that to bytes, twice.
   const event = { id, type, data, metadata: encoder.encode(JSON.stringify(metadata)) };
   try {
-    const appended = await driver.append(stream, event, end);
-    return {
-      revision: Number(appended.nextExpectedRevision),
-      position: toPosition(appended.position),
-    };
+    const { nextExpectedRevision, position } = await driver.append(stream, event, end);
+    return position && { revision: Number(nextExpectedRevision), position: toPosition(position) };
   } catch (error) {
     throw refusal(error) ?? error;
   }

@@ -29,8 +29,8 @@ export function connect(open: OpenDriver, url: string): Connection {
   if (connection === undefined) {
     const reader = new LogReader(new DriverClient(open, driverUrl(url)));
     const appending = new DriverClient(open, driverUrl(url));
-    const appender = new Appender(appending, new StreamEnds(reader));
     const erasures = new Erasures(reader);
+    const appender = new Appender(appending, new StreamEnds(reader), erasures);
     const tail = new LiveTail(reader, erasures);
     connection = { appending, appender, reader, erasures, tail, users: 0 };
     connections.set(url, connection);

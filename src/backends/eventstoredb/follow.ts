@@ -73,9 +73,9 @@ export async function* follow(source: Source, options: FollowOptions): AsyncGene
  * Converts an inbox's batches to what a follower is told: without what has been erased since, and, if requested, with where that
  * was.
  */
-function teller({ erasures, reader }: Source, { filter, erased }: FollowOptions) {
+function teller({ erasures }: Source, { filter, erased }: FollowOptions) {
   const isStream = matcherOfStreams(filter);
-  const places = erased ? new ErasedPlaces(erasures, reader, isStream) : undefined;
+  const places = erased ? new ErasedPlaces(erasures, isStream) : undefined;
   return async function* (inbox: Inbox, after: Position): AsyncGenerator<EventBatch> {
     let position = after;
     for await (const batch of inbox) {
