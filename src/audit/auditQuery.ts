@@ -77,12 +77,16 @@ export async function auditFilter(
     const sent = query[bound];
     if (sent !== undefined) filter[bound] = new Date(instantOf(sent)).toISOString();
   }
-  if (query.without_views !== undefined) filter.isWanted = (entry) => !isPageView(entry);
+  if (query.without_views !== undefined) {
+    filter.isWanted = (entry) => !isPageView(entry);
+    filter.scope = ['without_views'];
+  }
   const kind = recordKindOf(query);
   if (query.seen === undefined || kind === undefined || query.id === undefined) return filter;
   const { kind: _kind, id: _id, ...others } = filter;
   return {
     ...others,
+    scope: [query.seen, kind, query.id],
     seen: new Sightings(await sightedThings(ports, workspace, query.seen, kind, query.id)),
   };
 }

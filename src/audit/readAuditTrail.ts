@@ -2,7 +2,14 @@ import { auditModel } from '../../projections/audit/audit.ts';
 import type { AuditEntry } from '../../projections/audit/auditEntry.ts';
 import { type AuditFacetValues, hasFacets } from '../../projections/audit/auditSignature.ts';
 import type { ReadModels } from '../ports/readModels.ts';
-import { caughtUp, decodeToken, encodeToken, type Page, type PageRequest } from '../reads/page.ts';
+import {
+  caughtUp,
+  decodeToken,
+  encodeToken,
+  type Page,
+  type PageRequest,
+  type TokenScope,
+} from '../reads/page.ts';
 import type { QueryPorts } from '../reads/readRecord.ts';
 import { type AuditPart, auditParts } from './auditParts.ts';
 import type { Sightings } from './Sightings.ts';
@@ -20,6 +27,8 @@ export interface AuditFilter extends AuditFacetValues {
   seen?: Sightings;
   /** An additional condition on entries. */
   isWanted?(entry: AuditEntry): boolean;
+  /** By what `seen` and `isWanted` select: page tokens are bound to it, as to all the other limits. */
+  scope?: TokenScope;
 }
 
 export interface AuditPage extends Page<AuditEntry> {
@@ -44,9 +53,12 @@ export async function readAuditTrail(
   filter: AuditFilter,
   { limit, pageToken }: PageRequest,
 ): Promise<AuditPage> {
-  const below = pageToken === undefined ? undefined : decodeToken(pageToken);
+  const { seen: _seen, ...limits } = filter;
+  const scope = [auditModel, workspace, limits];
+  const below = pageToken === undefined ? undefined : decodeToken(pageToken, scope);
   await caughtUp(ports, auditModel);
-  return readBack(ports.readModels, workspace, filter, limit, below);
+  const { items, lookedBackTo, next } = await readBack(ports.readModels, workspace, filter, limit, below);
+  return { items, lookedBackTo, next_page_token: next === undefined ? null : encodeToken(next, scope) };
 }
 
 /**
@@ -70,8 +82,8 @@ async function* allPages(
   for (let below: number | undefined; ; ) {
     const page = await readBack(readModels, workspace, filter, EXPORTED_AT_ONCE, below);
     yield page.items;
-    if (page.next_page_token === null) return;
-    below = decodeToken(page.next_page_token);
+    if (page.next === undefined) return;
+    below = page.next;
   }
 }
 
@@ -82,7 +94,7 @@ async function readBack(
   filter: AuditFilter,
   limit: number,
   below: number | undefined,
-): Promise<AuditPage> {
+): Promise<Omit<AuditPage, 'next_page_token'> & { next: number | undefined }> {
   const found: NumberedEntry[] = [];
   let next = 0;
   let lookedBackTo: string | null = null;
@@ -99,7 +111,7 @@ async function readBack(
   const goOn = found.length > limit ? (items.at(-1) as NumberedEntry).number : next;
   return {
     items: items.map(({ entry }) => entry),
-    next_page_token: goOn === 0 ? null : encodeToken(goOn),
+    next: goOn === 0 ? undefined : goOn,
     lookedBackTo,
   };
 }

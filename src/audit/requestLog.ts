@@ -57,7 +57,8 @@ export async function readRequestLog(
   const { from, to } = filter;
   const partition = requestsPartition(workspace);
   const list = requestList(filter);
-  const sent = pageToken === undefined ? undefined : decodeToken(pageToken);
+  const scope = [refusedRequestsModel, workspace, filter];
+  const sent = pageToken === undefined ? undefined : decodeToken(pageToken, scope);
   const end = (await caughtUp(ports, refusedRequestsModel)) + 1;
   let below = sent ?? (to === undefined ? end : await firstSince(ports.readModels, partition, to, end));
   const items: RefusedRequest[] = [];
@@ -71,7 +72,7 @@ export async function readRequestLog(
     for (const { position, body } of rows) {
       if (from !== undefined && body.recordedAt < from) return { items, next_page_token: null };
       if (items.length === limit || scanned === MAX_SCANNED) {
-        return { items, next_page_token: encodeToken(below) };
+        return { items, next_page_token: encodeToken(below, scope) };
       }
       below = position;
       scanned += 1;

@@ -69,11 +69,12 @@ export async function reportDisclosures(
 
 async function searchFor(ports: DisclosurePorts, { workspace, requestId }: Caller, query: DisclosureQuery) {
   const sightings = new Sightings(await patientThings(ports, workspace, query.patientId));
-  const { form, from, to, omitExempt } = query;
+  const { form, from, to, omitExempt, patientId } = query;
   const filter: AuditFilter = {
     ...(from !== undefined && { from }),
     ...(to !== undefined && { to }),
     seen: sightings,
+    scope: ['disclosures', patientId, form, omitExempt],
     // The report does not include itself.
     isWanted: (entry) =>
       entry.eventId !== requestId &&

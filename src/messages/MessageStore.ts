@@ -4,7 +4,7 @@ import type { Caller } from '../events/newEvent.ts';
 import type { DocumentStore } from '../ports/documentStore.ts';
 import { RowOrder } from '../ports/RowOrder.ts';
 import type { StateStore } from '../ports/stateStore.ts';
-import { decodeToken, encodeToken, type Page, type PageRequest } from '../reads/page.ts';
+import { decodeToken, encodeToken, type Page, type PageRequest, type TokenScope } from '../reads/page.ts';
 import type { IncomingMessage } from './IncomingMessage.ts';
 import { MessageLinks } from './MessageLinks.ts';
 import { MAX_ABOUT, type Message, type MessageBody, messagesTable } from './message.ts';
@@ -13,7 +13,6 @@ import {
   type LinkRow,
   linkRow,
   partitionsOf,
-  REJECTED,
   rejectedPartition,
   rowOf,
   streamOf,
@@ -174,17 +173,17 @@ export class MessageStore {
     workspace: string,
     { limit, pageToken, rejected = false }: PageRequest & { rejected?: boolean },
   ): Promise<Page<Message>> {
-    const binding = rejected ? REJECTED : undefined;
-    const after = pageToken === undefined ? undefined : decodeToken(pageToken, binding);
+    const scope = listScope(workspace, rejected);
+    const after = pageToken === undefined ? undefined : decodeToken(pageToken, scope);
     const query = { limit: limit + 1, ...(after !== undefined && { after }) };
     if (!rejected) {
       const rows = await this.#stateStore.page(messagesTable, { ...query, partition: workspace });
-      return { items: rows.slice(0, limit).map(toMessage), next_page_token: tokenBehind(rows, limit) };
+      return { items: rows.slice(0, limit).map(toMessage), next_page_token: tokenBehind(rows, limit, scope) };
     }
     const partition = rejectedPartition(workspace);
     const links = await this.#links.page(partition, query);
     const items = await this.#links.messagesOf(links.slice(0, limit));
-    return { items: items.filter(isNotTaken), next_page_token: tokenBehind(links, limit, binding) };
+    return { items: items.filter(isNotTaken), next_page_token: tokenBehind(links, limit, scope) };
   }
 
   /** Yields all messages of a workspace that were not accepted completely, or are not finished, newest first. */
@@ -269,14 +268,18 @@ export class MessageStore {
 }
 
 /** Returns the page token of a message list beginning with those before a moment, in milliseconds since 1970. */
-export function messagesBefore(ms: number, { rejected = false } = {}): string {
-  return encodeToken(RowOrder.newestBefore(ms), rejected ? REJECTED : undefined);
+export function messagesBefore(workspace: string, ms: number, { rejected = false } = {}): string {
+  return encodeToken(RowOrder.newestBefore(ms), listScope(workspace, rejected));
+}
+
+function listScope(workspace: string, rejected: boolean): TokenScope {
+  return ['messages', workspace, rejected];
 }
 
 /** Returns the token of the page after these rows; null where there are no more. */
-function tokenBehind(rows: readonly { order: number }[], limit: number, binding?: string): string | null {
+function tokenBehind(rows: readonly { order: number }[], limit: number, scope: TokenScope): string | null {
   const last = rows[limit - 1];
-  return rows.length > limit && last ? encodeToken(last.order, binding) : null;
+  return rows.length > limit && last ? encodeToken(last.order, scope) : null;
 }
 
 /** A link to one that was accepted, or corrected, may be left. */

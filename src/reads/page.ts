@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { unavailable } from '../errors.ts';
 import type { Position } from '../events/event.ts';
 import type { ModelName, ReadModels, Row } from '../ports/readModels.ts';
@@ -28,7 +29,8 @@ export async function readPage<Body extends object>(
   partition: string,
   request: PageRequest,
 ): Promise<Page<Row<Body>>> {
-  const after = request.pageToken === undefined ? undefined : decodeToken(request.pageToken);
+  const scope = [model, partition];
+  const after = request.pageToken === undefined ? undefined : decodeToken(request.pageToken, scope);
   const head = await caughtUp(ports, model);
   const found = await ports.readModels.page(model, {
     partition,
@@ -39,7 +41,10 @@ export async function readPage<Body extends object>(
   const rows = found.filter(({ order }) => order <= head);
   const items = rows.slice(0, request.limit);
   const last = items.at(-1);
-  return { items, next_page_token: rows.length > items.length && last ? encodeToken(last.order) : null };
+  return {
+    items,
+    next_page_token: rows.length > items.length && last ? encodeToken(last.order, scope) : null,
+  };
 }
 
 /**
@@ -72,17 +77,22 @@ export async function untilReached(
   }
 }
 
-/** Returns a page token that carries one number; with a binding it is valid for one list only. */
-export function encodeToken(order: number, binding?: string): string {
-  const text = binding === undefined ? `1.${order}` : `2.${order}.${binding}`;
-  return Buffer.from(text).toString('base64url');
+/**
+ * What a page token is valid for: a list's name, whose it is (workspace, stream or partition), and what selects and
+ * sorts its items. Written as JSON; undefined members of objects don't count.
+ */
+export type TokenScope = readonly unknown[];
+
+/** Returns a page token that carries a place, a whole number, in one list. */
+export function encodeToken(place: number, scope: TokenScope): string {
+  return Buffer.from(`4.${place}.${digestOf(scope)}`).toString('base64url');
 }
 
-/** Returns the number in a page token of the list that it is bound to. Throws `validation_failed`. */
-export function decodeToken(token: string, binding?: string): number {
+/** Returns the place in a page token of this list. Throws `validation_failed` for a token of any other. */
+export function decodeToken(token: string, scope: TokenScope): number {
   const text = Buffer.from(token, 'base64url').toString();
-  const [, form, order, bound] = /^([12])\.(\d{1,16})(?:\.([\w-]+))?$/.exec(text) ?? [];
-  if (order === undefined || bound !== binding || (form === '2') !== (bound !== undefined)) {
+  const [, place, digest] = /^4\.(\d{1,16})\.([\w-]{22})$/.exec(text) ?? [];
+  if (place === undefined || digest !== digestOf(scope)) {
     throw validationError([
       {
         field: 'page_token',
@@ -91,5 +101,9 @@ export function decodeToken(token: string, binding?: string): number {
       },
     ]);
   }
-  return Number(order);
+  return Number(place);
+}
+
+function digestOf(scope: TokenScope): string {
+  return createHash('sha256').update(JSON.stringify(scope)).digest('base64url').slice(0, 22);
 }

@@ -1,11 +1,10 @@
-import { createHash } from 'node:crypto';
 import { bodyOf, type Incomplete } from '../../projections/projection.ts';
 import { recordsModel } from '../../projections/records.ts';
 import type { Position } from '../events/event.ts';
 import type { ReadModels, Row } from '../ports/readModels.ts';
 import { type Filter, listOf, passes } from '../records/filters.ts';
 import type { RecordState } from '../records/fold.ts';
-import { caughtUp, decodeToken, encodeToken, type Page, type PageRequest } from './page.ts';
+import { caughtUp, decodeToken, encodeToken, type Page, type PageRequest, type TokenScope } from './page.ts';
 import type { QueryPorts } from './readRecord.ts';
 import { type Total, totalOf } from './total.ts';
 
@@ -50,15 +49,15 @@ export async function readRecordsPage(
   request: RecordsRequest,
 ): Promise<RecordsPage> {
   const { pageToken, limit } = request;
-  const binding = bindingOf(request);
-  const after = pageToken === undefined ? undefined : decodeToken(pageToken, binding);
+  const scope = scopeOf(partition, request);
+  const after = pageToken === undefined ? undefined : decodeToken(pageToken, scope);
   const position = await caughtUp(ports, recordsModel);
   const items: RecordRow[] = [];
   let scanned = 0;
   let last = 0;
   for await (const row of await rowsOf(ports.readModels, { ...request, partition, after, head: position })) {
     if (items.length === limit || scanned === MAX_SCANNED) {
-      return { items, next_page_token: encodeToken(last, binding), position };
+      return { items, next_page_token: encodeToken(last, scope), position };
     }
     scanned += 1;
     last = sortsByChange(request) ? row.position : row.order;
@@ -109,13 +108,13 @@ export function isPlain({ sort = 'created_at', filters = [], since }: RecordsSel
   return sort === 'created_at' && filters.length === 0 && since === undefined;
 }
 
-/** Returns what ties a list's tokens to how it is sorted and filtered; nothing where it is plain. */
-function bindingOf(selection: RecordsSelection): string | undefined {
-  if (isPlain(selection)) return undefined;
-  const { sort = 'created_at', filters = [], since } = selection;
+function scopeOf(
+  partition: string,
+  { sort = 'created_at', filters = [], since }: RecordsSelection,
+): TokenScope {
+  // The position of a time rises from page to page.
   const begin = since && (since.time === undefined ? { after: since.after } : { time: since.time });
-  const text = JSON.stringify([sort, filters, begin]);
-  return createHash('sha256').update(text).digest('base64url').slice(0, 22);
+  return [recordsModel, partition, sort, filters, begin];
 }
 
 /** A request, and the row after which its page begins. */

@@ -1,6 +1,6 @@
 import { v7 as uuidv7 } from 'uuid';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { ENTRIES_A_CHUNK } from '../../projections/audit/audit.ts';
+import { auditModel, ENTRIES_A_CHUNK } from '../../projections/audit/audit.ts';
 import type { AuditEntry } from '../../projections/audit/auditEntry.ts';
 import { spanNames, spanNumber, sumTallies } from '../../projections/audit/auditTally.ts';
 import { openReadModels } from '../../src/app/openBackend.ts';
@@ -240,7 +240,7 @@ onEveryEngine((start) => {
 
   test('a token that no page gave is refused', async () => {
     await expect(trail('clinic', {}, 10, 'seven')).rejects.toMatchObject({ code: 'validation_failed' });
-    const beyond = encodeToken(1_000_000);
+    const beyond = encodeToken(1_000_000, [auditModel, service.workspaceId('clinic'), {}]);
     await expect(trail('clinic', {}, 10, beyond)).rejects.toMatchObject({ code: 'unavailable' });
   });
 

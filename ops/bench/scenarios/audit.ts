@@ -1,3 +1,4 @@
+import { auditModel } from '../../../projections/audit/audit.ts';
 import { encodeToken } from '../../../src/reads/page.ts';
 import type { Bench, Check, Report, Scenario } from '../scenario.ts';
 import { caughtUp, makeStores, startChartledger } from '../support/chartledger.ts';
@@ -22,7 +23,7 @@ async function run(bench: Bench): Promise<Report> {
   const cookie = await signIn(server.url);
   const queries = Object.entries({
     'the newest': '',
-    'far down': `page_token=${encodeToken(entries / 2)}`,
+    'far down': `page_token=${encodeToken(entries / 2, [auditModel, stores.key.workspace, {}])}`,
     'before a time': `to=${middle}`,
     'of the key': `principal=${stores.key.id}`,
     'of one record': 'id=patient-77',

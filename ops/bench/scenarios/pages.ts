@@ -1,3 +1,6 @@
+import { auditModel } from '../../../projections/audit/audit.ts';
+import { recordsModel } from '../../../projections/records.ts';
+import { kindPartition } from '../../../src/events/streamNames.ts';
 import { encodeToken } from '../../../src/reads/page.ts';
 import type { Bench, Report, Scenario } from '../scenario.ts';
 import { caughtUp, makeStores, startChartledger } from '../support/chartledger.ts';
@@ -26,14 +29,18 @@ async function run(bench: Bench): Promise<Report> {
   const trail = `${server.url}/dashboard/workspaces/${stores.key.workspace}/audit`;
   const cookie = await signIn(server.url);
   // Somewhere in the first nine tenths: each read is of a page that is not in a cache, and full.
-  const anywhere = () => encodeToken(Math.floor(Math.random() * records * 0.9));
+  const anywhere = (...scope: unknown[]) => encodeToken(Math.floor(Math.random() * records * 0.9), scope);
+  const { workspace } = stores.key;
+  const someRecords = () =>
+    anywhere(recordsModel, kindPartition(workspace, 'patient'), 'created_at', [], undefined);
+  const someEntries = () => anywhere(auditModel, workspace, {});
   const times = await timedReads(
     bench,
     server,
     new Map<string, () => Promise<unknown>>([
       ['history', () => ask(`${patients}/${VERSIONED.id}/history?limit=${PAGE}`, key)],
-      ['list', () => ask(`${patients}?limit=${PAGE}&page_token=${anywhere()}`, key)],
-      ['audit trail', () => loadAuditPage(`${trail}?page_token=${anywhere()}`, cookie)],
+      ['list', () => ask(`${patients}?limit=${PAGE}&page_token=${someRecords()}`, key)],
+      ['audit trail', () => loadAuditPage(`${trail}?page_token=${someEntries()}`, cookie)],
     ]),
     bench.quick ? 20 : 400,
   );

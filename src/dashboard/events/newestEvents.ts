@@ -73,6 +73,7 @@ export async function newestEvents(ports: NewestEventsPorts, wanted: Wanted): Pr
     {
       // The audit trail lists the outcome of an encounter in billing under the encounter.
       ...(kind !== undefined && kind !== 'readiness' && { kind }),
+      scope: ['events', kind],
       isWanted: (entry) => kindOf(entry) !== undefined && (kind === undefined || kindOf(entry) === kind),
     },
     { limit: EVENTS_A_PAGE, pageToken },

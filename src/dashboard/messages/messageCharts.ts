@@ -41,7 +41,7 @@ export async function messageCharts(
   const chart = (name: string, isCounted: (message: CountedMessage) => boolean, rejected?: 'yes') => {
     const points = bars.map((bar) => {
       const value = messages.filter((message) => isIn(bar, message) && isCounted(message)).length;
-      const page_token = messagesBefore(bar.to, { rejected: rejected !== undefined });
+      const page_token = messagesBefore(workspace, bar.to, { rejected: rejected !== undefined });
       const { source } = limits;
       const only = { ...(rejected && { rejected }), ...(source !== undefined && { source }) };
       const path = messagesPath(workspace, { ...only, range, page_token });

@@ -35,7 +35,7 @@ function failuresIn({ from, to }: Bar, results: WebhookResults['results']): numb
 
 /** Returns the path of the attempts before a moment. */
 function attemptsPath(workspace: string, id: string, before: number): string {
-  return `${webhookPath(workspace, id)}?${new URLSearchParams({ page_token: attemptsBefore(before) }).toString()}#attempts`;
+  return `${webhookPath(workspace, id)}?${new URLSearchParams({ page_token: attemptsBefore(id, before) }).toString()}#attempts`;
 }
 
 /** Returns each webhook, for administrators: nobody else may see addresses. */

@@ -1,8 +1,9 @@
 import type { AccessRecorded } from '../../audit/recordAccess.ts';
+import { recordStream } from '../../events/streamNames.ts';
 import { pageRequest } from '../../http/endpoints/parameters.ts';
 import { type RecordVersion, readRecordHistory } from '../../reads/history/recordHistory.ts';
-import type { HistoryPorts } from '../../reads/history/versionPage.ts';
-import { encodeToken, type Page } from '../../reads/page.ts';
+import { beforeVersion, type HistoryPorts } from '../../reads/history/versionPage.ts';
+import type { Page } from '../../reads/page.ts';
 import type { CatalogEntry } from '../../records/catalog.ts';
 import type { Visit } from '../shell/route.ts';
 import { filledQuery } from './recordQuery.ts';
@@ -22,8 +23,8 @@ export async function readTimeline(
   id: string,
   around?: number,
 ): Promise<{ versions: Page<RecordVersion>; access: AccessRecorded }> {
-  // A page's token is the version before which it begins.
-  const nearby = around !== undefined && { page_token: encodeToken(around + NEWER_SHOWN + 1) };
+  const stream = recordStream(workspace, entry.kind, id);
+  const nearby = around !== undefined && { page_token: beforeVersion(stream, around + NEWER_SHOWN + 1) };
   const query = { limit: String(VERSIONS_A_PAGE), ...nearby, ...filledQuery(req) };
   const request = pageRequest({ query });
   const versions = await readRecordHistory(ports, workspace, entry, id, request);

@@ -35,7 +35,10 @@ export const pageQuerySchema = z.object({
   page_token: z
     .string({ error: 'must be sent once' })
     .optional()
-    .meta({ description: 'The `next_page_token` of the previous page', examples: ['MS4xMDA'] }),
+    .meta({
+      description: 'The `next_page_token` of the previous page',
+      examples: ['NC4xMDAuVGhlIGV4YW1wbGUncyBsaXN0IQ'],
+    }),
 });
 
 const attemptFilterSchema = z.object({

@@ -1,7 +1,6 @@
-import { createHash } from 'node:crypto';
 import type { ReadModels } from '../../ports/readModels.ts';
 import { growingPauses } from '../../reads/growingPauses.ts';
-import { decodeToken, encodeToken, type Page, type PageRequest } from '../../reads/page.ts';
+import { decodeToken, encodeToken, type Page, type PageRequest, type TokenScope } from '../../reads/page.ts';
 import type { QueryPorts } from '../../reads/readRecord.ts';
 import { isOutdated } from '../../sameLog/outdated.ts';
 import { readCounts } from '../counts/readCounts.ts';
@@ -41,8 +40,8 @@ export async function readWorklist(
   selection: WorklistSelection,
   { limit, pageToken }: PageRequest,
 ): Promise<Worklist> {
-  const binding = createHash('sha256').update(JSON.stringify(selection)).digest('base64url').slice(0, 22);
-  const after = pageToken === undefined ? undefined : placeOf(pageToken, binding);
+  const scope = [worklistModel, workspace, selection];
+  const after = pageToken === undefined ? undefined : placeOf(pageToken, scope);
   const progress = await readProgress(ports, workspace);
   const counts = await readCounts(ports.readModels, workspace, selection);
   const items: WorklistEntry[] = [];
@@ -58,15 +57,15 @@ export async function readWorklist(
       return { items, counts, progress, next_page_token: last };
     }
     scanned += 1;
-    last = `${day}.${encodeToken(order, binding)}`;
+    last = `${day}.${encodeToken(order, scope)}`;
     if (isWanted) items.push(entry);
   }
   return { items, counts, progress, next_page_token: null };
 }
 
-function placeOf(token: string, binding: string): { day: number; order: number } {
+function placeOf(token: string, scope: TokenScope): { day: number; order: number } {
   const [, day, rest] = /^(\d{1,8})\.([\w-]+)$/.exec(token) ?? [];
-  return { day: Number(day), order: decodeToken(rest ?? '', binding) };
+  return { day: Number(day), order: decodeToken(rest ?? '', scope) };
 }
 
 /**

@@ -1,7 +1,8 @@
+import { recordStream } from '../../events/streamNames.ts';
 import type { CatalogEntry } from '../../records/catalog.ts';
-import { encodeToken, type Page, type PageRequest } from '../page.ts';
+import { decodeToken, encodeToken, type Page, type PageRequest } from '../page.ts';
 import { type RecordVersion, readRecordHistory } from './recordHistory.ts';
-import type { HistoryPorts } from './versionPage.ts';
+import { beforeVersion, type HistoryPorts } from './versionPage.ts';
 
 const CHUNK = 200;
 /** Versions looked at for one page: where the field changed rarely, a page ends before it is full. */
@@ -21,21 +22,25 @@ export async function readFieldHistory(
   field: string,
   { limit, pageToken }: PageRequest,
 ): Promise<Page<RecordVersion>> {
+  const stream = recordStream(workspace, entry.kind, id);
+  const scope = ['field', stream, field];
   const items: RecordVersion[] = [];
-  let token = pageToken;
+  let before = pageToken === undefined ? undefined : decodeToken(pageToken, scope);
   for (let scanned = 0; scanned < MAX_SCANNED; scanned += CHUNK) {
-    const page = await readRecordHistory(ports, workspace, entry, id, { limit: CHUNK, pageToken: token });
+    const inner = before === undefined ? undefined : beforeVersion(stream, before);
+    const request = { limit: CHUNK, pageToken: inner };
+    const page = await readRecordHistory(ports, workspace, entry, id, request);
     for (const version of page.items) {
       const changes = version.changes.filter((one) => isOf(field, one.field));
       if (changes.length === 0) continue;
       const last = items.at(-1);
-      if (last && items.length === limit) return { items, next_page_token: encodeToken(last.version) };
+      if (last && items.length === limit) return { items, next_page_token: encodeToken(last.version, scope) };
       items.push({ ...version, changes });
     }
     if (page.next_page_token === null) return { items, next_page_token: null };
-    token = page.next_page_token;
+    before = page.items.at(-1)?.version;
   }
-  return { items, next_page_token: token ?? null };
+  return { items, next_page_token: before === undefined ? null : encodeToken(before, scope) };
 }
 
 function isOf(field: string, changed: string): boolean {

@@ -5,7 +5,7 @@ import { laterTime } from '../../events/laterTime.ts';
 import { erasureStep, isRestoring, type RecordErased } from '../../events/recordErased.ts';
 import { requireNext } from '../../events/requireNext.ts';
 import type { EventLog } from '../../ports/eventLog.ts';
-import { decodeToken, encodeToken, type PageRequest } from '../page.ts';
+import { decodeToken, encodeToken, type PageRequest, type TokenScope } from '../page.ts';
 import type { PrincipalNames } from './PrincipalNames.ts';
 
 /** Events read at once when looking for the latest time in a stream. */
@@ -54,7 +54,8 @@ export async function readEventPage(
   withBefore = false,
 ): Promise<EventPage> {
   // The version before the token's has a revision two below it. A made-up token reads the first version.
-  const from = pageToken === undefined ? undefined : Math.max(decodeToken(pageToken) - 2, 0);
+  const from =
+    pageToken === undefined ? undefined : Math.max(decodeToken(pageToken, historyScope(stream)) - 2, 0);
   const found = await eventLog.readStream(stream, {
     direction: 'backwards',
     ...(from !== undefined && { from }),
@@ -68,7 +69,20 @@ export async function readEventPage(
       return { events: events.slice(0, index + 1), next_page_token: null };
   }
   const oldest = events.at(-1)?.revision ?? 0;
-  return { events, ...(before && { before }), next_page_token: oldest > 0 ? encodeToken(oldest + 1) : null };
+  return {
+    events,
+    ...(before && { before }),
+    next_page_token: oldest > 0 ? beforeVersion(stream, oldest + 1) : null,
+  };
+}
+
+/** Returns the token of the page that begins with the version before one. */
+export function beforeVersion(stream: string, version: number): string {
+  return encodeToken(version, historyScope(stream));
+}
+
+function historyScope(stream: string): TokenScope {
+  return ['history', stream];
 }
 
 /**

@@ -10,7 +10,7 @@ import { documentRows } from '../latestDocuments.ts';
 import { decodeToken, encodeToken, type Page, type PageRequest } from '../page.ts';
 import type { QueryPorts } from '../readRecord.ts';
 import { type RecordVersion, readRecordHistory } from './recordHistory.ts';
-import { type HistoryPorts, toEntries, type VersionEntry } from './versionPage.ts';
+import { beforeVersion, type HistoryPorts, toEntries, type VersionEntry } from './versionPage.ts';
 
 /** Encounters looked at for a patient's timeline: those that changed last. */
 export const MOST_ENCOUNTERS = 200;
@@ -47,7 +47,8 @@ export async function readWholeTimeline(
   id: string,
   { limit, pageToken }: PageRequest,
 ): Promise<WholeTimeline> {
-  const below = pageToken === undefined ? Number.POSITIVE_INFINITY : decodeToken(pageToken);
+  const scope = ['timeline', workspace, entry.kind, id];
+  const below = pageToken === undefined ? Number.POSITIVE_INFINITY : decodeToken(pageToken, scope);
   const { places, isWhole } = await placesOf(ports, workspace, entry, id);
   const unreadable = new Set<string>();
   let found: RecordedEvent[] = [];
@@ -63,7 +64,7 @@ export async function readWholeTimeline(
   const last = shown.at(-1);
   return {
     items: await toItems(ports, workspace, shown, unreadable),
-    next_page_token: found.length > limit && last ? encodeToken(last.position) : null,
+    next_page_token: found.length > limit && last ? encodeToken(last.position, scope) : null,
     isWhole,
     unreadable: [...unreadable],
   };
@@ -150,8 +151,7 @@ async function itemsOf(
     }));
   }
   const id = recordIdOf(stream);
-  // A page's token is the version before which it begins.
-  const pageToken = encodeToken((events[0] as RecordedEvent).revision + 2);
+  const pageToken = beforeVersion(stream, (events[0] as RecordedEvent).revision + 2);
   const request = { limit: events.length, pageToken };
   const { items } = await readRecordHistory(ports, workspace, catalogEntry(kind), id, request);
   return items.map((version) => ({ kind, id, version }));

@@ -6,8 +6,7 @@ import type { Row, SearchQuery } from '../../ports/readModels.ts';
 import { catalogEntry } from '../../records/catalog.ts';
 import { recordName } from '../../records/recordName.ts';
 import { tellingFields } from '../../records/searchTerms.ts';
-import { validationError } from '../../records/validate.ts';
-import { caughtUp, type Page, type PageRequest } from '../page.ts';
+import { caughtUp, decodeToken, encodeToken, type Page, type PageRequest, type TokenScope } from '../page.ts';
 import type { QueryPorts } from '../readRecord.ts';
 import { hasTerms, type Match, matches, patternsOf } from './searchText.ts';
 
@@ -50,7 +49,8 @@ export async function searchRecords(
   workspace: string,
   { text, kinds, limit, pageToken }: SearchRequest,
 ): Promise<Page<Found>> {
-  let place: Place | undefined = pageToken === undefined ? { tier: 0 } : decodePlace(pageToken);
+  const scope = ['search', workspace, text, kinds];
+  let place: Place | undefined = pageToken === undefined ? { tier: 0 } : placeOf(pageToken, scope);
   const patterns = patternsOf(text);
   const partitions = kinds.map((kind) => kindPartition(workspace, kind));
   await caughtUp(ports, searchModel, 'search');
@@ -73,7 +73,9 @@ export async function searchRecords(
   const next = found.length > limit ? found[limit - 1]?.place : place;
   return {
     items: found.slice(0, limit).map(({ item }) => item),
-    next_page_token: next ? encodePlace(next) : null,
+    next_page_token: next
+      ? `${next.tier}.${encodeToken(next.below ?? Number.MAX_SAFE_INTEGER, scope)}`
+      : null,
   };
 }
 
@@ -89,18 +91,9 @@ function nextTier(tier: number): Place | undefined {
   return tier + 1 < matches.length ? { tier: tier + 1 } : undefined;
 }
 
-/** Reveals nothing about the text: a token cannot be used to try names. */
-function encodePlace({ tier, below }: Place): string {
-  return Buffer.from(`3.${tier}.${below ?? ''}`).toString('base64url');
-}
-
-function decodePlace(token: string): Place {
-  const [, tier, below] = /^3\.([0-2])\.(\d{0,16})$/.exec(Buffer.from(token, 'base64url').toString()) ?? [];
-  if (tier === undefined || below === undefined) {
-    const message = 'must be the next_page_token of an earlier page of the same search';
-    throw validationError([{ field: 'page_token', message }]);
-  }
-  return { tier: Number(tier), ...(below !== '' && { below: Number(below) }) };
+function placeOf(token: string, scope: TokenScope): Place {
+  const [, tier, rest] = /^([0-2])\.([\w-]+)$/.exec(token) ?? [];
+  return { tier: Number(tier), below: decodeToken(rest ?? '', scope) };
 }
 
 function itemsOf(row: Row<Findable | Incomplete>, matched: Match): Found[] {

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { z } from 'zod';
 import { RowOrder } from '../../ports/RowOrder.ts';
 import type { StateRow, StateStore, StateTable } from '../../ports/stateStore.ts';
-import { decodeToken, encodeToken, type Page, type PageRequest } from '../../reads/page.ts';
+import { decodeToken, encodeToken, type Page, type PageRequest, type TokenScope } from '../../reads/page.ts';
 import { subjectKinds } from '../../records/eventSubject.ts';
 import { attemptErrors } from './attempt.ts';
 
@@ -127,13 +127,14 @@ export async function listAttempts(
   filter: AttemptFilter = {},
 ): Promise<Page<DeliveryAttempt>> {
   const items: DeliveryAttempt[] = [];
-  let after = pageToken === undefined ? -1 : decodeToken(pageToken);
+  const scope = attemptsScope(webhookId, filter);
+  let after = pageToken === undefined ? -1 : decodeToken(pageToken, scope);
   for (let looked = 0; looked < MAX_LOOKED_AT; looked += LOOKED_AT_ONCE) {
     const query = { partition: webhookId, after, limit: LOOKED_AT_ONCE };
     const rows = await stateStore.page(attemptsTable, query);
     for (const { order, body } of rows) {
       if (!isWanted(body.shown, filter)) continue;
-      if (items.length === limit) return { items, next_page_token: encodeToken(after) };
+      if (items.length === limit) return { items, next_page_token: encodeToken(after, scope) };
       items.push(body.shown);
       after = order;
     }
@@ -141,15 +142,19 @@ export async function listAttempts(
     if (last === undefined || rows.length < LOOKED_AT_ONCE) return { items, next_page_token: null };
     after = last.order;
   }
-  return { items, next_page_token: encodeToken(after) };
+  return { items, next_page_token: encodeToken(after, scope) };
 }
 
 /**
  * Returns the token of the page that begins with a webhook's last attempt before a moment, in milliseconds since
  * 1970.
  */
-export function attemptsBefore(ms: number): string {
-  return encodeToken(RowOrder.newestBefore(ms));
+export function attemptsBefore(webhookId: string, ms: number): string {
+  return encodeToken(RowOrder.newestBefore(ms), attemptsScope(webhookId, {}));
+}
+
+function attemptsScope(webhookId: string, filter: AttemptFilter): TokenScope {
+  return ['attempts', webhookId, filter];
 }
 
 /** The results of a webhook's attempts since a moment, newest first. */

@@ -37,12 +37,14 @@ export const listWebhooks = endpoint({
     ({ webhooks }: WebhookRoutePorts) =>
     async (exchange) => {
       const { limit, pageToken } = pageRequest(exchange.req);
-      const after = pageToken === undefined ? -1 : decodeToken(pageToken);
-      const all = await webhooks.list(webhookCallerOf(exchange));
+      const caller = webhookCallerOf(exchange);
+      const scope = ['webhooks', caller.workspace];
+      const after = pageToken === undefined ? -1 : decodeToken(pageToken, scope);
+      const all = await webhooks.list(caller);
       const left = all.filter(({ order }) => order > after);
       const page = left.slice(0, limit);
       const last = page.at(-1);
-      const next_page_token = last && left.length > page.length ? encodeToken(last.order) : null;
+      const next_page_token = last && left.length > page.length ? encodeToken(last.order, scope) : null;
       return { body: { items: await webhooks.views(page), next_page_token } };
     },
 });
