@@ -225,7 +225,8 @@ export const settings = z.object({
   MLLP_CONNECTIONS: variable(
     wholeNumber(1, 10_000).default(100),
     'The maximum number of concurrent MLLP connections. Each may use about 2 MB of memory; further ' +
-      'connections are closed.',
+      'connections are closed. One address or source may hold half of them, one workspace three quarters. As ' +
+      'many more may be open whose sender is not identified yet, a quarter of them from one address, for 15 seconds.',
   ),
   MLLP_IDLE_SECONDS: variable(
     wholeNumber(1, 604_800).default(3_600),

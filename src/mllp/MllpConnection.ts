@@ -3,6 +3,8 @@ import { type Frame, FrameReader, FramingError, framed } from './FrameReader.ts'
 
 /** Time limits of a connection, in milliseconds. */
 export interface ConnectionTimes {
+  /** How long it may take until its sender is known. */
+  identify: number;
   /** How long it may go without a frame. */
   idle: number;
   /** How long a frame may take to arrive, and an acknowledgement to be accepted. */

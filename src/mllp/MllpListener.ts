@@ -6,6 +6,7 @@ import { describeError, ServiceError, unavailable } from '../errors.ts';
 import { plainAddress } from '../http/server/clientIpReader.ts';
 import { canonicalCertificate } from '../ingest/sources/clientCertificate.ts';
 import type { Peer } from '../ingest/sources/mllpBinding.ts';
+import { networkOf } from '../principals/users/networkOf.ts';
 import { answerMessage, type MllpPorts, messagesIn } from './answerMessage.ts';
 import type { Frame } from './FrameReader.ts';
 import { type ConnectionTimes, MllpConnection, NotTaken } from './MllpConnection.ts';
@@ -13,9 +14,9 @@ import { type PeerRefusal, RefusedPeers } from './RefusedPeers.ts';
 import { type Sender, type SenderPorts, Senders } from './Senders.ts';
 import { readTlsFiles, type TlsFiles } from './tlsFiles.ts';
 
-/** How long a frame may take to arrive. */
+/** How long a frame may take to arrive, and its sender to be identified: a TLS handshake, and a look at the bindings. */
 const FRAME_MS = 60_000;
-const HANDSHAKE_MS = 15_000;
+const IDENTIFY_MS = 15_000;
 /** How often to check whether the TLS files have been replaced. */
 const RELOAD_MS = 60_000;
 
@@ -28,6 +29,11 @@ export class MllpListener {
   readonly #times: ConnectionTimes;
   readonly #servers: Server[] = [];
   readonly #sockets = new Set<Socket>();
+  readonly #places: Places;
+  /** Connections whose sender is not known yet have places apart from the others. */
+  readonly #unidentified: Places;
+  /** These connections, by their two ends, and how each gives its place back. */
+  readonly #strangers = new Map<string, { socket: Socket; leave(): void }>();
   readonly #connections = new Set<MllpConnection>();
   readonly #serving = new Set<Promise<void>>();
   #reloading: NodeJS.Timeout | undefined;
@@ -38,7 +44,13 @@ export class MllpListener {
     this.#settings = settings;
     this.#senders = new Senders(ports);
     this.#refused = new RefusedPeers(ports.logger);
-    this.#times = times ?? { idle: settings.idleSeconds * 1_000, frame: FRAME_MS };
+    this.#places = new Places(settings.connections);
+    this.#unidentified = new Places(settings.connections);
+    this.#times = times ?? {
+      identify: IDENTIFY_MS,
+      idle: settings.idleSeconds * 1_000,
+      frame: FRAME_MS,
+    };
   }
 
   /**
@@ -66,7 +78,7 @@ export class MllpListener {
   }
 
   /**
-   * Accepts no more connections, and ends the existing ones once the message under way is acknowledged; those that
+   * Accepts no more connections, ends those whose sender is not known yet, and the others once the message under way is acknowledged; those that
    * take longer than `seconds` are ended anyway.
    */
   async drain(seconds: number): Promise<void> {
@@ -74,6 +86,7 @@ export class MllpListener {
     clearInterval(this.#reloading);
     const closed = this.#servers.map((server) => once(server, 'close'));
     for (const server of this.#servers) server.close();
+    for (const { socket } of this.#strangers.values()) socket.destroy();
     for (const connection of this.#connections) connection.drain();
     const force = setTimeout(() => {
       void this.#ports.batches.close();
@@ -91,7 +104,7 @@ export class MllpListener {
         ? this.#tlsServer(files)
         : createServer(socketOptions, (socket) => this.#accept(socket));
       this.#servers.push(server);
-      server.prependListener('connection', (socket: Socket) => this.#count(socket, server));
+      server.prependListener('connection', (socket: Socket) => this.#admit(socket));
       server.listen({ host, port });
       await once(server, 'listening').catch((error) => {
         throw unavailable('address', error, listenProblem(host, port, error));
@@ -105,28 +118,44 @@ export class MllpListener {
       {
         ...socketOptions,
         ...context,
-        handshakeTimeout: HANDSHAKE_MS,
         requestCert: context.ca !== undefined,
         // A client without one may be identified by its network; an untrusted one is refused, and reported.
         rejectUnauthorized: false,
       },
       (socket) => this.#accept(socket),
     );
-    server.on('tlsClientError', (_error, socket) => this.#refuse('no_tls', socket));
+    server.on('tlsClientError', (_error, socket) => {
+      this.#refuse('no_tls', socket);
+      socket.destroy();
+    });
     return server;
   }
 
-  /** Bounds all connections, including those whose sender is not known yet. */
-  #count(socket: Socket, server: Server): void {
+  /** Gives a connection a place until its sender is identified, which must not take long, whatever it sends. */
+  #admit(socket: Socket): void {
     socket.on('error', () => undefined);
-    if (this.#sockets.size >= this.#settings.connections) {
-      const { port } = server.address() as AddressInfo;
-      this.#refused.tell('too_many', plainAddress(socket.remoteAddress ?? ''), port);
+    const giveBack = this.#unidentified.take(new Map([[networkOfPeer(socket), SHARE_UNIDENTIFIED]]));
+    if (giveBack === undefined) {
+      this.#refuse('too_many', socket);
       socket.destroy();
       return;
     }
+    const late = setTimeout(() => {
+      this.#refuse('not_identified', socket);
+      socket.destroy();
+    }, this.#times.identify);
+    const ends = endsOf(socket);
+    const leave = () => {
+      clearTimeout(late);
+      this.#strangers.delete(ends);
+      giveBack();
+    };
+    this.#strangers.set(ends, { socket, leave });
     this.#sockets.add(socket);
-    socket.once('close', () => this.#sockets.delete(socket));
+    socket.once('close', () => {
+      leave();
+      this.#sockets.delete(socket);
+    });
   }
 
   #accept(socket: Socket): void {
@@ -140,10 +169,24 @@ export class MllpListener {
   async #serve(socket: Socket): Promise<void> {
     const peer = peerOf(socket);
     const sender = await this.#senderOf(peer, socket);
-    if (sender === undefined || this.#isDraining) {
+    if (sender === undefined || this.#isDraining || socket.destroyed) {
       socket.destroy();
       return;
     }
+    const leave = this.#places.take(
+      new Map([
+        [`workspace ${sender.workspace.id}`, SHARE_OF_WORKSPACE],
+        [`source ${sender.workspace.id} ${sender.source.id}`, SHARE],
+        [`network ${networkOfPeer(socket)}`, SHARE],
+      ]),
+    );
+    if (leave === undefined) {
+      this.#refuse('too_many', socket);
+      socket.destroy();
+      return;
+    }
+    socket.once('close', leave);
+    this.#strangers.get(endsOf(socket))?.leave();
     const fields = { source: sender.source.id, workspace: sender.workspace.id, address: peer.address };
     this.#ports.logger.info(fields, 'a sender connected');
     const connection = new MllpConnection(socket, this.#times);
@@ -211,6 +254,56 @@ export class MllpListener {
 
 /** What a sender sent before it closed its side is answered. */
 const socketOptions = { allowHalfOpen: true, noDelay: true, keepAlive: true };
+
+/** What one network or source, and one workspace, may hold of the places for connections. */
+const SHARE = 1 / 2;
+const SHARE_OF_WORKSPACE = 3 / 4;
+/** What one network may hold of the places for connections whose sender is not known yet. */
+const SHARE_UNIDENTIFIED = 1 / 4;
+
+/** Counts places, of which no single owner can hold all, unless there is only one. */
+class Places {
+  readonly #all: number;
+  readonly #taken = new Map<string, number>();
+  #left: number;
+
+  constructor(all: number) {
+    this.#all = all;
+    this.#left = all;
+  }
+
+  /**
+   * Takes a place, which counts for each of these owners against its share of all; returns the function that gives it
+   * back, or undefined where none is left for them.
+   */
+  take(shares: ReadonlyMap<string, number>): (() => void) | undefined {
+    const taken = (owner: string) => this.#taken.get(owner) ?? 0;
+    const isFull = (owner: string, share: number) => taken(owner) >= Math.ceil(this.#all * share);
+    if (this.#left === 0 || [...shares].some(([owner, share]) => isFull(owner, share))) return undefined;
+    this.#left -= 1;
+    for (const owner of shares.keys()) this.#taken.set(owner, taken(owner) + 1);
+    let isTaken = true;
+    return () => {
+      if (!isTaken) return;
+      isTaken = false;
+      this.#left += 1;
+      for (const owner of shares.keys()) {
+        if (taken(owner) > 1) this.#taken.set(owner, taken(owner) - 1);
+        else this.#taken.delete(owner);
+      }
+    };
+  }
+}
+
+/** Returns the network as whose a connection counts. */
+function networkOfPeer(socket: Socket): string {
+  return networkOf(plainAddress(socket.remoteAddress ?? ''));
+}
+
+/** Returns what a connection has in common with the TLS connection on it. */
+function endsOf({ remoteAddress, remotePort, localPort }: Socket): string {
+  return `${remoteAddress} ${remotePort} ${localPort}`;
+}
 
 function peerOf(socket: Socket): Peer {
   const certificate = socket instanceof TLSSocket && socket.authorized && socket.getPeerX509Certificate();

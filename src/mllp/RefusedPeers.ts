@@ -3,7 +3,7 @@ import type { Logger } from 'pino';
 import type { NoSender } from './Senders.ts';
 
 /** Why a connection is closed before anything is read from it. */
-export type PeerRefusal = NoSender | 'not_trusted' | 'no_tls' | 'too_many';
+export type PeerRefusal = NoSender | 'not_trusted' | 'no_tls' | 'not_identified' | 'too_many';
 
 const texts: Record<PeerRefusal, string> = {
   no_source: 'an MLLP connection matches no source: bind one to its network or certificate',
@@ -12,7 +12,9 @@ const texts: Record<PeerRefusal, string> = {
     'no source is bound to MLLP connections, and there is not exactly one active workspace: bind a source',
   not_trusted: 'a client certificate is not trusted: see MLLP_TLS_CA, and whether it has expired',
   no_tls: 'an MLLP connection could not negotiate TLS',
-  too_many: 'the maximum number of MLLP connections is open: see MLLP_CONNECTIONS',
+  not_identified: 'the sender of an MLLP connection was not identified in time: it made no TLS handshake',
+  too_many:
+    'the maximum number of MLLP connections is open, or the share of one address, source or workspace: see MLLP_CONNECTIONS',
 };
 
 const TELL_EVERY_MS = 60_000;

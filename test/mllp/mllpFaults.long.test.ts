@@ -1,4 +1,4 @@
-import { randomUUID } from 'node:crypto';
+import { randomUUID, X509Certificate } from 'node:crypto';
 import { once } from 'node:events';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { unavailable } from '../../src/errors.ts';
@@ -7,10 +7,18 @@ import type { Faults } from '../support/app.ts';
 import { onEveryEngine } from '../support/engines.ts';
 import { eventually } from '../support/eventually.ts';
 import { startFaultyMllp } from '../support/faultyMllp.ts';
-import { END, ownAddress, RawSender, setSource, VT } from '../support/mllp.ts';
+import { END, ownAddress, RawSender, setSource, tlsFixture, VT } from '../support/mllp.ts';
 import { phi } from '../support/phi.ts';
 import { appendedBy, type TestService } from '../support/service.ts';
 
+const longTimes = { identify: 60_000, idle: 60_000, frame: 60_000 };
+const secured = {
+  tls: {
+    certificate: 'test/fixtures/tls/mllp/server.crt',
+    key: 'test/fixtures/tls/mllp/server.key',
+    ca: 'test/fixtures/tls/mllp/ca.crt',
+  },
+};
 const away = () => Promise.reject(unavailable('store'));
 
 onEveryEngine((start) => {
@@ -33,9 +41,9 @@ onEveryEngine((start) => {
   async function onListener(
     faults: Faults,
     work: (port: number, stop: () => Promise<void>) => Promise<void>,
-    times = { idle: 60_000, frame: 60_000 },
+    options: Parameters<typeof startFaultyMllp>[2] = {},
   ): Promise<void> {
-    const listener = await startFaultyMllp(service, faults, times);
+    const listener = await startFaultyMllp(service, faults, { times: longTimes, ...options });
     let stopping: Promise<void> | undefined;
     const stop = () => {
       stopping ??= listener.stop();
@@ -119,27 +127,80 @@ onEveryEngine((start) => {
           expect(await slow.closed()).toBe('');
           clearInterval(drip);
         },
-        { idle: 500, frame: 500 },
+        { times: { ...longTimes, idle: 500, frame: 500 } },
       ),
     );
     expect(appended).toEqual([]);
   });
 
-  test('connections are bounded, and one that ends gives its place to another', async () => {
-    await onListener({}, async (port) => {
+  test('connections of one sender are bounded, others have places left, and one that ends gives its place to another', async () => {
+    const ward = ownAddress();
+    await setSource(service, service.workspaceId('clinic'), { id: 'ward', mllp: { networks: [ward] } });
+    const work = async (port: number) => {
       const first = await RawSender.claimed(port, { from });
       const second = await RawSender.connect(port, { from });
       await second.send('');
       const third = await RawSender.connect(port, { from });
       await expect(third.send('')).rejects.toThrow('closed');
+      const other = await RawSender.claimed(port, { from: ward });
       await first.end();
-      await eventually(async () => {
-        const next = await RawSender.connect(port, { from });
-        await next.send('');
-        await next.end();
-      });
-      await second.end();
-    });
+      const next = await RawSender.claimed(port, { from });
+      for (const open of [second, other, next]) await open.end();
+    };
+    await onListener({}, work, { connections: 4 });
+  });
+
+  test('one address does not hold all places, for however many sources it speaks', async () => {
+    const sources = ['lab', 'renewed'] as const;
+    for (const [at, name] of sources.entries()) {
+      const certificate = new X509Certificate(tlsFixture(name).cert).fingerprint256;
+      const mllp = { certificates: [certificate] };
+      await setSource(service, service.workspaceId('clinic'), { id: `of-${at}`, mllp });
+    }
+    const work = async (port: number) => {
+      const open = await Promise.all(
+        sources.map((name) => RawSender.claimed(port, { from, tls: tlsFixture(name) })),
+      );
+      const third = await RawSender.connect(port, { from, tls: tlsFixture('lab') });
+      await expect(third.send('')).rejects.toThrow('closed');
+      const elsewhere = await RawSender.claimed(port, { from: ownAddress(), tls: tlsFixture('lab') });
+      for (const one of [...open, elsewhere]) await one.end();
+    };
+    await onListener({}, work, { ...secured, connections: 4 });
+  });
+
+  test('a connection without a TLS handshake is closed in time, whatever it sends, and takes no place of a sender', async () => {
+    const times = { ...longTimes, identify: 1_000 };
+    const work = async (port: number) => {
+      const silent = await Promise.all(
+        [ownAddress(), ownAddress()].map((own) => RawSender.connect(port, { from: own })),
+      );
+      const slow = await RawSender.connect(port, { from: ownAddress() });
+      const drip = setInterval(() => slow.write('\x16'), 50);
+      const probe = await RawSender.connect(port, { from: ownAddress() });
+      probe.socket.end();
+      const babbling = await RawSender.connect(port, { from: ownAddress() });
+      babbling.write('GET / HTTP/1.1\r\n\r\n');
+      const sender = await RawSender.claimed(port, { from, tls: {} });
+      for (const one of [...silent, slow, probe, babbling]) await one.closed();
+      clearInterval(drip);
+      await sender.end();
+    };
+    await onListener({}, work, { ...secured, connections: 8, times });
+  });
+
+  test('connections without a handshake are bounded for one address, and leave room for the handshakes of others', async () => {
+    const work = async (port: number) => {
+      const one = ownAddress();
+      const silent = await Promise.all(
+        Array.from({ length: 12 }, () => RawSender.connect(port, { from: one })),
+      );
+      await eventually(() => expect(silent.filter(({ socket }) => socket.closed)).toHaveLength(10));
+      const sender = await RawSender.claimed(port, { from, tls: {} });
+      await sender.end();
+      for (const { socket } of silent) socket.destroy();
+    };
+    await onListener({}, work, { ...secured, connections: 8 });
   });
 
   test('a sender that goes while its message is taken leaves it stored', async () => {

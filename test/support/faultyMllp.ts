@@ -1,6 +1,7 @@
 import { destination } from 'pino';
 import { openStores } from '../../src/app/requests/openStores.ts';
 import { startMllp } from '../../src/app/requests/startMllp.ts';
+import type { MllpSettings } from '../../src/config.ts';
 import { createLogger } from '../../src/logger.ts';
 import type { ConnectionTimes } from '../../src/mllp/MllpConnection.ts';
 import { systemClock } from '../../src/ports/clock.ts';
@@ -9,11 +10,11 @@ import { type Faults, withFaults } from './app.ts';
 import { outputFolder } from './output.ts';
 import type { TestService } from './service.ts';
 
-/** A listener of MLLP over a service's stores, whose ports have faults. */
+/** A listener of MLLP over a service's stores, whose ports have faults, with settings of its own. */
 export async function startFaultyMllp(
   service: TestService,
   faults: Faults,
-  times?: ConnectionTimes,
+  { times, ...settings }: Partial<MllpSettings> & { times?: ConnectionTimes } = {},
 ): Promise<{ port: number; stop(): Promise<void> }> {
   const stops: (() => unknown)[] = [];
   const stores = await openStores(service.config, {
@@ -34,7 +35,7 @@ export async function startFaultyMllp(
     'trace',
     destination({ dest: `${outputFolder}/logs/${process.pid}.log`, sync: true }),
   );
-  const mllp = { ...service.config.mllp, ports: [0], connections: 2 };
+  const mllp = { ...service.config.mllp, ports: [0], ...settings };
   const role = await startMllp({ ...service.config, mllp }, logger, faulty, times);
   return {
     port: role.ports[0] as number,
