@@ -116,15 +116,11 @@ export function gone(title: string, erasedAt: string): ServiceError {
 
 /** Returns the same error as `unavailable`, without measuring anything. */
 export function unavailableError(what: string, cause?: unknown, problem?: string): ServiceError {
-  return new ServiceError(
-    'unavailable',
-    `The ${what} is temporarily unavailable. Try again; repeating a request is safe.`,
-    {
-      retryAfterSeconds: 2,
-      cause,
-      problem,
-    },
-  );
+  return new ServiceError('unavailable', `The ${what} is temporarily unavailable. Try again in a moment.`, {
+    retryAfterSeconds: 2,
+    cause,
+    problem,
+  });
 }
 
 /** Stores as metrics name them, by the names that `unavailable` uses. */

@@ -83,7 +83,7 @@ onEveryEngine((_, engines) => {
     const run = () => spawnCli(['erase', 'patient', patientId, ...about, ...more], { env, kill });
     for (let tries = 1; ; tries += 1) {
       const result = await insistWhileLagging(run, ({ stderr }) => stderr);
-      if (tries === MOST_TRIES || !result.stderr.includes('repeating a request is safe')) return result;
+      if (tries === MOST_TRIES || !result.stderr.includes('is temporarily unavailable')) return result;
     }
   };
 

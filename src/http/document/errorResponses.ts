@@ -275,7 +275,7 @@ export const errorResponses = {
     description:
       'A store is unavailable, too many bodies are in progress or too many requests are waiting, or the ' +
       'requested data contains an event that this version of the service cannot read (`unreadable`). ' +
-      'Retry after a moment; this is safe.',
+      'Retry after a moment, a write with the same `Idempotency-Key`.',
     errors: {
       unavailable: unavailableError('event log'),
       overloaded: overloaded(),
