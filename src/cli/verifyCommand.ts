@@ -39,8 +39,10 @@ const NOTHING_COMPARED = 3;
 
 function summary({ tree, compared }: Verified, heads: readonly TreeHead[]): string {
   const { size } = tree;
+  const behind = size - Math.max(...heads.map((head) => head.size));
+  const uncovered = heads.length > 0 && behind > 0 ? `, ${count(behind)} recorded after the newest head` : '';
   const held = heads.length > 1 ? ` and all against ${count(heads.length)} heads` : '';
-  return `${counted(size, 'event')} verified, ${count(compared)} of them against the read model${held}; tree head ${treeRoot(tree)}`;
+  return `${counted(size, 'event')} verified, ${count(compared)} of them against the read model${held}${uncovered}; tree head ${treeRoot(tree)}`;
 }
 
 /** Returns the heads that the log is compared with, with valid signatures. */

@@ -39,8 +39,12 @@ export interface RecordedEvent extends NewEvent {
   recordedAt: string;
 }
 
-/** An event that the store holds but cannot read: its bytes are no longer those that were appended. */
-export type UnreadableEvent = Pick<RecordedEvent, 'id' | 'type' | 'stream' | 'revision' | 'position'>;
+/** An event that the store holds but that is no longer the one that was appended: damaged, or in a stream of someone else. */
+export interface UnreadableEvent
+  extends Pick<RecordedEvent, 'id' | 'type' | 'stream' | 'revision' | 'position'> {
+  /** Set if its bytes can be read, but its metadata contradict the name of its stream: see `mayContain`. */
+  misplaced?: true;
+}
 
 /** The place of an erased event, and its leaf: see `RecordErased`. */
 export interface ErasedEvent extends Pick<RecordedEvent, 'id' | 'stream' | 'revision' | 'position'> {

@@ -24,6 +24,7 @@ export interface EventSource {
 
 /** What every event carries besides its data: who sent it, from where, in which request. */
 export interface EventMetadata {
+  /** The workspace of the event's stream (`mayContain`), or `INSTALLATION`. */
   workspace: string;
   principal: Principal;
   requestId: string;

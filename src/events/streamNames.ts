@@ -27,6 +27,19 @@ export const WORKSPACE_ID = /^[a-z0-9_]{2,40}$/;
 /** Stands for the workspace in events that do not concern a single one, such as sign-ins; never a workspace's id. */
 export const INSTALLATION = '*';
 
+/**
+ * The rule for whose an event is: whether an event whose metadata name `workspace` may be in a stream. The name of a stream states
+ * its workspace; in a shared stream, where the name does not, the metadata do. An event that breaks the rule was not written by
+ * the service, and belongs to nobody: a log reports it as unreadable.
+ */
+export function mayContain(stream: string, workspace: unknown): workspace is string {
+  if (typeof workspace !== 'string') return false;
+  if (stream === USERS_STREAM) return workspace === INSTALLATION;
+  if (sharedStreams.includes(stream)) return WORKSPACE_ID.test(workspace);
+  const dot = stream.indexOf('.');
+  return dot === -1 || (dot === workspace.length && stream.startsWith(workspace));
+}
+
 /** Which of the service's keys were replaced, for the installation. */
 export const KEY_ROTATIONS_STREAM = `${INSTALLATION}.key_rotations`;
 

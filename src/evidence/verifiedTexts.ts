@@ -12,6 +12,8 @@ export interface VerifiedTexts {
 const said: Record<Difference['what'], string> = {
   changed: 'was changed',
   unreadable: 'cannot be read: its bytes were changed',
+  misplaced:
+    'was not written by the service: its metadata name another workspace than the one it is stored for',
   missing: 'is missing',
   added: 'was added later',
 };

@@ -27,7 +27,8 @@ export interface VerifyOptions {
 
 /** The first event that is not what it was. */
 export interface Difference {
-  what: 'changed' | 'unreadable' | 'missing' | 'added';
+  /** `misplaced`: its metadata name another workspace than its stream or, in a shared stream, than that of its subject. */
+  what: 'changed' | 'unreadable' | 'misplaced' | 'missing' | 'added';
   position: Position;
   eventId: string;
   /** Unknown for a missing event. */
@@ -84,7 +85,7 @@ export async function verifyWorkspace(
       const place = expected && comparePlaces(event, expected);
       if (place) return differs(place);
       const leaf = leafOf(event);
-      if (leaf === undefined) return differs(named(event, 'unreadable'));
+      if (leaf === undefined) return differs(named(event, unreadableAs(event)));
       // The original event gives its name if a different one is there now.
       if (expected && expected[2] !== leaf)
         return differs({ ...named(event, 'changed'), eventId: expected[1] });
@@ -93,7 +94,7 @@ export async function verifyWorkspace(
         result.lastEvent = event;
         oddities.look(event, result.tree.size);
       }
-      erasures.take(event);
+      if (!isTaken(erasures, event)) return differs(named(event, 'unreadable'));
       if (expected) result.compared += 1;
       for (const head of bySize.get(result.tree.size) ?? []) {
         const problem = headProblem(head, result.tree, event.position, keyEnds);
@@ -158,8 +159,23 @@ function comparePlaces(
   const [position] = expected;
   if (event.position > position) return missing(expected);
   // The tree lacks events that were unreadable when projected.
-  if (event.position < position) return named(event, leafOf(event) === undefined ? 'unreadable' : 'added');
+  if (event.position < position)
+    return named(event, leafOf(event) === undefined ? unreadableAs(event) : 'added');
   return undefined;
+}
+
+/** False for a tombstone that does not have the form of one: nothing has written it so. */
+function isTaken(erasures: ErasureCheck, event: Parameters<ErasureCheck['take']>[0]): boolean {
+  try {
+    erasures.take(event);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+function unreadableAs(event: object): 'misplaced' | 'unreadable' {
+  return 'misplaced' in event ? 'misplaced' : 'unreadable';
 }
 
 function missing([position, eventId]: TreeLeaf): Difference {

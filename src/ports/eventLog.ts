@@ -103,7 +103,8 @@ export interface EventLog {
    * id that the stream holds, or held before it was erased, with `any` or its original expectation, changes nothing and returns the
    * original place, whatever the rest of the event. Rejects with `version_conflict` when the expectation does not hold, with `payload_too_large`
    * when the event is larger than `MAX_EVENT_BYTES` (a backend may count up to 1 KiB more, for names), with `gone` when the stream
-   * held the event and something else than `erase` removed it, and with `validation_failed` when the id is not a UUID; nothing is written then, and concurrent appends are not affected.
+   * held the event and something else than `erase` removed it, and with `validation_failed` when the id is not a UUID, or the
+   * metadata name another workspace than the stream; nothing is written then, and concurrent appends are not affected.
    */
   append(stream: string, event: NewEvent, expected: ExpectedRevision): Promise<Appended>;
 
@@ -172,8 +173,9 @@ export interface EventLog {
   /**
    * Yields every wanted event after a position, in order, without gaps or repeats, for as long as the caller iterates. Batches
    * may be empty: they advance `position` past unwanted events, within milliseconds of the append. Reading proceeds at the
-   * caller's pace. Skips events that are not this service's (without JSON data, or without a workspace in the metadata). When the
-   * store becomes unreachable, the iteration waits and resumes; when the store turns out to be damaged, it rejects with
+   * caller's pace. Skips events that are not this service's (without JSON data, or without a workspace in the metadata), and, with a
+   * filter by type, bookkeeping (`isBookkeeping`). Events whose metadata contradict their stream (`mayContain`) are `unreadable`.
+   * When the store becomes unreachable, the iteration waits and resumes; when the store turns out to be damaged, it rejects with
    * `unavailable`. Rejects with `validation_failed` when `after` is not, or no longer, a position of the log: a log restored to
    * an earlier state will have other events at the places beyond it.
    */

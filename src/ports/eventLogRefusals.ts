@@ -5,6 +5,11 @@ export function idNotUuid(): ServiceError {
   return new ServiceError('validation_failed', 'The id of an event must be a UUID.');
 }
 
+/** The error for an event whose metadata name another workspace than its stream does. */
+export function otherWorkspace(): ServiceError {
+  return new ServiceError('validation_failed', 'The stream belongs to another workspace than the event.');
+}
+
 /** The error for an event larger than `MAX_EVENT_BYTES`. */
 export function eventTooLarge(): ServiceError {
   return new ServiceError('payload_too_large', 'The event is larger than 1 MiB.');

@@ -84,13 +84,13 @@ function workOf({ events }: EventBatch): TracedWork {
 /** Returns what a target wants of a batch and does not have yet. */
 function ownPart({ wanted, position }: Progress, batch: ToldBatch): ToldBatch {
   const isNew = (event: Pick<RecordedEvent, 'type' | 'stream' | 'position'>) =>
-    event.position > position && (wanted?.has(event.type) ?? !isBookkeeping(event.stream));
+    event.position > position && !isBookkeeping(event.stream) && (wanted?.has(event.type) ?? true);
   const { events, unreadable = [], erased = [] } = batch;
   return {
     ...batch,
     events: events.filter(isNew),
     unreadable: unreadable.filter(isNew),
-    erased: erased.filter((event) => event.position > position),
+    erased: erased.filter((event) => event.position > position && !isBookkeeping(event.stream)),
   };
 }
 

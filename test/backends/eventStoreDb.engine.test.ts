@@ -87,6 +87,31 @@ suite(`event log on a server (${logScheme})`, () => {
       expect(await log.readStream(stream, { limit: 10 })).toMatchObject([{ data: { n: 1 } }]);
     });
 
+    test('an event that names another workspace than its stream is reported, and is not read', async () => {
+      const after = await log.head();
+      const stream = workspace.stream();
+      const live = new Follower(log, { after });
+      await workspace.append(log, stream, { n: 0 });
+      const misplaced = new TestWorkspace().event();
+      await others.client.appendToStream(stream, others.jsonEvent(misplaced));
+      const { type } = misplaced;
+      const head = await log.head();
+      await expect(log.readStream(stream, { limit: 2 })).rejects.toMatchObject({ code: 'unreadable' });
+      await eventually(() => expect(live.position).toBeGreaterThanOrEqual(head));
+      await live.stop();
+      const ways = [
+        {},
+        { filter: { streamPrefixes: [workspace.prefix] } },
+        { filter: { eventTypes: [type] } },
+      ];
+      const found = await Promise.all(ways.map((way) => followToEnd(log, { after, erased: false, ...way })));
+      for (const batches of [live.batches, ...found]) {
+        const named = batches.flatMap(({ unreadable = [] }) => unreadable);
+        expect(named).toMatchObject([{ id: misplaced.id, type, stream, revision: 1, misplaced: true }]);
+        expect(batches.flatMap(({ events }) => events).some(({ id }) => id === misplaced.id)).toBe(false);
+      }
+    });
+
     test("events of the server's own streams are neither delivered nor the head", async () => {
       const after = await log.head();
       const { position } = await workspace.append(log, workspace.stream(), { n: 0 });

@@ -105,6 +105,23 @@ export function eventLogAppends(open: () => Promise<EventLog>): void {
     expect(await stored(stream)).toHaveLength(1);
   });
 
+  test('an event of another workspace than its stream is refused, and nothing is written', async () => {
+    const stream = workspace.stream();
+    const refused = { code: 'validation_failed' };
+    for (const [name, owner] of [
+      [stream, 'other_one'],
+      [stream, '*'],
+      [stream, stream.slice(0, -1)],
+      ['users', workspace.id],
+      ['access', '*'],
+    ] as const) {
+      const event = new TestWorkspace(owner).event();
+      await expect(log.append(name, event, 'any')).rejects.toMatchObject(refused);
+      expect(await log.appendEach([{ stream: name, event, expected: 'any' }])).toMatchObject([refused]);
+    }
+    expect(await log.readStream(stream, { limit: 1 })).toEqual([]);
+  });
+
   test('the same id in another stream is another event', async () => {
     const [one, other] = [workspace.stream(), workspace.stream()];
     const event = workspace.event({ n: 1 });

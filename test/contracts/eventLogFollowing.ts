@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import type { RecordedEvent } from '../../src/events/event.ts';
+import { workspaceOfStream } from '../../src/events/streamNames.ts';
 import type { EventBatch, EventLog } from '../../src/ports/eventLog.ts';
 import { eventually } from '../support/eventually.ts';
 import { Follower, followToEnd } from '../support/follower.ts';
@@ -99,7 +100,10 @@ export function eventLogFollowing(open: () => Promise<EventLog>): void {
       `${id.toUpperCase()}_.a`,
       `${id}😀.a`,
     ];
-    for (const stream of streams) await log.append(stream, workspace.event({ stream }), 'none');
+    for (const stream of streams) {
+      const owner = stream.includes('.') ? workspaceOfStream(stream) : id;
+      await log.append(stream, new TestWorkspace(owner).event({ stream }), 'none');
+    }
     const delivered = async (...streamPrefixes: string[]) =>
       eventsOf(await followToEnd(log, { after: 0, filter: { streamPrefixes } })).map(({ stream }) => stream);
     expect(await delivered(`${id}_.`)).toEqual([`${id}_.a`, `${id}_.b`]);

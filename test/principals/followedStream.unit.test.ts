@@ -13,6 +13,8 @@ interface Ids {
 /** One stream in memory; a read takes what is there when it begins, and gives it when `gate` opens. */
 class FakeLog implements Pick<EventLog, 'append' | 'readStream'> {
   readonly ids: string[] = [];
+  /** Workspaces of events that are about one webhook, by event id. */
+  readonly workspaces = new Map<string, string>();
   gate: Promise<void> = Promise.resolve();
   /** Runs before the next append. */
   before: (() => void) | undefined;
@@ -27,9 +29,14 @@ class FakeLog implements Pick<EventLog, 'append' | 'readStream'> {
   }
 
   async readStream(_stream: string, { from = 0, limit }: { from?: number; limit: number }) {
-    const found = this.ids.map((id, revision) => ({ id, revision })).slice(from, from + limit);
+    const found = this.ids
+      .map((id, revision) => {
+        const workspace = this.workspaces.get(id);
+        return { id, revision, data: workspace ? { webhook_id: 'wh' } : {}, metadata: { workspace } };
+      })
+      .slice(from, from + limit);
     await this.gate;
-    return found as RecordedEvent[];
+    return found as unknown as RecordedEvent[];
   }
 }
 
@@ -59,6 +66,24 @@ describe('a followed stream', () => {
     const log = new FakeLog();
     for (let count = 0; count < 1_234; count++) log.ids.push(`event-${count}`);
     expect((await follow(log)).state).toEqual({ revision: 1_233, ids: log.ids });
+  });
+
+  test('ends before an event about something of another workspace', async () => {
+    const log = new FakeLog();
+    const followed = await follow(log);
+    for (const [id, workspace] of [
+      ['created', 'alpha'],
+      ['changed', 'alpha'],
+      ['redirected', 'beta'],
+    ] as const) {
+      log.ids.push(id);
+      log.workspaces.set(id, workspace);
+    }
+    for (let time = 0; time < 2; time += 1) {
+      await expect(followed.refresh()).rejects.toMatchObject({ code: 'unreadable' });
+      expect(followed.state).toEqual({ revision: 1, ids: ['created', 'changed'] });
+    }
+    await expect(follow(log)).rejects.toMatchObject({ code: 'unreadable' });
   });
 
   test('has what was appended before a refresh was asked for, also while another one is under way', async () => {

@@ -2,12 +2,14 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { documentsModel } from '../../projections/documents.ts';
 import { recordsModel } from '../../projections/records.ts';
 import { openReadModels } from '../../src/app/openBackend.ts';
+import { verifyWorkspace } from '../../src/evidence/verifyWorkspace.ts';
 import { chartledgerOf, errorOf } from '../support/chartledger.ts';
 import { createEncounter, documentForm, documentsPath } from '../support/documents.ts';
 import { eventsOf } from '../support/eventReader.ts';
 import { eventually } from '../support/eventually.ts';
 import { pathOf, paths } from '../support/fieldValues.ts';
 import { openLogFile } from '../support/logFile.ts';
+import { TestWorkspace } from '../support/newEvents.ts';
 import { samples } from '../support/samples.ts';
 import { appendedBy, startTestService, type TestService } from '../support/service.ts';
 
@@ -86,4 +88,38 @@ test('a document with a damaged version is named by the list of its encounter', 
   });
   const history = await service.get(`${documentsPath(encounter, idOf(damaged))}/history`);
   expect(history).toMatchObject({ status: 503, body: { code: 'unreadable' } });
+});
+
+test('an event of another workspace in the stream of a record is not served, and verify names it', async () => {
+  const payer = samples.payer();
+  const workspace = service.workspaceId('forged');
+  const { key } = await service.createKey('forged', ['write', 'read', 'events']);
+  await service.as(key).post(paths.payer, payer);
+  const stream = `${workspace}.payer-${payer.id}`;
+  const forged = new TestWorkspace(service.workspaceId('other')).event({ ...payer, name: 'Forged' });
+  await service.restart(async () => {
+    const db = openLogFile(service);
+    const { changes } = db
+      .prepare(
+        `INSERT INTO events SELECT (SELECT max(position) + 1 FROM events), stream_id, revision + 1,
+         unhex(replace(?, '-', '')), type, recorded_at - 2592000000, ?, ?, NULL
+         FROM events WHERE stream_id = (SELECT id FROM streams WHERE name = ?)`,
+      )
+      .run(forged.id, JSON.stringify(forged.metadata), JSON.stringify(forged.data), stream);
+    db.close();
+    expect(changes).toBe(1);
+  });
+  const caller = service.as(key);
+  await eventually(async () =>
+    expect((await caller.get(paths.payer)).body).toMatchObject({ items: [], unreadable: [payer.id] }),
+  );
+  const { status, body } = await caller.get(`${pathOf('payer', payer.id)}/history`);
+  expect({ status, code: body.code }).toEqual({ status: 503, code: 'unreadable' });
+  const told = eventsOf(await caller.get('/events?kinds=payer&limit=1000'));
+  expect(told.map(({ data }) => data.sent.name)).toEqual([payer.name]);
+  const readModels = await openReadModels(service.config.readModelUrl);
+  const { difference } = await verifyWorkspace({ eventLog: service.eventLog, readModels }, workspace, {});
+  await readModels.close();
+  const place = { stream, version: 2, eventId: forged.id };
+  expect(difference).toMatchObject({ what: 'misplaced', ...place });
 });

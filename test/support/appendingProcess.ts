@@ -1,10 +1,11 @@
 import { openEventLog } from '../../src/app/openBackend.ts';
+import { workspaceOfStream } from '../../src/events/streamNames.ts';
 import { TestWorkspace } from './newEvents.ts';
 
 /** Appends to one stream of the log at a URL, many at once, and prints each acknowledged event, until killed. */
 const [url = '', stream = ''] = process.argv.slice(2);
 const log = await openEventLog(url);
-const workspace = new TestWorkspace();
+const workspace = new TestWorkspace(workspaceOfStream(stream));
 
 async function appendForEver(): Promise<never> {
   for (;;) {

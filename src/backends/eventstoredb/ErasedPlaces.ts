@@ -1,4 +1,4 @@
-import type { ErasedEvent, Position, RecordedEvent } from '../../events/event.ts';
+import type { ErasedEvent, Position, UnreadableEvent } from '../../events/event.ts';
 import type { EventBatch } from '../../ports/eventLog.ts';
 import type { Erasures } from './Erasures.ts';
 import type { Erasure } from './erasureNote.ts';
@@ -41,11 +41,13 @@ export class ErasedPlaces {
       const missing = this.#missing(position, batch.position);
       const end = missing[0] ? missing[0].erasure.first - 1 : batch.position;
       if (end > position) {
-        const { events, erased } = this.#told(batch, position, end);
-        const places = [...events, ...erased].map((place) => place.position).sort((a, b) => a - b);
+        const { events, unreadable, erased } = this.#told(batch, position, end);
+        const places = [...events, ...unreadable, ...erased]
+          .map((place) => place.position)
+          .sort((a, b) => a - b);
         const last = places[PART - 1] ?? (end === batch.position ? end : places.at(-1));
         position = last ?? end;
-        if (last !== undefined) yield part(batch, events, erased, last);
+        if (last !== undefined) yield part(batch, { events, unreadable, erased }, last);
       } else {
         const read = async (stream: Stream) => {
           stream.places = await this.#erasures.eventsOf(stream.erasure);
@@ -75,24 +77,27 @@ export class ErasedPlaces {
 
   #told(batch: EventBatch, after: Position, end: Position) {
     const within = ({ position }: { position: Position }) => position > after && position <= end;
-    const events = batch.events.filter((event) => within(event) && !this.#erasures.has(event));
+    const isPresent = (event: UnreadableEvent) => within(event) && !this.#erasures.has(event);
+    const events = batch.events.filter(isPresent);
+    const unreadable = (batch.unreadable ?? []).filter(isPresent);
     const erased = [...this.#streams.values()].flatMap(({ places = [] }) => places.filter(within));
-    return { events, erased: erased.sort((a, b) => a.position - b.position) };
+    return { events, unreadable, erased: erased.sort((a, b) => a.position - b.position) };
   }
 }
 
 /** Returns the part of a batch up to a position, from what is to be reported of it. */
 function part(
   batch: EventBatch,
-  events: RecordedEvent[],
-  erased: ErasedEvent[],
+  told: Required<Pick<EventBatch, 'events' | 'unreadable' | 'erased'>>,
   position: Position,
 ): EventBatch {
   const fits = (place: { position: Position }) => place.position <= position;
-  const gone = erased.filter(fits);
+  const unreadable = told.unreadable.filter(fits);
+  const erased = told.erased.filter(fits);
   return {
-    events: events.filter(fits),
-    ...(gone.length > 0 && { erased: gone }),
+    events: told.events.filter(fits),
+    ...(unreadable.length > 0 && { unreadable }),
+    ...(erased.length > 0 && { erased }),
     position,
     caughtUp: batch.caughtUp && position === batch.position,
   };

@@ -7,6 +7,7 @@ import {
   type Position,
   type RecordedEvent,
 } from '../../events/event.ts';
+import { mayContain } from '../../events/streamNames.ts';
 import type {
   Append,
   Appended,
@@ -18,7 +19,7 @@ import type {
   ReadOptions,
   Removals,
 } from '../../ports/eventLog.ts';
-import { eventTooLarge, idNotUuid } from '../../ports/eventLogRefusals.ts';
+import { eventTooLarge, idNotUuid, otherWorkspace } from '../../ports/eventLogRefusals.ts';
 import { appendAll } from './appendAll.ts';
 import { type Connection, connect, disconnect } from './connections.ts';
 import { loadDriver } from './drivers/loadDriver.ts';
@@ -66,7 +67,7 @@ export class EventStoreDbEventLog implements EventLog {
   }
 
   async append(stream: string, event: NewEvent, expected: ExpectedRevision): Promise<Appended> {
-    checkEvent(event);
+    checkEvent(stream, event);
     const { appender, erasures } = this.#connection;
     const appended = await appender.append(stream, event, expected);
     return erasures.before(stream) > 0 ? { ...appended, erased: true } : appended;
@@ -145,9 +146,13 @@ async function answered({ reader }: Connection, url: string, patience: Patience 
   }
 }
 
-/** Rejects what the driver cannot handle: an id that is not a UUID, data that is not JSON, and too many bytes. */
-function checkEvent({ id, data, metadata }: NewEvent): void {
+/**
+ * Rejects what the driver cannot handle: an id that is not a UUID, data that is not JSON, and too many bytes; and an event of
+ * another workspace than the stream's.
+ */
+function checkEvent(stream: string, { id, data, metadata }: NewEvent): void {
   if (!isUuid(id)) throw idNotUuid();
+  if (!mayContain(stream, metadata.workspace)) throw otherWorkspace();
   const bytes = Buffer.byteLength(JSON.stringify(data)) + Buffer.byteLength(JSON.stringify(metadata));
   if (bytes > MAX_EVENT_BYTES) throw eventTooLarge();
 }

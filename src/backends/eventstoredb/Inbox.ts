@@ -1,5 +1,5 @@
 import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises';
-import type { Position, RecordedEvent } from '../../events/event.ts';
+import type { Position, RecordedEvent, UnreadableEvent } from '../../events/event.ts';
 import type { EventBatch } from '../../ports/eventLog.ts';
 import type { LogEntry } from './recordedEvent.ts';
 
@@ -13,8 +13,8 @@ const GATHER_MS = 20;
  * too far behind: what it holds is still delivered, and the rest has to be requested again.
  */
 export class Inbox implements AsyncIterable<EventBatch> {
-  readonly #wants: (event: RecordedEvent) => boolean;
-  readonly #events: RecordedEvent[] = [];
+  readonly #wants: (event: RecordedEvent | UnreadableEvent) => boolean;
+  readonly #events: (RecordedEvent | UnreadableEvent)[] = [];
   #position: Position;
   #liveFrom = Number.POSITIVE_INFINITY;
   #changed = false;
@@ -23,7 +23,7 @@ export class Inbox implements AsyncIterable<EventBatch> {
   #wake: () => void = () => undefined;
   #atEnd: () => void = () => undefined;
 
-  constructor(after: Position, wants: (event: RecordedEvent) => boolean) {
+  constructor(after: Position, wants: (event: RecordedEvent | UnreadableEvent) => boolean) {
     this.#position = after;
     this.#wants = wants;
   }
@@ -86,10 +86,13 @@ export class Inbox implements AsyncIterable<EventBatch> {
         await (this.#position >= this.#liveFrom ? sleep(GATHER_MS) : nextTurn());
       }
       if (!this.#changed) return;
-      const events = this.#events.splice(0, BATCH_EVENTS);
+      const held = this.#events.splice(0, BATCH_EVENTS);
       this.#changed = this.#events.length > 0;
-      const position = this.#changed ? (events.at(-1) as RecordedEvent).position : this.#position;
-      yield { events, position, caughtUp: !this.#changed && !this.#ended && position >= this.#liveFrom };
+      const position = this.#changed ? (held.at(-1) as RecordedEvent).position : this.#position;
+      const events = held.filter((event) => 'data' in event);
+      const unreadable = held.filter((event): event is UnreadableEvent => !('data' in event));
+      const some = { events, ...(unreadable.length > 0 && { unreadable }) };
+      yield { ...some, position, caughtUp: !this.#changed && !this.#ended && position >= this.#liveFrom };
     }
   }
 

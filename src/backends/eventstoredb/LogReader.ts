@@ -91,7 +91,7 @@ export class LogReader {
     let seen = 0;
     for await (const event of this.#backwards()) {
       const entry = toLogEntry({ event });
-      if (entry.event) return entry.event;
+      if (entry.event && 'data' in entry.event) return entry.event;
       seen += 1;
       if (seen === FARTHEST_LOOK) return undefined;
     }

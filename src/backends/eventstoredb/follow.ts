@@ -1,7 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Filter } from '@eventstore/db-client';
 import { ServiceError } from '../../errors.ts';
-import type { Position, RecordedEvent } from '../../events/event.ts';
+import type { Position, UnreadableEvent } from '../../events/event.ts';
+import { isBookkeeping } from '../../events/streamNames.ts';
 import type { EventBatch, EventFilter, FollowOptions } from '../../ports/eventLog.ts';
 import { positionUnknown } from '../../ports/eventLogRefusals.ts';
 import { ErasedPlaces } from './ErasedPlaces.ts';
@@ -155,10 +156,10 @@ function serverFilter(filter: EventFilter | undefined): Filter {
   return streamNames(userStreams, SEARCH_WINDOW);
 }
 
-function matcher(filter: EventFilter | undefined): (event: RecordedEvent) => boolean {
+function matcher(filter: EventFilter | undefined): (event: Omit<UnreadableEvent, 'id'>) => boolean {
   if (filter && 'eventTypes' in filter) {
     const types = new Set(filter.eventTypes);
-    return ({ type }) => types.has(type);
+    return ({ type, stream }) => types.has(type) && !isBookkeeping(stream);
   }
   const isStream = matcherOfStreams(filter);
   return ({ stream }) => isStream(stream);

@@ -11,14 +11,16 @@ import {
   type JsonObject,
   type Position,
   type RecordedEvent,
+  type UnreadableEvent,
 } from '../../events/event.ts';
 import type { EventMetadata } from '../../events/eventMetadata.ts';
+import { mayContain } from '../../events/streamNames.ts';
 import { ERASURES_STREAM, type Erasure, toErasure } from './erasureNote.ts';
 
-/** A place in the log; `event` is undefined when it does not hold one of this service's events. */
+/** A place in the log; `event` is undefined when it does not hold one of this service's events, nor claims to. */
 export interface LogEntry {
   position: Position;
-  event: RecordedEvent | undefined;
+  event: RecordedEvent | UnreadableEvent | undefined;
   /** False for the server's own events, which it removes by itself. */
   lasts?: boolean;
   /** The note of a removal at this place. */
@@ -56,7 +58,7 @@ export function toRecordedEvent(event: DriverEvent): RecordedEvent {
 
 /** Converts an event in one of this service's streams. Throws `DamagedEvent` for what the service did not write there. */
 export function toStreamEvent(event: DriverEvent): RecordedEvent {
-  if (!isOurs(event)) throw new DamagedEvent();
+  if (!isOurs(event) || isMisplaced(event)) throw new DamagedEvent();
   return toRecordedEvent(event);
 }
 
@@ -69,7 +71,17 @@ export function toLogEntry({ event }: Pick<AllStreamResolvedEvent, 'event'>): Lo
     const erasure = isJsonObject(event.data) ? toErasure(event.data) : undefined;
     return { position, event: undefined, lasts: true, erasure };
   }
-  return { position, event: isOurs(event) ? toRecordedEvent(event) : undefined, lasts: true };
+  if (!isOurs(event)) return { position, event: undefined, lasts: true };
+  const recorded = toRecordedEvent(event);
+  return { position, event: isMisplaced(event) ? toMisplaced(recorded) : recorded, lasts: true };
+}
+
+function toMisplaced({ id, type, stream, revision, position }: RecordedEvent): UnreadableEvent {
+  return { id, type, stream, revision, position, misplaced: true };
+}
+
+function isMisplaced({ streamId, metadata }: DriverEvent): boolean {
+  return !mayContain(streamId, dataAs<EventMetadata>(metadata as object).workspace);
 }
 
 function isOurs({ streamId, isJson, data, metadata }: DriverEvent): boolean {

@@ -2,13 +2,15 @@ import { validate as isUuid } from 'uuid';
 import { ServiceError } from '../../errors.ts';
 import { canonicalJson } from '../../events/canonicalJson.ts';
 import { MAX_EVENT_BYTES } from '../../events/event.ts';
+import { mayContain } from '../../events/streamNames.ts';
 import type { Append, Appended } from '../../ports/eventLog.ts';
-import { eventTooLarge, idNotUuid, versionConflict } from '../../ports/eventLogRefusals.ts';
+import { eventTooLarge, idNotUuid, otherWorkspace, versionConflict } from '../../ports/eventLogRefusals.ts';
 import type { AppendOutcome, AppendRequest } from './writer/appendProtocol.ts';
 
 /** Converts an append for the writer thread. Throws `validation_failed` and `payload_too_large`, as `EventLog.append` does. */
 export function appendRequest({ stream, event, expected }: Append): AppendRequest {
   if (!isUuid(event.id)) throw idNotUuid();
+  if (!mayContain(stream, event.metadata.workspace)) throw otherWorkspace();
   const data = canonicalJson(event.data);
   const metadata = canonicalJson(event.metadata);
   if (Buffer.byteLength(data) + Buffer.byteLength(metadata) > MAX_EVENT_BYTES) throw eventTooLarge();

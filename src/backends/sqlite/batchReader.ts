@@ -1,5 +1,6 @@
 import type { DatabaseSync, SQLInputValue } from 'node:sqlite';
 import type { Position } from '../../events/event.ts';
+import { isBookkeeping } from '../../events/streamNames.ts';
 import type { EventBatch, EventFilter } from '../../ports/eventLog.ts';
 import { MetadataTemplates } from './MetadataTemplates.ts';
 import { PositionGaps } from './PositionGaps.ts';
@@ -28,6 +29,7 @@ export function batchReader(
 ): (after: Position) => EventBatch | undefined {
   const { sql, values } = condition(filter);
   const isByStream = filter !== undefined && 'streamPrefixes' in filter;
+  const isByType = filter !== undefined && !isByStream;
   const named = isByStream
     ? 's.name FROM events e JOIN streams s ON s.id = e.stream_id'
     : 'e.stream_id FROM events e';
@@ -57,7 +59,8 @@ export function batchReader(
     }
     const isCut = rows.length === BATCH_EVENTS || length >= BATCH_LENGTH;
     const position = isCut ? (rows.at(-1) as EventRow)[POSITION] : end;
-    return { ...toEvents(rows, templates), position, caughtUp: position === head };
+    const wanted = isByType ? rows.filter((row) => !isBookkeeping(row[STREAM])) : rows;
+    return { ...toEvents(wanted, templates), position, caughtUp: position === head };
   };
 }
 

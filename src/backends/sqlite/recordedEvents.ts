@@ -5,6 +5,7 @@ import {
   type RecordedEvent,
   type UnreadableEvent,
 } from '../../events/event.ts';
+import { mayContain } from '../../events/streamNames.ts';
 import type { EventBatch } from '../../ports/eventLog.ts';
 import { type MetadataTemplates, withHyphens } from './MetadataTemplates.ts';
 
@@ -41,7 +42,7 @@ export const DATA = 6;
 export const STREAM = 8;
 const LEAF = 7;
 
-/** Returns the events of the rows, except for those that were erased, or whose bytes are no longer those that were appended. */
+/** Returns the events of the rows, except for those that were erased, or that are not what was appended. */
 export function toEvents(
   rows: EventRow[],
   templates: MetadataTemplates,
@@ -52,11 +53,14 @@ export function toEvents(
   for (const row of rows) {
     try {
       const leaf = row[LEAF];
-      if (leaf === null) events.push(toEvent(row, templates));
-      else erased.push(toErased(row, leaf));
+      if (leaf !== null) erased.push(toErased(row, leaf));
+      else {
+        const event = toEvent(row, templates);
+        if (mayContain(event.stream, event.metadata.workspace)) events.push(event);
+        else unreadable.push({ ...toUnreadable(row), misplaced: true });
+      }
     } catch {
-      const [position, revision, eventId, type, , , , , stream] = row;
-      unreadable.push({ id: withHyphens(eventId), type, stream, revision, position });
+      unreadable.push(toUnreadable(row));
     }
   }
   return {
@@ -64,6 +68,10 @@ export function toEvents(
     ...(unreadable.length > 0 && { unreadable }),
     ...(erased.length > 0 && { erased }),
   };
+}
+
+function toUnreadable([position, revision, eventId, type, , , , , stream]: EventRow): UnreadableEvent {
+  return { id: withHyphens(eventId), type, stream, revision, position };
 }
 
 function toErased([position, revision, eventId, , , , , , stream]: EventRow, leaf: string): ErasedEvent {

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { isJsonObject, type JsonObject } from '../../events/event.ts';
 import type { EventMetadata } from '../../events/eventMetadata.ts';
+import { mayContain } from '../../events/streamNames.ts';
 import { eventLeaf } from '../../hashing/eventLeaf.ts';
 import { areConsistent, rootOfInclusion } from '../../hashing/treeProofs.ts';
 import type { PublicKeys } from '../keys/PublicKeys.ts';
@@ -80,7 +81,7 @@ function inclusionProblem(
   const { event, leaf, index, inclusion, tree_head } = proof;
   if (eventLeaf(event) !== leaf) return 'event or leaf was changed: the hash of the event differs';
   const { workspace, size, root } = tree_head;
-  if (event.metadata.workspace !== workspace)
+  if (event.metadata.workspace !== workspace || !mayContain(event.stream, workspace))
     return `event belongs to the workspace ${event.metadata.workspace}, but tree_head to ${workspace}`;
   const problem = headProblem(proof, publicKeys, head);
   if (problem) return problem;

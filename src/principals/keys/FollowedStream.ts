@@ -1,5 +1,7 @@
 import { ServiceError, UnreadableError, unavailable } from '../../errors.ts';
+import { DamagedEvent } from '../../events/DamagedEvent.ts';
 import type { NewEvent, RecordedEvent } from '../../events/event.ts';
+import { SubjectOwners } from '../../events/SubjectOwners.ts';
 import { appendBehind } from '../../ports/appendBehind.ts';
 import type { EventLog } from '../../ports/eventLog.ts';
 
@@ -23,6 +25,7 @@ export class FollowedStream<State extends FoldedState> {
   readonly #eventLog: EventLog;
   readonly #stream: string;
   readonly #evolve: (state: State, event: RecordedEvent) => void;
+  readonly #owners = new SubjectOwners();
   #reading: Promise<void> | undefined;
   #next: Promise<void> | undefined;
   #timer: NodeJS.Timeout | undefined;
@@ -106,9 +109,10 @@ export class FollowedStream<State extends FoldedState> {
 
   #fold(event: RecordedEvent): void {
     try {
+      if (!this.#owners.take(event)) throw new DamagedEvent();
       this.#evolve(this.state, event);
     } catch (error) {
-      if (error instanceof ServiceError) throw error;
+      if (error instanceof ServiceError && !(error instanceof DamagedEvent)) throw error;
       const { stream, revision } = event;
       throw new UnreadableError(
         `The event of version ${revision + 1} in the stream ${stream} is damaged. Run \`chartledger verify\` to find out what was changed.`,
