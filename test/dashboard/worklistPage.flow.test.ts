@@ -129,10 +129,38 @@ onEveryEngine((start) => {
     expect(several).toContain('Counts are available for one payer');
     const none = await show('/readiness?rule=clia_number&state=ready&to=2020-01-01');
     expect(none).toContain('No encounters match.');
-    for (const bad of ['from=yesterday', 'rule=none', 'state=done', 'page_token=x']) {
+    for (const bad of ['from=yesterday', 'rule=none', 'state=done', 'page_token=x', 'payer_id=no']) {
       const { status, text } = await visitor.get(`${root}/readiness?${bad}`);
       expect([bad, status, listed(text)]).toEqual([bad, 400, []]);
     }
+  });
+
+  test('says that nothing matches where nothing does, not that all is well', async () => {
+    for (const empty of ['to=2020-01-01', 'state=blocked&from=2020-01-01&to=2020-01-01']) {
+      const text = await show(`/readiness?${empty}`);
+      expect(text).toContain('No encounters match.');
+      expect(text).not.toContain('All rules are met.');
+      expect(text).not.toContain('Nothing blocks');
+    }
+    const ofBillable = await show(`/readiness?payer_id=${encodeURIComponent(String(billable.payer.id))}`);
+    expect(ofBillable).toContain('All rules are met.');
+    expect(ofBillable).toContain('Nothing blocks the billing of these encounters.');
+    const accesses = await accessesBy(service, async () => {
+      for (const kind of ['payer', 'facility', 'provider']) {
+        const refused = await service.get(`/integration/readiness?${kind}_id=nobody`);
+        expect(refused.status).toBe(400);
+        expect(refused.body.details).toEqual([
+          { field: `${kind}_id`, message: `must be the id of an existing ${kind}` },
+        ]);
+        const page = await visitor.get(`${root}/readiness?${kind}_id=nobody`);
+        expect([page.status, page.text.includes(`must be the id of an existing ${kind}`)]).toEqual([
+          400,
+          true,
+        ]);
+        expect((await visitor.get(`${root}/readiness/export?${kind}_id=nobody`)).status).toBe(400);
+      }
+    });
+    expect(accesses.filter(({ action }) => action === 'record.readiness')).toEqual([]);
   });
 
   test('is exported as it is narrowed, a line for each finding', async () => {

@@ -3,7 +3,7 @@ import { worklistAccesses } from '../../audit/readinessAccesses.ts';
 import { recordAccess, recordFurtherAccess } from '../../audit/recordAccess.ts';
 import { unavailable } from '../../errors.ts';
 import { csvLine } from '../../evidence/export/csv.ts';
-import { readProgress } from '../../readiness/worklist/readWorklist.ts';
+import { readProgress, requireSelectedRecords } from '../../readiness/worklist/readWorklist.ts';
 import { wholeWorklist } from '../../readiness/worklist/wholeWorklist.ts';
 import type { WorklistEntry } from '../../readiness/worklist/worklistEntry.ts';
 import type { QueryPorts } from '../../reads/readRecord.ts';
@@ -33,6 +33,7 @@ const columns = [
 export async function exportWorklist(ports: QueryPorts, visit: Visit): Promise<Reply> {
   const { workspace, req } = visit;
   const query = worklistQuery(req);
+  await requireSelectedRecords(ports.eventLog, workspace, query.selection);
   const { isCurrent } = await readProgress(ports, workspace);
   if (!isCurrent) throw unavailable('list');
   const today = new Date().toISOString().slice(0, 10);

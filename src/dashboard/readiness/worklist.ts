@@ -1,6 +1,7 @@
 import { worklistAccesses } from '../../audit/readinessAccesses.ts';
 import { recordAccess } from '../../audit/recordAccess.ts';
 import { shownCounts } from '../../readiness/counts/shownCounts.ts';
+import { isEmpty } from '../../readiness/counts/tally.ts';
 import { readWorklist, type Worklist } from '../../readiness/worklist/readWorklist.ts';
 import type { QueryPorts } from '../../reads/readRecord.ts';
 import { readNames } from '../records/referredNames.ts';
@@ -87,7 +88,7 @@ function figures(
   const shown = counts && shownCounts(counts, query.selection);
   return html`${stateTabs(workspace, query, shown)}
 <div class="charts">
-<section class="card"><h2>Unmet rules</h2>${ruleChart(workspace, query, shown)}</section>
+<section class="card"><h2>Unmet rules</h2>${ruleChart(workspace, query, counts)}</section>
 ${trend && html`<section class="card"><h2>Day by day</h2>${trend}</section>`}
 ${months && html`<section class="card"><h2>By month of service</h2>${months}</section>`}
 </div>`;
@@ -102,10 +103,9 @@ function further(workspace: string, { limits, pageToken }: WorklistQuery, workli
   }
   if (items.length > 0) return html``;
   if (pageToken !== undefined) return empty('No more encounters.');
-  const isNone = counts && Object.keys(limits).join() === 'state' && Object.keys(counts.states).length === 0;
-  if (isNone)
+  const isNone = counts !== undefined && isEmpty(counts);
+  if (isNone && Object.keys(limits).join() === 'state')
     return empty(html`No encounters yet. Systems send them with ${code('POST /integration/encounters')}.`);
-  return empty(
-    limits.state === 'blocked' ? 'Nothing blocks the billing of these encounters.' : 'No encounters match.',
-  );
+  const isUnblocked = limits.state === 'blocked' && limits.rule === undefined && counts && !isNone;
+  return empty(isUnblocked ? 'Nothing blocks the billing of these encounters.' : 'No encounters match.');
 }

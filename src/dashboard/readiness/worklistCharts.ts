@@ -1,6 +1,6 @@
 import type { ReadModels } from '../../ports/readModels.ts';
 import { type ShownCounts, shownCounts } from '../../readiness/counts/shownCounts.ts';
-import { daysIn } from '../../readiness/counts/tally.ts';
+import { daysIn, isEmpty, type Tally } from '../../readiness/counts/tally.ts';
 import { readinessStates } from '../../readiness/findings.ts';
 import { type Html, html } from '../shell/html.ts';
 import { barChart, type ChartPoint, rankedBars } from '../ui/chart.ts';
@@ -25,13 +25,14 @@ export function stateTabs(workspace: string, { limits }: WorklistQuery, counts?:
 }
 
 /** Returns the rules that encounters do not meet, the most frequent first; each leads to these encounters. */
-export function ruleChart(workspace: string, { limits }: WorklistQuery, counts?: ShownCounts): Html {
+export function ruleChart(workspace: string, { limits, selection }: WorklistQuery, counts?: Tally): Html {
   if (counts === undefined) {
     return empty(
       'Counts are available for one payer, facility or provider, or for dates, but not for several of these together.',
     );
   }
-  const bars = Object.entries(counts.rules).map(([rule, value]) => ({
+  if (isEmpty(counts)) return empty('No encounters match.');
+  const bars = Object.entries(shownCounts(counts, selection).rules).map(([rule, value]) => ({
     name: ruleTitle(rule),
     value,
     href: worklistPath(workspace, { ...limits, rule }),

@@ -11,6 +11,11 @@ export interface Tally {
   rules: Partial<Record<ReadinessState, Record<string, number>>>;
 }
 
+/** Whether a tally counts no encounter in any state. */
+export function isEmpty({ states }: Tally): boolean {
+  return Object.values(states).every((count) => count === 0);
+}
+
 /** The read model of readiness, for its rows of counts. */
 export const talliesModel = readinessModel as ModelName<Tally>;
 

@@ -1,7 +1,10 @@
+import { recordStream } from '../../events/streamNames.ts';
+import type { EventLog } from '../../ports/eventLog.ts';
 import type { ReadModels } from '../../ports/readModels.ts';
 import { growingPauses } from '../../reads/growingPauses.ts';
 import { decodeToken, encodeToken, type Page, type PageRequest, type TokenScope } from '../../reads/page.ts';
 import type { QueryPorts } from '../../reads/readRecord.ts';
+import { validationError } from '../../records/validate.ts';
 import { isOutdated } from '../../sameLog/outdated.ts';
 import { readCounts } from '../counts/readCounts.ts';
 import type { Tally } from '../counts/tally.ts';
@@ -32,7 +35,8 @@ export interface Worklist extends Page<WorklistEntry> {
  * Resolves with a page of the encounters of a workspace with what is in their way, in the order of their creation, or
  * by days where only days are asked for. It waits up to two seconds for what was acknowledged before the call, and
  * says how up to date it is. A page may have fewer than `limit`, or none, and still have a token. Rejects with
- * `unavailable`, as `readProgress` does, and with `validation_failed` for a token of another list.
+ * `unavailable`, as `readProgress` does, and with `validation_failed` for a token of another list and as
+ * `requireSelectedRecords` does.
  */
 export async function readWorklist(
   ports: QueryPorts,
@@ -42,6 +46,7 @@ export async function readWorklist(
 ): Promise<Worklist> {
   const scope = [worklistModel, workspace, selection];
   const after = pageToken === undefined ? undefined : placeOf(pageToken, scope);
+  await requireSelectedRecords(ports.eventLog, workspace, selection);
   const progress = await readProgress(ports, workspace);
   const counts = await readCounts(ports.readModels, workspace, selection);
   const items: WorklistEntry[] = [];
@@ -66,6 +71,27 @@ export async function readWorklist(
 function placeOf(token: string, scope: TokenScope): { day: number; order: number } {
   const [, day, rest] = /^(\d{1,8})\.([\w-]+)$/.exec(token) ?? [];
   return { day: Number(day), order: decodeToken(rest ?? '', scope) };
+}
+
+/**
+ * Rejects with `validation_failed` when a payer, facility or provider that a selection names never existed: nothing
+ * stands in the way of no encounters, which would read as if all were well.
+ */
+export async function requireSelectedRecords(
+  eventLog: EventLog,
+  workspace: string,
+  { payer, facility, provider }: WorklistSelection,
+): Promise<void> {
+  const problems = await Promise.all(
+    Object.entries({ payer, facility, provider }).map(async ([kind, id]) => {
+      if (id === undefined) return [];
+      const events = await eventLog.readStream(recordStream(workspace, kind, id), { limit: 1 });
+      return events.length > 0
+        ? []
+        : [{ field: `${kind}_id`, message: `must be the id of an existing ${kind}` }];
+    }),
+  );
+  if (problems.flat().length > 0) throw validationError(problems.flat());
 }
 
 /**
