@@ -101,8 +101,9 @@ export const settings = z.object({
   ),
   BATCH_CONCURRENCY: variable(
     wholeNumber(1, 1_000).default(2),
-    'Batches that each request thread processes at the same time. Each may use about 150 MB of memory; ' +
-      'further batches are asked to retry later.',
+    'Batches that each request thread processes at the same time; one workspace has at most half of them, or ' +
+      'one. Each may use about 150 MB of memory. Further batches wait for five seconds, and are then asked ' +
+      'to retry later.',
   ),
   DASHBOARD_RATE_LIMIT_PER_MINUTE: variable(
     wholeNumber(0, 1_000_000_000).default(120),

@@ -8,6 +8,7 @@ import { disk } from './scenarios/disk.ts';
 import { faults } from './scenarios/faults.ts';
 import { kills } from './scenarios/kills.ts';
 import { model } from './scenarios/model.ts';
+import { neighbor } from './scenarios/neighbor.ts';
 import { overload } from './scenarios/overload.ts';
 import { properties } from './scenarios/properties.ts';
 import { schema } from './scenarios/schema.ts';
@@ -15,7 +16,18 @@ import { servers } from './scenarios/servers.ts';
 import { holds, section } from './support/report.ts';
 import { killProcesses } from './support/TorturedService.ts';
 
-const scenarios: Scenario[] = [kills, model, properties, faults, disk, servers, clients, overload, schema];
+const scenarios: Scenario[] = [
+  kills,
+  model,
+  properties,
+  faults,
+  disk,
+  servers,
+  clients,
+  neighbor,
+  overload,
+  schema,
+];
 const resultsPath = new URL('../../docs/operate/reliability.md', import.meta.url);
 const HIGHEST_SEED = 2_147_483_646;
 

@@ -1,8 +1,10 @@
 import { ServiceError, unavailable } from '../errors.ts';
+import type { Caller } from '../events/newEvent.ts';
+import { FairBudget, WORKSPACE_AND_KEY } from '../threads/FairBudget.ts';
 import type { RecordExistence } from './RecordExistence.ts';
 
-/** Maximum number of requests waiting at once, each with a body of up to 1 MB. */
-const MAX_WAITING = 100;
+/** Maximum number of requests waiting at once, each with a body of up to 1 MB. One key may have 100. */
+const MAX_WAITING = 300;
 /** How often to check whether another process wrote a missing record. */
 const LOOK_MS = 1_000;
 const RETRY_AFTER_SECONDS = 2;
@@ -13,11 +15,14 @@ export interface ReferenceWait {
   signal: AbortSignal;
 }
 
+/** Who waits. */
+export type WaitingCaller = Pick<Caller, 'workspace' | 'principal'>;
+
 /** Lets a limited number of requests wait for records that do not exist yet. */
 export class ReferenceWaits {
   readonly #existence: RecordExistence;
   readonly #closing = new AbortController();
-  #waiting = 0;
+  readonly #waiting = new FairBudget(MAX_WAITING, WORKSPACE_AND_KEY);
 
   constructor(existence: RecordExistence) {
     this.#existence = existence;
@@ -25,13 +30,17 @@ export class ReferenceWaits {
 
   /**
    * Resolves when the records of these streams exist, or the time is up. Rejects with `overloaded` when too many requests are
-   * already waiting, and with `unavailable`, also when the service stops before that: what is awaited may reach another one.
+   * already waiting, in all or of this caller, and with `unavailable`, also when the service stops before that: what is awaited may reach another one.
    */
-  async arrived(streams: string[], { ms, signal }: ReferenceWait): Promise<void> {
+  async arrived(
+    { workspace, principal }: WaitingCaller,
+    streams: string[],
+    { ms, signal }: ReferenceWait,
+  ): Promise<void> {
     let missing = await this.#existence.missing(streams);
     if (missing.size === 0) return;
-    if (this.#waiting === MAX_WAITING) throw tooManyWaiting();
-    this.#waiting += 1;
+    const place = this.#waiting.share([workspace, principal.id]);
+    if (!place.take(1)) throw tooManyWaiting();
     const end = AbortSignal.any([signal, this.#closing.signal, AbortSignal.timeout(ms)]);
     try {
       while (missing.size > 0 && !end.aborted) {
@@ -39,7 +48,7 @@ export class ReferenceWaits {
         missing = await this.#existence.missing(streams);
       }
     } finally {
-      this.#waiting -= 1;
+      place.giveAll();
     }
     if (missing.size > 0 && this.#closing.signal.aborted) throw unavailable('service');
   }

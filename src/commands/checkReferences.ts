@@ -2,7 +2,7 @@ import { ServiceError } from '../errors.ts';
 import { recordStream } from '../events/streamNames.ts';
 import { type CatalogEntry, catalogEntry, type RecordFields } from '../records/catalog.ts';
 import type { RecordExistence } from './RecordExistence.ts';
-import type { ReferenceWait, ReferenceWaits } from './ReferenceWaits.ts';
+import type { ReferenceWait, ReferenceWaits, WaitingCaller } from './ReferenceWaits.ts';
 
 /** A reference to a record, in one of a record's fields. */
 export interface Reference {
@@ -45,13 +45,13 @@ export function checkReferences(
 /** Waits until the records that the sent fields refer to exist, or the time is up. Rejects as `ReferenceWaits.arrived` does. */
 export function awaitReferences(
   { referenceWaits }: { referenceWaits: ReferenceWaits },
-  workspace: string,
+  caller: WaitingCaller,
   entry: CatalogEntry,
   sent: RecordFields,
   wait: ReferenceWait,
 ): Promise<void> {
-  const streams = referencesOf(workspace, entry, sent).map(({ stream }) => stream);
-  return referenceWaits.arrived(streams, wait);
+  const streams = referencesOf(caller.workspace, entry, sent).map(({ stream }) => stream);
+  return referenceWaits.arrived(caller, streams, wait);
 }
 
 async function requireExistence(existence: RecordExistence, references: Reference[]): Promise<void> {

@@ -39,7 +39,7 @@ export async function patchRecord(
       if (state === undefined) throw notFound(entry.title);
       const patched = applyPatch(entry, state.fields, input);
       merged = patched.merged;
-      if (options.wait) await awaitReferences(ports, workspace, entry, patched.sent, options.wait);
+      if (options.wait) await awaitReferences(ports, caller, entry, patched.sent, options.wait);
       await checkReferences(ports.existence, workspace, entry, patched.sent);
       return patched.sent;
     },

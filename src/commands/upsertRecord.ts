@@ -70,7 +70,7 @@ export async function upsertRecord(
     // It keeps its place, whatever followed it.
     return upsertBlindly(ports, valid, {});
   }
-  if (options.wait) await awaitReferences(ports, caller.workspace, entry, sent, options.wait);
+  if (options.wait) await awaitReferences(ports, caller, entry, sent, options.wait);
   const checking = checkReferences(existence, caller.workspace, entry, sent);
   if (checking) await checking;
   const isJudged = options.dryRun || options.unchanged === 'skip';

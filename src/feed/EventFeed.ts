@@ -9,8 +9,10 @@ import { FeedThread } from './thread/FeedThread.ts';
 import type { LiveWindow } from './thread/LiveWindow.ts';
 import { type Start, Subscription, type SubscriptionSource } from './thread/Subscription.ts';
 
-/** A page ends early when it reaches this many bytes, so that it fits into memory. */
-const PAGE_BYTES = 16 * 1024 * 1024;
+/** A page ends early when it reaches this many bytes, as it is in memory until its reader has it. */
+export const PAGE_BYTES = 4 * 1024 * 1024;
+/** What a subscription holds in memory that nobody reads: what is being sent, what was read ahead, and a part of its window. */
+export const SUBSCRIPTION_BYTES = 1024 * 1024;
 /** Longest wait for the next events of a log that is reachable. */
 const READ_TIMEOUT_MS = 3_000;
 

@@ -1,5 +1,6 @@
-import { expect, test } from 'vitest';
+import { expect, test, vi } from 'vitest';
 import { unavailable } from '../../src/errors.ts';
+import type { Position } from '../../src/events/event.ts';
 import { feedEventTypes } from '../../src/feed/format/cloudEvent.ts';
 import type { Selection } from '../../src/feed/selection.ts';
 import { CatchUp } from '../../src/feed/thread/CatchUp.ts';
@@ -54,4 +55,37 @@ test('who closes it while the store is away is told', async () => {
   const next = reading.next(10);
   await reading.close();
   await expect(next).rejects.toMatchObject({ code: 'unavailable' });
+});
+
+test('a reader that does not ask for the rest holds nothing, and gets it when it asks', async () => {
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+  const events = [1, 2].map((number) =>
+    payerEvent({
+      stream: `clinic.payer-${number}`,
+      revision: 0,
+      position: number,
+      data: { id: `${number}` },
+    }),
+  );
+  const open: Position[] = [];
+  const log = {
+    async *follow({ after }: { after: Position }) {
+      open.push(after);
+      try {
+        yield { events: events.filter(({ position }) => position > after), position: 2, caughtUp: true };
+      } finally {
+        open.splice(open.indexOf(after), 1);
+      }
+    },
+  } as unknown as EventLog;
+  const reading = new CatchUp(log, away(0), selection, { after: 0, from: undefined });
+  expect(await reading.next(1)).toMatchObject({ count: 1, position: 1 });
+  expect(open).toEqual([0]);
+  await vi.advanceTimersByTimeAsync(1_000);
+  expect(open).toEqual([]);
+  expect(await reading.next(1)).toMatchObject({ count: 1, position: 2 });
+  expect(open).toEqual([1]);
+  await reading.close();
+  expect(open).toEqual([]);
+  vi.useRealTimers();
 });

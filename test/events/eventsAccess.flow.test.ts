@@ -2,6 +2,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Client } from '../support/client.ts';
 import { onEveryEngine } from '../support/engines.ts';
 import { EventReader, eventsOf } from '../support/eventReader.ts';
+import { eventually } from '../support/eventually.ts';
 import { expectDocumented, fetchDocument } from '../support/openapi.ts';
 import { samples } from '../support/samples.ts';
 import { accessesBy, appendedBy, type TestService } from '../support/service.ts';
@@ -23,6 +24,30 @@ onEveryEngine((start) => {
     const { key } = await service.createKey(label, ['write', 'read', 'events']);
     return { label, client: service.as(key) };
   }
+
+  test('a key has a bounded number of live streams: 503 beyond them, and others have theirs', async () => {
+    const own = await start({ REQUEST_THREADS: '1', RATE_LIMIT_PER_MINUTE: '0' });
+    try {
+      const clientOf = async (label: string) => own.as((await own.createKey(label, ['events'])).key);
+      const [client, other] = [await clientOf('many'), await clientOf('few')];
+      const readers = await Promise.all(Array.from({ length: 200 }, () => EventReader.open(client)));
+      expect(new Set(readers.map(({ response }) => response?.statusCode))).toEqual(new Set([200]));
+      const refused = await client.get('/events', sse);
+      expect(refused).toMatchObject({ status: 503, body: { code: 'overloaded' } });
+      expect(refused.headers['retry-after']).toBe('2');
+      const live = await EventReader.open(other);
+      expect(live.response?.statusCode).toBe(200);
+      for (const reader of [...readers.slice(0, 10), live]) reader.kill();
+      await eventually(async () => {
+        const next = await EventReader.open(client);
+        expect(next.response?.statusCode).toBe(200);
+        next.kill();
+      });
+      for (const reader of readers.slice(10)) reader.kill();
+    } finally {
+      await own.stop();
+    }
+  });
 
   test('the audit trail tells who read and who subscribed, and not of empty pages', async () => {
     const { client } = await fresh();

@@ -31,6 +31,7 @@ export const rooms: Record<string, string[]> = {
   commands: [
     ...[
       'metrics',
+      'threads',
       'errors',
       'events',
       'ports',
@@ -80,7 +81,7 @@ export const rooms: Record<string, string[]> = {
   http: [
     ...['metrics', 'tracing', 'errors', 'version', 'listeningAddress', 'events', 'ports', 'records'],
     ...['health', 'idempotency', 'readiness', 'commands', 'reads', 'audit', 'evidence', 'principals'],
-    ...['feed', 'webhooks', 'ingest', 'messages'],
+    ...['feed', 'webhooks', 'ingest', 'messages', 'threads'],
   ],
   mllp: [...['errors', 'config', 'events', 'audit', 'principals', 'ingest', 'http']],
   dashboard: [
@@ -98,7 +99,7 @@ export const rooms: Record<string, string[]> = {
       'webhooks',
       'erasure',
     ],
-    ...['messages', 'ingest', 'disclosures', 'http'],
+    ...['messages', 'ingest', 'disclosures', 'http', 'threads'],
   ],
   app: [
     ...[

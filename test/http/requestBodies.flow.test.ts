@@ -77,11 +77,13 @@ test('an upload may take longer, and so may what follows it on the connection', 
 });
 
 test(
-  'bodies under way hold no more than 64 MB: 503, until one of them is through',
+  'bodies of one key that are under way hold no more than 32 MB: 503, until one of them is through; others are taken',
   async () => {
     const part = '{'.padEnd(MEGABYTE - 1);
     const headers = { ...json, 'content-length': String(MEGABYTE) };
-    const open = Array.from({ length: 64 }, () => begin(service, paths.payer, headers, part));
+    const open = Array.from({ length: 40 }, () => begin(service, paths.payer, headers, part));
+    const other = service.as((await service.createKey('other')).key);
+    const otherPayer = { ...samples.payer(), filler: 'f'.repeat(1_000) };
     const payer = samples.payer();
     const appended = await appendedBy(service, async () => {
       const filled = { ...payer, filler: 'f'.repeat(1_000) };
@@ -90,14 +92,39 @@ test(
         expect({ status, body }).toMatchObject({ status: 503, body: { code: 'overloaded' } });
         expect(sent['retry-after']).toBe('2');
       }, LONG_MS / 2);
-      for (const { socket } of open.slice(0, 8)) socket.destroy();
+      expect((await other.post(paths.payer, otherPayer)).status).toBe(200);
+      for (const { socket } of open.slice(0, 16)) socket.destroy();
       await eventually(async () => expect((await service.post(paths.payer, filled)).status).toBe(200));
     });
-    expect(appended).toEqual([`clinic.payer-${payer.id}: PayerUpserted`]);
+    expect(appended).toEqual([
+      `other.payer-${otherPayer.id}: PayerUpserted`,
+      `clinic.payer-${payer.id}: PayerUpserted`,
+    ]);
     for (const { socket } of open) socket.destroy();
   },
   LONG_MS,
 );
+
+test('an upload that stands still is ended: 408', async () => {
+  const stalling = await startTestService(
+    {},
+    { httpTimes: { headers: 10_000, request: 10_000, stalled: 1_000 } },
+  );
+  const encounter = await createEncounter(stalling);
+  const encoded = new Response(documentForm());
+  const body = Buffer.from(await encoded.arrayBuffer());
+  const type = { 'content-type': encoded.headers.get('content-type') ?? '' };
+  const appended = await appendedBy(stalling, async () => {
+    const { socket, closed } = begin(stalling, documentsPath(encounter), {
+      ...type,
+      'content-length': String(body.length),
+    });
+    socket.write(body.subarray(0, 100));
+    expect(statusesOf(await closed())).toEqual([408]);
+  });
+  expect(appended).toEqual([]);
+  await stalling.stop();
+});
 
 test('one client has 40 forms of the dashboard under way at the most: 503', async () => {
   const headers = { ...formType, 'content-length': '90000' };

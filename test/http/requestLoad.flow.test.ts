@@ -6,7 +6,7 @@ import { paths } from '../support/fieldValues.ts';
 import { samples } from '../support/samples.ts';
 import { startTestService, type TestService } from '../support/service.ts';
 
-/** As many as a thread works on at once. */
+/** As many of one key as a thread works on at once. */
 const MOST = 1_000;
 
 let service: TestService;
@@ -15,7 +15,8 @@ beforeAll(async () => {
 });
 afterAll(() => service.stop());
 
-test('of more requests than a thread works on at once, the rest is refused at once, and taken when it gets on', async () => {
+test('of more requests of one key than a thread works on at once, the rest is refused at once, and taken when it gets on', async () => {
+  const other = await service.createKey('other');
   const held = Promise.withResolvers<void>();
   let appends = 0;
   const append: Faults['eventLog'] = {
@@ -46,10 +47,13 @@ test('of more requests than a thread works on at once, the rest is refused at on
       retryAfter: '2',
     });
   }
+  const others = app.post(paths.payer, samples.payer(), { 'x-api-key': other.key });
+  await eventually(() => expect(appends).toBe(MOST + 1));
   expect((await app.get('/healthz')).status).toBe(200);
   expect((await app.get('/readyz')).status).toBe(200);
   held.resolve();
   expect(new Set((await Promise.all(taken)).map(({ status }) => status))).toEqual(new Set([200]));
+  expect((await others).status).toBe(200);
   expect((await app.post(paths.payer, payer)).status).toBe(200);
   expect((await app.get(`${paths.payer}/${payer.id}`)).status).toBe(200);
   for (const { socket } of slow) socket.destroy();

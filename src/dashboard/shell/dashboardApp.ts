@@ -1,10 +1,11 @@
 import express, { type ErrorRequestHandler, type Express, type RequestHandler } from 'express';
 import helmet from 'helmet';
 import { ServiceError } from '../../errors.ts';
-import { BodyBudget } from '../../http/server/BodyBudget.ts';
+import { overloaded } from '../../http/server/BodyBudget.ts';
 import { proxyTrust } from '../../http/server/clientIpReader.ts';
 import { inviteBody } from '../../http/server/requestBody.ts';
 import { networkOf } from '../../principals/users/networkOf.ts';
+import { FairBudget } from '../../threads/FairBudget.ts';
 import { assetRouter } from './assets.ts';
 import { cookies } from './cookies.ts';
 import { createResponder, type ResponderPorts } from './respond.ts';
@@ -13,11 +14,11 @@ import { sessions } from './session.ts';
 
 const FORM_BYTES = 100 * 1024;
 /**
- * Maximum number of forms under way at once: of all clients, and of one. Anybody may send them, with or without a
- * key.
+ * Maximum number of forms under way at once, and the part of what is left that one client may have: 40 of them, alone. Anybody may
+ * send forms, with or without a key.
  */
 const MOST_FORMS = 320;
-const MOST_FORMS_OF_ONE = 40;
+const NETWORK_DIVISOR = 7;
 
 export interface DashboardContext extends Pick<ResponderPorts, 'logger' | 'clientIp'> {
   ports: DashboardPorts;
@@ -84,19 +85,15 @@ function lastAnswers(draining: AbortSignal): RequestHandler {
 
 /** Bounds the memory that half-sent forms hold, and requests those that wait to be asked for. */
 function boundForms(clientIp: DashboardContext['clientIp']): RequestHandler {
-  const budget = new BodyBudget(MOST_FORMS * FORM_BYTES, MOST_FORMS_OF_ONE * FORM_BYTES);
+  const budget = new FairBudget(MOST_FORMS, [NETWORK_DIVISOR]);
   return (req, res, next) => {
     if (req.complete || req.method !== 'POST') {
       next();
       return;
     }
-    const owner = networkOf(clientIp(req));
-    budget.take(FORM_BYTES, owner);
-    let held = true;
-    const give = () => {
-      if (held) budget.give(FORM_BYTES, owner);
-      held = false;
-    };
+    const form = budget.share([networkOf(clientIp(req))]);
+    if (!form.take(1)) throw overloaded();
+    const give = () => form.giveAll();
     req.once('end', give);
     res.once('close', give);
     inviteBody(req, res);

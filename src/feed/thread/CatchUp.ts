@@ -7,6 +7,9 @@ import { ChunkText, type FeedText } from './FeedText.ts';
 import type { Part } from './threadMessages.ts';
 import { untilAvailable } from './untilAvailable.ts';
 
+/** How long a batch is kept for a reader that does not ask for the rest of it; it is then read again. */
+const KEPT_MS = 1_000;
+
 /** Converts events in the stream to text. */
 export type MakeText = (events: RecordedEvent[]) => Promise<FeedText>;
 
@@ -17,13 +20,15 @@ interface Pending {
   batch: EventBatch;
 }
 
-/** One reader's progress through the log: reads further when asked, and holds at most one batch. */
+/** One reader's progress through the log: reads further when asked, and holds at most one batch, for as long as it keeps asking. */
 export class CatchUp {
   readonly #selection: Selection;
   readonly #wanted: Set<string>;
   readonly #makeText: MakeText;
-  readonly #batches: AsyncIterator<EventBatch>;
+  readonly #eventLog: EventLog;
   readonly #stop = new AbortController();
+  #batches: AsyncIterator<EventBatch> | undefined;
+  #idle: NodeJS.Timeout | undefined;
   #position: Position;
   /** Milliseconds since 1970: events are skipped until the first one recorded then or later. */
   #from: number | undefined;
@@ -40,8 +45,7 @@ export class CatchUp {
     this.#makeText = makeText;
     this.#position = start.after;
     this.#from = start.from;
-    const options = { after: start.after, filter: logFilter(selection), signal: this.#stop.signal };
-    this.#batches = eventLog.follow(options)[Symbol.asyncIterator]();
+    this.#eventLog = eventLog;
   }
 
   /**
@@ -50,6 +54,21 @@ export class CatchUp {
    * of the service can read.
    */
   async next(limit: number, tail?: () => Position): Promise<Part> {
+    clearTimeout(this.#idle);
+    try {
+      return await this.#next(limit, tail);
+    } finally {
+      if (!this.#stop.signal.aborted) this.#idle = setTimeout(() => void this.#rest(), KEPT_MS);
+    }
+  }
+
+  async close(): Promise<void> {
+    this.#stop.abort();
+    clearTimeout(this.#idle);
+    await this.#rest();
+  }
+
+  async #next(limit: number, tail: (() => Position) | undefined): Promise<Part> {
     if (tail && this.#position >= tail())
       return this.#part(new ChunkText(this.#selection), this.#position, true);
     this.#pending ??= await this.#read();
@@ -77,9 +96,12 @@ export class CatchUp {
     return this.#part(chunk, batch.position, tail === undefined && batch.caughtUp);
   }
 
-  async close(): Promise<void> {
-    this.#stop.abort();
-    await this.#batches.return?.();
+  /** Lets go of what was read beyond the position, until the reader asks again. */
+  async #rest(): Promise<void> {
+    const batches = this.#batches;
+    this.#batches = undefined;
+    this.#pending = undefined;
+    await batches?.return?.();
   }
 
   #part(chunk: ChunkText, position: Position, end: boolean): Part {
@@ -88,6 +110,9 @@ export class CatchUp {
   }
 
   async #read(): Promise<Pending> {
+    const { signal } = this.#stop;
+    const options = { after: this.#position, filter: logFilter(this.#selection), signal };
+    this.#batches ??= this.#eventLog.follow(options)[Symbol.asyncIterator]();
     const { value: batch, done } = await this.#batches.next();
     if (done) throw unavailable('event log');
     // A workspace's streams include its audit trail.

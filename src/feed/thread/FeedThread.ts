@@ -132,7 +132,8 @@ export class FeedThread {
         break;
       }
       case 'appended':
-        for (const [tail, window] of this.#windows) window.push(reply.chunks.get(tail) ?? [], reply.position);
+        for (const [tail, window] of this.#windows)
+          window.push(reply.chunks.get(tail) ?? [], reply.position, this.#windows.size);
         // What was erased may have come with its tombstone.
         for (const tail of reply.erased) this.#windows.get(tail)?.forget();
         for (const tail of reply.stopped) this.#windows.get(tail)?.stop();

@@ -1,8 +1,12 @@
 import type { Position } from '../../events/event.ts';
 import type { Chunk } from './threadMessages.ts';
 
-/** Bytes kept for subscribers that are slightly behind; those further behind read the log instead. */
+/**
+ * Bytes kept for subscribers that are slightly behind; those further behind read the log instead. Where there are many windows, each
+ * keeps less, so that together they keep no more than 64 MB.
+ */
 const WINDOW_BYTES = 4 * 1024 * 1024;
+const ALL_WINDOWS_BYTES = 64 * 1024 * 1024;
 
 interface Kept extends Chunk {
   /** The selection has nothing between the previous chunk and here. */
@@ -28,15 +32,19 @@ export class LiveWindow {
     return this.#position;
   }
 
-  /** Adds what was appended since the last call, up to `position`, and wakes those waiting when there is anything. */
-  push(chunks: Chunk[], position: Position): void {
+  /**
+   * Adds what was appended since the last call, up to `position`, and wakes those waiting when there is anything. `windows`: how many
+   * there are.
+   */
+  push(chunks: Chunk[], position: Position, windows: number): void {
+    const most = Math.min(WINDOW_BYTES, ALL_WINDOWS_BYTES / windows);
     for (const chunk of chunks) {
       this.#chunks.push({ ...chunk, after: this.#position });
       this.#bytes += chunk.bytes.length;
       this.#position = chunk.position;
     }
     this.#position = position;
-    while (this.#bytes > WINDOW_BYTES && this.#chunks.length > 1) {
+    while (this.#bytes > most && this.#chunks.length > 1) {
       const gone = this.#chunks.shift() as Kept;
       this.#bytes -= gone.bytes.length;
       this.#from = gone.position;

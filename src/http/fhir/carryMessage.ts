@@ -45,7 +45,7 @@ export interface Message {
 }
 
 /**
- * Carries out the message of a request, which `read` returns once it may begin, as configured for the source of its
+ * Carries out the message of a request, which `read` returns once it has arrived, as configured for the source of its
  * key; what leaves no event of its own is recorded in the audit trail. Rejects as `read` does, and with a
  * `FhirRefusal`, `overloaded`, `rate_limited` and `unavailable`. `isOne`: it is one resource, which does not count
  * among the batches under way.
@@ -57,9 +57,9 @@ export async function carryMessage(
   { isOne = false } = {},
 ): Promise<EntryOutcome[]> {
   const { batches } = ports;
-  const leave = isOne ? undefined : batches.enter();
+  const { entries, isAtomic, route, unread = [], bytes, request } = await read();
+  const leave = isOne ? undefined : await batches.enter(exchange);
   try {
-    const { entries, isAtomic, route, unread = [], bytes, request } = await read();
     const { workspace } = callerOf(exchange);
     const found = exchange.found as FoundKey;
     const source = sourceOf(await ports.sources.of(workspace), 'fhir', found.key.id);

@@ -6,8 +6,10 @@ import { issuesOf } from '../../ingest/fhir/issue.ts';
 import type { FhirEntry } from '../../ingest/fhir/message/FhirEntry.ts';
 import { isRefused } from '../../ingest/fhir/message/Interpreter.ts';
 import type { EntryOutcome } from '../../ingest/fhir/sendMessage.ts';
+import type { BudgetShare } from '../../threads/FairBudget.ts';
 import { readLines } from '../endpoints/batch/readBatch.ts';
 import { NDJSON } from '../server/answer.ts';
+import { ownersOf } from '../server/BodyBudget.ts';
 import { asServiceError, statusOf } from '../server/errorAnswer.ts';
 import type { Exchange } from '../server/exchange.ts';
 import { isUtf8Type } from '../server/readJson.ts';
@@ -31,20 +33,21 @@ export function importLines(ports: FhirPorts): ServedEndpoint {
   const route = '/fhir/$import';
   return fhirEndpoint(route, async (exchange) => {
     let lines: ReadLine[] = [];
+    const share = ports.batches.bodies.share(ownersOf(exchange));
     const outcomes = await carryMessage(ports, exchange, async () => {
-      lines = await readResources(exchange);
+      lines = await readResources(exchange, share);
       const entries = lines.flatMap((line) => ('entry' in line ? [line.entry] : []));
       const unread = lines.flatMap((line) => ('error' in line ? [line.error] : []));
       const bytes = lines.flatMap(({ bytes: own }) => (own ? [own, NEWLINE] : []));
       return { entries, isAtomic: false, route, unread, bytes };
-    });
+    }).finally(share.giveAll);
     const text = Readable.from(answerText(lines, outcomes));
     return { headers: { 'Content-Type': NDJSON }, body: { stream: text } };
   });
 }
 
 /** Rejects as `readLines` does, and with `unsupported_media_type`. */
-async function readResources(exchange: Exchange): Promise<ReadLine[]> {
+async function readResources(exchange: Exchange, share: BudgetShare): Promise<ReadLine[]> {
   const type = exchange.req.headers['content-type'] ?? '';
   if (!types.some((taken) => isUtf8Type(type, taken))) {
     const text = `Send Bulk Data in UTF-8, one resource per line, with Content-Type: ${types[0]}.`;
@@ -52,7 +55,7 @@ async function readResources(exchange: Exchange): Promise<ReadLine[]> {
   }
   const slices = new WorkSlices();
   const read: ReadLine[] = [];
-  for (const line of (await readLines(exchange, MAX_FHIR_BYTES)).lines) {
+  for (const line of (await readLines(exchange, share, MAX_FHIR_BYTES)).lines) {
     if (slices.isOver) await slices.next();
     read.push(readLine(line));
   }

@@ -1,25 +1,28 @@
-import { overloaded } from './BodyBudget.ts';
+import { type BudgetShare, FairBudget, WORKSPACE_AND_KEY } from '../../threads/FairBudget.ts';
+import { ownersOf, takeFrom } from './BodyBudget.ts';
+import type { Exchange } from './exchange.ts';
 
-/** Requests beyond this would wait longer than their senders do, and hold up all others. */
-const MOST_UNDER_WAY = 1_000;
+/** Requests beyond this would wait longer than their senders do, and hold up all others. One key may have 1,000. */
+const MOST_UNDER_WAY = 3_000;
 
 /** Bounds the requests that a thread works on at once, so that those it accepts are answered in time. */
 export class RequestLoad {
-  readonly #most: number;
-  readonly #underWay = new Set<object>();
+  readonly #budget = new FairBudget(MOST_UNDER_WAY, WORKSPACE_AND_KEY);
+  readonly #underWay = new Map<object, BudgetShare>();
 
-  constructor(most = MOST_UNDER_WAY) {
-    this.#most = most;
-  }
-
-  /** Counts a request that has arrived completely, until `leave`. Throws `overloaded` where there are too many. */
-  enter(exchange: object): void {
-    if (this.#underWay.size >= this.#most) throw overloaded('requests');
-    this.#underWay.add(exchange);
+  /**
+   * Counts a request that has arrived completely, until `leave`. Throws `overloaded` where there are too many, in all or of its
+   * sender.
+   */
+  enter(exchange: Pick<Exchange, 'found'>): void {
+    const share = this.#budget.share(ownersOf(exchange));
+    takeFrom(share, 1, 'requests');
+    this.#underWay.set(exchange, share);
   }
 
   /** Stops counting a request; does nothing for one that was not counted. */
   leave(exchange: object): void {
+    this.#underWay.get(exchange)?.giveAll();
     this.#underWay.delete(exchange);
   }
 }

@@ -23,7 +23,7 @@ export interface HttpTimes {
   headers: number;
   /** For all of a request to arrive, except bodies that may take long. */
   request: number;
-  /** How long a client may accept nothing of a response: then it is considered dead. */
+  /** How long a client may send nothing of an upload, or accept nothing of a response: then it is considered dead. */
   stalled: number;
 }
 
@@ -70,9 +70,11 @@ export function createHttpServer(
     return sendAnswer({ req: req as Request, res: res as Response, headers }, errorAnswer(error, requestId));
   };
   const serve: RequestListener = (req, res) => {
-    // Nothing moved on the connection for so long. A response of which nothing waits for the client may take its time.
+    // Nothing moved on the connection for so long. A response of which nothing waits for the client may take its time, and so may
+    // a body that waits for the service.
     res.on('timeout', () => {
       if (res.writableLength > 0) res.destroy();
+      else if (isLongBody(req.socket) && !req.complete && !req.isPaused()) breakOff(req, tooSlow());
     });
     if (req.headers.host === undefined && req.httpVersion === '1.1') refuse(req, res, notHttp());
     else listener(req, res);

@@ -2,6 +2,7 @@ import type { IncomingMessage } from 'node:http';
 import { MIMEType, promisify } from 'node:util';
 import { gunzip } from 'node:zlib';
 import { ServiceError } from '../../errors.ts';
+import { ownersOf, takeFrom } from './BodyBudget.ts';
 import type { Exchange } from './exchange.ts';
 import { BROKEN_OFF, inviteBody } from './requestBody.ts';
 
@@ -19,7 +20,7 @@ const unzip = promisify(gunzip);
 const decoder = new TextDecoder('utf-8', { fatal: true });
 const SURROGATE_ESCAPE = /\\u[dD][89a-fA-F]/;
 
-type BodyExchange = Pick<Exchange, 'req' | 'res' | 'bodies' | 'load'>;
+type BodyExchange = Pick<Exchange, 'req' | 'res' | 'bodies' | 'load' | 'found'>;
 
 /** Returns the refusal of a body that is too large. */
 export function bodyTooLarge(maxBytes = MAX_BODY_BYTES): ServiceError {
@@ -47,16 +48,17 @@ export function isUtf8Type(header: string, type: string): boolean {
   }
 }
 
-async function collect({ req, res, bodies }: BodyExchange, maxBytes: number): Promise<Buffer> {
+async function collect(exchange: BodyExchange, maxBytes: number): Promise<Buffer> {
+  const { req, res, bodies } = exchange;
   if (Number(req.headers['content-length'] ?? 0) > maxBytes) throw bodyTooLarge(maxBytes);
   inviteBody(req, res);
+  const share = bodies.json.share(ownersOf(exchange));
   return new Promise((resolve, reject) => {
     const chunks: Buffer[] = [];
     let length = 0;
     const fail = (error: Error) => {
       req.removeAllListeners('data');
-      bodies.json.give(length);
-      length = 0;
+      share.giveAll();
       reject(error);
     };
     req.on('data', (chunk: Buffer) => {
@@ -65,7 +67,7 @@ async function collect({ req, res, bodies }: BodyExchange, maxBytes: number): Pr
         return;
       }
       try {
-        bodies.json.take(chunk.length);
+        takeFrom(share, chunk.length);
       } catch (error) {
         fail(error as ServiceError);
         return;
@@ -74,8 +76,7 @@ async function collect({ req, res, bodies }: BodyExchange, maxBytes: number): Pr
       chunks.push(chunk);
     });
     req.on('end', () => {
-      bodies.json.give(length);
-      length = 0;
+      share.giveAll();
       resolve(chunks.length === 1 ? (chunks[0] as Buffer) : Buffer.concat(chunks));
     });
     req.on('error', () => fail(malformedBody('is incomplete')));

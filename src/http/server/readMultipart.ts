@@ -4,6 +4,7 @@ import busboy from 'busboy';
 import { type FieldMessage, ServiceError } from '../../errors.ts';
 import { MAX_DOCUMENT_BYTES } from '../../records/document.ts';
 import { validationError } from '../../records/validate.ts';
+import { ownersOf, takeFrom } from './BodyBudget.ts';
 import type { Exchange } from './exchange.ts';
 import { BROKEN_OFF, inviteBody, withLongBody } from './requestBody.ts';
 
@@ -62,18 +63,19 @@ function startParser(req: IncomingMessage): busboy.Busboy {
  * what `receive` rejects with, but only after `receive` is done; `discard` then undoes what it received.
  */
 export async function readMultipart<File>(
-  exchange: Pick<Exchange, 'req' | 'res' | 'bodies'>,
+  exchange: Pick<Exchange, 'req' | 'res' | 'bodies' | 'found'>,
   receive: (filename: string, source: Readable) => Promise<File>,
   discard: (file: File) => Promise<void>,
 ): Promise<Multipart<File>> {
   const { req, res, bodies } = exchange;
   const parser = startParser(req);
-  bodies.uploads.take(MEMORY_BYTES);
+  const share = bodies.uploads.share(ownersOf(exchange));
+  takeFrom(share, MEMORY_BYTES);
   try {
     inviteBody(req, res);
     return await withLongBody(req, () => readForm(req, parser, receive, discard));
   } finally {
-    bodies.uploads.give(MEMORY_BYTES);
+    share.giveAll();
   }
 }
 

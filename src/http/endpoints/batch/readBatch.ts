@@ -4,7 +4,9 @@ import { createGunzip } from 'node:zlib';
 import type { BatchLine } from '../../../commands/batch/batchLine.ts';
 import { ServiceError } from '../../../errors.ts';
 import { isJsonObject } from '../../../events/event.ts';
+import type { BudgetShare } from '../../../threads/FairBudget.ts';
 import { NDJSON } from '../../server/answer.ts';
+import { takeFrom } from '../../server/BodyBudget.ts';
 import type { Exchange } from '../../server/exchange.ts';
 import { isCompressed, isUtf8Type, malformedBody, readJson } from '../../server/readJson.ts';
 import { BROKEN_OFF, inviteBody } from '../../server/requestBody.ts';
@@ -17,7 +19,7 @@ export interface ReadBatch {
   payload: unknown;
 }
 
-type BodyExchange = Pick<Exchange, 'req' | 'res' | 'bodies' | 'load'>;
+type BodyExchange = Pick<Exchange, 'req' | 'res' | 'bodies' | 'load' | 'found'>;
 
 /** Returns the refusal of a body of another type. */
 export function notLines(): ServiceError {
@@ -34,14 +36,14 @@ export function notAnArray(): ServiceError {
 
 /**
  * Resolves with the lines of a batch, once all have arrived: from JSON Lines, or from an array no larger than any
- * other JSON body. Rejects with `unsupported_media_type`, `payload_too_large`, `malformed_body`, `validation_failed`,
+ * other JSON body; `share` holds the bytes of JSON Lines. Rejects with `unsupported_media_type`, `payload_too_large`, `malformed_body`, `validation_failed`,
  * `request_timeout` or `overloaded`.
  */
-export async function readBatch(exchange: BodyExchange): Promise<ReadBatch> {
+export async function readBatch(exchange: BodyExchange, share: BudgetShare): Promise<ReadBatch> {
   const type = exchange.req.headers['content-type'] ?? '';
   if (isUtf8Type(type, 'application/json')) return linesOf(await readJson(exchange));
   if (!isUtf8Type(type, NDJSON)) throw notLines();
-  return readLines(exchange);
+  return readLines(exchange, share);
 }
 
 function linesOf(array: unknown): ReadBatch {
@@ -58,10 +60,16 @@ function linesOf(array: unknown): ReadBatch {
 }
 
 /**
- * Resolves with the lines of a JSON Lines body, each of at most `maxLineBytes`. Rejects with `unsupported_media_type`
- * for an unknown compression, `payload_too_large`, `malformed_body` and `request_timeout`.
+ * Resolves with the lines of a JSON Lines body, each of at most `maxLineBytes`; from then on the request counts among those being
+ * worked on. `share` takes the unpacked bytes, which the caller gives back. Rejects with `unsupported_media_type` for an unknown
+ * compression, `payload_too_large`, `malformed_body`, `request_timeout` and `overloaded`.
  */
-export async function readLines({ req, res }: BodyExchange, maxLineBytes?: number): Promise<ReadBatch> {
+export async function readLines(
+  exchange: BodyExchange,
+  share: BudgetShare,
+  maxLineBytes?: number,
+): Promise<ReadBatch> {
+  const { req, res, load } = exchange;
   const compressed = isCompressed(req);
   if (Number(req.headers['content-length'] ?? 0) > MAX_BATCH_BYTES) throw batchTooLarge();
   inviteBody(req, res);
@@ -87,10 +95,16 @@ export async function readLines({ req, res }: BodyExchange, maxLineBytes?: numbe
     };
     source.on('data', (chunk: Buffer) => {
       digest.update(chunk);
-      trying(() => lines.add(chunk));
+      trying(() => {
+        lines.add(chunk);
+        takeFrom(share, chunk.length);
+      });
     });
     source.on('end', () =>
-      trying(() => resolve({ lines: lines.end(), payload: { sha256: digest.digest('hex') } })),
+      trying(() => {
+        load.enter(exchange);
+        resolve({ lines: lines.end(), payload: { sha256: digest.digest('hex') } });
+      }),
     );
     unzip?.on('error', () => fail(malformedBody('is not valid gzip')));
     req.on('error', () => fail(malformedBody('broke off')));

@@ -9,6 +9,7 @@ import { idempotencyKey } from '../../idempotency/idempotencyKey.ts';
 import type { IdempotencyPorts } from '../../idempotency/once.ts';
 import { requirePermission } from '../../server/admit.ts';
 import { NDJSON } from '../../server/answer.ts';
+import { ownersOf } from '../../server/BodyBudget.ts';
 import { callerOf, type Exchange } from '../../server/exchange.ts';
 import { writeOptions, writeQuerySchema } from '../records/writeQuery.ts';
 import { batchLineSchema, exampleAnswer, exampleLines } from './batchSchemas.ts';
@@ -76,25 +77,29 @@ export const sendBatch = endpoint({
   },
   errors: ['InvalidBatch', 'BatchTooLarge', 'NotLines'],
   handler: (ports: BatchPorts & IdempotencyPorts) => async (exchange) => {
-    const leave = ports.batches.enter();
+    const options = batchOptions(exchange);
+    const key = options.dryRun ? undefined : idempotencyKey(exchange.req);
+    const share = ports.batches.bodies.share(ownersOf(exchange));
+    let leave: (() => void) | undefined;
     try {
-      const options = batchOptions(exchange);
-      const key = options.dryRun ? undefined : idempotencyKey(exchange.req);
-      const { lines, payload } = await readBatch(exchange);
+      const { lines, payload } = await readBatch(exchange, share);
+      leave = await ports.batches.enter(exchange);
       const tries = await beginTry(ports, exchange, key, payload);
       const results = new OrderedResults(lines.length);
       const authorize = (kind: string) =>
         requirePermission(exchange.found as FoundKey, onKind('write', kind));
       const caller = callerOf(exchange);
       const work = carryOut(ports, { lines, caller, options, authorize, route: path, tries }, results);
-      void Promise.all([work, whenRead(exchange, work)]).then(leave);
+      void work.then(leave);
+      void whenRead(exchange, work).then(share.giveAll);
       return {
         // Buffering proxies are asked to pass every result on at once.
         headers: { 'Content-Type': NDJSON, 'X-Accel-Buffering': 'no' },
         body: { send: (res) => sendResults(res, results) },
       };
     } catch (error) {
-      leave();
+      leave?.();
+      share.giveAll();
       throw error;
     }
   },

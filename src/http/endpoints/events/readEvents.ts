@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { recordAccess, recordFurtherAccess } from '../../../audit/recordAccess.ts';
 import { SentEvents, type SentEventsLimits } from '../../../audit/SentEvents.ts';
 import type { Shown } from '../../../events/shown.ts';
-import type { EventFeed } from '../../../feed/EventFeed.ts';
+import { type EventFeed, PAGE_BYTES, SUBSCRIPTION_BYTES } from '../../../feed/EventFeed.ts';
 import { feedEventTypes } from '../../../feed/format/cloudEvent.ts';
 import { formatPosition } from '../../../feed/position.ts';
 import type { Selection } from '../../../feed/selection.ts';
@@ -12,10 +12,12 @@ import type { Chunk } from '../../../feed/thread/threadMessages.ts';
 import { measurements } from '../../../metrics/Measurements.ts';
 import type { FoundKey, KeyDirectory } from '../../../principals/keys/KeyDirectory.ts';
 import type { Permission } from '../../../principals/keys/permissions.ts';
+import { FairBudget, WORKSPACE_AND_KEY } from '../../../threads/FairBudget.ts';
 import { endpoint } from '../../endpoint/endpoint.ts';
 import { addressOf } from '../../server/addressOf.ts';
 import { requireUsable } from '../../server/admit.ts';
 import type { StreamedAnswer } from '../../server/answer.ts';
+import { ownersOf, takeFrom } from '../../server/BodyBudget.ts';
 import { callerOf, type Exchange } from '../../server/exchange.ts';
 import { type EventStreamOptions, sendEventStream } from '../../server/sendEventStream.ts';
 import { eventExample } from './eventExample.ts';
@@ -33,6 +35,8 @@ export interface EventsPorts extends StartPorts {
 /** The permissions one of which a key needs for the stream. */
 export const EVENT_ACCESS: readonly Permission[] = ['events', 'events:deidentified'];
 const LOOK_MS = 500;
+/** Memory for what readers have not read yet, in a request thread. One key may have 200 live streams, or 50 pages. */
+const READS_BYTES = 600 * 1024 * 1024;
 
 /** Timing of live streams, in milliseconds. */
 export type StreamTimes = Pick<EventStreamOptions, 'heartbeatMs' | 'stalledMs'> & SentEventsLimits;
@@ -78,27 +82,34 @@ export function readEvents(times: StreamTimes = streamTimes) {
       },
     },
     errors: ['NotAcceptable', 'PositionGone'],
-    handler: (ports: EventsPorts) => async (exchange) => {
-      const type = exchange.req.accepts(Object.values(eventMediaTypes));
-      exchange.headers.push('Vary', 'Accept');
-      if (type === false) {
-        throw notAcceptable();
-      }
-      const query = eventsQueryOf(exchange);
-      const format = type === eventMediaTypes.sse ? 'sse' : 'ndjson';
-      const selection = selectionOf(
-        exchange.found as FoundKey,
-        query,
-        format,
-        addressOf(exchange.req, ports.publicUrl),
-      );
-      const start = await startOf(ports, exchange, selection, query);
-      if (exchange.req.method === 'HEAD') {
-        return { headers: { 'Content-Type': type as string }, body: { stream: Readable.from([]) } };
-      }
-      return format === 'sse'
-        ? stream(ports, exchange, selection, start, query, times)
-        : page(ports, exchange, selection, start, query);
+    handler: (ports: EventsPorts) => {
+      const reads = new FairBudget(READS_BYTES, WORKSPACE_AND_KEY);
+      return async (exchange) => {
+        const type = exchange.req.accepts(Object.values(eventMediaTypes));
+        exchange.headers.push('Vary', 'Accept');
+        if (type === false) {
+          throw notAcceptable();
+        }
+        const query = eventsQueryOf(exchange);
+        const format = type === eventMediaTypes.sse ? 'sse' : 'ndjson';
+        const selection = selectionOf(
+          exchange.found as FoundKey,
+          query,
+          format,
+          addressOf(exchange.req, ports.publicUrl),
+        );
+        const start = await startOf(ports, exchange, selection, query);
+        if (exchange.req.method === 'HEAD') {
+          return { headers: { 'Content-Type': type as string }, body: { stream: Readable.from([]) } };
+        }
+        const read = reads.share(ownersOf(exchange));
+        takeFrom(read, format === 'sse' ? SUBSCRIPTION_BYTES : PAGE_BYTES, 'reads of events');
+        if (exchange.res.destroyed) read.giveAll();
+        else exchange.res.once('close', read.giveAll);
+        return format === 'sse'
+          ? stream(ports, exchange, selection, start, query, times)
+          : page(ports, exchange, selection, start, query);
+      };
     },
   });
 }

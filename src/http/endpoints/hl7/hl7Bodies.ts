@@ -34,7 +34,7 @@ export function notHl7(): ServiceError {
  * `splitMessages` do, and with `payload_too_large` where there are too many.
  */
 export async function readMessages(
-  exchange: Pick<Exchange, 'req' | 'res' | 'bodies' | 'load'>,
+  exchange: Pick<Exchange, 'req' | 'res' | 'bodies' | 'load' | 'found'>,
 ): Promise<{ type: string; messages: Buffer[] }> {
   const type = mediaTypes.find((one) => one === essenceOf(exchange.req.headers['content-type'] ?? ''));
   if (type === undefined) throw notHl7();

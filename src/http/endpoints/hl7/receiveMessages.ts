@@ -63,7 +63,7 @@ export const receiveMessages = endpoint({
   handler: (ports: Hl7Ports) => async (exchange) => {
     const { type, messages } = await readMessages(exchange);
     // A single message is no more work than a record.
-    const leave = messages.length > 1 ? ports.batches.enter() : () => undefined;
+    const leave = messages.length > 1 ? await ports.batches.enter(exchange) : () => undefined;
     try {
       const body = Buffer.concat(await takeAll(ports, exchange, { type, messages }));
       return {

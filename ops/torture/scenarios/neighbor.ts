@@ -1,0 +1,196 @@
+import { connect, type Socket } from 'node:net';
+import { openEventLog } from '../../../src/app/openBackend.ts';
+import { KeyDirectory } from '../../../src/principals/keys/KeyDirectory.ts';
+import { KeyManager } from '../../../src/principals/keys/KeyManager.ts';
+import { makeStores, type Stores } from '../../bench/support/chartledger.ts';
+import { residentMegabytes } from '../../bench/support/processUsage.ts';
+import { median, percentile } from '../../bench/support/statistics.ts';
+import type { Outcome, Scenario, Torture } from '../scenario.ts';
+import { type Offered, OpenLoop } from '../support/OpenLoop.ts';
+import { send } from '../support/send.ts';
+import { TorturedService } from '../support/TorturedService.ts';
+
+/** Requests a minute that the hostile key may make: the service's default. */
+const RATE_LIMIT = 100;
+const OTHERS_PER_SECOND = 200;
+const OTHERS_CONNECTIONS = 200;
+const MOST_RATIO = 2;
+const MEBIBYTE = 1024 * 1024;
+
+/** What the hostile key opens and leaves so, of its requests in a minute. */
+const STREAMS = 30;
+const BODIES = 6;
+const BATCHES = 6;
+const UPLOADS = 30;
+const WAITS = 10;
+/** With the rest it sends batches of so many lines, one after another. */
+const LINES = 2_000;
+
+/** A key that does within its rate limit what harms others most. */
+export const neighbor: Scenario = {
+  name: 'neighbor',
+  description: `One key sends, within its rate limit of ${RATE_LIMIT} requests per minute, what holds most: ${STREAMS} event streams that it does not read, ${BODIES} FHIR bodies and ${BATCHES} batches that stop before their end, ${UPLOADS} uploads that stop, ${WAITS} requests that wait for records that never come, and one batch after another. A key of another workspace sends ${OTHERS_PER_SECOND} upserts per second, in turns without and beside it. None of these may be refused, and their p99 may rise by less than a factor of ${MOST_RATIO}.`,
+  async run(torture: Torture): Promise<Outcome> {
+    const { short, progress } = torture;
+    const stores = await makeStores(torture);
+    const hostile = await addHostileKey(stores);
+    const service = new TorturedService(stores.env);
+    const url = await service.start();
+    let number = 0;
+    const request = () => {
+      number += 1;
+      return upsertOf(stores.key.key, number);
+    };
+    await fill(url, hostile);
+    const others = new OpenLoop(url, OTHERS_CONNECTIONS);
+    await others.open(request);
+    const seconds = short ? 5 : 30;
+    const rounds = short ? 2 : 5;
+    const [alone, beside]: [Offered[], Offered[]] = [[], []];
+    const memory = [residentMegabytes(service.pid).all];
+    await others.offer(OTHERS_PER_SECOND, seconds, request);
+    for (let round = 0; round < rounds; round += 1) {
+      alone.push(await others.offer(OTHERS_PER_SECOND, seconds, request));
+      const neighbor = new HostileNeighbor(url, hostile);
+      beside.push(await others.offer(OTHERS_PER_SECOND, seconds, request));
+      memory.push(residentMegabytes(service.pid).all);
+      await neighbor.end();
+      progress(`round ${round + 1} of ${rounds}: p99 ${p99Of(alone.at(-1))} ms, ${p99Of(beside.at(-1))} ms`);
+    }
+    others.close();
+    await service.end();
+    return judge(alone, beside, memory);
+  },
+};
+
+function judge(alone: Offered[], beside: Offered[], memory: number[]): Outcome {
+  const ratios = beside.map((offered, round) => p99Of(offered) / p99Of(alone[round]));
+  const all = [...alone, ...beside];
+  const answers = all.flatMap((offered) => offered.answers);
+  const refused = answers.filter(({ status }) => status !== 200).length;
+  const unanswered = all.reduce((sum, offered) => sum + offered.unanswered + offered.unsent, 0);
+  const ratio = median(ratios);
+  return {
+    figures: [
+      ['requests of others', answers.length],
+      ['of them refused, or not answered', refused + unanswered],
+      ['p99 of others alone, ms (median of the rounds)', median(alone.map(p99Of))],
+      ['p99 of others beside the hostile key, ms (median of the rounds)', median(beside.map(p99Of))],
+      ['the second divided by the first (median of the rounds)', ratio],
+      ['memory before, and in each round beside it, MB', memory.map(Math.round).join(', ')],
+    ],
+    failures: [
+      ...(refused + unanswered > 0 ? [`${refused + unanswered} requests of others were refused`] : []),
+      ...(ratio < MOST_RATIO ? [] : [`the p99 of others rose by a factor of ${ratio.toFixed(2)}`]),
+    ],
+  };
+}
+
+function p99Of(offered: Offered | undefined): number {
+  const sorted = offered?.answers.map(({ milliseconds }) => milliseconds).sort((a, b) => a - b) ?? [];
+  return Math.round(percentile(sorted, 0.99) * 10) / 10;
+}
+
+/** Creates the hostile key, in a workspace of its own. */
+async function addHostileKey({ config }: Stores): Promise<string> {
+  const eventLog = await openEventLog(config.eventLogUrl);
+  const directory = await KeyDirectory.open(eventLog);
+  const manager = new KeyManager(directory, { principal: { type: 'operator', id: 'torture' } });
+  const permissions = ['write', 'read', 'events'] as const;
+  const limits = { rate_limit: RATE_LIMIT };
+  const { key } = await manager.createKey('hostile', 'Hostile', [...permissions], {}, limits);
+  directory.close();
+  await eventLog.close();
+  return key;
+}
+
+/** Writes what the unread streams have to send, and the encounter to which the uploads go. */
+async function fill(url: string, key: string): Promise<void> {
+  await sendBatch(url, key, 5_000, 'x'.repeat(900));
+  const records = [
+    ['patients', { id: 'p', first_name: 'A', last_name: 'B', date_of_birth: '1984-02-29', gender: 'female' }],
+    ['encounters', { id: 'e', patient_id: 'p', date_of_service: '2026-03-14' }],
+  ] as const;
+  for (const [path, record] of records) {
+    const headers = { 'x-api-key': key, 'content-type': 'application/json' };
+    await send(url, false, {
+      ...{ method: 'POST', path: `/integration/${path}`, headers },
+      body: JSON.stringify(record),
+    });
+  }
+}
+
+async function sendBatch(url: string, key: string, lines: number, filler: string): Promise<void> {
+  const line = (n: number) =>
+    JSON.stringify({ kind: 'payer', record: { id: `payer-${n}`, name: 'Aetna', address_line1: filler } });
+  const body = Array.from({ length: lines }, (_, n) => `${line(n)}\n`).join('');
+  const headers = { 'x-api-key': key, 'content-type': 'application/x-ndjson' };
+  await send(url, false, { method: 'POST', path: '/integration/batch', headers, body });
+}
+
+/** One minute of the hostile key. */
+class HostileNeighbor {
+  readonly #url: string;
+  readonly #key: string;
+  readonly #sockets: Socket[] = [];
+  readonly #sending: Promise<void>;
+  #isOver = false;
+
+  constructor(url: string, key: string) {
+    this.#url = url;
+    this.#key = key;
+    const json = 'application/fhir+json';
+    const lines = 'application/x-ndjson';
+    const form = 'multipart/form-data; boundary=b';
+    const part = `--b\r\ncontent-disposition: form-data; name="file"; filename="a.pdf"\r\n\r\n%PDF-1.7\n`;
+    const waiting = { id: 'waiting', patient_id: 'nobody', date_of_service: '2026-03-14' };
+    for (let n = 0; n < STREAMS; n += 1) this.#open('GET /events', ['accept: text/event-stream']);
+    for (let n = 0; n < BODIES; n += 1)
+      this.#stall('/fhir', json, 16 * MEBIBYTE, ' '.repeat(16 * MEBIBYTE - 1));
+    for (let n = 0; n < BATCHES; n += 1) this.#stall('/integration/batch', lines, MEBIBYTE, '{}\n');
+    for (let n = 0; n < UPLOADS; n += 1)
+      this.#stall('/integration/encounters/e/documents', form, MEBIBYTE, part);
+    for (let n = 0; n < WAITS; n += 1) {
+      const body = JSON.stringify({ ...waiting, id: `waiting-${n}` });
+      this.#stall('/integration/encounters?wait=10', 'application/json', body.length, body);
+    }
+    this.#sending = this.#sendBatches();
+  }
+
+  async end(): Promise<void> {
+    this.#isOver = true;
+    for (const socket of this.#sockets) socket.destroy();
+    await this.#sending;
+  }
+
+  async #sendBatches(): Promise<void> {
+    const left = RATE_LIMIT - STREAMS - BODIES - BATCHES - UPLOADS - WAITS;
+    for (let n = 0; n < left && !this.#isOver; n += 1) await sendBatch(this.#url, this.#key, LINES, `${n}`);
+  }
+
+  #stall(path: string, type: string, length: number, body: string): void {
+    this.#open(`POST ${path}`, [`content-type: ${type}`, `content-length: ${length}`], body);
+  }
+
+  /** Sends a request and reads nothing. */
+  #open(request: string, headers: string[], body = ''): void {
+    const { hostname, port } = new URL(this.#url);
+    const socket = connect(Number(port), hostname);
+    socket.on('error', () => undefined);
+    socket.pause();
+    const head = [`${request} HTTP/1.1`, 'host: localhost', `x-api-key: ${this.#key}`, ...headers];
+    socket.write(`${head.join('\r\n')}\r\n\r\n${body}`);
+    this.#sockets.push(socket);
+  }
+}
+
+function upsertOf(key: string, number: number): Buffer {
+  const body = JSON.stringify({ id: `payer-${number % 20_000}`, name: 'Aetna', payer_code: String(number) });
+  const head = [
+    'POST /integration/payers HTTP/1.1',
+    'host: localhost',
+    `x-api-key: ${key}`,
+    'content-type: application/json',
+  ];
+  return Buffer.from(`${head.join('\r\n')}\r\ncontent-length: ${body.length}\r\n\r\n${body}`);
+}

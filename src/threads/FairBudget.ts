@@ -1,0 +1,73 @@
+/**
+ * Divisors: a workspace may hold as much as is left for others, a key as much as its workspace leaves of that. So alone in a process,
+ * a workspace has a half, and a key a third of the total.
+ */
+export const WORKSPACE_AND_KEY: readonly number[] = [1, 1];
+
+/** What one owner of a budget holds for one piece of work. */
+export interface BudgetShare {
+  /** Takes this much more, if that leaves enough for others; false, and nothing taken, where it does not. */
+  take(amount: number): boolean;
+  /** Gives back all of it; may be called more than once. */
+  giveAll(): void;
+}
+
+/**
+ * Bounds something that a thread has little of, such as memory for bodies, so that no owner can hold all of it. What an owner may
+ * hold depends on what is left for the others (dynamic thresholds: Choudhury and Hahne, 1998): at most 1/n of that. So the first
+ * owner gets 1/(n+1) of the total, each further one a part of the rest, and nothing need be known about their number. An owner
+ * that holds nothing may take whatever is left, so that one piece of work is always possible.
+ */
+export class FairBudget {
+  readonly #levels: { divisor: number; held: Map<string, number> }[];
+  #left: number;
+
+  /** `divisors`: the n of owners at each level, from the outermost: of a workspace, then of a key in it. */
+  constructor(total: number, divisors: readonly number[]) {
+    this.#left = total;
+    this.#levels = divisors.map((divisor) => ({ divisor, held: new Map() }));
+  }
+
+  /** Begins a piece of work, which holds nothing yet. `owners`: who does it, at each level. */
+  share(owners: readonly string[]): BudgetShare {
+    let taken = 0;
+    return {
+      take: (amount) => {
+        if (!this.#take(amount, owners)) return false;
+        taken += amount;
+        return true;
+      },
+      giveAll: () => {
+        if (taken > 0) this.#give(taken, owners);
+        taken = 0;
+      },
+    };
+  }
+
+  #take(amount: number, owners: readonly string[]): boolean {
+    const left = this.#left - amount;
+    if (left < 0) return false;
+    let others = left;
+    for (const [level, { divisor, held }] of this.#levels.entries()) {
+      const own = held.get(owners[level] as string);
+      if (own !== undefined && (own + amount) * divisor > others) return false;
+      others -= (own ?? 0) + amount;
+    }
+    this.#add(amount, owners);
+    return true;
+  }
+
+  #give(amount: number, owners: readonly string[]): void {
+    this.#add(-amount, owners);
+  }
+
+  #add(amount: number, owners: readonly string[]): void {
+    this.#left -= amount;
+    for (const [level, { held }] of this.#levels.entries()) {
+      const owner = owners[level] as string;
+      const now = (held.get(owner) ?? 0) + amount;
+      if (now > 0) held.set(owner, now);
+      else held.delete(owner);
+    }
+  }
+}

@@ -1,0 +1,37 @@
+import { expect, test } from 'vitest';
+import { type BudgetShare, FairBudget, WORKSPACE_AND_KEY } from '../../src/threads/FairBudget.ts';
+
+/** Takes one after another until no more is given; with how many there were. */
+function takeAll(share: BudgetShare): number {
+  let taken = 0;
+  while (share.take(1)) taken += 1;
+  return taken;
+}
+
+test('a key alone has a third, and others, of its workspace or not, a part of what that leaves', () => {
+  const budget = new FairBudget(600, WORKSPACE_AND_KEY);
+  expect(takeAll(budget.share(['one', 'a']))).toBe(200);
+  expect(takeAll(budget.share(['one', 'b']))).toBe(66);
+  expect(takeAll(budget.share(['one', 'c']))).toBe(22);
+  expect(takeAll(budget.share(['two', 'd']))).toBe(104);
+  expect(takeAll(budget.share(['two', 'e']))).toBe(34);
+});
+
+test('work of one owner counts together, and what is given back can be taken again, once', () => {
+  const budget = new FairBudget(6, WORKSPACE_AND_KEY);
+  const [first, second] = [budget.share(['one', 'a']), budget.share(['one', 'a'])];
+  expect([first.take(1), second.take(1), second.take(1)]).toEqual([true, true, false]);
+  first.giveAll();
+  first.giveAll();
+  expect([second.take(1), second.take(1)]).toEqual([true, false]);
+});
+
+test('an owner that holds nothing may take all that is left, and no more than that', () => {
+  const budget = new FairBudget(1, WORKSPACE_AND_KEY);
+  expect(budget.share(['one', 'a']).take(2)).toBe(false);
+  const only = budget.share(['one', 'a']);
+  expect(only.take(1)).toBe(true);
+  expect(budget.share(['two', 'b']).take(1)).toBe(false);
+  only.giveAll();
+  expect(budget.share(['two', 'b']).take(1)).toBe(true);
+});
