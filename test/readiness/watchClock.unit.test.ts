@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import type { NewEvent } from '../../src/events/event.ts';
 import type { EventLog } from '../../src/ports/eventLog.ts';
 import type { PageQuery, ReadModels, Row } from '../../src/ports/readModels.ts';
 import type { WorklistWork } from '../../src/readiness/worklist/WorklistWork.ts';
@@ -21,7 +22,7 @@ afterEach(() => {
 });
 
 /** Watches a worklist of one workspace, which can be added to; `asked` are the lists that were read. */
-function watched(minute: number) {
+function watched(minute: number, { head = 0 } = {}) {
   const rows: Row[] = [];
   const asked: (string | undefined)[] = [];
   const evaluated: string[] = [];
@@ -31,7 +32,16 @@ function watched(minute: number) {
     return rows.filter((row) => (list === undefined || row.lists?.includes(list)) && row.order > after);
   };
   const clock = { id: 'clock', partition: 'clock', order: 0, position: 1, body: { minute } };
-  const load = async (_model: string, ids: string[]) => (ids.includes(clock.id) ? [clock] : []);
+  const tally = { id: 'clinic tally', body: { states: { blocked: 349, ready: 7_235 }, rules: {} } };
+  const load = async (_model: string, ids: string[]) => [clock, tally].filter(({ id }) => ids.includes(id));
+  const counted: unknown[] = [];
+  const log = {
+    head: async () => head,
+    readStream: async () => [],
+    append: async (_stream: string, event: NewEvent) => void counted.push(event.data),
+  };
+  const progress = { checkpoint: 0 };
+  const checkpoint = async () => progress.checkpoint;
   const work = {
     workspaces: ['clinic'],
     evaluate: async (_workspace: string, encounters: ReadonlyMap<string, unknown>) => {
@@ -41,8 +51,8 @@ function watched(minute: number) {
     write: async () => undefined,
   };
   const ports = {
-    readModels: { load, page } as unknown as ReadModels,
-    eventLog: { readStream: async () => [] } as unknown as EventLog,
+    readModels: { load, page, checkpoint, parked: async () => [] } as unknown as ReadModels,
+    eventLog: log as unknown as EventLog,
   };
   /** Adds an encounter that changes by itself at a moment. */
   const add = (id: string, flipsAt: number) =>
@@ -52,7 +62,7 @@ function watched(minute: number) {
       lists: [flipsList(minuteOf(flipsAt))],
     });
   const watching = watchClock(ports, work as unknown as WorklistWork, stop.signal);
-  return { add, asked, evaluated, watching };
+  return { add, asked, evaluated, counted, progress, watching };
 }
 
 test('what changes by itself is evaluated though it was written after the minute in which it did', async () => {
@@ -75,6 +85,17 @@ test('a clock that was decades behind, or a long time without the service, is no
   add('later', MORNING + MINUTE_MS);
   await Promise.race([watching, eventually(() => expect(evaluated).toEqual(['flipped']))]);
   expect(asked.length).toBeLessThan(10);
+  stop.abort();
+  await watching;
+});
+
+test('a day is counted once the worklist is current, not half evaluated', async () => {
+  now = MORNING + 24 * 60 * MINUTE_MS;
+  const { asked, counted, progress, watching } = watched(minuteOf(MORNING), { head: 7_584 });
+  await eventually(() => expect(asked.filter((list) => list === flipsList(minuteOf(now)))).toHaveLength(3));
+  expect(counted).toEqual([]);
+  progress.checkpoint = 7_584;
+  await eventually(() => expect(counted).toMatchObject([{ day: '2026-03-14', states: { ready: 7_235 } }]));
   stop.abort();
   await watching;
 });

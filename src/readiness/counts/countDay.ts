@@ -1,3 +1,4 @@
+import { UnreadableError } from '../../errors.ts';
 import type { ReadinessCounted } from '../../events/encounterReadiness.ts';
 import { dataAs } from '../../events/event.ts';
 import { readinessCountsStream } from '../../events/streamNames.ts';
@@ -5,19 +6,30 @@ import { upcast } from '../../events/upcast.ts';
 import { appendBehind } from '../../ports/appendBehind.ts';
 import type { QueryPorts } from '../../reads/readRecord.ts';
 import { announcement } from '../announcing/announcement.ts';
+import { readProgress } from '../worklist/readWorklist.ts';
 import { readCounts } from './readCounts.ts';
 import { totalOf } from './tally.ts';
 
+/** How long the worklist of a workspace may take to be current, before the next one is counted. */
+const WAIT_MS = 200;
+
 /**
  * Appends for each workspace how many of its encounters are in each state at the end of a day: once, and nothing
- * where there are none. Rejects with `unavailable`.
+ * where there are none. Resolves with false when a worklist is not current, which would be counted half evaluated:
+ * that workspace remains to be counted. Rejects with `unavailable`.
  */
 export async function countDay(
-  { eventLog, readModels }: QueryPorts,
+  ports: QueryPorts,
   workspaces: readonly string[],
   day: string,
-): Promise<void> {
+): Promise<boolean> {
+  const { eventLog, readModels } = ports;
+  let isCounted = true;
   for (const workspace of workspaces) {
+    if (!(await isCurrent(ports, workspace))) {
+      isCounted = false;
+      continue;
+    }
     const tally = await readCounts(readModels, workspace, {});
     if (tally === undefined || totalOf(tally) === 0) continue;
     const stream = readinessCountsStream(workspace);
@@ -25,7 +37,18 @@ export async function countDay(
     if (last && dataAs<ReadinessCounted>(upcast(last).data).day >= day) continue;
     const data: ReadinessCounted = { day, ...tally };
     const event = announcement(workspace, [stream, day], undefined, 'ReadinessCounted', { ...data });
-    // Where somebody else has counted it meanwhile, it is counted.
+    // A conflict means that another process has counted it.
     await appendBehind(eventLog, stream, event, last?.revision ?? -1);
+  }
+  return isCounted;
+}
+
+async function isCurrent(ports: QueryPorts, workspace: string): Promise<boolean> {
+  try {
+    return (await readProgress(ports, workspace, WAIT_MS)).isCurrent;
+  } catch (error) {
+    // Without rule settings that can be read, its worklist is not evaluated.
+    if (error instanceof UnreadableError) return false;
+    throw error;
   }
 }

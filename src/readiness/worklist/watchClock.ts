@@ -14,8 +14,11 @@ const LOOK_MS = 1_000;
 const MOST_MINUTES = 1_440;
 const BY_ITSELF: Trigger = { position: Number.POSITIVE_INFINITY };
 
-/** The minute, counted from 1970, up to which findings that begin or end by themselves were looked at. */
-const clockModel = readinessModel as ModelName<{ minute: number }>;
+/**
+ * The minute, counted from 1970, up to which findings that begin or end by themselves were looked at; and the day (UTC)
+ * to be counted once it has ended, by default the day of that minute.
+ */
+const clockModel = readinessModel as ModelName<{ minute: number; day?: string }>;
 const CLOCK = 'clock';
 
 /**
@@ -26,11 +29,14 @@ export async function watchClock(ports: QueryPorts, work: WorklistWork, signal: 
   const [saved] = await ports.readModels.load(clockModel, [CLOCK]);
   let place = saved?.position ?? 0;
   let minute = saved?.body.minute ?? minuteOf(Date.now());
+  let day = saved?.body.day ?? dayOfMinute(minute);
   while (!signal.aborted) {
     const now = minuteOf(Date.now());
     const first = minute;
+    const today = dayOfMinute(now);
+    const isCounted = day < today && (await countDay(ports, work.workspaces, day));
+    if (isCounted || day > today) day = today;
     // Where the clock was set back, minutes are repeated.
-    if (dayOfMinute(minute) < dayOfMinute(now)) await countDay(ports, work.workspaces, dayOfMinute(minute));
     minute = Math.min(minute, now);
     if (now - minute > MOST_MINUTES) {
       await evaluateFlipped(ports, work, undefined);
@@ -40,9 +46,9 @@ export async function watchClock(ports: QueryPorts, work: WorklistWork, signal: 
     if (minute < now) minute -= 1;
     for (; minute < now && !signal.aborted; minute += 1) await evaluateFlipped(ports, work, minute);
     await evaluateFlipped(ports, work, minute);
-    if (minute !== first || place === 0) {
+    if (isCounted || minute !== first || place === 0) {
       place += 1;
-      await work.write([{ id: CLOCK, partition: CLOCK, order: 0, position: place, body: { minute } }]);
+      await work.write([{ id: CLOCK, partition: CLOCK, order: 0, position: place, body: { minute, day } }]);
     }
     await sleep(LOOK_MS, undefined, { signal }).catch(() => undefined);
   }
