@@ -2,6 +2,7 @@ import { ServiceError } from '../errors.ts';
 import { publicKeysOf, type SigningKey } from '../evidence/keys/SigningKey.ts';
 import type { BackupTarget } from '../ports/backupTarget.ts';
 import type { StateStore, StateTable } from '../ports/stateStore.ts';
+import { STORE_FORMAT } from '../ports/storeFormat.ts';
 import { version } from '../version.ts';
 import { backupLog, type OnProgress } from './backupLog.ts';
 import { backupObjects, type ObjectPorts } from './backupObjects.ts';
@@ -79,7 +80,7 @@ export async function takeBackup(
     target,
     {
       type: 'chartledger.backup.v1',
-      ...{ version, log, created_at },
+      ...{ version, format: STORE_FORMAT, log, created_at },
       ...(eventLog.timesRise ? {} : { times_rise: false as const }),
       ...{ ...logPart, segments, erasing, state, objects: objects.files, keys: sealedNow },
     },

@@ -64,10 +64,13 @@ export interface DocumentStore {
   /** Removes an object; a missing one is not an error. */
   delete(objectId: string): Promise<void>;
 
-  /** Identity of the event log whose events name these documents; undefined when none was set. */
+  /** Identity of the event log whose events name these documents; undefined when none was set. Rejects as `isEarlierFormat` throws. */
   log(): Promise<string | undefined>;
 
-  /** Durably records the identity of the log whose events name these documents, replacing the previous one. */
+  /**
+   * Durably records the identity of the log whose events name these documents, replacing the previous one, and the format of what
+   * this program stores. Rejects as `isEarlierFormat` throws.
+   */
   setLog(identity: string): Promise<void>;
 
   /** Resolves when the store is reachable and writable; rejects with `unavailable` after a few seconds without an answer. */

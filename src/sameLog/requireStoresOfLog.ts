@@ -19,7 +19,8 @@ interface Stores {
  * another one, that log was lost, or a setting is wrong, and what is written to the wrong one is lost as well. Then
  * the log's identity is recorded with the documents, and read models that do not belong to it are emptied before this
  * service appends: new events at the places of lost ones would hide that they are lost. Rejects with `ConfigError`,
- * unless the setting `ALLOW_OTHER_EVENT_LOG` accepts it. A store that cannot be reached is not checked.
+ * unless the setting `ALLOW_OTHER_EVENT_LOG` accepts it, and as `isEarlierFormat` throws. A store that cannot be reached is
+ * not checked.
  */
 export async function requireStoresOfLog(
   { eventLog, readModels, documentStore }: Stores,
@@ -43,7 +44,7 @@ export async function requireStoresOfLog(
         'contains, start once with ALLOW_OTHER_EVENT_LOG=true: the read models are then rebuilt.',
     );
   }
-  if (ofDocuments !== identity) await ifThere(() => documentStore.setLog(identity));
+  await ifThere(() => documentStore.setLog(identity));
   const onMismatch = (model: string, mismatch: LogMismatch) =>
     logger.error({ model, mismatch }, mismatchTexts[mismatch]);
   const ports = { eventLog, readModels, onMismatch };

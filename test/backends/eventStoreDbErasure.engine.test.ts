@@ -4,6 +4,7 @@ import { DriverClient } from '../../src/backends/eventstoredb/DriverClient.ts';
 import { loadDriver } from '../../src/backends/eventstoredb/drivers/loadDriver.ts';
 import { startScavenge } from '../../src/backends/eventstoredb/startScavenge.ts';
 import type { EventBatch, EventLog } from '../../src/ports/eventLog.ts';
+import { STORE_FORMAT } from '../../src/ports/storeFormat.ts';
 import { appendTombstones, erase } from '../support/erasure.ts';
 import { eventually } from '../support/eventually.ts';
 import { Follower, followToEnd } from '../support/follower.ts';
@@ -189,4 +190,20 @@ suite(`erasure on a server (${logScheme})`, () => {
       expect(next).toEqual(expected);
     }
   }, 60_000);
+
+  test('a log of a later format is refused, and one of an earlier format is marked', async () => {
+    const name = (format: number) => {
+      const event = { ...new TestWorkspace().event({}), data: { format } };
+      return log.append('chartledger-format', event, 'any');
+    };
+    await name(STORE_FORMAT + 1);
+    const problem = expect.stringContaining(`is of format ${STORE_FORMAT + 1}`);
+    await expect(openEventLog(standIn.url)).rejects.toMatchObject({ code: 'internal', problem });
+    const { position } = await name(1);
+    await (await openEventLog(standIn.url)).close();
+    const marked = await log.head();
+    expect(marked).toBeGreaterThan(position);
+    await (await openEventLog(standIn.url)).close();
+    expect(await log.head()).toBe(marked);
+  });
 });

@@ -5,6 +5,7 @@ import { openRateLimiters } from '../../src/app/openBackend.ts';
 import { MongoReadModels } from '../../src/backends/mongodb/MongoReadModels.ts';
 import { searchFilter } from '../../src/backends/mongodb/storedRows.ts';
 import type { ReadModels } from '../../src/ports/readModels.ts';
+import { STORE_FORMAT } from '../../src/ports/storeFormat.ts';
 import { rateLimitersContract } from '../contracts/rateLimiters.ts';
 import { readModelsContract } from '../contracts/readModels.ts';
 import { eventually } from '../support/eventually.ts';
@@ -43,6 +44,22 @@ function urlOf(name: string, proxy?: { host: string; port: number }): string {
   });
 
   readModelsContract(async () => new MongoReadModels(urlOf(database)));
+
+  test('a database of a later format is refused, and others are marked', async () => {
+    const client = new MongoClient(urlOf(database));
+    const formats = client.db(database).collection<{ _id: string; number: number }>('format');
+    const store = new MongoReadModels(urlOf(database));
+    await store.checkpoint('a_v1');
+    await store.close();
+    expect(await formats.find().toArray()).toEqual([{ _id: 'format', number: STORE_FORMAT }]);
+    await formats.updateOne({ _id: 'format' }, { $inc: { number: 1 } });
+    const refused = new MongoReadModels(urlOf(database));
+    const problem = expect.stringContaining(`is of format ${STORE_FORMAT + 1}`);
+    await expect(refused.checkpoint('a_v1')).rejects.toMatchObject({ code: 'internal', problem });
+    await refused.close();
+    await formats.updateOne({ _id: 'format' }, { $inc: { number: -1 } });
+    await client.close();
+  });
 
   test('pages have an index, also after a rebuild', async () => {
     const store = new MongoReadModels(urlOf(database));

@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs';
 import { posix } from 'node:path';
 import { expect, test } from 'vitest';
 import { parse } from 'yaml';
+import { STORE_FORMAT } from '../../src/ports/storeFormat.ts';
 
 interface Locked {
   dependencies?: Record<string, string>;
@@ -60,4 +61,15 @@ test('a release builds both architectures on a pinned base, and says where the i
   expect(pin?.run).toContain("sed -n 's/^ARG BASE=//p' ops/Dockerfile");
   expect(steps.some(({ uses }) => uses?.startsWith('actions/attest-build-provenance@'))).toBe(true);
   expect(steps.some(({ run }) => run === 'npm run -s sbom > sbom.json')).toBe(true);
+});
+
+test('upgrade.md names the format of each version: the last is this one, and a format has a version of its own', () => {
+  const page = readFileSync('docs/operate/upgrade.md', 'utf8');
+  const rows = [...page.matchAll(/^\| (\d+\.\d+\.\d+) +\| (\d+) /gm)];
+  const versions = rows.map(([, version]) => version);
+  const formats = rows.map(([, , format]) => Number(format));
+  expect([versions.at(-1), formats.at(-1)]).toEqual([manifest.version, STORE_FORMAT]);
+  expect(new Set(versions).size).toBe(versions.length);
+  expect(formats).toEqual(formats.toSorted((a, b) => a - b));
+  expect(new Set(formats)).toEqual(new Set(Array.from({ length: STORE_FORMAT }, (_, n) => n + 1)));
 });

@@ -1,9 +1,21 @@
 import { cpSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
+import { STORE_FORMAT } from '../../src/ports/storeFormat.ts';
 import { node } from './serviceProcess.ts';
 
 /** What the program is made of, where it runs from its sources. */
 const parts = ['src', 'projections', 'assets', 'package.json'];
+
+/** The build of `newerBuild` in a format that this one does not know. */
+export function laterFormatBuild(folder: string): string[] {
+  const command = newerBuild(folder);
+  replace(
+    join(folder, 'src/ports/storeFormat.ts'),
+    `STORE_FORMAT = ${STORE_FORMAT};`,
+    `STORE_FORMAT = ${STORE_FORMAT + 1};`,
+  );
+  return command;
+}
 
 /**
  * A build of the service, in an empty folder, that writes payers and uploads of documents in the next schema version;

@@ -23,9 +23,10 @@ import { eventTooLarge, idNotUuid, otherWorkspace } from '../../ports/eventLogRe
 import { appendAll } from './appendAll.ts';
 import { type Connection, connect, disconnect } from './connections.ts';
 import { loadDriver } from './drivers/loadDriver.ts';
+import { hostsOf } from './driverUrl.ts';
 import { eraseEvents } from './eraseEvents.ts';
 import { follow } from './follow.ts';
-import { logIdentity, proveAppends } from './logIdentity.ts';
+import { logIdentity, proveAppends, raiseFormat } from './logIdentity.ts';
 import { scavengeNodes } from './scavengeNodes.ts';
 import { startProblem } from './startProblem.ts';
 
@@ -48,12 +49,13 @@ export class EventStoreDbEventLog implements EventLog {
 
   /**
    * Rejects with `unavailable`, whose `problem` names the hosts, when no server answers within `patience`, and immediately when
-   * the server denies access or cannot be trusted.
+   * the server denies access or cannot be trusted. Rejects as `isEarlierFormat` throws when it is of a later format.
    */
   static async open(url: string, patience?: Patience): Promise<EventStoreDbEventLog> {
     const connection = connect(await loadDriver(url), url);
     try {
       await answered(connection, url, patience);
+      await raiseFormat(connection, `The event log on ${hostsOf(url)}`);
       await connection.erasures.refresh();
     } catch (error) {
       await disconnect(connection);

@@ -1,5 +1,6 @@
 import { v4 as uuidv4 } from 'uuid';
 import { unavailable } from '../../errors.ts';
+import { isEarlierFormat, STORE_FORMAT } from '../../ports/storeFormat.ts';
 import { attempt } from './attempt.ts';
 import type { Connection } from './connections.ts';
 import type { DriverClient } from './DriverClient.ts';
@@ -11,6 +12,9 @@ import { toRecordedEvent } from './recordedEvent.ts';
  * dot.
  */
 const IDENTITY_STREAM = 'chartledger-log';
+
+/** Its last event says of which format the log is; nobody's either. */
+const FORMAT_STREAM = 'chartledger-format';
 
 /**
  * Returns the identity of the log, creating it when there is none. Of several processes that create it at once one wins, and all
@@ -32,6 +36,22 @@ export async function logIdentity({ appending, reader }: Connection): Promise<st
  */
 export async function proveAppends(connection: Connection): Promise<void> {
   await makeOnce(connection.appending, await logIdentity(connection));
+}
+
+/**
+ * Marks the log as one that this program writes. Rejects, before anything is written, as `isEarlierFormat` throws, and with
+ * `unavailable`.
+ */
+export async function raiseFormat({ appending, reader }: Connection, place: string): Promise<void> {
+  const last = { direction: 'backwards', limit: 1 } as const;
+  const [found] = await reader.readStream(FORMAT_STREAM, last, toRecordedEvent);
+  if (!isEarlierFormat(place, Number(found?.data.format ?? 0))) return;
+  const event = { id: uuidv4(), type: 'StoreFormatRaised', data: { format: STORE_FORMAT } };
+  await attempt((waiting) =>
+    appending.call(waiting, async (driver) => {
+      await driver.append(FORMAT_STREAM, event, 'any');
+    }),
+  );
 }
 
 async function makeOnce(client: DriverClient, id: string): Promise<void> {

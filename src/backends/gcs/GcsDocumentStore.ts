@@ -3,6 +3,7 @@ import type { Bucket, CreateReadStreamOptions, File } from '@google-cloud/storag
 import { ServiceError, unavailable } from '../../errors.ts';
 import { documentNotStored } from '../../ports/documentNotStored.ts';
 import type { AbandonedUpload, ByteRange, DocumentStore, StoredDocument } from '../../ports/documentStore.ts';
+import { isEarlierFormat, STORE_FORMAT } from '../../ports/storeFormat.ts';
 import { within } from '../within.ts';
 import { GcsUploadNotes } from './GcsUploadNotes.ts';
 import { gcsProblem } from './gcsProblem.ts';
@@ -112,7 +113,9 @@ export class GcsDocumentStore implements DocumentStore {
   }
 
   async setLog(identity: string): Promise<void> {
-    const description = JSON.stringify({ ...(await this.#description()), log: identity });
+    const before = await this.#description();
+    if (before.log === identity && before.format === STORE_FORMAT) return;
+    const description = JSON.stringify({ ...before, log: identity, format: STORE_FORMAT });
     const options = { resumable: false, contentType: 'application/json', validation: 'crc32c' } as const;
     await this.#call(() => this.#bucket.file(this.#descriptionName).save(description, options));
   }
@@ -145,9 +148,9 @@ export class GcsDocumentStore implements DocumentStore {
     return `${this.#prefix}store.json`;
   }
 
-  /** Returns the store's description; empty if none was written yet. */
-  #description(): Promise<{ log?: string }> {
-    return this.#call(async () => {
+  /** Returns the store's description; empty if none was written yet. Rejects as `isEarlierFormat` throws. */
+  async #description(): Promise<{ log?: string; format?: number }> {
+    const description = await this.#call(async () => {
       try {
         const [content] = await this.#bucket.file(this.#descriptionName).download();
         return JSON.parse(content.toString());
@@ -158,6 +161,8 @@ export class GcsDocumentStore implements DocumentStore {
         return {};
       }
     });
+    isEarlierFormat(`${this.#bucket.name}/${this.#descriptionName}`, description.format ?? 0);
+    return description;
   }
 
   async #call<Result>(work: () => Promise<Result>): Promise<Result> {

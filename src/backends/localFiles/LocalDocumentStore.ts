@@ -7,7 +7,7 @@ import type { AbandonedUpload, ByteRange, DocumentStore, StoredDocument } from '
 import { fileProblem, movedProblem } from '../fileProblem.ts';
 import { OneAtATime } from '../OneAtATime.ts';
 import { OpenedFiles } from '../OpenedFiles.ts';
-import { readDescription, writeDescription } from './description.ts';
+import { describeFolder, readDescription } from './description.ts';
 import { makeFolder, moveDurably, writeDurably } from './durableFiles.ts';
 import { LocalUploadNotes } from './LocalUploadNotes.ts';
 import { type OwnerTiming, UploadOwner } from './UploadOwner.ts';
@@ -126,9 +126,7 @@ export class LocalDocumentStore implements DocumentStore {
   }
 
   async setLog(identity: string): Promise<void> {
-    await this.#io(async () =>
-      writeDescription(this.#folder, { ...(await readDescription(this.#folder)), log: identity }),
-    );
+    await this.#io(() => describeFolder(this.#folder, identity));
   }
 
   async check(): Promise<void> {

@@ -1,5 +1,6 @@
 import { type Db, MongoClient, type MongoClientOptions, MongoError, MongoServerError } from 'mongodb';
 import { unavailable } from '../../errors.ts';
+import { isEarlierFormat, STORE_FORMAT } from '../../ports/storeFormat.ts';
 import { mongoProblem } from './mongoProblem.ts';
 
 const CALL_MS = 2_000;
@@ -50,7 +51,10 @@ export class MongoConnection {
     this.#callMs = callMs;
   }
 
-  /** Returns the result of `work`; `unavailable` when the driver fails or does not answer within the time limit. */
+  /**
+   * Returns the result of `work`; `unavailable` when the driver fails or does not answer within the time limit. Rejects as
+   * `isEarlierFormat` throws while the database is of a later format.
+   */
   async call<Result>(work: (db: Db) => Promise<Result>, callMs = this.#callMs): Promise<Result> {
     const probe = this.#failedAt !== undefined;
     if (probe && (this.#probing || performance.now() - Number(this.#failedAt) < REST_MS)) {
@@ -79,7 +83,17 @@ export class MongoConnection {
   async #connected(): Promise<void> {
     if (this.#hasConnected) return;
     await this.client.connect();
+    await this.#raiseFormat();
     this.#hasConnected = true;
+  }
+
+  /** All that share the database share its format, which only rises. */
+  async #raiseFormat(): Promise<void> {
+    const formats = this.db.collection<{ _id: string; number: number }>('format');
+    const found = await formats.findOne({ _id: 'format' });
+    const place = `The MongoDB database ${this.db.databaseName}`;
+    if (!isEarlierFormat(place, found?.number ?? 0)) return;
+    await formats.updateOne({ _id: 'format' }, { $max: { number: STORE_FORMAT } }, { upsert: true });
   }
 
   /** Never fails, and does not wait for a server that does not answer. */

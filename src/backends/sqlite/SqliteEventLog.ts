@@ -1,7 +1,7 @@
 import { dirname } from 'node:path';
 import type { DatabaseSync } from 'node:sqlite';
 import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises';
-import { type ServiceError, unavailable } from '../../errors.ts';
+import { ServiceError, unavailable } from '../../errors.ts';
 import { DamagedEvent } from '../../events/DamagedEvent.ts';
 import type { ErasedEvent, NewEvent, Position, RecordedEvent } from '../../events/event.ts';
 import type {
@@ -72,7 +72,7 @@ export class SqliteEventLog implements EventLog {
 
   /**
    * Opens the log's file, creating it and its folder when they do not exist. It appends through the writer that `link` connects
-   * to, if given, otherwise through its own. Rejects with `unavailable`.
+   * to, if given, otherwise through its own. Rejects with `unavailable`, and as `isEarlierFormat` throws.
    */
   static async open(path: string, link?: () => Promise<WriterLink>): Promise<SqliteEventLog> {
     try {
@@ -80,6 +80,7 @@ export class SqliteEventLog implements EventLog {
       openForAppending(path).close();
       return new SqliteEventLog(path, openForReading(path), link ? linkedWriter(link) : new OwnWriter(path));
     } catch (error) {
+      if (error instanceof ServiceError) throw error;
       throw unavailable(STORE, error, fileProblem(path, error));
     }
   }

@@ -1,10 +1,11 @@
 import { rmSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
-import { type ServiceError, unavailable } from '../../errors.ts';
+import { ServiceError, unavailable } from '../../errors.ts';
 import { fileIdentity } from '../fileIdentity.ts';
 import { fileProblem } from '../fileProblem.ts';
 import { giveSqliteFile, makeOwnedFolders } from '../folderOwner.ts';
+import { raiseFormat } from './fileFormat.ts';
 
 const FILE_CHECK_MS = 500;
 const BUSY_MS = 2_500;
@@ -80,6 +81,7 @@ export class SqliteFile {
   }
 
   #toUnavailable(error: unknown): ServiceError {
+    if (error instanceof ServiceError) return error;
     const { store, path, isDerived } = this.#options;
     return unavailable(store, error, fileProblem(path, error, isDerived));
   }
@@ -98,6 +100,7 @@ export class SqliteFile {
     const db = new DatabaseSync(path, { timeout: BUSY_MS });
     try {
       db.exec('PRAGMA journal_mode = WAL; PRAGMA secure_delete = ON');
+      raiseFormat(db, path);
       setUp(db);
       giveSqliteFile(path);
       return db;

@@ -1,6 +1,7 @@
 import type { DatabaseSync } from 'node:sqlite';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { StateQuery, StateRow, StateScan, StateStore, StateTable } from '../../ports/stateStore.ts';
+import { STORE_FORMAT } from '../../ports/storeFormat.ts';
 import { checkedBody, withChecksum } from './rows/checksum.ts';
 import {
   type OwnRowStatements,
@@ -85,7 +86,7 @@ export class SqliteStateStore implements StateStore {
   }
 
   async check(): Promise<void> {
-    this.#file.transaction((db) => db.exec('PRAGMA user_version = 0'));
+    this.#file.transaction((db) => db.exec(`PRAGMA user_version = ${STORE_FORMAT}`));
   }
 
   async close(): Promise<void> {

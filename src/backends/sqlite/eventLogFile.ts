@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { dirname } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { giveSqliteFile } from '../folderOwner.ts';
+import { raiseFormat } from './fileFormat.ts';
 
 const schema = `
   CREATE TABLE IF NOT EXISTS log (
@@ -35,6 +36,9 @@ const schema = `
   CREATE TABLE IF NOT EXISTS falling_times (
     only INTEGER PRIMARY KEY CHECK (only = 1)
   );
+  CREATE TABLE IF NOT EXISTS unclean_pages (
+    only INTEGER PRIMARY KEY CHECK (only = 1)
+  );
   CREATE TABLE IF NOT EXISTS restores (
     position INTEGER PRIMARY KEY,
     after    INTEGER NOT NULL
@@ -49,9 +53,6 @@ const erasedStreams =
 const erasureColumns =
   'ALTER TABLE events ADD COLUMN leaf TEXT; ALTER TABLE streams ADD COLUMN erased INTEGER;';
 
-/** `PRAGMA user_version` of a file that was never written to without `secure_delete`, or that was rewritten since. */
-const CLEAN = 1;
-
 /** Page size of a new file in bytes: events of about 1 KB leave less of it empty than of one of 4,096. */
 const PAGE_BYTES = 8_192;
 /** Pages of write-ahead log (64 MB) at which a commit copies it into the file, if the background thread has not. */
@@ -59,20 +60,26 @@ const WAL_PAGES = 8_192;
 
 /**
  * Opens an event log's file for its one writer thread, creating it, with an identity, when it does not exist. A commit is on disk
- * when it returns (`synchronous=FULL`). Another process may write too; the connection waits for it.
+ * when it returns (`synchronous=FULL`). Another process may write too; the connection waits for it. Throws as `raiseFormat` does.
  */
 export function openForAppending(path: string): DatabaseSync {
   const db = openForCheckpoints(path);
-  db.exec('BEGIN IMMEDIATE');
-  const columns = db.prepare('PRAGMA table_info (events)').all();
-  db.exec(schema);
-  if (columns.length === 0) db.exec(`PRAGMA user_version = ${CLEAN}`);
-  else if (!columns.some(({ name }) => name === 'leaf')) db.exec(erasureColumns);
-  db.exec(erasedStreams);
-  db.prepare('INSERT OR IGNORE INTO log (only, identity) VALUES (1, ?)').run(randomUUID());
-  db.exec('COMMIT');
-  giveSqliteFile(path);
-  return db;
+  try {
+    db.exec('BEGIN IMMEDIATE');
+    const format = raiseFormat(db, path);
+    const columns = db.prepare('PRAGMA table_info (events)').all();
+    db.exec(schema);
+    if (columns.length > 0 && format === 0) db.exec('INSERT OR IGNORE INTO unclean_pages (only) VALUES (1)');
+    if (columns.length > 0 && !columns.some(({ name }) => name === 'leaf')) db.exec(erasureColumns);
+    db.exec(erasedStreams);
+    db.prepare('INSERT OR IGNORE INTO log (only, identity) VALUES (1, ?)').run(randomUUID());
+    db.exec('COMMIT');
+    giveSqliteFile(path);
+    return db;
+  } catch (error) {
+    db.close();
+    throw error;
+  }
 }
 
 /**
@@ -91,14 +98,13 @@ export function openForCheckpoints(path: string, timeout = 2500): DatabaseSync {
  * its size on disk, and blocks writers; an interruption leaves it unchanged. Throws SQLite's errors.
  */
 export function rewriteOnce(db: DatabaseSync, path: string): void {
-  const { user_version: version } = db.prepare('PRAGMA user_version').get() as { user_version: number };
-  if (version >= CLEAN) return;
+  if (db.prepare('SELECT 1 FROM unclean_pages').get() === undefined) return;
   // The copy that SQLite makes meanwhile has its own location, which may be another disk.
   const temporary = (folder: string) =>
     db.exec(`PRAGMA temp_store_directory = '${folder.replaceAll("'", "''")}'`);
   temporary(dirname(path));
   try {
-    db.exec(`VACUUM; PRAGMA user_version = ${CLEAN};`);
+    db.exec('VACUUM; DELETE FROM unclean_pages;');
   } finally {
     temporary('');
   }

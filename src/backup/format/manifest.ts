@@ -6,6 +6,7 @@ import type { PublicKeys } from '../../evidence/keys/PublicKeys.ts';
 import { type SigningKey, signObject } from '../../evidence/keys/SigningKey.ts';
 import { hashSchema, signatureFields } from '../../evidence/treeHead.ts';
 import type { BackupTarget } from '../../ports/backupTarget.ts';
+import { isEarlierFormat } from '../../ports/storeFormat.ts';
 
 /** A file of a backup: its name there, its size in bytes and their SHA-256. */
 const fileSchema = z.strictObject({ name: z.string(), bytes: z.int().min(0), sha256: hashSchema });
@@ -36,6 +37,8 @@ export const manifestSchema = z.strictObject({
   type: z.literal('chartledger.backup.v1'),
   /** Of the service that wrote it. */
   version: z.string(),
+  /** Of what it contains: `STORE_FORMAT`; missing in backups by version 0.1.0. */
+  format: z.int().min(1).optional(),
   /** Identity of the event log. */
   log: z.uuid(),
   /** When reading of its contents began; ISO 8601, UTC. */
@@ -96,6 +99,7 @@ export async function readManifest(target: BackupTarget): Promise<Manifest | und
     throw broken(target, `it was written by a later version of the service (${type})`);
   const { data } = manifestSchema.safeParse(found);
   if (data === undefined) throw broken(target, 'it is not the manifest of a backup');
+  isEarlierFormat(target.place, data.format ?? 0);
   return data;
 }
 
