@@ -136,8 +136,33 @@ test('a printed page and a downloaded document that go to somebody outside are d
   }
   await page.goto(`/dashboard${path}/disclosures?form=accounting`);
   expect((await rows())[0]).toMatch(/Dr\. Ray\s+address not given[\s\S]*Document downloaded[\s\S]*Treatment/);
-  await page.goto(`/dashboard${path}/print?purpose=marketing`);
-  expect(await page.getByRole('main').textContent()).toContain('purpose must be one of');
+});
+
+test('a link on another site names no recipient, and opens a page only after asking', async () => {
+  const terms = 'recipient=Mallory&purpose=treatment';
+  const refused = await accessesBy(service, async () => {
+    for (const suffix of ['', '/print'])
+      expect((await page.goto(`/dashboard${path}${suffix}?${terms}`))?.status()).toBe(400);
+    await page.route('https://elsewhere.example/', (route) =>
+      route.fulfill({
+        contentType: 'text/html',
+        body: `<a href="${service.url}/dashboard${path}/print">Look</a>`,
+      }),
+    );
+    await page.goto('https://elsewhere.example/');
+    await page.getByText('Look').click();
+    await page.getByRole('heading', { name: 'Open this page?' }).waitFor();
+    await expectAccessible(page);
+  });
+  expect(refused).toEqual([]);
+  const opened = await accessesBy(service, async () => {
+    await page.getByRole('button', { name: 'Open page' }).click();
+    await page.getByRole('heading', { name: 'Current state' }).waitFor();
+  });
+  expect(opened.map(({ action, disclosed_to }) => [action, disclosed_to])).toEqual([
+    ['record.read', undefined],
+    ['record.history', undefined],
+  ]);
 });
 
 test('a period that is none is refused on the page, and a patient that never was has no report', async () => {

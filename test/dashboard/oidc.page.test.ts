@@ -46,6 +46,21 @@ async function signInByProvider(path = '/account'): Promise<Page> {
 const heading = (page: Page) => page.getByRole('heading', { level: 1 }).textContent();
 
 describe('signing in through an identity provider', () => {
+  test('that a link on another site begins leads to no page that the link names', async () => {
+    provider.account = { sub: 'sub-0', preferred_username: 'alice', roles: 'compliance' };
+    const page = await dashboard.open('/sign-in');
+    await page.route('https://elsewhere.example/', (route) =>
+      route.fulfill({
+        contentType: 'text/html',
+        body: `<a href="${service.url}/dashboard/sign-in/openid-connect?next=/dashboard/account">Look</a>`,
+      }),
+    );
+    await page.goto('https://elsewhere.example/');
+    await page.getByText('Look').click();
+    await page.getByRole('heading', { name: 'Overview' }).waitFor();
+    await page.context().close();
+  });
+
   test('makes a user the first time, and leads to the page that was asked for', async () => {
     provider.account = {
       sub: 'sub-1',

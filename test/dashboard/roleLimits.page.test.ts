@@ -47,11 +47,11 @@ const expected: Record<keyof typeof roleNames, string[]> = {
     'get /workspaces/:workspace/records/:kind/:id/compare',
     'get /workspaces/:workspace/records/:kind/:id/fields/:field',
     'get /workspaces/:workspace/records/:kind/:id/timeline',
-    'get /workspaces/:workspace/records/:kind/:id/print',
+    ...both('/workspaces/:workspace/records/:kind/:id/print'),
     'get /workspaces/:workspace/records/:kind/:id/proof',
     'get /workspaces/:workspace/records/encounters/:id/documents',
     'get /workspaces/:workspace/records/encounters/:id/documents/:documentId',
-    'get /workspaces/:workspace/records/encounters/:id/documents/:documentId/download',
+    ...both('/workspaces/:workspace/records/encounters/:id/documents/:documentId/download'),
     'get /workspaces/:workspace/records/encounters/:id/documents/:documentId/preview',
     ...both('/workspaces/:workspace/records/encounters/:id/billed/acknowledge'),
     'get /workspaces/:workspace/records/patients/:id/disclosures',
@@ -237,4 +237,23 @@ test('whoever is not signed in is led to the sign-in, and then to the page', asy
       `/dashboard/sign-in${method === 'get' || isOnEveryPage ? next : ''}`,
     ]);
   }
+});
+
+test('a link on another site opens no page without asking, and leaves nothing in the audit trail', async () => {
+  const appended = await appendedBy(dashboard.service, async () => {
+    for (const role of roles) {
+      for (const { method, path, roles: allowed } of routes) {
+        if (method !== 'get' || allowed === 'public') continue;
+        for (const site of ['cross-site', 'same-site']) {
+          const answer = await pages.get(role)?.request.get(urlOf(path), {
+            headers: { 'sec-fetch-site': site },
+            maxRedirects: 0,
+          });
+          expect([path, answer?.status()]).toEqual([path, 403]);
+          expect(await answer?.text()).toContain('<h1>Open this page?</h1>');
+        }
+      }
+    }
+  });
+  expect(appended).toEqual([]);
 });

@@ -1,8 +1,6 @@
 import { Readable } from 'node:stream';
-import { parseTerms } from '../../audit/disclosureTermsSchema.ts';
 import { recordAccess } from '../../audit/recordAccess.ts';
 import { notFound, ServiceError } from '../../errors.ts';
-import { termsOf } from '../../events/disclosureTerms.ts';
 import type { ExportFormat } from '../../evidence/export/exportLines.ts';
 import { recordExport } from '../../evidence/export/recordExport.ts';
 import { sentHeads } from '../../evidence/heads/sentHeads.ts';
@@ -11,7 +9,7 @@ import { keyId } from '../../evidence/signing.ts';
 import { type Html, html } from '../shell/html.ts';
 import { type DashboardRoute, phiReaders, type Reply, type Visit } from '../shell/route.ts';
 import { textOf } from '../shell/sentForm.ts';
-import { termFields, termsSent } from '../ui/termFields.ts';
+import { handedOut, termFields } from '../ui/termFields.ts';
 import {
   type Evidence,
   type EvidencePagePorts,
@@ -115,11 +113,11 @@ async function verify({ eventLog, evidence }: EvidencePagePorts, visit: Visit): 
 }
 
 async function exportEvents({ eventLog, evidence }: EvidencePagePorts, visit: Visit): Promise<Reply> {
-  const { workspace, caller, form } = visit;
+  const { workspace, form } = visit;
+  const { caller } = handedOut(visit);
   const format: ExportFormat = textOf(form, 'format') === 'csv' ? 'csv' : 'ndjson';
   const job = { workspace, filters: { from: null, to: null, kind: null }, format };
-  const asking = { ...caller, disclosedTo: termsOf(parseTerms(termsSent(form))) };
-  const body = await evidence.exports.start(job, asking, () => recordExport(eventLog, asking, job, 1));
+  const body = await evidence.exports.start(job, caller, () => recordExport(eventLog, caller, job, 1));
   const today = new Date().toISOString().slice(0, 10);
   return { download: { type: 'application/zip', name: `${workspace}-${today}.zip`, body } };
 }

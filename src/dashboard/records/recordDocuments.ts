@@ -1,7 +1,6 @@
 import { documentPartitions, documentsModel } from '../../../projections/documents.ts';
 import { recordAccess } from '../../audit/recordAccess.ts';
 import type { RecordExistence } from '../../commands/RecordExistence.ts';
-import { termNames } from '../../events/disclosureTerms.ts';
 import { recordStream } from '../../events/streamNames.ts';
 import { documentId, encounterId } from '../../http/endpoints/documents/documentAddress.ts';
 import { requireReadableEncounter } from '../../http/endpoints/documents/requireReadableEncounter.ts';
@@ -67,7 +66,16 @@ export function recordDocumentsRoutes(ports: DocumentPagePorts): DashboardRoute[
   return [
     orErased(ports, route('', pageParameters, listPage)),
     route('/:documentId', [...pageParameters, 'preview'], historyPage),
-    route('/:documentId/download', [...momentParameters, ...termNames], download),
+    route('/:documentId/download', momentParameters, download),
+    {
+      ...{
+        method: 'post',
+        path: `${path}/:documentId/download`,
+        page: `${path}/:documentId`,
+        roles: phiReaders,
+      },
+      handle: (visit) => download(ports, visit),
+    },
     route('/:documentId/preview', momentParameters, preview),
   ];
 }
@@ -108,7 +116,8 @@ ${documentTable(workspace, items, { label: 'Removed documents' })}
 ${!isWhole && html`<p class="muted">Only the most recently removed documents; the timeline has all of them.</p>`}`;
 }
 
-async function historyPage(ports: DocumentPagePorts, { req, workspace, caller }: Visit): Promise<Reply> {
+async function historyPage(ports: DocumentPagePorts, visit: Visit): Promise<Reply> {
+  const { req, workspace, caller } = visit;
   const name = nameOf(req, workspace);
   const request = pageRequest(req);
   const { items, next_page_token } = await readDocumentHistory(ports, name, request);
@@ -127,7 +136,7 @@ ${erasedAt && erasedBanner('document', erasedAt)}
 ${previewed(path, items, req.query.preview)}
 <h2>Timeline</h2>
 ${versionTable(workspace, path, items)}
-${downloadForm(path, items)}
+${downloadForm(visit, path, items)}
 ${next(path, next_page_token, 'Older versions')}`;
   return {
     page: { title: 'Document', section: recordsSection, status: erasedAt ? statusOf.gone : 200, body },
@@ -177,13 +186,13 @@ function previewed(path: string, versions: readonly DocumentVersion[], asked: un
 }
 
 /** Returns the form that downloads a version for an outside recipient, who is named in the audit trail. */
-function downloadForm(path: string, versions: readonly DocumentVersion[]): Html {
+function downloadForm(visit: Visit, path: string, versions: readonly DocumentVersion[]): Html {
   const options = versions
     .filter(({ content_available }) => content_available)
     .map(({ version }) => ({ value: String(version), text: `version ${version}` }));
   if (options.length === 0) return html``;
   const choice = select({ name: 'version', label: 'Version', options });
-  return handedOutForm(`${path}/download`, 'Download for recipient', undefined, choice);
+  return handedOutForm(visit, `${path}/download`, 'Download for recipient', undefined, choice);
 }
 
 function file({ filename, category, size, sha256 }: DocumentVersion): HtmlValue {
@@ -204,7 +213,7 @@ async function download(
   const { req, res, workspace } = visit;
   const { caller } = handedOut(visit);
   const name = nameOf(req, workspace);
-  const at = requestedMoment(req);
+  const at = requestedMoment(req.method === 'POST' ? { query: visit.form } : req);
   const { document, content } = at
     ? await readContentAt({ eventLog, documentStore }, name, at.moment)
     : await readDocument(eventLog, documentStore, workspace, name.encounterId, name.documentId);

@@ -1,5 +1,5 @@
 import { type AccessRecorded, recordAccess } from '../../audit/recordAccess.ts';
-import { type DisclosureTerms, termNames } from '../../events/disclosureTerms.ts';
+import type { DisclosureTerms } from '../../events/disclosureTerms.ts';
 import { pathId } from '../../http/endpoints/parameters.ts';
 import { type RecordVersion, readRecordAt, readRecordHistory } from '../../reads/history/recordHistory.ts';
 import type { HistoryPorts } from '../../reads/history/versionPage.ts';
@@ -29,15 +29,15 @@ interface PrintPorts extends QueryPorts, HistoryPorts {}
 
 /** `…/records/{kinds}/{id}/print`: a record's current state and its whole timeline, for paper. */
 export function recordPrintRoutes(ports: PrintPorts): DashboardRoute[] {
-  return [
+  const route = (method: DashboardRoute['method']) =>
     orErased(ports, {
-      method: 'get',
+      method,
       path: '/workspaces/:workspace/records/:kind/:id/print',
       roles: phiReaders,
-      query: termNames,
+      query: [],
       handle: (visit) => printPage(ports, visit),
-    }),
-  ];
+    });
+  return [route('get'), route('post')];
 }
 
 async function printPage(ports: PrintPorts, visit: Visit): Promise<Reply> {
@@ -66,7 +66,7 @@ async function printPage(ports: PrintPorts, visit: Visit): Promise<Reply> {
 <button type="button" data-print hidden>Print</button></p>
 <h1>${entry.title} ${recordName(view.record)}</h1>
 ${printedFacts(visit, view, terms)}
-${handedOutForm(`/dashboard${recordPath(workspace, entry.kind, id)}/print`, 'Set recipient', terms)}
+${handedOutForm(visit, `/dashboard${recordPath(workspace, entry.kind, id)}/print`, 'Set recipient', terms)}
 <h2>Current state</h2>
 ${recordFields(workspace, entry, view.record)}
 ${entry.kind === encounter.kind && documentSection(documents || undefined, req.originalUrl)}

@@ -1,3 +1,4 @@
+import type { Request } from 'express';
 import { toldByClient } from '../../http/server/exchange.ts';
 import type { Origin } from '../../principals/users/signIn.ts';
 import type { Visit } from './route.ts';
@@ -5,4 +6,9 @@ import type { Visit } from './route.ts';
 /** Returns where a request came from, whoever sent it. */
 export function originOf({ req, requestId, clientIp }: Visit): Origin {
   return { requestId, clientIp, ...toldByClient(req) };
+}
+
+/** Whether a browser says that another site led to the request, and not this one or the user. Only over https do they say. */
+export function isFromOtherSite(req: Request): boolean {
+  return ['cross-site', 'same-site'].includes(req.get('Sec-Fetch-Site') ?? '');
 }

@@ -16,6 +16,7 @@ import { confirmIdentity } from './confirmIdentity.ts';
 import { csrfField, requireCsrfToken } from './csrf.ts';
 import { html } from './html.ts';
 import { layout } from './layout.ts';
+import { isFromOtherSite } from './origin.ts';
 import { pageBefore } from './pageBefore.ts';
 import { forReader } from './reader.ts';
 import { refuseRole } from './refuseRole.ts';
@@ -96,6 +97,9 @@ async function admitted(
   user: User | undefined,
 ): Promise<Reply> {
   if (route.roles !== 'public' && user === undefined) return { redirect: signInPath(req, route) };
+  if (route.roles !== 'public' && route.method === 'get' && isFromOtherSite(req)) {
+    return { page: otherSitePage(req) };
+  }
   const visit = createVisit(req, res, { requestId, clientIp: ports.clientIp(req), user });
   const workspace = req.params.workspace as string | undefined;
   const isThere = workspace === undefined || ports.directory.known.workspaces.has(workspace);
@@ -112,6 +116,18 @@ async function admitted(
   if (confirmation) return confirmation;
   const reader = { timeZone: user?.timeZone, typed: user && takeTypedForm(visit) };
   return forReader(reader, () => route.handle(visit));
+}
+
+/** Asks before a page is opened that a link on another site leads to: opening it shows PHI, and is recorded. */
+function otherSitePage({ originalUrl }: Request): Page {
+  return {
+    title: 'Open this page?',
+    status: 403,
+    body: html`<h1>Open this page?</h1>
+<p>A link on another site leads here. Pages can show patient data, and the audit trail records under your name that you opened them.</p>
+<div class="actions"><a role="button" href="${originalUrl}">Open page</a>
+<a role="button" class="outline secondary" href="/dashboard">Go to the dashboard</a></div>`,
+  };
 }
 
 function needsTotp({ origin, totpSetAt }: User): boolean {

@@ -5,7 +5,7 @@ import {
   type NullableTerms,
   type Purpose,
   purposes,
-  termNames,
+  type termNames,
   termsOf,
 } from '../../events/disclosureTerms.ts';
 import type { Caller } from '../../events/newEvent.ts';
@@ -59,12 +59,18 @@ ${line('purpose_statement', 'Purpose statement', 'The basis in one sentence, for
 }
 
 /**
- * Returns a form, omitted on paper, that asks who receives a page or file that is handed out; it leads to `action`,
+ * Returns a form, omitted on paper, that asks who receives a page or file that is handed out; it is sent to `action`,
  * with additional `fields`.
  */
-export function handedOutForm(action: string, button: string, terms?: NullableTerms, fields?: Html): Html {
+export function handedOutForm(
+  { csrf }: Visit,
+  action: string,
+  button: string,
+  terms?: NullableTerms,
+  fields?: Html,
+): Html {
   return html`<details class="no-print"><summary>For a recipient outside the organization</summary>
-<form method="get" action="${action}">
+<form method="post" action="${action}">${csrf}
 ${fields}
 ${termFields(terms)}
 <div class="actions"><button type="submit" class="outline">${button}</button></div>
@@ -72,12 +78,11 @@ ${termFields(terms)}
 }
 
 /**
- * Returns who receives what a request asks for, according to its query, with the terms for the audit trail. Throws
- * `validation_failed`.
+ * Returns who receives what a request asks for, according to the form that was sent, with the terms for the audit
+ * trail; never according to an address, which may be a link on another site. Throws `validation_failed`.
  */
-export function handedOut({ caller, req }: Visit): { caller: Caller; terms: DisclosureTerms | undefined } {
-  const sent = Object.fromEntries(termNames.map((name) => [name, req.query[name] || undefined]));
-  const terms = termsOf(parseTerms(sent));
+export function handedOut({ caller, form }: Visit): { caller: Caller; terms: DisclosureTerms | undefined } {
+  const terms = termsOf(parseTerms(termsSent(form)));
   return { caller: { ...caller, disclosedTo: terms }, terms };
 }
 

@@ -5,7 +5,8 @@ import { findProvided } from '../../principals/users/findProvided.ts';
 import type { ProvidedUser, SignInFlow } from '../../principals/users/IdentityProvider.ts';
 import { clearCookie, setSignedCookie, signedCookie } from '../shell/cookies.ts';
 import { enter } from '../shell/enter.ts';
-import { originOf } from '../shell/origin.ts';
+import { html } from '../shell/html.ts';
+import { isFromOtherSite, originOf } from '../shell/origin.ts';
 import type { DashboardRoute, Reply, Visit } from '../shell/route.ts';
 import { renewProof, signedInUser } from '../shell/session.ts';
 import { pathAfter, refusedPage, type SignInPagePorts } from './signIn.ts';
@@ -41,7 +42,8 @@ export function openIdConnectRoutes(ports: OpenIdConnectPagePorts): DashboardRou
       roles: 'public',
       async handle(visit) {
         const { req, res } = visit;
-        const next = pathAfter(req.query.next);
+        // Otherwise a link on another site could open any page by way of a provider that asks nothing.
+        const next = isFromOtherSite(req) ? '/' : pathAfter(req.query.next);
         try {
           const confirms = req.query.confirm ? signedInUser(req, ports.users)?.id : undefined;
           const { url, flow } = await identityProvider.begin(redirectUri(req), confirms !== undefined);
@@ -73,9 +75,13 @@ export function openIdConnectRoutes(ports: OpenIdConnectPagePorts): DashboardRou
         address.search = new URL(req.originalUrl, address).search;
         try {
           const provided = await identityProvider.finish(address, begun.flow);
-          if (begun.confirms !== undefined) return confirm(ports, visit, provided, begun);
+          if (begun.confirms !== undefined) {
+            confirm(ports, visit, provided, begun);
+            return leadOn(visit, begun.next);
+          }
           const user = await findProvided(ports, provided, originOf(visit));
-          return await enter(ports, visit, user, { next: begun.next, provedAt: provided.provedAt ?? 0 });
+          await enter(ports, visit, user, { next: begun.next, provedAt: provided.provedAt ?? 0 });
+          return leadOn(visit, begun.next);
         } catch (error) {
           return { page: refusedPage(ports, visit, begun.next, error) };
         }
@@ -89,8 +95,8 @@ function confirm(
   { users }: OpenIdConnectPagePorts,
   { req }: Visit,
   { identity }: ProvidedUser,
-  { confirms, next }: Begun,
-): Reply {
+  { confirms }: Begun,
+): void {
   const user = signedInUser(req, users);
   if (user === undefined || user.id !== confirms || users.findByIdentity(identity)?.id !== user.id) {
     throw new ServiceError(
@@ -99,5 +105,16 @@ function confirm(
     );
   }
   renewProof(req);
-  return { redirect: next };
+}
+
+/**
+ * Leads to a page by way of one of this site: after a redirect, browsers would still say that the provider's site leads
+ * there.
+ */
+function leadOn({ res }: Visit, path: string): Reply {
+  const target = `/dashboard${path}`;
+  res.set('Refresh', `0;url=${target}`);
+  const body = html`<h1>Signed in</h1>
+<p><a href="${target}">Continue</a></p>`;
+  return { page: { title: 'Signed in', body } };
 }
