@@ -5,7 +5,7 @@ import type { Workspace } from '../principals/keys/keyState.ts';
 import { WebhookDirectory } from '../webhooks/settings/WebhookDirectory.ts';
 import { openStateStore } from './openBackend.ts';
 import { terminal } from './terminal.ts';
-import { withDocumentStore, withReadModels, withWorkspace } from './withStores.ts';
+import { withCurrentModels, withDocumentStore, withWorkspace } from './withStores.ts';
 
 /** Runs `work` with everything needed to erase in a workspace; rejects with `not_found` when there is none with that id. */
 export function withErasure<Result>(
@@ -13,7 +13,7 @@ export function withErasure<Result>(
   work: (ports: ErasurePorts, caller: Caller, workspace: Workspace) => Promise<Result>,
 ): Promise<Result> {
   return withWorkspace(workspace, ({ eventLog, caller, directory }) =>
-    withReadModels((readModels) =>
+    withCurrentModels(eventLog, (readModels) =>
       withDocumentStore(async (documentStore) => {
         const stateStore = await openStateStore(loadConfig(terminal().env).stateUrl);
         const webhooks = await WebhookDirectory.open(eventLog);

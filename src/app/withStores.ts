@@ -1,8 +1,12 @@
 import { existsSync } from 'node:fs';
 import { userInfo } from 'node:os';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { v7 as uuidv7 } from 'uuid';
+import { projections } from '../../projections/index.ts';
+import { modelName } from '../../projections/projection.ts';
 import { loadConfig } from '../config.ts';
 import { asUnreadable, ServiceError } from '../errors.ts';
+import type { Position } from '../events/event.ts';
 import type { Principal } from '../events/eventMetadata.ts';
 import type { Actor, Caller } from '../events/newEvent.ts';
 import { INSTALLATION } from '../events/streamNames.ts';
@@ -19,6 +23,7 @@ import { resetSecondFactor } from '../principals/users/SecondFactor.ts';
 import { UserDirectory } from '../principals/users/UserDirectory.ts';
 import { UserLinks } from '../principals/users/UserLinks.ts';
 import { UserManager } from '../principals/users/UserManager.ts';
+import { projectAll } from '../projector/projectAll.ts';
 import { PrincipalNames } from '../reads/history/PrincipalNames.ts';
 import { KnownKeys } from '../sameLog/KnownKeys.ts';
 import { createAddressRules } from '../webhooks/settings/addressRules.ts';
@@ -241,6 +246,64 @@ export async function withReadModels<Result>(
   } finally {
     await readModels.close();
   }
+}
+
+/**
+ * Runs `work` on read models that are kept up to date with the event log meanwhile, including what `work` appends: by the service
+ * that runs on it, or by this process when they stand still behind the log. Writes to read models are guarded by
+ * positions, so both may write.
+ */
+export function withCurrentModels<Result>(
+  eventLog: EventLog,
+  work: (readModels: ReadModels) => Promise<Result>,
+): Promise<Result> {
+  return withReadModels((own) =>
+    withReadModels(async (readModels) => {
+      const stop = new AbortController();
+      const keeping = keepCurrent(eventLog, own, stop.signal).catch(() => undefined);
+      try {
+        await untilCurrent(eventLog, readModels, keeping);
+        return await work(readModels);
+      } finally {
+        stop.abort();
+        await keeping;
+      }
+    }),
+  );
+}
+
+/** How long read models stand still behind the log until no service seems to project. */
+const STANDSTILL_MS = 500;
+const LOOK_MS = 50;
+
+/** Projects until the signal, once the read models stand still behind the log. */
+async function keepCurrent(eventLog: EventLog, readModels: ReadModels, signal: AbortSignal): Promise<void> {
+  let before = 0;
+  for (let since = performance.now(); performance.now() - since < STANDSTILL_MS; ) {
+    const reached = await projectedUpTo(readModels);
+    if (reached !== before || reached >= (await eventLog.head())) since = performance.now();
+    before = reached;
+    await sleep(LOOK_MS, undefined, { signal });
+  }
+  const ports = { eventLog, readModels, onParked: () => undefined, onMismatch: () => undefined };
+  await projectAll(projections, ports, signal);
+}
+
+/** Resolves when the read models hold what the log held at the call, or are no longer kept: what waits for them then says so. */
+async function untilCurrent(
+  eventLog: EventLog,
+  readModels: ReadModels,
+  keeping: Promise<void>,
+): Promise<void> {
+  const head = await eventLog.head();
+  const ended = keeping.then(() => true);
+  while ((await projectedUpTo(readModels)) < head) {
+    if (await Promise.race([ended, sleep(LOOK_MS, false)])) return;
+  }
+}
+
+async function projectedUpTo(readModels: ReadModels): Promise<Position> {
+  return Math.min(...(await Promise.all(projections.map((one) => readModels.checkpoint(modelName(one))))));
 }
 
 /** Runs `work` on that event log and those read models. */

@@ -2,8 +2,8 @@ import { Argument, type Command } from 'commander';
 import {
   loadSigningKey,
   type WorkspaceTools,
+  withCurrentModels,
   withLogToVerify,
-  withReadModels,
   withWorkspace,
 } from '../app/withStores.ts';
 import { recordAccess } from '../audit/recordAccess.ts';
@@ -87,7 +87,7 @@ async function provenVersion(
   head: TreeHead | undefined,
 ): Promise<InclusionProof> {
   const event = await eventOfVersion(eventLog, stream, version, title);
-  return withReadModels(async (readModels) => {
+  return withCurrentModels(eventLog, async (readModels) => {
     const { proof, stored } = await proveEvent({ eventLog, readModels }, event, { treeSize: head?.size });
     if (head && head.root !== proof.tree_head.root) throw otherLog(head);
     const tree_head =
@@ -104,7 +104,7 @@ async function proveTwoHeads(
   { workspace, publicKey, out }: Pick<ProveOptions, 'workspace' | 'publicKey' | 'out'>,
 ): Promise<void> {
   await withLogToVerify(workspace, ({ eventLog }) =>
-    withReadModels(async (readModels) => {
+    withCurrentModels(eventLog, async (readModels) => {
       const keys = await checkingKeys(eventLog, publicKey);
       const first = await readHead(firstFile, keys, workspace);
       const second = await readHead(secondFile, keys, workspace);

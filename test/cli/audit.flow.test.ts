@@ -86,4 +86,23 @@ onEveryEngine((start) => {
     });
     expect(appended).toEqual([]);
   });
+
+  test('while no service runs, the trail is read again and again, each time with the entry of the last', async () => {
+    await service.restart(async () => {
+      const counts: number[] = [];
+      for (let reads = 0; reads < 3; reads += 1) {
+        const { code, stdout, stderr } = await ofClinic('--action', 'audit.export', '--format', 'json');
+        expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+        counts.push(JSON.parse(stdout).length);
+      }
+      const [first = 0] = counts;
+      expect(counts).toEqual([first, first + 1, first + 2]);
+      const workspace = service.workspaceId('clinic');
+      for (let reports = 0; reports < 2; reports += 1) {
+        const of = ['disclosures', 'patient', patient.id, '--workspace', workspace, '--format', 'json'];
+        const report = await runCli(of, { env: storesOf(service.config) });
+        expect(report).toMatchObject({ code: 0, stderr: '' });
+      }
+    });
+  });
 });

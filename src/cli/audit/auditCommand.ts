@@ -2,8 +2,8 @@ import { type Command, Option } from 'commander';
 import type { AuditEntry } from '../../../projections/audit/auditEntry.ts';
 import {
   type WorkspaceTools,
+  withCurrentModels,
   withInstallation,
-  withReadModels,
   withWorkspace,
 } from '../../app/withStores.ts';
 import { auditFilter, auditQuery, limitsOf } from '../../audit/auditQuery.ts';
@@ -34,7 +34,7 @@ async function showTrail({ eventLog, names, caller }: WorkspaceTools, options: A
   const { workspace: _, installation: __, seen, limit, format, ...sent } = options;
   const query = auditQuery({ ...sent, ...(seen && { seen: 'yes' }) });
   const limits = { ...limitsOf(query), ...(limit !== undefined && { limit }) };
-  await withReadModels(async (readModels) => {
+  await withCurrentModels(eventLog, async (readModels) => {
     const ports = { eventLog, readModels };
     const filter = await auditFilter(ports, caller.workspace, query);
     const parts = await wholeAuditTrail(ports, caller.workspace, filter);

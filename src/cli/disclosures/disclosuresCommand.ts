@@ -1,5 +1,5 @@
 import { Argument, type Command, Option } from 'commander';
-import { withReadModels, withWorkspace } from '../../app/withStores.ts';
+import { withCurrentModels, withWorkspace } from '../../app/withStores.ts';
 import { type ReportFormat, reportFormats, reportText } from '../../disclosures/disclosureFormats.ts';
 import { reportDisclosures } from '../../disclosures/readDisclosures.ts';
 import { patient } from '../../records/kinds/patient.ts';
@@ -21,7 +21,7 @@ async function showDisclosures(_kind: string, patientId: string, options: Disclo
   const { workspace, from, to, accounting, omitExempt, summary = false, format } = options;
   const form = accounting ? 'accounting' : 'access_report';
   await withWorkspace(workspace, ({ eventLog, names, caller }) =>
-    withReadModels(async (readModels) => {
+    withCurrentModels(eventLog, async (readModels) => {
       const query = { patientId, form, from, to, omitExempt } as const;
       const how = { format, ...(summary && { summary }) };
       const report = await reportDisclosures({ eventLog, readModels, names }, caller, query, how);

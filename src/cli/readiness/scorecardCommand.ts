@@ -1,5 +1,5 @@
 import { type Command, Option } from 'commander';
-import { withReadModels, withWorkspace } from '../../app/withStores.ts';
+import { withCurrentModels, withWorkspace } from '../../app/withStores.ts';
 import { recordAccess } from '../../audit/recordAccess.ts';
 import { csvLine } from '../../evidence/export/csv.ts';
 import { makeScorecard } from '../../readiness/scorecard/makeScorecard.ts';
@@ -52,7 +52,7 @@ async function runScorecard(options: ScorecardOptions, signal: AbortSignal): Pro
   const { workspace, from, to, format } = options;
   validate(serviceDaysSchema, { from, to });
   await withWorkspace(workspace, ({ eventLog, caller, names }) =>
-    withReadModels(async (readModels) => {
+    withCurrentModels(eventLog, async (readModels) => {
       const query = { ...(from !== undefined && { from }), ...(to !== undefined && { to }) };
       await recordAccess(eventLog, caller, { action: 'readiness.scorecard', query });
       let scorecard: Scorecard | undefined;

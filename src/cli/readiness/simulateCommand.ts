@@ -1,6 +1,6 @@
 import { existsSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import type { Command } from 'commander';
-import { withReadModels, withWorkspace } from '../../app/withStores.ts';
+import { withCurrentModels, withWorkspace } from '../../app/withStores.ts';
 import { simulationAccess } from '../../audit/readinessAccesses.ts';
 import { recordAccess } from '../../audit/recordAccess.ts';
 import { ServiceError } from '../../errors.ts';
@@ -55,7 +55,7 @@ async function runSimulation(options: SimulateOptions, signal: AbortSignal): Pro
   const candidates = readCandidates(options.rules);
   validate(serviceDaysSchema, { from, to });
   await withWorkspace(workspace, ({ eventLog, caller }) =>
-    withReadModels(async (readModels) => {
+    withCurrentModels(eventLog, async (readModels) => {
       const simulation = await openSimulation({ eventLog, readModels }, { workspace, candidates, from, to });
       const { question, total } = simulation;
       const file = new StateFile(state, question);
