@@ -49,6 +49,14 @@ describe('the Kubernetes manifests', () => {
     expect(kustomization.images).toEqual([{ name: 'chartledger', newTag: version }]);
   });
 
+  /** The keys that each role needs, by the Secret that holds them. */
+  const secretsOfRole: Record<string, string[]> = {
+    api: ['chartledger-webhook-secrets', 'chartledger-deidentification', 'chartledger-sign-in'],
+    projector: [],
+    webhooks: ['chartledger-webhook-secrets', 'chartledger-deidentification'],
+    heads: ['chartledger-signing'],
+    mllp: ['chartledger-webhook-secrets'],
+  };
   const roles = ['api', 'projector', 'webhooks', 'heads', 'mllp'];
   test.each(roles)('give the %s role settings that it takes', (role) => {
     const [container] = deployments.find(({ metadata }) => metadata.name === `chartledger-${role}`).spec
@@ -61,7 +69,7 @@ describe('the Kubernetes manifests', () => {
     expect(container.envFrom).toEqual([
       { configMapRef: { name: kustomization.configMapGenerator[0].name } },
       { secretRef: { name: 'chartledger-stores' } },
-      ...(role === 'heads' ? [{ secretRef: { name: 'chartledger-signing' } }] : []),
+      ...(secretsOfRole[role] ?? []).map((name) => ({ secretRef: { name } })),
     ]);
   });
 
@@ -85,12 +93,10 @@ describe('the Kubernetes manifests', () => {
       return [...written].map(([, name]) => name);
     };
     expect(kept('chartledger-signing', 'signing.env')).toEqual(['SIGNING_KEY']);
-    expect(kept('chartledger-stores', 'stores.env')).toEqual([
-      'DEIDENTIFICATION_KEY',
-      'WEBHOOK_SECRETS_KEY',
-      'TOTP_SECRETS_KEY',
-      'SESSION_SECRET',
-    ]);
+    expect(kept('chartledger-stores', 'stores.env')).toEqual([]);
+    expect(kept('chartledger-webhook-secrets', 'webhooks.env')).toEqual(['WEBHOOK_SECRETS_KEY']);
+    expect(kept('chartledger-deidentification', 'deidentification.env')).toEqual(['DEIDENTIFICATION_KEY']);
+    expect(kept('chartledger-sign-in', 'sign-in.env')).toEqual(['TOTP_SECRETS_KEY', 'SESSION_SECRET']);
   });
 
   test('close the network but for what is needed', () => {
@@ -115,6 +121,29 @@ describe('the Kubernetes manifests', () => {
         Object.entries(podSelector.matchLabels).every(([name, value]) => metadata.labels[name] === value);
       expect([...pods, verifyPod].some(isMeant)).toBe(true);
     }
+  });
+
+  test('let each role reach only what it uses', () => {
+    const reached = (component: string) =>
+      ofKind('NetworkPolicy')
+        .filter(({ spec: { podSelector, egress } }) => {
+          const { matchLabels, matchExpressions = [] } = podSelector;
+          const own = matchLabels?.['app.kubernetes.io/component'] ?? component;
+          return (
+            egress &&
+            own === component &&
+            matchExpressions.every(({ values }: { values: string[] }) => values.includes(component))
+          );
+        })
+        .map(({ metadata }) => metadata.name.replace('chartledger-', ''));
+    expect(Object.fromEntries([...roles, 'verify'].map((role) => [role, reached(role)]))).toEqual({
+      api: ['stores', 'documents', 'identity-provider'],
+      projector: ['stores', 'documents'],
+      webhooks: ['stores', 'documents', 'messages'],
+      heads: ['stores', 'documents', 'heads-to'],
+      mllp: ['stores', 'documents'],
+      verify: ['stores'],
+    });
   });
 
   test('probe paths that the service answers, on the port on which it listens', () => {

@@ -73,3 +73,17 @@ test('upgrade.md names the format of each version: the last is this one, and a f
   expect(formats).toEqual(formats.toSorted((a, b) => a - b));
   expect(new Set(formats)).toEqual(new Set(Array.from({ length: STORE_FORMAT }, (_, n) => n + 1)));
 });
+
+test.each(['ci', 'release'])(
+  'the workflow %s may only read, names actions by digest, and leaves no token behind',
+  (name) => {
+    const workflow = parse(readFileSync(`.github/workflows/${name}.yml`, 'utf8'));
+    expect(workflow.permissions).toEqual({ contents: 'read' });
+    const jobs: { steps: { uses?: string; with?: object }[] }[] = Object.values(workflow.jobs);
+    const uses = jobs.flatMap(({ steps }) => steps).filter((step) => step.uses !== undefined);
+    for (const step of uses) expect(step.uses).toMatch(/^[\w-]+\/[\w-]+@[0-9a-f]{40}$/);
+    const checkouts = uses.filter((step) => step.uses?.startsWith('actions/checkout@'));
+    expect(checkouts).toHaveLength(jobs.length);
+    for (const step of checkouts) expect(step.with).toMatchObject({ 'persist-credentials': false });
+  },
+);
