@@ -12,12 +12,13 @@ const {
   TABLE = 'records.db',
 } = process.env;
 const db = new DatabaseSync(TABLE);
-// Others may read the table meanwhile; one that writes to it is waited for.
-db.exec(`PRAGMA busy_timeout = 60000; PRAGMA journal_mode = WAL;
+// Others may read the table at the same time; one that writes to it is waited for. What is erased is overwritten.
+db.exec(`PRAGMA busy_timeout = 60000; PRAGMA journal_mode = WAL; PRAGMA secure_delete = ON;
   CREATE TABLE IF NOT EXISTS records (subject TEXT PRIMARY KEY, version INTEGER, fields TEXT);
   CREATE TABLE IF NOT EXISTS progress (id INTEGER PRIMARY KEY, position TEXT)`);
 const select = db.prepare('SELECT fields FROM records WHERE subject = ?');
 const replace = db.prepare('REPLACE INTO records VALUES (?, ?, ?)');
+const remove = db.prepare('DELETE FROM records WHERE subject = ?');
 const progress = db.prepare('REPLACE INTO progress VALUES (1, ?)');
 let position = db.prepare('SELECT position FROM progress').get()?.position ?? '0';
 
@@ -40,8 +41,15 @@ async function nextPage() {
   }
 }
 
-/** A sent field replaces the one before it, an insurance as a whole; null clears it; the others stay. */
-function apply({ subject, data }) {
+const isErasure = ({ type }) => type.endsWith('.erased.v1');
+
+/**
+ * An erasure removes the record: one that is sent under the same id later begins with nothing. Otherwise a sent field
+ * replaces the one before it, an insurance as a whole; null clears it; the others stay. Other types are not of records.
+ */
+function apply({ type, subject, data }) {
+  if (isErasure({ type })) remove.run(subject);
+  if (!type.endsWith('.upserted.v1')) return;
   const before = JSON.parse(select.get(subject)?.fields ?? '{}');
   const fields = JSON.stringify({ ...before, ...data.sent }, (_, value) => value ?? undefined);
   replace.run(subject, data.version, fields);
@@ -49,9 +57,13 @@ function apply({ subject, data }) {
 
 for (;;) {
   const page = await nextPage();
+  const lines = page.text.split('\n').slice(0, -1);
+  const events = lines.map((line) => JSON.parse(line));
   db.exec('BEGIN IMMEDIATE');
-  for (const line of page.text.split('\n').slice(0, -1)) apply(JSON.parse(line));
+  for (const event of events) apply(event);
   progress.run(page.position);
   db.exec('COMMIT');
+  // Until a checkpoint, the write-ahead log still has what was erased.
+  if (events.some(isErasure)) db.exec('PRAGMA wal_checkpoint(TRUNCATE)');
   position = page.position;
 }

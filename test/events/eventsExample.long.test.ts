@@ -8,6 +8,8 @@ import { badRoad, type Fault } from '../support/badRoad.ts';
 import { temporaryFolder } from '../support/cli.ts';
 import { onEmbeddedEngines } from '../support/engines.ts';
 import { eventually } from '../support/eventually.ts';
+import { phi } from '../support/phi.ts';
+import { runInClinic } from '../support/runInClinic.ts';
 import { samples } from '../support/samples.ts';
 import type { TestService } from '../support/service.ts';
 
@@ -118,6 +120,44 @@ onEmbeddedEngines((start) => {
       await expectAsRead(table);
     },
     LONG_MS * 3,
+  );
+
+  test(
+    'it removes what is erased, and begins with nothing where the id is used again',
+    async () => {
+      const table = join(temporaryFolder(), 'records.db');
+      const consume = await startConsumer(table, service.url);
+      const first = { ...samples.patient(), gender: 'female', address_line_1: phi('1 Elm Street') };
+      const { id } = first;
+      const survivor = samples.patient();
+      const rowOf = (wanted: string) => rowsOf(table).find(({ subject }) => subject === `patient/${wanted}`);
+      await service.post('/integration/patients', first);
+      await service.post('/integration/patients', survivor);
+      const consumer = consume();
+      const ended = once(consumer, 'exit');
+      await eventually(() => expect(rowOf(id)?.version).toBe(1), LONG_MS);
+
+      const erased = await runInClinic(service, 'erase', 'patient', id, '--reason', 'Asked');
+      expect(erased.code).toBe(0);
+      await eventually(() => expect(rowOf(id)).toBeUndefined(), LONG_MS);
+      await eventually(() => {
+        for (const file of [table, `${table}-wal`]) {
+          expect(readFileSync(file).includes(first.address_line_1)).toBe(false);
+        }
+      }, LONG_MS);
+
+      const other = { ...samples.patient(), id };
+      await service.post('/integration/patients', { ...other, merged_into: survivor.id });
+      await eventually(
+        () => expect(JSON.parse(rowOf(id)?.fields ?? '{}').merged_into).toBe(survivor.id),
+        LONG_MS,
+      );
+      expect(JSON.parse(rowOf(id)?.fields ?? '{}')).toEqual({ ...other, merged_into: survivor.id });
+      consumer.kill('SIGKILL');
+      await ended;
+      await expectAsRead(table);
+    },
+    LONG_MS * 2,
   );
 });
 
