@@ -1,6 +1,7 @@
 import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { openStateStore } from '../../src/app/openBackend.ts';
+import { needsProof } from '../../src/dashboard/shell/route.ts';
 import { type DashboardPorts, dashboardRoutes } from '../../src/dashboard/shell/routes.ts';
 import type { StateStore } from '../../src/ports/stateStore.ts';
 import { expectAccessible, takePictures } from '../support/dashboard.ts';
@@ -27,8 +28,8 @@ async function growOld(page: Page): Promise<void> {
   await (await StoredSession.of(page, stateStore)).provedBefore(10 * 60_000 + 1);
 }
 
-test('everything that changes users, roles or keys, erases, or lets it be done, takes a fresh proof', () => {
-  const sensitive = dashboardRoutes({} as DashboardPorts).filter(({ isSensitive }) => isSensitive);
+test('everything that lets data out, changes who gets in, stops a clinic or erases takes a fresh proof', () => {
+  const sensitive = dashboardRoutes({} as DashboardPorts).filter(needsProof);
   expect(sensitive.map(({ method, path }) => `${method} ${path}`).sort()).toEqual(
     [
       '/account/two-factor',
@@ -40,7 +41,12 @@ test('everything that changes users, roles or keys, erases, or lets it be done, 
       '/users/:user/reset-two-factor',
       '/users/:user/role',
       '/users/:user/unlock',
+      '/workspaces',
+      '/workspaces/:workspace/activate',
+      '/workspaces/:workspace/deactivate',
+      '/workspaces/:workspace/evidence/export',
       '/workspaces/:workspace/holds/:hold/release',
+      '/workspaces/:workspace/holds/new',
       '/workspaces/:workspace/keys/:id/activate',
       '/workspaces/:workspace/keys/:id/deactivate',
       '/workspaces/:workspace/keys/:id/delete',
@@ -49,6 +55,14 @@ test('everything that changes users, roles or keys, erases, or lets it be done, 
       '/workspaces/:workspace/keys/:id/rotate',
       '/workspaces/:workspace/keys/new',
       '/workspaces/:workspace/records/:kind/:id/erase',
+      '/workspaces/:workspace/records/:kind/:id/hold',
+      '/workspaces/:workspace/sources/:source/edit',
+      '/workspaces/:workspace/sources/:source/remove',
+      '/workspaces/:workspace/sources/new',
+      ...['delete', 'disable', 'edit', 'enable', 'ping', 'replay', 'retry', 'secret'].map(
+        (action) => `/workspaces/:workspace/webhooks/:id/${action}`,
+      ),
+      '/workspaces/:workspace/webhooks/new',
     ].map((path) => `post ${path}`),
   );
 });

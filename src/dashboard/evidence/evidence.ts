@@ -40,7 +40,7 @@ export function evidenceRoutes(ports: EvidencePagePorts): DashboardRoute[] {
     route('get', '', page),
     { ...route('get', '/state', state), isBackground: true },
     route('post', '/verify', verify),
-    route('post', '/export', exportEvents),
+    { ...route('post', '/export', exportEvents), isSensitive: true, page: path },
     route('get', '/head', sentHead),
     route('get', '/verified-head', verifiedHead),
     route('get', '/public-key', publicKey),

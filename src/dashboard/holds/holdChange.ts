@@ -81,7 +81,6 @@ const protectedToo: Record<string, string | undefined> = {
 function release({ eventLog }: HoldPorts): DashboardRoute[] {
   return confirmedChange<Hold>({
     path: '/workspaces/:workspace/holds/:hold/release',
-    isSensitive: true,
     async find({ req, workspace }) {
       return findHold((await readHolds(eventLog, workspace)).holds, String(req.params.hold));
     },

@@ -168,7 +168,6 @@ export function keyChangeRoutes(ports: KeyChangePorts): DashboardRoute[] {
   return changes.flatMap(({ name, button, question, submit, text, fields, isDangerous, make }) =>
     confirmedChange({
       path: `/workspaces/:workspace/keys/:id/${name}`,
-      isSensitive: true,
       find: (visit) => findKey(ports.directory, visit),
       question: async (key, { workspace }, details) => ({
         title: `${question ?? `${button} the API key`} ${key.name}?`,

@@ -46,7 +46,6 @@ export function keysRoutes(ports: KeyPagePorts): DashboardRoute[] {
       method: 'post',
       path: `${path}/new`,
       roles: admins,
-      isSensitive: true,
       async handle(visit) {
         const { form, workspace, actor } = visit;
         try {

@@ -36,7 +36,6 @@ interface Subject {
 export function recordEraseRoutes(ports: ErasePorts): DashboardRoute[] {
   return confirmedChange<Subject>({
     path: '/workspaces/:workspace/records/:kind/:id/erase',
-    isSensitive: true,
     async find({ req, workspace }) {
       const entry = kindOf(req.params.kind);
       const id = pathId(req, 'id', entry.title);

@@ -21,7 +21,7 @@ import { pageBefore } from './pageBefore.ts';
 import { forReader } from './reader.ts';
 import { refuseRole } from './refuseRole.ts';
 import type { RequestLimit } from './requestLimit.ts';
-import { type DashboardRoute, type Page, phiReaders, type Reply } from './route.ts';
+import { type DashboardRoute, needsProof, type Page, phiReaders, type Reply } from './route.ts';
 import { currentUser, leaveSession, sessionSeconds } from './session.ts';
 import { keepTypedForm, takeTypedForm } from './typedForm.ts';
 import { createVisit } from './visit.ts';
@@ -112,7 +112,7 @@ async function admitted(
   if (user && ports.requireTotp && needsTotp(user) && route.roles !== 'public' && !route.isForSetup) {
     return { redirect: '/account/two-factor' };
   }
-  const confirmation = route.isSensitive ? await confirmIdentity(ports, visit, route) : undefined;
+  const confirmation = needsProof(route) ? await confirmIdentity(ports, visit, route) : undefined;
   if (confirmation) return confirmation;
   const reader = { timeZone: user?.timeZone, typed: user && takeTypedForm(visit) };
   return forReader(reader, () => route.handle(visit));

@@ -20,7 +20,7 @@ export interface DashboardRoute {
   query?: readonly string[];
   /** Requested by the page, not by the user: it does not prolong the session. */
   isBackground?: boolean;
-  /** It changes users, roles or keys, or erases a record: it requires a fresh proof of the user's identity. */
+  /** An action for others than administrators that requires a fresh proof of the user's identity (`needsProof`). */
   isSensitive?: boolean;
   /** The path of the page with its form, where there is no page at its own. */
   page?: string;
@@ -29,6 +29,14 @@ export interface DashboardRoute {
   /** Open to users who first have to set up an authenticator app. */
   isForSetup?: boolean;
   handle(visit: Visit): Promise<Reply>;
+}
+
+/**
+ * Whether a route requires a fresh proof of the user's identity: every action that only administrators may take, as they
+ * all change who gets in, where data go, or whether a clinic can send; and those that let out as much.
+ */
+export function needsProof({ method, roles, isSensitive = false }: DashboardRoute): boolean {
+  return isSensitive || (method === 'post' && roles === admins);
 }
 
 /** One request to the dashboard: who sent it, and about what. */

@@ -35,13 +35,11 @@ export interface ConfirmedChange<Subject> {
     details?: readonly FieldMessage[],
   ): Confirmation | Promise<Confirmation>;
   make(subject: Subject, visit: Visit): Promise<Reply>;
-  /** Whether it changes users, roles or keys, or erases a record. */
-  isSensitive?: boolean;
 }
 
 /** The confirmation page and its action, which makes the change, or asks once more and says why it was not made. */
 export function confirmedChange<Subject>(change: ConfirmedChange<Subject>): DashboardRoute[] {
-  const { path, roles = admins, find, question, make, isSensitive = false } = change;
+  const { path, roles = admins, find, question, make } = change;
   return [
     {
       method: 'get',
@@ -53,7 +51,6 @@ export function confirmedChange<Subject>(change: ConfirmedChange<Subject>): Dash
       method: 'post',
       path,
       roles,
-      isSensitive,
       async handle(visit) {
         const subject = await find(visit);
         try {

@@ -39,7 +39,6 @@ export function userRoutes({ users, publicUrl }: UserPagePorts): DashboardRoute[
     path: `${userPath}/${name}`,
     page: userPath,
     roles: admins,
-    isSensitive: true,
     async handle(visit): Promise<Reply> {
       const user = await find(visit);
       try {
@@ -67,7 +66,6 @@ export function userRoutes({ users, publicUrl }: UserPagePorts): DashboardRoute[
       path: `${userPath}/invite`,
       page: userPath,
       roles: admins,
-      isSensitive: true,
       async handle(visit) {
         const user = await find(visit);
         try {
@@ -85,7 +83,6 @@ export function userRoutes({ users, publicUrl }: UserPagePorts): DashboardRoute[
     },
     ...confirmedChange({
       path: `${userPath}/reset-two-factor`,
-      isSensitive: true,
       find,
       question: ({ id, name }) => ({
         title: `Reset two-factor sign-in for user ${name}?`,
@@ -103,7 +100,6 @@ export function userRoutes({ users, publicUrl }: UserPagePorts): DashboardRoute[
     }),
     ...confirmedChange({
       path: `${userPath}/disable`,
-      isSensitive: true,
       find,
       question: ({ id, name }) => ({
         title: `Disable user ${name}?`,

@@ -38,7 +38,6 @@ export function usersRoutes(ports: UsersPagePorts): DashboardRoute[] {
       method: 'post',
       path: '/users',
       roles: admins,
-      isSensitive: true,
       async handle(visit) {
         const { form, actor } = visit;
         const typed = { name: textOf(form, 'name'), role: textOf(form, 'role') };
