@@ -17,7 +17,9 @@ import { type Total, totalOf } from '../reads/total.ts';
 export type { RefusedRequest } from '../../projections/audit/refusedRequest.ts';
 
 /** Which refused requests are wanted; any if omitted. Times are ISO 8601, UTC, to the millisecond. */
-export interface RequestFilter extends RequestFacetValues {
+export interface RequestFilter extends Omit<RequestFacetValues, 'key'> {
+  /** Sent with one of these keys, or by this MLLP source: ids. */
+  keys?: readonly string[];
   /** Refused at or after this. */
   from?: string;
   /** Refused before this. */
@@ -54,21 +56,31 @@ export async function readRequestLog(
   filter: RequestFilter,
   { limit, pageToken }: PageRequest,
 ): Promise<Page<RefusedRequest>> {
-  const { from, to } = filter;
+  const { from, to, keys, ...facets } = filter;
   const partition = requestsPartition(workspace);
-  const list = requestList(filter);
+  const lists =
+    keys === undefined ? [requestList(facets)] : keys.map((key) => requestList({ ...facets, key }));
   const scope = [refusedRequestsModel, workspace, filter];
   const sent = pageToken === undefined ? undefined : decodeToken(pageToken, scope);
   const end = (await caughtUp(ports, refusedRequestsModel)) + 1;
   let below = sent ?? (to === undefined ? end : await firstSince(ports.readModels, partition, to, end));
   const items: RefusedRequest[] = [];
   for (let scanned = 0; ; ) {
-    const rows = await ports.readModels.page(refusedRequestsModel, {
-      partition,
-      ...(list !== undefined && { list }),
-      after: newestFirst(below),
-      limit: CHUNK,
-    });
+    const after = newestFirst(below);
+    const chunks = await Promise.all(
+      lists.map((list) =>
+        ports.readModels.page(refusedRequestsModel, {
+          partition,
+          ...(list !== undefined && { list }),
+          after,
+          limit: CHUNK,
+        }),
+      ),
+    );
+    const rows = chunks
+      .flat()
+      .toSorted((a, b) => b.position - a.position)
+      .slice(0, CHUNK);
     for (const { position, body } of rows) {
       if (from !== undefined && body.recordedAt < from) return { items, next_page_token: null };
       if (items.length === limit || scanned === MAX_SCANNED) {
@@ -76,7 +88,7 @@ export async function readRequestLog(
       }
       below = position;
       scanned += 1;
-      if (hasRequestFacets(body, filter) && (to === undefined || body.recordedAt < to)) items.push(body);
+      if (hasRequestFacets(body, facets) && (to === undefined || body.recordedAt < to)) items.push(body);
     }
     if (rows.length < CHUNK) return { items, next_page_token: null };
   }
@@ -89,12 +101,12 @@ export async function readRequestLog(
 export async function countRefusedRequests(
   { readModels }: Pick<QueryPorts, 'readModels'>,
   workspace: string,
-  { from, to, ...facets }: RequestFilter,
+  { from, to, keys = [], ...facets }: RequestFilter,
 ): Promise<Total | undefined> {
-  const { key: _key, ...others } = facets;
-  const isWhole = from === undefined && to === undefined;
-  if (!isWhole || Object.values(others).filter((one) => one !== undefined).length > 1) return undefined;
-  const list = requestList(facets);
+  const [key, another] = keys;
+  const isWhole = from === undefined && to === undefined && another === undefined;
+  if (!isWhole || Object.values(facets).filter((one) => one !== undefined).length > 1) return undefined;
+  const list = requestList({ ...facets, ...(key !== undefined && { key }) });
   const partition = requestsPartition(workspace);
   return totalOf(readModels, refusedRequestsModel, { partition, ...(list !== undefined && { list }) });
 }

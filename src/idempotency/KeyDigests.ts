@@ -3,7 +3,7 @@ import { seal, unseal } from '../sealing.ts';
 import { nestedTooDeeply } from './idempotencyRefusals.ts';
 import { KeyedDigests } from './KeyedDigests.ts';
 
-/** An idempotency key, and whose it is: the same text with a different API key is a different key. */
+/** An idempotency key, and whose it is: the same text from a different sender is a different key. */
 export interface KeyOfCaller {
   caller: Pick<Caller, 'workspace' | 'principal'>;
   key: string;

@@ -234,7 +234,11 @@ onEveryEngine((start) => {
     const { key, workspace, sources } = await workspaceOf('chosen');
     const remembered = new RememberedSources(service.eventLog);
     const chosen = async (format: 'fhir' | 'hl7v2', keyId?: string) =>
-      sourceOf(await remembered.of(workspace), format, keyId);
+      sourceOf(
+        await remembered.of(workspace),
+        format,
+        keyId === undefined ? undefined : { keyId, known: directory.known },
+      );
     const builtIn = { id: 'default', format: 'fhir', time_zone: 'UTC' };
     expect(await chosen('fhir', key)).toEqual(builtIn);
     await sources('set', 'emr', '--format', 'fhir', '--key', key);

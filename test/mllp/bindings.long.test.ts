@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { readSources } from '../../src/ingest/sources/readSources.ts';
 import { sourceOf } from '../../src/ingest/sources/sourceOf.ts';
+import { noKeys } from '../../src/principals/keys/keyState.ts';
 import { runCli, storesOf } from '../support/cli.ts';
 import { onEveryEngine } from '../support/engines.ts';
 import { tlsSettings } from '../support/mllp.ts';
@@ -58,8 +59,9 @@ onEveryEngine((start) => {
     expect(appended).toEqual(['bound.sources: SourceConfigured', 'bound.sources: SourceConfigured']);
     expect((await sources('list')).stdout).toContain('203.0.113.9/32');
     const configured = await readSources(service.eventLog, workspace);
-    expect(sourceOf(configured, 'hl7v2', 'key_of_another').id).toBe('others');
-    expect(sourceOf(configured, 'hl7v2', key).id).toBe('ward');
+    const known = noKeys();
+    expect(sourceOf(configured, 'hl7v2', { keyId: 'key_of_another', known }).id).toBe('others');
+    expect(sourceOf(configured, 'hl7v2', { keyId: key, known }).id).toBe('ward');
   });
 
   test('a source that could claim the connections of another one, of any workspace, is refused', async () => {

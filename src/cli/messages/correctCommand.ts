@@ -66,7 +66,7 @@ async function correct(id: string, options: CorrectOptions): Promise<void> {
       );
     }
     const configurations = await readConfigurations(ports.eventLog, workspaceId);
-    const source = presentSource(configurations.at(-1)?.sources ?? [], original);
+    const source = presentSource(configurations.at(-1)?.sources ?? [], original, ports.directory.known);
     if (source === undefined) throw new ServiceError('conflict', 'Its source is no longer configured.');
     const own = { ...caller, requestId: uuidv7() };
     await recordAccess(ports.eventLog, own, ...messageAccesses(original, true));

@@ -100,7 +100,7 @@ async function resendOne(
   if (message === undefined) return { state: listed.state, skipped: 'It no longer exists.' };
   const { state } = message;
   const configurations = await readConfigurations(ports.eventLog, workspace.id);
-  const source = presentSource(configurations.at(-1)?.sources ?? [], message);
+  const source = presentSource(configurations.at(-1)?.sources ?? [], message, ports.directory.known);
   if (state === 'accepted') return { state, skipped: 'It was fully accepted.' };
   if (message.corrected_by !== undefined)
     return { state, skipped: `It was corrected by ${message.corrected_by}.` };

@@ -1,7 +1,6 @@
-import { type RecordLineage, readLineage } from '../../ingest/replay/readLineage.ts';
+import { type LineagePorts, type RecordLineage, readLineage } from '../../ingest/replay/readLineage.ts';
 import type { Message } from '../../messages/message.ts';
 import type { Workspace } from '../../principals/keys/keyState.ts';
-import type { QueryPorts } from '../../reads/readRecord.ts';
 import { type Html, html } from '../shell/html.ts';
 import { fileSize } from '../ui/documents.ts';
 import { fieldLabel } from '../ui/fieldLabel.ts';
@@ -10,7 +9,6 @@ import { table } from '../ui/table.ts';
 import { code, empty } from '../ui/text.ts';
 import { titleOf } from '../ui/words.ts';
 import { MOST_SHOWN_BYTES } from './messageContent.ts';
-import type { MessagePagePorts } from './messages.ts';
 import { originCell } from './originCell.ts';
 
 /** Maximum number of records of a message whose fields are shown. */
@@ -21,7 +19,7 @@ const MOST_RECORDS = 100;
  * exists, and with `unavailable`.
  */
 export async function messageFields(
-  ports: MessagePagePorts & QueryPorts,
+  ports: LineagePorts,
   workspace: Workspace,
   message: Message,
 ): Promise<Html> {

@@ -1,10 +1,13 @@
 import { ServiceError } from '../../errors.ts';
 import { canonicalJson } from '../../events/canonicalJson.ts';
-import { type FieldLineage, type RecordLineage, readLineage } from '../../ingest/replay/readLineage.ts';
-import type { MessageStore } from '../../messages/MessageStore.ts';
+import {
+  type FieldLineage,
+  type LineagePorts,
+  type RecordLineage,
+  readLineage,
+} from '../../ingest/replay/readLineage.ts';
 import type { Workspace } from '../../principals/keys/keyState.ts';
 import type { RecordVersion } from '../../reads/history/recordHistory.ts';
-import type { QueryPorts } from '../../reads/readRecord.ts';
 import type { FieldChange } from '../../records/diff.ts';
 import { messagePath } from '../messages/messagePaths.ts';
 import { originCell } from '../messages/originCell.ts';
@@ -14,16 +17,12 @@ import { fieldLabel } from '../ui/fieldLabel.ts';
 /** For all messages that a page reads again. */
 const MOST_BYTES = 1024 * 1024;
 
-interface OriginPorts extends QueryPorts {
-  messages: MessageStore;
-}
-
 /**
  * Resolves with where the versions of a record that resulted from messages come from, field by field, by the version.
  * Rejects with `unavailable`.
  */
 export async function fieldOrigins(
-  ports: OriginPorts,
+  ports: LineagePorts,
   workspace: Workspace,
   record: { kind: string; id: string },
   versions: readonly RecordVersion[],

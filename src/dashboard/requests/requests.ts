@@ -79,7 +79,7 @@ async function listReply(ports: RequestPagePorts, visit: Visit): Promise<Reply> 
   }
   const { key, request_id: requestId, page_token: pageToken, ...asked } = query;
   if (requestId !== undefined) return lookUp(ports, workspace, requestId.trim());
-  const filter = { ...requestFilter(asked), ...(key !== undefined && { key }) };
+  const filter = { ...requestFilter(asked), ...(key !== undefined && { keys: [key] }) };
   const found = await readRequestLog(ports, workspace, filter, { limit: REQUESTS_A_PAGE, pageToken });
   await ports.names.learn(found.items.map(({ principal }) => principal));
   await recordAccess(ports.eventLog, caller, {

@@ -12,7 +12,7 @@ import type { RememberedSources } from '../../ingest/sources/RememberedSources.t
 import { sourceOf } from '../../ingest/sources/sourceOf.ts';
 import type { MessageStore } from '../../messages/MessageStore.ts';
 import type { DocumentStore } from '../../ports/documentStore.ts';
-import type { FoundKey } from '../../principals/keys/KeyDirectory.ts';
+import type { FoundKey, KeyDirectory } from '../../principals/keys/KeyDirectory.ts';
 import { onKind } from '../../principals/keys/permissions.ts';
 import { BatchTally } from '../endpoints/batch/BatchTally.ts';
 import type { BatchPorts } from '../endpoints/batch/carryOut.ts';
@@ -26,6 +26,7 @@ import { FHIR_JSON, FhirRefusal } from './fhirAnswer.ts';
 export interface FhirPorts extends BatchPorts {
   documentStore: DocumentStore;
   sources: RememberedSources;
+  directory: Pick<KeyDirectory, 'known'>;
   messages: MessageStore;
 }
 
@@ -62,7 +63,10 @@ export async function carryMessage(
   try {
     const { workspace } = callerOf(exchange);
     const found = exchange.found as FoundKey;
-    const source = sourceOf(await ports.sources.of(workspace), 'fhir', found.key.id);
+    const source = sourceOf(await ports.sources.of(workspace), 'fhir', {
+      keyId: found.key.id,
+      known: ports.directory.known,
+    });
     const raw = {
       format: 'fhir',
       media_type: exchange.req.headers['content-type'] ?? FHIR_JSON,

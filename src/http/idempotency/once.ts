@@ -3,6 +3,7 @@ import type { Caller } from '../../events/newEvent.ts';
 import { KeptAnswer } from '../../idempotency/KeptAnswer.ts';
 import type { Reservation } from '../../idempotency/Reservation.ts';
 import type { Reservations } from '../../idempotency/Reservations.ts';
+import type { FoundKey } from '../../principals/keys/KeyDirectory.ts';
 import { callerOf, type Exchange } from '../server/exchange.ts';
 import { idempotencyKey } from './idempotencyKey.ts';
 
@@ -16,18 +17,33 @@ export interface IdempotencyPorts {
  * for what an earlier try appended (`findEarlier`). Rejects as `Reservations.reserve` and `work` do.
  */
 export async function once<Result>(
-  { reservations }: IdempotencyPorts,
+  ports: IdempotencyPorts,
   exchange: Exchange,
   key: string,
   body: unknown,
   work: (caller: Caller) => Promise<Result>,
 ): Promise<Result> {
   const payload = payloadOf(exchange.req, body);
-  const reserved = await reservations.reserve(callerOf(exchange), key, payload);
+  const reserved = await reserve(ports, exchange, key, payload);
   if (reserved instanceof KeptAnswer) {
     return replay<Result>(exchange, reserved, payload);
   }
   return runReserved(exchange, reserved, work);
+}
+
+/**
+ * Reserves an `Idempotency-Key` as `Reservations.reserve` does. It belongs to the sender: an API key and those that
+ * replace it share it.
+ */
+export function reserve(
+  { reservations }: IdempotencyPorts,
+  exchange: Exchange,
+  key: string,
+  payload?: object,
+): Promise<Reservation | KeptAnswer> {
+  const { key: apiKey } = exchange.found as FoundKey;
+  const principal = exchange.principal ?? { type: 'api_key', id: apiKey.sender };
+  return reservations.reserve({ ...callerOf(exchange), principal }, key, payload);
 }
 
 /** Resolves with the result of `work`; only for the first request where an `Idempotency-Key` is sent (see `once`). */

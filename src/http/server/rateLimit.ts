@@ -6,8 +6,8 @@ import type { Exchange } from './exchange.ts';
 
 /**
  * Counts a request, and sets what is left in the response's headers: synchronously, where that is counted in this
- * process. `key`: the one by which it is counted, which has a limit of its own; without one it is counted by the
- * client's IP address, in IPv6 by its /64.
+ * process. `key`: the one by whose sender it is counted, which has a limit of its own; without one it is counted by
+ * the client's IP address, in IPv6 by its /64.
  */
 export type RateLimit = (exchange: Exchange, key?: ApiKey) => void | Promise<void>;
 
@@ -32,7 +32,7 @@ export function rateLimit(limiters: RateLimiters, perMinute: number): RateLimit 
       count = counting(limiters, 'requests_of_keys', 'key', key.rateLimit);
       byKey.set(key.rateLimit, count);
     }
-    return count(exchange, key.id);
+    return count(exchange, key.sender);
   };
 }
 

@@ -1,6 +1,7 @@
 import type { MessageStore } from '../../messages/MessageStore.ts';
 import type { Message, MessageState } from '../../messages/message.ts';
 import { orderTimeOf } from '../../messages/orderTimeOf.ts';
+import type { KeyDirectory } from '../../principals/keys/KeyDirectory.ts';
 import type { QueryPorts } from '../../reads/readRecord.ts';
 import { catalog, type RecordFields } from '../../records/catalog.ts';
 import { workspaceRecords } from '../fhir/message/workspaceRecords.ts';
@@ -67,6 +68,7 @@ export interface CandidateMapping {
 
 interface ComparePorts extends QueryPorts {
   messages: MessageStore;
+  directory: Pick<KeyDirectory, 'known'>;
 }
 
 /**
@@ -93,7 +95,7 @@ export async function compareMappings(
     for (const records of [before, after]) records.begin(message.id, orderTimeOf(message));
     const readBy = (source: Source, records: MappedRecords) =>
       readAgain(message, bytes, { source, records, isThere, isSandbox: workspace.sandbox === true });
-    const was = await readBy(sourceAt(configurations, message) ?? candidate, before);
+    const was = await readBy(sourceAt(configurations, message, ports.directory.known) ?? candidate, before);
     const willBe = await readBy(candidate, after);
     const { from, to } = { from: message.state, to: willBe.state };
     if (from !== to && from !== 'received' && message.corrected_by === undefined) {

@@ -1,4 +1,5 @@
 import type { Message } from '../../messages/message.ts';
+import type { KeyState } from '../../principals/keys/keyState.ts';
 import { BUILT_IN_SOURCE, type Source } from '../sources/source.ts';
 import { sourceOf } from '../sources/sourceOf.ts';
 
@@ -9,7 +10,8 @@ import { sourceOf } from '../sources/sourceOf.ts';
 export function presentSource(
   sources: readonly Source[],
   { source, format, sent_by }: Pick<Message, 'source' | 'format' | 'sent_by'>,
+  known: Pick<KeyState, 'keys'>,
 ): Source | undefined {
-  if (source === BUILT_IN_SOURCE) return sourceOf(sources, format, sent_by.id);
+  if (source === BUILT_IN_SOURCE) return sourceOf(sources, format, { keyId: sent_by.id, known });
   return sources.find((one) => one.id === source && one.format === format);
 }

@@ -2,6 +2,7 @@ import { recordStream } from '../../events/streamNames.ts';
 import type { MessageStore } from '../../messages/MessageStore.ts';
 import type { Message } from '../../messages/message.ts';
 import { orderTimeOf } from '../../messages/orderTimeOf.ts';
+import type { KeyDirectory } from '../../principals/keys/KeyDirectory.ts';
 import { foldStream } from '../../reads/foldStream.ts';
 import type { QueryPorts } from '../../reads/readRecord.ts';
 import { catalogEntry, type RecordFields } from '../../records/catalog.ts';
@@ -47,8 +48,9 @@ export interface RecordLineage {
   fields: FieldLineage[];
 }
 
-interface LineagePorts extends QueryPorts {
+export interface LineagePorts extends QueryPorts {
   messages: MessageStore;
+  directory: Pick<KeyDirectory, 'known'>;
 }
 
 /**
@@ -64,12 +66,13 @@ export async function readLineage(
   configuration = message.configuration,
 ): Promise<RecordLineage[]> {
   const bytes = await bytesOf(ports.messages, message);
+  const { known } = ports.directory;
   const configurations = await readConfigurations(ports.eventLog, workspace.id);
   const { configuration: _last, ...came } = message;
   const read = { ...came, ...(configuration !== undefined && { configuration }) };
   const source =
-    sourceAt(configurations, read) ??
-    sourceOf(configurations.at(-1)?.sources ?? [], message.format, message.sent_by.id);
+    sourceAt(configurations, read, known) ??
+    sourceOf(configurations.at(-1)?.sources ?? [], message.format, { keyId: message.sent_by.id, known });
   if (message.format === 'hl7v2') {
     const said = mapMessage(parseMessage(bytes), { ...source, maySendTests: workspace.sandbox === true });
     const operations = 'refused' in said ? [] : said.operations;

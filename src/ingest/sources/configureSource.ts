@@ -5,6 +5,7 @@ import { sourcesStream } from '../../events/streamNames.ts';
 import { appendDecided } from '../../ports/appendDecided.ts';
 import type { EventLog } from '../../ports/eventLog.ts';
 import type { KeyDirectory } from '../../principals/keys/KeyDirectory.ts';
+import { type KeyState, keysOfSender } from '../../principals/keys/keyState.ts';
 import { validate, validationError } from '../../records/validate.ts';
 import { overlap } from './mllpBinding.ts';
 import { readSources } from './readSources.ts';
@@ -23,7 +24,7 @@ export interface ConfigureSourcePorts {
 /**
  * Configures a source of the caller's workspace, as a whole, and resolves with the source; appends nothing when it is
  * so already. Rejects with `validation_failed`, also for a key that is not one of the workspace; with `conflict`
- * where another source has the key, or is the default one of the format, or where one of any workspace could claim
+ * where another source has the key or another one of its sender, or is the default one of the format, or where one of any workspace could claim
  * the same connection, and where there are `MAX_SOURCES`; with `unreadable` and `unavailable`.
  */
 export async function configureSource(
@@ -42,7 +43,7 @@ export async function configureSource(
     if (before === undefined && sources.size >= MAX_SOURCES) {
       throw new ServiceError('conflict', `A workspace can have at most ${MAX_SOURCES} sources.`);
     }
-    requireSole(source, [...sources.values()]);
+    requireSole(source, [...sources.values()], directory.known);
     const data: SourceConfigured = { source };
     return newActorEvent(caller, workspace, 'SourceConfigured', { ...data });
   });
@@ -50,19 +51,23 @@ export async function configureSource(
 }
 
 function requireKeyOf(workspace: string, keyId: string, { known }: Pick<KeyDirectory, 'known'>): void {
-  const key = known.keys.get(keyId);
-  if (key?.workspace === workspace && key.state !== 'deleted') return;
+  const keys = keysOfSender(known, keyId).flatMap((id) => known.keys.get(id) ?? []);
+  if (keys.some((key) => key.workspace === workspace && key.state !== 'deleted')) return;
   throw validationError([{ field: 'key', message: 'must be the id of an API key of the workspace' }]);
 }
 
 /**
- * Whatever is sent has one source: no other has the same key, is also the default, or claims the same connections.
+ * Whatever is sent has one source: no other has a key of the same sender, is also the default, or claims the same
+ * connections.
  */
-function requireSole(source: Source, sources: readonly Source[]): void {
+function requireSole(source: Source, sources: readonly Source[], known: Pick<KeyState, 'keys'>): void {
   const { id, format, key } = source;
+  const keys = key === undefined ? [] : keysOfSender(known, key);
   for (const one of sources) {
     if (one.id === id || one.format !== format) continue;
     if (key !== undefined && one.key === key) throw taken(one, 'already uses this key.');
+    if (one.key !== undefined && keys.includes(one.key))
+      throw taken(one, `already uses key ${one.key} of the same sender, and so applies to this key as well.`);
     if (isDefault(source) && isDefault(one))
       throw taken(one, 'is already the default for this format. Specify a key.');
     if (claimsOf(source, one)) throw taken(one, CLAIMS);

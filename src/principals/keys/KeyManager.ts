@@ -141,8 +141,8 @@ export class KeyManager {
   }
 
   /**
-   * Changes the terms under which data go to the key's holder, for data read from then on; omitted terms stay, `null` withdraws
-   * one. Does nothing when already set so; `conflict` when the key is deleted.
+   * Changes the terms under which data go to the key's sender, for data read from then on, with any key of the sender; omitted
+   * terms stay, `null` withdraws one. Does nothing when already set so; `conflict` when the key is deleted.
    */
   async updateKey(id: string, terms: NullableTerms): Promise<void> {
     const sent = parseTerms(terms);
@@ -186,8 +186,8 @@ export class KeyManager {
   }
 
   /**
-   * Creates a key with the same name, permissions, terms and limits, and lets the previous one expire in that many seconds, at
-   * most 30 days, or when it would have expired anyway. The replacement of a key with a lifetime has the same lifetime.
+   * Creates a key of the same sender, with the same name, permissions, terms and limits, and lets the previous one expire in that
+   * many seconds, at most 30 days, or when it would have expired anyway. The replacement of a key with a lifetime has the same lifetime.
    * `conflict` when the key is not in use: deactivated, deleted, expired, or already replaced.
    */
   async rotateKey(id: string, expiresInSeconds: number): Promise<RotatedKey> {

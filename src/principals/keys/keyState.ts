@@ -35,6 +35,8 @@ export interface ApiKey {
   networks?: readonly string[];
   /** Requests per minute, if the key has its own limit. */
   rateLimit?: number;
+  /** Id of the first key of its sender: a rotation replaces the key, and the sender stays the same. */
+  sender: string;
   /** Id of the key that replaced it. */
   replacedBy?: string;
   /** Recipient and purpose of what is read with it; absent if not stated. */
@@ -68,7 +70,7 @@ export interface ApiKeyCreated extends DisclosureTerms, KeyLimits {
   sha256: string;
 }
 
-/** Data of `ApiKeyUpdated`: the terms that changed; `null` withdraws one. */
+/** Data of `ApiKeyUpdated`: the terms that changed, for all keys of the sender; `null` withdraws one. */
 export interface ApiKeyUpdated extends NullableTerms {
   key_id: string;
 }
@@ -109,6 +111,17 @@ export function stateOf(key: ApiKey, now: number): ApiKey['state'] | 'expired' {
   return key.state !== 'deleted' && isExpired(key, now) ? 'expired' : key.state;
 }
 
+/** Returns the ids of all keys of a key's sender, oldest first; only its own if the key is unknown. */
+export function keysOfSender({ keys }: Pick<KeyState, 'keys'>, keyId: string): string[] {
+  const ids: string[] = [];
+  for (let id = keys.get(keyId)?.sender ?? keyId; ; ) {
+    ids.push(id);
+    const next = keys.get(id)?.replacedBy;
+    if (next === undefined) return ids;
+    id = next;
+  }
+}
+
 /** Returns the limits of a key, as in events. */
 export function limitsOfKey({ expiresAt, networks, rateLimit }: ApiKey): KeyLimits {
   return limitsOf({ expires_at: expiresAt, networks, rate_limit: rateLimit });
@@ -138,7 +151,12 @@ function withLimits(
   };
 }
 
-function addKey(known: KeyState, { metadata, recordedAt }: RecordedEvent, made: ApiKeyCreated): void {
+function addKey(
+  known: KeyState,
+  { metadata, recordedAt }: RecordedEvent,
+  made: ApiKeyCreated,
+  sender = made.key_id,
+): void {
   const { key_id: id, name, permissions, sha256 } = made;
   const { workspace, principal: createdBy } = metadata;
   const terms = termsOf(made);
@@ -151,6 +169,7 @@ function addKey(known: KeyState, { metadata, recordedAt }: RecordedEvent, made: 
     state: 'active',
     createdAt: recordedAt,
     createdBy,
+    sender,
     ...(terms && { terms }),
   };
   known.keys.set(id, withLimits(key, limitsOf(made)));
@@ -169,11 +188,13 @@ function setKeyState(known: KeyState, event: RecordedEvent, state: ApiKey['state
 
 function updateKey(known: KeyState, { data }: RecordedEvent): void {
   const { key_id, ...changed } = dataAs<ApiKeyUpdated>(data);
-  const key = known.keys.get(key_id);
-  if (key === undefined) return;
-  const { terms: before, ...rest } = key;
-  const terms = termsOf({ ...before, ...changed });
-  known.keys.set(key_id, { ...rest, ...(terms && { terms }) });
+  for (const id of keysOfSender(known, key_id)) {
+    const key = known.keys.get(id);
+    if (key === undefined) continue;
+    const { terms: before, ...rest } = key;
+    const terms = termsOf({ ...before, ...changed });
+    known.keys.set(id, { ...rest, ...(terms && { terms }) });
+  }
 }
 
 function setLimits(known: KeyState, { data }: RecordedEvent): void {
@@ -204,8 +225,8 @@ const folds: Record<string, (known: KeyState, event: RecordedEvent) => void> = {
   ApiKeyLimitsSet: setLimits,
   ApiKeyRotated(known, event) {
     const { key_id, expires_at: expiresAt, replacement } = dataAs<ApiKeyRotated>(event.data);
-    addKey(known, event, replacement);
     const key = known.keys.get(key_id);
+    addKey(known, event, replacement, key?.sender);
     if (key) known.keys.set(key_id, { ...key, expiresAt, replacedBy: replacement.key_id });
   },
   ApiKeyDeactivated: (known, event) => setKeyState(known, event, 'deactivated'),

@@ -1,6 +1,6 @@
 import { type Actor, newActorEvent } from '../../events/newEvent.ts';
 import type { KeyManager } from '../../principals/keys/KeyManager.ts';
-import type { KeyState } from '../../principals/keys/keyState.ts';
+import { type KeyState, keysOfSender } from '../../principals/keys/keyState.ts';
 import type { WebhookDirectory } from './WebhookDirectory.ts';
 import type { Webhook } from './webhook.ts';
 
@@ -39,14 +39,11 @@ export async function deleteKey(
 /** Returns the enabled webhooks that were created with a key, or with one that it replaced. */
 export function webhooksOfKey(
   webhooks: readonly Webhook[],
-  { keys }: Pick<KeyState, 'keys'>,
+  known: Pick<KeyState, 'keys'>,
   id: string,
 ): Webhook[] {
-  const ids = new Set([id]);
-  // A key is created before the one that replaces it.
-  for (const key of [...keys.values()].toReversed()) {
-    if (key.replacedBy !== undefined && ids.has(key.replacedBy)) ids.add(key.id);
-  }
+  const all = keysOfSender(known, id);
+  const ids = new Set(all.slice(0, all.indexOf(id) + 1));
   return webhooks.filter(
     ({ state, createdBy }) => state === 'enabled' && createdBy.type === 'api_key' && ids.has(createdBy.id),
   );

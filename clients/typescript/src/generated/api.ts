@@ -1041,7 +1041,7 @@ export interface paths {
         };
         /**
          * List refused requests
-         * @description The refused requests of this key, newest first, including every one that was answered before this request: why each was refused and which fields were at fault, but none of the values sent. Includes batches with refused lines. With filters, a page may have fewer items than `limit`, or none: the list continues as long as there is a `next_page_token`. Requests that were refused before their key was known (401, and 429 by the request limit) and requests that failed because of the service itself (500 and above) are not included.
+         * @description The refused requests of this key and of the keys that it replaced or that replace it, newest first, including every one that was answered before this request: why each was refused and which fields were at fault, but none of the values sent. Includes batches with refused lines. With filters, a page may have fewer items than `limit`, or none: the list continues as long as there is a `next_page_token`. Requests that were refused before their key was known (401, and 429 by the request limit) and requests that failed because of the service itself (500 and above) are not included.
          *
          *     Needs the permission `read`.
          */
@@ -1063,7 +1063,7 @@ export interface paths {
         };
         /**
          * Find out why a request was refused
-         * @description A refused request of this key, by the `requestId` of its error, which is also the header `Request-Id`: why it was refused, and which fields were at fault. Requests of other keys and accepted requests are not found.
+         * @description A refused request of this key, or of a key that it replaced or that replaces it, by the `requestId` of its error, which is also the header `Request-Id`: why it was refused, and which fields were at fault. Requests of other keys and accepted requests are not found.
          *
          *     Needs the permission `read`.
          */

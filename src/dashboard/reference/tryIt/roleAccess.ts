@@ -25,6 +25,7 @@ export function accessOf({ id, name, role }: User, workspace: Workspace): FoundK
     key: {
       ...{ id, name, workspace: workspace.id, permissions: permissionsOf[role] },
       ...{ sha256: '', state: 'active', createdAt: workspace.createdAt, createdBy: { type: 'user', id } },
+      sender: id,
     },
     workspace,
   };

@@ -2,8 +2,8 @@ import { v7 as uuidv7 } from 'uuid';
 import type { BatchLine } from '../../../commands/batch/batchLine.ts';
 import { derivedEventId } from '../../../idempotency/derivedEventId.ts';
 import { KeptAnswer } from '../../../idempotency/KeptAnswer.ts';
-import { type IdempotencyPorts, markReplayed, payloadOf } from '../../idempotency/once.ts';
-import { callerOf, type Exchange } from '../../server/exchange.ts';
+import { type IdempotencyPorts, markReplayed, payloadOf, reserve } from '../../idempotency/once.ts';
+import type { Exchange } from '../../server/exchange.ts';
 
 /**
  * One of possibly several tries of a batch: a later try with the same key answers for what an earlier one appended,
@@ -31,14 +31,14 @@ interface KeptBatch {
  * one. Rejects as `Reservations.reserve` does.
  */
 export async function beginTry(
-  { reservations }: IdempotencyPorts,
+  ports: IdempotencyPorts,
   exchange: Exchange,
   key: string | undefined,
   body: unknown,
 ): Promise<BatchTry> {
   if (key === undefined) return onlyTry;
   const payload = payloadOf(exchange.req, body);
-  const reserved = await reservations.reserve(callerOf(exchange), key, payload);
+  const reserved = await reserve(ports, exchange, key, payload);
   const isKept = reserved instanceof KeptAnswer;
   const { eventId } = isKept ? (reserved.resultFor(payload) as KeptBatch) : reserved;
   const isRepeat = isKept || reserved.earlier !== undefined;

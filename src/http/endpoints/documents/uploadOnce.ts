@@ -3,8 +3,8 @@ import type { Readable } from 'node:stream';
 import type { ReceivedFile } from '../../../commands/uploadDocument.ts';
 import type { Caller } from '../../../events/newEvent.ts';
 import { KeptAnswer } from '../../../idempotency/KeptAnswer.ts';
-import { type IdempotencyPorts, payloadOf, replay, runReserved } from '../../idempotency/once.ts';
-import { callerOf, type Exchange } from '../../server/exchange.ts';
+import { type IdempotencyPorts, payloadOf, replay, reserve, runReserved } from '../../idempotency/once.ts';
+import type { Exchange } from '../../server/exchange.ts';
 import { type Multipart, readMultipart } from '../../server/readMultipart.ts';
 
 /** How an upload is read, with its file going into the store, and how it is written. */
@@ -19,12 +19,12 @@ interface UploadSteps<Result> {
  * only once it has been read: a repeat's file is digested as it arrives, and is not stored.
  */
 export async function uploadOnce<Result>(
-  { reservations }: IdempotencyPorts,
+  ports: IdempotencyPorts,
   exchange: Exchange,
   key: string,
   { read, write, discard }: UploadSteps<Result>,
 ): Promise<Result> {
-  const reserved = await reservations.reserve(callerOf(exchange), key);
+  const reserved = await reserve(ports, exchange, key);
   if (reserved instanceof KeptAnswer) {
     const form = await readMultipart(exchange, digestFile, async () => undefined);
     return replay<Result>(exchange, reserved, payloadOfForm(exchange, form));

@@ -5,7 +5,7 @@ import { type ReceivePorts, receiveMessage } from '../../../ingest/hl7/receiveMe
 import type { RememberedSources } from '../../../ingest/sources/RememberedSources.ts';
 import type { Source } from '../../../ingest/sources/source.ts';
 import { sourceOf } from '../../../ingest/sources/sourceOf.ts';
-import type { FoundKey } from '../../../principals/keys/KeyDirectory.ts';
+import type { FoundKey, KeyDirectory } from '../../../principals/keys/KeyDirectory.ts';
 import { endpoint } from '../../endpoint/endpoint.ts';
 import { callerOf, type Exchange } from '../../server/exchange.ts';
 import { BatchTally } from '../batch/BatchTally.ts';
@@ -16,6 +16,7 @@ import { tallyMessage } from './tallyMessage.ts';
 
 export interface Hl7Ports extends ReceivePorts, BatchPorts {
   sources: RememberedSources;
+  directory: Pick<KeyDirectory, 'known'>;
 }
 
 const path = '/hl7/v2';
@@ -100,8 +101,11 @@ async function takeAll(
   return acknowledgements;
 }
 
-async function sourceFor({ sources }: Hl7Ports, { found }: Exchange): Promise<Hl7Source & Source> {
+async function sourceFor({ sources, directory }: Hl7Ports, { found }: Exchange): Promise<Hl7Source & Source> {
   const { key, workspace } = found as FoundKey;
-  const source = sourceOf(await sources.of(workspace.id), 'hl7v2', key.id);
+  const source = sourceOf(await sources.of(workspace.id), 'hl7v2', {
+    keyId: key.id,
+    known: directory.known,
+  });
   return { ...source, maySendTests: workspace.sandbox === true };
 }

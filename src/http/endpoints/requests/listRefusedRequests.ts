@@ -1,9 +1,10 @@
 import { readRequestLog } from '../../../audit/requestLog.ts';
-import type { QueryPorts } from '../../../reads/readRecord.ts';
+import { keysOfSender } from '../../../principals/keys/keyState.ts';
 import { validate } from '../../../records/validate.ts';
 import { endpoint } from '../../endpoint/endpoint.ts';
 import { callerOf } from '../../server/exchange.ts';
 import { pageQuerySchema, withPlus } from '../parameters.ts';
+import type { RefusedRequestPorts } from './readRefusedRequest.ts';
 import { refusedRequestExample, refusedRequestPageSchema, refusedRequestView } from './requestSchemas.ts';
 import { requestFilter, requestFilterSchema } from './requestsQuery.ts';
 
@@ -16,7 +17,7 @@ export const listRefusedRequests = endpoint({
   operationId: 'listRefusedRequests',
   summary: 'List refused requests',
   description:
-    'The refused requests of this key, newest first, including every one that was answered before this ' +
+    'The refused requests of this key and of the keys that it replaced or that replace it, newest first, including every one that was answered before this ' +
     'request: why each was refused and which fields were at fault, but none of the values sent. Includes ' +
     'batches with refused lines. With filters, a page may have fewer items than `limit`, or none: the ' +
     'list continues as long as there is a `next_page_token`. Requests that were refused before their key ' +
@@ -32,10 +33,10 @@ export const listRefusedRequests = endpoint({
       example: { items: [refusedRequestExample], next_page_token: null },
     },
   },
-  handler: (ports: QueryPorts) => async (exchange) => {
+  handler: (ports: RefusedRequestPorts) => async (exchange) => {
     const { limit, page_token: pageToken, ...asked } = validate(query, withPlus(exchange.req, 'from', 'to'));
     const { workspace, principal } = callerOf(exchange);
-    const filter = { ...requestFilter(asked), key: principal.id };
+    const filter = { ...requestFilter(asked), keys: keysOfSender(ports.directory.known, principal.id) };
     const page = await readRequestLog(ports, workspace, filter, { limit, pageToken });
     return { body: { ...page, items: page.items.map(refusedRequestView) } };
   },

@@ -1,11 +1,17 @@
 import { z } from 'zod';
 import { findRefusedRequest } from '../../../audit/requestLog.ts';
 import { notFound } from '../../../errors.ts';
+import type { KeyDirectory } from '../../../principals/keys/KeyDirectory.ts';
+import { keysOfSender } from '../../../principals/keys/keyState.ts';
 import type { QueryPorts } from '../../../reads/readRecord.ts';
 import { exampleRequestId } from '../../document/examples.ts';
 import { endpoint } from '../../endpoint/endpoint.ts';
 import { callerOf } from '../../server/exchange.ts';
 import { refusedRequestExample, refusedRequestSchema, refusedRequestView } from './requestSchemas.ts';
+
+export interface RefusedRequestPorts extends QueryPorts {
+  directory: Pick<KeyDirectory, 'known'>;
+}
 
 /** `GET /integration/requests/{id}`. */
 export const readRefusedRequest = endpoint({
@@ -14,7 +20,7 @@ export const readRefusedRequest = endpoint({
   operationId: 'getRefusedRequest',
   summary: 'Find out why a request was refused',
   description:
-    'A refused request of this key, by the `requestId` of its error, which is also the header ' +
+    'A refused request of this key, or of a key that it replaced or that replaces it, by the `requestId` of its error, which is also the header ' +
     '`Request-Id`: why it was refused, and which fields were at fault. Requests of other keys and ' +
     'accepted requests are not found.',
   tag: 'Requests',
@@ -26,10 +32,11 @@ export const readRefusedRequest = endpoint({
     200: { description: 'The request.', schema: refusedRequestSchema, example: refusedRequestExample },
   },
   errors: ['RequestNotFound'],
-  handler: (ports: QueryPorts) => async (exchange) => {
+  handler: (ports: RefusedRequestPorts) => async (exchange) => {
     const { workspace, principal } = callerOf(exchange);
     const found = await findRefusedRequest(ports, workspace, String(exchange.req.params.id));
-    if (found === undefined || found.principal.id !== principal.id) throw notFound('Refused request');
+    const keys = keysOfSender(ports.directory.known, principal.id);
+    if (found === undefined || !keys.includes(found.principal.id)) throw notFound('Refused request');
     return { body: refusedRequestView(found) };
   },
 });
