@@ -3,6 +3,7 @@ import { inspect, parseArgs } from 'node:util';
 import { inOwnFolder } from '../bench/support/inOwnFolder.ts';
 import { writeSection } from '../bench/support/writeSection.ts';
 import type { Scenario } from './scenario.ts';
+import { bodies } from './scenarios/bodies.ts';
 import { clients } from './scenarios/clients.ts';
 import { disk } from './scenarios/disk.ts';
 import { faults } from './scenarios/faults.ts';
@@ -25,6 +26,7 @@ const scenarios: Scenario[] = [
   servers,
   clients,
   neighbor,
+  bodies,
   overload,
   schema,
 ];

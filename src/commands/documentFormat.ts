@@ -25,16 +25,17 @@ export class FileHead extends Transform {
 
 /**
  * Returns the format of a stored file by its name and content; undefined when the two do not agree on PDF or DOCX (spec section
- * 8). Rejects as `read` does.
+ * 8). Rejects as `read` does, and with the reason of `signal` once that is aborted.
  */
 export async function documentFormat(
   filename: string,
   head: FileHead,
   size: number,
   read: ReadRange,
+  signal?: AbortSignal,
 ): Promise<DocumentFormat | undefined> {
   const extension = /\.(pdf|docx)$/i.exec(filename)?.[1]?.toLowerCase();
   if (extension === 'pdf') return head.isPdf ? 'pdf' : undefined;
-  if (extension === 'docx') return (await isDocx(size, read)) ? 'docx' : undefined;
+  if (extension === 'docx') return (await isDocx(size, read, signal)) ? 'docx' : undefined;
   return undefined;
 }

@@ -63,11 +63,12 @@ export async function requireEncounter(
 
 const received = measurements.counter('chartledger.document.io', { 'network.io.direction': 'receive' });
 
-/** Writes the bytes of a file to the store, in bounded memory; a failing source leaves nothing behind. */
+/** Writes the bytes of a file to the store, in bounded memory; a failing source, or an aborted `signal`, leaves nothing behind. */
 export async function receiveFile(
   store: DocumentStore,
   filename: string,
   source: Readable,
+  signal?: AbortSignal,
 ): Promise<ReceivedFile> {
   const objectId = randomUUID();
   const head = new FileHead();
@@ -77,7 +78,7 @@ export async function receiveFile(
   received.add(stored.size);
   const read = (start: number, end: number) => store.get(objectId, { start, end: end - 1 });
   try {
-    const format = await documentFormat(filename, head, stored.size, read);
+    const format = await documentFormat(filename, head, stored.size, read, signal);
     return { ...stored, objectId, filename, format };
   } catch (error) {
     await discardLater(store, objectId);

@@ -1,3 +1,4 @@
+import { GatheredBytes } from '../http/server/requestBody.ts';
 import { MAX_MESSAGE_BYTES } from '../ingest/hl7/message/parseMessage.ts';
 
 /** The byte that begins a frame, and the two that end it (HL7 v2 Minimal Lower Layer Protocol). */
@@ -24,12 +25,7 @@ export class FramingError extends Error {}
 
 /** Extracts frames from what arrives on a connection, in whatever pieces. It holds no more than one message. */
 export class FrameReader {
-  /**
-   * Grows with what it has to hold: keeping the pieces themselves would take many times their size where they are
-   * small.
-   */
-  #buffer = Buffer.alloc(0);
-  #kept = 0;
+  readonly #kept = new GatheredBytes();
   /** Size of the frame that has begun; undefined between frames. */
   #size: number | undefined;
   #stray = 0;
@@ -84,22 +80,12 @@ export class FrameReader {
     this.#size = (this.#size ?? 0) + bytes.length;
     if (this.#size > MAX_FRAME_BYTES) throw new FramingError('a frame is too long');
     // With its end characters, a message of the maximum size still fits.
-    const part = bytes.subarray(0, MAX_MESSAGE_BYTES + 2 - this.#kept);
-    if (this.#kept + part.length > this.#buffer.length) this.#grow(this.#kept + part.length);
-    this.#kept += part.copy(this.#buffer, this.#kept);
-  }
-
-  #grow(least: number): void {
-    const larger = Buffer.allocUnsafeSlow(Math.max(2 * this.#buffer.length, least));
-    this.#buffer.copy(larger, 0, 0, this.#kept);
-    this.#buffer = larger;
+    this.#kept.add(bytes.subarray(0, MAX_MESSAGE_BYTES + 2 - this.#kept.length));
   }
 
   #take(): Frame {
     const size = (this.#size ?? 0) - 2;
-    const bytes = this.#buffer.subarray(0, Math.min(size, this.#kept));
-    this.#buffer = Buffer.alloc(0);
-    this.#kept = 0;
+    const bytes = this.#kept.take().subarray(0, size);
     this.#size = undefined;
     this.#mayEnd = false;
     return { bytes, isTooLarge: size > MAX_MESSAGE_BYTES };

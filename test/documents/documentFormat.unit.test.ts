@@ -8,17 +8,25 @@ import { docx, zip } from '../support/docx.ts';
 const MB = 1024 * 1024;
 
 /** The format, and how many bytes of the stored file were read to tell it. */
-async function tell(filename: string, content: Buffer, chunkSize = 64 * 1024) {
+async function tell(filename: string, content: Buffer, chunkSize = 64 * 1024, signal?: AbortSignal) {
   const head = new FileHead();
   head.resume();
   for (let at = 0; at < content.length; at += chunkSize) head.write(content.subarray(at, at + chunkSize));
   head.end();
   let read = 0;
-  const format = await documentFormat(filename, head, content.length, async (start, end) => {
-    read += end - start;
-    return Readable.from([content.subarray(start, end)]);
-  });
-  return { format, read };
+  let reads = 0;
+  const format = await documentFormat(
+    filename,
+    head,
+    content.length,
+    async (start, end) => {
+      read += end - start;
+      reads += 1;
+      return Readable.from([content.subarray(start, end)]);
+    },
+    signal,
+  );
+  return { format, read, reads };
 }
 
 const formatOf = async (...of: Parameters<typeof tell>) => (await tell(...of)).format;
@@ -50,6 +58,28 @@ test('a list of content types that is too long to be one is not read', async () 
   const { format, read } = await tell('a.docx', bomb);
   expect(format).toBeUndefined();
   expect(read).toBeLessThanOrEqual(bomb.length);
+});
+
+test('the list of entries is read in blocks, and no further than a document can have entries or bytes', async () => {
+  const parts = (count: number, name: string) =>
+    Array.from({ length: count }, (_, index): [string, string] => [`${name}${index}`, '']);
+  const many = await tell('a.docx', docx({ contentTypes: 'last', more: parts(9_990, 'word/media/') as [] }));
+  expect(many).toMatchObject({ format: 'docx' });
+  expect(many.reads).toBeLessThan(10);
+  const more = await tell('a.docx', docx({ contentTypes: 'last', more: parts(20_000, 'word/media/') as [] }));
+  expect(more).toMatchObject({ format: undefined, reads: 1 });
+  const long = await tell(
+    'a.docx',
+    docx({ contentTypes: 'last', more: parts(200, 'x'.repeat(60_000)) as [] }),
+  );
+  expect(long.format).toBeUndefined();
+  expect(long.read).toBeLessThan(5 * MB);
+});
+
+test('who is gone is not told a format', async () => {
+  const gone = unavailable('sender');
+  const content = docx({ contentTypes: 'last' });
+  await expect(tell('a.docx', content, 64 * 1024, AbortSignal.abort(gone))).rejects.toBe(gone);
 });
 
 test('a document with macros is no DOCX', async () => {

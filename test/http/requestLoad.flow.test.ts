@@ -1,3 +1,4 @@
+import { gzipSync } from 'node:zlib';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type Faults, startFaultyApp } from '../support/app.ts';
 import { openConnection, rawRequest } from '../support/connection.ts';
@@ -57,5 +58,36 @@ test('of more requests of one key than a thread works on at once, the rest is re
   expect((await app.post(paths.payer, payer)).status).toBe(200);
   expect((await app.get(`${paths.payer}/${payer.id}`)).status).toBe(200);
   for (const { socket } of slow) socket.destroy();
+  await app.stop();
+});
+
+test('a body counts until it is handled, with what it is unpacked to', async () => {
+  const held = Promise.withResolvers<void>();
+  let appends = 0;
+  const append: Faults['eventLog'] = {
+    async append(stream, event, expected) {
+      appends += 1;
+      await held.promise;
+      return service.eventLog.append(stream, event, expected);
+    },
+  };
+  const app = await startFaultyApp(service, { eventLog: append });
+  const headers = { 'content-type': 'application/json', 'content-encoding': 'gzip' };
+  const send = () => {
+    const payer = { ...samples.payer(), filler: ' '.repeat(1_000_000) };
+    return app.send(paths.payer, { method: 'POST', headers, body: gzipSync(JSON.stringify(payer)) });
+  };
+  let refused = 0;
+  const sent = Array.from({ length: 40 }, async () => {
+    const { status } = await send();
+    if (status === 503) refused += 1;
+    return status;
+  });
+  await eventually(() => expect(appends + refused).toBe(40));
+  // The share of one key is 32 MB.
+  expect(appends).toBeLessThanOrEqual(33);
+  held.resolve();
+  expect(new Set(await Promise.all(sent))).toEqual(new Set([200, 503]));
+  expect((await send()).status).toBe(200);
   await app.stop();
 });

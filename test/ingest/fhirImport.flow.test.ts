@@ -126,6 +126,54 @@ onEveryEngine((start) => {
     expect([version, record.gender]).toEqual([5, 'male']);
   });
 
+  test('a line of too many values is refused unread, whatever its bytes, and stops no other', async () => {
+    const patient = fhirPatient();
+    const nasty = `{"resourceType":"Patient","id":"${freshId('nasty')}","x":[${'{},'.repeat(50_000)}{}]}`;
+    const deep = `{"resourceType":"Patient","id":"${freshId('nasty')}","x":${'['.repeat(100)}${']'.repeat(100)}}`;
+    const events = await written(async () => {
+      const body = gzipSync(`${nasty}\n${JSON.stringify(patient)}\n${deep}\n`);
+      const { told, summary } = await importing(body, { 'content-encoding': 'gzip' });
+      expect(told).toEqual([
+        [1, 413, 'error too-long Resource'],
+        [3, 413, 'error too-long Resource'],
+      ]);
+      expect(summary).toMatchObject({ lines: 3, created: 1, refused: 2 });
+    });
+    expect(events).toEqual([`clinic.patient-${patient.id}: PatientUpserted`]);
+  });
+
+  test('a Bundle of too many values is refused unread', async () => {
+    const events = await written(async () => {
+      for (const x of ['['.repeat(1_000_000), `[${'{},'.repeat(250_000)}{}]`]) {
+        const body = gzipSync(`{"resourceType":"Bundle","type":"batch","x":${x}}`);
+        const headers = { 'content-type': 'application/fhir+json', 'content-encoding': 'gzip' };
+        const answer = await service.send('/fhir', { method: 'POST', body, headers });
+        expect([answer.status, ...issuesIn(answer.body)]).toEqual([413, 'error too-long']);
+      }
+    });
+    expect(events).toEqual([]);
+  });
+
+  test('what a key may not write is refused unread', async () => {
+    const { key } = await service.createKey('clinic', ['write:payer']);
+    const limited = service.as(key);
+    const payer = fhirPayer();
+    const events = await written(async () => {
+      const body = `{"resourceType":"Patient","name":no JSON}\n${JSON.stringify(payer)}`;
+      const headers = { 'content-type': 'application/fhir+ndjson' };
+      const { text } = await limited.send('/fhir/$import', { method: 'POST', body, headers });
+      const [told, { summary }] = text
+        .trimEnd()
+        .split('\n')
+        .map((line) => JSON.parse(line));
+      expect([told.line, told.status]).toEqual([1, 403]);
+      expect(summary).toMatchObject({ lines: 2, created: 1, refused: 1 });
+      const one = { method: 'POST', body: 'no JSON', headers: { 'content-type': 'application/fhir+json' } };
+      expect((await limited.send('/fhir/Patient', one)).status).toBe(403);
+    });
+    expect(events).toEqual([`clinic.payer-${payer.id}: PayerUpserted`]);
+  });
+
   test('what is no Bulk Data is refused as a whole, and writes nothing', async () => {
     const lines = linesOf([fhirPatient()]);
     const events = await written(async () => {

@@ -67,11 +67,21 @@ test('so is any sequence of bytes behind a header', () => {
   );
 });
 
-test.each(['~', '^', '&', '\\', '\\.sp100\\', '\rIN1|', '\rOBX|1|ED|', '""~'])(
-  '1 MB of %j is no burden',
-  (piece) => {
-    const header = 'MSH|^~\\&|A|B|C|D|20260314||ADT^A01|1|P|2.5.1\rPID|1||';
-    const count = Math.floor((1024 * 1024 - header.length) / piece.length);
-    expect(outcomeOf(Buffer.from(header + piece.repeat(count)))).toBe('refused');
-  },
-);
+test.each([
+  ...['~', '^', '&', '\\', '\\.sp100\\', '""~', `\rIN1|${'1'.repeat(10)}`].map((one) => [one, 'refused']),
+  ['\rIN1|', 'malformed'],
+])('1 MB of %j is no burden', (piece, outcome) => {
+  const header = 'MSH|^~\\&|A|B|C|D|20260314||ADT^A01|1|P|2.5.1\rPID|1||';
+  const count = Math.floor((1024 * 1024 - header.length) / piece.length);
+  expect(outcomeOf(Buffer.from(header + piece.repeat(count)))).toBe(outcome);
+});
+
+test('a message has at most 10,000 segments, and 10,000 repetitions of fields', () => {
+  const header = 'MSH|^~\\&|A|B|C|D|20260314||ADT^A01|1|P|2.5.1';
+  const refusalOf = (text: string) => parseMessage(Buffer.from(text)).refusal?.issues[0]?.text;
+  const tooMany = 'A message can have at most 10,000 segments, and 10,000 repetitions of fields.';
+  expect(refusalOf(`${header}${'\rNTE|1'.repeat(9_999)}`)).toBeUndefined();
+  expect(refusalOf(`${header}${'\rNTE|1'.repeat(10_000)}`)).toBe(tooMany);
+  expect(refusalOf(`${header}\rPID|1||${'1~'.repeat(9_999)}`)).toBeUndefined();
+  expect(refusalOf(`${header}\rPID|1||${'1~'.repeat(10_000)}`)).toBe(tooMany);
+});

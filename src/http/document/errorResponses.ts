@@ -70,8 +70,8 @@ export const errorResponses = {
   },
   BatchTooLarge: {
     description:
-      'The batch has more than 100,000 lines, or more than 64 MB (67,108,864 bytes) when decompressed; as ' +
-      '`application/json`, more than 1 MB. Nothing was stored.',
+      'The batch has more than 100,000 lines or 5,000,000 values, or more than 64 MB (67,108,864 bytes) when ' +
+      'decompressed; as `application/json`, more than 1 MB or 100,000 values. Nothing was stored.',
     errors: { payload_too_large: batchTooLarge() },
   },
   NotLines: {
@@ -195,7 +195,8 @@ export const errorResponses = {
     errors: { version_conflict: versionConflict(3) },
   },
   BodyTooLarge: {
-    description: 'The body is larger than 1 MB (1,048,576 bytes), compressed or not.',
+    description:
+      'The body is larger than 1 MB (1,048,576 bytes), compressed or not, has more than 10,000 values, or is nested more than 100 levels deep.',
     errors: { payload_too_large: bodyTooLarge() },
   },
   FileTooLarge: {

@@ -1,5 +1,7 @@
 import { fieldPaths } from '../../ingest/fhir/fieldPaths.ts';
+import type { FoundKey } from '../../principals/keys/KeyDirectory.ts';
 import { onKind, scopeKinds } from '../../principals/keys/permissions.ts';
+import { requirePermission } from '../server/admit.ts';
 import type { Answer } from '../server/answer.ts';
 import type { Exchange } from '../server/exchange.ts';
 import type { ServedEndpoint } from '../server/serveEndpoint.ts';
@@ -25,4 +27,26 @@ export function fhirEndpoint(route: string, handle: (exchange: Exchange) => Prom
     handle,
     refuse: refuseAsFhir,
   };
+}
+
+/** By type of resource, the kinds of the records that it is written to. */
+const kindsOf = new Map([
+  ['Patient', ['patient']],
+  ['Coverage', ['patient']],
+  ['Organization', ['payer', 'facility']],
+  ['Location', ['facility']],
+  ['Practitioner', ['provider']],
+  ['PractitionerRole', ['provider']],
+  ['Encounter', ['encounter']],
+  ['DocumentReference', ['document']],
+]);
+
+/**
+ * Throws `permission_denied` when a key may write no record of resources of a type, before anything of a resource is
+ * read; what is written is checked again, record by record.
+ */
+export function requireType({ found }: Pick<Exchange, 'found'>, type: string | undefined): void {
+  const kinds = kindsOf.get(type ?? '') ?? [];
+  if (kinds.length === 0) return;
+  requirePermission(found as FoundKey, [...new Set(kinds.flatMap((kind) => onKind('write', kind)))]);
 }

@@ -3,6 +3,7 @@ import type { BatchLine } from '../../commands/batch/batchLine.ts';
 import { WorkSlices } from '../../commands/batch/WorkSlices.ts';
 import { ServiceError } from '../../errors.ts';
 import { issuesOf } from '../../ingest/fhir/issue.ts';
+import { MOST_ELEMENTS } from '../../ingest/fhir/mapResource.ts';
 import type { FhirEntry } from '../../ingest/fhir/message/FhirEntry.ts';
 import { isRefused } from '../../ingest/fhir/message/Interpreter.ts';
 import type { EntryOutcome } from '../../ingest/fhir/sendMessage.ts';
@@ -16,14 +17,29 @@ import { isUtf8Type } from '../server/readJson.ts';
 import type { ServedEndpoint } from '../server/serveEndpoint.ts';
 import { carryMessage, type FhirPorts, isFailed } from './carryMessage.ts';
 import { operationOutcome } from './fhirAnswer.ts';
-import { fhirEndpoint } from './fhirEndpoint.ts';
+import { fhirEndpoint, requireType } from './fhirEndpoint.ts';
 import { MAX_FHIR_BYTES } from './readFhir.ts';
+
+const lineLimits = { bytes: MAX_FHIR_BYTES, values: MOST_ELEMENTS };
 
 /** Media types of Bulk Data (FHIR Bulk Data Access 2.0), the registered one first. */
 const types = ['application/fhir+ndjson', 'application/ndjson', NDJSON];
 /** Characters of a response handed over at once. */
 const CHUNK = 64 * 1024;
 const NEWLINE = Buffer.from('\n');
+/** Where most resources say what they are: their type is then known without parsing them. */
+const BEGINNING = /^\s*\{\s*"resourceType"\s*:\s*"([A-Za-z]+)"/;
+const BEGINNING_BYTES = 120;
+
+/** Parses lines whenever their content is asked for: of all lines together, what is parsed would take several times their bytes. */
+class LineReader {
+  #last: { line: BatchLine; resource: unknown } | undefined;
+
+  read(line: BatchLine): unknown {
+    if (this.#last?.line !== line) this.#last = { line, resource: line.read() };
+    return this.#last.resource;
+  }
+}
 
 /** A line as read: a resource, or why it is not one. */
 type ReadLine = Pick<BatchLine, 'number' | 'bytes'> & ({ entry: FhirEntry } | { error: unknown });
@@ -38,7 +54,7 @@ export function importLines(ports: FhirPorts): ServedEndpoint {
       lines = await readResources(exchange, share);
       const entries = lines.flatMap((line) => ('entry' in line ? [line.entry] : []));
       const unread = lines.flatMap((line) => ('error' in line ? [line.error] : []));
-      const bytes = lines.flatMap(({ bytes: own }) => (own ? [own, NEWLINE] : []));
+      const bytes = lines.flatMap((line) => (line.bytes && isKept(line) ? [line.bytes, NEWLINE] : []));
       return { entries, isAtomic: false, route, unread, bytes };
     }).finally(share.giveAll);
     const text = Readable.from(answerText(lines, outcomes));
@@ -54,21 +70,35 @@ async function readResources(exchange: Exchange, share: BudgetShare): Promise<Re
     throw new ServiceError('unsupported_media_type', text);
   }
   const slices = new WorkSlices();
+  const reader = new LineReader();
   const read: ReadLine[] = [];
-  for (const line of (await readLines(exchange, share, MAX_FHIR_BYTES)).lines) {
+  for (const line of (await readLines(exchange, share, lineLimits)).lines) {
     if (slices.isOver) await slices.next();
-    read.push(readLine(line));
+    read.push(readLine(line, reader, exchange));
   }
   return read;
 }
 
-function readLine(line: BatchLine): ReadLine {
+function readLine(line: BatchLine, reader: LineReader, exchange: Exchange): ReadLine {
   const { number, bytes } = line;
   try {
-    return { number, bytes, entry: { at: '', resource: line.read() } };
+    requireType(exchange, BEGINNING.exec(bytes?.toString('latin1', 0, BEGINNING_BYTES) ?? '')?.[1]);
+    reader.read(line);
+    const entry = {
+      at: '',
+      get resource() {
+        return reader.read(line);
+      },
+    };
+    return { number, bytes, entry };
   } catch (error) {
     return { number, bytes, error };
   }
+}
+
+/** Whether a line belongs to the message as it is kept: for one that was not read, nobody would know whom it is about. */
+function isKept(line: ReadLine): boolean {
+  return 'entry' in line || asServiceError(line.error).code === 'malformed_body';
 }
 
 /**

@@ -9,7 +9,7 @@ import type { Exchange } from '../server/exchange.ts';
 import type { ServedEndpoint } from '../server/serveEndpoint.ts';
 import { carryMessage, type FhirPorts, type Message } from './carryMessage.ts';
 import { FHIR_JSON, FhirRefusal, operationOutcome } from './fhirAnswer.ts';
-import { fhirEndpoint } from './fhirEndpoint.ts';
+import { fhirEndpoint, requireType } from './fhirEndpoint.ts';
 import { readFhir } from './readFhir.ts';
 import { locationOf } from './sendBundle.ts';
 
@@ -47,6 +47,7 @@ function resourceEndpoint(
         `Resources of this type are not supported. The supported types are ${resourceTypes.join(', ')}.`,
       );
     }
+    requireType(exchange, String(type));
     const asked = ask(exchange);
     const { value: resource, bytes } = await readFhir(exchange);
     if (typeOf(resource) !== type) {

@@ -57,6 +57,8 @@ export async function callEndpoint(
     error = asServiceError(thrown);
     await recordRefusal(eventLog, served, exchange, error);
     if (!answer.headersSent) await sendAnswer(exchange, errorAnswer(error, caller.requestId));
+  } finally {
+    exchange.load.leave(exchange);
   }
   await finished(answer);
   return { answer, error };

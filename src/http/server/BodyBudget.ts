@@ -31,7 +31,10 @@ export interface Bodies {
 
 const MEBIBYTE = 1024 * 1024;
 
-/** The share of one key is two FHIR bodies of 16 MB, or 85 uploads. */
+/**
+ * The share of one key is two FHIR bodies of 16 MB, or one with as many values as it may have, or 85 uploads. JSON bodies count until
+ * they are handled, with what they decompress and parse to.
+ */
 export function bodyBudgets(): Bodies {
   return {
     json: new FairBudget(96 * MEBIBYTE, WORKSPACE_AND_KEY),

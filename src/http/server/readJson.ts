@@ -1,10 +1,12 @@
 import type { IncomingMessage } from 'node:http';
-import { MIMEType, promisify } from 'node:util';
-import { gunzip } from 'node:zlib';
+import { MIMEType } from 'node:util';
+import { createGunzip } from 'node:zlib';
 import { ServiceError } from '../../errors.ts';
+import type { BudgetShare } from '../../threads/FairBudget.ts';
 import { ownersOf, takeFrom } from './BodyBudget.ts';
 import type { Exchange } from './exchange.ts';
-import { BROKEN_OFF, inviteBody } from './requestBody.ts';
+import { MAX_DEPTH, valuesIn } from './jsonValues.ts';
+import { BROKEN_OFF, GatheredBytes, inviteBody } from './requestBody.ts';
 
 /** A JSON Merge Patch (RFC 7396). */
 export const MERGE_PATCH = 'application/merge-patch+json';
@@ -15,16 +17,29 @@ export type JsonType = 'application/json' | typeof MERGE_PATCH;
 const MEBIBYTE = 1024 * 1024;
 /** 1 MB, as mebibytes. */
 export const MAX_BODY_BYTES = MEBIBYTE;
+/** Values of a body, or of a line of one: a record has some fifty. */
+export const MAX_VALUES = 10_000;
+/** What a value counts as, apart from its text: as many as a FHIR body may have then fit into the share of one key. */
+const VALUE_BYTES = 32;
 
-const unzip = promisify(gunzip);
 const decoder = new TextDecoder('utf-8', { fatal: true });
 const SURROGATE_ESCAPE = /\\u[dD][89a-fA-F]/;
+/** Output of gzip comes, and is counted, in pieces of this size: smaller ones take more time. */
+export const UNZIPPED_AT_A_TIME = 64 * 1024;
 
 type BodyExchange = Pick<Exchange, 'req' | 'res' | 'bodies' | 'load' | 'found'>;
 
 /** Returns the refusal of a body that is too large. */
 export function bodyTooLarge(maxBytes = MAX_BODY_BYTES): ServiceError {
   return new ServiceError('payload_too_large', `The body is larger than ${maxBytes / MEBIBYTE} MB.`);
+}
+
+/** Returns the refusal of a body, or of a line of one, that has too many values, or is nested too deeply. */
+export function tooManyValues(most: number, what: 'body' | 'line' = 'body'): ServiceError {
+  return new ServiceError(
+    'payload_too_large',
+    `The ${what} has more than ${most.toLocaleString('en-US')} values, or is nested more than ${MAX_DEPTH} levels deep.`,
+  );
 }
 
 /** Returns the refusal of a body, or of a line of one, that is not JSON; `reason` says why: `is not valid JSON`. */
@@ -48,49 +63,44 @@ export function isUtf8Type(header: string, type: string): boolean {
   }
 }
 
-async function collect(exchange: BodyExchange, maxBytes: number): Promise<Buffer> {
-  const { req, res, bodies } = exchange;
+async function collect({ req, res }: BodyExchange, maxBytes: number, held: BudgetShare): Promise<Buffer> {
   if (Number(req.headers['content-length'] ?? 0) > maxBytes) throw bodyTooLarge(maxBytes);
   inviteBody(req, res);
-  const share = bodies.json.share(ownersOf(exchange));
   return new Promise((resolve, reject) => {
-    const chunks: Buffer[] = [];
-    let length = 0;
-    const fail = (error: Error) => {
+    const body = new GatheredBytes();
+    const fail = (error: unknown) => {
       req.removeAllListeners('data');
-      share.giveAll();
       reject(error);
     };
     req.on('data', (chunk: Buffer) => {
-      if (length + chunk.length > maxBytes) {
-        fail(bodyTooLarge(maxBytes));
-        return;
-      }
       try {
-        takeFrom(share, chunk.length);
+        if (body.length + chunk.length > maxBytes) throw bodyTooLarge(maxBytes);
+        takeFrom(held, chunk.length);
+        body.add(chunk);
       } catch (error) {
-        fail(error as ServiceError);
-        return;
+        fail(error);
       }
-      length += chunk.length;
-      chunks.push(chunk);
     });
-    req.on('end', () => {
-      share.giveAll();
-      resolve(chunks.length === 1 ? (chunks[0] as Buffer) : Buffer.concat(chunks));
-    });
+    req.on('end', () => resolve(body.take()));
     req.on('error', () => fail(malformedBody('is incomplete')));
     req.on(BROKEN_OFF, fail);
   });
 }
 
-/** Decompresses a body; the result may have no more bytes than an uncompressed body. */
-async function decompressed(bytes: Buffer, maxBytes: number): Promise<Buffer> {
+/** Decompresses a body; the result may have no more bytes than an uncompressed body, and counts as such. */
+async function decompressed(bytes: Buffer, maxBytes: number, held: BudgetShare): Promise<Buffer> {
+  const unzip = createGunzip({ chunkSize: UNZIPPED_AT_A_TIME });
+  unzip.end(bytes);
+  const body = new GatheredBytes();
   try {
-    return await unzip(bytes, { maxOutputLength: maxBytes });
+    for await (const chunk of unzip) {
+      if (body.length + chunk.length > maxBytes) throw bodyTooLarge(maxBytes);
+      takeFrom(held, chunk.length);
+      body.add(chunk);
+    }
+    return body.take();
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ERR_BUFFER_TOO_LARGE') throw bodyTooLarge(maxBytes);
-    throw malformedBody('is not valid gzip');
+    throw error instanceof ServiceError ? error : malformedBody('is not valid gzip');
   }
 }
 
@@ -105,7 +115,9 @@ export function isCompressed({ headers }: IncomingMessage): boolean {
   );
 }
 
-/** Parses JSON in UTF-8. Throws `malformed_body`; no part of the JSON is in the error. */
+/**
+ * Parses JSON in UTF-8 whose values were counted (`valuesIn`). Throws `malformed_body`; no part of the JSON is in the error.
+ */
 export function parseJson(bytes: Buffer, what: 'body' | 'line' = 'body'): unknown {
   let text: string;
   try {
@@ -113,40 +125,76 @@ export function parseJson(bytes: Buffer, what: 'body' | 'line' = 'body'): unknow
   } catch {
     throw malformedBody('is not valid UTF-8', what);
   }
-  const requireWellFormed = (_key: string, value: unknown) => {
-    if (typeof value === 'string' && !value.isWellFormed())
-      throw malformedBody('contains a lone surrogate, which is not valid Unicode', what);
-    return value;
-  };
+  let value: unknown;
   try {
-    return SURROGATE_ESCAPE.test(text) ? JSON.parse(text, requireWellFormed) : JSON.parse(text);
-  } catch (error) {
-    throw error instanceof ServiceError ? error : malformedBody('is not valid JSON', what);
+    value = JSON.parse(text);
+  } catch {
+    throw malformedBody('is not valid JSON', what);
   }
+  if (SURROGATE_ESCAPE.test(text) && !isWellFormed(value))
+    throw malformedBody('contains a lone surrogate, which is not valid Unicode', what);
+  return value;
+}
+
+/** Whether no text within a value has a lone surrogate; the names of fields may. */
+function isWellFormed(value: unknown): boolean {
+  if (typeof value === 'string') return value.isWellFormed();
+  return typeof value !== 'object' || value === null || Object.values(value).every(isWellFormed);
+}
+
+/** A body, as it arrived, decompressed. */
+export interface Body {
+  bytes: Buffer;
+  /** What it holds of the budget, until it is handled. */
+  share: BudgetShare;
 }
 
 /**
  * Resolves with the bytes of a request's body, which may be compressed with gzip; from then on the request counts
- * among those being worked on. Rejects with `unsupported_media_type`, `payload_too_large` (over `maxBytes`,
- * compressed or not), `malformed_body`, `request_timeout` or `overloaded`; no part of the body is in the error.
+ * among those being worked on, and its body against the budget until it is handled. Rejects with
+ * `unsupported_media_type`, `payload_too_large` (over `maxBytes`, compressed or not), `malformed_body`,
+ * `request_timeout` or `overloaded`; no part of the body is in the error.
  */
-export async function readBody(exchange: BodyExchange, maxBytes = MAX_BODY_BYTES): Promise<Buffer> {
+export async function readBody(exchange: BodyExchange, maxBytes = MAX_BODY_BYTES): Promise<Body> {
   const compressed = isCompressed(exchange.req);
-  const received = await collect(exchange, maxBytes);
-  exchange.load.enter(exchange);
-  return compressed ? decompressed(received, maxBytes) : received;
+  const { json } = exchange.bodies;
+  const arriving = json.share(ownersOf(exchange));
+  const held = compressed ? json.share(ownersOf(exchange)) : arriving;
+  try {
+    const received = await collect(exchange, maxBytes, arriving);
+    const bytes = compressed ? await decompressed(received, maxBytes, held) : received;
+    exchange.load.enter(exchange, held);
+    if (compressed) arriving.giveAll();
+    return { bytes, share: held };
+  } catch (error) {
+    arriving.giveAll();
+    held.giveAll();
+    throw error;
+  }
 }
 
 /**
- * Resolves with the JSON body of a request, of at most 1 MB. Rejects as `readBody` does, and with
+ * Parses a body of at most that many values, which count against the budget. Throws `payload_too_large`, `overloaded`, and as
+ * `parseJson` does.
+ */
+export function parseBody({ bytes, share }: Body, mostValues = MAX_VALUES): unknown {
+  const values = valuesIn(bytes, mostValues);
+  if (values > mostValues) throw tooManyValues(mostValues);
+  takeFrom(share, VALUE_BYTES * values);
+  return parseJson(bytes);
+}
+
+/**
+ * Resolves with the JSON body of a request, of at most 1 MB and that many values. Rejects as `readBody` does, and with
  * `unsupported_media_type` for another type.
  */
 export async function readJson(
   exchange: BodyExchange,
   type: JsonType = 'application/json',
+  mostValues = MAX_VALUES,
 ): Promise<unknown> {
   if (!isUtf8Type(exchange.req.headers['content-type'] ?? '', type)) {
     throw notJson(type);
   }
-  return parseJson(await readBody(exchange));
+  return parseBody(await readBody(exchange), mostValues);
 }

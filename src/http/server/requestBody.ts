@@ -75,3 +75,34 @@ export function discardBody(req: IncomingMessage): void {
 export function isAnswered(connection: Duplex): boolean {
   return answered.has(connection);
 }
+
+/** Gathers bytes that arrive in pieces. Keeping the pieces themselves would take a hundred times their size where they are small. */
+export class GatheredBytes {
+  #buffer = Buffer.alloc(0);
+  #length = 0;
+
+  /** The number of bytes gathered. */
+  get length(): number {
+    return this.#length;
+  }
+
+  add(piece: Uint8Array): void {
+    const length = this.#length + piece.length;
+    if (length > this.#buffer.length) {
+      const larger = Buffer.allocUnsafeSlow(Math.max(length, 2 * this.#buffer.length));
+      this.#buffer.copy(larger, 0, 0, this.#length);
+      this.#buffer = larger;
+    }
+    this.#buffer.set(piece, this.#length);
+    this.#length = length;
+  }
+
+  /** Returns what was gathered, and holds nothing afterwards. */
+  take(): Buffer {
+    const whole = this.#buffer.subarray(0, this.#length);
+    const bytes = 4 * this.#length > 3 * this.#buffer.length ? whole : Buffer.from(whole);
+    this.#buffer = Buffer.alloc(0);
+    this.#length = 0;
+    return bytes;
+  }
+}

@@ -17,7 +17,7 @@ import { mapPractitionerRole, practitionerRoleSchema } from './resources/mapPrac
  * has.
  */
 const MOST_ISSUES = 20;
-const MOST_ELEMENTS = 100_000;
+export const MOST_ELEMENTS = 100_000;
 
 /** A resource as its type's mapping accepts it, or why it does not. */
 type Attempt = { mapped: Mapped } | { issues: Issue[] };

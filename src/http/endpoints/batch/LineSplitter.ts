@@ -1,40 +1,59 @@
 import { ServiceError } from '../../../errors.ts';
-import { MAX_BODY_BYTES } from '../../server/readJson.ts';
+import { valuesIn } from '../../server/jsonValues.ts';
+import { MAX_BODY_BYTES, MAX_VALUES, tooManyValues } from '../../server/readJson.ts';
+import { GatheredBytes } from '../../server/requestBody.ts';
 import { TextLine } from './TextLine.ts';
 
 /** Limits of a batch: total bytes (64 MB, as mebibytes), and lines. */
 export const MAX_BATCH_BYTES = 64 * 1024 * 1024;
 export const MAX_LINES = 100_000;
+/** Values of all lines: 64 MB of records have about four million. */
+const MAX_BATCH_VALUES = 5_000_000;
 
 const NEWLINE = 0x0a;
-const BLANK: ReadonlySet<number> = new Set([0x20, 0x09, 0x0d]);
+const SPACE = 0x20;
+const TAB = 0x09;
+const CARRIAGE_RETURN = 0x0d;
 const BYTE_ORDER_MARK = Buffer.from([0xef, 0xbb, 0xbf]);
 
 /** Returns the refusal of a batch that is too large. */
 export function batchTooLarge(): ServiceError {
   return new ServiceError(
     'payload_too_large',
-    'The batch has more than 100,000 lines, or more than 64 MB when decompressed. Split it into several batches.',
+    'The batch has more than 100,000 lines or 5,000,000 values, or more than 64 MB when decompressed. Split it into several batches.',
   );
 }
+
+/** Returns the refusal of a line that is too large. */
+function lineTooLarge(maxBytes: number): ServiceError {
+  return new ServiceError('payload_too_large', `The line is larger than ${maxBytes / 1024 / 1024} MB.`);
+}
+
+/** Limits of each line. */
+export interface LineLimits {
+  bytes: number;
+  values: number;
+}
+
+const recordLimits: LineLimits = { bytes: MAX_BODY_BYTES, values: MAX_VALUES };
 
 /**
  * Splits the bytes of a body into lines as they arrive. Blank lines are numbered, and skipped; there may be as many of
  * them as of others.
  */
 export class LineSplitter {
-  readonly #maxLineBytes: number;
+  readonly #limits: LineLimits;
   readonly #lines: TextLine[] = [];
   /** What has arrived of the current line, unless it is too large. */
-  #parts: Buffer[] = [];
+  readonly #parts = new GatheredBytes();
   #partBytes = 0;
   #bytes = 0;
+  #values = 0;
   #number = 1;
   #blankLines = 0;
 
-  /** `maxLineBytes`: maximum bytes per line. */
-  constructor(maxLineBytes = MAX_BODY_BYTES) {
-    this.#maxLineBytes = maxLineBytes;
+  constructor(limits = recordLimits) {
+    this.#limits = limits;
   }
 
   /** Takes more bytes. Throws `payload_too_large`. */
@@ -43,33 +62,35 @@ export class LineSplitter {
     if (this.#bytes > MAX_BATCH_BYTES) throw batchTooLarge();
     let begin = 0;
     for (let end = chunk.indexOf(NEWLINE); end !== -1; end = chunk.indexOf(NEWLINE, begin)) {
-      this.#keep(chunk.subarray(begin, end));
-      this.#endLine();
+      this.#endLine(chunk.subarray(begin, end));
       begin = end + 1;
     }
-    this.#keep(chunk.subarray(begin));
+    if (begin < chunk.length) this.#keep(chunk.subarray(begin));
   }
 
   /** Returns the lines, once all bytes have arrived. Throws `payload_too_large`. */
   end(): TextLine[] {
-    this.#endLine();
+    this.#endLine(Buffer.alloc(0));
     return this.#lines;
   }
 
   #keep(part: Buffer): void {
     this.#partBytes += part.length;
-    if (this.#partBytes > this.#maxLineBytes) this.#parts = [];
-    else if (part.length > 0) this.#parts.push(part);
+    if (this.#partBytes > this.#limits.bytes) this.#parts.take();
+    else this.#parts.add(part);
   }
 
-  #endLine(): void {
-    const isTooLarge = this.#partBytes > this.#maxLineBytes;
-    let bytes = this.#parts.length === 1 ? (this.#parts[0] as Buffer) : Buffer.concat(this.#parts);
+  #endLine(last: Buffer): void {
+    const isWhole = this.#partBytes === 0;
+    if (isWhole) this.#partBytes = last.length;
+    else this.#keep(last);
+    const isTooLarge = this.#partBytes > this.#limits.bytes;
+    // The bytes of a chunk that has several lines are not copied.
+    let bytes = isWhole ? last : this.#parts.take();
     if (this.#number === 1 && bytes.indexOf(BYTE_ORDER_MARK) === 0) bytes = bytes.subarray(3);
     if (isTooLarge) this.#push(undefined);
-    else if (!bytes.every((byte) => BLANK.has(byte))) this.#push(bytes);
+    else if (!isBlank(bytes)) this.#push(bytes);
     else this.#skip();
-    this.#parts = [];
     this.#partBytes = 0;
     this.#number += 1;
   }
@@ -82,6 +103,18 @@ export class LineSplitter {
 
   #push(bytes: Buffer | undefined): void {
     if (this.#lines.length === MAX_LINES) throw batchTooLarge();
-    this.#lines.push(new TextLine(this.#number, bytes, this.#maxLineBytes));
+    const { bytes: maxBytes, values: maxValues } = this.#limits;
+    const values = bytes ? valuesIn(bytes, maxValues) : 0;
+    if (values <= maxValues) this.#values += values;
+    if (this.#values > MAX_BATCH_VALUES) throw batchTooLarge();
+    const refusal = bytes ? tooManyValues(maxValues, 'line') : lineTooLarge(maxBytes);
+    const isRead = bytes !== undefined && values <= maxValues;
+    this.#lines.push(new TextLine(this.#number, bytes, isRead ? undefined : refusal));
   }
+}
+
+function isBlank(bytes: Buffer): boolean {
+  let at = 0;
+  while (bytes[at] === SPACE || bytes[at] === TAB || bytes[at] === CARRIAGE_RETURN) at += 1;
+  return at === bytes.length;
 }

@@ -8,9 +8,18 @@ import type { BudgetShare } from '../../../threads/FairBudget.ts';
 import { NDJSON } from '../../server/answer.ts';
 import { takeFrom } from '../../server/BodyBudget.ts';
 import type { Exchange } from '../../server/exchange.ts';
-import { isCompressed, isUtf8Type, malformedBody, readJson } from '../../server/readJson.ts';
+import {
+  isCompressed,
+  isUtf8Type,
+  malformedBody,
+  readJson,
+  UNZIPPED_AT_A_TIME,
+} from '../../server/readJson.ts';
 import { BROKEN_OFF, inviteBody } from '../../server/requestBody.ts';
-import { batchTooLarge, LineSplitter, MAX_BATCH_BYTES } from './LineSplitter.ts';
+import { batchTooLarge, type LineLimits, LineSplitter, MAX_BATCH_BYTES } from './LineSplitter.ts';
+
+/** Values of a batch that is an array: of 1 MB of records. */
+const MAX_ARRAY_VALUES = 100_000;
 
 /** A batch as sent. */
 export interface ReadBatch {
@@ -41,7 +50,8 @@ export function notAnArray(): ServiceError {
  */
 export async function readBatch(exchange: BodyExchange, share: BudgetShare): Promise<ReadBatch> {
   const type = exchange.req.headers['content-type'] ?? '';
-  if (isUtf8Type(type, 'application/json')) return linesOf(await readJson(exchange));
+  if (isUtf8Type(type, 'application/json'))
+    return linesOf(await readJson(exchange, 'application/json', MAX_ARRAY_VALUES));
   if (!isUtf8Type(type, NDJSON)) throw notLines();
   return readLines(exchange, share);
 }
@@ -60,23 +70,23 @@ function linesOf(array: unknown): ReadBatch {
 }
 
 /**
- * Resolves with the lines of a JSON Lines body, each of at most `maxLineBytes`; from then on the request counts among those being
+ * Resolves with the lines of a JSON Lines body, each within `limits`; from then on the request counts among those being
  * worked on. `share` takes the unpacked bytes, which the caller gives back. Rejects with `unsupported_media_type` for an unknown
  * compression, `payload_too_large`, `malformed_body`, `request_timeout` and `overloaded`.
  */
 export async function readLines(
   exchange: BodyExchange,
   share: BudgetShare,
-  maxLineBytes?: number,
+  limits?: LineLimits,
 ): Promise<ReadBatch> {
   const { req, res, load } = exchange;
   const compressed = isCompressed(req);
   if (Number(req.headers['content-length'] ?? 0) > MAX_BATCH_BYTES) throw batchTooLarge();
   inviteBody(req, res);
   return new Promise((resolve, reject) => {
-    const lines = new LineSplitter(maxLineBytes);
+    const lines = new LineSplitter(limits);
     const digest = createHash('sha256');
-    const unzip = compressed ? createGunzip() : undefined;
+    const unzip = compressed ? createGunzip({ chunkSize: UNZIPPED_AT_A_TIME }) : undefined;
     const source: Readable = unzip ?? req;
     let received = 0;
     const fail = (error: unknown) => {

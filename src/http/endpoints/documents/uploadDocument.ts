@@ -16,7 +16,7 @@ import { endpoint } from '../../endpoint/endpoint.ts';
 import { idempotencyKey } from '../../idempotency/idempotencyKey.ts';
 import type { IdempotencyPorts } from '../../idempotency/once.ts';
 import { callerOf } from '../../server/exchange.ts';
-import { type Multipart, readMultipart } from '../../server/readMultipart.ts';
+import { brokenForm, type Multipart, readMultipart } from '../../server/readMultipart.ts';
 import { conditionHeaders } from '../documentedParameters.ts';
 import { writeCondition } from '../parameters.ts';
 import { collectionParams, documentCollection, documentSubject, encounterId } from './documentAddress.ts';
@@ -100,8 +100,10 @@ export const uploadDocument = endpoint({
     const discard = ({ objectId }: ReceivedFile) => ports.documentStore.discard(objectId);
     const read = async () => {
       await requireEncounter(ports.existence, caller.workspace, encounter);
+      const left = new AbortController();
+      exchange.res.once('close', () => left.abort(brokenForm()));
       const receive = (filename: string, source: Readable) =>
-        receiveFile(ports.documentStore, filename, source);
+        receiveFile(ports.documentStore, filename, source, left.signal);
       return readMultipart(exchange, receive, discard);
     };
     const write = (by: Caller, form: Multipart<ReceivedFile>) =>

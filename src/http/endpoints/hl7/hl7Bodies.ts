@@ -38,7 +38,8 @@ export async function readMessages(
 ): Promise<{ type: string; messages: Buffer[] }> {
   const type = mediaTypes.find((one) => one === essenceOf(exchange.req.headers['content-type'] ?? ''));
   if (type === undefined) throw notHl7();
-  const messages = splitMessages(await readBody(exchange, MAX_MESSAGES_BYTES));
+  const { bytes } = await readBody(exchange, MAX_MESSAGES_BYTES);
+  const messages = splitMessages(bytes);
   if (messages.length > MAX_MESSAGES) throw tooManyMessages();
   return { type, messages };
 }

@@ -1,6 +1,7 @@
 import type { Identifier } from '../elements/dataTypes.ts';
 import type { FhirEntry } from './FhirEntry.ts';
 import type { Identity } from './identify.ts';
+import { personSchema } from './subscriberFields.ts';
 
 /** The record of a resource of the message. */
 export interface Indexed {
@@ -14,11 +15,13 @@ export class MessageIndex {
   readonly #byId = new Map<string, Indexed>();
   readonly #byIdentifier = new Map<string, Indexed>();
 
-  readonly #resources = new Map<string, unknown>();
+  readonly #referred = new Map<string, unknown>();
 
   add({ fullUrl, resource }: FhirEntry, { type, kind, resourceId, identifiers, recordId }: Identity): void {
-    if (fullUrl !== undefined) this.#resources.set(fullUrl, resource);
-    if (resourceId !== undefined) this.#resources.set(`${type}/${resourceId}`, resource);
+    const person = personSchema.safeParse(resource);
+    const referred = person.success ? person.data : { resourceType: type };
+    if (fullUrl !== undefined) this.#referred.set(fullUrl, referred);
+    if (resourceId !== undefined) this.#referred.set(`${type}/${resourceId}`, referred);
     if (kind === undefined || recordId === undefined) return;
     const record = { kind, id: recordId };
     if (fullUrl !== undefined) this.#byUrl.set(fullUrl, record);
@@ -26,9 +29,9 @@ export class MessageIndex {
     for (const one of identifiers) this.#byIdentifier.set(tokenOf(type, one), record);
   }
 
-  /** Returns the resource with a `fullUrl`, or with an address `Type/id`. */
-  resource(address: string): unknown {
-    return this.#resources.get(address);
+  /** Returns the type of the resource with a `fullUrl`, or with an address `Type/id`; of a person, what `personSchema` has. */
+  referred(address: string): unknown {
+    return this.#referred.get(address);
   }
 
   byUrl(url: string): Indexed | undefined {

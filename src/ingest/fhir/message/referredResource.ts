@@ -4,8 +4,8 @@ import { referredBy } from '../elements/references.ts';
 import type { MessageIndex } from './MessageIndex.ts';
 
 /**
- * Returns the resource of the message to which another one, its `owner`, refers; undefined where the message does not
- * have it.
+ * Returns the resource of the message to which another one, its `owner`, refers, as far as the index has it; undefined
+ * where the message does not have it.
  */
 export function referredResource(reference: Reference, owner: unknown, index: MessageIndex): unknown {
   const referred = referredBy(reference);
@@ -15,9 +15,9 @@ export function referredResource(reference: Reference, owner: unknown, index: Me
       return inside.find((one) => isJsonObject(one) && one.id === referred.id);
     }
     case 'fullUrl':
-      return index.resource(referred.url);
+      return index.referred(referred.url);
     case 'id':
-      return index.resource(referred.url ?? '') ?? index.resource(`${referred.type}/${referred.id}`);
+      return index.referred(referred.url ?? '') ?? index.referred(`${referred.type}/${referred.id}`);
     default:
       return undefined;
   }

@@ -6,7 +6,7 @@ import type { MessageIndex } from './MessageIndex.ts';
 import { referredResource } from './referredResource.ts';
 
 /** The parts of a Patient or RelatedPerson from which an insurance takes its subscriber. */
-const personSchema = z.object({
+export const personSchema = z.object({
   resourceType: z.enum(['Patient', 'RelatedPerson']),
   name: listOf(humanNameSchema).optional(),
   birthDate: z.string().optional(),

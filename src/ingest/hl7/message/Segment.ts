@@ -16,6 +16,9 @@ export interface Encoding {
 
 const CLEARED = '""';
 
+/** Fields of a segment; no version of HL7 v2 has segments with a tenth of that. */
+const MOST_FIELDS = 1_000;
+
 /** One repetition of a field. */
 export class Repetition {
   /** As sent. */
@@ -65,15 +68,24 @@ export class Segment {
   /** Its place among the segments of the same name, counted from 1. */
   readonly sequence: number;
   readonly #encoding: Encoding;
-  readonly #fields: string[];
+  readonly #line: string;
+  #separated: string[] | undefined;
 
   constructor(line: string, sequence: number, encoding: Encoding) {
-    const { field } = encoding.delimiters;
-    const [name = '', ...fields] = line.split(field);
-    this.name = name;
+    this.name = line.split(encoding.delimiters.field, 1)[0] ?? '';
     this.sequence = sequence;
     this.#encoding = encoding;
-    this.#fields = name === 'MSH' ? [field, ...fields] : fields;
+    this.#line = line;
+  }
+
+  /** Separated once they are asked for: most segments of a message are not used. */
+  get #fields(): string[] {
+    const { field } = this.#encoding.delimiters;
+    this.#separated ??= this.#line
+      .split(field, MOST_FIELDS + 1)
+      .with(0, field)
+      .slice(this.name === 'MSH' ? 0 : 1);
+    return this.#separated;
   }
 
   /** The number of fields, including empty ones. */
@@ -108,7 +120,7 @@ export class Segment {
     return place.join('^');
   }
 
-  /** One by one: a field can have half a million of them, of which mostly the first is read. */
+  /** One by one: a field can have thousands of them, of which mostly the first is read. */
   *#repetitionsOf(field: number): Generator<Repetition> {
     const text = this.text(field);
     const { repetition: delimiter } = this.#encoding.delimiters;

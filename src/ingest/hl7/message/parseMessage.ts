@@ -6,6 +6,10 @@ import { Hl7Message } from './Hl7Message.ts';
 /** Maximum size of a message. */
 export const MAX_MESSAGE_BYTES = 1024 * 1024;
 
+/** Maximum numbers of segments of a message, and of repetitions of its fields: they take up to a hundred times their bytes. */
+const MOST_SEGMENTS = 10_000;
+const MOST_REPETITIONS = 10_000;
+
 /** How much is looked at of the header of a larger message, in order to answer it. */
 const HEADER_BYTES = 4096;
 
@@ -40,6 +44,10 @@ export function parseMessage(bytes: Uint8Array): Hl7Message {
   if (isTooLarge) {
     return refused(refusal('AE', '104', undefined, 'A message can have at most 1 MB.'));
   }
+  if (rest.length >= MOST_SEGMENTS || hasMore(bytes, delimiters.repetition, MOST_REPETITIONS)) {
+    const remedy = 'A message can have at most 10,000 segments, and 10,000 repetitions of fields.';
+    return refused(refusal('AE', '104', undefined, remedy));
+  }
   const named = new Hl7Message([header], asBytes).header.value(18) ?? '';
   const characterSet = characterSetOf(named);
   if (characterSet === undefined) {
@@ -63,7 +71,15 @@ function isSegment(line: string, { field }: Delimiters): boolean {
   return SEGMENT.test(line.split(field, 1)[0] as string);
 }
 
-/** Segments end with CR; LF and CRLF are common. */
+/** Segments end with CR; LF and CRLF are common. Those beyond the first that is too much are left out. */
 function linesOf(text: string): string[] {
-  return text.split(/[\r\n]+/).filter((line) => line !== '');
+  return text.split(/[\r\n]+/, MOST_SEGMENTS + 2).filter((line) => line !== '');
+}
+
+/** Whether bytes contain an ASCII character more often than that. */
+function hasMore(bytes: Uint8Array, character: string, times: number): boolean {
+  const code = character.charCodeAt(0);
+  let count = 0;
+  for (const byte of bytes) if (byte === code) count += 1;
+  return count > times;
 }
