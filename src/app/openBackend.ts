@@ -1,5 +1,7 @@
+import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { isMainThread } from 'node:worker_threads';
 import { fileProblem } from '../backends/fileProblem.ts';
 import { MemoryRateLimiter } from '../backends/MemoryRateLimiter.ts';
 import { type CountsMemory, SharedCounts } from '../backends/SharedCounts.ts';
@@ -30,6 +32,9 @@ async function openAt<Store>(
   open: (path: string) => Store | Promise<Store>,
 ): Promise<Store> {
   const path = pathOf(url);
+  // A start creates it before other threads open it: a file that is missing later was moved, perhaps with its disk.
+  if (!isMainThread && !existsSync(path))
+    throw unavailable(store, undefined, fileProblem(path, { code: 'ENOENT' }));
   try {
     return await open(path);
   } catch (error) {

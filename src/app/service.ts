@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs';
 import type { Logger } from 'pino';
 import type { Config } from '../config.ts';
 import type { HttpTimes } from '../http/server/createHttpServer.ts';
@@ -16,6 +17,7 @@ import { keepFilesPrivate } from './keepFilesPrivate.ts';
 import { checkKeys, isSigningKeyWithheld, type LastingKeyName } from './keys/keyFiles.ts';
 import { openSigningKey } from './keys/signingKey.ts';
 import { exportsMetrics, startMetrics } from './metrics/startMetrics.ts';
+import { pathOf } from './openBackend.ts';
 import { openStores } from './requests/openStores.ts';
 import { sharedMemory } from './requests/SharedMemory.ts';
 import { serveRequests } from './requests/serveRequests.ts';
@@ -79,6 +81,7 @@ export async function startService(
     const isShared = isApi && config.requestThreads > 1;
     const memory = isShared ? sharedMemory(config.requestThreads, awaited) : undefined;
     const waiting = (problem: string) => logger.warn({ problem }, 'startup is waiting for the event log');
+    const isStateMissing = isMissingFile(config.stateUrl);
     const stores = await openStores(config, {
       step,
       stops,
@@ -88,6 +91,7 @@ export async function startService(
       clock,
       async check(opened) {
         await requireStoresOfLog(opened, config, logger);
+        if (isStateMissing && (await opened.eventLog.head()) > 0) logger.warn(STATE_CREATED);
         await opened.knownKeys.require(await neededKeys(config), config.allowOtherKeys);
       },
     });
@@ -129,6 +133,13 @@ export async function startService(
     await stop();
     throw error;
   }
+}
+
+const STATE_CREATED =
+  'there was no state store beside the event log; an empty one was created. If there was one, stop the service and put it back: requests with an Idempotency-Key may otherwise be written twice';
+
+function isMissingFile(url: string): boolean {
+  return url.startsWith('sqlite:') && !existsSync(pathOf(url));
 }
 
 /** Opens the role that sends heads, if the process has it. */

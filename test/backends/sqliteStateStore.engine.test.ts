@@ -1,6 +1,6 @@
-import { mkdtempSync, rmSync } from 'node:fs';
+import { existsSync, mkdtempSync, renameSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { afterAll, describe, expect, test } from 'vitest';
 import { z } from 'zod';
@@ -21,18 +21,25 @@ fullDiskContract(async (full) => new SqliteStateStore(join(full, 'state.db')));
 describe('SqliteStateThread', () => stateStoreContract(async () => new SqliteStateThread(path)));
 describe('SqliteLeases', () => leasesContract(async () => new SqliteLeases(path)));
 
-test('a file that is deleted is made anew, and who swaps sees that its row is gone', async () => {
+test('a file that is deleted or moved is not created again; once it is put back, all goes on', async () => {
   const deleted = join(folder, 'deleted', 'state.db');
   const table = { name: 'table_v1', body: z.object({ at: z.number() }) };
   const row = (revision: number) => ({ id: 'a', partition: 'p', order: 1, revision, body: { at: revision } });
   const store = new SqliteStateStore(deleted);
   const leases = new SqliteLeases(deleted);
   await store.save(table, [row(1)]);
-  rmSync(deleted);
-  expect(await store.swap(table, row(2), 1)).toBe(false);
-  expect(await store.swap(table, row(3), undefined)).toBe(true);
+  renameSync(dirname(deleted), join(folder, 'aside'));
+  const away = {
+    code: 'unavailable',
+    problem: expect.stringContaining(`${deleted} was deleted or replaced`),
+  };
+  await expect(store.swap(table, row(2), 1)).rejects.toMatchObject(away);
+  await expect(leases.acquire('lease', 'a', 60_000)).rejects.toMatchObject(away);
+  expect(existsSync(deleted)).toBe(false);
+  renameSync(join(folder, 'aside'), dirname(deleted));
+  expect(await store.swap(table, row(2), 1)).toBe(true);
   expect(await leases.acquire('lease', 'a', 60_000)).toBe(true);
-  expect(await store.load(table, ['a'])).toEqual([row(3)]);
+  expect(await store.load(table, ['a'])).toEqual([row(2)]);
   await Promise.all([store.close(), leases.close()]);
 });
 

@@ -1,4 +1,4 @@
-import { mkdtempSync, renameSync, rmSync } from 'node:fs';
+import { existsSync, mkdtempSync, renameSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
@@ -128,6 +128,44 @@ test(
     expect(problems()[0].problem).toContain('documents/objects was deleted or replaced');
     renameSync(file('aside'), file('documents'));
     expect(await upload()).toBe(200);
+  },
+  LONG_MS,
+);
+
+test(
+  'after its data folder was moved away nothing is created in its place, and all goes on once it is back',
+  async () => {
+    const client = await first();
+    await write(client);
+    const aside = `${folder}-aside`;
+    renameSync(folder, aside);
+    await eventually(async () => {
+      const { body } = await client.get('/readyz');
+      expect(body).toMatchObject({
+        status: 'unavailable',
+        event_log: 'unavailable',
+        state_store: 'unavailable',
+      });
+    });
+    expect((await client.post(PAYERS, samples.payer())).status).toBe(503);
+    expect(existsSync(folder)).toBe(false);
+    renameSync(aside, folder);
+    await eventually(async () => expect((await client.get('/readyz')).status).toBe(200));
+    expect((await client.post(PAYERS, samples.payer())).status).toBe(200);
+  },
+  LONG_MS,
+);
+
+test(
+  'a state store that is missing at a start is not created without a word',
+  async () => {
+    const { key } = await first({ LOG_LEVEL: 'warn' });
+    expect(running?.stdout).not.toContain('no state store');
+    await running?.end();
+    lose('state.db');
+    const again = new Client(await launch({ LOG_LEVEL: 'warn' }).url(), key);
+    expect((await again.get('/readyz')).status).toBe(200);
+    expect(running?.stdout).toContain('there was no state store beside the event log');
   },
   LONG_MS,
 );

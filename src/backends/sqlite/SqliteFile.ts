@@ -3,7 +3,7 @@ import { dirname } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { ServiceError, unavailable } from '../../errors.ts';
 import { fileIdentity } from '../fileIdentity.ts';
-import { fileProblem } from '../fileProblem.ts';
+import { fileProblem, movedProblem } from '../fileProblem.ts';
 import { giveSqliteFile, makeOwnedFolders } from '../folderOwner.ts';
 import { raiseFormat } from './fileFormat.ts';
 
@@ -24,13 +24,15 @@ export interface SqliteFileOptions {
 }
 
 /**
- * One SQLite file. It may be deleted at any time, even while the service is running: it is then recreated, empty. Every failure
- * of SQLite or of the file system is `unavailable`.
+ * One SQLite file. A derived one may be deleted at any time, even while the service is running: it is then recreated, empty, as
+ * long as its folder is the same. Any other file that is deleted or replaced is `unavailable` until it is put back, as is every
+ * failure of SQLite or of the file system.
  */
 export class SqliteFile {
   readonly #options: SqliteFileOptions;
   #db: DatabaseSync;
   #identity: string | undefined;
+  readonly #folder: string | undefined;
   #nextCheck = 0;
 
   /** Opens the file, creating it and its folder when they do not exist. Throws `unavailable`. */
@@ -42,6 +44,7 @@ export class SqliteFile {
       throw this.#toUnavailable(error);
     }
     this.#identity = fileIdentity(options.path);
+    this.#folder = fileIdentity(dirname(options.path));
   }
 
   /** Returns the result of `work` on the database. */
@@ -113,10 +116,14 @@ export class SqliteFile {
   #reopenWhenDeleted(): void {
     const now = performance.now();
     if (now < this.#nextCheck) return;
-    if (fileIdentity(this.#options.path) !== this.#identity) {
+    const { path, store, isDerived } = this.#options;
+    if (fileIdentity(path) !== this.#identity) {
+      // In another folder, such as an empty mount point, it would be on the wrong disk.
+      const mayRecreate = isDerived && fileIdentity(dirname(path)) === this.#folder;
+      if (!mayRecreate) throw unavailable(store, undefined, movedProblem(path));
       const gone = this.#db;
       this.#db = this.#open();
-      this.#identity = fileIdentity(this.#options.path);
+      this.#identity = fileIdentity(path);
       this.#options.onReset();
       gone.close();
     }

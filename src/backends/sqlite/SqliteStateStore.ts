@@ -14,7 +14,7 @@ import {
 } from './rows/rowTable.ts';
 import { SqliteFile } from './SqliteFile.ts';
 
-/** State in one SQLite file, with a table for each; acknowledged writes are on disk. A deleted file is recreated, empty. */
+/** State in one SQLite file, with a table for each; acknowledged writes are on disk. A deleted file is not recreated. */
 export class SqliteStateStore implements StateStore {
   readonly #file: SqliteFile;
   readonly #tables = new Map<string, OwnRowStatements>();

@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs';
 import { parentPort, workerData } from 'node:worker_threads';
 import { ServiceError } from '../../errors.ts';
 import type { StateTable } from '../../ports/stateStore.ts';
@@ -6,6 +7,8 @@ import type { StateAnswer, StateCall } from './stateProtocol.ts';
 
 if (parentPort === null) throw new Error('stateWorker runs as a worker thread');
 const port = parentPort;
+// The thread that starts this one has created the file: one that is missing now is not created again.
+if (!existsSync(workerData.path)) throw new Error('The state store is missing.');
 const store = new SqliteStateStore(workerData.path);
 
 /** Bodies are validated by the caller. */
