@@ -76,12 +76,15 @@ test.each([
   expect(outcomeOf(Buffer.from(header + piece.repeat(count)))).toBe(outcome);
 });
 
-test('a message has at most 10,000 segments, and 10,000 repetitions of fields', () => {
+test('a message has at most 10,000 segments, 10,000 repetitions of fields and 100,000 escape characters', () => {
   const header = 'MSH|^~\\&|A|B|C|D|20260314||ADT^A01|1|P|2.5.1';
   const refusalOf = (text: string) => parseMessage(Buffer.from(text)).refusal?.issues[0]?.text;
-  const tooMany = 'A message can have at most 10,000 segments, and 10,000 repetitions of fields.';
+  const tooMany =
+    'A message can have at most 10,000 segments, 10,000 repetitions of fields and 100,000 escape characters.';
   expect(refusalOf(`${header}${'\rNTE|1'.repeat(9_999)}`)).toBeUndefined();
   expect(refusalOf(`${header}${'\rNTE|1'.repeat(10_000)}`)).toBe(tooMany);
   expect(refusalOf(`${header}\rPID|1||${'1~'.repeat(9_999)}`)).toBeUndefined();
   expect(refusalOf(`${header}\rPID|1||${'1~'.repeat(10_000)}`)).toBe(tooMany);
+  expect(refusalOf(`${header}\rNTE|1||${'\\.br\\'.repeat(49_999)}`)).toBeUndefined();
+  expect(refusalOf(`${header}\rNTE|1||${'\\.br\\'.repeat(50_000)}`)).toBe(tooMany);
 });

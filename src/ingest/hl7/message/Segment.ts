@@ -19,6 +19,9 @@ const CLEARED = '""';
 /** Fields of a segment; no version of HL7 v2 has segments with a tenth of that. */
 const MOST_FIELDS = 1_000;
 
+/** Repetitions that are read of a field; a message with more is refused. */
+export const MOST_REPETITIONS = 10_000;
+
 /** One repetition of a field. */
 export class Repetition {
   /** As sent. */
@@ -124,7 +127,7 @@ export class Segment {
   *#repetitionsOf(field: number): Generator<Repetition> {
     const text = this.text(field);
     const { repetition: delimiter } = this.#encoding.delimiters;
-    for (let [start, number] = [0, 1]; start < text.length; number++) {
+    for (let [start, number] = [0, 1]; start < text.length && number <= MOST_REPETITIONS; number++) {
       const next = text.indexOf(delimiter, start);
       const end = next === -1 ? text.length : next;
       if (end > start) yield new Repetition(text.slice(start, end), number, [this, field], this.#encoding);

@@ -2,13 +2,14 @@ import { type Hl7Refusal, refusal } from '../hl7Issue.ts';
 import { BYTES, characterSetOf, decode, KNOWN_CHARACTER_SETS } from './characterSets.ts';
 import { type Delimiters, delimitersOf, usualDelimiters } from './delimiters.ts';
 import { Hl7Message } from './Hl7Message.ts';
+import { MOST_REPETITIONS } from './Segment.ts';
 
 /** Maximum size of a message. */
 export const MAX_MESSAGE_BYTES = 1024 * 1024;
 
-/** Maximum numbers of segments of a message, and of repetitions of its fields: they take up to a hundred times their bytes. */
+/** Maximum numbers of segments and escape characters of a message: they take up to a hundred times their bytes. */
 const MOST_SEGMENTS = 10_000;
-const MOST_REPETITIONS = 10_000;
+const MOST_ESCAPES = 100_000;
 
 /** How much is looked at of the header of a larger message, in order to answer it. */
 const HEADER_BYTES = 4096;
@@ -44,8 +45,13 @@ export function parseMessage(bytes: Uint8Array): Hl7Message {
   if (isTooLarge) {
     return refused(refusal('AE', '104', undefined, 'A message can have at most 1 MB.'));
   }
-  if (rest.length >= MOST_SEGMENTS || hasMore(bytes, delimiters.repetition, MOST_REPETITIONS)) {
-    const remedy = 'A message can have at most 10,000 segments, and 10,000 repetitions of fields.';
+  if (
+    rest.length >= MOST_SEGMENTS ||
+    hasMore(bytes, delimiters.repetition, MOST_REPETITIONS) ||
+    hasMore(bytes, delimiters.escape, MOST_ESCAPES)
+  ) {
+    const remedy =
+      'A message can have at most 10,000 segments, 10,000 repetitions of fields and 100,000 escape characters.';
     return refused(refusal('AE', '104', undefined, remedy));
   }
   const named = new Hl7Message([header], asBytes).header.value(18) ?? '';
@@ -80,6 +86,6 @@ function linesOf(text: string): string[] {
 function hasMore(bytes: Uint8Array, character: string, times: number): boolean {
   const code = character.charCodeAt(0);
   let count = 0;
-  for (const byte of bytes) if (byte === code) count += 1;
+  for (let at = 0; at < bytes.length; at += 1) if (bytes[at] === code) count += 1;
   return count > times;
 }
