@@ -5,6 +5,7 @@ import type { Config } from '../config.ts';
 import { completeErasures } from '../erasure/completeErasures.ts';
 import { holdsDocument } from '../erasure/holds/holdsDocument.ts';
 import { holdsMessage } from '../erasure/holds/holdsMessage.ts';
+import { advanceScavenges } from '../erasure/scavenges.ts';
 import { describeError } from '../errors.ts';
 import { MessageStore } from '../messages/MessageStore.ts';
 import { systemClock } from '../ports/clock.ts';
@@ -36,6 +37,7 @@ const PROJECTOR_LEASE = `projector ${models.join(' ')}`;
 const RETRY_MS = 250;
 /** How long events may gather while nobody waits for read models: the cost of a batch is then shared by more of them. */
 const GATHER_MS = 100;
+const SCAVENGE_EVERY_MS = 1_000;
 const PURGE_EVERY_MS = 3_600_000;
 /** An instance of an earlier version that was suspended may still park events after this one has acquired the lease. */
 const TAKE_UP_EVERY_MS = 60_000;
@@ -97,6 +99,7 @@ export async function runProjector(
           report({ kind: 'retrying', task: 'erase', error: describeError(error) }),
         ),
       ),
+      repeat('scavenge', SCAVENGE_EVERY_MS, () => advanceScavenges(erasurePorts)),
       repeat('remove expired messages', PURGE_EVERY_MS, () =>
         messages.removeExpired(systemClock.now(), (message) => holdsMessage(erasurePorts, message), leading),
       ),

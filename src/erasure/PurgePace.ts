@@ -2,8 +2,8 @@
 const REST = 9;
 
 /**
- * Decides how often erased data is purged from the stores' files. A purge rewrites the file of the read models, and nothing is
- * projected while it runs: erasures accumulate, so that purging takes a tenth of the time at most.
+ * Decides how often erased data is purged from the stores' files. A purge reads the whole file of the read models: erasures
+ * accumulate, so that purging takes a tenth of the time at most.
  */
 export class PurgePace {
   readonly #now: () => number;

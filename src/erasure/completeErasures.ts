@@ -1,16 +1,16 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { z } from 'zod';
-import { asUnreadable, UnreadableError } from '../errors.ts';
+import { asUnreadable, ServiceError, UnreadableError } from '../errors.ts';
 import { encounterReadinessTypes } from '../events/encounterReadiness.ts';
 import type { Position, RecordedEvent } from '../events/event.ts';
 import { erasureStep, tombstoneTypes } from '../events/recordErased.ts';
 import type { EventBatch, EventLog } from '../ports/eventLog.ts';
-import type { StateTable } from '../ports/stateStore.ts';
+import type { StateRow, StateTable } from '../ports/stateStore.ts';
 import { ErasureRefused } from './ErasureRefused.ts';
 import { eraseLate, possiblyLate } from './eraseLate.ts';
 import { type ErasurePorts, finishErasure } from './finishErasure.ts';
 import { PurgePace } from './PurgePace.ts';
-import { purgeErased } from './purgeErased.ts';
+import { purgeErased, purgesTable } from './purgeErased.ts';
 
 /** How often the log is polled: following it would cost the projector time for every event. */
 const LOOK_EVERY_MS = 1_000;
@@ -30,20 +30,26 @@ const placeTable: StateTable<{ position: Position }> = {
 /**
  * Until the signal, completes every erasure in the log, including those that another process began and did not survive to finish,
  * erases what was appended after the erasure of its encounter, and purges the bytes from the stores' files. If the place is lost,
- * completed erasures are just checked again. `onUnreadable` is called for one that comes to an event that cannot be read: the next
- * call begins with it again, and the others are completed. Rejects with `unavailable`.
+ * completed erasures are just checked again. `onFailure` is called for one that comes to an event that cannot be read: the next
+ * call begins with it again, and the others are completed; and for a purge that failed, which alone is repeated. Rejects with
+ * `unavailable`.
  */
 export async function completeErasures(
   ports: ErasurePorts,
   signal: AbortSignal,
-  onUnreadable: (error: UnreadableError) => void = () => undefined,
+  onFailure: (error: ServiceError) => void = () => undefined,
 ): Promise<void> {
   const { eventLog, stateStore } = ports;
   const log = await eventLog.identity();
   const [row] = await stateStore.load(placeTable, [log]);
   const isPlace = row !== undefined && (await eventLog.hasPosition(row.body.position));
   const after = isPlace ? row.body.position : 0;
-  if (row && !isPlace) await stateStore.remove(placeTable, [log], row.revision);
+  if (row && !isPlace) {
+    for (const table of [placeTable, purgesTable])
+      await stateStore.remove(table, [log], Number.MAX_SAFE_INTEGER);
+  }
+  // The place is saved after a purge.
+  if (isPlace) await stateStore.save(purgesTable, [placeRow(log, after)]);
   let saved = after;
   /** Everything up to here is complete. */
   let reached = after;
@@ -56,20 +62,36 @@ export async function completeErasures(
       const isErased = await complete(ports, event, late).catch(asUnreadable);
       if (isErased instanceof UnreadableError) {
         isWhole = false;
-        onUnreadable(isErased);
+        onFailure(isErased);
       }
       // Of what cannot be read as a whole, the rest is erased.
       toPurge = isErased !== false || toPurge;
     }
     if (isWhole) reached = position;
     if (!caughtUp || (toPurge ? !pace.isDue : position <= saved + PLACE_EVERY)) continue;
-    if (toPurge) await pace.during(purgeErased(ports));
+    if (toPurge) {
+      const failure = await pace.during(purgeErased(ports, signal)).catch(asUnavailable);
+      if (signal.aborted) return;
+      if (failure) {
+        onFailure(failure);
+        continue;
+      }
+      await stateStore.save(purgesTable, [placeRow(log, position)]);
+    }
     toPurge = false;
     saved = position;
-    if (reached === after) continue;
-    const place = { id: log, partition: log, order: 0, revision: reached, body: { position: reached } };
-    await stateStore.save(placeTable, [place]);
+    if (reached > after) await stateStore.save(placeTable, [placeRow(log, reached)]);
   }
+}
+
+function placeRow(log: string, position: Position): StateRow<{ position: Position }> {
+  return { id: log, partition: log, order: 0, revision: position, body: { position } };
+}
+
+/** Returns an error that a repeat may overcome; throws any other. */
+function asUnavailable(error: unknown): ServiceError {
+  if (error instanceof ServiceError && error.code === 'unavailable') return error;
+  throw error;
 }
 
 /** Does what an event requires, and returns whether something was erased. */

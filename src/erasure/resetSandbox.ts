@@ -3,9 +3,7 @@ import { ServiceError } from '../errors.ts';
 import type { Caller } from '../events/newEvent.ts';
 import type { Workspace } from '../principals/keys/keyState.ts';
 import type { ErasurePorts } from './finishErasure.ts';
-import { patiently } from './patiently.ts';
-import { purgeErased } from './purgeErased.ts';
-import { eraseExpired, type RetentionTally } from './retention/eraseExpired.ts';
+import { eraseExpired, type RetentionResult, type RetentionTally } from './retention/eraseExpired.ts';
 
 /** Sorts after every ISO 8601 time. */
 const AFTER_ALL = 'Z';
@@ -21,7 +19,7 @@ export async function resetSandbox(
   caller: Caller,
   workspace: Workspace,
   onBatch: (tally: Readonly<RetentionTally>) => void,
-): Promise<RetentionTally> {
+): Promise<RetentionResult> {
   if (!workspace.sandbox) {
     throw new ServiceError(
       'conflict',
@@ -30,7 +28,5 @@ export async function resetSandbox(
   }
   await recordAccess(ports.eventLog, caller, { action: 'workspace.reset' });
   const expiry = { before: AFTER_ALL, reason: 'Reset of the sandbox' };
-  const tally = await eraseExpired(ports, caller, expiry, { limit: Number.POSITIVE_INFINITY, onBatch });
-  if (tally.erased > 0) await patiently(() => purgeErased(ports));
-  return tally;
+  return eraseExpired(ports, caller, expiry, { limit: Number.POSITIVE_INFINITY, onBatch });
 }

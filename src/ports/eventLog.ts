@@ -1,6 +1,7 @@
 import type { MessagePort } from 'node:worker_threads';
 import type { ServiceError } from '../errors.ts';
 import type { ErasedEvent, NewEvent, Position, RecordedEvent, UnreadableEvent } from '../events/event.ts';
+import type { Scavenger } from './scavenger.ts';
 
 /** `any`: no expectation; `none`: the stream must not exist; a number: the revision of its last event (0 is the first). */
 export type ExpectedRevision = 'any' | 'none' | number;
@@ -137,16 +138,16 @@ export interface EventLog {
   removals(after?: number): Promise<Removals>;
 
   /**
-   * Whether the bytes of removed events stay in the log's files until the server is asked to scavenge, which takes long;
-   * otherwise `purge` is called after each removal.
+   * If the bytes of removed events stay in the log's files until its servers scavenge, which takes long: has them do so. Otherwise
+   * undefined, and `purge` removes them.
    */
-  readonly scavenges: boolean;
+  readonly scavenger?: Scavenger;
 
   /**
-   * Removes the bytes of removed events from the log's files. True when none are left; false when the server continues in the
-   * background, or readers hold the files: call it again later.
+   * Removes the bytes of removed events from the log's files, unless its server scavenges. Rejects with `unavailable`, also when
+   * readers hold the files for more than ten seconds.
    */
-  purge(): Promise<boolean>;
+  purge(): Promise<void>;
 
   /**
    * Position of the log's last event; 0 when it is empty. Every append acknowledged before is at or below it. The store's own

@@ -155,10 +155,11 @@ export interface ReadModels {
   drop(model: ModelName): Promise<void>;
 
   /**
-   * Removes the bytes of removed or replaced data from the store's files, if it has files of its own. True when none are left;
-   * false while readers hold the files: call it again then.
+   * Removes the bytes of removed or replaced data from the store's files, if it has files of its own; others can read and write
+   * meanwhile. One process at a time does so. Rejects with `unavailable` when readers hold the files for more than ten seconds, and
+   * at the signal.
    */
-  purge(): Promise<boolean>;
+  purge(signal?: AbortSignal): Promise<void>;
 
   close(): Promise<void>;
 }

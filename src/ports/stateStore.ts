@@ -70,10 +70,11 @@ export interface StateStore {
   prune<Body extends object>(table: StateTable<Body>, before: number): Promise<void>;
 
   /**
-   * Removes the bytes of removed or replaced data from the store's files, if it has files of its own. True when none are left;
-   * false while readers hold the files: call it again then.
+   * Removes the bytes of removed or replaced data from the store's files, if it has files of its own; others can read and write
+   * meanwhile. One process at a time does so. Rejects with `unavailable` when readers hold the files for more than ten seconds, and
+   * at the signal.
    */
-  purge(): Promise<boolean>;
+  purge(signal?: AbortSignal): Promise<void>;
 
   /** Resolves when the store is reachable and writable. Rejects with `unavailable`. */
   check(): Promise<void>;

@@ -1,5 +1,14 @@
+import { join } from 'node:path';
 import { afterEach, describe, expect, test } from 'vitest';
-import { openEventLog } from '../../src/app/openBackend.ts';
+import { openEventLog, openStateStore } from '../../src/app/openBackend.ts';
+import { purgesTable } from '../../src/erasure/purgeErased.ts';
+import {
+  advanceScavenges,
+  readScavenges,
+  requestScavenges,
+  whereBytesAre,
+} from '../../src/erasure/scavenges.ts';
+import type { Scavenger } from '../../src/ports/scavenger.ts';
 import { erase } from '../support/erasure.ts';
 import { readAll } from '../support/events.ts';
 import { eventually } from '../support/eventually.ts';
@@ -33,9 +42,9 @@ if (command === undefined) {
     return service;
   };
 
-  const startCluster = async () => {
+  const startCluster = async (env?: Record<string, string>) => {
     cluster = new StandInCluster(command ?? []);
-    await cluster.start();
+    await cluster.start(env);
   };
 
   /** Writers that send one payer after the other; `acknowledged` are the names of those that were answered with 200. */
@@ -169,21 +178,54 @@ if (command === undefined) {
   );
 
   test(
-    'a scavenge is started on every node; those that are away are named, with what to do',
+    'scavenges go from node to node until none has bytes of what was erased, past ones under way and nodes that are away',
     async () => {
-      await startCluster();
+      await startCluster({ ESDB_SCAVENGE_MS: '3000' });
       const log = await eventually(() => openEventLog(cluster.url('list')));
+      const stateStore = await openStateStore(`sqlite:${join(cluster.folder, 'state.db')}`);
+      const ports = { eventLog: log, stateStore };
+      const scavenger = log.scavenger as Scavenger;
       const workspace = new TestWorkspace();
       const gone = workspace.stream();
-      await workspace.append(log, gone, { n: 1 });
+      const data = { text: 'secret-of-a-node' };
+      await workspace.append(log, gone, data);
+      const hasBytes = () => cluster.stored().includes(Buffer.from(JSON.stringify(data)).toString('base64'));
+      // One that is under way covers nothing of what is removed from now on.
+      const [first] = cluster.nodes as [string];
+      const early = await scavenger.start(first);
       await erase(log, workspace, gone);
-      expect(await log.purge()).toBe(false);
+      const mark = await scavenger.mark();
+      expect(await scavenger.start(first)).toBe(early);
+      await eventually(async () => expect(await scavenger.outcome(early, mark)).toBe('not_covered'), LONG_MS);
+      expect(hasBytes()).toBe(true);
+
+      const position = await log.head();
+      await requestScavenges(ports, position);
+      await advanceScavenges(ports);
+      // Not before the erasures are complete.
+      expect(await readScavenges(ports)).toMatchObject({ requested: position, nodes: [], erased: 0 });
+      const id = await log.identity();
+      const purged = { id, partition: id, order: 0, revision: position, body: { position } };
+      await stateStore.save(purgesTable, [purged]);
       await cluster.killNode(2);
-      const [, , node] = cluster.nodes;
-      await expect(log.purge()).rejects.toMatchObject({
-        code: 'unavailable',
-        problem: `No scavenge was started on ${node}: start it there when the node is back (curl -X POST -u USER https://${node}/admin/scavenge).`,
+      const states = async () => {
+        await advanceScavenges(ports);
+        return (await readScavenges(ports))?.nodes.map(({ state }) => state);
+      };
+      await eventually(
+        async () => expect(await states()).toEqual(['erased', 'erased', 'unreachable']),
+        LONG_MS,
+      );
+      expect(await whereBytesAre(ports, position)).toEqual({
+        erased: false,
+        nodes: [{ node: cluster.nodes[2], state: 'unreachable' }],
       });
+      expect(hasBytes()).toBe(true);
+      await cluster.startNode(2);
+      await eventually(async () => expect(await states()).toEqual(['erased', 'erased', 'erased']), LONG_MS);
+      expect(await whereBytesAre(ports, position)).toEqual({ erased: true, nodes: [] });
+      expect(hasBytes()).toBe(false);
+      await stateStore.close();
       await log.close();
     },
     LONG_MS,

@@ -169,7 +169,7 @@ suite(`erasure on a server (${logScheme})`, () => {
     await eventually(() => expect(follower.caughtUp).toBe(true));
     await standIn.kill();
     await expect(log.erase(...removal)).rejects.toMatchObject({ code: 'unavailable' });
-    await expect(log.purge()).rejects.toMatchObject({ code: 'unavailable' });
+    await expect(log.scavenger?.mark()).rejects.toMatchObject({ code: 'unavailable' });
     await standIn.start();
     await eventually(() => log.erase(...removal));
     const late = { after: 0, filter, erased: true };

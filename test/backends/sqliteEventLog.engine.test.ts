@@ -27,7 +27,7 @@ afterAll(() => rmSync(folder, { recursive: true, force: true }));
 describe('SQLite event log', () => {
   eventLogContract(
     () => openEventLog(`sqlite:${join(folder, 'contract.db')}`),
-    async (purging) => expect(await purging.purge()).toBe(true),
+    (purging) => purging.purge(),
   );
 
   describe('on a file of its own', () => {

@@ -125,7 +125,7 @@ test('terms that were removed are in no file after a purge', async () => {
     isGone(at) ? [{ ...rest, position: 3_000 + at, body: {} }] : [],
   );
   await store.write({ model: 'a_v1', rows: emptied, checkpoint: 6_000 });
-  expect(await store.purge()).toBe(true);
+  await store.purge();
   const files = ['', '-wal'].map((suffix) => readFileSync(path + suffix, 'latin1')).join();
   for (const [at] of rows.entries()) {
     const found = await store.search('a_v1', { partitions: ['p'], words: [[{ term: term(at) }]], limit: 2 });
@@ -133,6 +133,47 @@ test('terms that were removed are in no file after a purge', async () => {
     if (isGone(at)) expect([at, files.includes(term(at))]).toEqual([at, false]);
   }
   await store.close();
+});
+
+test('a purge holds nobody up: what is written and read meanwhile is there, in all processes', async () => {
+  const path = join(folder, 'held-up', 'read-models.db');
+  const [store, other] = [new SqliteReadModels(path), new SqliteReadModels(path)];
+  const named = (at: number, name: string) => ({ ...row(`r${at}`, at), body: { name: name.repeat(30) } });
+  const rows = Array.from({ length: 5_000 }, (_, at) => named(at, `secret-${at % 2}`));
+  await store.write({ model: 'a_v1', rows, checkpoint: 5_000 });
+  const emptied = rows.flatMap((one, at) =>
+    at % 2 === 1 ? [{ ...one, position: 5_000 + at, body: {} }] : [],
+  );
+  await store.write({ model: 'a_v1', rows: emptied, checkpoint: 10_000 });
+  let isPurged = false;
+  const purging = store.purge().then(() => {
+    isPurged = true;
+  });
+  let written = 0;
+  while (!isPurged) {
+    await other.write({ model: 'b_v1', rows: [row(`n${written}`, written)], checkpoint: written });
+    expect(await store.load('a_v1', ['r2'])).toHaveLength(1);
+    written += 1;
+    await new Promise((resolve) => setImmediate(resolve));
+  }
+  await purging;
+  expect(written).toBeGreaterThan(1);
+  expect(await store.count('b_v1')).toBe(written);
+  const files = ['', '-wal'].map((suffix) => readFileSync(path + suffix, 'latin1')).join();
+  expect(files).not.toContain('secret-1');
+  expect(files).toContain('secret-0');
+  const db = new DatabaseSync(path);
+  expect(db.prepare('PRAGMA integrity_check').get()).toEqual({ integrity_check: 'ok' });
+  db.close();
+  await Promise.all([store.close(), other.close()]);
+});
+
+test('a read after the store was closed finds it unavailable', async () => {
+  const store = new SqliteReadModels(join(folder, 'closed', 'read-models.db'));
+  await store.write({ model: 'a_v1', rows: [row('a', 1)], checkpoint: 1 });
+  await store.close();
+  await expect(store.load('a_v1', ['a'])).rejects.toMatchObject({ code: 'unavailable' });
+  await expect(store.checkpoint('a_v1')).rejects.toMatchObject({ code: 'unavailable' });
 });
 
 test('a row without a checksum, as earlier versions wrote it, is taken; one whose text was changed is not', async () => {

@@ -9,7 +9,7 @@ import { recordsModel } from '../../projections/records.ts';
 import { searchModel } from '../../projections/search.ts';
 import { openEventLog, openReadModels, openStateStore } from '../../src/app/openBackend.ts';
 import { dropLeftovers } from '../../src/erasure/dropLeftovers.ts';
-import { purgeErased } from '../../src/erasure/purgeErased.ts';
+import { purgeErased, purgesTable, untilPurged } from '../../src/erasure/purgeErased.ts';
 import type { EventLog } from '../../src/ports/eventLog.ts';
 import type { ReadModels } from '../../src/ports/readModels.ts';
 import type { StateStore } from '../../src/ports/stateStore.ts';
@@ -74,4 +74,26 @@ test('what a rebuild has left that was cut off goes; one that is under way has t
   await dropLeftovers(readModels, 1);
   expect(await readModels.builtFrom(model)).toBeUndefined();
   expect(await readModels.count(model)).toBe(0);
+});
+
+test('who waits for a purge waits for the service, and does none', async () => {
+  const position = await ports.eventLog.head();
+  let isThere = false;
+  const waiting = untilPurged(ports, position).then(() => {
+    isThere = true;
+  });
+  const id = await ports.eventLog.identity();
+  const purged = (upTo: number) => ({
+    id,
+    partition: id,
+    order: 0,
+    revision: upTo,
+    body: { position: upTo },
+  });
+  await ports.stateStore.save(purgesTable, [purged(position - 1)]);
+  expect(isThere).toBe(false);
+  await ports.stateStore.save(purgesTable, [purged(position)]);
+  await waiting;
+  await ports.readModels.begin(searchModel, id);
+  await expect(untilPurged(ports, position)).rejects.toMatchObject({ code: 'unavailable' });
 });

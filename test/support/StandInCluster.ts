@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
@@ -12,7 +12,7 @@ const NODES = 3;
 /** Three nodes of EventStoreDB's stand-in over one log, to be killed and started one by one; node 0 leads at first. */
 export class StandInCluster {
   readonly #command: string[];
-  readonly #folder = mkdtempSync(join(tmpdir(), 'chartledger-cluster-'));
+  readonly folder = mkdtempSync(join(tmpdir(), 'chartledger-cluster-'));
   #port = 0;
   #process: ChildProcess | undefined;
   #answers: AsyncIterator<string> | undefined;
@@ -32,12 +32,15 @@ export class StandInCluster {
     return `${logScheme}${hosts === 'discover' ? '+discover' : ''}://${this.nodes.join()}?tls=false`;
   }
 
-  /** Starts the nodes. */
-  async start(): Promise<void> {
+  /** Starts the nodes, with these settings in their environment. */
+  async start(env: Record<string, string> = {}): Promise<void> {
     this.#port = await freePort(NODES);
     const [program = '', ...rest] = this.#command;
-    const place = ['127.0.0.1', String(this.#port), join(this.#folder, 'log'), String(NODES)];
-    this.#process = spawn(program, [...rest, ...place], { stdio: ['pipe', 'pipe', 'inherit'] });
+    const place = ['127.0.0.1', String(this.#port), join(this.folder, 'log'), String(NODES)];
+    this.#process = spawn(program, [...rest, ...place], {
+      env: { ...process.env, ...env },
+      stdio: ['pipe', 'pipe', 'inherit'],
+    });
     const { stdout } = this.#process;
     this.#answers = createInterface({ input: stdout as NodeJS.ReadableStream })[Symbol.asyncIterator]();
     await this.startNode(0);
@@ -53,12 +56,17 @@ export class StandInCluster {
     return this.#tell(`start ${n}`);
   }
 
+  /** What its file holds. */
+  stored(): Buffer {
+    return readFileSync(join(this.folder, 'log'));
+  }
+
   /** Ends it and deletes its data. */
   async remove(): Promise<void> {
     const exited = this.#process && once(this.#process, 'exit');
     this.#process?.kill('SIGKILL');
     await exited;
-    rmSync(this.#folder, { recursive: true, force: true });
+    rmSync(this.folder, { recursive: true, force: true });
   }
 
   async #tell(line: string): Promise<void> {

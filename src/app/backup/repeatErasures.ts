@@ -53,7 +53,7 @@ export async function repeatErasures(
       try {
         const stores = { eventLog, documentStore, stateStore };
         const erased = await eraseUnknown(stores, concerned.unknown());
-        return { ...later, erased, scavenges: eventLog.scavenges };
+        return { ...later, erased, scavenges: eventLog.scavenger !== undefined };
       } finally {
         await stateStore.close();
       }

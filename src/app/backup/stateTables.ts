@@ -23,6 +23,8 @@ export const leftOutTables: Readonly<Record<string, string>> = {
   sessions_v1: 'people sign in again; a session that has ended since must not come back',
   heads_status_v1: 'it is written with the next head',
   erasures_v1: 'every erasure is looked at again, and completed where it is not',
+  purges_v1: 'the files are purged again after the next erasure',
+  scavenges_v1: 'scavenges are requested again, with the command that erases',
   document_purge_v1: 'what was replaced or removed is looked at again, and purged where it is due',
   document_purge_held_v1: 'as with the place of the purge',
   verifications_v1: 'it is verified again',

@@ -20,6 +20,7 @@ import type {
   Removals,
 } from '../../ports/eventLog.ts';
 import { eventTooLarge, idNotUuid, otherWorkspace } from '../../ports/eventLogRefusals.ts';
+import type { Scavenger } from '../../ports/scavenger.ts';
 import { appendAll } from './appendAll.ts';
 import { type Connection, connect, disconnect } from './connections.ts';
 import { loadDriver } from './drivers/loadDriver.ts';
@@ -27,7 +28,7 @@ import { hostsOf } from './driverUrl.ts';
 import { eraseEvents } from './eraseEvents.ts';
 import { follow } from './follow.ts';
 import { logIdentity, proveAppends, raiseFormat } from './logIdentity.ts';
-import { scavengeNodes } from './scavengeNodes.ts';
+import { NodeScavenger } from './NodeScavenger.ts';
 import { startProblem } from './startProblem.ts';
 
 /**
@@ -36,15 +37,13 @@ import { startProblem } from './startProblem.ts';
  */
 export class EventStoreDbEventLog implements EventLog {
   readonly timesRise = false;
-  readonly scavenges = true;
+  readonly scavenger: Scavenger;
   readonly #connection: Connection;
   readonly #closing = new AbortController();
 
-  readonly #url: string;
-
   private constructor(connection: Connection, url: string) {
     this.#connection = connection;
-    this.#url = url;
+    this.scavenger = new NodeScavenger(connection.reader, url);
   }
 
   /**
@@ -95,10 +94,8 @@ export class EventStoreDbEventLog implements EventLog {
     return { streams: notes.map(({ stream }) => stream), place };
   }
 
-  async purge(): Promise<boolean> {
-    await scavengeNodes(this.#connection.reader.client, this.#url);
-    return false;
-  }
+  /** The server removes them when it scavenges. */
+  async purge(): Promise<void> {}
 
   head(): Promise<Position> {
     return this.#connection.reader.head();

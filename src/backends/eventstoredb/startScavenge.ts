@@ -10,14 +10,14 @@ const MAY_NOT =
   'The server does not let the user in EVENT_LOG_URL start a scavenge: make it a member of $admins or $ops, or start it by other means.';
 
 /**
- * Starts a scavenge on the connected node, unless one is running. Rejects with `unavailable`, whose `problem` says so when the
- * user lacks permission.
+ * Starts a scavenge on the connected node, unless one is running, and returns the id of the one that is. Rejects with `unavailable`,
+ * whose `problem` says so when the user lacks permission.
  */
-export async function startScavenge(client: DriverClient): Promise<void> {
-  await attempt((waiting) =>
+export function startScavenge(client: DriverClient): Promise<string> {
+  return attempt((waiting) =>
     client.call(waiting, async (driver) => {
       try {
-        await driver.startScavenge();
+        return await driver.startScavenge();
       } catch (error) {
         const { code } = error as { code?: number };
         if (code === PERMISSION_DENIED || code === UNAUTHENTICATED)

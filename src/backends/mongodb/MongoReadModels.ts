@@ -166,9 +166,7 @@ export class MongoReadModels implements ReadModels {
   }
 
   /** The server manages its own files. */
-  async purge(): Promise<boolean> {
-    return true;
-  }
+  async purge(): Promise<void> {}
 
   close(): Promise<void> {
     return this.#connection.close();

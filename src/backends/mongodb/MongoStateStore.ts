@@ -70,9 +70,7 @@ export class MongoStateStore implements StateStore {
   }
 
   /** The server manages its own files. */
-  async purge(): Promise<boolean> {
-    return true;
-  }
+  async purge(): Promise<void> {}
 
   async check(): Promise<void> {
     await this.#connection.call((db) => db.command({ ping: 1 }));

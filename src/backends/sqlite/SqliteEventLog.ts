@@ -37,7 +37,6 @@ const FILE_CHECK_MS = 500;
 
 /** The event log in one SQLite file. */
 export class SqliteEventLog implements EventLog {
-  readonly scavenges = false;
   readonly #path: string;
   readonly #db: DatabaseSync;
   readonly #file: OpenedFiles;
@@ -136,11 +135,10 @@ export class SqliteEventLog implements EventLog {
     return { streams: rows.map(({ name }) => name), place: rows.at(-1)?.place ?? after };
   }
 
-  async purge(): Promise<boolean> {
+  async purge(): Promise<void> {
     this.#requireFile();
-    const purged = await purgeFile(this.#path);
+    await purgeFile(this.#path);
     this.#requireFile();
-    return purged;
   }
 
   async linkWriter(): Promise<WriterLink> {

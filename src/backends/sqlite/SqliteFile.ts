@@ -6,10 +6,10 @@ import { fileIdentity } from '../fileIdentity.ts';
 import { fileProblem, movedProblem } from '../fileProblem.ts';
 import { giveSqliteFile, makeOwnedFolders } from '../folderOwner.ts';
 import { raiseFormat } from './fileFormat.ts';
+import { purgeFreeSpace } from './purgeFreeSpace.ts';
 
 const FILE_CHECK_MS = 500;
 const BUSY_MS = 2_500;
-const SQLITE_BUSY = 5;
 
 export interface SqliteFileOptions {
   path: string;
@@ -49,6 +49,7 @@ export class SqliteFile {
 
   /** Returns the result of `work` on the database. */
   run<Result>(work: (db: DatabaseSync) => Result): Result {
+    if (!this.#db.isOpen) throw unavailable(this.#options.store);
     try {
       this.#reopenWhenDeleted();
       return work(this.#db);
@@ -64,23 +65,13 @@ export class SqliteFile {
     return this.run((db) => inTransaction(db, work));
   }
 
-  /**
-   * Removes what was deleted or replaced from the file and its write-ahead log: the file is rewritten, because where pages are
-   * split and joined copies remain that `secure_delete` does not know about. `before` removes what is stored elsewhere than in
-   * rows; all of it is one transaction. False while another connection is in the way: call it again then.
-   */
-  purge(before?: (db: DatabaseSync) => void): boolean {
-    return this.run((db) => {
-      try {
-        if (before) inTransaction(db, before);
-        db.exec('VACUUM');
-      } catch (error) {
-        if ((error as { errcode?: number }).errcode === SQLITE_BUSY) return false;
-        throw error;
-      }
-      const { busy } = db.prepare('PRAGMA wal_checkpoint(TRUNCATE)').get() as { busy: number };
-      return busy === 0;
-    });
+  /** Removes what was deleted or replaced from the file and its write-ahead log, as `purgeFreeSpace` does. */
+  async purge(signal?: AbortSignal): Promise<void> {
+    try {
+      await purgeFreeSpace(this.#options.path, signal);
+    } catch (error) {
+      throw this.#toUnavailable(error);
+    }
   }
 
   #toUnavailable(error: unknown): ServiceError {

@@ -14,7 +14,6 @@ import type {
 } from '../../ports/readModels.ts';
 import { dropModelTable, ModelTable, toRow } from './rows/ModelTable.ts';
 import type { Statement } from './rows/rowTable.ts';
-import { rewriteTermIndexes } from './rows/termIndex.ts';
 import { SqliteFile } from './SqliteFile.ts';
 import { setUpReadModels } from './setUpReadModels.ts';
 
@@ -145,8 +144,8 @@ export class SqliteReadModels implements ReadModels {
     this.#forget(model);
   }
 
-  async purge(): Promise<boolean> {
-    return this.#file.purge(rewriteTermIndexes);
+  purge(signal?: AbortSignal): Promise<void> {
+    return this.#file.purge(signal);
   }
 
   async close(): Promise<void> {

@@ -81,8 +81,8 @@ export class SqliteStateStore implements StateStore {
     }
   }
 
-  async purge(): Promise<boolean> {
-    return this.#file.purge();
+  purge(signal?: AbortSignal): Promise<void> {
+    return this.#file.purge(signal);
   }
 
   async check(): Promise<void> {

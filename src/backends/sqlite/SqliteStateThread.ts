@@ -3,6 +3,8 @@ import { Worker } from 'node:worker_threads';
 import { unavailable } from '../../errors.ts';
 import type { StateQuery, StateRow, StateScan, StateStore, StateTable } from '../../ports/stateStore.ts';
 import { workerUrl } from '../../threads/workerUrl.ts';
+import { fileProblem } from '../fileProblem.ts';
+import { purgeFreeSpace } from './purgeFreeSpace.ts';
 import { SqliteStateStore } from './SqliteStateStore.ts';
 import type { StateAnswer, StateMethod } from './stateProtocol.ts';
 
@@ -11,7 +13,7 @@ const ANSWER_WITHIN_MS = 3_000;
 /** Maximum number of unanswered calls: beyond it, callers are told to come back later, so that memory stays bounded. */
 const MAX_WAITING = 10_000;
 /** Methods whose duration depends on the amount of data. */
-const long: ReadonlySet<StateMethod> = new Set(['prune', 'purge']);
+const long: ReadonlySet<StateMethod> = new Set(['prune']);
 
 interface Waiting {
   resolve(result: unknown): void;
@@ -68,8 +70,12 @@ export class SqliteStateThread implements StateStore {
     await this.#call('prune', table.name, before);
   }
 
-  async purge(): Promise<boolean> {
-    return (await this.#call('purge')) as boolean;
+  async purge(signal?: AbortSignal): Promise<void> {
+    try {
+      await purgeFreeSpace(this.#path, signal);
+    } catch (error) {
+      throw unavailable(STORE, error, fileProblem(this.#path, error));
+    }
   }
 
   async check(): Promise<void> {

@@ -1,7 +1,7 @@
 import type { StateStore } from '../../ports/stateStore.ts';
 
 /** The methods carried out by the thread of a state store. */
-export type StateMethod = Exclude<keyof StateStore, 'close'>;
+export type StateMethod = Exclude<keyof StateStore, 'purge' | 'close'>;
 
 /** To the thread: a call, with the arguments of the port's method, a table by its name; or to end. */
 export type StateCall = { number: number; method: StateMethod; args: unknown[] } | 'close';

@@ -3,6 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { models } from '../../../projections/index.ts';
 import { openDocumentStore, openReadModels, openStateStore, pathOf } from '../../app/openBackend.ts';
 import type { Config } from '../../config.ts';
+import { whereLastBytesAre } from '../../erasure/scavenges.ts';
 import { clockProblem } from '../../health/clockProblem.ts';
 import { systemClock } from '../../ports/clock.ts';
 import type { EventLog } from '../../ports/eventLog.ts';
@@ -109,4 +110,20 @@ export async function checkDocuments(eventLog: EventLog, { documentsUrl }: Confi
 export async function checkClock(eventLog: EventLog): Promise<CheckResult[]> {
   const problem = await clockProblem(eventLog, systemClock);
   return [problem ? failed('clock', problem.code, problem.message) : ok('clock', 'not behind the log')];
+}
+
+/** Checks whether nodes of the event log still hold bytes of what was erased. */
+export async function checkErasures(eventLog: EventLog, { stateUrl }: Config): Promise<CheckResult[]> {
+  if (eventLog.scavenger === undefined || isMissing(stateUrl)) return [];
+  const bytes = await using(openStateStore(stateUrl), (stateStore) =>
+    whereLastBytesAre({ eventLog, stateStore }),
+  );
+  if (bytes === undefined) return [];
+  if (bytes.erased) return [ok('erasures', "no node's files contain anything of what was erased")];
+  const named = bytes.nodes.map(({ node, state }) => `${node} (${state})`).join(', ');
+  const message =
+    named === ''
+      ? 'The files of the event log contain bytes of what was erased, and no scavenge was requested since: repeat the last erasure with --scavenge.'
+      : `Files of the event log contain bytes of what was erased, on ${named}. The service has these nodes scavenge, one after the other.`;
+  return [warn('erasures', 'bytes_in_event_log', message)];
 }

@@ -14,6 +14,7 @@ import { type CheckResult, looked, ok, warn } from './checkResult.ts';
 import {
   checkClock,
   checkDocuments,
+  checkErasures,
   checkEventLog,
   checkReadModels,
   checkStateStore,
@@ -42,6 +43,7 @@ async function examineLog(
     ...(await looked('keys', () => checkKeys(eventLog, config))),
     ...(await looked('webhooks', () => checkWebhooks(eventLog, config))),
     ...(await looked('heads', () => checkHeads(eventLog, config))),
+    ...(await looked('erasures', () => checkErasures(eventLog, config))),
     ...(await looked('mllp', () => checkMllp(eventLog, config))),
     ...(await looked('clock', () => checkClock(eventLog))),
   ];

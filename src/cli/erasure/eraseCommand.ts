@@ -4,28 +4,32 @@ import { loadSigningKey } from '../../app/withStores.ts';
 import { eraseRecord, type RecordedErasure } from '../../erasure/eraseRecord.ts';
 import { erasureOf } from '../../erasure/erasureOf.ts';
 import type { ErasurePorts } from '../../erasure/finishErasure.ts';
-import { purgeErased } from '../../erasure/purgeErased.ts';
+import { whereBytesAre } from '../../erasure/scavenges.ts';
 import { unlessUnavailable } from '../../erasure/unlessUnavailable.ts';
-import type { RecordedEvent } from '../../events/event.ts';
+import type { Position, RecordedEvent } from '../../events/event.ts';
 import { kindOfStream, recordStream } from '../../events/streamNames.ts';
 import { writeWhole } from '../../evidence/export/ExportFile.ts';
 import { certifyErasure } from '../../evidence/proof/erasureCertificate.ts';
 import { catalog, catalogEntry } from '../../records/catalog.ts';
 import { ofFile } from '../ofFile.ts';
 import { count, example, writeLine, writeTable } from '../output.ts';
-import { leftInFilesLine } from './erasureLines.ts';
+import {
+  addScavengeOptions,
+  checkScavengeOptions,
+  finishBytes,
+  type ScavengeOptions,
+} from './erasedBytes.ts';
 
-interface EraseOptions {
+interface EraseOptions extends ScavengeOptions {
   workspace: string;
   reason: string;
   withEncounters?: boolean;
-  scavenge?: boolean;
   certificate?: string;
 }
 
 /** `chartledger erase` */
 export function addEraseCommand(program: Command): void {
-  program
+  const command = program
     .command('erase')
     .description(
       'Permanently erase a record: its events, an encounter’s documents with their bytes, and everything ' +
@@ -37,11 +41,8 @@ export function addEraseCommand(program: Command): void {
     .argument('<id>', 'the id that the record was sent with')
     .requiredOption('--workspace <id>', 'the workspace of the record')
     .requiredOption('--reason <text>', 'the reason, which is kept; do not identify the person concerned')
-    .option('--with-encounters', 'for a patient: also erase its encounters and their documents')
-    .option(
-      '--scavenge',
-      'on EventStoreDB and KurrentDB: have every node remove the bytes from its files now',
-    )
+    .option('--with-encounters', 'for a patient: also erase its encounters and their documents');
+  addScavengeOptions(command)
     .option(
       '--certificate <file>',
       'where to write a signed statement of what was erased, which can be verified offline',
@@ -56,6 +57,7 @@ export function addEraseCommand(program: Command): void {
 }
 
 async function erase(kind: string, id: string, { workspace, ...options }: EraseOptions): Promise<void> {
+  checkScavengeOptions(options);
   const entry = catalogEntry(kind);
   await withErasure(workspace, async (ports, caller) => {
     const { certificate, scavenge = false } = options;
@@ -65,8 +67,11 @@ async function erase(kind: string, id: string, { workspace, ...options }: EraseO
     if (earlier) writeLine(erasedBefore(kind, earlier));
     const erasure = earlier ?? (await eraseRecord(ports, caller, entry, id, options));
     writeErased(erasure);
-    if (certificate !== undefined) await writeCertificate(ports, erasure, certificate);
-    await purge(ports, erasure, scavenge);
+    const position = Math.max(...erasure.tombstones.map((tombstone) => tombstone.position));
+    const isPurged = await finishBytes(ports, position, options);
+    const isComplete = erasure.isComplete && isPurged;
+    if (certificate !== undefined)
+      await writeCertificate(ports, { ...erasure, isComplete }, position, certificate);
   });
 }
 
@@ -89,31 +94,21 @@ function writeErased({ tombstones }: RecordedErasure): void {
 async function writeCertificate(
   ports: ErasurePorts,
   { tombstones, isComplete }: RecordedErasure,
+  position: Position,
   path: string,
 ): Promise<void> {
   const signed =
     isComplete &&
-    (await unlessUnavailable(certifyErasure(ports, tombstones, () => loadSigningKey(ports.eventLog))));
+    (await unlessUnavailable(
+      whereBytesAre(ports, position).then((bytes) =>
+        certifyErasure(ports, tombstones, bytes, () => loadSigningKey(ports.eventLog)),
+      ),
+    ));
   if (signed) await ofFile(path, () => writeWhole(path, signed));
   else
     writeLine(
-      'The certificate cannot be created yet because the read models lag behind. Run the command again later to write it.',
+      'The certificate cannot be created yet because the service has not completed the erasure. Run the command again later to write it.',
     );
-}
-
-/** What is recorded is completed by the service: an unavailable store, or a lagging read model, is no longer a failure. */
-async function purge(ports: ErasurePorts, { isComplete }: RecordedErasure, scavenge: boolean): Promise<void> {
-  const { eventLog } = ports;
-  const isPurged = isComplete && (await unlessUnavailable(purgeErased(ports).then(() => true)));
-  if (!isPurged) {
-    writeLine(
-      'The erasure is recorded, and nobody is given the record any more. The read models lag behind: the service completes the rest by itself.',
-    );
-  }
-  if (!isPurged && !eventLog.scavenges) return;
-  const isAsked = eventLog.scavenges && scavenge && isComplete;
-  if (isAsked) await eventLog.purge();
-  writeLine(leftInFilesLine(eventLog.scavenges, isAsked));
 }
 
 function versionsOf(tombstones: RecordedEvent[]): number {

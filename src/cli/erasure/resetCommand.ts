@@ -5,16 +5,20 @@ import { resetSandbox } from '../../erasure/resetSandbox.ts';
 import type { RetentionTally } from '../../erasure/retention/eraseExpired.ts';
 import { ServiceError } from '../../errors.ts';
 import { count, example, fail, writeLine } from '../output.ts';
-import { leftInFilesLine } from './erasureLines.ts';
+import {
+  addScavengeOptions,
+  checkScavengeOptions,
+  finishBytes,
+  type ScavengeOptions,
+} from './erasedBytes.ts';
 
-interface ResetOptions {
+interface ResetOptions extends ScavengeOptions {
   confirm: string;
-  scavenge?: boolean;
 }
 
 /** `chartledger workspaces reset` */
 export function addResetCommand(workspaces: Command): void {
-  workspaces
+  const command = workspaces
     .command('reset')
     .description(
       'Empty a sandbox: permanently erase all of its records and documents. Its keys and webhooks remain, ' +
@@ -22,26 +26,22 @@ export function addResetCommand(workspaces: Command): void {
         'interrupted, run the command again to resume.',
     )
     .argument('<id>', 'the sandbox')
-    .requiredOption('--confirm <id>', 'the id of the sandbox again')
-    .option(
-      '--scavenge',
-      'on EventStoreDB and KurrentDB: have every node remove the bytes from its files afterwards',
-    )
+    .requiredOption('--confirm <id>', 'the id of the sandbox again');
+  addScavengeOptions(command)
     .addHelpText('after', example('chartledger workspaces reset sandbox --confirm sandbox'))
     .action(reset);
 }
 
-async function reset(id: string, { confirm, scavenge = false }: ResetOptions): Promise<void> {
+async function reset(id: string, { confirm, ...options }: ResetOptions): Promise<void> {
+  checkScavengeOptions(options);
   if (confirm !== id) {
     throw new ServiceError('validation_failed', 'This id does not match the workspace. Nothing was erased.');
   }
   await withErasure(id, async (ports, caller, workspace) => {
     const onBatch = (tally: RetentionTally) => terminal().stderr.write(`${erasedLine(tally)}\n`);
-    const tally = await resetSandbox(ports, caller, workspace, onBatch);
-    const isAsked = tally.erased > 0 && ports.eventLog.scavenges && scavenge;
-    if (isAsked) await ports.eventLog.purge();
+    const { position, ...tally } = await resetSandbox(ports, caller, workspace, onBatch);
     writeLine(erasedLine(tally));
-    if (tally.erased > 0) writeLine(leftInFilesLine(ports.eventLog.scavenges, isAsked));
+    if (position !== undefined) await finishBytes(ports, position, options);
     const { held, referred_to, changed, unreadable } = tally;
     const kept = held + referred_to + changed + unreadable;
     if (kept > 0) {

@@ -4,8 +4,6 @@ import { withErasure } from '../../app/withErasure.ts';
 import { retentionSetting } from '../../app/withStores.ts';
 import { recordAccess, recordFurtherAccess } from '../../audit/recordAccess.ts';
 import type { ErasurePorts } from '../../erasure/finishErasure.ts';
-import { patiently } from '../../erasure/patiently.ts';
-import { purgeErased } from '../../erasure/purgeErased.ts';
 import { eraseExpired, expiryOf, type RetentionTally } from '../../erasure/retention/eraseExpired.ts';
 import { type ExpiredRecord, findExpired } from '../../erasure/retention/findExpired.ts';
 import { ServiceError } from '../../errors.ts';
@@ -14,20 +12,24 @@ import type { Workspace } from '../../principals/keys/keyState.ts';
 import { type RetentionPolicy, retentionPolicy } from '../../principals/keys/retention.ts';
 import { validationError } from '../../records/validate.ts';
 import { count, endWithReader, example, writeJson, writeLine, writePaced } from '../output.ts';
-import { leftInFilesLine } from './erasureLines.ts';
+import {
+  addScavengeOptions,
+  checkScavengeOptions,
+  finishBytes,
+  type ScavengeOptions,
+} from './erasedBytes.ts';
 import { type ListedCounts, listings, type RetentionFormat, retentionFormats } from './retentionFormats.ts';
 
-interface RetentionOptions {
+interface RetentionOptions extends ScavengeOptions {
   workspace: string;
   format: RetentionFormat;
   apply?: boolean;
   limit?: number;
-  scavenge?: boolean;
 }
 
 /** `chartledger retention` */
 export function addRetentionCommand(program: Command): void {
-  program
+  const command = program
     .command('retention')
     .description(
       'List the records that are past the retention period of a workspace: those that nobody changed, and ' +
@@ -46,12 +48,8 @@ export function addRetentionCommand(program: Command): void {
       '--limit <number>',
       'with --apply: erase at most this many records; a patient counts as one',
       parseLimit,
-    )
-    .option(
-      '--scavenge',
-      'with --apply, on EventStoreDB and KurrentDB: have the server remove the bytes from its files ' +
-        'afterwards',
-    )
+    );
+  addScavengeOptions(command)
     .addHelpText(
       'after',
       example(
@@ -62,6 +60,7 @@ export function addRetentionCommand(program: Command): void {
     .action((options: RetentionOptions) => {
       if (options.apply && options.format === 'csv')
         throw validationError([{ field: 'format', message: 'must be table or json with --apply' }]);
+      checkScavengeOptions(options);
       return withErasure(options.workspace, (ports, caller, workspace) => {
         const policy = policyOf(workspace);
         return options.apply
@@ -126,22 +125,18 @@ async function apply(
   ports: ErasurePorts,
   caller: Caller,
   policy: RetentionPolicy,
-  { format, limit = Number.POSITIVE_INFINITY, scavenge = false }: RetentionOptions,
+  { format, limit = Number.POSITIVE_INFINITY, ...options }: RetentionOptions,
 ): Promise<void> {
   const { years, before } = policy;
   const query = { years, before, ...(Number.isFinite(limit) && { limit }) };
   await recordAccess(ports.eventLog, caller, { action: 'retention.apply', query });
-  const onBatch = (tally: RetentionTally) => terminal().stderr.write(`${tallyLine(tally)}\n`);
-  const tally = await eraseExpired(ports, caller, expiryOf(policy), { limit, onBatch });
-  if (tally.erased > 0) await patiently(() => purgeErased(ports));
-  const isAsked = tally.erased > 0 && ports.eventLog.scavenges && scavenge;
-  if (isAsked) await ports.eventLog.purge();
-  if (format === 'json') {
-    writeJson(tally);
-    return;
-  }
-  writeLine(tallyLine(tally));
-  if (tally.erased > 0) writeLine(leftInFilesLine(ports.eventLog.scavenges, isAsked));
+  const report = (line: string) => terminal().stderr.write(`${line}\n`);
+  const onBatch = (tally: RetentionTally) => report(tallyLine(tally));
+  const { position, ...tally } = await eraseExpired(ports, caller, expiryOf(policy), { limit, onBatch });
+  if (format === 'json') writeJson(tally);
+  else writeLine(tallyLine(tally));
+  if (position !== undefined)
+    await finishBytes(ports, position, options, format === 'json' ? report : writeLine);
 }
 
 function tallyLine({ erased, encounters, held, referred_to, changed, unreadable }: RetentionTally): string {

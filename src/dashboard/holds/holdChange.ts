@@ -4,9 +4,8 @@ import { readHolds } from '../../erasure/holds/readHolds.ts';
 import { findHold, releaseHold } from '../../erasure/holds/releaseHold.ts';
 import type { FieldMessage } from '../../errors.ts';
 import { pathId } from '../../http/endpoints/parameters.ts';
-import type { HistoryPorts } from '../../reads/history/versionPage.ts';
 import { type QueryPorts, readRecord } from '../../reads/readRecord.ts';
-import { orErased } from '../records/orErased.ts';
+import { type ErasedPorts, orErased } from '../records/orErased.ts';
 import { recordPath } from '../records/recordPaths.ts';
 import { kindOf, recordsSection } from '../records/recordQuery.ts';
 import { type Html, html } from '../shell/html.ts';
@@ -17,7 +16,7 @@ import { input, messageOf } from '../ui/formFields.ts';
 import { code } from '../ui/text.ts';
 import { holdsPath, holdsSection } from './holdPaths.ts';
 
-interface HoldPorts extends QueryPorts, HistoryPorts {}
+interface HoldPorts extends QueryPorts, ErasedPorts {}
 
 /**
  * Places a workspace or a record under legal hold, and ends a hold: for each, the confirmation page and the action.

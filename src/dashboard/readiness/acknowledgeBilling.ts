@@ -5,11 +5,10 @@ import type { FieldMessage } from '../../errors.ts';
 import { pathId } from '../../http/endpoints/parameters.ts';
 import { acknowledgementSchema } from '../../http/endpoints/readiness/acknowledgeBillingChanges.ts';
 import { type Readiness, readReadiness } from '../../readiness/readReadiness.ts';
-import type { HistoryPorts } from '../../reads/history/versionPage.ts';
 import type { QueryPorts } from '../../reads/readRecord.ts';
 import { encounter } from '../../records/kinds/encounter.ts';
 import { validate } from '../../records/validate.ts';
-import { orErased } from '../records/orErased.ts';
+import { type ErasedPorts, orErased } from '../records/orErased.ts';
 import { recordPath } from '../records/recordPaths.ts';
 import { recordsSection } from '../records/recordQuery.ts';
 import { html } from '../shell/html.ts';
@@ -20,7 +19,7 @@ import { input, messageOf } from '../ui/formFields.ts';
 import { code } from '../ui/text.ts';
 import { billedSummary, changesSince } from './billedSummary.ts';
 
-interface AcknowledgePorts extends QueryPorts, HistoryPorts {}
+interface AcknowledgePorts extends QueryPorts, ErasedPorts {}
 
 /**
  * `…/records/encounters/{id}/billed/acknowledge`: asks why changes made after an encounter was billed are acceptable,

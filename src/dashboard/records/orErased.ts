@@ -1,11 +1,14 @@
 import { recordAccess } from '../../audit/recordAccess.ts';
+import { type ScavengePorts, whereBytesAre } from '../../erasure/scavenges.ts';
+import { unlessUnavailable } from '../../erasure/unlessUnavailable.ts';
 import { ServiceError } from '../../errors.ts';
+import { recordStream } from '../../events/streamNames.ts';
 import { pathId } from '../../http/endpoints/parameters.ts';
 import { statusOf } from '../../http/server/errorAnswer.ts';
 import type { HistoryPorts } from '../../reads/history/versionPage.ts';
 import { encounter } from '../../records/kinds/encounter.ts';
 import { patient } from '../../records/kinds/patient.ts';
-import { html } from '../shell/html.ts';
+import { type Html, html } from '../shell/html.ts';
 import type { DashboardRoute, Reply, Visit } from '../shell/route.ts';
 import { erasedBanner } from '../ui/erasedBanner.ts';
 import { code } from '../ui/text.ts';
@@ -14,8 +17,10 @@ import { readTimeline } from './readTimeline.ts';
 import { disclosuresPath, recordPath, seenPath } from './recordPaths.ts';
 import { kindOf, recordCrumbs, recordsSection } from './recordQuery.ts';
 
+export interface ErasedPorts extends HistoryPorts, ScavengePorts {}
+
 /** Returns the page of a record; for an erased record, a page that says so, with what is left: the timeline. */
-export function orErased(ports: HistoryPorts, route: DashboardRoute): DashboardRoute {
+export function orErased(ports: ErasedPorts, route: DashboardRoute): DashboardRoute {
   return {
     ...route,
     async handle(visit) {
@@ -29,7 +34,7 @@ export function orErased(ports: HistoryPorts, route: DashboardRoute): DashboardR
   };
 }
 
-async function erasedPage(ports: HistoryPorts, visit: Visit, error: ServiceError): Promise<Reply> {
+async function erasedPage(ports: ErasedPorts, visit: Visit, error: ServiceError): Promise<Reply> {
   const { req, workspace } = visit;
   const entry = kindOf(req.params.kind ?? encounter.plural);
   const id = pathId(req, 'id', entry.title);
@@ -47,7 +52,21 @@ ${
 </div>
 <p class="record-facts"><span>ID ${code(id)}</span></p>
 ${erasedBanner(entry.kind, error.erasedAt as string)}
+${await bytesNote(ports, recordStream(workspace, entry.kind, id))}
 <h2>Timeline</h2>
 ${timeline(workspace, recordPath(workspace, entry.kind, id), versions)}`;
   return { page: { title: entry.title, section: recordsSection, status: statusOf.gone, error, body } };
+}
+
+/** Says where its bytes still are; nothing when the state store cannot be reached. */
+async function bytesNote(ports: ErasedPorts, stream: string): Promise<Html | undefined> {
+  const [last] = await ports.eventLog.readStream(stream, { direction: 'backwards', limit: 1 });
+  const bytes = last && (await unlessUnavailable(whereBytesAre(ports, last.position)));
+  if (bytes === undefined) return undefined;
+  if (bytes.erased) return html`<p>No byte of it is left in the stores’ files.</p>`;
+  if (ports.eventLog.scavenger === undefined)
+    return html`<p>Its bytes are being removed from the stores’ files.</p>`;
+  return bytes.nodes.length > 0
+    ? html`<p>The event log’s files still contain its bytes on ${bytes.nodes.map(({ node }) => node).join(', ')}. These nodes are scavenged one after the other.</p>`
+    : html`<p>The event log’s files contain its bytes until each of its nodes has scavenged.</p>`;
 }

@@ -2,6 +2,7 @@ import { Readable } from 'node:stream';
 import { recordAccess } from '../../audit/recordAccess.ts';
 import { erasureOf } from '../../erasure/erasureOf.ts';
 import type { ErasurePorts } from '../../erasure/finishErasure.ts';
+import { whereBytesAre } from '../../erasure/scavenges.ts';
 import { ServiceError, unavailable } from '../../errors.ts';
 import { recordStream } from '../../events/streamNames.ts';
 import type { EvidencePorts } from '../../evidence/evidencePorts.ts';
@@ -33,7 +34,9 @@ async function certificate(ports: CertificatePorts, { req, workspace, caller }: 
   if (erasure === undefined) throw new ServiceError('not_found', `There is no erased ${kind} with this ID.`);
   // The encounters and documents that are erased with it are in its certificate.
   if (!erasure.isComplete) throw unavailable('certificate');
-  const signed = await certifyErasure(ports, erasure.tombstones, async () => {
+  const position = Math.max(...erasure.tombstones.map((tombstone) => tombstone.position));
+  const bytes = await whereBytesAre(ports, position);
+  const signed = await certifyErasure(ports, erasure.tombstones, bytes, async () => {
     const signingKey = await ports.evidence.signingKey();
     if (signingKey) return signingKey;
     throw new ServiceError(

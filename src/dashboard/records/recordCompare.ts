@@ -4,7 +4,6 @@ import type { ServiceError } from '../../errors.ts';
 import { momentQuerySchema, pathId } from '../../http/endpoints/parameters.ts';
 import { statusOf } from '../../http/server/errorAnswer.ts';
 import { readRecordAt } from '../../reads/history/recordHistory.ts';
-import type { HistoryPorts } from '../../reads/history/versionPage.ts';
 import { type QueryPorts, type RecordView, readRecord } from '../../reads/readRecord.ts';
 import type { CatalogEntry } from '../../records/catalog.ts';
 import { diffFields, dottedFields, type FieldChange } from '../../records/diff.ts';
@@ -18,13 +17,13 @@ import { formError, input } from '../ui/formFields.ts';
 import { fieldValue } from '../ui/recordFields.ts';
 import { table } from '../ui/table.ts';
 import { time } from '../ui/text.ts';
-import { orErased } from './orErased.ts';
+import { type ErasedPorts, orErased } from './orErased.ts';
 import { kindOf, recordCrumbs, recordsSection, refusedQuery } from './recordQuery.ts';
 
 const { version } = momentQuerySchema.shape;
 const querySchema = z.object({ from: version.unwrap(), to: version.unwrap() });
 
-interface ComparePorts extends QueryPorts, HistoryPorts {}
+interface ComparePorts extends QueryPorts, ErasedPorts {}
 
 /** `…/records/{kinds}/{id}/compare?from=1&to=3`: two versions of a record, field by field. */
 export function recordCompareRoutes(ports: ComparePorts): DashboardRoute[] {

@@ -13,7 +13,6 @@ import {
   readContentAt,
   readDocumentHistory,
 } from '../../reads/history/documentHistory.ts';
-import type { HistoryPorts } from '../../reads/history/versionPage.ts';
 import { type LatestDocuments, latestDocuments } from '../../reads/latestDocuments.ts';
 import { listDocuments, readDocument } from '../../reads/readDocument.ts';
 import type { QueryPorts } from '../../reads/readRecord.ts';
@@ -30,7 +29,7 @@ import { handedOut, handedOutForm } from '../ui/termFields.ts';
 import { badge, code, leftOut, tryAgain } from '../ui/text.ts';
 import { total } from '../ui/total.ts';
 import { origin } from '../ui/versions.ts';
-import { orErased } from './orErased.ts';
+import { type ErasedPorts, orErased } from './orErased.ts';
 import { documentsPath } from './recordPaths.ts';
 import {
   momentParameters,
@@ -43,7 +42,7 @@ import {
 /** Maximum number of removed documents below the present ones. */
 const REMOVED_SHOWN = 50;
 
-export interface DocumentPagePorts extends QueryPorts, HistoryPorts {
+export interface DocumentPagePorts extends QueryPorts, ErasedPorts {
   existence: RecordExistence;
   documentStore: DocumentStore;
 }

@@ -79,7 +79,7 @@ ${input({
     text: html`${code(id)}. It is permanently removed from all stores and cannot be restored. Its ID can be used again.`,
     fields: html`${heldBanner(workspace, kind, holding)}
 ${await whatElse(ports, workspace, entry, id, referrers)}
-${goesAndStays(kind, ports.eventLog.scavenges)}
+${goesAndStays(kind, ports.eventLog.scavenger !== undefined)}
 ${isPossible && fields}`,
     button: isPossible ? `Erase ${kind}` : undefined,
     isDangerous: true,
@@ -133,7 +133,7 @@ function goesAndStays(kind: string, scavenges: boolean): Html {
 ${holdsDocuments && html`<li>the documents of each erased encounter: their names and contents</li>`}
 <li>webhook attempts about it, and their responses</li>
 </ul>
-${scavenges && html`<p>The events can no longer be read. The event log’s files keep their bytes until the server’s next scavenge.</p>`}
+${scavenges && html`<p>The events can no longer be read. The event log’s files keep their bytes until each of its nodes has scavenged.</p>`}
 <h2>What is kept</h2>
 <ul>
 <li>its ID, in the tombstone, in stream names and in the audit trail</li>
@@ -164,7 +164,7 @@ async function erase(ports: ErasePorts, { entry, id }: Subject, visit: Visit): P
 
 /** Returns where the bytes of what was erased are: the projector removes them from the stores' files. */
 function whereBytesAre({ eventLog }: ErasePorts): string {
-  return eventLog.scavenges
-    ? 'It can no longer be read. The event log’s files keep it until the server’s next scavenge.'
+  return eventLog.scavenger
+    ? 'It can no longer be read. The event log’s files keep it until each of its nodes has scavenged.'
     : 'It can no longer be read. Its bytes will be removed from the stores’ files shortly.';
 }

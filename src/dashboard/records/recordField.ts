@@ -5,7 +5,6 @@ import type { MessageStore } from '../../messages/MessageStore.ts';
 import type { KeyDirectory } from '../../principals/keys/KeyDirectory.ts';
 import { readFieldHistory } from '../../reads/history/fieldHistory.ts';
 import type { RecordVersion } from '../../reads/history/recordHistory.ts';
-import type { HistoryPorts } from '../../reads/history/versionPage.ts';
 import type { Page as ListPage } from '../../reads/page.ts';
 import { type QueryPorts, readRecord } from '../../reads/readRecord.ts';
 import { fieldOrder } from '../../records/fieldOrder.ts';
@@ -17,13 +16,13 @@ import { who } from '../ui/principal.ts';
 import { table } from '../ui/table.ts';
 import { code, empty, time } from '../ui/text.ts';
 import { fieldOrigins } from './fieldOrigins.ts';
-import { orErased } from './orErased.ts';
+import { type ErasedPorts, orErased } from './orErased.ts';
 import { fieldPath, recordPath } from './recordPaths.ts';
 import { filledQuery, kindOf, pageParameters, recordCrumbs, recordsSection } from './recordQuery.ts';
 
 const CHANGES_A_PAGE = 20;
 
-interface FieldPorts extends QueryPorts, HistoryPorts {
+interface FieldPorts extends QueryPorts, ErasedPorts {
   messages: MessageStore;
   directory: Pick<KeyDirectory, 'known'>;
 }

@@ -2,7 +2,6 @@ import { type AccessRecorded, recordAccess } from '../../audit/recordAccess.ts';
 import type { DisclosureTerms } from '../../events/disclosureTerms.ts';
 import { pathId } from '../../http/endpoints/parameters.ts';
 import { type RecordVersion, readRecordAt, readRecordHistory } from '../../reads/history/recordHistory.ts';
-import type { HistoryPorts } from '../../reads/history/versionPage.ts';
 import type { Page as ListPage } from '../../reads/page.ts';
 import { listDocuments } from '../../reads/readDocument.ts';
 import type { QueryPorts, RecordView } from '../../reads/readRecord.ts';
@@ -17,7 +16,7 @@ import { recordFields } from '../ui/recordFields.ts';
 import { handedOut, handedOutForm, termsText } from '../ui/termFields.ts';
 import { code, time, tryAgain } from '../ui/text.ts';
 import { printedVersion } from '../ui/versions.ts';
-import { orErased } from './orErased.ts';
+import { type ErasedPorts, orErased } from './orErased.ts';
 import { recordPath } from './recordPaths.ts';
 import { kindOf, recordsSection, unlessBehind } from './recordQuery.ts';
 
@@ -25,7 +24,7 @@ import { kindOf, recordsSection, unlessBehind } from './recordQuery.ts';
 const MAX_PRINTED = 1000;
 const most = MAX_PRINTED.toLocaleString('en-US');
 
-interface PrintPorts extends QueryPorts, HistoryPorts {}
+interface PrintPorts extends QueryPorts, ErasedPorts {}
 
 /** `…/records/{kinds}/{id}/print`: a record's current state and its whole timeline, for paper. */
 export function recordPrintRoutes(ports: PrintPorts): DashboardRoute[] {

@@ -6,13 +6,12 @@ import type { EvidencePorts } from '../../evidence/evidencePorts.ts';
 import { eventOfVersion, proveEvent } from '../../evidence/proof/proveEvent.ts';
 import { signTreeHead } from '../../evidence/treeHead.ts';
 import { pathId, requestedMoment } from '../../http/endpoints/parameters.ts';
-import type { HistoryPorts } from '../../reads/history/versionPage.ts';
 import { type QueryPorts, readRecord } from '../../reads/readRecord.ts';
 import { type DashboardRoute, phiReaders, type Reply, type Visit } from '../shell/route.ts';
-import { orErased } from './orErased.ts';
+import { type ErasedPorts, orErased } from './orErased.ts';
 import { filledQuery, kindOf } from './recordQuery.ts';
 
-interface ProofPorts extends QueryPorts, HistoryPorts {
+interface ProofPorts extends QueryPorts, ErasedPorts {
   evidence: Pick<EvidencePorts, 'signingKey'>;
 }
 

@@ -5,7 +5,6 @@ import type { ServiceError } from '../../errors.ts';
 import { pathId, requestedMoment } from '../../http/endpoints/parameters.ts';
 import { statusOf } from '../../http/server/errorAnswer.ts';
 import { readRecordAt } from '../../reads/history/recordHistory.ts';
-import type { HistoryPorts } from '../../reads/history/versionPage.ts';
 import { type QueryPorts, type RecordView, readRecord } from '../../reads/readRecord.ts';
 import type { CatalogEntry } from '../../records/catalog.ts';
 import { instantOf } from '../../records/instantOf.ts';
@@ -23,7 +22,7 @@ import { code, time } from '../ui/text.ts';
 import { olderVersions, timeline } from '../ui/timeline.ts';
 import { encounterReadiness } from './encounterReadiness.ts';
 import { encountersThen } from './encountersThen.ts';
-import { orErased } from './orErased.ts';
+import { type ErasedPorts, orErased } from './orErased.ts';
 import { readTimeline } from './readTimeline.ts';
 import { type RecordPart, readRecordParts } from './recordParts.ts';
 import {
@@ -48,7 +47,7 @@ import {
 } from './recordQuery.ts';
 import { readReferredNames } from './referredNames.ts';
 
-interface StatePorts extends QueryPorts, HistoryPorts {}
+interface StatePorts extends QueryPorts, ErasedPorts {}
 
 /** What is shown of a record: its latest state, or an earlier one and how it was asked for. */
 interface Shown {

@@ -1,6 +1,5 @@
 import { type AccessRecorded, recordAccess } from '../../audit/recordAccess.ts';
 import { pageRequest, pathId } from '../../http/endpoints/parameters.ts';
-import type { HistoryPorts } from '../../reads/history/versionPage.ts';
 import { MOST_ENCOUNTERS, readWholeTimeline, type TimelineItem } from '../../reads/history/wholeTimeline.ts';
 import { type QueryPorts, readRecord } from '../../reads/readRecord.ts';
 import { catalogEntry } from '../../records/catalog.ts';
@@ -9,7 +8,7 @@ import { type DashboardRoute, phiReaders, type Reply, type Visit } from '../shel
 import { changeList } from '../ui/changes.ts';
 import { badge, empty, leftOut, tryAgain } from '../ui/text.ts';
 import { changeCount, origin, outcomeBadge } from '../ui/versions.ts';
-import { orErased } from './orErased.ts';
+import { type ErasedPorts, orErased } from './orErased.ts';
 import { documentsPath, recordPath, timelinePath } from './recordPaths.ts';
 import {
   filledQuery,
@@ -24,7 +23,7 @@ const VERSIONS_A_PAGE = 20;
 /** Maximum number of changes shown without expanding them. */
 const MAX_OPEN_CHANGES = 6;
 
-interface TimelinePorts extends QueryPorts, HistoryPorts {}
+interface TimelinePorts extends QueryPorts, ErasedPorts {}
 
 /** `…/records/{kinds}/{id}/timeline`: what happened to a record and everything below it, newest first. */
 export function recordTimelineRoutes(ports: TimelinePorts): DashboardRoute[] {

@@ -1,7 +1,6 @@
 import { ServiceError } from '../../errors.ts';
 import { documentIdsOf, kindOfStream, recordIdOf, workspaceOfStream } from '../../events/streamNames.ts';
 import { appendTombstones, type Erasure } from '../appendTombstones.ts';
-import { purged } from '../purgeErased.ts';
 import { type RemovalPorts, removeErased } from '../removeErased.ts';
 import type { NoticedErasure } from './erasureNotice.ts';
 
@@ -19,8 +18,8 @@ export async function eraseAgain(ports: RemovalPorts, erasures: readonly Unknown
   let count = 0;
   for (const erasure of erasures) if (await eraseOne(ports, erasure)) count += 1;
   if (count === 0) return 0;
-  await purged('state store', () => ports.stateStore.purge());
-  if (!ports.eventLog.scavenges) await purged('event log', () => ports.eventLog.purge());
+  await ports.stateStore.purge();
+  await ports.eventLog.purge();
   return count;
 }
 

@@ -1,5 +1,5 @@
 import { ServiceError, UnreadableError } from '../../errors.ts';
-import type { RecordedEvent } from '../../events/event.ts';
+import type { Position, RecordedEvent } from '../../events/event.ts';
 import type { Caller } from '../../events/newEvent.ts';
 import { recordStream } from '../../events/streamNames.ts';
 import type { RetentionPolicy } from '../../principals/keys/retention.ts';
@@ -38,6 +38,12 @@ export interface RetentionTally {
   unreadable: number;
 }
 
+/** The outcome of a whole run. */
+export interface RetentionResult extends RetentionTally {
+  /** Position of the last tombstone; undefined if nothing was erased. */
+  position: Position | undefined;
+}
+
 interface RetentionRun {
   /** Maximum number of records, a patient with its encounters counted as one. */
   limit: number;
@@ -60,21 +66,23 @@ export async function eraseExpired(
   caller: Caller,
   expiry: Expiry,
   { limit, onBatch }: RetentionRun,
-): Promise<RetentionTally> {
+): Promise<RetentionResult> {
+  let position: Position | undefined;
   const tally = { erased: 0, encounters: 0, held: 0, referred_to: 0, changed: 0, unreadable: 0 };
   for await (const records of findExpired(ports, caller.workspace, expiry.before)) {
     for (const record of records) {
-      if (tally.erased === limit) return tally;
+      if (tally.erased === limit) return { ...tally, position };
       const outcome = record.state === 'due' ? await eraseOne(ports, caller, expiry, record) : record.state;
       if (typeof outcome === 'string') tally[outcome] += 1;
       else {
         tally.erased += 1;
+        position = Math.max(position ?? 0, ...outcome.map((tombstone) => tombstone.position));
         tally.encounters += record.encounters;
       }
     }
     onBatch(tally);
   }
-  return tally;
+  return { ...tally, position };
 }
 
 /** Retries when a store is unreachable, or a read model lags behind earlier erasures. */

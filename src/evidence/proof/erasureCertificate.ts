@@ -19,8 +19,16 @@ const certificateSchema = z.strictObject({
   tree_head: treeHeadSchema,
   /** ISO 8601, UTC. */
   created_at: z.string(),
+  /** At that time: whether the stores' files contained no bytes of it, and which nodes of the event log were being scavenged. */
+  bytes: z.strictObject({ erased: z.boolean(), nodes: z.array(z.string()) }).optional(),
   ...signatureFields,
 });
+
+/** Where bytes of what was erased still are. */
+interface ErasedBytes {
+  erased: boolean;
+  nodes: readonly { node: string }[];
+}
 
 /** A signed statement of what was erased, by whom, when and why, under which head; can be checked offline. */
 export type ErasureCertificate = z.infer<typeof certificateSchema>;
@@ -29,6 +37,7 @@ export type ErasureCertificate = z.infer<typeof certificateSchema>;
 export async function certifyErasure(
   ports: QueryPorts,
   tombstones: readonly RecordedEvent[],
+  { erased, nodes }: ErasedBytes,
   signingKey: () => Promise<SigningKey>,
 ): Promise<ErasureCertificate> {
   const inLogOrder = tombstones.toSorted((a, b) => a.position - b.position);
@@ -49,6 +58,7 @@ export async function certifyErasure(
     tombstones: proofs,
     tree_head: signTreeHead(workspace, stored.head, stored.head.last, key),
     created_at: new Date().toISOString(),
+    bytes: { erased, nodes: nodes.map(({ node }) => node) },
   };
   return signObject(body, key);
 }
@@ -79,11 +89,18 @@ export function certificateProblem(
 }
 
 /** Returns what a certificate says was erased, a line each. */
-export function certifiedErasures({ tombstones }: ErasureCertificate): string[] {
-  return tombstones.map(({ event: { stream, revision, recordedAt, metadata, data } }) => {
+export function certifiedErasures({ tombstones, bytes, created_at }: ErasureCertificate): string[] {
+  const erasures = tombstones.map(({ event: { stream, revision, recordedAt, metadata, data } }) => {
     const { reason, parts } = dataAs<RecordErased>(data);
     const { type, id } = metadata.principal;
     const versions = revision + 1 - parts;
     return `${recordedAt} ${stream}, ${versions} ${versions === 1 ? 'version' : 'versions'}, by ${type} ${id}: ${reason}`;
   });
+  return bytes === undefined ? erasures : [...erasures, `${created_at} ${bytesText(bytes)}`];
+}
+
+function bytesText({ erased, nodes }: NonNullable<ErasureCertificate['bytes']>): string {
+  if (erased) return 'the files of the stores contained none of its bytes';
+  const where = nodes.length > 0 ? `, on ${nodes.join(', ')}` : '';
+  return `files of the event log still contained its bytes${where}`;
 }

@@ -86,15 +86,16 @@ export abstract class ClientDriver implements Driver {
     });
   }
 
-  async startScavenge(): Promise<void> {
+  async startScavenge(): Promise<string> {
     const { OperationsClient, StartScavengeReq } = this.#services;
     const options = new StartScavengeReq.Options();
     options.setThreadCount(1);
     const request = new StartScavengeReq().setOptions(options);
     const call = this.#client.callArguments({ deadline: TIMEOUT_MS });
-    await this.#client.execute(OperationsClient, 'startScavenge', (operations) =>
+    const answer = await this.#client.execute(OperationsClient, 'startScavenge', (operations) =>
       answerOf(operations.startScavenge.bind(operations, request, ...call)),
     );
+    return answer.getScavengeId();
   }
 
   dispose(): Promise<void> {

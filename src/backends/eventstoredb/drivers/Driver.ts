@@ -53,8 +53,8 @@ export interface Driver {
   subscribeToAll(after: ReadPosition, filter: Filter): AllStreamSubscription;
   /** Returns the nodes of the cluster as `host:port`, including unreachable ones, as named by the cluster itself. */
   nodes(): Promise<string[]>;
-  /** Starts a scavenge on the connected node, unless one is running. */
-  startScavenge(): Promise<void>;
+  /** Starts a scavenge on the connected node, unless one is running; returns the id of the one that is. */
+  startScavenge(): Promise<string>;
   /** Cancels its streams. */
   dispose(): Promise<void>;
 }

@@ -8,6 +8,8 @@ const apart = /[^0-9a-z\u0080-\uffff]/g;
 const PRIVATE_USE = 0xe000;
 /** Not used by any row: positions start at 0. */
 const NO_ENTRY = -1;
+/** Number of an index's pages that one step of a merge writes, which takes some ten milliseconds. */
+const MERGED_PAGES = 200;
 
 /** Returns the name of the index of terms beside a table of rows; whatever happens to one has to happen to the other. */
 export function termsBeside(table: string): string {
@@ -30,19 +32,29 @@ export function clearTermIndex(db: DatabaseSync, table: string): void {
 }
 
 /**
- * Rewrites every index of terms in a file. The words by which FTS5 finds its pages remain when their entries are removed; when
- * everything is written into one part, only those of existing entries are left.
+ * Yields the steps that write every index of terms in a file into one part, each a short transaction. The words by which FTS5 finds
+ * its pages remain when their entries are removed; of the parts that are merged, only those of existing entries are left.
  */
-export function rewriteTermIndexes(db: DatabaseSync): void {
+export function* mergeTermIndexes(db: DatabaseSync): Generator<() => void> {
   const indexes = db
     .prepare("SELECT name FROM sqlite_schema WHERE type = 'table' AND sql LIKE 'CREATE VIRTUAL TABLE%fts5%'")
     .all();
+  const total = db.prepare('SELECT total_changes() AS changes');
   for (const { name } of indexes) {
     const index = quoted(String(name));
+    const command = (text: string, rank: number) =>
+      db.exec(`INSERT INTO ${index} (${index}, rank) VALUES ('${text}', ${rank})`);
     // An index that already is a single part would be left as it is.
-    db.exec(`INSERT INTO ${index} (rowid, terms) VALUES (${NO_ENTRY}, 'x');
-      INSERT INTO ${index} (${index}) VALUES ('optimize');
-      INSERT INTO ${index} (${index}, rowid, terms) VALUES ('delete', ${NO_ENTRY}, 'x')`);
+    yield () => db.exec(`INSERT INTO ${index} (rowid, terms) VALUES (${NO_ENTRY}, 'x')`);
+    yield () => command('merge', -MERGED_PAGES);
+    for (let changes = 2; changes > 1; ) {
+      yield () => {
+        const before = Number(total.get()?.changes);
+        command('merge', MERGED_PAGES);
+        changes = Number(total.get()?.changes) - before;
+      };
+    }
+    yield () => db.exec(`INSERT INTO ${index} (${index}, rowid, terms) VALUES ('delete', ${NO_ENTRY}, 'x')`);
   }
 }
 
