@@ -78,8 +78,9 @@ describe("SQLite event log that appends through another one's writer", () => {
         sent += 1;
       });
       const stuck = await openEventLog(urlOf('contract'), { linkWriter: async () => ({ port, answers }) });
+      const stream = workspace.stream();
       const group = Array.from({ length: 5_000 }, () => ({
-        stream: 'clinic.payer-a',
+        stream,
         event: workspace.event({}),
         expected: 'any' as const,
       }));

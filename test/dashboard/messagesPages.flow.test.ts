@@ -168,9 +168,10 @@ onEveryEngine((start) => {
     expect(unread).toContain('no segment');
     await sendHl7('MSH|^~\\&|A|B|C|D|20260314||ADT^A28^ADT_A05|9\0|P|2.5.1\r');
     expect(await show(await newest())).toContain('The message is not text.');
-    await sendHl7(
-      `MSH|^~\\&|A|B|C|D|20260314||ADT^A28^ADT_A05|10|P|2.5.1\rZZZ|${'x|'.repeat(6_000)}\rPV1|1|N\r`,
-    );
+    const header = 'MSH|^~\\&|A|B|C|D|20260314||ADT^A28^ADT_A05';
+    await sendHl7(`${header}|11|P|2.5.1\rZZZ|${'x|'.repeat(6_000)}\rPV1|1|N\r`);
+    expect(await show(await newest())).toContain('Only the beginning of this long message');
+    await sendHl7(`${header}|10|P|2.5.1\r${`ZZZ|${'x|'.repeat(900)}\r`.repeat(7)}PV1|1|N\r`);
     const long = await show(await newest());
     expect(long).toContain('Only the beginning of this long message');
     expect(cellsOf(long).length).toBeGreaterThan(4_900);

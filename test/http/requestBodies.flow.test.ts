@@ -79,15 +79,19 @@ test('an upload may take longer, and so may what follows it on the connection', 
 test(
   'bodies of one key that are under way hold no more than 32 MB: 503, until one of them is through; others are taken',
   async () => {
-    const part = '{'.padEnd(MEGABYTE - 1);
-    const headers = { ...json, 'content-length': String(MEGABYTE) };
-    const open = Array.from({ length: 40 }, () => begin(service, paths.payer, headers, part));
+    const stalled = (size: number) => {
+      const headers = { ...json, 'content-length': String(size) };
+      return begin(service, paths.payer, headers, '{'.padEnd(size - 1));
+    };
+    const open = Array.from({ length: 32 }, () => stalled(MEGABYTE));
     const other = service.as((await service.createKey('other')).key);
     const otherPayer = { ...samples.payer(), filler: 'f'.repeat(1_000) };
     const payer = samples.payer();
     const appended = await appendedBy(service, async () => {
       const filled = { ...payer, filler: 'f'.repeat(1_000) };
       await eventually(async () => {
+        // What is refused leaves room: smaller ones fill it.
+        for (const size of [MEGABYTE / 2, MEGABYTE / 16, MEGABYTE / 128, 1_000]) open.push(stalled(size));
         const { status, body, headers: sent } = await service.post(paths.payer, { ...filled, id: 1 });
         expect({ status, body }).toMatchObject({ status: 503, body: { code: 'overloaded' } });
         expect(sent['retry-after']).toBe('2');

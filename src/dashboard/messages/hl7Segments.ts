@@ -43,7 +43,7 @@ export function hl7Segments({ segments, encoding }: Hl7Message): Html {
     shown.push(segmentTable(segment, fields));
   }
   return html`${shown}
-${room <= 0 && html`<p class="muted">Only the beginning of this long message is shown here. See the text for all of it.</p>`}`;
+${(room <= 0 || segments.some(({ isCut }) => isCut)) && html`<p class="muted">Only the beginning of this long message is shown here. See the text for all of it.</p>`}`;
 }
 
 function segmentTable(segment: Segment, fields: readonly Field[]): Html {

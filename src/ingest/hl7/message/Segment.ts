@@ -16,7 +16,7 @@ export interface Encoding {
 
 const CLEARED = '""';
 
-/** Fields of a segment; no version of HL7 v2 has segments with a tenth of that. */
+/** Fields that are read of a segment; no version of HL7 v2 has segments with a tenth of that. */
 const MOST_FIELDS = 1_000;
 
 /** Repetitions that are read of a field; a message with more is refused. */
@@ -91,9 +91,14 @@ export class Segment {
     return this.#separated;
   }
 
-  /** The number of fields, including empty ones. */
+  /** The number of fields that are read, including empty ones. */
   get length(): number {
     return this.#fields.length;
+  }
+
+  /** Whether there may be more fields, which are not read. */
+  get isCut(): boolean {
+    return this.length >= MOST_FIELDS;
   }
 
   /** Returns a field as sent, counted from 1. */
