@@ -138,9 +138,10 @@ function nameOf({ kind, id }: Pick<SightedThing, 'kind' | 'id'>): string {
   return `${kind} ${id}`;
 }
 
-/** An export extends up to its own entry. */
+/** An export extends up to its own entry, unless the entry states how many events it wrote. */
 function sentBy({ action, position }: AuditEntry, shown: Shown): Pick<Shown, 'ranges'> {
-  return action === 'export' ? { ranges: shown.ranges.map(({ from }) => ({ from, to: position })) } : shown;
+  const isOpen = action === 'export' && shown.count === undefined;
+  return isOpen ? { ranges: shown.ranges.map(({ from }) => ({ from, to: position })) } : shown;
 }
 
 /** Lists are recorded by where records begin; for a record whose beginning was erased, perhaps by its tombstones. */

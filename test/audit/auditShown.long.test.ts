@@ -113,9 +113,15 @@ onEveryEngine((start) => {
     const payers = payersOf(1);
     for (const payload of ['reference', 'deidentified']) {
       const accesses = await accessesBy(hooks.service, async () => {
-        const { endpoint } = await hooks.open({ payload });
+        const { id, endpoint } = await hooks.open({ payload });
         await hooks.write(payers, 1);
         await eventually(() => expect(endpoint.accepted.length).toBeGreaterThan(0));
+        await eventually(async () => {
+          const sent = (await readAll(hooks.service.eventLog)).filter(
+            ({ data }) => data.webhook_id === id && data.action === 'webhook.sent',
+          );
+          expect(sent).toHaveLength(1);
+        });
       });
       expect(accesses).toEqual([
         expect.objectContaining({

@@ -62,7 +62,12 @@ describe('an access shows', () => {
       ['p-1', [1, 2]],
     ]);
     expect(seen(entry('events.read', shown(1, 70, { event_types: ['PayerUpserted'] })))).toEqual([]);
-    expect(seen(entry('export', { position: 25, ...shown(1, 70) }))).toEqual([['p-1', [1, 2]]]);
+  });
+
+  test('of an export everything up to its entry, or only the range if what was written is counted', () => {
+    expect(seen(entry('export', { position: 25, ...shown(1, 15) }))).toEqual([['p-1', [1, 2]]]);
+    expect(seen(entry('export', { position: 25, ...shown(1, 15, { count: 1 }) }))).toEqual([['p-1', [1]]]);
+    expect(seen(entry('export', { position: 25 }))).toEqual([]);
   });
 
   test('of a list the record of its kind that begins there', () => {

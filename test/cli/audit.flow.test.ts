@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { runCli, storesOf } from '../support/cli.ts';
 import { onEveryEngine } from '../support/engines.ts';
+import { phi } from '../support/phi.ts';
 import { samples } from '../support/samples.ts';
 import { accessesBy, appendedBy, type TestService } from '../support/service.ts';
 
@@ -34,6 +35,14 @@ onEveryEngine((start) => {
     expect(await actionsOf('--action', 'record.list')).toEqual(['record.list']);
     expect(await actionsOf('--action', 'record.list', '--to', '2020-01-01')).toEqual([]);
     expect(await actionsOf('--kind', 'patient', '--id', patient.id, '--seen')).toEqual([
+      'record.list',
+      'record.read',
+    ]);
+    const encounter = phi('encounter');
+    await service.post('/integration/encounters', { id: encounter, patient_id: patient.id });
+    await service.get(`/integration/encounters/${encodeURIComponent(encounter)}`);
+    expect(await actionsOf('--kind', 'patient', '--id', patient.id, '--seen')).toEqual([
+      'record.read',
       'record.list',
       'record.read',
     ]);

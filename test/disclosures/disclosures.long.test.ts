@@ -12,7 +12,7 @@ import { HookEndpoint } from '../support/hookEndpoint.ts';
 import { phi } from '../support/phi.ts';
 import { samples } from '../support/samples.ts';
 import { newEvents, type TestService } from '../support/service.ts';
-import { createWebhook, memberOf, patch } from '../support/webhooks.ts';
+import { createWebhook, memberOf, patch, webhooksPath } from '../support/webhooks.ts';
 
 const LONG_MS = 120_000;
 
@@ -36,6 +36,7 @@ onEveryEngine((start) => {
   const documentId = form.get('document_id') as string;
   const keys: Record<string, { id: string; client: Client }> = {};
   let webhookId: string;
+  let unreachedId: string;
 
   beforeAll(async () => {
     service = await start(openLoopback);
@@ -113,6 +114,17 @@ onEveryEngine((start) => {
         'operations',
       );
       await cli('export', '--format', 'ndjson', '--kind', 'payer');
+      await cli('export', '--format', 'ndjson', '--to', '2020-01-01', '--recipient', 'Nobody');
+      const watcher = await keyOf('watcher', ['webhooks', 'events']);
+      const away = await HookEndpoint.open();
+      await away.down();
+      const unreached = await createWebhook(maker, { url: away.url, payload: 'full', start: 'beginning' });
+      unreachedId = unreached.id;
+      await eventually(async () => {
+        const { body } = await watcher.get(`${webhooksPath}/${unreachedId}/attempts`);
+        expect(body.items.length).toBeGreaterThanOrEqual(5);
+      });
+      await maker.delete(`${webhooksPath}/${unreachedId}`);
       found = await report();
     }, LONG_MS);
 
@@ -150,6 +162,14 @@ onEveryEngine((start) => {
           recipient: 'Auditor',
         },
       ]);
+    });
+
+    test('does not list a webhook whose endpoint could not be reached', () => {
+      const sentTo = found
+        .filter(({ action }) => action === 'webhook.sent')
+        .map(({ webhook_id }) => webhook_id);
+      expect(sentTo).toContain(webhookId);
+      expect(sentTo).not.toContain(unreachedId);
     });
 
     test('is told with the recipient and purpose that were in force then, and plainly where nobody said', () => {

@@ -105,12 +105,31 @@ onEveryEngine((start) => {
   });
 
   test('the read is in the audit trail before the first byte, with what was asked for', async () => {
-    const asked = ['--kind', 'payer', '--from', '2020-01-01', '--format', 'ndjson'];
     const to = await service.eventLog.head();
-    const accesses = await accessesBy(service, () => exported(...asked));
-    const query = { from: '2020-01-01T00:00:00.000Z', kind: 'payer', format: 'ndjson' };
+    const accesses = await accessesBy(service, () => exported('--kind', 'payer', '--format', 'ndjson'));
     const shown = { ranges: [{ from: 1, to }], event_types: ['PayerUpserted', 'RecordErased'] };
-    expect(accesses).toEqual([{ action: 'export', query, shown }]);
+    expect(accesses).toEqual([{ action: 'export', query: { kind: 'payer', format: 'ndjson' }, shown }]);
+  });
+
+  test('an export limited by time has the positions that it wrote in the audit trail, and none if it wrote none', async () => {
+    const upload = (await events()).find(({ type }) => type === 'DocumentUploaded') as RecordedEvent;
+    const from = upload.recordedAt;
+    const to = new Date(Date.parse(from) + 1).toISOString();
+    const within = (await events()).filter(({ recordedAt }) => recordedAt === from);
+    const [first, last] = [within[0]?.position, within.at(-1)?.position];
+    const accesses = await accessesBy(service, async () => {
+      await exported('--from', from, '--to', to, '--format', 'ndjson');
+      await exported('--to', '2020-01-01', '--format', 'ndjson');
+      await exported('--from', from, '--to', to, '--kind', 'facility', '--format', 'ndjson');
+    });
+    const query = { from, to, format: 'ndjson' };
+    const never = { to: '2020-01-01T00:00:00.000Z', format: 'ndjson' };
+    expect(accesses).toEqual([
+      { action: 'export', query },
+      { action: 'export', query, shown: { ranges: [{ from: first, to: last }], count: within.length } },
+      { action: 'export', query: never },
+      { action: 'export', query: { ...query, kind: 'facility' } },
+    ]);
   });
 
   test('filters choose by kind and by time: from is included, to is not', async () => {

@@ -1,6 +1,6 @@
 import type { ServerResponse } from 'node:http';
 import { createServer, type Socket } from 'node:net';
-import { describe, expect, onTestFinished, test } from 'vitest';
+import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { systemClock } from '../../src/ports/clock.ts';
 import type { ResolveName } from '../../src/webhooks/delivery/resolveName.ts';
 import { WebhookSender } from '../../src/webhooks/delivery/WebhookSender.ts';
@@ -200,6 +200,22 @@ describe('a try that does not get through tells why', () => {
     const url = `//127.0.0.1:${receiver.port}/`;
     expect(await senderWith()(`http:${url}`)).toEqual({ ...times, error: 'connection' });
     expect(await senderWith()(`https:${url}`)).toEqual({ ...times, error: 'connection' });
+  });
+
+  test('and whether anything was sent, which it was not without a connection', async () => {
+    const receiver = await listen((_req, res) => res.destroy());
+    const sender = new WebhookSender({ addresses: createAddressRules(['127.0.0.0/8']), timeoutMs: 10_000 });
+    onTestFinished(() => sender.close());
+    const onSent = vi.fn();
+    const { signal } = new AbortController();
+    const send = (url: string) => sender.send(url, {}, BODY, signal, onSent);
+    await send(`http://127.0.0.1:${receiver.port}/`);
+    expect(onSent).toHaveBeenCalledTimes(1);
+    await send(`https://127.0.0.1:${receiver.port}/`);
+    await send('http://10.0.0.1/');
+    await receiver.close();
+    await send(`http://127.0.0.1:${receiver.port}/`);
+    expect(onSent).toHaveBeenCalledTimes(1);
   });
 
   test('when it is broken off, before or on its way', async () => {

@@ -32,7 +32,7 @@ interface AuditOptions {
 
 async function showTrail({ eventLog, names, caller }: WorkspaceTools, options: AuditOptions): Promise<void> {
   const { workspace: _, installation: __, seen, limit, format, ...sent } = options;
-  const query = auditQuery({ ...sent, ...(seen && { seen: 'yes' }) });
+  const query = auditQuery({ ...sent, ...(seen && { seen: 'all' }) });
   const limits = { ...limitsOf(query), ...(limit !== undefined && { limit }) };
   await withCurrentModels(eventLog, async (readModels) => {
     const ports = { eventLog, readModels };
@@ -98,7 +98,8 @@ export function addAuditCommand(program: Command): void {
     )
     .option(
       '--seen',
-      'who has seen the record given by --kind and --id, including in lists, streams and webhooks',
+      'who has seen the record given by --kind and --id, including in lists, streams and webhooks; for a ' +
+        'patient, also who has seen its encounters and their documents',
     )
     .option('--limit <n>', 'only the newest n entries (default: all)', parsePositive)
     .addOption(

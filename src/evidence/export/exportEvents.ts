@@ -12,8 +12,8 @@ import type { RangeBatch } from '../readLog.ts';
 import { readWorkspace } from '../readWorkspace.ts';
 import type { LastEvent } from '../treeHead.ts';
 import { type ExportFormat, erasedLine, exportHeader, exportLine, type LineContext } from './exportLines.ts';
-import { type ExportFilters, isComplete } from './manifest.ts';
-import { recordExport } from './recordExport.ts';
+import { type ExportFilters, isComplete, isLimitedByTime } from './manifest.ts';
+import { recordExport, recordExported } from './recordExport.ts';
 
 /** What to export. */
 export interface ExportJob {
@@ -73,7 +73,7 @@ export function startOfExport(until: Position): ExportProgress {
 
 /**
  * Writes the events of a workspace in log order, starting from `progress`, which is updated. Hashes all of them, including those
- * that the filters omit and erased ones. Continues to the tombstones of what was erased in the meantime, once that is in the
+ * that the filters omit and erased ones. What an export limited by time writes is in the audit trail before it is written. Continues to the tombstones of what was erased in the meantime, once that is in the
  * audit trail, too. Rejects with `conflict` at an event that the store cannot read.
  */
 export async function exportEvents(
@@ -95,9 +95,17 @@ export async function exportEvents(
     for await (const batch of readWorkspace(eventLog, workspace, { after, until })) {
       requireReadable(batch, workspace);
       let text = '';
+      const written: Position[] = [];
       for (const event of inLogOrder({ events: batch.events, erased: batch.erased })) {
         erasures.take(event);
-        text += takeEvent(event as RecordedEvent | ErasedEvent, job, nameOf, progress);
+        const line = takeEvent(event as RecordedEvent | ErasedEvent, job, nameOf, progress);
+        if (line !== '') written.push(event.position);
+        text += line;
+      }
+      const [first, last] = [written[0], written.at(-1)];
+      if (isLimitedByTime(job.filters) && first !== undefined && last !== undefined) {
+        const ranges = [{ from: first, to: last }];
+        await recordExported(eventLog, caller, job, { ranges, count: written.length });
       }
       await write(text);
       progress.position = batch.position;

@@ -69,6 +69,10 @@ export function manifestPath(path: string): string {
 }
 
 /** Whether an export holds every event of its workspace. */
-export function isComplete({ from, to, kind }: ExportFilters): boolean {
-  return from === null && to === null && kind === null;
+export function isComplete(filters: ExportFilters): boolean {
+  return !isLimitedByTime(filters) && filters.kind === null;
+}
+
+export function isLimitedByTime({ from, to }: ExportFilters): boolean {
+  return from !== null || to !== null;
 }

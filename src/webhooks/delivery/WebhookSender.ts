@@ -55,7 +55,8 @@ export class WebhookSender {
   }
 
   /**
-   * Makes one attempt to deliver; never rejects. `signal` aborts it. There are as many connections to an endpoint as
+   * Makes one attempt to deliver; never rejects. `signal` aborts it. `onSent` is called once a connection is established, before
+   * the message is written: never for an attempt that reached nobody. There are as many connections to an endpoint as
    * messages on their way to it, so that none waits for another: bounding their number is up to the caller.
    */
   async send(
@@ -63,6 +64,7 @@ export class WebhookSender {
     headers: Record<string, string>,
     body: string,
     signal: AbortSignal,
+    onSent?: () => void,
   ): Promise<Attempt> {
     const at = new Date(this.#clock.now()).toISOString();
     const startedAt = performance.now();
@@ -78,7 +80,7 @@ export class WebhookSender {
     else signal.addEventListener('abort', abort, { once: true });
     let outcome: Outcome;
     try {
-      const request = this.#request(url, headers, body, ended.signal);
+      const request = this.#request(url, headers, body, ended.signal, onSent);
       // While it connects, the client ignores signals.
       outcome = await this.#outcomeOf(await Promise.race([over, request]));
     } catch (error) {
@@ -95,10 +97,29 @@ export class WebhookSender {
     await this.#agent.destroy();
   }
 
-  async #request(url: string, headers: Record<string, string>, body: string, signal: AbortSignal) {
+  async #request(
+    url: string,
+    headers: Record<string, string>,
+    body: string,
+    signal: AbortSignal,
+    onSent: () => void = () => undefined,
+  ) {
     const { protocol, origin, pathname, search } = new URL(url);
     if (protocol !== 'https:' && protocol !== 'http:') throw new RefusedAddress();
-    return this.#agent.request({ origin, path: pathname + search, method: 'POST', headers, body, signal });
+    const agent = this.#agent.compose(
+      (dispatch) => (options, handler) =>
+        dispatch(options, {
+          onRequestStart(controller, context) {
+            onSent();
+            handler.onRequestStart?.(controller, context);
+          },
+          onResponseStart: (...args) => handler.onResponseStart?.(...args),
+          onResponseData: (...args) => handler.onResponseData?.(...args),
+          onResponseEnd: (...args) => handler.onResponseEnd?.(...args),
+          onResponseError: (...args) => handler.onResponseError?.(...args),
+        }),
+    );
+    return agent.request({ origin, path: pathname + search, method: 'POST', headers, body, signal });
   }
 
   async #outcomeOf({ statusCode: status, headers, body }: Dispatcher.ResponseData): Promise<Outcome> {

@@ -229,11 +229,14 @@ export class DeliverySession {
     const isErased = await this.#whenAvailable(() => this.#ports.erased.has(telling.event));
     if (this.#ended) return { kind: 'ended', gone: false };
     if (isErased) return { kind: 'erased' };
-    this.#sent.add({ from: position, to: position }, 1, termsOf(this.#webhook));
+    // While the audit trail cannot be written, nothing more is sent.
     await this.#whenAvailable(() => this.#sent.recordDue());
     if (this.#ended) return { kind: 'ended', gone: false };
     const webhook = this.#webhook;
-    const outcome = await this.#messages.deliver(webhook, telling);
+    const outcome = await this.#messages.deliver(webhook, telling, () =>
+      this.#sent.add({ from: position, to: position }, 1, termsOf(webhook)),
+    );
+    await this.#whenAvailable(() => this.#sent.recordDue());
     if (outcome.kind === 'ended' && outcome.gone) this.#disable(webhook, 'gone');
     if (outcome.kind === 'delivered') {
       this.#notes.delivered();

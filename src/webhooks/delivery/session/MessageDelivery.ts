@@ -95,12 +95,12 @@ export class MessageDelivery {
     this.#countedAt = ports.clock.elapsed();
   }
 
-  /** Tells a webhook of an event, once. Throws when only a newer version of the service can read the event. */
-  async deliver(webhook: Webhook, telling: Telling): Promise<Outcome> {
+  /** Tells a webhook of an event, once; `onSent` as of `WebhookSender.send`. Throws when only a newer version of the service can read the event. */
+  async deliver(webhook: Webhook, telling: Telling, onSent: () => void): Promise<Outcome> {
     const { event, change, tries } = telling;
     const deidentify = webhook.payload === 'deidentified' ? await this.#ports.deidentifier() : refuse;
     const message = buildMessage(webhook, event, change, deidentify, this.#ports.publicUrl);
-    const attempt = await this.#send(webhook, message);
+    const attempt = await this.#send(webhook, message, onSent);
     if (attempt === undefined) return { kind: 'ended', gone: false };
     const failed = isSuccess(attempt) ? undefined : this.#afterFailure(telling, attempt);
     const { type } = feedEventType(event) ?? event;
@@ -153,13 +153,13 @@ export class MessageDelivery {
     if (attempt) this.#record({ messageId: message.id, type: PING_TYPE, attempt: 0 }, attempt, undefined);
   }
 
-  #send(webhook: Webhook, message: WebhookMessage): Promise<Attempt | undefined> {
+  #send(webhook: Webhook, message: WebhookMessage, onSent?: () => void): Promise<Attempt | undefined> {
     const work = { name: 'deliver', kind: 'CLIENT', parent: message.traceparent } as const;
     return traced(work, async (span) => {
       // The trace of what is de-identified would lead to the person it is about.
       const isTold = message.traceparent !== undefined && span !== undefined;
       const sent = isTold ? { ...message, traceparent: span.traceparent } : message;
-      const attempt = await this.#try(webhook, sent);
+      const attempt = await this.#try(webhook, sent, onSent);
       if (attempt?.status !== undefined) span?.set({ 'http.response.status_code': attempt.status });
       if (attempt?.error !== undefined) span?.set({ 'error.type': attempt.error });
       if (attempt === undefined || !isSuccess(attempt)) span?.fail();
@@ -167,11 +167,17 @@ export class MessageDelivery {
     });
   }
 
-  async #try(webhook: Webhook, message: WebhookMessage): Promise<Attempt | undefined> {
+  async #try(webhook: Webhook, message: WebhookMessage, onSent?: () => void): Promise<Attempt | undefined> {
     const now = this.#ports.clock.now();
     const secrets = await openSecrets(this.#ports.secretsKeys, webhook, now);
     const headers = signMessage(message, secrets, now);
-    const attempt = await this.#ports.sender.send(webhook.url, headers, message.body, this.#brokenOff);
+    const attempt = await this.#ports.sender.send(
+      webhook.url,
+      headers,
+      message.body,
+      this.#brokenOff,
+      onSent,
+    );
     return attempt.error === 'aborted' ? undefined : attempt;
   }
 
