@@ -65,6 +65,10 @@ onEveryEngine((start) => {
   test('the page of a patient leads to all that is of it, and shows nothing of others', async () => {
     const { payer, provider, facility, patient, first, second, kept, removed } = await sendPatient();
     const other = await sendPatient();
+    // A page that lags is asked for again, and each time is in the audit trail.
+    for (const list of ['/integration/encounters', documentsPath(first.id)]) {
+      expect((await service.get(list)).status).toBe(200);
+    }
     const { text, accesses } = await shown(pathOf('patients', patient.id));
     for (const path of [
       pathOf('payers', payer.id),
