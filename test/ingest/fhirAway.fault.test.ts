@@ -51,6 +51,9 @@ withOwnServers('FHIR while the event log is away', (servers) => {
         expect({ status, issues: issuesIn(body) }).toEqual({ status: 503, issues: ['error transient'] });
         expect(Number(headers['retry-after'])).toBeGreaterThan(0);
         await servers.eventLog.start();
+        const isBack = async () =>
+          expect((await service.get('/integration/patients/nobody')).status).toBe(404);
+        await eventually(isBack, LONG_MS);
         // Killed again somewhere on its way: what was written is not told as done, nor written twice.
         const cut = send();
         await eventually(async () => {
