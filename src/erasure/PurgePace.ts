@@ -1,9 +1,7 @@
-/** The pause after a purge, as a multiple of the purge's duration. */
-const REST = 9;
-
 /**
- * Decides how often erased data is purged from the stores' files. A purge reads the whole file of the read models: erasures
- * accumulate, so that purging takes a tenth of the time at most.
+ * Decides how often erased data is purged from the stores' files. A purge reads the whole file of the read models, in small steps
+ * between which requests go on: one is followed by as long a rest, so that erasures accumulate, and whoever waits for a purge waits
+ * for two at most.
  */
 export class PurgePace {
   readonly #now: () => number;
@@ -23,6 +21,6 @@ export class PurgePace {
     const begun = this.#now();
     await purge;
     const ended = this.#now();
-    this.#nextAt = ended + REST * (ended - begun);
+    this.#nextAt = ended + (ended - begun);
   }
 }
