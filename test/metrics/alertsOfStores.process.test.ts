@@ -43,7 +43,8 @@ describe.concurrent('alerts tell', { timeout: LONG_MS }, () => {
   );
 
   test('that events wait, and appends are slow, while something else keeps the disk busy', async (context) => {
-    const service = await MonitoredService.start(context, { BATCH_CONCURRENCY: '12' });
+    // A workspace has half of the places.
+    const service = await MonitoredService.start(context, { BATCH_CONCURRENCY: '24' });
     const alerts = ['ChartledgerAppendsWait', 'ChartledgerAppendsSlow'];
     await service.expectQuiet(alerts, () => isTaken(service));
     const other = new DatabaseSync(join(service.dataDir, 'events.db'));

@@ -12,7 +12,7 @@ import type {
   RowBatch,
   SearchQuery,
 } from '../../ports/readModels.ts';
-import { dropModelTable, ModelTable, toRow } from './rows/ModelTable.ts';
+import { dropModelTable, hasModelTable, ModelTable, toRow } from './rows/ModelTable.ts';
 import type { Statement } from './rows/rowTable.ts';
 import { SqliteFile } from './SqliteFile.ts';
 import { setUpReadModels } from './setUpReadModels.ts';
@@ -122,7 +122,8 @@ export class SqliteReadModels implements ReadModels {
   }
 
   async count(model: string): Promise<number> {
-    return this.#file.run((db) => this.#model(db, model).count());
+    // Commands count on a full disk, too: nothing is created for it.
+    return this.#file.run((db) => (hasModelTable(db, model) ? this.#model(db, model).count() : 0));
   }
 
   async replace(model: string, byModel: string): Promise<void> {

@@ -142,6 +142,12 @@ export class ModelTable {
   }
 }
 
+/** Whether the table of a read model exists: it is created with the first use. */
+export function hasModelTable(db: DatabaseSync, model: string): boolean {
+  const tables = db.prepare("SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = ?");
+  return tables.get(tableOf(model)) !== undefined;
+}
+
 /** Removes the table of a read model with those beside it; a missing one is not an error. */
 export function dropModelTable(db: DatabaseSync, model: string): void {
   const table = tableOf(model);
