@@ -1,4 +1,3 @@
-import { once } from 'node:events';
 import { type Transferable, Worker } from 'node:worker_threads';
 import { measurements } from '../metrics/Measurements.ts';
 
@@ -13,7 +12,8 @@ export interface ThreadListener<Message> {
 }
 
 /**
- * Starts a worker thread, and another one whenever it ends. The returned function stops it, by the message `stop`.
+ * Starts a worker thread, and another one whenever it ends. The returned function stops it, by the message `stop`, and resolves
+ * once it is gone, also when it failed.
  */
 export function keepThread<Message>(
   url: URL,
@@ -43,7 +43,8 @@ export function keepThread<Message>(
     stopping = true;
     clearTimeout(restart);
     if (worker.threadId === -1) return;
-    const exited = once(worker, 'exit');
+    // `once` of node:events would reject with the error of a thread that fails as it ends.
+    const exited = new Promise((resolve) => worker.once('exit', resolve));
     worker.postMessage('stop');
     await exited;
   };

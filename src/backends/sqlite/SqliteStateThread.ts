@@ -1,4 +1,3 @@
-import { once } from 'node:events';
 import { Worker } from 'node:worker_threads';
 import { unavailable } from '../../errors.ts';
 import type { StateQuery, StateRow, StateScan, StateStore, StateTable } from '../../ports/stateStore.ts';
@@ -86,7 +85,7 @@ export class SqliteStateThread implements StateStore {
     this.#closed = true;
     const worker = this.#worker;
     if (worker === undefined) return;
-    const ended = once(worker, 'exit');
+    const ended = new Promise((resolve) => worker.once('exit', resolve));
     worker.ref();
     worker.postMessage('close');
     await ended;

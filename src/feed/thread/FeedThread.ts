@@ -1,4 +1,3 @@
-import { once } from 'node:events';
 import type { Worker } from 'node:worker_threads';
 import { UnreadableError, unavailable } from '../../errors.ts';
 import type { Position } from '../../events/event.ts';
@@ -91,7 +90,7 @@ export class FeedThread {
   async close(): Promise<void> {
     this.#fail();
     if (this.#worker.threadId === -1) return;
-    const exited = once(this.#worker, 'exit');
+    const exited = new Promise((resolve) => this.#worker.once('exit', resolve));
     this.#send({ kind: 'stop' });
     await exited;
   }

@@ -41,7 +41,7 @@ export class WriterThread {
   /** Ends the thread once it has done what it was sent; resolves when it is gone. */
   async close(): Promise<void> {
     if (this.ended) return;
-    const exited = once(this.#worker, 'exit');
+    const exited = new Promise((resolve) => this.#worker.once('exit', resolve));
     this.#send('close');
     await exited;
   }
