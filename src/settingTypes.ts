@@ -74,6 +74,63 @@ function isDecodable(value: string): boolean {
   }
 }
 
+const integer = /^\d+$/;
+const trueOrFalse = /^(?:true|false)$/;
+const eventStoreOptions: Record<string, RegExp> = {
+  connectionName: /./,
+  defaultDeadline: integer,
+  discoveryInterval: integer,
+  gossipTimeout: integer,
+  keepAliveInterval: integer,
+  keepAliveTimeout: integer,
+  maxDiscoverAttempts: integer,
+  nodePreference: /^(?:leader|follower|random|read[_-]?only[_-]?replica)$/i,
+  throwOnAppendFailure: trueOrFalse,
+  tls: trueOrFalse,
+  tlsCAFile: /./,
+  tlsVerifyCert: trueOrFalse,
+  userCertFile: /./,
+  userKeyFile: /./,
+};
+
+/** The URL of an event log. What its driver would print with the URL, and so with the password, is refused. */
+export const eventLogUrl = pathUrl(
+  'sqlite',
+  'esdb',
+  'esdb+discover',
+  'kurrentdb',
+  'kurrentdb+discover',
+).superRefine((value, context) => {
+  if (value.startsWith('sqlite:')) return;
+  const message = eventStoreUrlProblem(value);
+  if (message !== undefined) context.addIssue({ code: 'custom', message });
+});
+
+function eventStoreUrlProblem(url: string): string | undefined {
+  const [, credentials, hosts = '', query] =
+    /^[^:]+:\/\/(?:(.*)@)?([^?@]*?)\/*(?:\?(.*))?$/.exec(url.trim()) ?? [];
+  if (credentials !== undefined && !/^[^:@]+:[^:@]+$/.test(credentials)) {
+    return 'must have USER:PASSWORD before its @, with %3A and %40 for : and @ in them';
+  }
+  if (!isDecodable(credentials ?? '')) return 'must have %25 for a percent sign';
+  if (!/^[\w.-]+(?::\d{1,5})?(?:,[\w.-]+(?::\d{1,5})?)*$/.test(hosts))
+    return 'must name hosts as NAME or NAME:PORT';
+  for (const option of query?.split('&') ?? []) {
+    const [key = '', value = '', ...rest] = option.split('=');
+    const known = Object.keys(eventStoreOptions).find((name) => flat(name) === flat(key));
+    if (known === undefined) return `must have no options but ${Object.keys(eventStoreOptions).join(', ')}`;
+    if (rest.length > 0 || !isDecodable(value) || !eventStoreOptions[known]?.test(value)) {
+      return `has a value for the option ${known} that the option does not take`;
+    }
+  }
+  return undefined;
+}
+
+/** The drivers read names of options in any case, with `_` and `-` in them. */
+function flat(name: string): string {
+  return name.toLowerCase().replace(/[_-]/g, '');
+}
+
 /** A number of hops, or addresses and networks of proxies. */
 export const trustProxy = z
   .string()

@@ -3,6 +3,7 @@ import {
   base64,
   baseUrl,
   endpoint,
+  eventLogUrl,
   headsPlace,
   MAX_RETENTION_YEARS,
   MIN_RETENTION_YEARS,
@@ -28,7 +29,7 @@ export type Role = (typeof allRoles)[number];
 export const settings = z.object({
   DATA_DIR: variable(z.string().default('data'), 'The folder that holds the embedded stores.'),
   EVENT_LOG_URL: variable(
-    pathUrl('sqlite', 'esdb', 'esdb+discover', 'kurrentdb', 'kurrentdb+discover').optional(),
+    eventLogUrl.optional(),
     'The event log: `sqlite:FILE`; EventStoreDB as `esdb://NODE-1,NODE-2,…` (list all nodes) or ' +
       '`esdb+discover://NAME`; or KurrentDB as `kurrentdb://…` or `kurrentdb+discover://…`.',
     '`events.db` in `DATA_DIR`',

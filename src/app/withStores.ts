@@ -65,7 +65,7 @@ export function setUpStores(): void {
 export function eventLogName(): string {
   const { eventLogUrl } = loadConfig(terminal().env);
   if (eventLogUrl.startsWith('sqlite:')) return pathOf(eventLogUrl);
-  return eventLogUrl.replace(/\/\/[^/@]*@/, '//').replace(/\?.*$/, '');
+  return eventLogUrl.replace(/\/\/[^@]*@/, '//').replace(/\?.*$/, '');
 }
 
 /** `RETENTION_YEARS`, which applies to workspaces without their own retention. */

@@ -1,6 +1,8 @@
 import { availableParallelism } from 'node:os';
 import { describe, expect, test } from 'vitest';
 import { pathOf } from '../../src/app/openBackend.ts';
+import { runOn } from '../../src/app/terminal.ts';
+import { eventLogName } from '../../src/app/withStores.ts';
 import { ConfigError, loadConfig } from '../../src/config.ts';
 import { misspeltSettings } from '../../src/misspeltSettings.ts';
 
@@ -101,10 +103,45 @@ describe('settings', () => {
     ['DOCUMENTS_URL', 's3://bucket', 'must begin with'],
     ['DOCUMENTS_URL', 'file:/100%', 'must have %25 for a percent sign'],
     ['EVENT_LOG_URL', 'sqlite:/a%2', 'must have %25 for a percent sign'],
+    ['EVENT_LOG_URL', 'esdb://u:secret@a?tlss=false', 'must have no options but connectionName, '],
+    [
+      'EVENT_LOG_URL',
+      'kurrentdb://u:secret@a?tls=false&authSource=secret',
+      'must have no options but connectionName, ',
+    ],
+    ['EVENT_LOG_URL', 'esdb://u:secret@a?tls', 'has a value for the option tls'],
+    ['EVENT_LOG_URL', 'esdb://u:secret@a?tls=secret', 'has a value for the option tls'],
+    [
+      'EVENT_LOG_URL',
+      'esdb://u:secret@a?keep-alive-interval=secret',
+      'has a value for the option keepAliveInterval',
+    ],
+    ['EVENT_LOG_URL', 'esdb://u:sec@ret@a', 'must have USER:PASSWORD before its @'],
+    ['EVENT_LOG_URL', 'esdb://secret@a', 'must have USER:PASSWORD before its @'],
+    ['EVENT_LOG_URL', 'esdb://u:secret%@a', 'must have %25 for a percent sign'],
+    ['EVENT_LOG_URL', 'esdb://u:secret@a b', 'must name hosts as NAME or NAME:PORT'],
+    ['EVENT_LOG_URL', 'esdb://u:secret@', 'must name hosts as NAME or NAME:PORT'],
   ])('%s=%s is refused in one line that names it', (name, value, reason) => {
     const message = messageOf(() => loadConfig({ [name]: value }));
     expect(message).toContain(`Bad settings: ${name} ${reason}`);
     expect(message).not.toContain('\n');
+    expect(message).not.toContain('secret');
+  });
+
+  test.each([
+    'esdb://one',
+    'kurrentdb://one:2113,two:2114/?tls=false',
+    'esdb+discover://user:pa/s,s?%40@one.example.com?TLS_CA_FILE=%2Fca.crt&nodePreference=ReadOnlyReplica&keep-alive-interval=10000',
+  ])('%s is an event log', (url) => {
+    expect(loadConfig({ EVENT_LOG_URL: url }).eventLogUrl).toBe(url);
+  });
+
+  test('an event log is named without its user, password and options', async () => {
+    const env = { EVENT_LOG_URL: 'esdb://user:pa/ss@one,two:2114?connectionName=secret' };
+    const { stdin, stdout, stderr } = process;
+    expect(await runOn({ env, stdin, stdout, stderr }, async () => eventLogName())).toBe(
+      'esdb://one,two:2114',
+    );
   });
 
   test('an identity provider needs all its settings', () => {
