@@ -7,6 +7,7 @@ import type { TestResponse } from '../support/client.ts';
 import { onEveryEngine } from '../support/engines.ts';
 import { makeUser } from '../support/makeUser.ts';
 import { phi } from '../support/phi.ts';
+import { readSession } from '../support/StoredSession.ts';
 import { appendedBy, type TestService } from '../support/service.ts';
 import { Visitor } from '../support/visitor.ts';
 
@@ -125,13 +126,25 @@ onEveryEngine((start) => {
     const visitor = await lateVisitor(ada);
     const fields = { ...typed(), password: phi('a new password'), present: phi('the present one') };
     await visitor.post(form, fields, form);
-    const rows = await stateStore.page(sessionsTable, { partition: 'sessions', limit: 1_000 });
-    const kept = rows.map(({ body }) => body.typedForm).find((one) => one?.fields?.name === fields.name);
-    expect(Object.keys(kept?.fields ?? {})).toEqual(['name', 'permissions', 'recipient']);
+    const kept = await readSession(stateStore, visitor.cookies.get('chartledger_session') as string);
+    expect(Object.keys(kept?.typedForm?.fields ?? {})).toEqual(['name', 'permissions', 'recipient']);
     await visitor.signIn(eve);
     const { text } = await visitor.get(form);
     expect(text).not.toContain(fields.name);
     expect(text).not.toContain('Your entries');
+  });
+
+  test('the state store shows nothing that was typed into a search, or into a form that was sent too late', async () => {
+    const search = `/workspaces/${service.workspaceId('clinic')}/search`;
+    const [searched, late] = [phi('Quetzal'), phi('Resplendent')];
+    const visitor = new Visitor(service.url, { 'x-forwarded-for': '192.0.2.201' });
+    await visitor.signIn(ada);
+    await visitor.get(search);
+    const found = await visitor.post(search, { q: searched });
+    expect((await visitor.get(target(found))).text).toContain(searched);
+    await (await lateVisitor(ada)).post(search, { q: late }, `${form}?late=${late}`);
+    const rows = await stateStore.page(sessionsTable, { partition: 'sessions', limit: 1_000 });
+    expect(JSON.stringify(rows)).not.toMatch(new RegExp(`${searched}|${late}`));
   });
 
   test('what is too long is lost, which is said; who never signed in in the browser leaves nothing', async () => {

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -35,6 +36,8 @@ function openStore() {
   };
 }
 
+const hashed = (sessionId: string) => createHash('sha256').update(sessionId).digest('hex');
+
 const session = (userId: string): SessionData => ({ cookie: new Cookie(), userId });
 
 test('a session is known to every instance, under no name by which it could be taken over', async () => {
@@ -47,7 +50,7 @@ test('a session is known to every instance, under no name by which it could be t
 test('a session that was not used for long is not given, and is removed', async () => {
   await openStore().set('session-3', session('usr_3'));
   const rows = await stateStore.page(sessionsTable, { partition: 'sessions', limit: 10 });
-  const stale = rows.find(({ body }) => body.userId === 'usr_3');
+  const stale = rows.find(({ id }) => id === hashed('session-3'));
   if (stale === undefined) throw new Error('the session was not saved');
   await stateStore.remove(sessionsTable, [stale.id], stale.revision);
   await stateStore.save(sessionsTable, [{ ...stale, revision: (Date.now() - IDLE_MS - 1_000) * 1_000 }]);
@@ -62,7 +65,7 @@ test('a session that was not used for long is not given, and is removed', async 
 async function saveAhead(sessionId: string, userId: string): Promise<void> {
   await openStore().set(sessionId, session(userId));
   const rows = await stateStore.page(sessionsTable, { partition: 'sessions', limit: 100 });
-  const row = rows.find(({ body }) => body.userId === userId);
+  const row = rows.find(({ id }) => id === hashed(sessionId));
   if (row === undefined) throw new Error('the session was not saved');
   await stateStore.save(sessionsTable, [{ ...row, revision: row.revision + 60_000_000 }]);
 }
@@ -80,4 +83,22 @@ test('what a request adds to such a session is kept', async () => {
   const loaded = await store.load('session-6');
   await store.set('session-6', Object.assign(loaded, { notices: ['Saved.'] }));
   expect(await store.get('session-6')).toMatchObject({ userId: 'usr_6', notices: ['Saved.'] });
+});
+
+test('what a session holds cannot be read without its id', async () => {
+  const searches = [{ number: 1, workspace: 'clinic', text: 'Quetzal' }];
+  await openStore().set('session-7', { ...session('usr_7'), searches, notices: ['Welcome.'] });
+  expect(await openStore().get('session-7')).toMatchObject({ userId: 'usr_7', searches });
+  const rows = await stateStore.page(sessionsTable, { partition: 'sessions', limit: 100 });
+  const stored = JSON.stringify(rows.find(({ id }) => id === hashed('session-7')));
+  expect(stored).not.toMatch(/Quetzal|usr_7|Welcome|session-7/);
+});
+
+test('a session that an earlier version stored has ended', async () => {
+  const body = { ...session('usr_8'), searches: [{ text: 'Quetzal' }] };
+  const id = hashed('session-8');
+  await stateStore.save(sessionsTable, [
+    { id, partition: 'sessions', order: 8, revision: Date.now() * 1000, body },
+  ]);
+  expect(await openStore().get('session-8')).toBeNull();
 });

@@ -1,30 +1,41 @@
 import { createHash } from 'node:crypto';
+import { promisify } from 'node:util';
+import type { Request } from 'express';
 import type { SessionData } from 'express-session';
 import type { Page } from 'playwright-core';
-import { sessionsTable } from '../../src/dashboard/shell/SessionStore.ts';
-import type { StateRow, StateStore } from '../../src/ports/stateStore.ts';
+import { SessionStore, sessionsTable } from '../../src/dashboard/shell/SessionStore.ts';
+import type { StateStore } from '../../src/ports/stateStore.ts';
 
 /** How many sessions the service keeps. */
 export async function countSessions(stateStore: StateStore): Promise<number> {
   return (await stateStore.page(sessionsTable, { partition: 'sessions', limit: 10_000 })).length;
 }
 
+/** Reads a session as the service does, from the value of its cookie. */
+export function readSession(stateStore: StateStore, cookie: string): Promise<SessionData | null | undefined> {
+  const store = new SessionStore(stateStore, Number.MAX_SAFE_INTEGER);
+  return promisify<string, SessionData | null | undefined>(store.get.bind(store))(sessionIdIn(cookie));
+}
+
+function sessionIdIn(cookie: string): string {
+  return decodeURIComponent(cookie).slice('s:'.length).split('.')[0] as string;
+}
+
 /** What the service keeps of the session of a page, for tests that cannot wait until it ends. */
 export class StoredSession {
   readonly #stateStore: StateStore;
-  readonly #id: string;
+  readonly #cookie: string;
 
-  private constructor(stateStore: StateStore, id: string) {
+  private constructor(stateStore: StateStore, cookie: string) {
     this.#stateStore = stateStore;
-    this.#id = id;
+    this.#cookie = cookie;
   }
 
   /** The session by the cookie of the page's context. */
   static async of(page: Page, stateStore: StateStore): Promise<StoredSession> {
     const cookies = await page.context().cookies();
     const { value = '' } = cookies.find(({ name }) => name === 'chartledger_session') ?? {};
-    const sessionId = decodeURIComponent(value).slice('s:'.length).split('.')[0] as string;
-    return new StoredSession(stateStore, createHash('sha256').update(sessionId).digest('hex'));
+    return new StoredSession(stateStore, value);
   }
 
   /** When it was used last, as far as that is written down; milliseconds since 1970. */
@@ -50,13 +61,16 @@ export class StoredSession {
   }
 
   async #change(change: Partial<SessionData>): Promise<void> {
-    const row = await this.#row();
-    const body = { ...row.body, ...change };
-    await this.#stateStore.save(sessionsTable, [{ ...row, revision: row.revision + 1, body }]);
+    const store = new SessionStore(this.#stateStore, Number.MAX_SAFE_INTEGER);
+    const data = await readSession(this.#stateStore, this.#cookie);
+    const sessionID = sessionIdIn(this.#cookie);
+    const session = store.createSession({ sessionID } as Request, data as SessionData);
+    await promisify<string, SessionData>(store.set.bind(store))(sessionID, Object.assign(session, change));
   }
 
-  async #row(): Promise<StateRow<SessionData>> {
-    const [row] = await this.#stateStore.load(sessionsTable, [this.#id]);
+  async #row() {
+    const id = createHash('sha256').update(sessionIdIn(this.#cookie)).digest('hex');
+    const [row] = await this.#stateStore.load(sessionsTable, [id]);
     if (row === undefined) throw new Error('there is no such session');
     return row;
   }

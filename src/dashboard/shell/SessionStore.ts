@@ -1,12 +1,19 @@
-import { createHash } from 'node:crypto';
+import { createHash, hkdfSync } from 'node:crypto';
 import { type Session, type SessionData, Store } from 'express-session';
 import { z } from 'zod';
 import type { StateRow, StateStore, StateTable } from '../../ports/stateStore.ts';
+import { SEALING_KEY_BYTES, seal, unseal } from '../../sealing.ts';
+
+interface StoredSession {
+  cookie: SessionData['cookie'];
+  /** Everything else; undefined: stored by a version that did not seal it. */
+  sealed?: string | undefined;
+}
 
 /** A row's revision is when the session was last used, in microseconds since 1970. */
-export const sessionsTable: StateTable<SessionData> = {
+export const sessionsTable: StateTable<StoredSession> = {
   name: 'sessions_v1',
-  body: z.custom<SessionData>((value) => z.object({ cookie: z.object() }).safeParse(value).success),
+  body: z.object({ cookie: z.custom<SessionData['cookie']>(isObject), sealed: z.string().optional() }),
 };
 
 const PARTITION = 'sessions';
@@ -28,7 +35,8 @@ function answer<Result>(promise: Promise<Result>, callback: Callback<Result> | u
 
 /**
  * Keeps sessions in the state store, so that every instance knows them: where they are lost, people sign in again.
- * Stored under a hash of the session's id, so that nobody who reads the store can take a session over.
+ * Stored under a hash of the session's id and sealed under a key derived from that id, so that nobody who reads the
+ * store can take a session over, or read what it holds: secrets shown once, searches, forms (docs/decisions/061).
  */
 export class SessionStore extends Store {
   readonly #state: StateStore;
@@ -71,7 +79,7 @@ export class SessionStore extends Store {
   async #load(sessionId: string): Promise<SessionData | null> {
     const [row] = await this.#state.load(sessionsTable, [hashed(sessionId)]);
     if (row === undefined || isBefore(row.revision, this.#idleMs)) return null;
-    return row.body;
+    return opened(sessionId, row.body);
   }
 
   /** Another request may have ended a session while it was in use here: then it stays ended. */
@@ -97,10 +105,10 @@ export class SessionStore extends Store {
     await this.#state.swap(sessionsTable, this.#rowOf(sessionId, session), row.revision);
   }
 
-  #rowOf(sessionId: string, session: SessionData): StateRow<SessionData> {
+  #rowOf(sessionId: string, session: SessionData): StateRow<StoredSession> {
     const id = hashed(sessionId);
     const order = Number.parseInt(id.slice(0, 12), 16);
-    return { id, partition: PARTITION, order, revision: this.#revision(), body: session };
+    return { id, partition: PARTITION, order, revision: this.#revision(), body: sealed(sessionId, session) };
   }
 
   /** Removes the sessions that have ended; any that cannot be removed now are removed the next time. */
@@ -116,6 +124,23 @@ export class SessionStore extends Store {
     this.#lastRevision = Math.max(this.#lastRevision + 1, Date.now() * 1000);
     return this.#lastRevision;
   }
+}
+
+function sealed(sessionId: string, { cookie, ...data }: SessionData): StoredSession {
+  return { cookie, sealed: seal(keyOf(sessionId), hashed(sessionId), JSON.stringify(data)) };
+}
+
+function opened(sessionId: string, { cookie, sealed }: StoredSession): SessionData | null {
+  if (sealed === undefined) return null;
+  return { cookie, ...JSON.parse(unseal(keyOf(sessionId), hashed(sessionId), sealed)) };
+}
+
+function keyOf(sessionId: string): Uint8Array {
+  return new Uint8Array(hkdfSync('sha256', sessionId, '', 'session', SEALING_KEY_BYTES));
+}
+
+function isObject(value: unknown): boolean {
+  return typeof value === 'object' && value !== null;
 }
 
 const hashed = (sessionId: string) => createHash('sha256').update(sessionId).digest('hex');

@@ -1,22 +1,18 @@
-import { hkdfSync } from 'node:crypto';
-import type { Request } from 'express';
-import { SEALING_KEY_BYTES, seal, unseal } from '../../sealing.ts';
 import type { Reply, Visit } from './route.ts';
 
 declare module 'express-session' {
   interface SessionData {
     /** What the page with that path shows once. */
-    shownOnce?: { path: string; sealed: string } | undefined;
+    shownOnce?: { path: string; secret: object } | undefined;
   }
 }
 
 /**
  * Leads to a page, `path` below `/dashboard`, that shows a secret once, so that reloading it does not create a second
- * one. Until then the session holds it, sealed under its own id, of which the store knows only a hash
- * (docs/decisions/061).
+ * one. Until then the session holds it.
  */
 export function showOnce({ req }: Visit, path: string, secret: object): Reply {
-  req.session.shownOnce = { path, sealed: seal(keyOf(req), path, JSON.stringify(secret)) };
+  req.session.shownOnce = { path, secret };
   return { redirect: path };
 }
 
@@ -28,9 +24,5 @@ export function takeShownOnce<Secret extends object>({ req }: Visit, path: strin
   const { shownOnce } = req.session;
   if (shownOnce?.path !== path) return undefined;
   req.session.shownOnce = undefined;
-  return JSON.parse(unseal(keyOf(req), path, shownOnce.sealed));
-}
-
-function keyOf({ sessionID }: Request): Uint8Array {
-  return new Uint8Array(hkdfSync('sha256', sessionID, '', 'shown once', SEALING_KEY_BYTES));
+  return shownOnce.secret as Secret;
 }
