@@ -79,7 +79,7 @@ const emptyHead: AuditHead = {
  */
 export const audit: Projection<AuditBody> = {
   name: 'audit',
-  version: 5,
+  version: 6,
   rowId: (event) => event.metadata.workspace,
   evolve(row, event) {
     const entry = auditEntry(event);

@@ -5,7 +5,12 @@ import { type ListedEvent, type Written, writtenOf } from '../../src/events/reco
 import type { RefusedLines } from '../../src/events/refusedLines.ts';
 import type { Shown } from '../../src/events/shown.ts';
 import { upcast } from '../../src/events/upcast.ts';
-import { changedKind, type EventSubject, eventSubject } from '../../src/records/eventSubject.ts';
+import {
+  changedKind,
+  type EventSubject,
+  eventSubject,
+  subjectKinds,
+} from '../../src/records/eventSubject.ts';
 
 /** Which setting was changed. */
 type SettingKind = 'workspace' | 'api_key' | 'webhook' | 'user';
@@ -28,7 +33,9 @@ export interface AuditEntry {
   traceparent?: string;
   /** Absent if it is the event's id. */
   requestId?: string;
-  /** What it is about: a kind of record, `document`, or a `SettingKind`. */
+  /**
+   * What it is about: a kind of record, `document`, or a `SettingKind`; for a read of the audit trail, what it was searched for.
+   */
   kind?: string;
   /** The caller's id of the record; for a document, that of its encounter; otherwise the id of what was changed. */
   id?: string;
@@ -45,6 +52,8 @@ export interface AuditEntry {
   /** Names of the fields at fault, if any. */
   fields?: string[];
   lines?: RefusedLines;
+  /** What was requested besides the subject, as the event has it: never words that were searched for. */
+  query?: Record<string, unknown>;
   /** What was shown or sent, if more than one thing. */
   shown?: Shown;
   /** How many there were, if the entry stands for several. */
@@ -109,10 +118,19 @@ function addAccess(entry: AuditEntry, { data }: RecordedEvent): void {
     entry.kind = 'webhook';
     entry.id = String(data.webhook_id);
   }
+  if (data.query !== undefined) addQuery(entry, dataAs<Record<string, unknown>>(data.query as object));
   if (data.disclosed_to !== undefined)
     entry.disclosedTo = dataAs<DisclosureTerms>(data.disclosed_to as object);
   if (data.count !== undefined) entry.count = data.count as number;
   if (data.shown !== undefined) entry.shown = dataAs<Shown>(data.shown as object);
+}
+
+function addQuery(entry: AuditEntry, query: Record<string, unknown>): void {
+  if (Object.keys(query).length > 0) entry.query = query;
+  const { id, kind } = query;
+  if (!entry.action?.startsWith('audit.') || typeof id !== 'string') return;
+  entry.id = id;
+  if (typeof kind === 'string' && subjectKinds.includes(kind)) entry.kind = kind;
 }
 
 function addSetting(entry: AuditEntry, data: RecordedEvent['data']): void {

@@ -89,7 +89,8 @@ export class Sightings {
 
   *#shownBy(entry: AuditEntry): Generator<{ thing: SightedThing; version?: SightedVersion }> {
     const { type, action, code, shown, kind, id, documentId } = entry;
-    if (type !== 'AccessRecorded' || code !== undefined) return;
+    // Who has read the trail of a record has seen no field of it.
+    if (type !== 'AccessRecorded' || code !== undefined || action?.startsWith('audit.')) return;
     if (shown === undefined) {
       if (kind !== undefined && id !== undefined) yield* this.#namedBy({ kind, id, documentId });
     } else if (shown.things) {

@@ -62,16 +62,20 @@ export async function readAuditTrail(
 }
 
 /**
- * Returns the whole audit trail as it is when the iteration begins, newest first, several entries at a time. Rejects as a page
- * does, before there is anything to iterate over.
+ * Returns the whole audit trail as it is at the call, newest first, several entries at a time. Rejects as a page does, before
+ * there is anything to iterate over.
  */
 export async function wholeAuditTrail(
   ports: QueryPorts,
   workspace: string,
   filter: AuditFilter,
 ): Promise<AsyncGenerator<AuditEntry[], void>> {
-  await caughtUp(ports, auditModel);
-  return allPages(ports.readModels, workspace, filter);
+  const end = await caughtUp(ports, auditModel);
+  const { isWanted = () => true } = filter;
+  return allPages(ports.readModels, workspace, {
+    ...filter,
+    isWanted: (entry) => entry.position <= end && isWanted(entry),
+  });
 }
 
 async function* allPages(

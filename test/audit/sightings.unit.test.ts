@@ -51,6 +51,7 @@ describe('an access shows', () => {
     expect(seen(entry('document.download', { kind: 'document', id: 'e-1', documentId: 'd-2' }))).toEqual([]);
     expect(seen(entry('record.read', { kind: 'patient', id: 'p-1', code: 'not_found' }))).toEqual([]);
     expect(seen(entry('record.read', { kind: 'payer', id: 'p-1' }))).toEqual([]);
+    expect(seen(entry('audit.read', { kind: 'patient', id: 'p-1' }))).toEqual([]);
   });
 
   test('the versions within its ranges, of the types that it was limited to', () => {

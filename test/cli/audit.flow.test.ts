@@ -51,6 +51,23 @@ onEveryEngine((start) => {
     expect(accesses).toEqual([{ action: 'audit.read', query: { outcome: 'refused', limit: 5 } }]);
   });
 
+  test('who looked up who has seen a record is found by that record, with what was searched for', async () => {
+    const { id } = samples.payer();
+    await service.post('/integration/payers', { ...samples.payer(), id });
+    await ofClinic('--kind', 'payer', '--id', id, '--seen');
+    await service.get('/integration/payers?limit=7');
+    const about = ['--kind', 'payer', '--id', id] as const;
+    const query = `id=${id}&kind=payer&seen=all`;
+    const json = JSON.parse((await ofClinic(...about, '--action', 'audit.read', '--format', 'json')).stdout);
+    expect(json).toMatchObject([{ action: 'audit.read', kind: 'payer', record_id: id, query }]);
+    const table = (await ofClinic(...about, '--action', 'audit.read')).stdout.trimEnd().split('\n');
+    expect(table.slice(1)).toEqual([expect.stringMatching(new RegExp(` payer ${id} ${query}$`))]);
+    const csv = (await ofClinic('--action', 'record.list', '--limit', '1', '--format', 'csv')).stdout;
+    expect(csv.split('\r\n')[0]).toMatch(/,status,query,fields,/);
+    expect(csv.split('\r\n')[1]).toContain(',limit=7,');
+    expect(await actionsOf(...about, '--seen')).toEqual(['record.list']);
+  });
+
   test('table and CSV hold the same entries', async () => {
     const table = (await ofClinic('--action', 'PatientUpserted')).stdout.trimEnd().split('\n');
     expect(table).toEqual([

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { onEveryEngine } from '../support/engines.ts';
 import { samples } from '../support/samples.ts';
-import { appendedBy, type TestService } from '../support/service.ts';
+import { accessesBy, appendedBy, type TestService } from '../support/service.ts';
 import { signedIn } from '../support/signedIn.ts';
 
 onEveryEngine((start) => {
@@ -41,5 +41,20 @@ onEveryEngine((start) => {
     expect(text.match(/<details class="further">/g)).toHaveLength(1);
     expect((await whats('?without_views=yes')).slice(0, 3)).toEqual(others);
     expect((await whats('?action=record.history')).slice(0, 1)).toEqual(['History read']);
+  });
+
+  test('the audit trail shows what was requested, and finds by a record who searched the trail for it', async () => {
+    const { visitor } = await signedIn(service, 'compliance');
+    const path = `/workspaces/${service.workspaceId('clinic')}/audit`;
+    const payer = samples.payer();
+    await service.post('/integration/payers', payer);
+    await visitor.get(`${path}?kind=payer&id=${payer.id}&seen=yes`);
+    await visitor.get(`${path}?kind=%3Cb%3E&id=${payer.id}`);
+    const accesses = await accessesBy(service, async () => {
+      const { text } = await visitor.get(`${path}?action=audit.read&id=${payer.id}`);
+      expect(text).toContain(`id: ${payer.id}; kind: payer; seen: yes`);
+      expect(text).toContain(`id: ${payer.id}; kind: &lt;b&gt;`);
+    });
+    expect(accesses).toEqual([{ action: 'audit.read', query: { action: 'audit.read', id: payer.id } }]);
   });
 });

@@ -1,6 +1,6 @@
 import type { AuditEntry } from '../../../projections/audit/auditEntry.ts';
 import type { Principal } from '../../events/eventMetadata.ts';
-import { auditHeader, auditLine } from '../../evidence/export/auditLines.ts';
+import { auditHeader, auditLine, queryText } from '../../evidence/export/auditLines.ts';
 import { fittingLine, printable } from '../output.ts';
 
 /** How an audit trail is printed: the text at its beginning, for each entry, newest first, and at its end. */
@@ -19,10 +19,11 @@ function columns(time: string, who: string, action: string, outcome: string, ...
   return fittingLine(cells.join('  '));
 }
 
-/** Returns what an entry is about: `patient patient-1001`, `document encounter-4001/document-5001`. */
-function subjectOf({ kind, id, documentId, version }: AuditEntry): string {
+/** Returns what an entry is about, and what was requested: `patient patient-1001`, `document encounter-4001/document-5001`. */
+function subjectOf({ kind, id, documentId, version, query = {} }: AuditEntry): string {
   const name = [id, documentId].filter((part) => part !== undefined).join('/');
-  return [kind, name, version === undefined ? '' : `version ${version}`].filter(Boolean).join(' ') || '-';
+  const ofVersion = version === undefined ? '' : `version ${version}`;
+  return [kind, name, ofVersion, queryText(query)].filter(Boolean).join(' ') || '-';
 }
 
 const table: AuditFormat = {

@@ -10,7 +10,7 @@ import type { TableColumn } from '../ui/table.ts';
 import { badge, code, time } from '../ui/text.ts';
 import { titleOf, wordsOf } from '../ui/words.ts';
 import type { AuditRow } from './auditRows.ts';
-import { actionText, shownText } from './auditTexts.ts';
+import { actionText, queryText, shownText } from './auditTexts.ts';
 
 /** Where an entry is shown: its workspace, and the full path of the trail's page. */
 interface Place {
@@ -63,10 +63,10 @@ function who(principal: AuditEntry['principal'], names: PrincipalNames, { path }
   return html`<a href="${path}?${query.toString()}">${name}</a><br><small class="muted">${principalTexts[principal.type]}</small>`;
 }
 
-function what({ type, action, method, route, shown, count }: AuditEntry): Html {
+function what({ type, action, method, route, query, shown, count }: AuditEntry): Html {
   return html`${actionText(action ?? type)}${
     route && html`<br><small class="muted">${method} ${route}</small>`
-  }${count && html`<br><small class="muted">${count} times</small>`}${
+  }${query && html`<br><small class="muted">${queryText(query)}</small>`}${count && html`<br><small class="muted">${count} times</small>`}${
     shown && html`<br><small class="muted">${shownText(shown)}</small>`
   }`;
 }

@@ -1,5 +1,6 @@
 import type { AccessAction } from '../../audit/recordAccess.ts';
 import type { Shown, ShownThing } from '../../events/shown.ts';
+import { wordsOf } from '../ui/words.ts';
 
 const accessTexts: Record<AccessAction, string> = {
   'record.read': 'Record read',
@@ -50,6 +51,14 @@ export function actionText(action: string): string {
   if (known !== undefined) return known;
   const words = action.replaceAll(/(?<=[a-z])[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`);
   return words.replace(/^Api key/, 'API key');
+}
+
+/** Returns what was requested, for people: `kind: patient, id: patient-1001`. */
+export function queryText(query: Record<string, unknown>): string {
+  const text = (value: unknown) => (typeof value === 'object' ? JSON.stringify(value) : String(value));
+  return Object.entries(query)
+    .map(([name, value]) => `${wordsOf(name)}: ${Array.isArray(value) ? value.join(', ') : text(value)}`)
+    .join('; ');
 }
 
 /** Maximum number of shown things that are named. */

@@ -22,6 +22,7 @@ const columns = [
   'method',
   'route',
   'status',
+  'query',
   'fields',
   'count',
   'shown_count',
@@ -72,6 +73,7 @@ function toLine(entry: AuditEntry, principalName: string | undefined) {
     method: entry.method,
     route: entry.route,
     status: entry.status,
+    query: entry.query && queryText(entry.query),
     fields: (entry.fields ?? Object.keys(entry.lines?.fields ?? {})).join(' ') || undefined,
     count: entry.count,
     shown_count: entry.shown?.count,
@@ -90,6 +92,16 @@ function toLine(entry: AuditEntry, principalName: string | undefined) {
     traceparent: entry.traceparent,
     event_id: entry.eventId,
   } satisfies Record<(typeof columns)[number], string | number | undefined>;
+}
+
+/** Returns what was requested, as the query of a URL: `kind=patient&id=patient-1001&seen=all`. */
+export function queryText(query: Record<string, unknown>): string {
+  const isObject = (value: unknown) => typeof value === 'object' && !Array.isArray(value);
+  const texts = Object.entries(query).map(([name, value]): [string, string] => [
+    name,
+    isObject(value) ? JSON.stringify(value) : String(value),
+  ]);
+  return new URLSearchParams(texts).toString();
 }
 
 /** `patient/patient-1001`, `document/encounter-4001/scan-1`: kind and ids, percent-encoded. */
