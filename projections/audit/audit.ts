@@ -8,6 +8,7 @@ import { type AuditFirsts, addFirsts } from './auditFirsts.ts';
 import { signaturesOf } from './auditSignature.ts';
 import {
   type AuditTally,
+  addRequests,
   addTallies,
   addUses,
   type PrincipalUses,
@@ -37,6 +38,8 @@ export interface AuditHead {
   uses: PrincipalUses;
   /** Of the entries in chunks, for the last span of each length, which is not over yet. */
   tallies: Partial<Record<Span, AuditTally>>;
+  /** The ids of the last requests of the entries in chunks. */
+  requests: string[];
   /** Of the entries in chunks. */
   firsts: AuditFirsts;
 }
@@ -69,6 +72,7 @@ const emptyHead: AuditHead = {
   latest: '',
   uses: {},
   tallies: {},
+  requests: [],
   firsts: {},
 };
 
@@ -79,7 +83,7 @@ const emptyHead: AuditHead = {
  */
 export const audit: Projection<AuditBody> = {
   name: 'audit',
-  version: 6,
+  version: 7,
   rowId: (event) => event.metadata.workspace,
   evolve(row, event) {
     const entry = auditEntry(event);
@@ -117,7 +121,7 @@ function withEntry(
   };
   const indexes = [...head.indexes, index];
   const isIndexFull = indexes.length === CHUNKS_AN_INDEX;
-  const minutes = tallyMinutes(entries);
+  const minutes = tallyMinutes(entries, head.requests);
   const tallies = spanNames.map((span) => [span, addTallies(span, head.tallies[span], minutes)] as const);
   const after: AuditHead = {
     size,
@@ -126,6 +130,7 @@ function withEntry(
     latest: index.to,
     uses: addUses(head.uses, entries),
     tallies: Object.fromEntries(tallies.map(([span, all]) => [span, all.at(-1)])),
+    requests: addRequests(head.requests, entries),
     firsts: addFirsts(head.firsts, entries),
   };
   const chunks = size / ENTRIES_A_CHUNK;

@@ -34,7 +34,7 @@ export interface KeyTally {
 export interface AuditTally {
   /** The number of the span since 1970. */
   number: number;
-  /** Requests with a key, and by sources: changes, reads and what was refused. */
+  /** Requests with a key, and by sources: changes, reads and what was refused. A batch is one request. */
   requests: number;
   /** New versions of records and documents, by anyone. */
   writes: number;
@@ -55,6 +55,9 @@ export const MAX_KEYS = 50;
 
 /** Milliseconds; anything longer than the second to last counts towards the last, which stands for all longer times. */
 export const timeBounds = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1_000, 2_000, 5_000, 10_000, 100_000] as const;
+
+/** Of this many of the last requests the ids are known: the entries of a request may come between those of others. */
+const MAX_RECENT = 64;
 
 /** Returns the tally of a span in which nothing happened. */
 export function emptyTally(number: number): AuditTally {
@@ -78,12 +81,25 @@ export function addUses(before: PrincipalUses, entries: readonly AuditEntry[]): 
   return Object.fromEntries([...uses].slice(-MAX_USES));
 }
 
+/** Returns the ids of the last requests after these entries, the latest last. */
+export function addRequests(before: readonly string[], entries: readonly AuditEntry[]): string[] {
+  const ids = new Set(before);
+  for (const entry of entries) {
+    const id = requestOf(entry);
+    if (id === undefined) continue;
+    ids.delete(id);
+    ids.add(id);
+  }
+  return [...ids].slice(-MAX_RECENT);
+}
+
 /**
  * Returns the tallies of these entries for each minute in which anything happened. If a clock goes back, its entries count
- * towards the latest minute.
+ * towards the latest minute. A request counts with its first entry: `recent` are those counted before.
  */
-export function tallyMinutes(entries: readonly AuditEntry[]): AuditTally[] {
+export function tallyMinutes(entries: readonly AuditEntry[], recent: readonly string[] = []): AuditTally[] {
   const minutes: AuditTally[] = [];
+  const known = new Set(recent);
   for (const entry of entries) {
     const number = spanNumber('minute', Date.parse(entry.recordedAt));
     let last = minutes.at(-1);
@@ -91,7 +107,9 @@ export function tallyMinutes(entries: readonly AuditEntry[]): AuditTally[] {
       last = emptyTally(number);
       minutes.push(last);
     }
-    count(last, entry);
+    const id = requestOf(entry);
+    count(last, entry, id !== undefined && !known.has(id));
+    if (id !== undefined) known.add(id);
   }
   return minutes;
 }
@@ -136,7 +154,12 @@ export function sumTallies(number: number, tallies: readonly AuditTally[]): Audi
   return sum;
 }
 
-function count(tally: AuditTally, entry: AuditEntry): void {
+/** Undefined for what is no request by a key or source; what a stream was sent belongs to the request that opened it. */
+function requestOf({ principal, action, requestId, eventId }: AuditEntry): string | undefined {
+  return isProgram(principal) && action !== 'events.sent' ? (requestId ?? eventId) : undefined;
+}
+
+function count(tally: AuditTally, entry: AuditEntry, isNewRequest: boolean): void {
   const { principal, code, version, kind } = entry;
   const isWrite = version !== undefined;
   if (isWrite) {
@@ -144,14 +167,14 @@ function count(tally: AuditTally, entry: AuditEntry): void {
     more(tally.kinds, kind as string);
   }
   if (!isProgram(principal)) return;
-  tally.requests += 1;
+  if (isNewRequest) tally.requests += 1;
   if (code !== undefined) more(tally.refused, code);
   const time = isWrite ? timeTaken(entry) : undefined;
   if (time !== undefined)
     more(tally.times, String(timeBounds.find((bound) => time <= bound) ?? timeBounds.at(-1)));
   const key = keyTally(tally, principal.id);
   if (key === undefined) return;
-  key.requests += 1;
+  if (isNewRequest) key.requests += 1;
   if (isWrite) key.writes += 1;
   if (code !== undefined) key.refused += 1;
 }

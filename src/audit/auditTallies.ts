@@ -43,7 +43,7 @@ export async function readTallies(
   if (head === undefined) return numbers.map(emptyTally);
   const ids = numbers.map((number) => tallyId(workspace, span, number));
   const rows = await readModels.load(talliesModel, ids);
-  const latest = addTallies(span, head.tallies[span], tallyMinutes(head.entries));
+  const latest = addTallies(span, head.tallies[span], tallyMinutes(head.entries, head.requests));
   const known = new Map([...rows.map(({ body }) => body), ...latest].map((tally) => [tally.number, tally]));
   return numbers.map((number) => known.get(number) ?? emptyTally(number));
 }

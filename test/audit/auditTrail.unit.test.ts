@@ -173,6 +173,7 @@ describe('signatures', () => {
 describe('tallies', () => {
   const entry = (n: number, ms: number, code?: string): AuditEntry => ({
     ...auditEntry(event(n, ms)),
+    eventId: `event-${n}-${ms}`,
     principal: { type: 'api_key', id: `key_${n}` },
     ...(code && { code }),
   });
@@ -215,6 +216,26 @@ describe('tallies', () => {
     expect(addTallies('minute', minutes[1], tallyMinutes(later))).toHaveLength(spans.minute.kept);
     expect(addTallies('hour', undefined, tallyMinutes(all))).toEqual([
       sumTallies(START / 3_600_000, minutes),
+    ]);
+  });
+
+  test('count a request once, however many entries it has, and whatever comes between them', () => {
+    const ofBatch = (n: number): AuditEntry => ({ ...entry(1, n), requestId: 'of-the-batch' });
+    const { version: _version, ...others } = entry(2, 0);
+    const read: AuditEntry = { ...others, action: 'record.read' };
+    const further = { ...read, eventId: 'another', requestId: read.eventId };
+    const sent = { ...further, action: 'events.sent', requestId: 'of-the-stream' };
+    const [minute] = tallyMinutes([ofBatch(0), further, ofBatch(1), read, sent, ofBatch(2), entry(3, 3)]);
+    expect(minute).toMatchObject({ requests: 3, writes: 4 });
+    expect(minute?.keys).toMatchObject({ key_1: { requests: 1, writes: 3 }, key_2: { requests: 1 } });
+
+    const events = Array.from({ length: 4 * ENTRIES_A_CHUNK + 5 }, (_, n) => event(n, n, {}));
+    for (const one of events) one.metadata.principal = { type: 'api_key', id: 'key_1' };
+    for (const [n, { metadata }] of events.entries()) if (n % 2 === 0) metadata.requestId = 'of-the-batch';
+    const readModels = folded(events) as Partial<ReadModels> as ReadModels;
+    const span = { first: spanNumber('minute', START), count: 1 };
+    return expect(readTallies({ readModels }, 'clinic', 'minute', span)).resolves.toMatchObject([
+      { requests: 1 + Math.floor(events.length / 2), writes: events.length },
     ]);
   });
 

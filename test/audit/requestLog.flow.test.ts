@@ -170,7 +170,7 @@ onEveryEngine((start) => {
     const refusals = await refusalsBy(service, async () => {
       for (const query of [
         'code=teapot',
-        'status=200',
+        'status=500',
         'field=',
         'from=yesterday',
         'page_token=7',
@@ -202,7 +202,7 @@ onEveryEngine((start) => {
       expect.objectContaining({
         method: 'POST',
         route: '/integration/batch',
-        status: 400,
+        status: 200,
         code: 'validation_failed',
         fields: ['name', 'patient_id'],
         lines: {
@@ -214,8 +214,9 @@ onEveryEngine((start) => {
         record_id: null,
       }),
     ]);
-    for (const query of ['?field=patient_id', '?code=reference_not_found', '?status=400'])
+    for (const query of ['?field=patient_id', '?code=reference_not_found', '?status=200'])
       expect(await idsOf(client, query)).toEqual([id]);
+    expect(await idsOf(client, '?status=400')).toEqual([]);
   });
 
   test('entries of earlier versions of the service are read as far as they tell', async () => {

@@ -124,7 +124,7 @@ onEveryEngine((start) => {
         action: 'record.batch',
         outcome: 'refused',
         code: 'malformed_body',
-        status: 400,
+        status: 200,
         method: 'POST',
         route: '/integration/batch',
         lines: {

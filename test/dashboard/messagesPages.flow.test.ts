@@ -74,7 +74,7 @@ onEveryEngine((start) => {
       ['default', 'FHIR', 'rejected', '1', '1', size(JSON.stringify(bad))],
       ['default', 'FHIR', 'accepted', '2', expect.any(String), size(JSON.stringify(sent))],
     ]);
-    expect(saidBy(page)).toContain('Received 0 Accepted 2 Partly 0 Rejected 1');
+    expect(saidBy(page)).toContain('Not processed yet 0 Accepted 2 Partly accepted 0 Rejected 1');
     expect(page).not.toContain(String(patient.id));
     expect(page).toContain('Messages not fully accepted per hour: 1 in the last 24 hours');
   });

@@ -142,6 +142,10 @@ onEveryEngine((start) => {
       text = await textOf('admin', `${overview('hooked')}?range=24h`);
       expect(text).toMatch(/Failed attempts per hour: \d+ in the last 24 hours/);
     });
+    expect(text).toMatch(/<dt>Lowest share delivered to a webhook<\/dt><dd>0%/);
+    expect(text).toMatch(
+      /One webhook accepted no attempt in the last 24 hours\. <a href="[^"]+">https:\/\/nobody/,
+    );
     const [attempts = ''] = linksOf(text, 'attempts-');
     expect(attempts).toContain(`/webhooks/${body.id}?page_token=`);
     expect(await textOf('admin', attempts.replace('#attempts', ''))).toContain(payer.id);

@@ -163,7 +163,7 @@ onEveryEngine((start) => {
       ...['wrong.patient-c: PatientUpserted', 'wrong.encounter-v-c: EncounterUpserted'],
     ]);
     expect(audited).toEqual([
-      expect.objectContaining({ action: 'record.batch', outcome: 'refused', code: 'reference_not_found' }),
+      expect.objectContaining({ action: 'record.batch', code: 'reference_not_found', status: 200 }),
     ]);
   });
 

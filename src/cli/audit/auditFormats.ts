@@ -1,6 +1,6 @@
 import type { AuditEntry } from '../../../projections/audit/auditEntry.ts';
 import type { Principal } from '../../events/eventMetadata.ts';
-import { auditHeader, auditLine, queryText } from '../../evidence/export/auditLines.ts';
+import { auditHeader, auditLine, outcomeOf, queryText } from '../../evidence/export/auditLines.ts';
 import { fittingLine, printable } from '../output.ts';
 
 /** How an audit trail is printed: the text at its beginning, for each entry, newest first, and at its end. */
@@ -29,10 +29,16 @@ function subjectOf({ kind, id, documentId, version, query = {} }: AuditEntry): s
 const table: AuditFormat = {
   begin: columns('TIME', 'WHO', 'ACTION', 'OUTCOME', 'FROM', 'ON'),
   entry(entry, nameOf) {
-    const { recordedAt, principal, action, type, code, clientIp } = entry;
+    const { recordedAt, principal, action, type, clientIp } = entry;
     const who = nameOf(principal) ?? principal.id;
-    const outcome = code === undefined ? 'accepted' : 'refused';
-    return columns(recordedAt, who, action ?? type, outcome, clientIp ?? principal.type, subjectOf(entry));
+    return columns(
+      recordedAt,
+      who,
+      action ?? type,
+      outcomeOf(entry),
+      clientIp ?? principal.type,
+      subjectOf(entry),
+    );
   },
   end: '',
 };

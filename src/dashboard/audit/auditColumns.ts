@@ -1,6 +1,7 @@
 import type { AuditEntry } from '../../../projections/audit/auditEntry.ts';
 import { isRefusedRequest } from '../../../projections/audit/refusedRequest.ts';
 import { INSTALLATION } from '../../events/streamNames.ts';
+import { outcomeOf } from '../../evidence/export/auditLines.ts';
 import type { PrincipalNames } from '../../reads/history/PrincipalNames.ts';
 import { documentsPath, recordPath } from '../records/recordPaths.ts';
 import { requestPath } from '../requests/requestPaths.ts';
@@ -99,7 +100,9 @@ function ofVersion(version: number | undefined): Html {
   return html`${version && html`<br><small class="muted">version ${version}</small>`}`;
 }
 
-function outcome({ code: reason, fields }: AuditEntry): Html {
-  if (reason === undefined) return badge('accepted', 'good');
+function outcome(entry: AuditEntry): Html {
+  const { code: reason, fields } = entry;
+  const text = outcomeOf(entry);
+  if (reason === undefined) return badge(text, text === 'sent' ? 'neutral' : 'good');
   return html`${badge('refused', 'bad')}<br><small>${wordsOf(reason)}${fields && `: ${fields.join(', ')}`}</small>`;
 }

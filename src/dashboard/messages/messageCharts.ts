@@ -5,8 +5,15 @@ import { rangeLinks } from '../overview/rangeLinks.ts';
 import { type BarTime, barTimes, type RangeName, ranges } from '../overview/ranges.ts';
 import { type Html, html } from '../shell/html.ts';
 import { time } from '../ui/text.ts';
-import { titleOf } from '../ui/words.ts';
 import { type MessageLimits, messagesPath } from './messagePaths.ts';
+
+/** A message is `received` only until it is processed: its tile counts what is left to do. */
+const tileTexts: Record<MessageState, string> = {
+  received: 'Not processed yet',
+  accepted: 'Accepted',
+  partly: 'Partly accepted',
+  rejected: 'Rejected',
+};
 
 /** Maximum number of messages counted. */
 const MOST_COUNTED = 1_000;
@@ -53,7 +60,7 @@ export async function messageCharts(
   const figure = (state: MessageState) => messages.filter((one) => one.state === state).length;
   return html`${rangeLinks(range, (one) => messagesPath(workspace, { ...limits, range: one }))}
 <dl class="tiles">${messageStates.map(
-    (state) => html`<div><dt>${titleOf(state)}</dt><dd>${figure(state).toLocaleString('en-US')}</dd></div>`,
+    (state) => html`<div><dt>${tileTexts[state]}</dt><dd>${figure(state).toLocaleString('en-US')}</dd></div>`,
   )}</dl>
 <div class="charts">
 <section class="card"><h2>Messages per ${per}</h2>${chart('Messages', () => true)}</section>

@@ -9,7 +9,7 @@ import { badge, empty } from '../ui/text.ts';
 import { auditPath, figureLink, overviewPath, total } from './overviewLinks.ts';
 import { rangeLinks } from './rangeLinks.ts';
 import { iso, type RangeName, rangeOf, ranges, readBars } from './ranges.ts';
-import { countResults, webhookResults } from './webhookResults.ts';
+import { countResults, deadWebhooks, webhookResults } from './webhookResults.ts';
 
 const WORKSPACES_A_PAGE = 50;
 /** Maximum number of a webhook's attempts that are looked at. */
@@ -24,6 +24,8 @@ interface WorkspaceFigures {
   refused: number;
   /** Webhook attempts that were not accepted. */
   notTaken: number;
+  /** Webhooks that accepted none of their attempts. */
+  dead: number;
   /** False where there may be more of these. */
   isWhole: boolean;
 }
@@ -67,6 +69,7 @@ async function readFigures(
     writes,
     refused: total(refused),
     notTaken: countResults(found.flatMap(({ results }) => results)).notTaken,
+    dead: deadWebhooks(found).length,
     isWhole: found.every(({ isWhole }) => isWhole),
   };
 }
@@ -108,13 +111,13 @@ ${
           },
           {
             title: 'Failed webhook attempts',
-            cell: ({ workspace: { id }, notTaken, isWhole }) =>
-              figureLink(
+            cell: ({ workspace: { id }, notTaken, dead, isWhole }) =>
+              html`${figureLink(
                 true,
                 `${isWhole ? '' : 'at least '}${figure(notTaken)}`,
                 `webhooks-${id}`,
                 `/workspaces/${id}/webhooks`,
-              ),
+              )}${dead > 0 && html` ${badge(`${dead} accepted nothing`, 'bad')}`}`,
           },
         ],
         rows,

@@ -11,6 +11,7 @@ import { admins, phiReaders, type Visit } from '../shell/route.ts';
 import type { DashboardPorts } from '../shell/routes.ts';
 import { table } from '../ui/table.ts';
 import { badge, time } from '../ui/text.ts';
+import { webhookPath } from '../webhooks/webhookPaths.ts';
 import {
   barTable,
   reasons,
@@ -20,9 +21,9 @@ import {
   writeSeries,
 } from './overviewCharts.ts';
 import { byKey, byKind, tiles } from './overviewTables.ts';
-import { type Bar, type RangeName, rangeOf, readBars } from './ranges.ts';
+import { type Bar, type RangeName, rangeOf, ranges, readBars } from './ranges.ts';
 import { webhookLine, webhookSeries, webhookTable } from './webhookFigures.ts';
-import { type WebhookResults, webhookResults } from './webhookResults.ts';
+import { deadWebhooks, type WebhookResults, webhookResults } from './webhookResults.ts';
 
 /** Maximum number of a webhook's attempts that are looked at. */
 const MOST_ATTEMPTS = 5_000;
@@ -83,8 +84,10 @@ export async function readOverview(ports: DashboardPorts, visit: Visit): Promise
 /** A part of the page that is refreshed, by the id of its place. */
 export const figures = {
   'taken-at': ({ takenAt }: Overview) => html`As of ${time(takenAt)}`,
-  warnings: ({ warnings }: Overview) =>
-    html`${warnings.map(({ message }) => html`<p class="banner" role="alert"><strong>Warning.</strong> ${message}</p>`)}`,
+  warnings: (overview: Overview) =>
+    html`${[...overview.warnings.map(({ message }) => message), ...deadEndpoints(overview)].map(
+      (message) => html`<p class="banner" role="alert"><strong>Warning.</strong> ${message}</p>`,
+    )}`,
   tiles,
   requests: requestSeries,
   writes: writeSeries,
@@ -98,6 +101,17 @@ export const figures = {
   projections: ({ projections }: Overview) => projectionTable(projections),
   webhooks: (overview: Overview) => html`${webhookLine(overview)}${webhookTable(overview)}`,
 } satisfies Record<string, (overview: Overview) => Html>;
+
+/** Returns what to say of webhooks that nothing reaches; with links for administrators, as nobody else may see addresses. */
+function deadEndpoints({ results, range, workspace, isAdmin }: Overview): Html[] {
+  const dead = deadWebhooks(results);
+  if (dead.length === 0) return [];
+  const links = dead.map(
+    ({ id, url }) => html` <a href="/dashboard${webhookPath(workspace, id)}">${url}</a>`,
+  );
+  const who = dead.length === 1 ? 'One webhook' : `${dead.length} webhooks`;
+  return [html`${who} accepted no attempt in ${ranges[range].words}.${isAdmin && links}`];
+}
 
 function projectionTable(projections: ProjectionStatus[]): Html {
   return table(

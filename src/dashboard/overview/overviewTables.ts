@@ -6,30 +6,24 @@ import { titleOf } from '../ui/words.ts';
 import type { Overview } from './overviewFigures.ts';
 import { auditPath, figureLink, refusalLink, startOf, total } from './overviewLinks.ts';
 import { ranges } from './ranges.ts';
-import { countResults } from './webhookResults.ts';
+import { lowestShare } from './webhookResults.ts';
 
 /** Returns the totals of the whole range. */
 export function tiles(overview: Overview): Html {
   const { sum, results, workspace, isPhiReader } = overview;
   const from = startOf(overview);
   const figure = (value: number) => value.toLocaleString('en-US');
-  const { attempts, notTaken } = countResults(results.flatMap((one) => one.results));
   const trail = (id: string, text: string, only: Record<string, string> = {}) =>
     figureLink(isPhiReader, text, id, auditPath(workspace, { from, ...only, without_views: 'yes' }));
   const all: Record<string, HtmlValue> = {
     Requests: trail('to-requests', figure(sum.requests)),
     Writes: trail('to-writes', figure(sum.writes), { outcome: 'accepted' }),
     Refusals: refusalLink(overview, figure(total(sum.refused)), 'to-refusals', { from }),
-    'Webhook attempts delivered': attempts === 0 ? 'none' : share(attempts - notTaken, attempts),
+    'Lowest share delivered to a webhook': lowestShare(results) ?? 'no attempts',
   };
   return html`<dl class="tiles">${Object.entries(all).map(
     ([name, value]) => html`<div><dt>${name}</dt><dd>${value}</dd></div>`,
   )}</dl>`;
-}
-
-/** Returns a part of a whole, in per cent; never 100 % while anything is missing. */
-export function share(part: number, whole: number): string {
-  return `${(Math.floor((1_000 * part) / whole) / 10).toLocaleString('en-US')}%`;
 }
 
 export function byKind(overview: Overview): Html {

@@ -6,9 +6,8 @@ import { webhookPath, webhooksPath } from '../webhooks/webhookPaths.ts';
 import { totalledChart } from './overviewCharts.ts';
 import type { Overview } from './overviewFigures.ts';
 import { linked } from './overviewLinks.ts';
-import { share } from './overviewTables.ts';
 import { type Bar, ranges } from './ranges.ts';
-import { countResults, type WebhookResults } from './webhookResults.ts';
+import { countResults, share, type WebhookResults } from './webhookResults.ts';
 
 /** Returns the attempts that were not accepted; a bar leads to those of the webhook with the most of them. */
 export function webhookSeries({ bars, results, range, workspace, isAdmin }: Overview): Html {

@@ -15,7 +15,8 @@ interface Option {
 /** Of the errors, those with which requests are refused: the service's own failures are not kept. */
 const refusals = Object.entries(statusOf).filter(([, status]) => status < 500);
 const reasons = refusals.map(([code]) => ({ value: code, text: titleOf(code) }));
-const statuses = [...new Set(refusals.map(([, status]) => String(status)))]
+/** With that of batches of which lines were refused. */
+const statuses = [...new Set(['200', ...refusals.map(([, status]) => String(status))])]
   .toSorted()
   .map((status) => ({ value: status, text: status }));
 

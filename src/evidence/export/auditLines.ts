@@ -68,7 +68,7 @@ function toLine(entry: AuditEntry, principalName: string | undefined) {
     record_id: entry.id,
     document_id: entry.documentId,
     version: entry.version,
-    outcome: entry.code === undefined ? 'accepted' : 'refused',
+    outcome: outcomeOf(entry),
     code: entry.code,
     method: entry.method,
     route: entry.route,
@@ -92,6 +92,15 @@ function toLine(entry: AuditEntry, principalName: string | undefined) {
     traceparent: entry.traceparent,
     event_id: entry.eventId,
   } satisfies Record<(typeof columns)[number], string | number | undefined>;
+}
+
+/**
+ * Returns what came of it: `refused`, `accepted` or, for what streams and webhooks were sent, `sent`, as the entry does not say
+ * whether the receiver accepted it.
+ */
+export function outcomeOf({ code, action }: AuditEntry): 'accepted' | 'refused' | 'sent' {
+  if (code !== undefined) return 'refused';
+  return action === 'events.sent' || action === 'webhook.sent' ? 'sent' : 'accepted';
 }
 
 /** Returns what was requested, as the query of a URL: `kind=patient&id=patient-1001&seen=all`. */

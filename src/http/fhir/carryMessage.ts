@@ -101,7 +101,7 @@ export async function carryMessage(
     }
     for (const failure of failures.values())
       logFailure(batches.logger, failure, { requestId: caller.requestId, route }, 'request');
-    await recordBatch(ports, { caller, options: {}, route }, tally);
+    await recordBatch(ports, { caller, options: {}, route, ...(!isOne && { status: 200 }) }, tally);
     return outcomes;
   } catch (error) {
     throw error instanceof MessageRefused ? refusalOf(error) : error;

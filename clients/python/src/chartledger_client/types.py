@@ -1652,7 +1652,7 @@ class RefusedRequest(TypedDict):
     method: str
     # Its path, with parameter names in place of their values
     route: str
-    # The status of its response; for a batch, the status for the code below
+    # The status of its response; 200 for a batch, whose lines have their own; for a message over MLLP, the status for the code below
     status: int
     # Why it was refused; for a batch, why most of its lines were refused
     code: Literal[

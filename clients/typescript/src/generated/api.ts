@@ -3911,7 +3911,7 @@ export interface components {
              */
             route: string;
             /**
-             * @description The status of its response; for a batch, the status for the code below
+             * @description The status of its response; 200 for a batch, whose lines have their own; for a message over MLLP, the status for the code below
              * @example 400
              */
             status: number;
@@ -6465,7 +6465,7 @@ export interface operations {
                 page_token?: string;
                 /** @description Only requests refused for this reason */
                 code?: "validation_failed" | "malformed_body" | "reference_not_found" | "unauthorized" | "key_deactivated" | "key_expired" | "address_not_allowed" | "workspace_deactivated" | "permission_denied" | "gone" | "position_gone" | "not_found" | "method_not_allowed" | "not_acceptable" | "request_timeout" | "conflict" | "idempotency_key_in_use" | "idempotency_key_reused" | "version_conflict" | "payload_too_large" | "unsupported_media_type" | "range_not_satisfiable" | "expectation_failed" | "rate_limited" | "headers_too_large" | "internal" | "overloaded" | "unavailable" | "unreadable";
-                /** @description Only requests answered with this status */
+                /** @description Only requests answered with this status: `200` for batches and messages of which a part was refused */
                 status?: number;
                 /** @description Only those with this field at fault */
                 field?: string;

@@ -58,7 +58,7 @@ export async function carryOut(ports: BatchPorts, order: BatchOrder, results: Or
   for (const failure of failures.values())
     logFailure(batches.logger, failure, { requestId: caller.requestId, route }, 'request');
   measureLines(tally);
-  await recordBatch(ports, order, tally);
+  await recordBatch(ports, { ...order, status: 200 }, tally);
   await tries.over();
   results.end(`${JSON.stringify({ summary: tally.summary })}\n`);
 }

@@ -7,6 +7,8 @@ import type { BatchOrder, BatchPorts } from './carryOut.ts';
 /** Whose batch it was, and how it arrived: `method` defaults to `POST`. */
 export interface RecordedBatch extends Pick<BatchOrder, 'caller' | 'options' | 'route'> {
   method?: string;
+  /** The status of its response; by default that of the most frequent code. */
+  status?: number;
 }
 
 /**
@@ -15,14 +17,14 @@ export interface RecordedBatch extends Pick<BatchOrder, 'caller' | 'options' | '
  */
 export async function recordBatch(
   { eventLog, batches }: Pick<BatchPorts, 'eventLog' | 'batches'>,
-  { caller, options, method = 'POST', route }: RecordedBatch,
+  { caller, options, method = 'POST', route, status }: RecordedBatch,
   tally: BatchTally,
 ): Promise<void> {
   const { refusal, skipped, summary } = tally;
   const entries: AccessRecorded[] = [];
   if (refusal !== undefined) {
-    const status = statusOf[refusal.code];
-    entries.push({ action: 'record.batch', outcome: 'refused', ...refusal, method, route, status });
+    const answered = { method, route, status: status ?? statusOf[refusal.code] };
+    entries.push({ action: 'record.batch', outcome: 'refused', ...refusal, ...answered });
   }
   if (options.dryRun) entries.push({ action: 'record.dry_run', count: summary.accepted });
   else if (skipped > 0) entries.push({ action: 'record.unchanged', count: skipped });

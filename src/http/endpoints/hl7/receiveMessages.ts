@@ -96,7 +96,7 @@ async function takeAll(
       acknowledgements.push(received.acknowledgement);
     }
   } finally {
-    await recordBatch(ports, { caller, options: {}, route: path }, tally);
+    await recordBatch(ports, { caller, options: {}, route: path, status: 200 }, tally);
   }
   return acknowledgements;
 }

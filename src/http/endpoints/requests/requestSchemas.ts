@@ -22,7 +22,8 @@ export const refusedRequestSchema = z
       examples: ['/integration/patients/:id'],
     }),
     status: z.int().meta({
-      description: 'The status of its response; for a batch, the status for the code below',
+      description:
+        'The status of its response; 200 for a batch, whose lines have their own; for a message over MLLP, the status for the code below',
       examples: [400],
     }),
     code: z.enum(errorCodes).meta({

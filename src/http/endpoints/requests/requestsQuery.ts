@@ -11,9 +11,13 @@ export const requestFilterSchema = z.object({
     .enum(errorCodes)
     .optional()
     .meta({ description: 'Only requests refused for this reason', examples: ['validation_failed'] }),
-  status: wholeNumber(400, 499)
+  status: wholeNumber(200, 499)
     .optional()
-    .meta({ description: 'Only requests answered with this status', examples: [400] }),
+    .meta({
+      description:
+        'Only requests answered with this status: `200` for batches and messages of which a part was refused',
+      examples: [400],
+    }),
   field: z
     .string({ error: 'must be sent once' })
     .min(1)
