@@ -25,6 +25,16 @@ export const ENTRIES_A_CHUNK = 64;
 /** Number of chunks in an index row. */
 export const CHUNKS_AN_INDEX = 16;
 
+/** How far the times of entries may decrease before a search by time takes it into account. */
+export const CLOCKS_APART_MS = 60_000;
+
+/** An entry of a clock that was set back: its number and position, and the latest time before it. */
+export interface SetBack {
+  number: number;
+  position: Position;
+  latest: string;
+}
+
 /** Body of a workspace's head row: the entries that do not fill a chunk yet, and the totals of all chunks. */
 export interface AuditHead {
   /** Number of entries of the workspace, including those in chunks. */
@@ -34,6 +44,8 @@ export interface AuditHead {
   indexes: AuditIndex[];
   /** The latest `recordedAt` in all chunks; empty without any. */
   latest: string;
+  /** The last entry in chunks that a clock recorded more than `CLOCKS_APART_MS` before an earlier one. */
+  setBack?: SetBack;
   /** Of all entries in chunks. */
   uses: PrincipalUses;
   /** Of the entries in chunks, for the last span of each length, which is not over yet. */
@@ -51,7 +63,7 @@ export interface AuditChunk {
 
 /** Tells whether a chunk is worth reading. */
 export interface AuditIndex {
-  /** The latest time up to the chunk's first and last entry, ISO 8601: it never decreases. */
+  /** The latest time up to the chunk's first and last entry, ISO 8601: it never decreases, unlike the times of entries. */
   from: string;
   to: string;
   signatures: string;
@@ -83,7 +95,7 @@ const emptyHead: AuditHead = {
  */
 export const audit: Projection<AuditBody> = {
   name: 'audit',
-  version: 7,
+  version: 8,
   rowId: (event) => event.metadata.workspace,
   evolve(row, event) {
     const entry = auditEntry(event);
@@ -128,6 +140,7 @@ function withEntry(
     entries: [],
     indexes: isIndexFull ? [] : indexes,
     latest: index.to,
+    ...lastSetBack({ ...head, entries, size }),
     uses: addUses(head.uses, entries),
     tallies: Object.fromEntries(tallies.map(([span, all]) => [span, all.at(-1)])),
     requests: addRequests(head.requests, entries),
@@ -141,6 +154,22 @@ function withEntry(
   ];
   if (isIndexFull) changed.push(indexRow(place, chunks / CHUNKS_AN_INDEX - 1, { indexes }));
   return changed;
+}
+
+/** Returns the last entry that a clock set back recorded, those not in chunks included: after it, times hardly decrease. */
+export function lastSetBack({
+  size,
+  entries,
+  latest,
+  setBack,
+}: Pick<AuditHead, 'size' | 'entries' | 'latest' | 'setBack'>): Pick<AuditHead, 'setBack'> {
+  let [last, time] = [setBack, latest];
+  for (const [at, { recordedAt, position }] of entries.entries()) {
+    const isSetBack = Date.parse(time) - Date.parse(recordedAt) > CLOCKS_APART_MS;
+    if (isSetBack) last = { number: size - entries.length + at, position, latest: time };
+    time = laterTime(time, recordedAt);
+  }
+  return last ? { setBack: last } : {};
 }
 
 /** Returns the id of a chunk's row. */

@@ -143,10 +143,10 @@ export async function openBackupTarget(place: string): Promise<BackupTarget> {
   return new LocalBackupTarget(resolve(place.startsWith('file:') ? pathOf(place) : place));
 }
 
-/** Creates an event log at a SQLite URL, to be filled from another one (`EventLog.timesRise`). Rejects with `unavailable`. */
-export async function openLogCopy(url: string, identity: string, timesRise: boolean): Promise<LogCopy> {
+/** Creates an event log at a SQLite URL, to be filled from another one. Rejects with `unavailable`. */
+export async function openLogCopy(url: string, identity: string): Promise<LogCopy> {
   const { SqliteLogCopy } = await import('../backends/sqlite/SqliteLogCopy.ts');
-  return new SqliteLogCopy(pathOf(url), identity, timesRise);
+  return new SqliteLogCopy(pathOf(url), identity);
 }
 
 /**

@@ -5,9 +5,11 @@ import {
   type AuditIndexRow,
   auditModel,
   CHUNKS_AN_INDEX,
+  CLOCKS_APART_MS,
   chunkId,
   ENTRIES_A_CHUNK,
   indexPartition,
+  lastSetBack,
 } from '../../projections/audit/audit.ts';
 import type { AuditEntry } from '../../projections/audit/auditEntry.ts';
 import { type AuditFacetValues, signatureTest } from '../../projections/audit/auditSignature.ts';
@@ -55,11 +57,22 @@ export async function* auditParts(
   let next = below === undefined ? chunks : Math.min(chunks, Math.ceil(below / ENTRIES_A_CHUNK));
   // A later page begins where the previous one ended, which was already before that time.
   if (below === undefined && filter.to !== undefined) {
-    next = await chunksBefore(readModels, workspace, head, filter.to);
+    const { setBack } = lastSetBack(head);
+    const ordered = await chunksBefore(readModels, workspace, head, laterBy(filter.to));
+    // Up to an entry of a clock that was set back, a later chunk may contain an earlier time.
+    next = Math.min(
+      chunks,
+      Math.max(ordered, setBack ? Math.floor(setBack.number / ENTRIES_A_CHUNK) + 1 : 0),
+    );
   }
   for await (const indexes of indexesBelow(readModels, workspace, head, next)) {
     yield* partsOf(readModels, workspace, filter, indexes);
   }
+}
+
+/** Returns the time before which all that is recorded before `time` counts as recorded, as long as no clock is set back. */
+export function laterBy(time: string): string {
+  return new Date(Date.parse(time) + CLOCKS_APART_MS).toISOString();
 }
 
 /** Returns a workspace's head row; undefined without any entries. */

@@ -14,10 +14,7 @@ import type { QueryPorts } from '../reads/readRecord.ts';
 import { type AuditPart, auditParts } from './auditParts.ts';
 import type { Sightings } from './Sightings.ts';
 
-/**
- * Which entries are wanted; any if omitted. Times are ISO 8601, UTC, to the millisecond. If a clock goes back, its entries count
- * as of the latest time.
- */
+/** Which entries are wanted; any if omitted. Times are ISO 8601, UTC, to the millisecond. */
 export interface AuditFilter extends AuditFacetValues {
   /** Recorded at or after this. */
   from?: string;
@@ -126,13 +123,11 @@ interface NumberedEntry {
 }
 
 /** Returns the matching entries of a part, newest first. */
-function matching({ first, from, entries }: AuditPart, filter: AuditFilter): NumberedEntry[] {
+function matching({ first, entries }: AuditPart, filter: AuditFilter): NumberedEntry[] {
   const found: NumberedEntry[] = [];
-  let time = from;
   for (const [at, entry] of entries.entries()) {
-    if (entry.recordedAt > time) time = entry.recordedAt;
-    if (filter.from !== undefined && time < filter.from) continue;
-    if (filter.to !== undefined && time >= filter.to) break;
+    if (filter.from !== undefined && entry.recordedAt < filter.from) continue;
+    if (filter.to !== undefined && entry.recordedAt >= filter.to) continue;
     if (filter.isWanted && !filter.isWanted(entry)) continue;
     if (filter.seen && !filter.seen.has(entry)) continue;
     if (hasFacets(entry, filter)) found.push({ entry, number: first + at });

@@ -1,4 +1,4 @@
-import { refusedRequestsModel } from '../../projections/audit/audit.ts';
+import { lastSetBack, refusedRequestsModel } from '../../projections/audit/audit.ts';
 import { newestFirst } from '../../projections/audit/newestFirst.ts';
 import {
   hasRequestFacets,
@@ -13,6 +13,7 @@ import type { ReadModels } from '../ports/readModels.ts';
 import { caughtUp, decodeToken, encodeToken, type Page, type PageRequest } from '../reads/page.ts';
 import type { QueryPorts } from '../reads/readRecord.ts';
 import { type Total, totalOf } from '../reads/total.ts';
+import { laterBy, loadHead } from './auditParts.ts';
 
 export type { RefusedRequest } from '../../projections/audit/refusedRequest.ts';
 
@@ -63,7 +64,13 @@ export async function readRequestLog(
   const scope = [refusedRequestsModel, workspace, filter];
   const sent = pageToken === undefined ? undefined : decodeToken(pageToken, scope);
   const end = (await caughtUp(ports, refusedRequestsModel)) + 1;
-  let below = sent ?? (to === undefined ? end : await firstSince(ports.readModels, partition, to, end));
+  const head = await loadHead(ports.readModels, workspace);
+  const { setBack } = head ? lastSetBack(head) : {};
+  const since = setBack?.position ?? 0;
+  let below =
+    sent ?? (to === undefined ? end : await firstSince(ports.readModels, partition, laterBy(to), since, end));
+  // Up to `since` times are in no order, but none is later than `latest`.
+  const latest = setBack?.latest ?? '';
   const items: RefusedRequest[] = [];
   for (let scanned = 0; ; ) {
     const after = newestFirst(below);
@@ -82,13 +89,16 @@ export async function readRequestLog(
       .toSorted((a, b) => b.position - a.position)
       .slice(0, CHUNK);
     for (const { position, body } of rows) {
-      if (from !== undefined && body.recordedAt < from) return { items, next_page_token: null };
+      if (from !== undefined && latest < from && (position <= since || laterBy(body.recordedAt) < from))
+        return { items, next_page_token: null };
       if (items.length === limit || scanned === MAX_SCANNED) {
         return { items, next_page_token: encodeToken(below, scope) };
       }
       below = position;
       scanned += 1;
-      if (hasRequestFacets(body, facets) && (to === undefined || body.recordedAt < to)) items.push(body);
+      const isWithin =
+        (from === undefined || body.recordedAt >= from) && (to === undefined || body.recordedAt < to);
+      if (isWithin && hasRequestFacets(body, facets)) items.push(body);
     }
     if (rows.length < CHUNK) return { items, next_page_token: null };
   }
@@ -111,19 +121,20 @@ export async function countRefusedRequests(
   return totalOf(readModels, refusedRequestsModel, { partition, ...(list !== undefined && { list }) });
 }
 
-/** Returns the position before `end` from which on everything was refused at or after a time, by binary search. */
+/** Returns the position between `since` and `end` from which on everything was refused at or after a time, by binary search. */
 async function firstSince(
   readModels: ReadModels,
   partition: string,
   time: string,
+  since: Position,
   end: Position,
 ): Promise<Position> {
-  let [low, high] = [0, end];
+  let [low, high] = [since + 1, end];
   while (low < high) {
     const middle = Math.floor((low + high) / 2);
     const query = { partition, after: newestFirst(middle + 1), limit: 1 };
     const [row] = await readModels.page(refusedRequestsModel, query);
-    if (row === undefined || row.body.recordedAt < time) low = middle + 1;
+    if (row === undefined || row.position <= since || row.body.recordedAt < time) low = middle + 1;
     else high = row.position;
   }
   return low;

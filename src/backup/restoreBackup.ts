@@ -24,8 +24,7 @@ const AT_ONCE = 500;
 
 /** Empty stores, to be filled. */
 export interface RestorePorts {
-  /** `timesRise`: whether no event of the log has an earlier time than those before it. */
-  openLog(identity: string, timesRise: boolean): Promise<LogCopy>;
+  openLog(identity: string): Promise<LogCopy>;
   stateStore: StateStore;
   documentStore: DocumentStore;
   tables: readonly StateTable<object>[];
@@ -78,7 +77,7 @@ async function restoreLog(
   target: BackupTarget,
   { manifest, principal, erasures, onProgress }: RestoreTask,
 ): Promise<RestoredLog> {
-  const log = await openLog(manifest.log, manifest.times_rise ?? true);
+  const log = await openLog(manifest.log);
   try {
     const check = new LogCheck();
     const concerned = new ConcernedStreams(erasures);

@@ -81,7 +81,7 @@ export async function takeBackup(
     {
       type: 'chartledger.backup.v1',
       ...{ version, format: STORE_FORMAT, log, created_at },
-      ...(eventLog.timesRise ? {} : { times_rise: false as const }),
+      times_rise: false,
       ...{ ...logPart, segments, erasing, state, objects: objects.files, keys: sealedNow },
     },
     await ports.signingKey(),

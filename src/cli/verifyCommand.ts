@@ -77,7 +77,7 @@ async function verifyLog(workspace: string, options: VerifyOptions) {
     const found = await withReadModels((readModels) =>
       verifyWorkspace({ eventLog, readModels }, workspace, { heads, keyEnds: ends, onProgress: bar.at }),
     ).finally(() => bar.stop());
-    const texts = verifiedTexts(found, eventLog.timesRise);
+    const texts = verifiedTexts(found);
     const problems = [...keyProblems, ...texts.problems];
     for (const problem of problems) fail(problem);
     for (const remark of texts.remarks) writeLine(`Remark: ${remark}`);

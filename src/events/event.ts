@@ -35,7 +35,7 @@ export interface RecordedEvent extends NewEvent {
   /** Place in the stream: 0, 1, 2 … without gaps; `append` returns the same number. */
   revision: number;
   position: Position;
-  /** When the log accepted it, ISO 8601 in UTC. See `EventLog.timesRise`. */
+  /** When the log accepted it, ISO 8601 in UTC. It may be earlier than that of the event before: see `EventLog`. */
   recordedAt: string;
 }
 

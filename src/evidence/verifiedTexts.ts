@@ -26,14 +26,8 @@ const odd: Record<OddityKind, (event: OddEvent) => string> = {
     `claims to have been recorded at ${recordedAt}, before the preceding event (${notBefore})`,
 };
 
-/**
- * Describes the findings of a verification. Where leaders change (`timesRise` of the log is false), a decreasing time proves
- * nothing by itself: it is a remark.
- */
-export function verifiedTexts(
-  { difference, headProblem, oddities }: Verified,
-  timesRise: boolean,
-): VerifiedTexts {
+/** Describes the findings of a verification. Clocks are set back, and leaders change: a decreasing time is a remark. */
+export function verifiedTexts({ difference, headProblem, oddities }: Verified): VerifiedTexts {
   if (difference) return { problems: [describe(difference)], remarks: [] };
   if (headProblem) {
     const { head, problem } = headProblem;
@@ -45,10 +39,10 @@ export function verifiedTexts(
   for (const kind of oddityKinds) {
     const lines = describeOdd(kind, oddities[kind]);
     const [first] = lines;
-    if (kind !== 'olderThanBefore' || timesRise) problems.push(...lines);
+    if (kind !== 'olderThanBefore') problems.push(...lines);
     else if (first)
       remarks.push(
-        `Events whose times go backwards, as can happen after a change of leader: ${count(oddities[kind].count)}. The first: ${first}`,
+        `Events whose times go backwards, as happens when a clock is set back or the leader changes: ${count(oddities[kind].count)}. The first: ${first}`,
       );
   }
   return { problems, remarks };

@@ -82,6 +82,9 @@ export interface Patience {
 /**
  * The event log: the service's single source of truth.
  *
+ * Positions give the order of events, times do not: `recordedAt` comes from the clock of the machine that recorded the event, which may
+ * be set back, or differ from that of the leader before. An event's effective time is the latest one so far in its stream.
+ *
  * All methods reject with `ServiceError('unavailable')` when the store is unreachable or does not answer within three seconds. An
  * append rejected this way may or may not have been written; repeating it with the same event id and expectation settles that.
  */
@@ -91,13 +94,6 @@ export interface EventLog {
    * Followers never receive it as an event.
    */
   identity(): Promise<string>;
-
-  /**
-   * Whether `recordedAt` never decreases from one event of the log to the next, guaranteed by a single writer. Where several
-   * machines write, or wrote what was restored, a change of leader can bring an earlier clock: an event's effective time is then
-   * the latest one so far in its stream.
-   */
-  readonly timesRise: boolean;
 
   /**
    * Appends one event, which is durable when the promise resolves. The order of its objects' members need not be kept. An event

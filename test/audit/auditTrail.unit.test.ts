@@ -23,10 +23,12 @@ import {
 } from '../../projections/audit/auditTally.ts';
 import { readTallies } from '../../src/audit/auditTallies.ts';
 import { type AuditFilter, wholeAuditTrail } from '../../src/audit/readAuditTrail.ts';
+import { readRequestLog } from '../../src/audit/requestLog.ts';
 import type { RecordedEvent } from '../../src/events/event.ts';
 import type { EventLog } from '../../src/ports/eventLog.ts';
 import type { PageQuery, ReadModels, Row } from '../../src/ports/readModels.ts';
 
+const HOUR_MS = 3_600_000;
 const START = Date.parse('2026-11-21T12:00:00.000Z');
 
 /** Event number n, recorded so many milliseconds after the start. */
@@ -68,18 +70,37 @@ function folded(events: RecordedEvent[]) {
   };
 }
 
-async function find(events: RecordedEvent[], filter: AuditFilter): Promise<string[]> {
-  const ports = {
+const foldedOnce = new WeakMap<RecordedEvent[], ReturnType<typeof folded>>();
+
+function portsOf(events: RecordedEvent[]) {
+  const models = foldedOnce.get(events) ?? folded(events);
+  foldedOnce.set(events, models);
+  return {
     eventLog: { head: async () => events.length } as EventLog,
-    readModels: folded(events) as Partial<ReadModels> as ReadModels,
+    readModels: models as Partial<ReadModels> as ReadModels,
   };
+}
+
+async function find(events: RecordedEvent[], filter: AuditFilter): Promise<string[]> {
   const found: AuditEntry[] = [];
-  for await (const some of await wholeAuditTrail(ports, 'clinic', filter)) found.push(...some);
+  for await (const some of await wholeAuditTrail(portsOf(events), 'clinic', filter)) found.push(...some);
   return found.map(({ eventId }) => eventId);
+}
+
+async function findRefused(events: RecordedEvent[], range: { from: string; to: string }): Promise<string[]> {
+  const found: string[] = [];
+  for (let pageToken: string | undefined; ; ) {
+    const page = await readRequestLog(portsOf(events), 'clinic', range, { limit: 50, pageToken });
+    found.push(...page.items.map(({ eventId }) => eventId));
+    if (page.next_page_token === null) return found;
+    pageToken = page.next_page_token;
+  }
 }
 
 const at = (ms: number) => new Date(START + ms).toISOString();
 const idsOf = (events: RecordedEvent[]) => events.map(({ id }) => id).reverse();
+
+const refusal = { type: 'AccessRecorded', data: { action: 'request.refused', code: 'not_found' } };
 
 describe('times', () => {
   const events = Array.from({ length: (2 * CHUNKS_AN_INDEX + 3) * ENTRIES_A_CHUNK + 9 }, (_, n) =>
@@ -106,14 +127,35 @@ describe('times', () => {
     expect(await find(events, { from: at(from), to: at(to) })).toEqual(idsOf(wanted));
   });
 
-  test('entries of a clock that went back count to the latest time', async () => {
-    const back = 2 * ENTRIES_A_CHUNK + 5;
-    const turned = events.map((one, n) => (n < back ? one : { ...one, recordedAt: at(0) }));
-    const latest = at(10 * Math.floor((back - 1) / 2));
-    expect(await find(turned, { to: latest })).toEqual(idsOf(turned.slice(0, back - 1)));
-    expect(await find(turned, { from: latest })).toEqual(idsOf(turned.slice(back - 1)));
-    expect(await find(turned, {})).toEqual(idsOf(turned));
-  });
+  describe.each([0, 2 * ENTRIES_A_CHUNK + 5, 21 * ENTRIES_A_CHUNK])(
+    'where entries from %i on were recorded by a clock that is an hour ahead until it is set back',
+    (first) => {
+      const last = first + 10 * ENTRIES_A_CHUNK + 7;
+      const jumped = events.map((one, n) => ({
+        ...one,
+        ...(n % 9 === 0 && refusal),
+        ...(n >= first && n < last && { recordedAt: at(10 * Math.floor(n / 2) + HOUR_MS) }),
+      }));
+
+      test.each([
+        [0, 1_000],
+        [3_000, 5_000],
+        [5_000, 10_000],
+        [-5, 100_000],
+        [HOUR_MS, HOUR_MS + 2_000],
+        [HOUR_MS + 2_500, 2 * HOUR_MS],
+        [10_000, HOUR_MS + 5_000],
+      ])('from %i to %i milliseconds hold all that was recorded then', async (from, to) => {
+        const range = { from: at(from), to: at(to) };
+        const wanted = jumped.filter(({ recordedAt }) => recordedAt >= range.from && recordedAt < range.to);
+        expect(await find(jumped, range)).toEqual(idsOf(wanted));
+        expect(await find(jumped, {})).toEqual(idsOf(jumped));
+        expect(await findRefused(jumped, range)).toEqual(
+          idsOf(wanted.filter(({ type }) => type === refusal.type)),
+        );
+      });
+    },
+  );
 });
 
 describe('signatures', () => {

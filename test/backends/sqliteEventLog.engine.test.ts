@@ -105,15 +105,15 @@ describe('SQLite event log', () => {
       await follower.stop();
     });
 
-    test('a time that another process wrote ahead is not fallen behind', async () => {
+    test('events after one whose time another process wrote ahead have their own', async () => {
       const stream = workspace.stream();
       await workspace.append(log, stream);
       const other = new DatabaseSync(path);
       other.exec('UPDATE events SET recorded_at = recorded_at + 3600000');
       other.close();
       await workspace.append(log, stream);
-      const [first, second] = await log.readStream(stream, { limit: 2 });
-      expect(second?.recordedAt).toBe(first?.recordedAt);
+      const [, second] = await log.readStream(stream, { limit: 2 });
+      expect(Math.abs(Date.parse(second?.recordedAt ?? '') - Date.now())).toBeLessThan(600_000);
     });
 
     test('a file that cannot be read is unavailable, and followers wait for it', async () => {

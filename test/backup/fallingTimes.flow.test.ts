@@ -17,11 +17,11 @@ beforeAll(async () => {
 afterAll(() => service.stop());
 
 /** Verifies a copy of the service's log whose last event was recorded by a clock that is a minute behind the others. */
-async function verifyCopy(timesRise: boolean) {
+async function verifyCopy() {
   const folder = temporaryFolder();
   const url = `sqlite:${join(folder, 'events.db')}`;
   const events = await readAll(service.eventLog);
-  const copy = await openLogCopy(url, await service.eventLog.identity(), timesRise);
+  const copy = await openLogCopy(url, await service.eventLog.identity());
   await copy.add(
     events.map((event, index) => {
       const behind = new Date(Date.parse(event.recordedAt) - MINUTE_MS).toISOString();
@@ -42,21 +42,17 @@ async function verifyCopy(timesRise: boolean) {
   return saved.code === 1 ? saved : verify('--head', head);
 }
 
-test('where the log of several writers was restored, times that go back at a change of leader are no sign of tampering', async () => {
+test('times that go back, as at a change of leader or when a clock is set back, are no sign of tampering', async () => {
   const appended = await appendedBy(service, async () => {
     for (const payer of [samples.payer(), samples.payer()])
       expect((await service.post('/integration/payers', payer)).status).toBe(200);
   });
   expect(appended).toHaveLength(2);
-  expect(await verifyCopy(false)).toMatchObject({
+  expect(await verifyCopy()).toMatchObject({
     code: 0,
     stdout: expect.stringContaining(
-      'Events whose times go backwards, as can happen after a change of leader: 1.',
+      'Events whose times go backwards, as happens when a clock is set back or the leader changes: 1.',
     ),
     stderr: '',
-  });
-  expect(await verifyCopy(true)).toMatchObject({
-    code: 1,
-    stderr: expect.stringMatching(/claims to have been recorded at \S+, before the preceding event/),
   });
 });

@@ -12,7 +12,7 @@ import { StandIn } from '../support/standIn.ts';
 
 const HOUR_MS = 3_600_000;
 
-// SQLite's writer lets no time fall: on it there is nothing to see.
+// On SQLite: test/backup/fallingTimes.flow.test.ts and test/service/clockAhead.long.test.ts.
 const command = standInCommand();
 
 (command ? describe : describe.skip)('a leader whose clock is an hour behind that of the one before', () => {
@@ -80,7 +80,7 @@ const command = standInCommand();
     });
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
     expect(stdout).toMatch(
-      /^Remark: Events whose times go backwards, as can happen after a change of leader: \d+\. The first: .+\n/,
+      /^Remark: Events whose times go backwards, as happens when a clock is set back or the leader changes: \d+\. The first: .+\n/,
     );
     await changeLeader(0);
   }, 60_000);

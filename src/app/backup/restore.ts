@@ -167,7 +167,7 @@ async function fill(
   const stateStore = await openStateStore(stateUrl);
   const documentStore = await openDocumentStore(documentsUrl);
   try {
-    const openLog = (identity: string, timesRise: boolean) => openLogCopy(eventLogUrl, identity, timesRise);
+    const openLog = (identity: string) => openLogCopy(eventLogUrl, identity);
     const stores = { stateStore, documentStore };
     const ports = { ...stores, openLog, tables: backedUpTables };
     const { position, erasures } = await restoreBackup(ports, target, task);

@@ -36,7 +36,6 @@ import { startProblem } from './startProblem.ts';
  * `$all`.
  */
 export class EventStoreDbEventLog implements EventLog {
-  readonly timesRise = false;
   readonly scavenger: Scavenger;
   readonly #connection: Connection;
   readonly #closing = new AbortController();

@@ -58,7 +58,6 @@ export class SqliteEventLog implements EventLog {
     this.#templates = new MetadataTemplates(db);
     this.#statements = {
       identity: db.prepare('SELECT identity FROM log'),
-      fallingTimes: db.prepare('SELECT 1 FROM falling_times'),
       head: db.prepare('SELECT max(position) AS head FROM events'),
       lastTime: db.prepare('SELECT recorded_at FROM events ORDER BY position DESC LIMIT 1'),
       dataVersion: db.prepare('PRAGMA data_version'),
@@ -82,11 +81,6 @@ export class SqliteEventLog implements EventLog {
       if (error instanceof ServiceError) throw error;
       throw unavailable(STORE, error, fileProblem(path, error));
     }
-  }
-
-  /** False only if it was restored from a log with several writers. */
-  get timesRise(): boolean {
-    return this.#reading(() => this.#statements.fallingTimes.get()) === undefined;
   }
 
   async identity(): Promise<string> {

@@ -20,15 +20,14 @@ export class SqliteLogCopy implements LogCopy {
   #erasures = 0;
 
   /**
-   * Creates the file of a log with that identity; it must not exist yet. `timesRise`: that of the other log. Throws `unavailable`.
+   * Creates the file of a log with that identity; it must not exist yet. Throws `unavailable`.
    */
-  constructor(path: string, identity: string, timesRise = true) {
+  constructor(path: string, identity: string) {
     this.#path = path;
     try {
       makeOwnedFolders(dirname(path));
       const db = openForAppending(path);
       db.prepare('UPDATE log SET identity = ?').run(identity);
-      if (!timesRise) db.exec('INSERT INTO falling_times (only) VALUES (1)');
       this.#db = db;
       this.#templates = new MetadataTemplates(db);
       this.#statements = prepare(db);
@@ -47,7 +46,7 @@ export class SqliteLogCopy implements LogCopy {
     this.#transaction(() => {
       const last = this.#statements.last.get();
       const after = Number(last?.position ?? 0);
-      const recordedAt = new Date(Math.max(Number(last?.time ?? 0), Date.now())).toISOString();
+      const recordedAt = new Date().toISOString();
       const known = this.#statements.lastRevision.get(this.#stream(stream).id);
       const revision = Number(known?.revision ?? -1) + 1;
       const { id, type, data, metadata } = event;
@@ -125,7 +124,7 @@ function prepare(db: DatabaseSync) {
     findStream: db.prepare('SELECT id, erased FROM streams WHERE name = ?'),
     addStream: db.prepare('INSERT INTO streams (name) VALUES (?)'),
     markErased: db.prepare('UPDATE streams SET erased = ? WHERE id = ?'),
-    last: db.prepare('SELECT position, recorded_at AS time FROM events ORDER BY position DESC LIMIT 1'),
+    last: db.prepare('SELECT position FROM events ORDER BY position DESC LIMIT 1'),
     lastRevision: db.prepare('SELECT max(revision) AS revision FROM events WHERE stream_id = ?'),
     addEvent: db.prepare(
       'INSERT INTO events (position, stream_id, revision, event_id, type, recorded_at, metadata, data, leaf) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)',

@@ -45,7 +45,7 @@ export const manifestSchema = z.strictObject({
   created_at: z.string(),
   /** Position of the last event in it; 0: none. */
   last_position: z.int().min(0),
-  /** Present if an event of the log may have an earlier time than those before it (`EventLog.timesRise`). */
+  /** That an event may have an earlier time than those before it; earlier versions look for it. */
   times_rise: z.literal(false).optional(),
   events: z.int().min(0),
   segments: z.array(segmentSchema),

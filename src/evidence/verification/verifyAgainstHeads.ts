@@ -39,7 +39,7 @@ export async function verifyAgainstHeads(
   const { publicKeys, ends, problems: keyProblems } = await keysOfLog(ports.eventLog, known.publicKeys);
   const { heads, problems: headProblems, remark } = await headsOf(workspace, { ...known, publicKeys });
   const found = await verifyWorkspace(ports, workspace, { heads, keyEnds: ends, onProgress });
-  const { problems, remarks } = verifiedTexts(found, ports.eventLog.timesRise);
+  const { problems, remarks } = verifiedTexts(found);
   const { tree, lastEvent, compared, erased } = found;
   const told = erased.told.slice(-TOLD);
   return {

@@ -116,12 +116,11 @@ export async function toEntries(
   return entries.reverse();
 }
 
-/** Resolves with the latest time in the stream before an event; undefined where the event's own cannot be earlier. */
+/** Resolves with the latest time in the stream before an event in it; undefined for the first one. */
 async function latestBefore(
   eventLog: EventLog,
   { stream, revision }: RecordedEvent,
 ): Promise<string | undefined> {
-  if (eventLog.timesRise) return undefined;
   let latest: string | undefined;
   for (let from = 0; from < revision; from += CHUNK) {
     const limit = Math.min(CHUNK, revision - from);

@@ -13,18 +13,11 @@ export interface StreamHead {
   greatestId: string;
 }
 
-interface LatestEvent {
-  /** The log's latest time, in ms. */
-  time: number;
-  /** The greatest id of an event in the log. */
-  id: string;
-}
-
 /** Number of streams whose ends are remembered, in about 250 bytes each. */
 const MAX_HEADS = 50_000;
 
 /**
- * What the writer of an event log's file knows of it without a query: the ends of streams, and the latest time. It is valid until
+ * What the writer of an event log's file knows of it without a query: the ends of streams, and the greatest id. It is valid until
  * another connection, in this process or another, commits, which `begin` detects, and until a transaction fails, after which its
  * writer calls `forget`.
  *
@@ -35,12 +28,12 @@ export class LogMemory {
   readonly #heads = new Map<string, StreamHead>();
   readonly #statements;
   #dataVersion: unknown;
-  #latest: LatestEvent | undefined;
+  /** The greatest id of an event in the log. */
+  #greatestId: string | undefined;
 
   constructor(db: DatabaseSync) {
     this.#statements = {
       dataVersion: db.prepare('PRAGMA data_version'),
-      latestTime: db.prepare('SELECT recorded_at AS time FROM events ORDER BY position DESC LIMIT 1'),
       greatestId: db.prepare('SELECT max(event_id) AS id FROM events'),
       head: db.prepare(
         `SELECT id, erased, (SELECT max(revision) FROM events WHERE stream_id = id) AS revision
@@ -49,22 +42,15 @@ export class LogMemory {
     };
   }
 
-  /**
-   * Must be called first in each transaction of the writer. Returns the time for the events that it appends, in ms: times never
-   * decrease, whichever process wrote before, so that "as of" and the order of events agree.
-   */
-  begin(): number {
-    const { dataVersion, latestTime, greatestId } = this.#statements;
+  /** Must be called first in each transaction of the writer. */
+  begin(): void {
+    const { dataVersion, greatestId } = this.#statements;
     const version = dataVersion.get()?.data_version;
     if (version !== this.#dataVersion) this.forget();
     this.#dataVersion = version;
-    const greatest = this.#latest ? null : greatestId.get()?.id;
-    this.#latest ??= {
-      time: Number(latestTime.get()?.time ?? 0),
-      id: greatest == null ? '' : formatUuid(greatest as Uint8Array),
-    };
-    this.#latest.time = Math.max(this.#latest.time, Date.now());
-    return this.#latest.time;
+    if (this.#greatestId !== undefined) return;
+    const greatest = greatestId.get()?.id;
+    this.#greatestId = greatest == null ? '' : formatUuid(greatest as Uint8Array);
   }
 
   /** Returns the end of a stream; undefined when there is no such stream. */
@@ -79,8 +65,7 @@ export class LogMemory {
 
   /** Records that an event was appended to a stream; `head` is undefined for the first one. */
   appended(head: StreamHead | undefined, eventId: string): void {
-    const latest = this.#latest as LatestEvent;
-    if (eventId > latest.id) latest.id = eventId;
+    if (eventId > (this.#greatestId as string)) this.#greatestId = eventId;
     if (head === undefined) return;
     head.revision += 1;
     if (eventId > head.greatestId) head.greatestId = eventId;
@@ -88,7 +73,7 @@ export class LogMemory {
 
   forget(): void {
     this.#heads.clear();
-    this.#latest = undefined;
+    this.#greatestId = undefined;
   }
 
   #readHead(stream: string): StreamHead | undefined {
@@ -98,7 +83,7 @@ export class LogMemory {
       id: row.id as number,
       revision: (row.revision ?? -1) as number,
       erased: row.erased !== null,
-      greatestId: (this.#latest as LatestEvent).id,
+      greatestId: this.#greatestId as string,
     };
     if (this.#heads.size >= MAX_HEADS) this.#heads.clear();
     this.#heads.set(stream, head);

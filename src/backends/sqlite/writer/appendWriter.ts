@@ -1,5 +1,6 @@
 import type { DatabaseSync } from 'node:sqlite';
 import { parse as parseUuid } from 'uuid';
+import { type Clock, SteadyClock } from '../../../ports/clock.ts';
 import type { Appended, ExpectedRevision } from '../../../ports/eventLog.ts';
 import { MetadataTemplates } from '../MetadataTemplates.ts';
 import type { AppendOutcome, AppendRequest, EraseRequest } from './appendProtocol.ts';
@@ -19,11 +20,16 @@ export class NotErasable extends Error {}
 export class AppendWriter {
   readonly #db: DatabaseSync;
   readonly #memory: LogMemory;
+  readonly #clock: Clock;
   readonly #templates: MetadataTemplates;
   readonly #statements;
 
-  constructor(db: DatabaseSync) {
+  /** `clock`: the source of the events' times. */
+  constructor(db: DatabaseSync, clock: Clock = new SteadyClock()) {
     this.#db = db;
+    this.#clock = clock;
+    // Earlier versions expect times that never decrease, unless this says that they do.
+    db.exec('INSERT OR IGNORE INTO falling_times (only) VALUES (1)');
     this.#memory = new LogMemory(db);
     this.#templates = new MetadataTemplates(db);
     this.#statements = {
@@ -62,7 +68,8 @@ export class AppendWriter {
   /** Appends all requests in one transaction. Throws, with nothing written, when the file cannot be written. */
   commit(requests: AppendRequest[]): AppendOutcome[] {
     return this.#transaction(() => {
-      const time = this.#memory.begin();
+      this.#memory.begin();
+      const time = this.#clock.now();
       return requests.map((request) => this.#append(request, time));
     });
   }
