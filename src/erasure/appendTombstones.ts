@@ -1,7 +1,6 @@
-import { v7 as uuidv7 } from 'uuid';
 import { gone, notFound, ServiceError } from '../errors.ts';
 import type { RecordedEvent } from '../events/event.ts';
-import { type Caller, newEvent } from '../events/newEvent.ts';
+import { type Caller, newActorEvent } from '../events/newEvent.ts';
 import { erasureStep, type RecordErased, tombstoneType } from '../events/recordErased.ts';
 import type { EventLog } from '../ports/eventLog.ts';
 import { type StreamToErase, streamToErase } from './streamToErase.ts';
@@ -73,7 +72,7 @@ async function appendParts(
       ...(index === 0 && found.earlier.length > 0 && { earlier: found.earlier }),
     };
     // One request may erase several records, so each event needs its own id.
-    const event = { ...newEvent(caller, tombstoneType(erasure.kind), { ...data }), id: uuidv7() };
+    const event = newActorEvent(caller, caller.workspace, tombstoneType(erasure.kind), { ...data });
     await eventLog.append(stream, event, last.revision + index);
   }
 }

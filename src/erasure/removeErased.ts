@@ -1,3 +1,4 @@
+import { unavailable } from '../errors.ts';
 import { dataAs, type ErasedEvent, type RecordedEvent } from '../events/event.ts';
 import type { RecordErased } from '../events/recordErased.ts';
 import { MessageStore } from '../messages/MessageStore.ts';
@@ -27,6 +28,8 @@ export async function removeErased(ports: RemovalPorts, done: RecordedEvent): Pr
   const { parts } = dataAs<RecordErased>(done.data);
   const before = done.revision - parts + 1;
   const tombstones = await eventLog.readStream(stream, { from: before, limit: parts });
+  // On EventStoreDB, a leader that has just begun may not show all of them yet.
+  if (tombstones.length < parts) throw unavailable('event log');
   const erased = tombstones.flatMap((event) => dataAs<RecordErased>(event.data).erased);
   if (done.type === 'DocumentErased') await deleteFiles(eventLog, documentStore, stream, before);
   await eventLog.erase(

@@ -24,9 +24,11 @@ export interface NewEvent {
   type: string;
   data: JsonObject;
   metadata: EventMetadata;
+  /** Whether an earlier try of the same request may have appended it: the log then looks for it, wherever it is in the stream. */
+  isRepeat?: true;
 }
 
-export interface RecordedEvent extends NewEvent {
+export interface RecordedEvent extends Omit<NewEvent, 'isRepeat'> {
   /** `data` as the text in the log, where the log holds text; saves consumers from serializing it again. */
   dataText?: string | undefined;
   /** `metadata` as such a text, when it and `dataText` are canonical JSON: for events written by this version of the service. */

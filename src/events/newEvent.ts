@@ -63,7 +63,13 @@ export function newEvent(caller: Caller, type: string, data: JsonObject): NewEve
   if (traceparent !== undefined) metadata.traceparent = traceparent;
   if (userAgent !== undefined) metadata.userAgent = userAgent;
   metadata.workspace = workspace;
-  return { id: eventIdOf(caller), type, data: sortMembers(data), metadata: metadata as EventMetadata };
+  const event: NewEvent = {
+    id: eventIdOf(caller),
+    type,
+    data: sortMembers(data),
+    metadata: metadata as EventMetadata,
+  };
+  return caller.earlier === undefined ? event : { ...event, isRepeat: true };
 }
 
 /**
@@ -72,5 +78,5 @@ export function newEvent(caller: Caller, type: string, data: JsonObject): NewEve
  */
 export function newActorEvent(actor: Actor, workspace: string, type: string, data: JsonObject): NewEvent {
   const { requestId = uuidv7() } = actor;
-  return { ...newEvent({ ...actor, workspace, requestId }, type, data), id: uuidv7() };
+  return { ...newEvent({ ...actor, workspace, requestId, earlier: undefined }, type, data), id: uuidv7() };
 }

@@ -98,10 +98,11 @@ export interface EventLog {
   /**
    * Appends one event, which is durable when the promise resolves. The order of its objects' members need not be kept. An event
    * id that the stream holds, or held before it was erased, with `any` or its original expectation, changes nothing and returns the
-   * original place, whatever the rest of the event. Rejects with `version_conflict` when the expectation does not hold, with `payload_too_large`
-   * when the event is larger than `MAX_EVENT_BYTES` (a backend may count up to 1 KiB more, for names), with `gone` when the stream
-   * held the event and something else than `erase` removed it, and with `validation_failed` when the id is not a UUID, or the
-   * metadata name another workspace than the stream; nothing is written then, and concurrent appends are not affected.
+   * original place, whatever the rest of the event; an event marked as a repeat (`isRepeat`) does so with any expectation. Rejects
+   * with `version_conflict` when the expectation does not hold, with `payload_too_large` when the event is larger than
+   * `MAX_EVENT_BYTES` (a backend may count up to 1 KiB more, for names), with `gone` when the stream held the event and something
+   * else than `erase` removed it, and with `validation_failed` when the id is not a UUID, or the metadata name another workspace
+   * than the stream; nothing is written then, and concurrent appends are not affected.
    */
   append(stream: string, event: NewEvent, expected: ExpectedRevision): Promise<Appended>;
 

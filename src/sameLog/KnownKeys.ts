@@ -1,11 +1,11 @@
 import { v7 as uuidv7 } from 'uuid';
 import { ConfigError } from '../config.ts';
 import { ServiceError } from '../errors.ts';
-import type { JsonObject, NewEvent } from '../events/event.ts';
+import type { JsonObject, NewEvent, RecordedEvent } from '../events/event.ts';
 import { type Actor, newActorEvent } from '../events/newEvent.ts';
 import { INSTALLATION, KEY_ADOPTIONS_STREAM, KEY_ROTATIONS_STREAM } from '../events/streamNames.ts';
 import { appendBehind } from '../ports/appendBehind.ts';
-import type { EventLog } from '../ports/eventLog.ts';
+import type { Appended, EventLog } from '../ports/eventLog.ts';
 import { keyEvents } from './keyEvents.ts';
 import { fingerprintOf, type LastingKey, problemOf, wasEnded } from './lastingKey.ts';
 
@@ -94,22 +94,24 @@ export class KnownKeys<Name extends string> {
 
   async #now(name: Name): Promise<KeysInUse> {
     const key = this.#keys[name];
-    const known = (await this.#known()).get(key.setting) ?? [];
+    const events = await keyEvents(this.#eventLog);
+    const known = fingerprintsIn(events).get(key.setting) ?? [];
     const trusted = this.#trusted.get(name)?.keys;
     const isSame = trusted !== undefined && fingerprintOf(key.setting, firstOf(trusted)) === known.at(-1);
-    const keys = isSame ? trusted : await this.#open(key, known);
-    // Of several processes that began at once, each may have recorded the first key in the log.
+    const keys = isSame ? trusted : await this.#open(key, known, lastAdoption(events));
+    if (keys === undefined) return this.#now(name);
+    // Of several processes of an earlier version that began at once, each may have recorded the first key in the log.
     const changes = known.filter((fingerprint, index) => fingerprint !== known[index - 1]).length;
     const inUse = { keys, epoch: Math.max(1, changes), at: performance.now() };
     this.#trusted.set(name, inUse);
     return inUse;
   }
 
-  async #open(key: LastingKey, known: Fingerprints): Promise<readonly Buffer[]> {
+  /** Undefined when another process adopted a key at the same time. */
+  async #open(key: LastingKey, known: Fingerprints, last: number): Promise<readonly Buffer[] | undefined> {
     if (known.length > 0) return held(key, known);
     const bytes = await key.load();
-    await this.#adopt(key, bytes);
-    return [bytes];
+    return (await this.#adopt(key, bytes, last)) && [bytes];
   }
 
   /** Completes an interrupted rotation; undefined where there was none. Rejects as `all`. */
@@ -163,7 +165,9 @@ export class KnownKeys<Name extends string> {
    * Rejects with `ConfigError`.
    */
   async require(needed: readonly Name[], allowOthers: boolean): Promise<void> {
-    const known = await this.#known();
+    const events = await keyEvents(this.#eventLog);
+    const known = fingerprintsIn(events);
+    let last = lastAdoption(events);
     const problems: string[] = [];
     for (const [name, key] of Object.entries(this.#keys) as [Name, LastingKey][]) {
       const fingerprint = known.get(key.setting)?.at(-1);
@@ -172,8 +176,12 @@ export class KnownKeys<Name extends string> {
       if (found.length === 0 && !isNeeded) continue;
       const problem = fingerprint === undefined ? undefined : problemOf(key, found, fingerprint);
       if (problem && !allowOthers) problems.push(problem);
-      else if (problem) await this.#replace(key);
-      else if (fingerprint === undefined && found[0]) await this.#adopt(key, found[0]);
+      if (problem ? !allowOthers : fingerprint !== undefined) continue;
+      const bytes = problem ? await loadInPlace(key, events) : found[0];
+      const adopted = bytes && (await this.#adopt(key, bytes, last));
+      // Another process adopted a key at the same time.
+      if (bytes && adopted === undefined) return this.require(needed, allowOthers);
+      last = adopted?.revision ?? last;
     }
     if (problems.length === 0) return;
     throw new ConfigError(
@@ -206,30 +214,13 @@ export class KnownKeys<Name extends string> {
 
   /** Resolves with the keys of each setting that came into use, the last one last. */
   async #known(): Promise<Map<string, Fingerprints>> {
-    const known = new Map<string, string[]>();
-    for (const { data } of await keyEvents(this.#eventLog)) {
-      const setting = String(data.setting);
-      known.set(setting, [...(known.get(setting) ?? []), String(data.fingerprint)]);
-    }
-    return known;
-  }
-
-  /** Puts the present key, created when there is none, in the place of the one that the log knows. */
-  async #replace(key: LastingKey): Promise<void> {
-    const bytes = await key.load();
-    if (key.endsForGood && wasEnded(key, bytes, await keyEvents(this.#eventLog))) {
-      throw new ConfigError(
-        `${key.setting}: the key in ${key.place} was replaced by a rotation, and nothing that it signs after that is accepted. Put a new one in its place.`,
-      );
-    }
-    await this.#adopt(key, bytes);
+    return fingerprintsIn(await keyEvents(this.#eventLog));
   }
 
   /**
-   * Of several processes that begin with different keys at once, the later ones find the others' keys at their next
-   * start.
+   * Records a key in the log, behind the adoption that was seen last. Undefined, with nothing recorded, when there are later ones.
    */
-  async #adopt({ setting }: LastingKey, bytes: Buffer): Promise<void> {
+  #adopt({ setting }: LastingKey, bytes: Buffer, last: number): Promise<Appended | undefined> {
     const id = uuidv7();
     const event: NewEvent = {
       id,
@@ -243,8 +234,36 @@ export class KnownKeys<Name extends string> {
         schemaVersion: 1,
       },
     };
-    await this.#eventLog.append(KEY_ADOPTIONS_STREAM, event, 'any');
+    return appendBehind(this.#eventLog, KEY_ADOPTIONS_STREAM, event, last);
   }
+}
+
+function fingerprintsIn(events: readonly RecordedEvent[]): Map<string, Fingerprints> {
+  const known = new Map<string, string[]>();
+  for (const { data } of events) {
+    const setting = String(data.setting);
+    known.set(setting, [...(known.get(setting) ?? []), String(data.fingerprint)]);
+  }
+  return known;
+}
+
+/** Returns the revision of the last adoption; -1 when there is none. */
+function lastAdoption(events: readonly RecordedEvent[]): number {
+  return events.findLast(({ stream }) => stream === KEY_ADOPTIONS_STREAM)?.revision ?? -1;
+}
+
+/**
+ * Resolves with the present key, created when there is none, which takes the place of the one that the log knows. Rejects with
+ * `ConfigError` when a rotation replaced it.
+ */
+async function loadInPlace(key: LastingKey, events: readonly RecordedEvent[]): Promise<Buffer> {
+  const bytes = await key.load();
+  if (key.endsForGood && wasEnded(key, bytes, events)) {
+    throw new ConfigError(
+      `${key.setting}: the key in ${key.place} was replaced by a rotation, and nothing that it signs after that is accepted. Put a new one in its place.`,
+    );
+  }
+  return bytes;
 }
 
 /**

@@ -130,7 +130,8 @@ if (command === undefined) {
       await startCluster();
       await cluster.killNode(0);
       await eventually(async () => (await openEventLog(cluster.url('discover'))).close(), LONG_MS);
-      const on = await startOn('discover');
+      // The new leader shows late what the log holds.
+      const on = await eventually(() => startOn('discover'), LONG_MS);
       const writers = startWriters(on);
       await writers.written();
       expect(await readiness(on)).toBe(200);

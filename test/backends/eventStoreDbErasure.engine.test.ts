@@ -159,6 +159,22 @@ suite(`erasure on a server (${logScheme})`, () => {
     await standIn.remove();
   });
 
+  test('a log of a later format is refused, and one of an earlier format is marked', async () => {
+    const name = (format: number) => {
+      const event = { ...new TestWorkspace().event({}), data: { format } };
+      return log.append('chartledger-format', event, 'any');
+    };
+    await name(STORE_FORMAT + 1);
+    const problem = expect.stringContaining(`is of format ${STORE_FORMAT + 1}`);
+    await expect(openEventLog(standIn.url)).rejects.toMatchObject({ code: 'internal', problem });
+    const { position } = await name(1);
+    await (await openEventLog(standIn.url)).close();
+    const marked = await log.head();
+    expect(marked).toBeGreaterThan(position);
+    await (await openEventLog(standIn.url)).close();
+    expect(await log.head()).toBe(marked);
+  });
+
   test('it is refused as unavailable, and its repeat completes it; followers go on without a gap', async () => {
     const workspace = new TestWorkspace();
     const filter = { streamPrefixes: [workspace.prefix] };
@@ -190,20 +206,4 @@ suite(`erasure on a server (${logScheme})`, () => {
       expect(next).toEqual(expected);
     }
   }, 60_000);
-
-  test('a log of a later format is refused, and one of an earlier format is marked', async () => {
-    const name = (format: number) => {
-      const event = { ...new TestWorkspace().event({}), data: { format } };
-      return log.append('chartledger-format', event, 'any');
-    };
-    await name(STORE_FORMAT + 1);
-    const problem = expect.stringContaining(`is of format ${STORE_FORMAT + 1}`);
-    await expect(openEventLog(standIn.url)).rejects.toMatchObject({ code: 'internal', problem });
-    const { position } = await name(1);
-    await (await openEventLog(standIn.url)).close();
-    const marked = await log.head();
-    expect(marked).toBeGreaterThan(position);
-    await (await openEventLog(standIn.url)).close();
-    expect(await log.head()).toBe(marked);
-  });
 });

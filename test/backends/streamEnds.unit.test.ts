@@ -41,13 +41,15 @@ test('a stream is read once at a time, and whoever searches it meanwhile shares 
   const elsewhere = ends.find('another', ids[0] as string);
   await eventually(() => expect(reader.reads).toHaveLength(2));
   reader.reads[1]?.resolve();
-  expect(await elsewhere).toEqual({ revision: 39, position: 39 });
+  expect(await elsewhere).toEqual({ found: { revision: 39, position: 39 }, last: 39, isTruncated: false });
   reader.reads[0]?.resolve();
-  expect(await first).toEqual({ revision: 39, position: 39 });
+  expect(await first).toEqual({ found: { revision: 39, position: 39 }, last: 39, isTruncated: false });
   await eventually(() => expect(reader.reads).toHaveLength(3));
   reader.reads[2]?.resolve();
   expect(await Promise.all(others)).toEqual(
-    ids.slice(1).map((_, at) => ({ revision: 38 - at, position: 38 - at })),
+    ids
+      .slice(1)
+      .map((_, at) => ({ found: { revision: 38 - at, position: 38 - at }, last: 39, isTruncated: false })),
   );
   expect(reader.reads).toHaveLength(3);
 });
@@ -63,5 +65,21 @@ test('a read that fails is the failure of those who share it alone', async () =>
   await expect(first).rejects.toMatchObject({ code: 'unavailable' });
   await eventually(() => expect(reader.reads).toHaveLength(2));
   reader.reads[1]?.resolve();
-  expect(await second).toEqual({ revision: 0, position: 0 });
+  expect(await second).toEqual({ found: { revision: 0, position: 0 }, last: 0, isTruncated: false });
+});
+
+test('a stream of which events were removed, or are not shown yet, ends where the server shows it without a gap', async () => {
+  const ids = Array.from({ length: 6 }, () => uuidv7());
+  const shown = async (revisions: number[]) => {
+    const events = eventsOf(ids).filter(({ revision }) => revisions.includes(revision));
+    const reader = heldReader(events);
+    const found = new StreamEnds(reader).find('s', uuidv7());
+    await eventually(() => expect(reader.reads).toHaveLength(1));
+    reader.reads[0]?.resolve();
+    return found;
+  };
+  expect(await shown([])).toEqual({ found: undefined, last: -1, isTruncated: false });
+  expect(await shown([0, 1, 2])).toEqual({ found: undefined, last: 2, isTruncated: false });
+  expect(await shown([0, 1, 2, 5])).toEqual({ found: undefined, last: 2, isTruncated: false });
+  expect(await shown([3, 4, 5])).toEqual({ found: undefined, last: 5, isTruncated: true });
 });

@@ -97,6 +97,19 @@ export function eventLogAppends(open: () => Promise<EventLog>): void {
     expect(await stored(stream)).toHaveLength(3);
   });
 
+  test('a repeat that is marked as one is the original, whatever it expects', async () => {
+    const stream = workspace.stream();
+    await workspace.append(log, stream);
+    const event = workspace.event();
+    const place = await log.append(stream, event, 0);
+    const repeat = { ...event, isRepeat: true as const };
+    for (const expected of ['none', 0, 1, 'any'] as const)
+      expect(await log.append(stream, repeat, expected)).toEqual(place);
+    await workspace.append(log, stream);
+    expect(await log.append(stream, repeat, 2)).toEqual(place);
+    expect(await stored(stream)).toHaveLength(3);
+  });
+
   test('many repeats at once write one event', async () => {
     const stream = workspace.stream();
     const event = workspace.event();

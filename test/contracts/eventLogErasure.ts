@@ -195,8 +195,10 @@ export function eventLogErasure(open: () => Promise<EventLog>, purged: Purged): 
       position,
       leaf: 'x',
     }));
-    await expect(log.erase(stream, 3, erased)).rejects.toThrow('does not go on');
-    await expect(log.erase(workspace.stream(), 0, [])).rejects.toThrow('does not go on');
+    // Where reads may show what goes on late, that is the cause of a refusal that asks to come back.
+    const says = (error: Error) => String(error.cause ?? error).includes('does not go on');
+    await expect(log.erase(stream, 3, erased)).rejects.toSatisfy(says);
+    await expect(log.erase(workspace.stream(), 0, [])).rejects.toSatisfy(says);
     expect(await log.readStream(stream, { limit: 10 })).toEqual(events);
     expect(eventsOf(await followed())).toEqual(events);
   });

@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { freePort } from './freePort.ts';
 import { logScheme } from './logDriver.ts';
+import { standInEnv } from './servers.ts';
 
 const NODES = 3;
 
@@ -38,7 +39,7 @@ export class StandInCluster {
     const [program = '', ...rest] = this.#command;
     const place = ['127.0.0.1', String(this.#port), join(this.folder, 'log'), String(NODES)];
     this.#process = spawn(program, [...rest, ...place], {
-      env: { ...process.env, ...env },
+      env: { ...standInEnv, ...env },
       stdio: ['pipe', 'pipe', 'inherit'],
     });
     const { stdout } = this.#process;

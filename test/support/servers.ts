@@ -56,6 +56,9 @@ export function standInCommand(): string[] | undefined {
   return node && script && existsSync(script) ? [node, script] : undefined;
 }
 
+/** The environment of that server: after a start or an election its reads show late what it holds, as those of a new leader do. */
+export const standInEnv = { ...process.env, ESDB_LATE_INDEX_MS: '2500' };
+
 /**
  * The command of the MongoDB server that `TEST_MONGODB_RESTART` starts (it ends with HOST PORT FILE); undefined where
  * there is none.

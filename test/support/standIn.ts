@@ -7,6 +7,7 @@ import { join } from 'node:path';
 import { eventually } from './eventually.ts';
 import { freePort } from './freePort.ts';
 import { logScheme } from './logDriver.ts';
+import { standInEnv } from './servers.ts';
 
 /** A server of the test's own, EventStoreDB's stand-in unless said otherwise, to be killed and frozen; its data outlive it. */
 export class StandIn {
@@ -33,7 +34,7 @@ export class StandIn {
     const place = ['127.0.0.1', String(this.#port), join(this.#folder, 'log')];
     const clock = `const { now } = Date; Date.now = () => now() - ${behindMs};`;
     const options = behindMs === 0 ? [] : ['--import', `data:text/javascript,${encodeURIComponent(clock)}`];
-    this.#process = spawn(program, [...options, ...rest, ...place], { stdio: 'ignore' });
+    this.#process = spawn(program, [...options, ...rest, ...place], { stdio: 'ignore', env: standInEnv });
     await eventually(() => listening(this.#port));
   }
 

@@ -1,24 +1,32 @@
-import { ServiceError, unavailable } from '../../errors.ts';
+import { unavailable } from '../../errors.ts';
 import type { NewEvent } from '../../events/event.ts';
 import { eventIdTime } from '../../events/eventIdTime.ts';
 import type { Appended, ExpectedRevision } from '../../ports/eventLog.ts';
-import { eventRemoved } from '../../ports/eventLogRefusals.ts';
+import { eventRemoved, versionConflict } from '../../ports/eventLogRefusals.ts';
 import { appendOnce } from './appendOnce.ts';
 import { attempt, type Waiting } from './attempt.ts';
-import type { DriverClient } from './DriverClient.ts';
+import { type DriverClient, isAnswer } from './DriverClient.ts';
+import { type Driver, WrongStreamEnd } from './drivers/Driver.ts';
 import type { Erasures } from './Erasures.ts';
-import type { StreamEnds } from './StreamEnds.ts';
+import type { StreamEnd, StreamEnds } from './StreamEnds.ts';
 
 /** Maximum number of appends under way: beyond it, callers are told to come back later, so that memory stays bounded. */
 const MAX_APPENDING = 20_000;
 /** An append not answered within this time is looked for in its stream, repeatedly. */
 const UNANSWERED_MS = 500;
+/**
+ * An expectation that no stream meets: the server answers how far the stream goes. Only an append without an expectation makes it
+ * compare the id with those that it remembers, among which may be removed ones that no tombstone lists.
+ */
+const NO_REVISION = 2 ** 52;
 
 /**
  * Appends events, each exactly once. The server alone does not ensure that: it knows the ids of events appended without an
  * expectation only until it is restarted, and it drops a repeat that arrives before its original is replicated. So the end of the
  * stream is searched for an event's id before the event is sent again, if it may have been sent to a server that has forgotten
- * it, and while its append is not answered. A scavenge makes the server forget removed events, which only their tombstones list then.
+ * it, and while its append is not answered. A leader that has just begun does not show all that it holds, but counts it: what follows
+ * a search expects the end that the search saw, and is refused when the stream has more. A search that shows as much as a refusal
+ * counted shows everything. A scavenge makes the server forget removed events, which only their tombstones list then.
  */
 export class Appender {
   readonly #client: DriverClient;
@@ -45,27 +53,59 @@ export class Appender {
   }
 
   async #appendNew(stream: string, event: NewEvent, expected: ExpectedRevision): Promise<Appended> {
-    const look = async () => {
-      const found = await this.#streamEnds.find(stream, event.id);
-      return found && isPlaceOf(expected, found) ? found : undefined;
-    };
     if (this.#erasures.before(stream) > 0) {
       const removed = await this.#findRemoved(stream, event.id);
-      if (removed && isPlaceOf(expected, removed)) return removed;
+      if (removed && isPlaceOf(event, expected, removed)) return removed;
     }
-    let sent = false;
-    return attempt((waiting) =>
-      this.#client.call(waiting, async (client, since) => {
-        const found = sent || this.#mayBeForgotten(event.id, since) ? await look() : undefined;
-        if (found) return found;
-        sent = true;
-        const answer = appendOnce(client, stream, event, expected).then(
-          (appended) => appended ?? this.#requireRemoved(stream, event.id),
-        );
-        answer.catch((error) => error instanceof ServiceError || this.#lost());
-        return answeredOrFound(answer, look, waiting);
-      }),
+    let mayBeThere = event.isRepeat === true;
+    return attempt(async (waiting) => {
+      const appended = await this.#client.call(waiting, async (client, since) => {
+        /** Revision of the stream's last event, as this server counted it when it refused the append. */
+        let counted: number | undefined;
+        while (!waiting.aborted) {
+          let behind = expected;
+          if (mayBeThere || counted !== undefined || this.#mayBeForgotten(event.id, since)) {
+            const { found, last, isTruncated } = await this.#search(stream, event.id);
+            if (found && isPlaceOf(event, expected, found)) return found;
+            if (counted !== undefined && last < counted) return undefined;
+            if (counted !== undefined && expected !== 'any') throw versionConflict(counted + 1);
+            if (counted === undefined && expected === 'any')
+              behind = isTruncated ? NO_REVISION : last === -1 ? 'none' : last;
+          }
+          try {
+            mayBeThere = true;
+            return await this.#send({ client, stream, event, expected, waiting }, behind);
+          } catch (error) {
+            if (!(error instanceof WrongStreamEnd)) throw error;
+            counted = error.last;
+          }
+        }
+        return undefined;
+      });
+      if (appended === undefined) throw new Error('the server does not show all of the stream yet');
+      return appended;
+    });
+  }
+
+  /** Searches a stream for an event, also among those that were removed from it. Rejects with `unavailable`. */
+  async #search(stream: string, id: string): Promise<StreamEnd> {
+    const seen = await this.#streamEnds.find(stream, id);
+    if (seen.found || !seen.isTruncated) return seen;
+    await this.#erasures.refresh();
+    return { ...seen, found: await this.#findRemoved(stream, id) };
+  }
+
+  /** Sends an event once. Rejects as `appendOnce` does. */
+  #send({ client, stream, event, expected, waiting }: Sending, behind: ExpectedRevision): Promise<Appended> {
+    const answer = appendOnce(client, stream, event, behind).then(
+      (appended) => appended ?? this.#requireRemoved(stream, event.id),
     );
+    answer.catch((error) => isAnswer(error) || this.#lost());
+    const look = async () => {
+      const { found } = await this.#streamEnds.find(stream, event.id);
+      return found && isPlaceOf(event, expected, found) ? found : undefined;
+    };
+    return answeredOrFound(answer, look, waiting);
   }
 
   /** Returns the place of an event that is known to have been removed from a stream. Rejects with `unavailable`. */
@@ -98,9 +138,18 @@ export class Appender {
   }
 }
 
+/** An append that is under way, as it was asked for. */
+interface Sending {
+  client: Driver;
+  stream: string;
+  event: NewEvent;
+  expected: ExpectedRevision;
+  waiting: Readonly<Waiting>;
+}
+
 /** Whether an append with this expectation may have written an event at this place. */
-function isPlaceOf(expected: ExpectedRevision, { revision }: Appended): boolean {
-  return expected === 'any' || revision === (expected === 'none' ? 0 : expected + 1);
+function isPlaceOf({ isRepeat }: NewEvent, expected: ExpectedRevision, { revision }: Appended): boolean {
+  return isRepeat || expected === 'any' || revision === (expected === 'none' ? 0 : expected + 1);
 }
 
 /** The answer, or the result of a search for the event while there is none and someone is waiting. */

@@ -2,7 +2,7 @@ import { setMaxListeners } from 'node:events';
 import { ServiceError } from '../../errors.ts';
 import { TIMEOUT_MS } from './attempt.ts';
 import { ClosableClient } from './drivers/ClosableClient.ts';
-import type { Driver } from './drivers/Driver.ts';
+import { type Driver, WrongStreamEnd } from './drivers/Driver.ts';
 import type { OpenDriver } from './drivers/loadDriver.ts';
 
 /** gRPC's number for the connected state of a channel. */
@@ -44,7 +44,7 @@ export class DriverClient {
     return new DriverClient(this.#open, url);
   }
 
-  /** Makes a call once there is a connection; a `ServiceError` counts as an answer. Aborted calls are not sent. */
+  /** Makes a call once there is a connection. Aborted calls are not sent. */
   async call<Result>(
     waiting: { readonly aborted: boolean },
     make: (client: Driver, since: number) => Result | Promise<Result>,
@@ -58,7 +58,7 @@ export class DriverClient {
       this.#waitingSince = undefined;
       return result;
     } catch (error) {
-      if (error instanceof ServiceError) this.#waitingSince = undefined;
+      if (isAnswer(error)) this.#waitingSince = undefined;
       throw error;
     }
   }
@@ -111,6 +111,11 @@ export class DriverClient {
     // The table of appends is shared by all clients: the next one is used once this one no longer clears it.
     if (client) this.#closing = Promise.all([this.#closing, client.close()]);
   }
+}
+
+/** Whether a call failed although the server answered it. */
+export function isAnswer(error: unknown): boolean {
+  return error instanceof ServiceError || error instanceof WrongStreamEnd;
 }
 
 /** Every subscription adds a listener. */

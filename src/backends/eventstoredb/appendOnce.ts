@@ -1,16 +1,16 @@
-import type { ServiceError } from '../../errors.ts';
 import type { NewEvent } from '../../events/event.ts';
 import type { Appended, ExpectedRevision } from '../../ports/eventLog.ts';
-import { eventTooLarge, versionConflict } from '../../ports/eventLogRefusals.ts';
-import { type Driver, WrongStreamEnd } from './drivers/Driver.ts';
+import { eventTooLarge } from '../../ports/eventLogRefusals.ts';
+import type { Driver } from './drivers/Driver.ts';
 import { isDriverError } from './drivers/isDriverError.ts';
 import { toPosition } from './recordedEvent.ts';
 
 const encoder = new TextEncoder();
 
 /**
- * Tries once to append an event; rejects with a `ServiceError` when the server refuses it. Returns undefined when the stream held
- * the event, which was removed since: the server recognizes the repeat, but does not know the position any more.
+ * Tries once to append an event; rejects with `WrongStreamEnd` when the stream ends elsewhere, and with a `ServiceError` when the
+ * server refuses the event. Returns undefined when the stream held the event, which was removed since: the server recognizes the
+ * repeat, but does not know the position any more.
  */
 export async function appendOnce(
   driver: Driver,
@@ -25,12 +25,6 @@ export async function appendOnce(
     const { nextExpectedRevision, position } = await driver.append(stream, event, end);
     return position && { revision: Number(nextExpectedRevision), position: toPosition(position) };
   } catch (error) {
-    throw refusal(error) ?? error;
+    throw isDriverError(error, 'maximum-append-size-exceeded') ? eventTooLarge() : error;
   }
-}
-
-function refusal(error: unknown): ServiceError | undefined {
-  if (isDriverError(error, 'maximum-append-size-exceeded')) return eventTooLarge();
-  if (!(error instanceof WrongStreamEnd)) return undefined;
-  return versionConflict(error.actual === undefined ? 0n : error.actual + 1n);
 }

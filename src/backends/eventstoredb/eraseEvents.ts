@@ -1,4 +1,5 @@
 import { v5 as uuidv5 } from 'uuid';
+import { unavailable } from '../../errors.ts';
 import { dataAs, type ErasedEvent, type NewEvent } from '../../events/event.ts';
 import { attempt } from './attempt.ts';
 import type { Connection } from './connections.ts';
@@ -7,6 +8,8 @@ import { toRecordedEvent } from './recordedEvent.ts';
 
 /** Namespace of the ids of notes: repeating a note gives the same id. */
 const NOTES = '5b6a6e0e-6e4f-4c5c-9a53-0a8d5f1c7b42';
+
+const ENDS_BEFORE = 'The stream does not go on behind the events to be erased.';
 
 /**
  * Removes a stream's events before a revision, as `EventLog.erase` does: notes it for everyone, then truncates the stream. In
@@ -20,7 +23,8 @@ export async function eraseEvents(
 ): Promise<void> {
   const { appender, erasures, reader } = connection;
   const [behind] = await reader.readStream(stream, { from: before, limit: 1 }, toRecordedEvent);
-  if (behind === undefined) throw new Error('The stream does not go on behind the events to be erased.');
+  // A leader that has just begun may not show it yet.
+  if (behind === undefined) throw unavailable('event log', new Error(ENDS_BEFORE));
   if (erased.length < before) throw new Error('An event to be erased is not among those named.');
   await erasures.refresh();
   if (erasures.before(stream) < before) {

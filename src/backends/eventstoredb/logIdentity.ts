@@ -44,14 +44,13 @@ export async function proveAppends(connection: Connection): Promise<void> {
  */
 export async function raiseFormat({ appending, reader }: Connection, place: string): Promise<void> {
   const last = { direction: 'backwards', limit: 1 } as const;
-  const [found] = await reader.readStream(FORMAT_STREAM, last, toRecordedEvent);
-  if (!isEarlierFormat(place, Number(found?.data.format ?? 0))) return;
   const event = { id: uuidv4(), type: 'StoreFormatRaised', data: { format: STORE_FORMAT } };
-  await attempt((waiting) =>
-    appending.call(waiting, async (driver) => {
-      await driver.append(FORMAT_STREAM, event, 'any');
-    }),
-  );
+  await attempt(async (waiting) => {
+    const [found] = await reader.readStream(FORMAT_STREAM, last, toRecordedEvent);
+    if (!isEarlierFormat(place, Number(found?.data.format ?? 0))) return;
+    const end = found ? BigInt(found.revision) : 'no_stream';
+    await appending.call(waiting, (driver) => driver.append(FORMAT_STREAM, event, end));
+  });
 }
 
 async function makeOnce(client: DriverClient, id: string): Promise<void> {

@@ -9,12 +9,13 @@ import type { AppendOutcome, AppendRequest } from './writer/appendProtocol.ts';
 
 /** Converts an append for the writer thread. Throws `validation_failed` and `payload_too_large`, as `EventLog.append` does. */
 export function appendRequest({ stream, event, expected }: Append): AppendRequest {
-  if (!isUuid(event.id)) throw idNotUuid();
+  const { id: eventId, type, isRepeat } = event;
+  if (!isUuid(eventId)) throw idNotUuid();
   if (!mayContain(stream, event.metadata.workspace)) throw otherWorkspace();
   const data = canonicalJson(event.data);
   const metadata = canonicalJson(event.metadata);
   if (Buffer.byteLength(data) + Buffer.byteLength(metadata) > MAX_EVENT_BYTES) throw eventTooLarge();
-  return { stream, eventId: event.id, type: event.type, data, metadata, expected };
+  return { stream, eventId, type, data, metadata, expected, ...(isRepeat && { isRepeat }) };
 }
 
 /** As `EventLog.appendEach`; `commit` appends in one transaction, and rejects with `unavailable` when that failed. */

@@ -50,6 +50,7 @@ export class ValidLine implements ValidUpsert {
   newEvent(fields: RecordFields): NewEvent {
     const event = newEvent(this.#context.caller, this.entry.eventType, fields);
     event.id = this.#context.eventId(this.line);
+    if (this.#context.isRepeat) event.isRepeat = true;
     return event;
   }
 }

@@ -1,4 +1,4 @@
-import { notFound, ServiceError } from '../../errors.ts';
+import { notFound, ServiceError, unavailable } from '../../errors.ts';
 import { dataAs, type Position, type RecordedEvent } from '../../events/event.ts';
 import { type Caller, newActorEvent } from '../../events/newEvent.ts';
 import { erasureStep, type RecordErased } from '../../events/recordErased.ts';
@@ -6,6 +6,7 @@ import { holdsStream, recordStream } from '../../events/streamNames.ts';
 import type { EventLog } from '../../ports/eventLog.ts';
 import { generateId } from '../../principals/keys/apiKey.ts';
 import type { CatalogEntry } from '../../records/catalog.ts';
+import { patiently } from '../patiently.ts';
 import { requireReason } from '../requireReason.ts';
 import { goesWithAnother, heldBefore } from './heldBefore.ts';
 import type { HoldChange } from './holdState.ts';
@@ -45,10 +46,11 @@ export async function addHold(
   };
   const said = requireReason(reason);
   if (record) await requireKept(eventLog, workspace, record);
-  const { position } = await append('HoldAdded', said);
+  const { revision, position } = await append('HoldAdded', said);
   if (!record) return hold_id;
   try {
-    // A tombstone after the hold is not carried out; one before it is visible from now on.
+    // A tombstone after the hold is not carried out; one before it is visible as soon as the hold is.
+    await patiently(() => requireShown(eventLog, holdsStream(workspace), revision));
     await requireKept(eventLog, workspace, record, position);
   } catch (error) {
     if (error instanceof ServiceError && error.code === 'gone') {
@@ -57,6 +59,12 @@ export async function addHold(
     throw error;
   }
   return hold_id;
+}
+
+/** Rejects with `unavailable` while the log does not show an event: a server that has just begun to lead shows late what it holds. */
+async function requireShown(eventLog: EventLog, stream: string, revision: number): Promise<void> {
+  const [shown] = await eventLog.readStream(stream, { from: revision, limit: 1 });
+  if (shown === undefined) throw unavailable('event log');
 }
 
 /**

@@ -59,12 +59,12 @@ export interface Driver {
   dispose(): Promise<void>;
 }
 
-/** A stream ends elsewhere than an append expected: at `actual`, undefined when it does not exist. */
+/** A stream ends elsewhere than an append expected: `last` is its last revision, -1 when it does not exist. */
 export class WrongStreamEnd extends Error {
-  readonly actual: bigint | undefined;
+  readonly last: number;
 
   constructor(actual: bigint | 'no_stream') {
     super('The stream ends elsewhere.');
-    this.actual = actual === 'no_stream' ? undefined : actual;
+    this.last = actual === 'no_stream' ? -1 : Number(actual);
   }
 }

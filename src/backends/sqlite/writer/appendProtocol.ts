@@ -9,6 +9,7 @@ export interface AppendRequest {
   data: string;
   metadata: string;
   expected: ExpectedRevision;
+  isRepeat?: true;
 }
 
 /** A removal request to the writer thread, as `EventLog.erase` takes it. */

@@ -114,7 +114,8 @@ export class AppendWriter {
     const afterErasure = head?.erased ? { erased: true as const } : undefined;
     if (head && this.#memory.mayHold(head, id)) {
       const original = this.#statements.findEvent.get(eventId, head.id) as Appended | undefined;
-      if (original && holds(expected, original.revision - 1)) return { ...original, ...afterErasure };
+      if (original && (request.isRepeat || holds(expected, original.revision - 1)))
+        return { ...original, ...afterErasure };
     }
     const last = head?.revision ?? -1;
     if (!holds(expected, last)) return { conflict: last };
