@@ -31,7 +31,8 @@ export const settings = z.object({
   EVENT_LOG_URL: variable(
     eventLogUrl.optional(),
     'The event log: `sqlite:FILE`; EventStoreDB as `esdb://NODE-1,NODE-2,…` (list all nodes) or ' +
-      '`esdb+discover://NAME`; or KurrentDB as `kurrentdb://…` or `kurrentdb+discover://…`.',
+      '`esdb+discover://NAME`; or KurrentDB as `kurrentdb://…` or `kurrentdb+discover://…`. ' +
+      '`?defaultDeadline=5000` is how many milliseconds a request waits for an answer of the server in all.',
     '`events.db` in `DATA_DIR`',
   ),
   READ_MODEL_URL: variable(

@@ -85,8 +85,9 @@ export interface Patience {
  * Positions give the order of events, times do not: `recordedAt` comes from the clock of the machine that recorded the event, which may
  * be set back, or differ from that of the leader before. An event's effective time is the latest one so far in its stream.
  *
- * All methods reject with `ServiceError('unavailable')` when the store is unreachable or does not answer within three seconds. An
- * append rejected this way may or may not have been written; repeating it with the same event id and expectation settles that.
+ * All methods reject with `ServiceError('unavailable')` when the store is unreachable or does not answer within three seconds,
+ * EventStoreDB within the time that its URL allows (`defaultDeadline`). An append rejected this way may or may not have been
+ * written; repeating it with the same event id and expectation settles that.
  */
 export interface EventLog {
   /**

@@ -9,6 +9,8 @@ test.each([
   ['esdb+discover://u:p%2C@a', 'esdb+discover://u:p%2C@a?gossipTimeout=2'],
   ['kurrentdb://a?tls=false', 'kurrentdb://a?tls=false&gossipTimeout=2'],
   ['kurrentdb+discover://u:p@a,b', 'kurrentdb://u:p@a,b?gossipTimeout=2'],
+  ['esdb://a?defaultDeadline=9000&tls=false', 'esdb://a?tls=false&gossipTimeout=2'],
+  ['esdb://a?default-deadline=9000', 'esdb://a?gossipTimeout=2'],
   ['no url', 'no url'],
 ])('%s is given to the driver as %s', (url, given) => {
   expect(driverUrl(url)).toBe(given);

@@ -144,6 +144,39 @@ suite(`a server that fails (${logScheme})`, () => {
     }
   }, 60_000);
 
+  test('a server that stands still for three seconds refuses nobody', async () => {
+    const [stream, other] = [workspace.stream(), workspace.stream()];
+    await workspace.append(log, stream, { n: 0 });
+    const after = await log.head();
+    server.freeze();
+    setTimeout(() => server.thaw(), 3_000);
+    const events = Array.from({ length: 20 }, (_, n) => workspace.event({ n }));
+    const [places, read, head] = await Promise.all([
+      Promise.all(events.map((event) => log.append(other, event, 'any'))),
+      log.readStream(stream, { limit: 10 }),
+      log.head(),
+    ]);
+    expect(read).toHaveLength(1);
+    expect(head).toBeGreaterThanOrEqual(after);
+    const stored = await log.readStream(other, { limit: 100 });
+    expect(stored.map(({ id }) => id).sort()).toEqual(events.map(({ id }) => id).sort());
+    expect(places.map(({ revision }) => revision).sort((a, b) => a - b)).toEqual(events.map((_, n) => n));
+  }, 60_000);
+
+  test('what a server has been silent for is no longer waited for', async () => {
+    const url = `${server.url}&defaultDeadline=1500`;
+    const reader = new LogReader(new DriverClient(await loadDriver(url), url));
+    await reader.head();
+    expect(reader.client.patienceMs).toBe(1_500);
+    server.freeze();
+    await expect(reader.head()).rejects.toMatchObject({ code: 'unavailable' });
+    expect(reader.client.patienceMs).toBe(500);
+    server.thaw();
+    await eventually(() => reader.head());
+    expect(reader.client.patienceMs).toBe(1_500);
+    await reader.client.close();
+  }, 60_000);
+
   test('a read whose client is given up is refused, and shows no stream as empty', async () => {
     const stream = workspace.stream();
     await workspace.append(log, stream, { n: 0 });

@@ -9,6 +9,36 @@ import { disturbed } from '../support/disturbed.ts';
 const LONGEST_AWAY_MS = 8_000;
 const LONGEST_BETWEEN_MS = 3_000;
 
+const STALLS_S = [1, 3, 6];
+/** After a stall, for the responses of those who waited. */
+const SETTLE_MS = 2_000;
+
+/** Lets the event log answer nobody for some seconds, as a server that collects garbage does, and counts who was refused. */
+async function stall(
+  { eventLog }: OwnServers,
+  { short }: Torture,
+  answers: ReadonlyMap<string, number>,
+): Promise<Outcome> {
+  const figures: Outcome['figures'] = [];
+  for (const seconds of STALLS_S) {
+    let [refused, all] = [0, 0];
+    for (let n = 0; n < (short ? 1 : 10); n += 1) {
+      const before = new Map(answers);
+      eventLog.freeze();
+      await sleep(seconds * 1_000);
+      eventLog.thaw();
+      await sleep(SETTLE_MS);
+      for (const [name, many] of answers) {
+        const more = many - (before.get(name) ?? 0);
+        all += more;
+        if (name.startsWith('503')) refused += more;
+      }
+    }
+    figures.push([`event log stands still for ${seconds} s: requests refused`, `${refused} of ${all}`]);
+  }
+  return { figures, failures: [] };
+}
+
 /** Takes one of the servers down, again and again, and brings it back. */
 async function takeAway(servers: OwnServers, { short, seed, progress }: Torture): Promise<Outcome> {
   const choose = choices(seed);
@@ -39,7 +69,7 @@ async function takeAway(servers: OwnServers, { short, seed, progress }: Torture)
 export const servers: Scenario = {
   name: 'servers',
   description:
-    'On EventStoreDB and MongoDB, or what stands in for them: under a load of writers one of the two servers is killed or frozen, for up to eight seconds, and comes back, again and again. Every answer is 200, or 503 and 409 that may be repeated; in the end all is as the answers said.',
+    'On EventStoreDB and MongoDB, or what stands in for them: under a load of writers one of the two servers is killed or frozen, for up to eight seconds, and comes back, again and again; before that, the event log stands still for 1, 3 and 6 seconds. Every answer is 200, or 503 and 409 that may be repeated; in the end all is as the answers said.',
   async run(torture: Torture): Promise<Outcome> {
     const [eventLog, database] = [standInCommand(), mongoDbCommand()];
     if (!eventLog || !database) {
@@ -50,7 +80,14 @@ export const servers: Scenario = {
     try {
       const env = { ...(await own.start()), RATE_LIMIT_PER_MINUTE: '0' };
       const stores = await makeStores(torture, env, ['write', 'read']);
-      return await disturbed(torture, { stores, disturb: () => takeAway(own, torture) });
+      return await disturbed(torture, {
+        stores,
+        async disturb(_, answers) {
+          const stalled = await stall(own, torture, answers);
+          const { figures, failures } = await takeAway(own, torture);
+          return { figures: [...stalled.figures, ...figures], failures };
+        },
+      });
     } finally {
       await own.remove();
     }

@@ -13,8 +13,8 @@ interface Disturbance {
   command?: string[];
   /** Default: 8. */
   writers?: number;
-  /** Does what is to be endured, while writers write. */
-  disturb(service: TorturedService): Promise<Outcome>;
+  /** Does what is to be endured, while writers write; `answers` counts what they got until now, by kind. */
+  disturb(service: TorturedService, answers: ReadonlyMap<string, number>): Promise<Outcome>;
 }
 
 /** Lets writers write to a service during a disturbance; afterwards everything must be as the responses said. */
@@ -32,7 +32,7 @@ export async function disturbed(
     count,
     choices: (n) => choices(seed + n),
   });
-  const endured = await disturb(service);
+  const endured = await disturb(service, writers.answers);
   const written = await writers.stop();
   // What a process was unsure about is settled by the next one.
   await service.end();

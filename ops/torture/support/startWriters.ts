@@ -18,6 +18,8 @@ interface Writing {
  * received.
  */
 export function startWriters({ service, stores, ledger, count, choices }: Writing): {
+  /** Counts of responses until now, by kind. */
+  readonly answers: ReadonlyMap<string, number>;
   stop(): Promise<Outcome>;
 } {
   const { key, workspace } = stores.key;
@@ -32,6 +34,7 @@ export function startWriters({ service, stores, ledger, count, choices }: Writin
   );
   writing.catch(() => undefined);
   return {
+    answers,
     async stop() {
       stopping.abort();
       await writing;

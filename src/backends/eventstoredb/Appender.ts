@@ -58,7 +58,7 @@ export class Appender {
       if (removed && isPlaceOf(event, expected, removed)) return removed;
     }
     let mayBeThere = event.isRepeat === true;
-    return attempt(async (waiting) => {
+    return attempt(this.#client, async (waiting) => {
       const appended = await this.#client.call(waiting, async (client, since) => {
         /** Revision of the stream's last event, as this server counted it when it refused the append. */
         let counted: number | undefined;

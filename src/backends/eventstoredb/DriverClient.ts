@@ -4,9 +4,14 @@ import { TIMEOUT_MS } from './attempt.ts';
 import { ClosableClient } from './drivers/ClosableClient.ts';
 import { type Driver, WrongStreamEnd } from './drivers/Driver.ts';
 import type { OpenDriver } from './drivers/loadDriver.ts';
+import { driverUrl, optionOf } from './driverUrl.ts';
 
 /** gRPC's number for the connected state of a channel. */
 const READY = 2;
+
+/** How long a caller waits for a server that answered a moment ago, and for one that has been silent for longer than that. */
+const PATIENCE_MS = 5_000;
+const LEAST_PATIENCE_MS = 500;
 
 interface Connected {
   client: Driver;
@@ -29,19 +34,32 @@ export class DriverClient {
   #replaced = manyListen(new AbortController());
   #closing: Promise<unknown> = Promise.resolve();
   #closed = false;
-  /** When the first of the unanswered calls began, on the monotonic clock. */
+  readonly #patienceMs: number;
+  /** When the first of the unanswered calls to the present client began, on the monotonic clock. */
   #waitingSince: number | undefined;
+  /** When the server, over any client, first did not answer. */
+  #silentSince: number | undefined;
 
-  /** Throws when the URL is not a connection string. Connects on first use. */
+  /** `url` is the event log's. Throws when it is not a connection string. Connects on first use. */
   constructor(open: OpenDriver, url: string) {
     this.#open = open;
-    this.#url = url;
-    this.#client = new ClosableClient(open(url));
+    this.#url = driverUrl(url);
+    this.#patienceMs = Number(optionOf(url, 'defaultDeadline') ?? PATIENCE_MS);
+    this.#client = new ClosableClient(open(this.#url));
   }
 
-  /** Returns a client of the same driver for another connection string. */
+  /** Returns a client of the same driver for another URL. */
   at(url: string): DriverClient {
     return new DriverClient(this.#open, url);
+  }
+
+  /**
+   * How long a caller may wait for an answer in all: the `defaultDeadline` of the URL, also while the client is replaced. What the
+   * server has been silent for is deducted, so that calls fail immediately once it has been away for that long.
+   */
+  get patienceMs(): number {
+    const silent = this.#silentSince === undefined ? 0 : performance.now() - this.#silentSince;
+    return Math.max(LEAST_PATIENCE_MS, this.#patienceMs - silent);
   }
 
   /** Makes a call once there is a connection. Aborted calls are not sent. */
@@ -55,12 +73,17 @@ export class DriverClient {
     if (waiting.aborted) throw new Error('aborted');
     try {
       const result = await make(client, since);
-      this.#waitingSince = undefined;
+      this.#answered();
       return result;
     } catch (error) {
-      if (isAnswer(error)) this.#waitingSince = undefined;
+      if (isAnswer(error)) this.#answered();
       throw error;
     }
+  }
+
+  #answered(): void {
+    this.#waitingSince = undefined;
+    this.#silentSince = undefined;
   }
 
   /** Aborted when the current client is abandoned: the driver ends its subscriptions silently. */
@@ -86,7 +109,7 @@ export class DriverClient {
       channel.watchConnectivityState(READY, Number.POSITIVE_INFINITY, () => {
         if (client === this.#client) this.#connected = undefined;
       });
-      this.#waitingSince = undefined;
+      this.#answered();
       return { client: client.driver, since: Date.now() };
     } catch (error) {
       if (client === this.#client) this.#replace();
@@ -98,6 +121,7 @@ export class DriverClient {
   #expectAnswers(): void {
     const now = performance.now();
     this.#waitingSince ??= now;
+    this.#silentSince ??= now;
     if (this.#client?.found && now - this.#waitingSince > TIMEOUT_MS) this.#replace();
   }
 

@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { validate as isUuid } from 'uuid';
 import { ServiceError, unavailable } from '../../errors.ts';
 import {
@@ -30,6 +31,9 @@ import { follow } from './follow.ts';
 import { logIdentity, proveAppends, raiseFormat } from './logIdentity.ts';
 import { NodeScavenger } from './NodeScavenger.ts';
 import { startProblem } from './startProblem.ts';
+
+/** The pause between attempts to reach the server at a start. */
+const RETRY_MS = 2_000;
 
 /**
  * The event log on a server or cluster of EventStoreDB, 23.10 or newer, or KurrentDB. Its user must have permission to read
@@ -140,6 +144,7 @@ async function answered({ reader }: Connection, url: string, patience: Patience 
       const { problem, lasting } = await startProblem(url);
       if (lasting || performance.now() >= until) throw unavailable('event log', error.cause, problem);
       patience?.waiting(problem);
+      await sleep(RETRY_MS);
     }
   }
 }

@@ -126,7 +126,7 @@ export class LogReader {
   }
 
   #read<Result>(make: (driver: Driver, waiting: Waiting) => Promise<Result>): Promise<Result> {
-    return attempt((waiting) =>
+    return attempt(this.client, (waiting) =>
       this.client.call(waiting, async (driver) => {
         const { replaced } = this.client;
         const result = await make(driver, waiting);

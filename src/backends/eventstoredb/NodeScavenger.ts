@@ -27,7 +27,7 @@ export class NodeScavenger implements Scavenger {
 
   async nodes(): Promise<string[]> {
     const { client } = this.#reader;
-    const nodes = await attempt((waiting) => client.call(waiting, (driver) => driver.nodes()));
+    const nodes = await attempt(client, (waiting) => client.call(waiting, (driver) => driver.nodes()));
     return nodes.length > 1 ? nodes : hostsOf(this.#url).slice(0, 1);
   }
 

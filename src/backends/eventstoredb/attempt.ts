@@ -2,9 +2,10 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { ServiceError, unavailable } from '../../errors.ts';
 import { credentialsProblem } from './credentialsProblem.ts';
 
-/** A frozen server would hold a call for about 17 seconds, whatever deadline the driver is given. */
+/** How long one call to the server may take. A frozen server would hold it for about 17 seconds, whatever deadline the driver is given. */
 export const TIMEOUT_MS = 2_500;
 const FIRST_PAUSE_MS = 20;
+const LONGEST_PAUSE_MS = 250;
 
 /** Whether anyone is still waiting for a call: an `AbortSignal` in its simplest form, as every append uses one. */
 export interface Waiting {
@@ -14,15 +15,18 @@ export interface Waiting {
 }
 
 /**
- * Calls the server, retrying while it refuses, and rejects with `unavailable` when that has not succeeded within 2.5 seconds. A
- * `ServiceError` is an answer and ends the tries.
+ * Calls the server, retrying while it refuses or does not answer, and rejects with `unavailable` when that has not succeeded within
+ * `patienceMs`. A `ServiceError` is an answer and ends the tries.
  */
-export async function attempt<Result>(call: (waiting: Waiting) => Promise<Result>): Promise<Result> {
-  const deadline = performance.now() + TIMEOUT_MS;
+export async function attempt<Result>(
+  { patienceMs }: { readonly patienceMs: number },
+  call: (waiting: Waiting) => Promise<Result>,
+): Promise<Result> {
+  const deadline = performance.now() + patienceMs;
   let cause: unknown = new Error('no answer');
-  for (let pause = FIRST_PAUSE_MS; ; pause *= 2) {
+  for (let pause = FIRST_PAUSE_MS; ; pause = Math.min(2 * pause, LONGEST_PAUSE_MS)) {
     try {
-      return await within(Math.max(0, deadline - performance.now()), call);
+      return await within(Math.min(TIMEOUT_MS, Math.max(0, deadline - performance.now())), call);
     } catch (error) {
       if (error instanceof ServiceError) throw error;
       if (error !== expired) cause = error;

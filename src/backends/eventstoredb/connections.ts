@@ -1,7 +1,6 @@
 import { Appender } from './Appender.ts';
 import { DriverClient } from './DriverClient.ts';
 import type { OpenDriver } from './drivers/loadDriver.ts';
-import { driverUrl } from './driverUrl.ts';
 import { Erasures } from './Erasures.ts';
 import { LiveTail } from './LiveTail.ts';
 import { LogReader } from './LogReader.ts';
@@ -27,8 +26,8 @@ const connections = new Map<string, Connection>();
 export function connect(open: OpenDriver, url: string): Connection {
   let connection = connections.get(url);
   if (connection === undefined) {
-    const reader = new LogReader(new DriverClient(open, driverUrl(url)));
-    const appending = new DriverClient(open, driverUrl(url));
+    const reader = new LogReader(new DriverClient(open, url));
+    const appending = new DriverClient(open, url);
     const erasures = new Erasures(reader);
     const appender = new Appender(appending, new StreamEnds(reader), erasures);
     const tail = new LiveTail(reader, erasures);

@@ -13,9 +13,12 @@ export function driverUrl(url: string): string {
   if (parts === null) return url;
   const [, name = '', discover = '', credentials = '', hosts = '', query = ''] = parts;
   const scheme = hosts.includes(',') ? name : `${name}${discover}`;
-  const stated = `${scheme}://${credentials}${hosts}${query}`;
-  if (optionOf(url, 'gossipTimeout') !== undefined) return stated;
-  return `${stated}${query === '' ? '?' : '&'}gossipTimeout=${GOSSIP_TIMEOUT_S}`;
+  // The deadline is for all tries of a call, which the driver does not know.
+  const options = query
+    .split(/[?&]/)
+    .filter((option) => option !== '' && !isNamed(option, 'defaultDeadline'));
+  if (optionOf(url, 'gossipTimeout') === undefined) options.push(`gossipTimeout=${GOSSIP_TIMEOUT_S}`);
+  return `${scheme}://${credentials}${hosts}?${options.join('&')}`;
 }
 
 /** Returns the driver's connection string for one node, `host:port`, of the cluster named by an event log's URL. */
@@ -33,6 +36,11 @@ export function hostsOf(url: string): string[] {
 /** Returns an option of a URL; the driver reads option names in any case and with `_` or `-` in them. */
 export function optionOf(url: string, name: string): string | undefined {
   const query = new URLSearchParams(CONNECTION_STRING.exec(url.trim())?.[5]);
+  return [...query].find(([key]) => isNamed(key, name))?.[1];
+}
+
+/** Whether an option, with or without a value, has this name. */
+function isNamed(option: string, name: string): boolean {
   const plain = (text: string) => text.toLowerCase().replace(/[_-]/g, '');
-  return [...query].find(([key]) => plain(key) === plain(name))?.[1];
+  return plain(option.replace(/=.*/, '')) === plain(name);
 }

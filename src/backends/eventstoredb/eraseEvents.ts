@@ -45,7 +45,7 @@ function note(erasure: Erasure): NewEvent {
 async function truncate({ appending, reader }: Connection, stream: string, before: number): Promise<void> {
   // The driver's own metadata read returns a position as the revision.
   const metadataStream = `$$${stream}`;
-  await attempt(async (waiting) => {
+  await attempt(appending, async (waiting) => {
     const options = { direction: 'backwards', limit: 1 } as const;
     const [present] = await reader.readStream(metadataStream, options, toRecordedEvent);
     if (present && Number(present.data.$tb) >= before) return;

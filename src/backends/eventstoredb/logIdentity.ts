@@ -45,7 +45,7 @@ export async function proveAppends(connection: Connection): Promise<void> {
 export async function raiseFormat({ appending, reader }: Connection, place: string): Promise<void> {
   const last = { direction: 'backwards', limit: 1 } as const;
   const event = { id: uuidv4(), type: 'StoreFormatRaised', data: { format: STORE_FORMAT } };
-  await attempt(async (waiting) => {
+  await attempt(appending, async (waiting) => {
     const [found] = await reader.readStream(FORMAT_STREAM, last, toRecordedEvent);
     if (!isEarlierFormat(place, Number(found?.data.format ?? 0))) return;
     const end = found ? BigInt(found.revision) : 'no_stream';
@@ -55,7 +55,7 @@ export async function raiseFormat({ appending, reader }: Connection, place: stri
 
 async function makeOnce(client: DriverClient, id: string): Promise<void> {
   const event = { id, type: 'EventLogCreated', data: {} };
-  await attempt((waiting) =>
+  await attempt(client, (waiting) =>
     client.call(waiting, async (driver) => {
       try {
         await driver.append(IDENTITY_STREAM, event, 'no_stream');

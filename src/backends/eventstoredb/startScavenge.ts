@@ -14,7 +14,7 @@ const MAY_NOT =
  * whose `problem` says so when the user lacks permission.
  */
 export function startScavenge(client: DriverClient): Promise<string> {
-  return attempt((waiting) =>
+  return attempt(client, (waiting) =>
     client.call(waiting, async (driver) => {
       try {
         return await driver.startScavenge();
