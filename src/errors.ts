@@ -148,10 +148,24 @@ export function unavailable(what: string, cause?: unknown, problem?: string): Se
  * (503 with `Retry-After`: another process may be able to). Everything else continues.
  */
 export class UnreadableError extends ServiceError {
-  constructor(message: string) {
+  /** Where the event is, for operators. */
+  readonly place: UnreadablePlace | undefined;
+
+  constructor(message: string, event?: { stream: string; position: number }) {
     super('unreadable', message, { retryAfterSeconds: 30 });
     this.name = new.target.name;
+    this.place = event && unreadablePlace(event);
   }
+}
+
+/** The place of an event that cannot be read: its position and, as a stream's name contains the caller's id, only the part before it. */
+export interface UnreadablePlace {
+  partition: string;
+  position: number;
+}
+
+export function unreadablePlace({ stream, position }: { stream: string; position: number }): UnreadablePlace {
+  return { partition: stream.split('-', 1)[0] as string, position };
 }
 
 /** Returns the error, if it is an `UnreadableError`; throws any other. */

@@ -133,6 +133,12 @@ export async function openHeadTarget(place: string): Promise<HeadTarget> {
   return new LocalHeadTarget(resolve(place.startsWith('file:') ? pathOf(place) : place));
 }
 
+/** Whether the structure of the file at a SQLite URL is sound. Rejects with `unavailable`. */
+export async function isIntactFile(url: string): Promise<boolean> {
+  const { isIntact } = await import('../backends/sqlite/SqliteFile.ts');
+  return isIntact(pathOf(url));
+}
+
 /** Opens a place for backups: a folder, as a path or `file:`, or a bucket as `gs:`. */
 export async function openBackupTarget(place: string): Promise<BackupTarget> {
   if (place.startsWith('gs:')) {

@@ -3,15 +3,20 @@ import type { RecordedEvent } from './event.ts';
 
 /** A stream lacks an event, so later ones must not be folded. */
 export class MissingVersion extends UnreadableError {
-  constructor(version: number) {
+  /** `event`: the next one that can be read. */
+  constructor(version: number, event?: Pick<RecordedEvent, 'stream' | 'position'>) {
     super(
       `Version ${version} of this history is missing or can no longer be read, so nothing after it is shown. ` +
         'Nothing else is affected. Contact the operators of the service.',
+      event,
     );
   }
 }
 
 /** Throws `MissingVersion` unless the event directly follows `version`; 0 is before the first. */
-export function requireNext(version: number, { revision }: Pick<RecordedEvent, 'revision'>): void {
-  if (revision !== version) throw new MissingVersion(version + 1);
+export function requireNext(
+  version: number,
+  event: Pick<RecordedEvent, 'revision' | 'stream' | 'position'>,
+): void {
+  if (event.revision !== version) throw new MissingVersion(version + 1, event);
 }

@@ -1,4 +1,4 @@
-import { describeError } from '../errors.ts';
+import { describeError, unreadablePlace } from '../errors.ts';
 import type { RecordedEvent } from '../events/event.ts';
 import type { ProjectorMessage } from './ProjectorMessage.ts';
 
@@ -19,17 +19,18 @@ export class ParkedTally {
     this.#tell = tell;
   }
 
-  add(model: string, { id, position }: Pick<RecordedEvent, 'id' | 'position'>, thrown: unknown): void {
+  add(model: string, event: Pick<RecordedEvent, 'id' | 'stream' | 'position'>, thrown: unknown): void {
     const error = describeError(thrown);
     const cause = JSON.stringify([model, error]);
+    const first = { eventId: event.id, ...unreadablePlace(event) };
     const known = this.#counts.get(cause);
     if (known === undefined) {
-      const parked: Parked = { kind: 'parked', model, events: 1, position, eventId: id, error };
+      const parked: Parked = { kind: 'parked', model, events: 1, ...first, error };
       this.#counts.set(cause, { parked, timer: setTimeout(() => this.#tellOf(cause), FIRST_MS) });
       return;
     }
     // Of those reported together, the place of the first one.
-    if (known.parked.events === 0) Object.assign(known.parked, { position, eventId: id });
+    if (known.parked.events === 0) Object.assign(known.parked, first);
     known.parked.events += 1;
   }
 

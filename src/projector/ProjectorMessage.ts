@@ -5,8 +5,10 @@ export type ProjectorMessage =
   | {
       kind: 'parked';
       model: string;
-      /** How many, all with the same cause; the next two describe the first one. */
+      /** How many, all with the same cause; the next three describe the first one. */
       events: number;
+      /** The beginning of its stream's name, without the caller's id. */
+      partition: string;
       position: number;
       eventId: string;
       error: Record<string, unknown>;

@@ -21,7 +21,7 @@ export function ownTarget(projection: Projection): Target {
 export interface FoldPorts {
   readModels: ReadModels;
   /** Called with an event that a projection could not process, and the error. */
-  onParked(model: string, event: Pick<RecordedEvent, 'id' | 'position'>, error: unknown): void;
+  onParked(model: string, event: Pick<RecordedEvent, 'id' | 'stream' | 'position'>, error: unknown): void;
 }
 
 /** A batch, and what tombstones say about the events that were erased, by their positions. */
@@ -61,7 +61,7 @@ export async function foldBatch(target: Target, ports: FoldPorts, batch: ToldBat
   for (const event of inLogOrder(batch)) {
     try {
       if ('data' in event) fold(projection.rowId(event), event, (row) => projection.evolve(row, event));
-      else if (!('leaf' in event)) throw new DamagedEvent();
+      else if (!('leaf' in event)) throw new DamagedEvent(event);
       else if (projection.erased) {
         const { rowId, evolve } = projection.erased;
         fold(rowId(event), event, (row) => evolve(row, event, batch.listed.get(event.position)));

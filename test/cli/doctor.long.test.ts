@@ -1,10 +1,22 @@
-import { chmodSync, readdirSync, readFileSync, renameSync, statSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  closeSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  statSync,
+  writeFileSync,
+  writeSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { roomFor } from '../../src/cli/doctor/checkFiles.ts';
-import { runCli, storesOf } from '../support/cli.ts';
+import { runCli, storesOf, temporaryFolder } from '../support/cli.ts';
 import { onEveryEngine } from '../support/engines.ts';
 import { eventually } from '../support/eventually.ts';
+import { openLogFile } from '../support/logFile.ts';
+import { logLines } from '../support/logLines.ts';
 import { samples } from '../support/samples.ts';
 import { changesBy, newEvents, startTestService, type TestService } from '../support/service.ts';
 
@@ -40,12 +52,17 @@ onEveryEngine((start) => {
     const events = await newEvents(service, async () => {
       const { code, results } = await doctor(service);
       expect(
-        results.filter(({ check, status }) => status !== 'ok' && !['disk', 'permissions'].includes(check)),
+        results.filter(
+          ({ check, status }) => status !== 'ok' && !['disk', 'permissions', 'backups'].includes(check),
+        ),
       ).toEqual([]);
       // Files of a service within the tests' process are as open as their user makes them.
       expect([...new Set(results.map(({ check }) => check))]).toEqual([
         ...['settings', 'event_log', 'read_models', 'document_store', 'keys', 'webhooks', 'clock'],
-        ...['state_store', 'permissions', 'disk'],
+        'state_store',
+        'contents',
+        ...(service.config.eventLogUrl.startsWith('sqlite:') ? ['backups'] : []),
+        ...['permissions', 'disk'],
       ]);
       expect(code).toBe(0);
       const { stdout } = await runCli(['doctor'], {
@@ -55,6 +72,60 @@ onEveryEngine((start) => {
     });
     expect(events).toEqual([]);
   });
+});
+
+test('a damaged file and a damaged event are found, and the log names the place of the event', async () => {
+  const service = await startTestService();
+  const payer = samples.payer();
+  expect((await service.post('/integration/payers', payer)).status).toBe(200);
+  const [sound] = (await doctor(service)).of('contents');
+  expect(sound).toMatchObject({ status: 'ok' });
+  expect(sound?.message).toMatch(
+    /events\.db, .* is sound; contents not checked: run chartledger verify --workspace ID$/,
+  );
+  const db = openLogFile(service);
+  db.prepare("UPDATE events SET data = '{' WHERE type = 'PayerUpserted'").run();
+  const position = db.prepare("SELECT position FROM events WHERE type = 'PayerUpserted'").get()?.position;
+  db.close();
+  expect((await service.get(`/integration/payers/${payer.id}/history`)).status).toBe(503);
+  const partition = `${service.workspaceId('clinic')}.payer`;
+  const logged = logLines(`"partition":"${partition}"`);
+  expect(logged).toContainEqual(expect.objectContaining({ code: 'unreadable', partition, position }));
+  expect(JSON.stringify(logged)).not.toContain(payer.id);
+  const path = join(temporaryFolder(), 'events.db');
+  const copied = openLogFile(service);
+  copied.exec(`VACUUM INTO '${path}'`);
+  copied.close();
+  const file = openSync(path, 'r+');
+  // Pages of the file, the first ones excepted: they describe its tables.
+  for (let page = 10; page * 4096 < statSync(path).size; page += 1)
+    writeSync(file, Buffer.alloc(4096, 0xee), 0, 4096, page * 4096);
+  closeSync(file);
+  const damaged = await doctor(service, { EVENT_LOG_URL: `sqlite:${path}` });
+  expect(damaged.code).toBe(1);
+  expect(damaged.of('contents')).toMatchObject([
+    { status: 'fail', code: 'file_damaged', message: expect.stringContaining(`${path} is damaged`) },
+  ]);
+  await service.stop();
+});
+
+test('the age of the last backup is told', async () => {
+  const service = await startTestService();
+  expect((await doctor(service)).of('backups')).toMatchObject([{ status: 'warn', code: 'no_backup' }]);
+  const folder = temporaryFolder();
+  const passphrase = join(folder, 'passphrase');
+  writeFileSync(passphrase, 'correct horse battery staple', { mode: 0o600 });
+  const env = { ...storesOf(service.config), DATA_DIR: service.config.dataDir };
+  const place = join(folder, 'backup');
+  const events = await newEvents(service, async () => {
+    const taken = await runCli(['backup', place, '--passphrase-file', passphrase], { env });
+    expect(taken).toMatchObject({ code: 0, stderr: '' });
+  });
+  expect(events.filter(({ type }) => type.includes('Upserted'))).toEqual([]);
+  expect((await doctor(service)).of('backups')).toMatchObject([
+    { status: 'ok', message: expect.stringMatching(/^The last one was taken at 20\S+Z, 0 days ago$/) },
+  ]);
+  await service.stop();
 });
 
 test('bad and misspelt settings are told, the bad ones alone', async () => {

@@ -1,5 +1,7 @@
+import { z } from 'zod';
 import { type BackupOptions, type BackupResult, takeBackup } from '../../backup/takeBackup.ts';
 import { loadConfig } from '../../config.ts';
+import type { StateStore, StateTable } from '../../ports/stateStore.ts';
 import { findKeys } from '../keys/keyFiles.ts';
 import { openSigningKey } from '../keys/signingKey.ts';
 import { openBackupTarget, openStateStore } from '../openBackend.ts';
@@ -7,6 +9,25 @@ import { terminal } from '../terminal.ts';
 import { requireKeyFolder, withDocumentStore, withEventLog } from '../withStores.ts';
 import { asOnlyOne } from './asOnlyOne.ts';
 import { backedUpTables } from './stateTables.ts';
+
+const lastBackupSchema = z.object({ place: z.string(), created_at: z.string() });
+type LastBackup = z.infer<typeof lastBackupSchema>;
+
+/** The last backup, in one row. */
+const lastBackupTable: StateTable<LastBackup> = { name: 'last_backup_v1', body: lastBackupSchema };
+const LAST = 'last';
+
+async function rememberBackup(stateStore: StateStore, place: string, created_at: string): Promise<void> {
+  const revision = Date.parse(created_at);
+  const row = { id: LAST, partition: LAST, order: 0, revision, body: { place, created_at } };
+  await stateStore.save(lastBackupTable, [row]);
+}
+
+/** Returns the last backup that `backUp` took; undefined when there was none. Rejects with `unavailable`. */
+export async function lastBackup(stateStore: StateStore): Promise<LastBackup | undefined> {
+  const [row] = await stateStore.load(lastBackupTable, [LAST]);
+  return row?.body;
+}
 
 /** Backs up the service named by the environment to a place. Rejects as `takeBackup` does. */
 export async function backUp(place: string, options: BackupOptions): Promise<BackupResult> {
@@ -27,7 +48,9 @@ export async function backUp(place: string, options: BackupOptions): Promise<Bac
             },
             signingKey: () => openSigningKey(eventLog, config),
           };
-          return takeBackup({ ...ports, ...keys, requireOnly }, options);
+          const result = await takeBackup({ ...ports, ...keys, requireOnly }, options);
+          await rememberBackup(stateStore, place, result.manifest.created_at);
+          return result;
         });
       } finally {
         await stateStore.close();

@@ -58,7 +58,8 @@ export function toRecordedEvent(event: DriverEvent): RecordedEvent {
 
 /** Converts an event in one of this service's streams. Throws `DamagedEvent` for what the service did not write there. */
 export function toStreamEvent(event: DriverEvent): RecordedEvent {
-  if (!isOurs(event) || isMisplaced(event)) throw new DamagedEvent();
+  if (!isOurs(event) || isMisplaced(event))
+    throw new DamagedEvent({ stream: event.streamId, position: toPosition(event.position) });
   return toRecordedEvent(event);
 }
 

@@ -110,7 +110,7 @@ export class SqliteEventLog implements EventLog {
     // Proofs are based on what is stored now, even if a template has been changed since.
     this.#templates.lookAgain();
     const { events, unreadable } = toEvents(rows as unknown as EventRow[], this.#templates);
-    if (unreadable) throw new DamagedEvent();
+    if (unreadable) throw new DamagedEvent(unreadable[0]);
     return events;
   }
 

@@ -122,6 +122,25 @@ export class SqliteFile {
   }
 }
 
+/** SQLite's codes for a damaged file, and for one that is no database. */
+const DAMAGED = [11, 26];
+
+/** Whether the structure of a SQLite file is sound, whatever its rows say; reads all of it. Throws `unavailable`. */
+export function isIntact(path: string): boolean {
+  try {
+    const db = new DatabaseSync(path, { readOnly: true, timeout: BUSY_MS });
+    try {
+      return db.prepare('PRAGMA quick_check(1)').get()?.quick_check === 'ok';
+    } finally {
+      db.close();
+    }
+  } catch (error) {
+    // The lowest byte is the code; the others give details.
+    if (DAMAGED.includes(((error as { errcode?: number }).errcode ?? 0) & 0xff)) return false;
+    throw unavailable('file', error, fileProblem(path, error));
+  }
+}
+
 function inTransaction<Result>(db: DatabaseSync, work: (db: DatabaseSync) => Result): Result {
   db.exec('BEGIN IMMEDIATE');
   try {

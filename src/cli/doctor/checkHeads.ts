@@ -30,7 +30,12 @@ export async function checkHeads(
     if (!(await isOfLog(eventLog, readModels))) return [];
     const found = await Promise.all([...heads.values()].map((head) => holdAgainst(readModels, head)));
     const told = found.flatMap((one) => one ?? []);
-    return told.length > 0 ? told : [ok('heads', 'the log contains what was last sent for each workspace')];
+    if (told.length > 0) return told;
+    const newest = [...heads.values()]
+      .map(({ created_at }) => created_at)
+      .toSorted()
+      .at(-1);
+    return [ok('heads', `the log contains what was last sent for each workspace, the newest at ${newest}`)];
   });
 }
 

@@ -1,7 +1,14 @@
-import { existsSync } from 'node:fs';
+import { existsSync, statSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { models } from '../../../projections/index.ts';
-import { openDocumentStore, openReadModels, openStateStore, pathOf } from '../../app/openBackend.ts';
+import { lastBackup } from '../../app/backup/backUp.ts';
+import {
+  isIntactFile,
+  openDocumentStore,
+  openReadModels,
+  openStateStore,
+  pathOf,
+} from '../../app/openBackend.ts';
 import type { Config } from '../../config.ts';
 import { whereLastBytesAre } from '../../erasure/scavenges.ts';
 import { clockProblem } from '../../health/clockProblem.ts';
@@ -58,7 +65,10 @@ async function checkEach(eventLog: EventLog, readModels: ReadModels): Promise<Ch
       found.push(warn('read_models', mismatch, `${model}: ${mismatchTexts[mismatch]} by the next start.`));
   }
   for (const { model, behind, parked } of await settledStatus(eventLog, readModels)) {
-    if (parked > 0) found.push(failed('read_models', 'events_parked', parkedText(model, parked)));
+    if (parked > 0) {
+      const [first] = await readModels.parked(model);
+      found.push(failed('read_models', 'events_parked', parkedText(model, parked, first?.position)));
+    }
     if (behind > 0) {
       const message = `${model} is ${count(behind)} behind the log. Is a process with the role projector running?`;
       found.push(warn('read_models', 'behind', message));
@@ -77,9 +87,9 @@ async function settledStatus(eventLog: EventLog, readModels: ReadModels) {
   }
 }
 
-function parkedText(model: string, parked: number): string {
+function parkedText(model: string, parked: number, first: number | undefined): string {
   return (
-    `${model} could not take ${parked} events, so lists lack their records. A newer version of the service ` +
+    `${model} could not take ${parked} events, the first at position ${first}, so lists lack their records. A newer version of the service ` +
     'that can read them takes them by itself; to find damaged ones, run: chartledger verify --workspace ID.'
   );
 }
@@ -104,6 +114,54 @@ export async function checkDocuments(eventLog: EventLog, { documentsUrl }: Confi
       'The documents belong to another event log. Restore that log, or correct EVENT_LOG_URL or DOCUMENTS_URL.';
     return [failed('document_store', 'another_log', message)];
   });
+}
+
+/** Larger files take a disk too long to read. */
+const MOST_CHECKED_BYTES = 1024 ** 3;
+const NOT_CHECKED = 'contents not checked: run chartledger verify --workspace ID';
+
+/** Checks whether the structure of the SQLite files is sound, if they are not too large. */
+export async function checkContents({ eventLogUrl, readModelUrl, stateUrl }: Config): Promise<CheckResult[]> {
+  const urls = [eventLogUrl, readModelUrl, stateUrl].filter((url) => url.startsWith('sqlite:'));
+  const checked: string[] = [];
+  const found: CheckResult[] = [];
+  for (const url of new Set(urls)) {
+    const path = pathOf(url);
+    if (isMissing(url) || statSync(path).size > MOST_CHECKED_BYTES) continue;
+    if (await isIntactFile(url)) checked.push(path);
+    else
+      found.push(
+        failed(
+          'contents',
+          'file_damaged',
+          url === readModelUrl
+            ? `${path} is damaged. Run: chartledger projections rebuild`
+            : `${path} is damaged. Stop the service, and restore a backup: chartledger restore`,
+        ),
+      );
+  }
+  if (found.length > 0) return found;
+  const structure = checked.length > 0 ? `the structure of ${checked.join(', ')} is sound; ` : '';
+  return [ok('contents', `${structure}${NOT_CHECKED}`)];
+}
+
+const DAY_MS = 86_400_000;
+/** An older backup is worth attending to. */
+const OLD_DAYS = 7;
+
+/** Checks how old the last backup is; servers have their own. */
+export async function checkBackups({ eventLogUrl, stateUrl }: Config): Promise<CheckResult[]> {
+  if (!eventLogUrl.startsWith('sqlite:') || isMissing(stateUrl)) return [];
+  const last = await using(openStateStore(stateUrl), lastBackup);
+  if (last === undefined) {
+    const message =
+      'None was taken with chartledger backup since this version. If there is no other one, take one.';
+    return [warn('backups', 'no_backup', message)];
+  }
+  const days = Math.floor((systemClock.now() - Date.parse(last.created_at)) / DAY_MS);
+  const message = `The last one was taken at ${last.created_at}, ${days === 1 ? '1 day' : `${days} days`} ago`;
+  if (days < OLD_DAYS) return [ok('backups', message)];
+  return [warn('backups', 'old_backup', `${message}. Take one regularly: chartledger backup ${last.place}`)];
 }
 
 /** Checks this machine's clock against the time of the log's last event. */

@@ -12,7 +12,9 @@ import { checkKeys } from './checkKeys.ts';
 import { checkMllp } from './checkMllp.ts';
 import { type CheckResult, looked, ok, warn } from './checkResult.ts';
 import {
+  checkBackups,
   checkClock,
+  checkContents,
   checkDocuments,
   checkErasures,
   checkEventLog,
@@ -62,6 +64,8 @@ function examine(withDocuments: boolean): Promise<CheckResult[]> {
         withEventLog((eventLog) => examineLog(eventLog, config, withDocuments)),
       )),
       ...(await looked('state_store', () => checkStateStore(config))),
+      ...(await looked('contents', () => checkContents(config))),
+      ...(await looked('backups', () => checkBackups(config))),
       ...(await looked('permissions', () => checkPermissions(config))),
       ...(await looked('disk', () => checkDisk(config))),
     ];

@@ -1,5 +1,5 @@
 import type { Logger } from 'pino';
-import { describeError, type ServiceError } from '../../errors.ts';
+import { describeError, type ServiceError, UnreadableError } from '../../errors.ts';
 import { DocumentMismatch } from '../../reads/checkedContent.ts';
 
 /** Downloads aborted since the process began. */
@@ -22,8 +22,11 @@ export function logFailure(
     logger.error({ ...request, objectId, mismatches }, 'a stored document is not the one that was uploaded');
     return;
   }
-  if (code === 'unreadable')
-    logger.warn({ ...request, code }, 'an event cannot be read; see `chartledger doctor`');
+  if (failure instanceof UnreadableError)
+    logger.warn(
+      { ...request, code, ...failure.place },
+      'an event cannot be read; to find out why: chartledger verify --workspace ID',
+    );
   if (code !== 'internal' && code !== 'unavailable') return;
   const fields = { ...request, code, ...(problem && { problem }), error: describeError(cause) };
   if (code === 'internal') logger.error(fields, `a ${what} failed`);

@@ -109,7 +109,7 @@ export class FollowedStream<State extends FoldedState> {
 
   #fold(event: RecordedEvent): void {
     try {
-      if (!this.#owners.take(event)) throw new DamagedEvent();
+      if (!this.#owners.take(event)) throw new DamagedEvent(event);
       this.#evolve(this.state, event);
     } catch (error) {
       if (error instanceof ServiceError && !(error instanceof DamagedEvent)) throw error;
