@@ -13,7 +13,7 @@ onEveryEngine((start) => {
   let service: TestService;
   let workspaces = 0;
   beforeAll(async () => {
-    service = await start();
+    service = await start({ METRICS_PORT: '0' });
   });
   afterAll(() => service.stop());
 
@@ -230,8 +230,7 @@ onEveryEngine((start) => {
     live.kill();
     // The same by the read model of hours, once it has come so far.
     await eventually(async () => {
-      const { body } = await client.get('/readyz');
-      expect(body.projections[timelineModel].behind).toBe(0);
+      expect((await service.readiness()).projections[timelineModel]?.behind).toBe(0);
     });
     expect(await from(second.time)).toEqual(expected);
     expect(await from('2020-01-01')).toEqual(all);

@@ -29,7 +29,7 @@ onEveryEngine((start) => {
   let userName: string;
   beforeAll(async () => {
     mkdirSync(heads);
-    service = await start({ HEADS_TO: heads }, { headPauses });
+    service = await start({ HEADS_TO: heads, METRICS_PORT: '0' }, { headPauses });
     page = await EvidencePage.open(service);
     ({ visitor, userId, userName } = page);
   }, LONG_MS);
@@ -152,8 +152,7 @@ onEveryEngine((start) => {
         const shown = await page.text();
         expect(shown).toContain(`The last attempt failed. ${heads}`);
       });
-      const { body } = await service.get('/readyz');
-      expect(body.warnings).toMatchObject([{ code: 'heads_not_sent' }]);
+      expect((await service.readiness()).warnings).toMatchObject([{ code: 'heads_not_sent' }]);
       const shown = await page.verified();
       expect(shown).toContain('Verification passed');
       expect(shown).toContain(`The heads in ${heads} could not be read:`);

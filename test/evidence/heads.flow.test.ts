@@ -22,7 +22,7 @@ onEveryEngine((start) => {
   let service: TestService;
   beforeAll(async () => {
     mkdirSync(heads);
-    service = await start({ HEADS_TO: heads }, { headPauses });
+    service = await start({ HEADS_TO: heads, METRICS_PORT: '0' }, { headPauses });
   }, LONG_MS);
   afterAll(() => service.stop());
 
@@ -54,10 +54,7 @@ onEveryEngine((start) => {
     const { code, stdout, stderr } = await verify('--heads', heads);
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
     expect(stdout).toContain(` and all against `);
-    await service.get('/readyz').then(({ body }) => {
-      expect(body.warnings).toEqual([]);
-      expect(body.roles.heads).toBe('ready');
-    });
+    expect(await service.readiness()).toMatchObject({ warnings: [], roles: { heads: 'ready' } });
   });
 
   test('a proof that the interface gives has the last head with the version: it needs the public key alone', async () => {
@@ -129,15 +126,15 @@ onEveryEngine((start) => {
     const told = () => logLines(heads).filter(({ msg }) => msg === 'heads cannot be sent').length;
     await service.post('/integration/payers', samples.payer());
     await eventually(async () => {
-      const { status, body } = await service.get('/readyz');
-      expect(status).toBe(200);
-      expect(body.warnings).toEqual([
+      const { status, warnings } = await service.readiness();
+      expect(status).toBe('ready');
+      expect(warnings).toEqual([
         { code: 'heads_not_sent', message: expect.stringContaining(`${heads} is not there`) },
       ]);
     });
     expect(told()).toBe(1);
     mkdirSync(heads);
-    await eventually(async () => expect((await service.get('/readyz')).body.warnings).toEqual([]));
+    await eventually(async () => expect((await service.readiness()).warnings).toEqual([]));
     await headIsSent();
     expect(told()).toBe(1);
     expect((await verify('--heads', heads)).code).toBe(0);

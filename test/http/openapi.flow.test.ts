@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { DashboardPorts } from '../../src/dashboard/shell/routes.ts';
+import type { ProcessHealth } from '../../src/health/readiness.ts';
 import { apiRoutes, healthRoutes } from '../../src/http/endpoints/index.ts';
-import type { HealthPorts } from '../../src/http/endpoints/service/readReadiness.ts';
 import type { Permission } from '../../src/principals/keys/permissions.ts';
 import { onEmbeddedEngines } from '../support/engines.ts';
 import { lint } from '../support/lint.ts';
@@ -10,7 +10,7 @@ import { appendedBy, type TestService } from '../support/service.ts';
 
 /** The routes that the app has, as `GET /path/{id}` lines. */
 function registeredRoutes(): string[] {
-  const ports = {} as DashboardPorts & HealthPorts;
+  const ports = {} as DashboardPorts & ProcessHealth;
   return [...apiRoutes(ports, false), ...healthRoutes(ports)].map(
     ({ method, endpoint }) => `${method.toUpperCase()} ${endpoint.route.replace(/:(\w+)/g, '{$1}')}`,
   );

@@ -4,7 +4,9 @@ import { openEventLog } from '../../src/app/openBackend.ts';
 import { recordStream } from '../../src/events/streamNames.ts';
 import { temporaryFolder } from '../support/cli.ts';
 import { eventually } from '../support/eventually.ts';
+import { freePort } from '../support/freePort.ts';
 import { TestWorkspace } from '../support/newEvents.ts';
+import { readinessAt } from '../support/service.ts';
 import { ServiceProcess } from '../support/serviceProcess.ts';
 
 const EVENTS = 60;
@@ -18,8 +20,12 @@ test('parked events of one cause in one read model are one line with their numbe
     await eventLog.append(recordStream(workspace.id, 'patient', `p-${index}`), event, 'any');
   }
   await eventLog.close();
-  const service = new ServiceProcess({ DATA_DIR: folder, LOG_LEVEL: 'error', NODE_ENV: 'production' });
-  const url = await service.url();
+  const metrics = `http://127.0.0.1:${await freePort()}/metrics`;
+  const service = new ServiceProcess({
+    ...{ DATA_DIR: folder, LOG_LEVEL: 'error', NODE_ENV: 'production' },
+    METRICS_PORT: new URL(metrics).port,
+  });
+  await service.url();
   const told = () =>
     service.stdout
       .split('\n')
@@ -27,11 +33,8 @@ test('parked events of one cause in one read model are one line with their numbe
       .map((line) => JSON.parse(line))
       .filter(({ model }) => model.startsWith('records_'));
   await eventually(async () => {
-    const body = (await (await fetch(`${url}/readyz`)).json()) as {
-      projections: Record<string, { parked: number }>;
-    };
-    const parked = Object.entries(body.projections).find(([model]) => model.startsWith('records_'))?.[1]
-      .parked;
+    const { projections } = await readinessAt(metrics);
+    const parked = Object.entries(projections).find(([model]) => model.startsWith('records_'))?.[1].parked;
     expect(parked).toBe(EVENTS);
   }, 60_000);
   expect((await service.end()).code).toBe(0);

@@ -11,13 +11,13 @@ const ahead = /^The last event was recorded at \S+, 3[56]\d\d seconds ahead of t
 
 let service: TestService;
 beforeAll(async () => {
-  service = await startTestService();
+  service = await startTestService({ METRICS_PORT: '0' });
 });
 afterAll(() => service.stop());
 
 const doctor = (...args: string[]) =>
   runCli(['doctor', ...args], { env: { ...storesOf(service.config), DATA_DIR: service.config.dataDir } });
-const readiness = async () => (await service.as(undefined).get('/readyz')).body;
+const readiness = () => service.readiness();
 
 /** The newest event is of a moment when the clock was wrong. */
 function setLastTime(time: number): void {

@@ -12,7 +12,7 @@ import { appendedBy, type TestService } from '../support/service.ts';
 onEveryEngine((start) => {
   let service: TestService;
   beforeAll(async () => {
-    service = await start();
+    service = await start({ METRICS_PORT: '0' });
   });
   afterAll(() => service.stop());
 
@@ -26,22 +26,28 @@ onEveryEngine((start) => {
     expect(appended).toEqual([]);
   });
 
-  test('readyz tells of each store, and how far each projection is', async () => {
+  const stores = { event_log: 'ok', read_models: 'ok', state_store: 'ok', document_store: 'ok' };
+
+  test('readyz tells the public of roles and stores, and nothing by which the writes of others can be counted', async () => {
+    await service.post('/integration/payers', samples.payer());
+    await eventually(async () => {
+      const { body } = await service.as(undefined).get('/readyz');
+      const roles = { api: 'ready', projector: 'ready', webhooks: 'ready' };
+      expect(body).toEqual({ status: 'ready', roles, degraded: [], ...stores });
+      expect((await service.get('/readyz')).body).toEqual(body);
+    });
+  });
+
+  test('readyz tells operators, at the port of the metrics, how far each projection is and what to fix', async () => {
     await service.post('/integration/payers', samples.payer());
     const head = await service.eventLog.head();
     await eventually(async () => {
-      const { body } = await service.as(undefined).get('/readyz');
-      expect(body).toMatchObject({
-        status: 'ready',
-        roles: { api: 'ready', projector: 'ready', webhooks: 'ready' },
-        degraded: [],
-        event_log: 'ok',
-        read_models: 'ok',
-        document_store: 'ok',
-      });
-      expect(body.projections[recordsModel]).toEqual({ position: expect.any(Number), behind: 0, parked: 0 });
-      expect(body.projections[recordsModel].position).toBeGreaterThanOrEqual(head);
-      expect(body.projections[documentsModel]).toMatchObject({ behind: 0, parked: 0 });
+      const body = await service.readiness();
+      expect(body).toMatchObject({ status: 'ready', degraded: [], ...stores, warnings: [] });
+      const { projections } = body;
+      expect(projections[recordsModel]).toEqual({ position: expect.any(Number), behind: 0, parked: 0 });
+      expect(projections[recordsModel]?.position).toBeGreaterThanOrEqual(head);
+      expect(projections[documentsModel]).toMatchObject({ behind: 0, parked: 0 });
     });
   });
 

@@ -9,6 +9,7 @@ import { eventually } from './eventually.ts';
 import { freePort } from './freePort.ts';
 import { Metrics } from './metrics.ts';
 import { runbookCommands } from './runbook.ts';
+import { readinessAt } from './service.ts';
 import { ServiceProcess } from './serviceProcess.ts';
 
 /** What was counted is told a second later, and a scrape may be as old. */
@@ -55,6 +56,11 @@ export class MonitoredService {
     onTestFinished(() => service.stop());
     await service.#listening();
     return service;
+  }
+
+  /** What `/readyz` tells operators. */
+  readiness() {
+    return readinessAt(this.#metrics);
   }
 
   get dataDir(): string {

@@ -8,6 +8,7 @@ import { openEventLog } from '../../src/app/openBackend.ts';
 import { type ServiceOptions, startService } from '../../src/app/service.ts';
 import { type Config, loadConfig } from '../../src/config.ts';
 import type { JsonObject, RecordedEvent } from '../../src/events/event.ts';
+import type { readinessDetails } from '../../src/http/endpoints/service/readReadiness.ts';
 import { createLogger } from '../../src/logger.ts';
 import type { EventLog } from '../../src/ports/eventLog.ts';
 import { KeyDirectory } from '../../src/principals/keys/KeyDirectory.ts';
@@ -22,6 +23,16 @@ const logger = createLogger(
   destination({ dest: `${outputFolder}/logs/${process.pid}.log`, sync: true }),
 );
 
+/** What `/readyz` at the port of the metrics answers. */
+type ReadinessDetails = Awaited<ReturnType<typeof readinessDetails>> &
+  Required<Pick<Awaited<ReturnType<typeof readinessDetails>>, 'projections'>>;
+
+/** Resolves with what operators are told at the port of these metrics. */
+export async function readinessAt(metricsUrl: string): Promise<ReadinessDetails> {
+  const answer = await fetch(new URL('/readyz', metricsUrl));
+  return (await answer.json()) as ReadinessDetails;
+}
+
 /** A running service over fresh stores, with what a test needs to talk to it and to look at its event log. */
 export interface TestService extends Client {
   config: Config;
@@ -29,6 +40,8 @@ export interface TestService extends Client {
   setupUrl: string | undefined;
   /** Where its metrics are, if they are served. */
   metricsUrl: string | undefined;
+  /** What `/readyz` tells operators, with `METRICS_PORT`. */
+  readiness(): Promise<ReadinessDetails>;
   /** Where it takes messages over MLLP, with the role for it. */
   mllpPorts: readonly number[];
   /** Its own connection to the log. */
@@ -84,6 +97,9 @@ export async function startTestService(
     config,
     setupUrl: service.setupUrl,
     metricsUrl: service.metricsUrl,
+    readiness(this: TestService) {
+      return readinessAt(String(this.metricsUrl));
+    },
     mllpPorts: service.mllpPorts,
     eventLog,
     workspaceId,
@@ -104,6 +120,7 @@ export async function startTestService(
       await meanwhile();
       service = await startService(config, logger, timing);
       this.url = service.url;
+      this.metricsUrl = service.metricsUrl;
       this.mllpPorts = service.mllpPorts;
     },
     async stop() {

@@ -2,11 +2,12 @@ import { randomBytes } from 'node:crypto';
 import { mkdtempSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { openEventLog } from '../../../src/app/openBackend.ts';
+import { openEventLog, openReadModels } from '../../../src/app/openBackend.ts';
 import { type Config, loadConfig } from '../../../src/config.ts';
 import { KeyDirectory } from '../../../src/principals/keys/KeyDirectory.ts';
 import { type CreatedKey, KeyManager } from '../../../src/principals/keys/KeyManager.ts';
 import type { Permission } from '../../../src/principals/keys/permissions.ts';
+import { projectionStatus } from '../../../src/reads/projectionStatus.ts';
 import type { Bench } from '../scenario.ts';
 import type { Kind } from './load/bodies.ts';
 import { FACILITIES, PATIENTS_WITH_ENCOUNTERS, PAYERS, PROVIDERS } from './load/bodies.ts';
@@ -51,12 +52,30 @@ export async function makeStores(
   return { folder, env: settings, config, key };
 }
 
+/** The stores of the servers that run, by their addresses: how far read models are is no public information. */
+const progress = new Map<string, ReturnType<typeof openProgress>>();
+
+async function openProgress({ eventLogUrl, readModelUrl }: Config) {
+  return { eventLog: await openEventLog(eventLogUrl), readModels: await openReadModels(readModelUrl) };
+}
+
 /** Starts the service on stores, as `npm start` does. */
 export async function startChartledger(bench: Bench, stores: Stores): Promise<Chartledger> {
   const nodeOptions = bench.profiles ? ['--cpu-prof', `--cpu-prof-dir=${bench.profiles}`] : [];
   const { env, folder } = stores;
   const server = await startServer(bench, { script: 'src/main.ts', env, folder, nodeOptions });
-  return { ...server, stores };
+  const opened = openProgress(stores.config);
+  progress.set(server.url, opened);
+  return {
+    ...server,
+    stores,
+    async stop() {
+      await server.stop();
+      progress.delete(server.url);
+      const { eventLog, readModels } = await opened;
+      await Promise.all([eventLog.close(), readModels.close()]);
+    },
+  };
 }
 
 const numberOf: Partial<Record<Kind, number>> = {
@@ -78,10 +97,10 @@ export async function seed(bench: Bench, server: ServerProcess, key: string, kin
 
 /** Resolves with how many positions the last projection is behind the log. */
 export async function behind(url: string): Promise<number> {
-  // A kept connection might be closed just now, on a machine that stalls for seconds.
-  const response = await fetch(`${url}/readyz`, { headers: { connection: 'close' } });
-  const { projections } = (await response.json()) as { projections: Record<string, { behind: number }> };
-  return Math.max(...Object.values(projections).map((projection) => projection.behind));
+  const stores = await progress.get(url);
+  if (stores === undefined) throw new Error(`no server runs at ${url}`);
+  const statuses = await projectionStatus(stores.eventLog, stores.readModels);
+  return Math.max(...statuses.map((status) => status.behind));
 }
 
 const CATCH_UP_WITHIN_MS = 3_600_000;

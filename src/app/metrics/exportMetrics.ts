@@ -22,12 +22,20 @@ const SEND_EVERY_MS = 60_000;
 /** The longest that a stop waits for the last values. */
 const LAST_MS = 2_000;
 const PATH = '/metrics';
+const READINESS_PATH = '/readyz';
 
 export interface ExportedMetrics {
   /** Where Prometheus finds them; undefined if not offered. */
   url: string | undefined;
   /** Sends the last values, and ends. */
   stop(): Promise<void>;
+}
+
+/** What the process reports about itself. */
+export interface Reports {
+  collect(): Promise<SeriesReport[]>;
+  /** Answered at `/readyz` of the same port. Never rejects. */
+  readiness(): Promise<object>;
 }
 
 /**
@@ -37,7 +45,7 @@ export interface ExportedMetrics {
 export async function exportMetrics(
   config: Config,
   logger: Logger,
-  collect: () => Promise<SeriesReport[]>,
+  { collect, readiness }: Reports,
 ): Promise<ExportedMetrics> {
   const metricProducers = [new MeasuredProcess(recently(COLLECT_MS, collect))];
   const { metricsPort, otlpMetricsUrl } = config;
@@ -52,7 +60,7 @@ export async function exportMetrics(
     resource: resource.merge(detectResources({ detectors: [envDetector] })),
     readers: [prometheus, sender].filter((reader) => reader !== undefined),
   });
-  const server = prometheus && (await serve(prometheus, config, logger));
+  const server = prometheus && (await serve(prometheus, readiness, config, logger));
   return {
     url: server && `${server.url}${PATH}`,
     async stop() {
@@ -62,12 +70,21 @@ export async function exportMetrics(
   };
 }
 
-function serve(prometheus: PrometheusExporter, config: Config, logger: Logger): Promise<HttpServer> {
+function serve(
+  prometheus: PrometheusExporter,
+  readiness: Reports['readiness'],
+  config: Config,
+  logger: Logger,
+): Promise<HttpServer> {
   const { metricsHost: host, metricsPort: port = 0, keepAliveSeconds } = config;
   const listener: RequestListener = (req, res) => {
     if (req.method !== 'GET') res.writeHead(405, { Allow: 'GET' }).end();
     else if (req.url === PATH) prometheus.getMetricsRequestHandler(req, res);
-    else res.writeHead(404).end();
+    else if (req.url === READINESS_PATH) {
+      readiness().then((body) => {
+        res.writeHead(200, { 'Content-Type': 'application/json' }).end(JSON.stringify(body));
+      });
+    } else res.writeHead(404).end();
   };
   const settings = { host, port, requestThreads: 1, keepAliveSeconds, drainSeconds: 0, prefix: 'METRICS_' };
   return HttpServer.listen(listener, settings, logger);

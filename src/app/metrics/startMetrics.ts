@@ -1,6 +1,7 @@
 import type { Logger } from 'pino';
 import type { Config } from '../../config.ts';
 import { type ProcessHealth, readiness } from '../../health/readiness.ts';
+import { readinessDetails } from '../../http/endpoints/service/readReadiness.ts';
 import { measurements } from '../../metrics/Measurements.ts';
 import type { OpenStores } from '../requests/openApiPorts.ts';
 import type { ExportedMetrics } from './exportMetrics.ts';
@@ -33,5 +34,6 @@ export async function startMetrics(
     return [...measurements.all(), ...observed.flat()];
   };
   const { exportMetrics } = await import('./exportMetrics.ts');
-  return exportMetrics(config, logger, collect);
+  const details = () => readinessDetails({ ...stores, ...health });
+  return exportMetrics(config, logger, { collect, readiness: details });
 }

@@ -51,7 +51,7 @@ export async function openRequestServer(
   stores: OpenStores,
   { thread = 0, listening, processState, places, times }: RequestServerOptions,
 ): Promise<RequestServer> {
-  const { eventLog, readModels, documentStore, directory, limiters } = stores;
+  const { eventLog, documentStore, directory, limiters } = stores;
   const draining = new AbortController();
   const isApi = config.roles.includes('api');
   const settle = () => settleAbandonedUploads(eventLog, documentStore, new MessageStore(stores));
@@ -78,7 +78,7 @@ export async function openRequestServer(
     };
     const routes = [
       ...(api ? [...apiRoutes(api.ports, config.openapiPublic), ...fhirRoutes(api.ports)] : []),
-      ...healthRoutes({ eventLog, readModels, roles: config.roles, processState }),
+      ...healthRoutes({ roles: config.roles, processState }),
     ];
     const app = createApp(routes, context, api && (await openDashboard(config, api.ports, context)));
     const server = await HttpServer.listen(app, listening, logger, times);

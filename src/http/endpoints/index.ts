@@ -1,4 +1,5 @@
 import type { DocumentPorts } from '../../commands/uploadDocument.ts';
+import type { ProcessHealth } from '../../health/readiness.ts';
 import type { HistoryPorts } from '../../reads/history/versionPage.ts';
 import { catalog } from '../../records/catalog.ts';
 import { buildDocument } from '../document/buildDocument.ts';
@@ -23,7 +24,7 @@ import { readRefusedRequest } from './requests/readRefusedRequest.ts';
 import { searchRecords } from './search/searchRecords.ts';
 import { readHealth } from './service/readHealth.ts';
 import { readOpenApi } from './service/readOpenApi.ts';
-import { type HealthPorts, readReadiness } from './service/readReadiness.ts';
+import { readReadiness } from './service/readReadiness.ts';
 import type { WebhookRoutePorts } from './webhooks/webhookAddress.ts';
 import { webhookEndpoints } from './webhooks/webhookEndpoints.ts';
 
@@ -69,6 +70,6 @@ export function apiRoutes(ports: AppPorts, openapiPublic: boolean): Route[] {
 }
 
 /** Returns the routes that every process serves. */
-export function healthRoutes(ports: HealthPorts): Route[] {
+export function healthRoutes(ports: ProcessHealth): Route[] {
   return healthEndpoints.map((endpoint) => routeOf(endpoint, ports));
 }

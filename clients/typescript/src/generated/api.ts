@@ -1129,7 +1129,7 @@ export interface paths {
         };
         /**
          * Check that requests can be served
-         * @description For readiness probes and load balancers. A process with the role `api` is ready while events can be appended and read, even if other stores are unavailable: `degraded` lists those. A process without this role is ready while all of its roles are ready. Also reports the state of each store, and how far each read model is behind the event log.
+         * @description For readiness probes and load balancers. A process with the role `api` is ready while events can be appended and read, even if other stores are unavailable: `degraded` lists those. A process without this role is ready while all of its roles are ready. Also reports the state of each store. The port of the metrics (`METRICS_PORT`) answers the same path with `projections` and `warnings` as well.
          *
          *     Needs no API key.
          */
@@ -4002,24 +4002,6 @@ export interface components {
             state_store: "ok" | "unavailable";
             /** @enum {string} */
             document_store: "ok" | "unavailable";
-            /** @description The read models, by name */
-            projections?: {
-                [key: string]: {
-                    /** @description Last position of the event log that it has processed */
-                    position: number;
-                    /** @description Positions of the event log still to be processed */
-                    behind: number;
-                    /** @description Events that it could not process */
-                    parked: number;
-                };
-            };
-            /** @description What operators should fix, although requests are served; usually empty */
-            warnings: {
-                /** @example clock_behind_log */
-                code: string;
-                /** @description What the problem is, and what to do */
-                message: string;
-            }[];
         };
     };
     responses: never;

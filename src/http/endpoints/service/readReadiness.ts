@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { type ProcessHealth, readiness } from '../../../health/readiness.ts';
+import { type ProcessHealth, type Readiness, readiness } from '../../../health/readiness.ts';
 import { projectionStatus } from '../../../reads/projectionStatus.ts';
 import type { QueryPorts } from '../../../reads/readRecord.ts';
 import { errorSchema } from '../../document/answerSchemas.ts';
@@ -22,25 +22,6 @@ const readinessSchema = z
     read_models: storeState,
     state_store: storeState,
     document_store: storeState,
-    projections: z
-      .record(
-        z.string(),
-        z.object({
-          position: z.int().meta({ description: 'Last position of the event log that it has processed' }),
-          behind: z.int().min(0).meta({ description: 'Positions of the event log still to be processed' }),
-          parked: z.int().min(0).meta({ description: 'Events that it could not process' }),
-        }),
-      )
-      .optional()
-      .meta({ description: 'The read models, by name' }),
-    warnings: z
-      .array(
-        z.object({
-          code: z.string().meta({ examples: ['clock_behind_log'] }),
-          message: z.string().meta({ description: 'What the problem is, and what to do' }),
-        }),
-      )
-      .meta({ description: 'What operators should fix, although requests are served; usually empty' }),
   })
   .meta({ id: 'Readiness', description: 'Whether requests can be served, and the state of each store.' });
 
@@ -50,13 +31,25 @@ const readyExample = {
   roles: { api: 'ready', projector: 'ready', webhooks: 'ready' },
   degraded: [],
   ...stores,
-  projections: { records_v2: { position: 8_135, behind: 0, parked: 0 } },
-  warnings: [],
 };
 
-type Readiness = z.output<typeof readinessSchema>;
+type ReadinessAnswer = z.output<typeof readinessSchema>;
 
-export type HealthPorts = QueryPorts & ProcessHealth;
+function answerOf({ ready, roles, degraded, stores }: Readiness): ReadinessAnswer {
+  return { status: ready ? 'ready' : 'unavailable', roles, degraded, ...stores };
+}
+
+/**
+ * Returns what `/readyz` answers to operators, at the port of the metrics: also how far each read model is, and what they should
+ * fix. Positions tell how much all workspaces together write: they are not public. Never rejects.
+ */
+export async function readinessDetails(ports: QueryPorts & ProcessHealth) {
+  const state = await readiness(ports);
+  const { event_log, read_models } = state.stores;
+  const isProjecting = event_log === 'ok' && read_models === 'ok';
+  const projections = isProjecting ? await lags(ports).catch(() => undefined) : undefined;
+  return { ...answerOf(state), ...(projections && { projections }), warnings: state.findings };
+}
 
 async function lags({ eventLog, readModels }: QueryPorts) {
   const statuses = await projectionStatus(eventLog, readModels);
@@ -65,7 +58,7 @@ async function lags({ eventLog, readModels }: QueryPorts) {
 
 /**
  * `GET /readyz`: whether this process can do its work, according to its roles. A store that cannot be reached but is
- * not essential to that work is merely reported. Says how far each projection is behind the log.
+ * not essential to that work is merely reported.
  */
 export const readReadiness = endpoint({
   method: 'get',
@@ -75,8 +68,8 @@ export const readReadiness = endpoint({
   description:
     'For readiness probes and load balancers. A process with the role `api` is ready while events can be ' +
     'appended and read, even if other stores are unavailable: `degraded` lists those. A process without ' +
-    'this role is ready while all of its roles are ready. Also reports the state of each store, and how ' +
-    'far each read model is behind the event log.',
+    'this role is ready while all of its roles are ready. Also reports the state of each store. The port of ' +
+    'the metrics (`METRICS_PORT`) answers the same path with `projections` and `warnings` as well.',
   tag: 'Service',
   permission: 'public',
   query: 'ignored',
@@ -94,23 +87,13 @@ export const readReadiness = endpoint({
         degraded: [],
         ...stores,
         event_log: 'unavailable',
-        warnings: [],
       },
     },
   },
   errors: ['InternalError'],
-  handler: (ports: HealthPorts) => async () => {
-    const { ready, roles, degraded, stores, findings } = await readiness(ports);
-    const isProjecting = stores.event_log === 'ok' && stores.read_models === 'ok';
-    const projections = isProjecting ? await lags(ports).catch(() => undefined) : undefined;
-    const body: Readiness = {
-      status: ready ? 'ready' : 'unavailable',
-      roles,
-      degraded,
-      ...stores,
-      ...(projections && { projections }),
-      warnings: findings,
-    };
-    return ready ? { body } : { status: 503, headers: { 'Retry-After': '2' }, body };
+  handler: (health: ProcessHealth) => async () => {
+    const state = await readiness(health);
+    const body = answerOf(state);
+    return state.ready ? { body } : { status: 503, headers: { 'Retry-After': '2' }, body };
   },
 });
