@@ -5,7 +5,7 @@ import { bodyOf, type Incomplete, incompleteBody, modelName, type Projection } f
 /** Every document's current state, a row per stream; partitions list one encounter's documents by creation. */
 export const documents: Projection<DocumentState | Incomplete> = {
   name: 'documents',
-  version: 2,
+  version: 3,
   eventTypes: documentEventTypes,
   rowId: (event) => event.stream,
   evolve(row, event) {

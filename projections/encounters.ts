@@ -12,7 +12,7 @@ type Empty = Record<never, never>;
  */
 export const encounters: Projection<Empty | Incomplete> = {
   name: 'encounters',
-  version: 1,
+  version: 2,
   eventTypes: ['EncounterUpserted', RECORD_ERASED],
   rowId: (event) => event.stream,
   evolve(row, event) {

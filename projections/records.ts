@@ -29,7 +29,7 @@ const kindByEventType = new Map(catalog.map(({ eventType, kind }) => [eventType,
  */
 export const records: Projection<RecordsBody> = {
   name: 'records',
-  version: 5 + addedKinds,
+  version: 6 + addedKinds,
   eventTypes: [...kindByEventType.keys(), RECORD_ERASED],
   rowId: (event) => event.stream,
   evolve(row, event) {

@@ -25,7 +25,7 @@ interface Terms {
  */
 export const search: Projection<Findable | Incomplete> = {
   name: 'search',
-  version: 1 + addedKinds,
+  version: 2 + addedKinds,
   eventTypes: [...catalog.map(({ eventType }) => eventType), RECORD_ERASED, ...documentEventTypes],
   rowId: (event) => event.stream,
   evolve(row, event) {

@@ -33,7 +33,7 @@ export function hourOf(time: number): number {
  */
 export const timeline: Projection<TimelineHead | TimelineHour> = {
   name: 'timeline',
-  version: 2 + addedKinds,
+  version: 3 + addedKinds,
   eventTypes: [...catalog.map(({ eventType }) => eventType), RECORD_ERASED, ...documentEventTypes],
   rowId: () => TIMELINE_HEAD,
   evolve(row, { recordedAt, position }) {

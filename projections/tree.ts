@@ -38,7 +38,7 @@ export interface TreeLeavesRow {
  */
 export const tree: Projection<TreeHeadRow | TreeLeavesRow> = {
   name: 'tree',
-  version: 2,
+  version: 3,
   rowId: (event) => event.metadata.workspace,
   evolve(row, event) {
     const head = row as Row<TreeHeadRow> | undefined;

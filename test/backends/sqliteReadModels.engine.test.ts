@@ -176,7 +176,7 @@ test('a read after the store was closed finds it unavailable', async () => {
   await expect(store.checkpoint('a_v1')).rejects.toMatchObject({ code: 'unavailable' });
 });
 
-test('a row without a checksum, as earlier versions wrote it, is taken; one whose text was changed is not', async () => {
+test('a row whose text was changed is not returned, with or without its checksum', async () => {
   const path = join(folder, 'checksums', 'read-models.db');
   const models = new SqliteReadModels(path);
   await models.write({ model: 'a_v1', rows: [row('a', 5), row('b', 6)], checkpoint: 6 });
@@ -184,11 +184,11 @@ test('a row without a checksum, as earlier versions wrote it, is taken; one whos
   db.prepare('UPDATE "model_a_v1" SET body = ? WHERE id = ?').run('{"id":"a"}', 'a');
   db.exec(`UPDATE "model_a_v1" SET body = replace(body, '"b"', '"c"') WHERE id = 'b'`);
   db.close();
-  expect(await models.load('a_v1', ['a'])).toEqual([row('a', 5)]);
-  await expect(models.load('a_v1', ['b'])).rejects.toMatchObject({
-    code: 'unavailable',
-    problem: expect.stringContaining(`${path} is damaged`),
-  });
+  for (const id of ['a', 'b'])
+    await expect(models.load('a_v1', [id])).rejects.toMatchObject({
+      code: 'unavailable',
+      problem: expect.stringContaining(`${path} is damaged`),
+    });
   await expect(models.page('a_v1', { partition: 'p', limit: 2 })).rejects.toMatchObject({
     code: 'unavailable',
   });

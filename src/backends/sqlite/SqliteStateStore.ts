@@ -2,7 +2,7 @@ import type { DatabaseSync } from 'node:sqlite';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { StateQuery, StateRow, StateScan, StateStore, StateTable } from '../../ports/stateStore.ts';
 import { STORE_FORMAT } from '../../ports/storeFormat.ts';
-import { checkedBody, withChecksum } from './rows/checksum.ts';
+import { checkedOrEarlierBody, withChecksum } from './rows/checksum.ts';
 import {
   type OwnRowStatements,
   PRUNED_AT_ONCE,
@@ -120,6 +120,6 @@ function toStored<Body extends object>({ revision: version, body, ...row }: Stat
 
 function toRow<Body extends object>(table: StateTable<Body>, stored: unknown): StateRow<Body> {
   const { version: revision, body, ...row } = toStoredRow(stored);
-  const parsed = checkedBody({ id: row.id, version: revision }, body);
+  const parsed = checkedOrEarlierBody({ id: row.id, version: revision }, body);
   return { ...row, revision, body: table.body.parse(parsed) };
 }

@@ -21,14 +21,18 @@ export function withChecksum(row: Identified, body: string): string {
   return checksumOf(row, body) + body;
 }
 
-/**
- * The body of what `withChecksum` made. What has no checksum was written by an earlier version of the service, and is taken as it is.
- * Throws as SQLite does for a damaged page.
- */
+/** The body of what `withChecksum` made. Throws as SQLite does for a damaged page, also where there is no checksum. */
 export function checkedBody<Body>(row: Identified, stored: string): Body {
-  const at = stored.indexOf('{');
-  if (at !== 0 && (at !== LENGTH || stored.slice(0, at) !== checksumOf(row, stored.slice(at))))
-    throw damaged();
+  if (stored.slice(0, LENGTH) !== checksumOf(row, stored.slice(LENGTH))) throw damaged();
+  return parsed(stored);
+}
+
+/** The same for a store that cannot be rebuilt: a body without a checksum was written by an earlier version, and is taken as it is. */
+export function checkedOrEarlierBody<Body>(row: Identified, stored: string): Body {
+  return stored.startsWith('{') ? parsed(stored) : checkedBody(row, stored);
+}
+
+function parsed<Body>(stored: string): Body {
   try {
     return JSON.parse(stored) as Body;
   } catch (error) {
