@@ -147,6 +147,10 @@ function isTrustProxy(value: string): boolean {
   }
 }
 
+/** What connects would print a password in the address, or ignore it. */
+const hasNoUser = (value: string) => new URL(value).username === '' && new URL(value).password === '';
+const NO_USER = { error: 'must have no user and no password' };
+
 /** `https:`, or `http:` on this machine only. */
 export const safeUrl = z
   .url({ protocol: /^https?$/, error: 'must be an address that begins with https:', abort: true })
@@ -156,7 +160,8 @@ export const safeUrl = z
       return protocol === 'https:' || ['localhost', '127.0.0.1', '[::1]'].includes(hostname);
     },
     { error: 'must begin with https:, as it is not on this machine' },
-  );
+  )
+  .refine(hasNoUser, NO_USER);
 
 /** A folder, by its path or as `file:`, a bucket as `gs:`, or an address as `safeUrl`. */
 export const headsPlace = z.string().superRefine((value, context) => {
@@ -167,10 +172,9 @@ export const headsPlace = z.string().superRefine((value, context) => {
 });
 
 /** An address of another service. */
-export const endpoint = z.url({
-  protocol: /^https?$/,
-  error: 'must be an address such as http://collector:4318',
-});
+export const endpoint = z
+  .url({ protocol: /^https?$/, error: 'must be an address such as http://collector:4318', abort: true })
+  .refine(hasNoUser, NO_USER);
 
 /** An address to which paths are added. */
 export const baseUrl = z

@@ -1,6 +1,7 @@
 import { availableParallelism } from 'node:os';
 import { describe, expect, test } from 'vitest';
-import { pathOf } from '../../src/app/openBackend.ts';
+import { openReadModels, pathOf } from '../../src/app/openBackend.ts';
+import { startFailure } from '../../src/app/startFailure.ts';
 import { runOn } from '../../src/app/terminal.ts';
 import { eventLogName } from '../../src/app/withStores.ts';
 import { ConfigError, loadConfig } from '../../src/config.ts';
@@ -95,6 +96,9 @@ describe('settings', () => {
     ['PUBLIC_URL', 'chartledger.example.com', 'must be an address such as https://'],
     ['PUBLIC_URL', 'https://example.com/chartledger', 'must not have a path'],
     ['OIDC_ISSUER', 'http://login.example.com', 'must begin with https:'],
+    ['OIDC_ISSUER', 'https://u:secret@login.example.com', 'must have no user and no password'],
+    ['HEADS_TO', 'https://u:secret@heads.example.com', 'must have no user and no password'],
+    ['OTEL_EXPORTER_OTLP_ENDPOINT', 'http://u:secret@collector:4318', 'must have no user and no password'],
     ['OIDC_ISSUER', 'login.example.com', 'must be an address that begins with https:'],
     ['EVENT_LOG_URL', 'foo:', 'must begin with'],
     ['EVENT_LOG_URL', 'sqlite:', 'must begin with'],
@@ -126,6 +130,18 @@ describe('settings', () => {
     expect(message).toContain(`Bad settings: ${name} ${reason}`);
     expect(message).not.toContain('\n');
     expect(message).not.toContain('secret');
+  });
+
+  test.each([
+    ['mongodb://u:secret@a/x?foo=secret', 'its option foo'],
+    ['mongodb://u:secret@a/x?compressors=secret', 'accept it'],
+    ['mongodb://u:secret@a/x?authMechanism=secret', 'its option authMechanism'],
+    ['mongodb://u:sec/ret@a/x', 'accept it'],
+    ['mongodb://u:secret%@a/x', 'accept it'],
+  ])('%s is refused in one line without anything of its values', async (url, what) => {
+    const failure = startFailure(await openReadModels(url).catch((error) => error), 'info');
+    expect(failure).toContain(what);
+    expect(failure).not.toMatch(/secret|ret@|\n/);
   });
 
   test.each([

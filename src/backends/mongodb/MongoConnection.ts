@@ -1,7 +1,7 @@
 import { type Db, MongoClient, type MongoClientOptions, MongoError, MongoServerError } from 'mongodb';
 import { unavailable } from '../../errors.ts';
 import { isEarlierFormat, STORE_FORMAT } from '../../ports/storeFormat.ts';
-import { mongoProblem } from './mongoProblem.ts';
+import { malformedUrl, mongoProblem } from './mongoProblem.ts';
 
 const CALL_MS = 2_000;
 /** An index is created once, over existing data. */
@@ -20,6 +20,15 @@ export interface MongoConnectionOptions {
   writeConcern: NonNullable<MongoClientOptions['writeConcern']>;
 }
 
+/** The driver's errors may repeat what was set: they are replaced by the names of the options that they are about. */
+function openClient(url: string, options: MongoClientOptions): MongoClient {
+  try {
+    return new MongoClient(url, options);
+  } catch (error) {
+    throw unavailable('MongoDB', undefined, malformedUrl(url, error));
+  }
+}
+
 /**
  * One MongoDB database, connected to on first use. No call exceeds its time limit; while the server does not answer, one call at
  * a time tries it and the others are refused at once.
@@ -35,9 +44,9 @@ export class MongoConnection {
   #probing = false;
   #hasConnected = false;
 
-  /** `url` in MongoDB's format; the database is its path, `chartledger` when it has none. Throws on a malformed one. */
+  /** `url` in MongoDB's format; the database is its path, `chartledger` when it has none. Throws `unavailable` on a malformed one. */
   constructor(url: string, { name, callMs = CALL_MS, writeConcern }: MongoConnectionOptions) {
-    this.client = new MongoClient(url, {
+    this.client = openClient(url, {
       appName: 'chartledger',
       connectTimeoutMS: callMs,
       serverSelectionTimeoutMS: callMs,

@@ -18,3 +18,14 @@ export function mongoProblem(hosts: string, error: unknown): string | undefined 
     return `${server} does not let the user do this. Give it the role readWrite on the database.`;
   return error.code === OUT_OF_DISK_SPACE ? `${server} has no disk space left. Free some there.` : undefined;
 }
+
+/** Says which options of a URL the driver does not accept: their names, and nothing else of the URL. */
+export function malformedUrl(url: string, error: unknown): string {
+  const { message = '' } = error as { message?: string };
+  const names = (/\?(.*)$/.exec(url)?.[1] ?? '').split('&').map((option) => option.replace(/=.*/, ''));
+  const named = names.filter(
+    (name) => /^\w+$/.test(name) && message.toLowerCase().includes(name.toLowerCase()),
+  );
+  const what = named.length === 0 ? 'it' : `its option ${named.join(', ')}`;
+  return `The URL of MongoDB is malformed: the driver does not accept ${what}. A user or password needs %XX for : / ? # [ ] @ and %.`;
+}
