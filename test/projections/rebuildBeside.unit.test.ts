@@ -51,9 +51,11 @@ test('what the projector folds while a read model is replaced is not lost, where
   const sharing = new Proxy(readModels, {
     get: (target, name) => (name === 'count' ? counted : Reflect.get(target, name).bind(target)),
   });
+  // The projector may be refused before this continues.
+  const refused = expect(projecting).rejects.toMatchObject({ code: 'conflict' });
   await rebuildProjection(records, { ...ports, readModels: sharing }, stop.signal, true);
   await append();
-  await expect(projecting).rejects.toMatchObject({ code: 'conflict' });
+  await refused;
   projecting = run();
   await reached();
   const rows = await readModels.load(recordsModel, streams);
