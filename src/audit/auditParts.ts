@@ -14,7 +14,7 @@ import {
 import type { AuditEntry } from '../../projections/audit/auditEntry.ts';
 import { type AuditFacetValues, signatureTest } from '../../projections/audit/auditSignature.ts';
 import { newestFirst } from '../../projections/audit/newestFirst.ts';
-import { unavailable } from '../errors.ts';
+import { type ServiceError, unavailable } from '../errors.ts';
 import { laterTime } from '../events/laterTime.ts';
 import type { ReadModels } from '../ports/readModels.ts';
 import type { Sightings } from './Sightings.ts';
@@ -45,7 +45,7 @@ export async function* auditParts(
   below: number | undefined,
 ): AsyncGenerator<AuditPart> {
   const head = await loadHead(readModels, workspace);
-  // The read model has been removed since the previous page, and is not complete again.
+  // The read model was removed after the place was checked, and is not complete again.
   if (below !== undefined && below > (head?.size ?? 0)) throw unavailable('audit trail');
   if (head === undefined) return;
   const chunks = chunksOf(head);
@@ -79,6 +79,12 @@ export function laterBy(time: string): string {
 export async function loadHead(readModels: ReadModels, workspace: string): Promise<AuditHead | undefined> {
   const [row] = await readModels.load(auditModel, [workspace]);
   return row?.body as AuditHead | undefined;
+}
+
+function incomplete(): ServiceError {
+  const problem =
+    'Rows of the audit trail are missing from the read models. If this lasts, run: chartledger projections rebuild audit';
+  return unavailable('audit trail', undefined, problem);
 }
 
 interface NumberedIndex {
@@ -120,7 +126,7 @@ function numbered(indexes: readonly AuditIndex[], first: number, below: number):
 async function loadIndexRows(readModels: ReadModels, workspace: string, below: number, limit: number) {
   const query = { partition: indexPartition(workspace), after: newestFirst(below), limit };
   const rows = await readModels.page(auditModel, query);
-  if (rows.length < limit) throw unavailable('audit trail');
+  if (rows.length < limit) throw incomplete();
   return rows.map(({ order, body }) => ({
     number: newestFirst(order),
     indexes: (body as AuditIndexRow).indexes,
@@ -185,6 +191,6 @@ async function loadChunks(
 ): Promise<Map<number, AuditEntry[]>> {
   const ids = numbers.map((number) => chunkId(workspace, number));
   const rows = await readModels.load(auditModel, ids);
-  if (rows.length < ids.length) throw unavailable('audit trail');
+  if (rows.length < ids.length) throw incomplete();
   return new Map(rows.map(({ order, body }) => [newestFirst(order), (body as AuditChunk).entries]));
 }

@@ -11,7 +11,8 @@ import {
   type TokenScope,
 } from '../reads/page.ts';
 import type { QueryPorts } from '../reads/readRecord.ts';
-import { type AuditPart, auditParts } from './auditParts.ts';
+import { validationError } from '../records/validate.ts';
+import { type AuditPart, auditParts, loadHead } from './auditParts.ts';
 import type { Sightings } from './Sightings.ts';
 
 /** Which entries are wanted; any if omitted. Times are ISO 8601, UTC, to the millisecond. */
@@ -54,8 +55,21 @@ export async function readAuditTrail(
   const scope = [auditModel, workspace, limits];
   const below = pageToken === undefined ? undefined : decodeToken(pageToken, scope);
   await caughtUp(ports, auditModel);
+  if (below !== undefined) await requirePlace(ports, workspace, below);
   const { items, lookedBackTo, next } = await readBack(ports.readModels, workspace, filter, limit, below);
   return { items, lookedBackTo, next_page_token: next === undefined ? null : encodeToken(next, scope) };
+}
+
+/** Rejects with `validation_failed` when the trail has no such place: it is that of another log, or of a later state of this one. */
+async function requirePlace(ports: QueryPorts, workspace: string, below: number): Promise<void> {
+  const isBeyond = async () => below > ((await loadHead(ports.readModels, workspace))?.size ?? 0);
+  if (!(await isBeyond())) return;
+  // A read model that is being rebuilt is behind the log.
+  await caughtUp(ports, auditModel);
+  if (await isBeyond())
+    throw validationError([
+      { field: 'page_token', message: 'is beyond the audit trail: begin with the first page' },
+    ]);
 }
 
 /**

@@ -22,7 +22,7 @@ import {
   tallyMinutes,
 } from '../../projections/audit/auditTally.ts';
 import { readTallies } from '../../src/audit/auditTallies.ts';
-import { type AuditFilter, wholeAuditTrail } from '../../src/audit/readAuditTrail.ts';
+import { type AuditFilter, readAuditTrail, wholeAuditTrail } from '../../src/audit/readAuditTrail.ts';
 import { readRequestLog } from '../../src/audit/requestLog.ts';
 import type { RecordedEvent } from '../../src/events/event.ts';
 import type { EventLog } from '../../src/ports/eventLog.ts';
@@ -156,6 +156,35 @@ describe('times', () => {
       });
     },
   );
+});
+
+describe('places', () => {
+  const events = Array.from({ length: 3 * ENTRIES_A_CHUNK }, (_, n) => event(n, n));
+  const page = (of: RecordedEvent[], pageToken?: string) =>
+    readAuditTrail(portsOf(of), 'clinic', {}, { limit: 10, pageToken });
+
+  test('one beyond the trail, of a log that was put back to an earlier state, is refused for good', async () => {
+    const { next_page_token } = await page(events);
+    expect((await page(events, next_page_token as string)).items).toHaveLength(10);
+    const earlier = events.slice(0, 20);
+    await expect(page(earlier, next_page_token as string)).rejects.toMatchObject({
+      code: 'validation_failed',
+      details: [{ field: 'page_token', message: 'is beyond the audit trail: begin with the first page' }],
+    });
+  });
+
+  test('rows that are missing are named to operators', async () => {
+    const { load, ...models } = folded(events);
+    const without = async (model: string, ids: string[]) =>
+      ids.length === 1 && ids[0] === 'clinic' ? load(model, ids) : [];
+    const readModels = { ...models, load: without } as Partial<ReadModels> as ReadModels;
+    await expect(
+      readAuditTrail({ ...portsOf(events), readModels }, 'clinic', {}, { limit: 10, pageToken: undefined }),
+    ).rejects.toMatchObject({
+      code: 'unavailable',
+      problem: expect.stringContaining('chartledger projections rebuild audit'),
+    });
+  });
 });
 
 describe('signatures', () => {

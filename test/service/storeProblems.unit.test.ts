@@ -1,6 +1,9 @@
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { MongoServerError } from 'mongodb';
 import { expect, test } from 'vitest';
 import { fileProblem } from '../../src/backends/fileProblem.ts';
+import { GcsDocumentStore } from '../../src/backends/gcs/GcsDocumentStore.ts';
 import { gcsProblem } from '../../src/backends/gcs/gcsProblem.ts';
 import { mongoProblem } from '../../src/backends/mongodb/mongoProblem.ts';
 
@@ -52,4 +55,26 @@ const ofBuckets: [string, unknown, string | undefined][] = [
 ];
 test.each(ofBuckets)('on Google Cloud Storage %s is named, with what to do', (_what, error, text) => {
   expect(gcsProblem('records', error, 'DOCUMENTS_URL')).toEqual(text && expect.stringContaining(text));
+});
+
+test('a bucket that refuses the credentials is named where a document is read', async () => {
+  const server = createServer((request, response) => {
+    response.writeHead(403, { 'content-type': 'application/json' });
+    response.end(JSON.stringify({ error: { code: 403 } }));
+    request.resume();
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const { port } = server.address() as AddressInfo;
+  const store = new GcsDocumentStore(`gs://records?endpoint=http://127.0.0.1:${port}`);
+  const refused = {
+    code: 'unavailable',
+    problem: expect.stringContaining('The bucket records may not be used with these credentials'),
+  };
+  try {
+    await expect(store.get('object').then((body) => body.toArray())).rejects.toMatchObject(refused);
+  } finally {
+    await store.close();
+    server.closeAllConnections();
+    server.close();
+  }
 });

@@ -53,7 +53,7 @@ export class GcsDocumentStore implements DocumentStore {
     this.#running.add(objectId);
     try {
       await this.#notes.begin(objectId);
-      const toServiceError = (error: unknown) => unavailable(STORE, error);
+      const toServiceError = (error: unknown) => this.#unavailable(error);
       const options = { stallMs: this.#stallMs, isNew: true, toServiceError };
       return await uploadObject(this.#object(objectId), source, options);
     } catch (error) {
@@ -139,7 +139,7 @@ export class GcsDocumentStore implements DocumentStore {
 
   /** A missing bucket is reported as 404, too. */
   async #readError(error: unknown): Promise<ServiceError> {
-    if ((error as { code?: unknown }).code !== 404) return unavailable(STORE, error);
+    if ((error as { code?: unknown }).code !== 404) return this.#unavailable(error);
     await this.check();
     return documentNotStored();
   }
@@ -169,7 +169,11 @@ export class GcsDocumentStore implements DocumentStore {
     try {
       return await within(this.#callMs, work());
     } catch (error) {
-      throw unavailable(STORE, error, gcsProblem(this.#bucket.name, error, 'DOCUMENTS_URL'));
+      throw this.#unavailable(error);
     }
+  }
+
+  #unavailable(error: unknown): ServiceError {
+    return unavailable(STORE, error, gcsProblem(this.#bucket.name, error, 'DOCUMENTS_URL'));
   }
 }
