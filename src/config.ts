@@ -12,6 +12,8 @@ export interface OpenIdConnectSettings {
   clientId: string;
   clientSecret: string;
   roleClaim: string;
+  /** Role grants (`settingTypes.ts`) by group. */
+  groups: Readonly<Record<string, readonly string[]>>;
 }
 
 /** Where and how the role `mllp` listens. */
@@ -64,7 +66,8 @@ export interface Config {
   webhookSecretsKey: string | undefined;
   /** Base64; undefined: kept in `dataDir`. */
   totpSecretsKey: string | undefined;
-  dashboardRequireTotp: boolean;
+  /** The roles of users who need an authenticator app. */
+  dashboardRequireTotp: NonNullable<z.output<typeof settings>['DASHBOARD_REQUIRE_TOTP']>;
   /** Base64; undefined: kept in `dataDir`. */
   sessionSecret: string | undefined;
   /** CIDR. */
@@ -90,6 +93,7 @@ function openIdConnectOf(values: z.output<typeof settings>): OpenIdConnectSettin
     OIDC_CLIENT_ID: clientId,
     OIDC_CLIENT_SECRET: clientSecret,
     OIDC_ROLE_CLAIM: roleClaim,
+    OIDC_GROUPS: groups = {},
   } = values;
   if (issuer === undefined && clientId === undefined && clientSecret === undefined) return undefined;
   if (issuer === undefined || clientId === undefined || clientSecret === undefined) {
@@ -97,7 +101,7 @@ function openIdConnectOf(values: z.output<typeof settings>): OpenIdConnectSettin
       'Bad settings: OIDC_ISSUER, OIDC_CLIENT_ID and OIDC_CLIENT_SECRET must be set together',
     );
   }
-  return { issuer, clientId, clientSecret, roleClaim };
+  return { issuer, clientId, clientSecret, roleClaim, groups };
 }
 
 /** As defined by the specification of OpenTelemetry's exporters. */
@@ -174,7 +178,7 @@ export function loadConfig(env: Record<string, string | undefined>): Config {
     deidentificationKey: values.DEIDENTIFICATION_KEY,
     webhookSecretsKey: values.WEBHOOK_SECRETS_KEY,
     totpSecretsKey: values.TOTP_SECRETS_KEY,
-    dashboardRequireTotp: values.DASHBOARD_REQUIRE_TOTP,
+    dashboardRequireTotp: values.DASHBOARD_REQUIRE_TOTP ?? [],
     sessionSecret: values.SESSION_SECRET,
     webhookAllowNetworks: values.WEBHOOK_ALLOW_NETWORKS ?? [],
     openapiPublic: values.OPENAPI_PUBLIC,

@@ -28,6 +28,48 @@ export const wholeNumber = (least: number, most: number) =>
 export const MIN_RETENTION_YEARS = 6;
 export const MAX_RETENTION_YEARS = 100;
 
+/** The roles of the dashboard's users, strongest first. */
+export const userRoles = ['admin', 'compliance', 'billing', 'integrator', 'viewer'] as const;
+
+/** The roles for which something is required: `true` for all, `false` for none, or a comma-separated list of them. */
+export const requiringRoles = z
+  .string()
+  .transform((value): readonly string[] =>
+    value === 'true' ? userRoles : value === 'false' ? [] : parts(value),
+  )
+  .pipe(
+    z.custom<readonly (typeof userRoles)[number][]>(
+      (named) => (named as string[]).every((one) => (userRoles as readonly string[]).includes(one)),
+      { error: `must be true, false or some of ${userRoles.join(',')}` },
+    ),
+  );
+
+/** A role in all workspaces, `ROLE`, or in one, `ROLE@WORKSPACE`. */
+export const roleGrant = z.string().regex(new RegExp(`^(?:${userRoles.join('|')})(?:@[a-z0-9_]{2,40})?$`), {
+  error: 'must be ROLE or ROLE@WORKSPACE',
+});
+
+/** Roles by group of an identity provider: a JSON object whose values are one or several role grants. */
+export const rolesByGroup = z
+  .string()
+  .transform((value, { addIssue }): unknown => {
+    try {
+      return JSON.parse(value);
+    } catch {
+      addIssue('must be a JSON object');
+      return z.NEVER;
+    }
+  })
+  .pipe(
+    z.record(
+      z.string(),
+      z.union([roleGrant.transform((one) => [one]), z.array(roleGrant)], {
+        error: 'must name ROLE or ROLE@WORKSPACE for each group, or a list of these',
+      }),
+      { error: 'must be a JSON object' },
+    ),
+  );
+
 /** `true` or `false`. */
 export const onOff = z
   .enum(['true', 'false'], { error: 'must be true or false' })

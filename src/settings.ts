@@ -12,6 +12,8 @@ import {
   onOff,
   pathUrl,
   portNumbers,
+  requiringRoles,
+  rolesByGroup,
   safeUrl,
   sealingKey,
   trustProxy,
@@ -169,8 +171,10 @@ export const settings = z.object({
     '`totp-secrets-key` in `DATA_DIR`, created when first needed',
   ),
   DASHBOARD_REQUIRE_TOTP: variable(
-    onOff.default(false),
-    '`true`: users who sign in with a password also need an authenticator app.',
+    requiringRoles.optional(),
+    'Users who sign in with a password also need an authenticator app: `true` for all, or the roles, anywhere, for ' +
+      'which it is required (comma-separated): `admin`, `compliance`, `billing`, `integrator`, `viewer`.',
+    '`false`',
   ),
   WEBHOOK_ALLOW_NETWORKS: variable(
     networks.optional(),
@@ -204,7 +208,13 @@ export const settings = z.object({
   ),
   OIDC_ROLE_CLAIM: variable(
     z.string().default('roles'),
-    "The ID token claim that holds the user's role or roles: `admin`, `compliance`, `viewer`.",
+    "The ID token claim that holds the user's roles or groups. `admin`, `compliance`, `billing`, `integrator` or " +
+      '`viewer` is a role in all workspaces, `billing@clinic` one in a workspace.',
+  ),
+  OIDC_GROUPS: variable(
+    rolesByGroup.optional(),
+    'Roles for groups in that claim, as JSON: `{"Clinic billing": ["billing@clinic", "viewer@lab"]}`.',
+    'none',
   ),
   ROLES: variable(
     z

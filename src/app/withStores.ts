@@ -119,6 +119,8 @@ export function withKeys<Result>(work: (tools: KeyTools) => Promise<Result>): Pr
 
 export interface UserTools {
   users: UserDirectory;
+  /** The ids of all workspaces. */
+  workspaces: ReadonlySet<string>;
   manager: UserManager;
   links: UserLinks;
   /** Removes a user's second factor. */
@@ -134,10 +136,15 @@ export function serviceAddress(): string {
 /** Runs `work` on the users of that event log. */
 export function withUsers<Result>(work: (tools: UserTools) => Promise<Result>): Promise<Result> {
   return withEventLog((eventLog) =>
-    withClosing(UserDirectory.open(eventLog), (users) => {
+    withClosing(UserDirectory.open(eventLog), async (users) => {
       const actor = { principal: operator() };
+      const workspaces = await withClosing(
+        KeyDirectory.open(eventLog),
+        async ({ known }) => known.workspaces,
+      );
       return work({
         users,
+        workspaces: new Set(workspaces.keys()),
         manager: new UserManager(users, actor),
         links: new UserLinks(users, actor),
         resetTotp: (id) => resetSecondFactor(users, id, actor),

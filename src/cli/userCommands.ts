@@ -2,7 +2,15 @@ import { type Command, InvalidArgumentError, Option } from 'commander';
 import { eventLogName, serviceAddress, type UserTools, withUsers } from '../app/withStores.ts';
 import { ServiceError } from '../errors.ts';
 import { type IssuedLink, invitationPath } from '../principals/users/UserLinks.ts';
-import { type Role, roles, stateOf, type User } from '../principals/users/user.ts';
+import {
+  ALL_WORKSPACES,
+  type Role,
+  type Roles,
+  roles,
+  stateOf,
+  type User,
+  withRole,
+} from '../principals/users/user.ts';
 import { example, writeJson, writeLine, writeTable } from './output.ts';
 import { readPassword } from './readPassword.ts';
 
@@ -18,11 +26,11 @@ const exampleName = 'ada@example.com';
 
 /** Returns what is shown of a user: never the password's hash. */
 function view(user: User) {
-  const { id, name, role, origin, createdAt, passwordSetAt, totpSetAt } = user;
+  const { id, name, roles, origin, createdAt, passwordSetAt, totpSetAt } = user;
   return {
     id,
     name,
-    role,
+    roles,
     state: stateOf(user),
     origin,
     created_at: createdAt,
@@ -44,30 +52,76 @@ function parseRole(text: string): Role {
   throw new InvalidArgumentError(`Specify one of ${roles.join(', ')}.`);
 }
 
+interface RoleOptions {
+  role?: Role;
+  workspace?: string[];
+  allWorkspaces?: boolean;
+}
+
+/** Returns the options that say in which workspaces a role applies. */
+function workspaceOption(): Option {
+  return new Option('--workspace <id>', 'a workspace in which the role applies; can be repeated').argParser(
+    (id: string, others: string[] = []) => [...others, id],
+  );
+}
+
+function allWorkspacesOption(): Option {
+  return new Option('--all-workspaces', 'the role applies in all workspaces, also those created later');
+}
+
+/** Returns the workspaces that the options name; throws `validation_failed` without any, and for unknown ones. */
+function workspacesOf(
+  { workspaces }: UserTools,
+  { workspace = [], allWorkspaces = false }: RoleOptions,
+): string[] {
+  if (allWorkspaces === workspace.length > 0) throw new ServiceError('validation_failed', NO_PLACE);
+  if (allWorkspaces) return [ALL_WORKSPACES];
+  const unknown = workspace.find((id) => !workspaces.has(id));
+  if (unknown !== undefined) throw new ServiceError('not_found', `There is no workspace ${unknown}.`);
+  return workspace;
+}
+
+const NO_PLACE =
+  'Specify where the role applies: either --workspace, once for each workspace, or --all-workspaces.';
+
+/** Returns roles for people: `admin`, `billing@clinic`. */
+function rolesText(all: Roles): string {
+  const texts = Object.entries(all).map(([workspace, role]) =>
+    workspace === ALL_WORKSPACES ? role : `${role}@${workspace}`,
+  );
+  return texts.toSorted().join(', ') || 'none';
+}
+
+function parseRoleOrNone(text: string): Role | 'none' {
+  return text === 'none' ? text : parseRole(text);
+}
+
 /** Returns the option of commands that take a password; it is not an argument, as others could see that. */
 function passwordOption(): Option {
   return new Option('--password-stdin', 'read the password from standard input, up to the first line break');
 }
 
-async function createUser(name: string, options: { role: Role } & PasswordOption & JsonOption) {
+async function createUser(name: string, options: RoleOptions & PasswordOption & JsonOption) {
   const password = await readPassword(options.passwordStdin === true);
-  const user = await withUsers(({ manager }) => manager.create({ name, role: options.role, password }));
+  const user = await withUsers((tools) =>
+    tools.manager.create({ name, roles: withRole({}, options.role, workspacesOf(tools, options)), password }),
+  );
   if (options.json) writeJson(view(user));
   else {
-    writeLine(`Made user ${user.name} with the role ${user.role}. Its id is ${user.id}.`);
+    writeLine(`Made user ${user.name} with the role ${rolesText(user.roles)}. Its id is ${user.id}.`);
     writeLine(`Event log: ${eventLogName()}`);
   }
 }
 
 /** Creates a user with a link to choose a password, or another link for an existing user. */
-async function inviteUser(name: string, { role, json }: { role?: Role } & JsonOption): Promise<void> {
+async function inviteUser(name: string, options: RoleOptions & JsonOption): Promise<void> {
   const { user, link } = await withUsers(async (tools) => {
     const known = tools.users.findByName(name) ?? tools.users.find(name);
-    const link = await issueLink(tools, name, known, role);
+    const link = await issueLink(tools, name, known, options);
     return { link, user: tools.users.find(link.userId) as User };
   });
   const url = serviceAddress() + invitationPath(link);
-  if (json) {
+  if (options.json) {
     writeJson({ ...view(user), url, expires_at: link.expiresAt });
     return;
   }
@@ -81,14 +135,19 @@ async function inviteUser(name: string, { role, json }: { role?: Role } & JsonOp
 }
 
 function issueLink(
-  { links }: UserTools,
+  tools: UserTools,
   name: string,
   known: User | undefined,
-  role: Role | undefined,
+  options: RoleOptions,
 ): Promise<IssuedLink> {
-  if (role !== undefined) return links.invite({ name, role });
+  const { links } = tools;
+  if (options.role !== undefined)
+    return links.invite({ name, roles: withRole({}, options.role, workspacesOf(tools, options)) });
   if (known) return links.inviteAgain(known.id);
-  throw new ServiceError('validation_failed', 'The user does not exist yet. Specify its role with --role.');
+  throw new ServiceError(
+    'validation_failed',
+    'The user does not exist yet. Specify its role with --role, and where it applies.',
+  );
 }
 
 async function listUsers({ json }: JsonOption): Promise<void> {
@@ -97,11 +156,11 @@ async function listUsers({ json }: JsonOption): Promise<void> {
   else if (found.length === 0) writeLine(`There are no users yet in the event log ${eventLogName()}.`);
   else
     writeTable(
-      ['USER', 'NAME', 'ROLE', 'STATE', 'SIGNS IN BY', 'CREATED'],
-      found.map(({ id, name, role, state, origin, created_at, totp_set_at }) => [
+      ['USER', 'NAME', 'ROLES', 'STATE', 'SIGNS IN BY', 'CREATED'],
+      found.map(({ id, name, roles, state, origin, created_at, totp_set_at }) => [
         id,
         name,
-        role,
+        rolesText(roles),
         state,
         signsInBy(origin, totp_set_at),
         created_at,
@@ -131,9 +190,11 @@ export function addUserCommands(program: Command): void {
     .description('Create a user; asks for the password.')
     .argument('<name>', 'the name to sign in with, usually an email address')
     .requiredOption('--role <role>', `one of ${roles.join(', ')}`, parseRole)
+    .addOption(workspaceOption())
+    .addOption(allWorkspacesOption())
     .addOption(passwordOption())
     .option('--json', 'print the user as JSON')
-    .addHelpText('after', example(`chartledger users create ${exampleName} --role admin`))
+    .addHelpText('after', example(`chartledger users create ${exampleName} --role admin --all-workspaces`))
     .action(createUser);
 
   users
@@ -141,11 +202,13 @@ export function addUserCommands(program: Command): void {
     .description('Create a user with a link to choose a password, or a new link for an existing user.')
     .argument('<user>', 'the name of the new user, or the name or id of an existing one')
     .option('--role <role>', `the role of a new user: one of ${roles.join(', ')}`, parseRole)
+    .addOption(workspaceOption())
+    .addOption(allWorkspacesOption())
     .option('--json', 'print the user and the link as JSON')
     .addHelpText(
       'after',
       example(
-        `chartledger users invite ${exampleName} --role compliance`,
+        `chartledger users invite ${exampleName} --role compliance --workspace clinic`,
         `chartledger users invite ${exampleName}   # a new link, such as for a lost password`,
       ),
     )
@@ -168,13 +231,25 @@ export function addUserCommands(program: Command): void {
 
   users
     .command('set-role')
-    .description("Change a user's role.")
+    .description("Set a user's role in workspaces, or take it away there.")
     .argument('<user>', 'the name or id of the user')
-    .argument('<role>', `one of ${roles.join(', ')}`, parseRole)
-    .addHelpText('after', example(`chartledger users set-role ${exampleName} compliance`))
-    .action(async (user: string, role: Role) => {
-      await withUsers((tools) => tools.manager.setRole(findUser(tools, user).id, role));
-      writeLine(`User ${user} has the role ${role}.`);
+    .argument('<role>', `one of ${roles.join(', ')}, or none`, parseRoleOrNone)
+    .addOption(workspaceOption())
+    .addOption(allWorkspacesOption())
+    .addHelpText(
+      'after',
+      example(
+        `chartledger users set-role ${exampleName} billing --workspace clinic`,
+        `chartledger users set-role ${exampleName} none --all-workspaces   # in no workspace`,
+      ),
+    )
+    .action(async (user: string, role: Role | 'none', options: RoleOptions) => {
+      const after = await withUsers(async (tools) => {
+        const { id } = findUser(tools, user);
+        await tools.manager.setRole(id, role === 'none' ? undefined : role, workspacesOf(tools, options));
+        return tools.users.find(id) as User;
+      });
+      writeLine(`User ${user} now has the role ${rolesText(after.roles)}.`);
     });
 
   users

@@ -1,5 +1,6 @@
 import { UnreadableError } from '../errors.ts';
 import type { JsonObject, RecordedEvent } from './event.ts';
+import { INSTALLATION } from './streamNames.ts';
 
 /** Converts data from one schema version of an event type to the next; pure, leaves its argument unchanged. */
 export type UpcastStep = (data: JsonObject) => JsonObject;
@@ -76,6 +77,11 @@ export function createUpcaster(table: UpcastTable): Upcaster {
   };
 }
 
+/** A user's role was one in all workspaces, before users had roles by workspace. */
+function toRolesByWorkspace({ role, ...data }: JsonObject): JsonObject {
+  return { ...data, roles: { [INSTALLATION]: role } as JsonObject };
+}
+
 /**
  * Every event type that the service writes, except those of records, which the catalog adds. A type that changes its shape gets a
  * step here (or in its kind's file), and a frozen event of the new version among the test fixtures; projections whose folded
@@ -124,14 +130,14 @@ const ownTypes = {
   WebhookRetryRequested: [],
   WebhookReplayRequested: [],
   WebhookPinged: [],
-  UserCreated: [],
+  UserCreated: [toRolesByWorkspace],
   UserPasswordSet: [],
-  UserRoleSet: [],
+  UserRoleSet: [toRolesByWorkspace],
   UserTimeZoneSet: [],
   UserDisabled: [],
   UserEnabled: [],
   UserUnlocked: [],
-  UserInvited: [],
+  UserInvited: [toRolesByWorkspace],
   UserInvitationIssued: [],
   UserTotpSet: [],
   UserTotpReset: [],

@@ -5,7 +5,7 @@ import { ServiceError } from '../errors.ts';
  * version in package.json when an earlier program would misread it or ignore it: a new type of event, a field that changes what
  * others mean, another layout. `docs/operate/upgrade.md` lists the format of each version.
  */
-export const STORE_FORMAT = 2;
+export const STORE_FORMAT = 3;
 
 /**
  * Returns whether a store is still of an earlier format than `STORE_FORMAT`; 0: it does not name its format. Throws

@@ -40,7 +40,7 @@ describe('the setup link', () => {
     });
     expect(inShort(appended)).toEqual(['UserCreated', 'sign_in']);
     expect(appended[0]).toMatchObject({
-      data: { name, role: 'admin' },
+      data: { name, roles: { '*': 'admin' } },
       metadata: { principal: { type: 'service', id: 'setup-link' }, clientIp: expect.any(String) },
     });
     expect(JSON.stringify(appended)).not.toContain(password);

@@ -86,7 +86,7 @@ beforeAll(async () => {
   before.set('/sign-in/code', await dashboard.openFor(withApp, '/sign-in/code'));
   const users = await UserDirectory.open(service.eventLog);
   const links = new UserLinks(users, { principal: { type: 'operator', id: 'test' } });
-  const { token } = await links.invite({ name: 'invited@clinic.example', role: 'viewer' });
+  const { token } = await links.invite({ name: 'invited@clinic.example', roles: { '*': 'viewer' } });
   users.close();
   before.set('/invitation', await dashboard.open(`/invitation?token=${token}`));
   page = await dashboard.openAs('admin', '/account');

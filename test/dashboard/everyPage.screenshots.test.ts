@@ -105,7 +105,7 @@ async function openOthers(): Promise<void> {
   opened.set('/sign-in/code', await dashboard.openFor(withApp, '/sign-in/code'));
   const users = await UserDirectory.open(eventLog);
   const links = new UserLinks(users, { principal: operator });
-  const { token } = await links.invite({ name: 'mona@clinic.example', role: 'viewer' });
+  const { token } = await links.invite({ name: 'mona@clinic.example', roles: { '*': 'viewer' } });
   users.close();
   opened.set('/invitation', await dashboard.open(`/invitation?token=${token}`));
   const storageState = await page.context().storageState();

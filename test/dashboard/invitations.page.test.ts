@@ -35,6 +35,7 @@ describe('an invitation in the dashboard', () => {
     const appended = await tests.events(async () => {
       await page.getByLabel('Name').fill(name);
       await page.getByLabel('Role').selectOption('compliance');
+      await page.getByLabel('All workspaces').check();
       await page.getByRole('button', { name: 'Invite user' }).click();
       link = await page.getByLabel('The link').inputValue();
       notePhi(link);
@@ -45,7 +46,7 @@ describe('an invitation in the dashboard', () => {
     expect(appended).toMatchObject([
       {
         type: 'UserInvited',
-        data: { name, role: 'compliance' },
+        data: { name, roles: { '*': 'compliance' } },
         metadata: { principal: { type: 'user' }, clientIp: expect.any(String) },
       },
     ]);
@@ -93,7 +94,7 @@ describe('an invitation in the dashboard', () => {
 
 test('an invitation of two days ago is too old, as is one of a disabled user, and one that nobody made', async () => {
   const name = newName();
-  const issued = await tests.events(() => tests.links.invite({ name, role: 'viewer' }));
+  const issued = await tests.events(() => tests.links.invite({ name, roles: { '*': 'viewer' } }));
   const [{ stream, metadata, data, recordedAt }] = issued as [RecordedEvent];
   const lifetime = Date.parse(data.expires_at as string) - Date.parse(recordedAt);
   expect(Math.round(lifetime / 3_600_000)).toBe(48);
@@ -106,11 +107,11 @@ test('an invitation of two days ago is too old, as is one of a disabled user, an
       id: uuidv7(),
       type: 'UserInvitationIssued',
       data: { user_id: data.user_id, sha256, expires_at },
-      metadata,
+      metadata: { ...metadata, schemaVersion: 1 },
     },
     'any',
   );
-  const disabled = await tests.links.invite({ name: newName(), role: 'viewer' });
+  const disabled = await tests.links.invite({ name: newName(), roles: { '*': 'viewer' } });
   await tests.manager.setState(disabled.userId, 'disabled');
   const password = phi('correct horse battery');
   const refused = await tests.events(async () => {
@@ -124,7 +125,7 @@ test('an invitation of two days ago is too old, as is one of a disabled user, an
 
 test('an invited user has no password: nobody signs in by the name', async () => {
   const name = newName();
-  await tests.links.invite({ name, role: 'viewer' });
+  await tests.links.invite({ name, roles: { '*': 'viewer' } });
   for (const password of ['', 'undefined', 'correct horse battery']) {
     expect((await tests.visitor().signIn({ name, password })).status).toBe(401);
   }
@@ -132,9 +133,10 @@ test('an invited user has no password: nobody signs in by the name', async () =>
 
 test('an invited administrator does not count as one until the password is chosen', async () => {
   const root = await tests.dashboard.createUser('admin');
-  const { userId } = await tests.links.invite({ name: newName(), role: 'admin' });
-  for (const { id, role } of tests.users.all()) {
-    if (role === 'admin' && id !== root.id && id !== userId) await tests.manager.setState(id, 'disabled');
+  const { userId } = await tests.links.invite({ name: newName(), roles: { '*': 'admin' } });
+  for (const { id, roles } of tests.users.all()) {
+    if (roles['*'] === 'admin' && id !== root.id && id !== userId)
+      await tests.manager.setState(id, 'disabled');
   }
   await expect(tests.manager.setState(root.id, 'disabled')).rejects.toMatchObject({ code: 'conflict' });
   await tests.manager.setPassword(userId, phi('correct horse battery'));

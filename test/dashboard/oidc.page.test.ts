@@ -71,7 +71,7 @@ describe('signing in through an identity provider', () => {
       const page = await signInByProvider('/account?from=test');
       await page.waitForURL(`${service.url}/dashboard/account?from=test`);
       const facts = await page.locator('dl').textContent();
-      expect(facts).toMatch(/grace\s*Role\s*compliance.*identity provider/s);
+      expect(facts).toMatch(/grace\s*Role\s*compliance in all workspaces.*identity provider/s);
       expect(await page.getByLabel('Current password').count()).toBe(0);
       await expectAccessible(page);
       await page.context().close();
@@ -81,7 +81,7 @@ describe('signing in through an identity provider', () => {
     expect(created).toMatchObject({
       data: {
         name: 'grace',
-        role: 'compliance',
+        roles: { '*': 'compliance' },
         origin: 'openid_connect',
         identity: { issuer: provider.issuer, subject: 'sub-1' },
       },
@@ -149,7 +149,7 @@ describe('signing in through an identity provider', () => {
     await page.context().close();
     const theirs = await dashboard.open('/account');
     await signIn(theirs, own);
-    expect(await theirs.locator('dl').textContent()).toContain('admin: everything');
+    expect(await theirs.locator('dl').textContent()).toContain('admin in all workspaces');
     await theirs.context().close();
   });
 
@@ -224,15 +224,20 @@ test('before users are changed, the user proves anew at the provider who he is, 
   await page.context().close();
 });
 
-test('claims that only the user info tells are found, by a name with dots too', async () => {
+test('claims that only the user info tells are found, by a name with dots too, and groups name roles by workspace', async () => {
   const other = await startIdentityProvider('user info');
   const { url, stop } = await service.another({
     ...other.env,
     OIDC_ROLE_CLAIM: 'roles.chartledger',
+    OIDC_GROUPS: '{"Clinic": "billing@clinic", "Staff": ["viewer@clinic", "viewer@lab"]}',
     PUBLIC_URL: 'http://localhost:9',
   });
   try {
-    other.account = { sub: 'sub-7', preferred_username: 'heidi', roles: { chartledger: ['compliance'] } };
+    other.account = {
+      sub: 'sub-7',
+      preferred_username: 'heidi',
+      roles: { chartledger: ['compliance', 'Staff', 'Clinic'] },
+    };
     // The browser comes to the service by another address than the service itself knows.
     other.allow(`http://localhost:9/dashboard${CALLBACK}`);
     const appended = await events(async () => {
@@ -249,7 +254,10 @@ test('claims that only the user info tells are found, by a name with dots too', 
       await page.close();
     });
     expect(inShort(appended)).toEqual(['UserCreated', 'sign_in']);
-    expect(appended[0]?.data).toMatchObject({ name: 'heidi', role: 'compliance' });
+    expect(appended[0]?.data).toMatchObject({
+      name: 'heidi',
+      roles: { '*': 'compliance', lab: 'viewer', clinic: 'billing' },
+    });
   } finally {
     await stop();
     await other.stop();

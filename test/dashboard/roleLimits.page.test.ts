@@ -1,6 +1,15 @@
 import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { admins, everyone, phiReaders } from '../../src/dashboard/shell/route.ts';
+import type { DashboardRoute } from '../../src/dashboard/shell/route.ts';
+import {
+  admins,
+  everyone,
+  holdKeepers,
+  integrators,
+  phiReaders,
+  recordReaders,
+  requestReaders,
+} from '../../src/dashboard/shell/route.ts';
 import { type DashboardPorts, dashboardRoutes } from '../../src/dashboard/shell/routes.ts';
 import { INSTALLATION } from '../../src/events/streamNames.ts';
 import { type Role, roles } from '../../src/principals/users/user.ts';
@@ -8,7 +17,22 @@ import { startDashboard, type TestDashboard } from '../support/dashboard.ts';
 import { readAll } from '../support/events.ts';
 import { appendedBy } from '../support/service.ts';
 
-const roleNames = { public: 'public', everyone, phiReaders, admins } as const;
+const roleNames = {
+  ...({ public: 'public', 'signed-in': 'signed-in' } as const),
+  ...{ everyone, recordReaders, requestReaders, phiReaders, holdKeepers, integrators, admins },
+};
+
+/** Which of these each role has. */
+const groupsOf: Record<Role, (keyof typeof roleNames)[]> = {
+  admin: [
+    ...(['everyone', 'recordReaders', 'requestReaders', 'phiReaders'] as const),
+    ...(['holdKeepers', 'integrators', 'admins'] as const),
+  ],
+  compliance: ['everyone', 'recordReaders', 'requestReaders', 'phiReaders', 'holdKeepers'],
+  billing: ['everyone', 'recordReaders'],
+  integrator: ['everyone', 'requestReaders', 'integrators'],
+  viewer: ['everyone'],
+};
 
 /** Who may do what, by URL. A page or action that is not listed here fails, and so does one with other roles. */
 const expected: Record<keyof typeof roleNames, string[]> = {
@@ -21,7 +45,7 @@ const expected: Record<keyof typeof roleNames, string[]> = {
     ...both('/setup'),
     ...both('/invitation'),
   ],
-  everyone: [
+  'signed-in': [
     'get /',
     'post /sign-out',
     'get /account',
@@ -30,33 +54,30 @@ const expected: Record<keyof typeof roleNames, string[]> = {
     'get /session',
     ...both('/account/two-factor'),
     'post /account/two-factor/off',
-    'get /workspaces/:workspace',
-    'get /workspaces/:workspace/figures',
     'post /reference/operations/:operation',
-    'get /workspaces/:workspace/events',
-    'get /workspaces/:workspace/events/news',
     'get /reference',
     ...['operations/:operation', 'messages', 'errors', 'schemas/:schema'].map(
       (part) => `get /reference/${part}`,
     ),
   ],
-  phiReaders: [
+  everyone: [
+    'get /workspaces/:workspace',
+    'get /workspaces/:workspace/figures',
+    'get /workspaces/:workspace/events',
+    'get /workspaces/:workspace/events/news',
+  ],
+  recordReaders: [
     'get /workspaces/:workspace/records',
     'get /workspaces/:workspace/records/:kind/:id',
-    'get /workspaces/:workspace/records/:kind/:id/certificate',
     'get /workspaces/:workspace/records/:kind/:id/compare',
     'get /workspaces/:workspace/records/:kind/:id/fields/:field',
     'get /workspaces/:workspace/records/:kind/:id/timeline',
     ...both('/workspaces/:workspace/records/:kind/:id/print'),
-    'get /workspaces/:workspace/records/:kind/:id/proof',
     'get /workspaces/:workspace/records/encounters/:id/documents',
     'get /workspaces/:workspace/records/encounters/:id/documents/:documentId',
     ...both('/workspaces/:workspace/records/encounters/:id/documents/:documentId/download'),
     'get /workspaces/:workspace/records/encounters/:id/documents/:documentId/preview',
     ...both('/workspaces/:workspace/records/encounters/:id/billed/acknowledge'),
-    'get /workspaces/:workspace/records/patients/:id/disclosures',
-    'get /workspaces/:workspace/records/patients/:id/disclosures/print',
-    'get /workspaces/:workspace/records/patients/:id/disclosures/export',
     'get /workspaces/:workspace/readiness',
     'get /workspaces/:workspace/readiness/export',
     ...['simulation', 'scorecard'].flatMap((part) => [
@@ -64,12 +85,23 @@ const expected: Record<keyof typeof roleNames, string[]> = {
       `get /workspaces/:workspace/readiness/${part}/state`,
     ]),
     'get /workspaces/:workspace/readiness/scorecard/export',
-    'get /workspaces/:workspace/holds',
     ...both('/workspaces/:workspace/search'),
-    ...['', '/:message', '/:message/download'].map((part) => `get /workspaces/:workspace/messages${part}`),
+  ],
+  requestReaders: [
+    'get /workspaces/:workspace/messages',
+    'get /workspaces/:workspace/messages/:message',
     'get /workspaces/:workspace/sources',
     'get /workspaces/:workspace/requests',
     'get /workspaces/:workspace/requests/:id',
+  ],
+  phiReaders: [
+    'get /workspaces/:workspace/records/:kind/:id/certificate',
+    'get /workspaces/:workspace/records/:kind/:id/proof',
+    'get /workspaces/:workspace/records/patients/:id/disclosures',
+    'get /workspaces/:workspace/records/patients/:id/disclosures/print',
+    'get /workspaces/:workspace/records/patients/:id/disclosures/export',
+    'get /workspaces/:workspace/holds',
+    'get /workspaces/:workspace/messages/:message/download',
     'get /workspaces/:workspace/audit',
     'get /workspaces/:workspace/audit/export',
     ...['', '/state', '/head', '/verified-head', '/public-key'].map(
@@ -79,6 +111,29 @@ const expected: Record<keyof typeof roleNames, string[]> = {
     'post /workspaces/:workspace/evidence/export',
     'get /audit',
     'get /audit/export',
+  ],
+  holdKeepers: [
+    ...both('/workspaces/:workspace/records/:kind/:id/hold'),
+    ...both('/workspaces/:workspace/holds/new'),
+    ...both('/workspaces/:workspace/holds/:hold/release'),
+  ],
+  integrators: [
+    'get /workspaces/:workspace/keys',
+    'get /workspaces/:workspace/keys/:id/made',
+    ...both('/workspaces/:workspace/keys/new'),
+    ...['recipient', 'limits', 'rotate', 'deactivate', 'activate', 'delete'].flatMap((action) =>
+      both(`/workspaces/:workspace/keys/:id/${action}`),
+    ),
+    ...['new', ':source/edit', ':source/remove'].flatMap((part) =>
+      both(`/workspaces/:workspace/sources/${part}`),
+    ),
+    'get /workspaces/:workspace/webhooks',
+    'get /workspaces/:workspace/webhooks/:id',
+    'get /workspaces/:workspace/webhooks/:id/made',
+    ...both('/workspaces/:workspace/webhooks/new'),
+    ...['edit', 'ping', 'replay', 'retry', 'secret', 'disable', 'enable', 'delete'].flatMap((action) =>
+      both(`/workspaces/:workspace/webhooks/:id/${action}`),
+    ),
   ],
   admins: [
     'get /overview',
@@ -96,25 +151,7 @@ const expected: Record<keyof typeof roleNames, string[]> = {
     'get /workspaces',
     'post /workspaces',
     ...['deactivate', 'activate'].flatMap((action) => both(`/workspaces/:workspace/${action}`)),
-    'get /workspaces/:workspace/keys',
-    'get /workspaces/:workspace/keys/:id/made',
-    ...both('/workspaces/:workspace/keys/new'),
-    ...['recipient', 'limits', 'rotate', 'deactivate', 'activate', 'delete'].flatMap((action) =>
-      both(`/workspaces/:workspace/keys/:id/${action}`),
-    ),
-    ...['erase', 'hold'].flatMap((action) => both(`/workspaces/:workspace/records/:kind/:id/${action}`)),
-    ...both('/workspaces/:workspace/holds/new'),
-    ...both('/workspaces/:workspace/holds/:hold/release'),
-    ...['new', ':source/edit', ':source/remove'].flatMap((part) =>
-      both(`/workspaces/:workspace/sources/${part}`),
-    ),
-    'get /workspaces/:workspace/webhooks',
-    'get /workspaces/:workspace/webhooks/:id',
-    'get /workspaces/:workspace/webhooks/:id/made',
-    ...both('/workspaces/:workspace/webhooks/new'),
-    ...['edit', 'ping', 'replay', 'retry', 'secret', 'disable', 'enable', 'delete'].flatMap((action) =>
-      both(`/workspaces/:workspace/webhooks/:id/${action}`),
-    ),
+    ...both('/workspaces/:workspace/records/:kind/:id/erase'),
   ],
 };
 
@@ -129,25 +166,35 @@ const nameOf = ({ method, path }: { method: string; path: string }) => `${method
 
 let dashboard: TestDashboard;
 const pages = new Map<Role, Page>();
+/** Of users who have their role in the workspace `clinic` only. */
+const limitedPages = new Map<Role, Page>();
 
 beforeAll(async () => {
   dashboard = await startDashboard();
-  for (const role of roles) pages.set(role, await dashboard.openAs(role, '/account'));
+  const { service } = dashboard;
+  await service.createKey('clinic');
+  await service.createKey('other');
+  for (const role of roles) {
+    pages.set(role, await dashboard.openAs(role, '/account'));
+    const user = await dashboard.createUser(role, service.workspaceId('clinic'));
+    limitedPages.set(role, await dashboard.openFor(user, '/account'));
+  }
 });
 afterAll(() => dashboard.stop());
 
 /** The address of a route, of things that there may not be. */
-const urlOf = (path: string) => {
+const urlOf = (path: string, workspace = 'clinic') => {
   const filled = path
-    .replace(':workspace', dashboard.service.workspaceId('clinic'))
+    .replace(':workspace', dashboard.service.workspaceId(workspace))
     .replace(':kind', 'patients')
     .replace(/:\w+/g, 'none');
   return `${dashboard.service.url}/dashboard${filled}`;
 };
 
-async function send(page: Page | undefined, method: string, path: string, accept = 'text/html') {
+async function send(page: Page | undefined, method: string, path: string, workspace?: string) {
   if (!page) throw new Error('there is no such page');
-  return page.request.fetch(urlOf(path), { method, maxRedirects: 0, headers: { accept } });
+  const headers = { accept: 'text/html' };
+  return page.request.fetch(urlOf(path, workspace), { method, maxRedirects: 0, headers });
 }
 
 test.each(Object.entries(expected))('for %s are the pages and actions of the list', (name, listed) => {
@@ -162,12 +209,14 @@ test('every page and action is for one of these', () => {
 });
 
 describe.each(roles)('the role %s', (role) => {
-  const limited = routes.filter(({ roles: allowed }) => allowed !== 'public');
+  const limited = routes.filter(({ roles: allowed }) => typeof allowed !== 'string');
+  const isAllowed = ({ roles: allowed }: DashboardRoute) =>
+    typeof allowed === 'string' || allowed.includes(role);
 
   test('is refused what is for others, with 403, and changes nothing', async () => {
     const refused: string[] = [];
     const appended = await appendedBy(dashboard.service, async () => {
-      for (const route of limited.filter(({ roles: allowed }) => !allowed.includes(role))) {
+      for (const route of limited.filter((one) => !isAllowed(one))) {
         const answer = await send(pages.get(role), route.method, route.path);
         expect([nameOf(route), answer.status()]).toEqual([nameOf(route), 403]);
         expect(await answer.text()).toContain(`The role ${role} cannot view this page.`);
@@ -175,15 +224,13 @@ describe.each(roles)('the role %s', (role) => {
       }
     });
     expect(appended).toEqual([]);
-    const others = {
-      admin: [],
-      compliance: expected.admins,
-      viewer: [...expected.admins, ...expected.phiReaders],
-    };
-    expect(refused.toSorted()).toEqual(others[role].toSorted());
+    const others = Object.entries(expected).filter(
+      ([name]) => !['public', 'signed-in', ...groupsOf[role]].includes(name),
+    );
+    expect(refused.toSorted()).toEqual(others.flatMap(([, listed]) => listed).toSorted());
   });
 
-  const others = role === 'admin' ? [] : ['/workspaces/:workspace/keys', '/users'];
+  const others = role === 'admin' ? [] : ['/workspaces/:workspace/records/:kind/:id/erase', '/users'];
   for (const path of others)
     test(`leaves in the audit trail that ${path} was refused`, async () => {
       const before = await dashboard.service.eventLog.head();
@@ -205,24 +252,71 @@ describe.each(roles)('the role %s', (role) => {
     });
 
   test('gets the pages that are for it, or hears that there is no such thing', async () => {
-    for (const { method, path, roles: allowed } of limited) {
-      if (method !== 'get' || !allowed.includes(role)) continue;
+    for (const route of routes) {
+      const { method, path } = route;
+      if (method !== 'get' || route.roles === 'public' || !isAllowed(route)) continue;
       const answer = await send(pages.get(role), method, path);
       expect([path, [200, 303, 400, 404].includes(answer.status()) || answer.status()]).toEqual([path, true]);
     }
   });
 
-  test('is offered nothing in its menus that it may not see', async () => {
-    const page = await dashboard.openAs(role, '/account');
-    const links = await page
-      .locator('nav a, header a')
-      .evaluateAll((all) => all.map((link) => link.getAttribute('href') ?? ''));
-    expect(links.length).toBeGreaterThan(2);
-    for (const link of links) {
-      const answer = await page.request.get(new URL(link, dashboard.service.url).href);
-      expect([link, answer.status()]).toEqual([link, 200]);
+  test('in one workspace, gets the pages of that workspace and none of the installation', async () => {
+    for (const route of limited.filter(({ method }) => method === 'get')) {
+      const answer = await send(limitedPages.get(role), 'get', route.path);
+      const isOfWorkspace = route.path.includes(':workspace') && !route.isInstallationWide;
+      const is = [200, 303, 400, 404].includes(answer.status());
+      expect([route.path, is || answer.status()]).toEqual([
+        route.path,
+        (isOfWorkspace && isAllowed(route)) || 403,
+      ]);
     }
   });
+
+  test('in one workspace, hears of every page and action of another that there is no such workspace', async () => {
+    const { service } = dashboard;
+    const ofWorkspace = limited.filter(({ path }) => path.includes(':workspace'));
+    const before = await service.eventLog.head();
+    for (const route of ofWorkspace) {
+      const answer = await send(limitedPages.get(role), route.method, route.path, 'other');
+      expect([nameOf(route), answer.status()]).toEqual([nameOf(route), 404]);
+      expect(await answer.text()).toContain('There is no such workspace.');
+    }
+    const events = await readAll(service.eventLog, before);
+    expect(events.map(({ data, metadata }) => [metadata.workspace, data.route, data.status])).toEqual(
+      ofWorkspace.map(({ path }) => [service.workspaceId('other'), `/dashboard${path}`, 404]),
+    );
+  });
+
+  test('in one workspace, sees nothing of another on any page', async () => {
+    const { service } = dashboard;
+    const page = limitedPages.get(role);
+    for (const route of routes) {
+      if (route.method !== 'get' || route.roles === 'public') continue;
+      const answer = await send(page, 'get', route.path);
+      expect([route.path, (await answer.text()).includes(service.workspaceId('other'))]).toEqual([
+        route.path,
+        false,
+      ]);
+    }
+    const home = await send(page, 'get', '/');
+    expect(home.headers().location).toBe(`/dashboard/workspaces/${service.workspaceId('clinic')}`);
+  });
+
+  test.each(['all workspaces', 'one workspace'])(
+    'in %s, is offered nothing that it may not see',
+    async (where) => {
+      const page = (where === 'one workspace' ? limitedPages : pages).get(role) as Page;
+      await page.goto(urlOf('/workspaces/:workspace'));
+      const links = await page
+        .locator('nav a, header a, main a')
+        .evaluateAll((all) => all.map((link) => link.getAttribute('href') ?? ''));
+      expect(links.length).toBeGreaterThan(2);
+      for (const link of links.filter((one) => one.startsWith('/dashboard'))) {
+        const answer = await page.request.get(new URL(link, dashboard.service.url).href);
+        expect([link, answer.status()]).toEqual([link, 200]);
+      }
+    },
+  );
 });
 
 test('whoever is not signed in is led to the sign-in, and then to the page', async () => {

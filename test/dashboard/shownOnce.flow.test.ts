@@ -88,7 +88,11 @@ onEveryEngine((start) => {
     });
     expect(webhookEvents).toEqual(['webhooks: WebhookCreated', 'webhooks: WebhookSecretRotated']);
     const userEvents = await installationEvents(service, async () => {
-      const invited = await made('/users', { name: phi('eve@clinic.example'), role: 'viewer' });
+      const invited = await made('/users', {
+        name: phi('eve@clinic.example'),
+        role: 'viewer',
+        workspaces: '*',
+      });
       expect(invited.secret).toContain('/dashboard/invitation?token=');
       const again = await made(invited.page.replace(/invited$/, 'invite'), {});
       expect(again.secret).not.toBe(invited.secret);

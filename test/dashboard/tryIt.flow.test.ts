@@ -99,7 +99,7 @@ onEmbeddedEngines((start) => {
 
   test('a role tries what it may, and is shown no form for the rest', async () => {
     const { visitor } = visitors.get('compliance') as { visitor: Visitor };
-    expect((await visitor.get(pathOf('upsertPayer'))).text).toContain('The role compliance cannot try this');
+    expect((await visitor.get(pathOf('upsertPayer'))).text).toContain('Your role cannot try this');
     const body = JSON.stringify(samples.payer());
     const denied = { answered: 403, appended: [['request.refused', 'permission_denied']] };
     expect(await attempt('compliance', 'upsertPayer', { body })).toMatchObject(denied);

@@ -33,7 +33,15 @@ async function inviteByForm(name: string, role: string) {
   await page.goto('/dashboard/users');
   await page.getByLabel('Name').fill(name);
   await page.getByLabel('Role').selectOption(role);
+  await page.getByLabel('All workspaces').check();
   await page.getByRole('button', { name: 'Invite user' }).click();
+}
+
+/** On a user's page, sets the role in all workspaces. */
+async function setRole(role: string) {
+  await page.getByLabel('Role').selectOption(role);
+  await page.getByLabel('All workspaces').check();
+  await page.getByRole('button', { name: 'Change roles' }).click();
 }
 
 const notice = () => page.getByRole('status').textContent();
@@ -49,16 +57,17 @@ test('a user is invited, changed, disabled and enabled; each change names who ma
   const appended = await events(async () => {
     await inviteByForm(ada.name, 'compliance');
     await page.goto('/dashboard/users');
-    expect(await row(ada.name).textContent()).toMatch(/compliance\s*invited\s*password\s*never/);
+    expect(await row(ada.name).textContent()).toMatch(
+      /compliance in all workspaces\s*invited\s*password\s*never/,
+    );
     await expectAccessible(page);
     await takePictures(page, 'users');
 
     await openUser(ada.name);
     await expectAccessible(page);
     await takePictures(page, 'user');
-    await page.getByLabel('Role').selectOption('viewer');
-    await page.getByRole('button', { name: 'Change role' }).click();
-    expect(await notice()).toContain(`User ${ada.name} now has the role viewer.`);
+    await setRole('viewer');
+    expect(await notice()).toContain(`The roles of user ${ada.name} were changed.`);
 
     await page.getByRole('button', { name: 'Disable', exact: true }).click();
     await expectAccessible(page);
@@ -108,8 +117,7 @@ test('a role that is taken away is gone at once, and so is the session of a disa
   const menu = () => theirs.getByRole('navigation', { name: 'Main' }).textContent();
   expect(await menu()).toContain('Audit trail');
   await openUser(user.name);
-  await page.getByLabel('Role').selectOption('viewer');
-  await page.getByRole('button', { name: 'Change role' }).click();
+  await setRole('viewer');
   await theirs.reload();
   expect(await menu()).not.toContain('Audit trail');
   await page.getByRole('button', { name: 'Disable', exact: true }).click();
@@ -143,7 +151,7 @@ test('only administrators see users, by the menu or by the address', async () =>
       for (const path of ['/users', `/users/${user.id}`, `/users/${user.id}/disable`]) {
         expect((await somebody.get(path)).status).toBe(403);
       }
-      const form = { name: 'eve', role: 'admin' };
+      const form = { name: 'eve', role: 'admin', workspaces: '*' };
       expect((await somebody.post('/users', form)).status).toBe(403);
       for (const change of ['role', 'invite', 'disable', 'enable']) {
         expect((await somebody.post(`/users/${user.id}/${change}`, form)).status).toBe(403);
@@ -160,22 +168,24 @@ test('the last active administrator stays one, and another one may go', async ()
   const own = (await page.locator('dd').first().textContent()) as string;
   const appended = await events(async () => {
     await openUser(own);
-    await page.getByLabel('Role').selectOption('viewer');
-    await page.getByRole('button', { name: 'Change role' }).click();
-    expect(await page.getByRole('alert').textContent()).toContain('This is the last active administrator.');
+    await setRole('viewer');
+    expect(await page.getByRole('alert').textContent()).toContain(
+      'This is the last active administrator of all workspaces.',
+    );
     await expectAccessible(page);
     await page.getByRole('button', { name: 'Disable', exact: true }).click();
     await page.getByRole('button', { name: 'Disable user' }).click();
-    expect(await page.getByRole('alert').textContent()).toContain('This is the last active administrator.');
+    expect(await page.getByRole('alert').textContent()).toContain(
+      'This is the last active administrator of all workspaces.',
+    );
   });
   expect(appended).toEqual([]);
 
   await dashboard.createUser('admin');
   await eventually(async () => {
     await openUser(own);
-    await page.getByLabel('Role').selectOption('viewer');
-    await page.getByRole('button', { name: 'Change role' }).click();
-    await page.getByText(`User ${own} now has the role viewer.`).waitFor();
+    await setRole('viewer');
+    await page.getByText(`The roles of user ${own} were changed.`).waitFor();
   });
   expect((await page.goto('/dashboard/users'))?.status()).toBe(403);
 });

@@ -34,6 +34,7 @@ onEveryEngine((start) => {
       name,
       '--role',
       role,
+      '--all-workspaces',
       '--password-stdin',
       '--json',
     );
@@ -53,9 +54,17 @@ onEveryEngine((start) => {
     const name = newName();
     const password = newPassword();
     const created_at = expect.stringMatching(/^\d{4}-\d\d-\d\dT.*Z$/);
-    const made = { name, role: 'compliance', state: 'active', origin: 'password', created_at };
+    const made = { name, roles: { '*': 'compliance' }, state: 'active', origin: 'password', created_at };
     const events = await userEvents(async () => {
-      const args = ['users', 'create', ` ${name} `, '--role', 'compliance', '--password-stdin'];
+      const args = [
+        'users',
+        'create',
+        ` ${name} `,
+        '--role',
+        'compliance',
+        '--all-workspaces',
+        '--password-stdin',
+      ];
       const { code, stdout } = await cli(`${password}\n`, ...args);
       expect(code).toBe(0);
       expect(stdout).toMatch(
@@ -67,7 +76,10 @@ onEveryEngine((start) => {
     expect(events).toMatchObject([
       {
         type: 'UserCreated',
-        data: { name, role: 'compliance', origin: 'password', password: { algorithm: 'scrypt', N: 65536 } },
+        data: {
+          ...{ name, roles: { '*': 'compliance' }, origin: 'password' },
+          password: { algorithm: 'scrypt', N: 65536 },
+        },
         metadata: { workspace: '*', principal: { type: 'operator' } },
       },
     ]);
@@ -85,7 +97,9 @@ onEveryEngine((start) => {
     const name = newName();
     const events = await userEvents(async () => {
       const env = { ...storesOf(service.config), PUBLIC_URL: 'https://chartledger.example.com' };
-      const { code, stdout } = await runCli(['users', 'invite', name, '--role', 'viewer'], { env });
+      const clinic = service.workspaceId('clinic');
+      const args = ['users', 'invite', name, '--role', 'viewer', '--workspace', clinic];
+      const { code, stdout } = await runCli(args, { env });
       expect(code).toBe(0);
       expect(stdout).toMatch(
         /^With this link .* chooses a password, once, within 48 hours.*:\n\n {2}https:\/\/chartledger\.example\.com\/dashboard\/invitation\?token=[\w-]{43}\n\nEvent log: .+\n$/,
@@ -94,7 +108,11 @@ onEveryEngine((start) => {
     expect(events).toMatchObject([
       {
         type: 'UserInvited',
-        data: { name, role: 'viewer', sha256: expect.stringMatching(/^[0-9a-f]{64}$/) },
+        data: {
+          name,
+          roles: { [service.workspaceId('clinic')]: 'viewer' },
+          sha256: expect.stringMatching(/^[0-9a-f]{64}$/),
+        },
         metadata: { principal: { type: 'operator' } },
       },
     ]);
@@ -115,8 +133,25 @@ onEveryEngine((start) => {
     });
 
     test.each([
-      ['set-role', () => [ada.name.toUpperCase(), 'compliance'], 'has the role compliance', 'UserRoleSet'],
-      ['set-role', () => [ada.id, 'compliance'], 'has the role compliance', undefined],
+      [
+        'set-role',
+        () => [ada.name.toUpperCase(), 'compliance', '--all-workspaces'],
+        'has the role compliance.',
+        'UserRoleSet',
+      ],
+      ['set-role', () => [ada.id, 'compliance', '--all-workspaces'], 'has the role compliance.', undefined],
+      [
+        'set-role',
+        () => [ada.id, 'billing', '--workspace', service.workspaceId('clinic')],
+        `has the role billing@`,
+        'UserRoleSet',
+      ],
+      [
+        'set-role',
+        () => [ada.id, 'none', '--workspace', service.workspaceId('clinic')],
+        'has the role compliance.',
+        'UserRoleSet',
+      ],
       ['disable', () => [ada.name], 'is disabled', 'UserDisabled'],
       ['disable', () => [ada.id], 'is disabled', undefined],
       ['enable', () => [ada.id], 'is active', 'UserEnabled'],
@@ -135,7 +170,7 @@ onEveryEngine((start) => {
     });
 
     const name = newName();
-    const create = ['create', name, '--role', 'viewer', '--password-stdin'];
+    const create = ['create', name, '--role', 'viewer', '--all-workspaces', '--password-stdin'];
     const named = (other: string) => ['create', other, ...create.slice(2)];
 
     test.each([
@@ -146,7 +181,7 @@ onEveryEngine((start) => {
       ['a name that is taken', newPassword(), () => named(ada.name.toUpperCase()), 'already'],
       ['a blank name', newPassword(), () => named(' '), '1 to 100 characters'],
       ['a name of 101 characters', newPassword(), () => named('x'.repeat(101)), '1 to 100 characters'],
-      ['no terminal', '', () => create.slice(0, 4), 'There is no terminal to ask for the password'],
+      ['no terminal', '', () => create.slice(0, 5), 'There is no terminal to ask for the password'],
       [
         'a short new password',
         'short',
@@ -157,9 +192,32 @@ onEveryEngine((start) => {
       ['nobody', newPassword(), () => ['disable', 'nobody'], 'The user does not exist.'],
       ['nobody', newPassword(), () => ['unlock', 'nobody'], 'The user does not exist.'],
       ['nobody', newPassword(), () => ['reset-totp', 'nobody'], 'The user does not exist.'],
-      ['nobody, and no role', '', () => ['invite', 'nobody'], 'Specify its role with --role.'],
-      ['a name that is taken', '', () => ['invite', ada.name, '--role', 'viewer'], 'already'],
-      ['nobody', newPassword(), () => ['set-role', 'nobody', 'admin'], 'The user does not exist.'],
+      ['nobody, and no role', '', () => ['invite', 'nobody'], 'Specify its role with --role, and where'],
+      ['a name that is taken', '', () => ['invite', ada.name, ...create.slice(2, 5)], 'already'],
+      [
+        'no workspace',
+        newPassword(),
+        () => [...create.slice(0, 4), '--password-stdin'],
+        'either --workspace',
+      ],
+      [
+        'a workspace and all',
+        '',
+        () => ['invite', 'nobody', ...create.slice(2, 5), '--workspace', 'a'],
+        'either',
+      ],
+      [
+        'an unknown workspace',
+        '',
+        () => ['invite', 'nobody', '--role', 'viewer', '--workspace', 'nowhere'],
+        'There is no workspace nowhere.',
+      ],
+      [
+        'nobody',
+        newPassword(),
+        () => ['set-role', 'nobody', 'admin', '--all-workspaces'],
+        'The user does not exist.',
+      ],
     ])('with %s is refused: exit code 1, one line, no event', async (_what, input, args, message) => {
       const events = await userEvents(async () => {
         const { code, stdout, stderr } = await cli(input, 'users', ...args());

@@ -72,8 +72,11 @@ test('wrong usage ends with 2, says what to do, and touches no store', async () 
     ],
     [['keys', 'create', '--workspace', 'clinic', '--permissions', ''], 'Specify one or more of write, read'],
     [['users', 'create', 'ada'], "required option '--role <role>' not specified"],
-    [['users', 'create', 'ada', '--role', 'root'], 'Specify one of admin, compliance, viewer'],
-    [['users', 'set-role', 'ada', 'root'], 'Specify one of admin, compliance, viewer'],
+    [
+      ['users', 'create', 'ada', '--role', 'root'],
+      'Specify one of admin, compliance, billing, integrator, viewer',
+    ],
+    [['users', 'set-role', 'ada', 'root'], 'Specify one of admin, compliance, billing, integrator, viewer'],
     [['keys', 'delete'], "missing required argument 'key-id'"],
     [['keys', 'rotate', 'key_1', '--expires-in', 'soon'], 'Specify a time such as 0s, 30m, 24h or 7d.'],
     [['workspaces', 'list', '--all'], "unknown option '--all'"],

@@ -160,6 +160,18 @@ describe('settings', () => {
     );
   });
 
+  test.each([
+    ['true', ['admin', 'compliance', 'billing', 'integrator', 'viewer']],
+    ['false', []],
+    ['', []],
+    ['admin, compliance', ['admin', 'compliance']],
+  ])('DASHBOARD_REQUIRE_TOTP=%s names roles', (value, roles) => {
+    expect(loadConfig({ DASHBOARD_REQUIRE_TOTP: value }).dashboardRequireTotp).toEqual(roles);
+    expect(messageOf(() => loadConfig({ DASHBOARD_REQUIRE_TOTP: 'admin,root' }))).toContain(
+      'must be true, false or some of admin,compliance',
+    );
+  });
+
   test('an identity provider needs all its settings', () => {
     const env = { OIDC_ISSUER: 'http://localhost:4000', OIDC_CLIENT_ID: 'id', OIDC_CLIENT_SECRET: 'secret' };
     expect(loadConfig(env).openIdConnect).toEqual({
@@ -167,7 +179,16 @@ describe('settings', () => {
       clientId: 'id',
       clientSecret: 'secret',
       roleClaim: 'roles',
+      groups: {},
     });
+    const groups = '{"A": "billing@clinic", "B": ["admin", "viewer@lab"]}';
+    expect(loadConfig({ ...env, OIDC_GROUPS: groups }).openIdConnect?.groups).toEqual({
+      A: ['billing@clinic'],
+      B: ['admin', 'viewer@lab'],
+    });
+    for (const wrong of ['A=admin', '["admin"]', '{"A": "root"}', '{"A": "admin@Clinic!"}', '{"A": 1}']) {
+      expect(messageOf(() => loadConfig({ ...env, OIDC_GROUPS: wrong }))).toContain('OIDC_GROUPS');
+    }
     expect(loadConfig({ OIDC_ROLE_CLAIM: 'groups' }).openIdConnect).toBeUndefined();
     for (const missing of Object.keys(env)) {
       expect(messageOf(() => loadConfig({ ...env, [missing]: '' }))).toContain('must be set together');

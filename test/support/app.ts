@@ -146,7 +146,7 @@ export async function startFaultyApp(
       users,
       signInLimits: openSignInLimits(limiters),
       secondFactor: new SecondFactor({ eventLog, users, totpSecretsKey: async () => randomBytes(32) }),
-      requireTotp: false,
+      requireTotp: [],
       requestLimit: requestLimit(limiters, 0),
       identityProvider: undefined,
       openapiPublic: false,

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { type Browser, type BrowserContext, chromium, type Page } from 'playwright-core';
 import { expect } from 'vitest';
 import { UserDirectory } from '../../src/principals/users/UserDirectory.ts';
-import type { Role } from '../../src/principals/users/user.ts';
+import { ALL_WORKSPACES, type Role } from '../../src/principals/users/user.ts';
 import { chromiumPath } from './chromium.ts';
 import { makeUser } from './makeUser.ts';
 import { outputFolder } from './output.ts';
@@ -37,8 +37,8 @@ export interface TestUser {
 export interface TestDashboard {
   service: TestService;
   browser: Browser;
-  /** Makes a user of a role. */
-  createUser(role: Role): Promise<TestUser>;
+  /** Makes a user of a role, in one workspace, or in all. */
+  createUser(role: Role, workspace?: string): Promise<TestUser>;
   /** A page in a context of its own (no cookies of others), at a path below `/dashboard`; not signed in. */
   open(path: string, options?: Parameters<Browser['newContext']>[0]): Promise<Page>;
   /** A page of a user of that role, who has signed in. */
@@ -67,11 +67,11 @@ export async function startDashboard(started?: TestService): Promise<TestDashboa
   const users = await UserDirectory.open(service.eventLog);
   const signedIn = new Map<Role, Awaited<ReturnType<BrowserContext['storageState']>>>();
 
-  const createUser = async (role: Role): Promise<TestUser> => {
+  const createUser: TestDashboard['createUser'] = async (role, workspace = ALL_WORKSPACES) => {
     lastUser += 1;
     const name = `${role}-${process.pid}-${lastUser}@clinic.example`;
     const password = phi('correct horse battery');
-    const id = await makeUser(users, { name, role, password });
+    const id = await makeUser(users, { name, roles: { [workspace]: role }, password });
     return { id, name, password };
   };
   const open: TestDashboard['open'] = async (path, options) => {

@@ -1,15 +1,19 @@
 import { UserDirectory } from '../../src/principals/users/UserDirectory.ts';
-import type { Role } from '../../src/principals/users/user.ts';
+import { ALL_WORKSPACES, type Role } from '../../src/principals/users/user.ts';
 import { makeUser } from './makeUser.ts';
 import { phi } from './phi.ts';
 import type { TestService } from './service.ts';
 import { Visitor } from './visitor.ts';
 
-/** Somebody new, of that role, who has signed in to the dashboard of a service; with the user's id. */
-export async function signedIn(service: TestService, role: Role): Promise<{ visitor: Visitor; id: string }> {
+/** Somebody new, of that role in one workspace or in all, who has signed in to the dashboard of a service; with the user's id. */
+export async function signedIn(
+  service: TestService,
+  role: Role,
+  workspace = ALL_WORKSPACES,
+): Promise<{ visitor: Visitor; id: string }> {
   const user = { name: phi(`${role}@clinic.example`), password: phi('correct horse battery') };
   const users = await UserDirectory.open(service.eventLog);
-  const id = await makeUser(users, { ...user, role });
+  const id = await makeUser(users, { ...user, roles: { [workspace]: role } });
   users.close();
   const visitor = new Visitor(service.url);
   await visitor.signIn(user);

@@ -11,7 +11,7 @@ export async function makeUser({ config }: Stores): Promise<void> {
   const eventLog = await openEventLog(config.eventLogUrl);
   const directory = await UserDirectory.open(eventLog);
   const manager = new UserManager(directory, { principal: { type: 'operator', id: 'bench' } });
-  await manager.create({ ...user, role: 'compliance' });
+  await manager.create({ ...user, roles: { '*': 'compliance' } });
   directory.close();
   await eventLog.close();
 }

@@ -99,8 +99,8 @@ async function showNews(ports: EventPagePorts, visit: Visit): Promise<Reply> {
 }
 
 function wantedBy({ publicUrl }: EventPagePorts, visit: Visit, kind: string | undefined): Wanted {
-  const { workspace, user, req } = visit;
-  const view = phiReaders.includes(user.role) ? 'full' : 'deidentified';
+  const { workspace, req } = visit;
+  const view = visit.may(phiReaders) ? 'full' : 'deidentified';
   return { workspace, kind, view, address: addressOf(req, publicUrl) };
 }
 

@@ -9,7 +9,7 @@ import { type ErasedPorts, orErased } from '../records/orErased.ts';
 import { recordPath } from '../records/recordPaths.ts';
 import { kindOf, recordsSection } from '../records/recordQuery.ts';
 import { type Html, html } from '../shell/html.ts';
-import type { DashboardRoute } from '../shell/route.ts';
+import { type DashboardRoute, holdKeepers } from '../shell/route.ts';
 import { textOf } from '../shell/sentForm.ts';
 import { confirmedChange } from '../ui/confirmation.ts';
 import { input, messageOf } from '../ui/formFields.ts';
@@ -27,6 +27,7 @@ export function holdChangeRoutes(ports: HoldPorts): DashboardRoute[] {
 
 function workspaceHold({ eventLog }: HoldPorts): DashboardRoute[] {
   return confirmedChange({
+    roles: holdKeepers,
     path: '/workspaces/:workspace/holds/new',
     find: ({ workspace }) => workspace,
     question: (workspace, _visit, details) => ({
@@ -47,6 +48,7 @@ function workspaceHold({ eventLog }: HoldPorts): DashboardRoute[] {
 
 function recordHold(ports: HoldPorts): DashboardRoute[] {
   return confirmedChange<HeldRecord>({
+    roles: holdKeepers,
     path: '/workspaces/:workspace/records/:kind/:id/hold',
     async find({ req, workspace }) {
       const entry = kindOf(req.params.kind);
@@ -79,6 +81,7 @@ const protectedToo: Record<string, string | undefined> = {
 
 function release({ eventLog }: HoldPorts): DashboardRoute[] {
   return confirmedChange<Hold>({
+    roles: holdKeepers,
     path: '/workspaces/:workspace/holds/:hold/release',
     async find({ req, workspace }) {
       return findHold((await readHolds(eventLog, workspace)).holds, String(req.params.hold));

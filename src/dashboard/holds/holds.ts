@@ -5,7 +5,7 @@ import type { EventLog } from '../../ports/eventLog.ts';
 import type { PrincipalNames } from '../../reads/history/PrincipalNames.ts';
 import { recordPath, recordsPath } from '../records/recordPaths.ts';
 import { type Html, html } from '../shell/html.ts';
-import { admins, type DashboardRoute, phiReaders, type Reply, type Visit } from '../shell/route.ts';
+import { type DashboardRoute, holdKeepers, phiReaders, type Reply, type Visit } from '../shell/route.ts';
 import { table } from '../ui/table.ts';
 import { code, empty, time } from '../ui/text.ts';
 import { titleOf } from '../ui/words.ts';
@@ -29,21 +29,21 @@ export function holdsRoutes(ports: HoldPagePorts): DashboardRoute[] {
 }
 
 async function list({ eventLog, names }: HoldPagePorts, visit: Visit): Promise<Reply> {
-  const { workspace, caller, user } = visit;
+  const { workspace, caller } = visit;
   const { holds } = await readHolds(eventLog, workspace);
   const newestFirst = [...holds.values()].reverse();
   const inForce = newestFirst.filter(({ released }) => released === undefined);
   const released = newestFirst.filter((hold) => hold.released !== undefined);
   await names.learn(newestFirst.flatMap(({ added, released: end }) => [added.by, (end ?? added).by]));
   await recordAccess(eventLog, caller, { action: 'hold.list', query: { all: true } });
-  const isAdmin = admins.includes(user.role);
+  const mayChange = visit.may(holdKeepers);
   const path = `/dashboard${holdsPath(workspace)}`;
   const body = html`<div class="page-head"><h1>Legal holds</h1>${
-    isAdmin &&
+    mayChange &&
     html`<div class="actions"><a role="button" class="outline secondary" href="${path}/new">Hold workspace</a></div>`
   }</div>
 <p>While a hold is in force, nobody can erase what it covers. A hold on a patient also covers its encounters and their documents; a hold on an encounter also covers its documents and its patient. To put a record under hold, open its page.</p>
-${inForce.length === 0 ? empty(html`No legal hold is in force. To put a record under hold, find it in <a href="/dashboard${recordsPath(workspace)}">Records</a>.`) : holdTable('Holds in force', inForce, names, visit, isAdmin)}
+${inForce.length === 0 ? empty(html`No legal hold is in force. To put a record under hold, find it in <a href="/dashboard${recordsPath(workspace)}">Records</a>.`) : holdTable('Holds in force', inForce, names, visit, mayChange)}
 ${released.length > 0 && html`<h2>Released</h2>${holdTable('Released holds', released, names, visit, false)}`}`;
   return { page: { title: 'Legal holds', section: holdsSection, body } };
 }

@@ -6,7 +6,7 @@ import { deleteKey, webhooksOfKey } from '../../webhooks/settings/deleteKey.ts';
 import type { WebhookDirectory } from '../../webhooks/settings/WebhookDirectory.ts';
 import type { Webhook } from '../../webhooks/settings/webhook.ts';
 import { type Html, html } from '../shell/html.ts';
-import type { DashboardRoute, Reply, Visit } from '../shell/route.ts';
+import { type DashboardRoute, integrators, type Reply, type Visit } from '../shell/route.ts';
 import { textOf, valuesOf } from '../shell/sentForm.ts';
 import { confirmedChange } from '../ui/confirmation.ts';
 import { endings } from '../ui/endings.ts';
@@ -16,6 +16,7 @@ import { code } from '../ui/text.ts';
 import { findKey } from './findKey.ts';
 import { keysPath, keysSection, toMadeKey } from './keyMadePage.ts';
 import { limitFields, limitsSent, limitTexts } from './limitFields.ts';
+import { requireGrantable } from './permissionFields.ts';
 
 export interface KeyChangePorts {
   directory: KeyDirectory;
@@ -90,7 +91,8 @@ const changes: readonly KeyChange[] = [
         options: endings(MAX_ROTATION_SECONDS),
       }),
     isFor: (state, { replacedBy }) => state === 'active' && replacedBy === undefined,
-    async make({ directory }, { id }, visit) {
+    async make({ directory }, { id, permissions }, visit) {
+      requireGrantable(visit, permissions);
       const seconds = Number(textOf(visit.form, 'expires_in') || Number.NaN);
       return toMadeKey(visit, await new KeyManager(directory, visit.actor).rotateKey(id, seconds));
     },
@@ -167,6 +169,7 @@ export function keyChanges(key: ApiKey): readonly KeyChange[] {
 export function keyChangeRoutes(ports: KeyChangePorts): DashboardRoute[] {
   return changes.flatMap(({ name, button, question, submit, text, fields, isDangerous, make }) =>
     confirmedChange({
+      roles: integrators,
       path: `/workspaces/:workspace/keys/:id/${name}`,
       find: (visit) => findKey(ports.directory, visit),
       question: async (key, { workspace }, details) => ({

@@ -2,7 +2,7 @@ import type { KeyDirectory } from '../../principals/keys/KeyDirectory.ts';
 import { limitSentences } from '../../principals/keys/keyLimits.ts';
 import { type ApiKey, limitsOfKey } from '../../principals/keys/keyState.ts';
 import { type Html, html } from '../shell/html.ts';
-import { admins, type DashboardRoute, type Page, type Reply, type Visit } from '../shell/route.ts';
+import { type DashboardRoute, integrators, type Page, type Reply, type Visit } from '../shell/route.ts';
 import { showOnce, takeShownOnce } from '../shell/shownOnce.ts';
 import { code, secretOnce, time } from '../ui/text.ts';
 import { findKey } from './findKey.ts';
@@ -34,7 +34,7 @@ export function keyMadeRoutes({ directory }: { directory: KeyDirectory }): Dashb
     {
       method: 'get',
       path: '/workspaces/:workspace/keys/:id/made',
-      roles: admins,
+      roles: integrators,
       async handle(visit) {
         const made = findKey(directory, visit);
         const shown = takeShownOnce<{ key: string }>(visit, madePath(made));

@@ -6,7 +6,7 @@ import type { PrincipalNames } from '../../reads/history/PrincipalNames.ts';
 import type { QueryPorts } from '../../reads/readRecord.ts';
 import { requestsPath } from '../requests/requestPaths.ts';
 import { type Html, type HtmlValue, html } from '../shell/html.ts';
-import { admins, type DashboardRoute, type Page, type Visit } from '../shell/route.ts';
+import { type DashboardRoute, integrators, type Page, type Visit } from '../shell/route.ts';
 import { type Refusal, refusalOf, textOf } from '../shell/sentForm.ts';
 import { formError, input, messageOf } from '../ui/formFields.ts';
 import { who } from '../ui/principal.ts';
@@ -16,7 +16,7 @@ import { badge, code, empty, time, timeAgo } from '../ui/text.ts';
 import { type KeyChangePorts, keyChanges } from './keyChanges.ts';
 import { keyMadeRoutes, keysPath, keysSection, toMadeKey } from './keyMadePage.ts';
 import { limitFields, limitsCell, limitsSent, limitTextsSent } from './limitFields.ts';
-import { permissionFields, permissionsSent } from './permissionFields.ts';
+import { permissionFields, permissionsSent, requireGrantable } from './permissionFields.ts';
 
 /** How long before its end a key is marked: two weeks. */
 const SOON_MS = 14 * 86_400_000;
@@ -33,23 +33,24 @@ export function keysRoutes(ports: KeyPagePorts): DashboardRoute[] {
     {
       method: 'get',
       path,
-      roles: admins,
+      roles: integrators,
       handle: async ({ workspace }) => ({ page: await listPage(ports, workspace) }),
     },
     {
       method: 'get',
       path: `${path}/new`,
-      roles: admins,
+      roles: integrators,
       handle: async (visit) => ({ page: newPage(visit) }),
     },
     {
       method: 'post',
       path: `${path}/new`,
-      roles: admins,
+      roles: integrators,
       async handle(visit) {
         const { form, workspace, actor } = visit;
         try {
           const granted = permissionsSent(form);
+          requireGrantable(visit, granted);
           const made = await new KeyManager(directory, actor).createKey(
             workspace,
             textOf(form, 'name'),
@@ -141,7 +142,8 @@ function actionsColumn(workspace: string): TableColumn<ApiKey> {
 }
 
 /** Returns the form for a new key; after a refusal, with what is wrong with it. */
-function newPage({ workspace, csrf, form }: Visit, refusal?: Refusal): Page {
+function newPage(visit: Visit, refusal?: Refusal): Page {
+  const { workspace, csrf, form } = visit;
   const back = `/dashboard${keysPath(workspace)}`;
   return {
     title: 'Create API key',
@@ -159,7 +161,7 @@ ${input({
   autocomplete: 'off',
   hint: 'A name that people recognize, such as the system that uses the key.',
 })}
-${permissionFields(refusal ? permissionsSent(form) : ['write'], messageOf(refusal?.details, 'permissions'))}
+${permissionFields(visit, refusal ? permissionsSent(form) : ['write'], messageOf(refusal?.details, 'permissions'))}
 ${limitFields(limitTextsSent(form), refusal?.details)}
 ${termFields(termsSent(form), refusal?.details)}
 <div class="actions"><button type="submit">Create API key</button>

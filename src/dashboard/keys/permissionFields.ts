@@ -1,3 +1,4 @@
+import { ServiceError } from '../../errors.ts';
 import {
   kindPermissions,
   type Permission,
@@ -5,6 +6,7 @@ import {
   permissions,
   type WholePermission,
 } from '../../principals/keys/permissions.ts';
+import { grantablePermissions } from '../../principals/users/user.ts';
 import { type Html, html } from '../shell/html.ts';
 import type { Visit } from '../shell/route.ts';
 import { valuesOf } from '../shell/sentForm.ts';
@@ -20,16 +22,18 @@ const permissionTexts: Record<WholePermission, string> = {
 };
 
 /**
- * Returns the choice of permissions: those for everything, and those for a single kind; `error` is what was wrong
- * with it.
+ * Returns the choice of the permissions that the user may give: those for everything, and those for a single kind;
+ * `error` is what was wrong with it.
  */
-export function permissionFields(chosen: readonly Permission[], error?: string): Html {
+export function permissionFields({ role }: Visit, chosen: readonly Permission[], error?: string): Html {
+  const grantable = grantablePermissions(role);
+  const isGrantable = (value: Permission) => grantable.includes(value);
   const isChecked = (value: Permission) => chosen.includes(value);
   const isScoped = kindPermissions.some(isChecked);
   return html`${checkboxes(
     'permissions',
     'Permissions',
-    permissions.map((value) => ({
+    permissions.filter(isGrantable).map((value) => ({
       value,
       text: value,
       hint: permissionTexts[value],
@@ -41,7 +45,7 @@ export function permissionFields(chosen: readonly Permission[], error?: string):
 ${checkboxes(
   'permissions',
   'Permissions for one kind',
-  kindPermissions.map((value) => ({ value, text: value, isChecked: isChecked(value) })),
+  kindPermissions.filter(isGrantable).map((value) => ({ value, text: value, isChecked: isChecked(value) })),
 )}
 </details>`;
 }
@@ -49,4 +53,13 @@ ${checkboxes(
 /** Returns the permissions that were chosen. */
 export function permissionsSent(form: Visit['form']): Permission[] {
   return valuesOf(form, 'permissions').flatMap((value) => permissionSchema.safeParse(value).data ?? []);
+}
+
+/** Throws `validation_failed` unless the user may create keys with these permissions. */
+export function requireGrantable({ role }: Visit, chosen: readonly Permission[]): void {
+  const grantable = grantablePermissions(role);
+  const others = chosen.filter((permission) => !grantable.includes(permission));
+  if (others.length === 0) return;
+  const message = `Only an administrator can create a key with the permission ${others.join(', ')}.`;
+  throw new ServiceError('validation_failed', message, { details: [{ field: 'permissions', message }] });
 }

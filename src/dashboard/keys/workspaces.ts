@@ -146,6 +146,7 @@ function stateRoutes(directory: KeyDirectory, name: keyof typeof stateChanges): 
   const { state, title, text, isDangerous } = stateChanges[name];
   return confirmedChange({
     path: `/workspaces/:workspace/${name}`,
+    isInstallationWide: true,
     find: ({ workspace }) => workspace,
     question: (workspace) => ({
       title: `${title} ${workspace}?`,

@@ -8,7 +8,7 @@ import type { PrincipalNames } from '../../reads/history/PrincipalNames.ts';
 import type { QueryPorts } from '../../reads/readRecord.ts';
 import { recordPath } from '../records/recordPaths.ts';
 import { type Html, html } from '../shell/html.ts';
-import { type DashboardRoute, phiReaders, type Reply, type Visit } from '../shell/route.ts';
+import { type DashboardRoute, phiReaders, type Reply, requestReaders, type Visit } from '../shell/route.ts';
 import { breadcrumb } from '../ui/breadcrumb.ts';
 import { fileSize } from '../ui/documents.ts';
 import { facts } from '../ui/facts.ts';
@@ -34,7 +34,7 @@ export function messagePageRoutes(ports: OneMessagePorts): DashboardRoute[] {
     {
       method: 'get',
       path,
-      roles: phiReaders,
+      roles: requestReaders,
       query: ['content', 'fields'],
       handle: (visit) => show(ports, visit),
     },
@@ -49,10 +49,11 @@ export function messagePageRoutes(ports: OneMessagePorts): DashboardRoute[] {
 }
 
 async function show(ports: OneMessagePorts, visit: Visit): Promise<Reply> {
-  const { workspace, caller, req } = visit;
+  const { workspace, caller, req, may } = visit;
   const message = await find(ports, visit);
-  const isContentAsked = req.query.content !== undefined;
-  const areFieldsAsked = req.query.fields !== undefined;
+  const mayRead = may(phiReaders);
+  const isContentAsked = mayRead && req.query.content !== undefined;
+  const areFieldsAsked = mayRead && req.query.fields !== undefined;
   await recordAccess(ports.eventLog, caller, ...messageAccesses(message, isContentAsked || areFieldsAsked));
   const content = isContentAsked ? await messageContent(ports.messages, message) : undefined;
   const known = ports.directory.known.workspaces.get(workspace);
@@ -66,8 +67,10 @@ ${facts(factsOf(ports, workspace, message))}
 ${problems(message)}
 ${message.state !== 'accepted' && message.corrected_by === undefined && sendAgain(workspace, message)}
 <h2>Records</h2>
-${records(workspace, message)}
-<h2 id="fields">Where fields come from</h2>
+${records(workspace, message, mayRead)}
+${
+  mayRead &&
+  html`<h2 id="fields">Where fields come from</h2>
 <p class="muted">The message is read again as it was read before. For each field of its records, this shows the place in the message and the rule.</p>
 ${fields ?? html`<p class="actions"><a role="button" class="outline" href="${path}?fields=shown#fields">Show where fields come from</a></p>`}
 <h2 id="content">As received</h2>
@@ -76,7 +79,8 @@ ${fields ?? html`<p class="actions"><a role="button" class="outline" href="${pat
     html`<a role="button" class="outline" href="${path}?content=shown#content">Show the message</a>`
   }<a role="button" class="outline secondary" href="${path}/download">Download</a></p>
 <p class="muted">What the EMR sent, including all patient data. Viewing it is recorded in the audit trail.</p>
-${content}`;
+${content}`
+}`;
   return { page: { title: 'Message', section: messagesSection, body } };
 }
 
@@ -150,8 +154,11 @@ function sendAgain(workspace: string, { id }: Message): Html {
 
 const outcomeTones: Record<string, 'good' | 'bad' | 'neutral'> = { created: 'good', refused: 'bad' };
 
-/** Returns links to the records, except for those of which nothing was accepted: they may not exist. */
-function records(workspace: string, { about, records: count }: Message): Html {
+/**
+ * Returns links to the records, except for those of which nothing was accepted: they may not exist. Without `mayRead`,
+ * their ids are left out.
+ */
+function records(workspace: string, { about, records: count }: Message, mayRead: boolean): Html {
   if (about.length === 0) return empty('The message is about no record.');
   const isThere = ({ outcome }: Message['about'][number]) => outcome !== undefined && outcome !== 'refused';
   return html`${table(
@@ -161,6 +168,7 @@ function records(workspace: string, { about, records: count }: Message): Html {
         title: 'Record',
         isHeader: true,
         cell: (one) => {
+          if (!mayRead) return titleOf(one.kind);
           const path = `/dashboard${recordPath(workspace, one.kind, one.id)}`;
           return html`${titleOf(one.kind)} ${isThere(one) ? html`<a href="${path}">${one.id}</a>` : one.id}`;
         },
@@ -173,7 +181,9 @@ function records(workspace: string, { about, records: count }: Message): Html {
         title: 'Version',
         cell: ({ kind, id, version }) =>
           version !== undefined &&
-          html`<a href="/dashboard${recordPath(workspace, kind, id)}?version=${version}" aria-label="Version ${version} of ${kind} ${id}">${version}</a>`,
+          (mayRead
+            ? html`<a href="/dashboard${recordPath(workspace, kind, id)}?version=${version}" aria-label="Version ${version} of ${kind} ${id}">${version}</a>`
+            : version),
       },
     ],
     about,

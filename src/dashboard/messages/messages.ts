@@ -10,7 +10,7 @@ import { validate } from '../../records/validate.ts';
 import { type RangeName, rangeOf } from '../overview/ranges.ts';
 import { filledQuery } from '../records/recordQuery.ts';
 import { type Html, html } from '../shell/html.ts';
-import { type DashboardRoute, phiReaders, type Reply, type Visit } from '../shell/route.ts';
+import { type DashboardRoute, type Reply, requestReaders, type Visit } from '../shell/route.ts';
 import { filterForm } from '../ui/filterForm.ts';
 import { select } from '../ui/formFields.ts';
 import { empty } from '../ui/text.ts';
@@ -42,7 +42,7 @@ export function messagesRoutes(ports: MessagePagePorts): DashboardRoute[] {
     {
       method: 'get',
       path: '/workspaces/:workspace/messages',
-      roles: phiReaders,
+      roles: requestReaders,
       query: Object.keys(querySchema.shape),
       handle: (visit) => list(ports, visit),
     },

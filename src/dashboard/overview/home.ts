@@ -1,5 +1,7 @@
 import type { KeyDirectory } from '../../principals/keys/KeyDirectory.ts';
-import { type DashboardRoute, everyone } from '../shell/route.ts';
+import { isAdministrator } from '../../principals/users/user.ts';
+import type { DashboardRoute } from '../shell/route.ts';
+import { workspacesOf } from '../shell/visit.ts';
 
 /** `/dashboard`: leads to the workspace viewed last, or to the first one. */
 export function homeRoutes({ directory }: { directory: KeyDirectory }): DashboardRoute[] {
@@ -7,14 +9,13 @@ export function homeRoutes({ directory }: { directory: KeyDirectory }): Dashboar
     {
       method: 'get',
       path: '/',
-      roles: everyone,
+      roles: 'signed-in',
       async handle({ req, user }) {
-        const { workspaces } = directory.known;
+        const ids = workspacesOf(directory, user).map(({ id }) => id);
         const { workspace = '' } = req.session;
-        const [first] = workspaces.keys();
-        const chosen = workspaces.has(workspace) ? workspace : first;
+        const chosen = ids.includes(workspace) ? workspace : ids[0];
         if (chosen !== undefined) return { redirect: `/workspaces/${chosen}` };
-        return { redirect: user.role === 'admin' ? '/workspaces' : '/reference' };
+        return { redirect: isAdministrator(user) ? '/workspaces' : '/reference' };
       },
     },
   ];

@@ -1,6 +1,7 @@
 import { type FirstStep, firstSteps } from '../../../projections/audit/auditFirsts.ts';
 import { quoted } from '../reference/samples/curlSample.ts';
 import { type Html, type HtmlValue, html } from '../shell/html.ts';
+import { integrators } from '../shell/route.ts';
 import { badge, time } from '../ui/text.ts';
 import type { Overview } from './overviewFigures.ts';
 
@@ -17,10 +18,10 @@ const KEY = '-H "x-api-key: $CHARTLEDGER_API_KEY"';
 const steps: Record<FirstStep, Step> = {
   key: {
     title: 'Create an API key',
-    text: ({ workspace, isAdmin }) =>
-      isAdmin
+    text: ({ workspace, may }) =>
+      may(integrators)
         ? html`<a href="/dashboard/workspaces/${workspace}/keys/new">Create an API key</a>. It is shown once: store it in <code>CHARTLEDGER_API_KEY</code>.`
-        : 'An administrator creates one on the page “API keys”. It is shown once.',
+        : 'An administrator or integrator creates one on the page “API keys”. It is shown once.',
   },
   record: {
     title: 'Send the first record',
@@ -36,8 +37,8 @@ const steps: Record<FirstStep, Step> = {
   },
   webhook: {
     title: 'Receive events by webhook',
-    text: ({ workspace, isAdmin }) =>
-      html`${isAdmin ? html`<a href="/dashboard/workspaces/${workspace}/webhooks/new">Create a webhook</a>, or send this` : 'Send this'} with your own URL and a key that has the permission <code>webhooks</code>:`,
+    text: ({ workspace, may }) =>
+      html`${may(integrators) ? html`<a href="/dashboard/workspaces/${workspace}/webhooks/new">Create a webhook</a>, or send this` : 'Send this'} with your own URL and a key that has the permission <code>webhooks</code>:`,
     curl: (address) =>
       `curl ${quoted(`${address}/integration/webhooks`)} ${KEY} \\\n  --json ${quoted('{"url": "https://billing.example/hooks"}')}`,
   },

@@ -1,6 +1,7 @@
 import { addressOf } from '../../http/server/addressOf.ts';
+import { ALL_WORKSPACES } from '../../principals/users/user.ts';
 import { type Html, html } from '../shell/html.ts';
-import { type DashboardRoute, everyone } from '../shell/route.ts';
+import { admins, type DashboardRoute, everyone, phiReaders } from '../shell/route.ts';
 import type { DashboardPorts } from '../shell/routes.ts';
 import { onboarding } from './onboarding.ts';
 import { figures, type Overview, readOverview } from './overviewFigures.ts';
@@ -44,7 +45,7 @@ export function overviewRoutes(ports: DashboardPorts): DashboardRoute[] {
 
 /** Only the content of the places is replaced: what has the focus, or was opened, stays. */
 function page(overview: Overview, start: Html | undefined): Html {
-  const { workspace, range, isAdmin, isPhiReader } = overview;
+  const { workspace, range, isOfAll, may } = overview;
   const { per, words } = ranges[range];
   const place = (id: keyof typeof figures) => html`<div id="figure-${id}">${figures[id](overview)}</div>`;
   const card = (title: string, id: keyof typeof figures) =>
@@ -54,7 +55,7 @@ function page(overview: Overview, start: Html | undefined): Html {
 ${place('warnings')}
 ${start}
 <div class="page-head">${rangeLinks(range, (one) => overviewPath(workspace, one))}
-${isAdmin && html`<p><a href="/dashboard/overview?range=${range}">All workspaces</a></p>`}</div>
+${may(admins, ALL_WORKSPACES) && html`<p><a href="/dashboard/overview?range=${range}">All workspaces</a></p>`}</div>
 <h2>${words.charAt(0).toUpperCase()}${words.slice(1)}</h2>
 ${place('tiles')}
 <div class="charts">
@@ -67,10 +68,13 @@ ${card('Writes by kind', 'kinds')}
 ${card(`Failed webhook attempts per ${per}`, 'webhook-attempts')}
 </div>
 <details class="figures"><summary>Figures for each bar</summary>${place('bars')}</details>
-${isPhiReader && html`<h2>API keys and sources</h2>${place('keys')}`}
+${may(phiReaders) && html`<h2>API keys and sources</h2>${place('keys')}`}
 <h2>Webhooks</h2>
 ${place('webhooks')}
-<h2>Read models</h2>
+${
+  isOfAll &&
+  html`<h2>Read models</h2>
 <p class="muted">They follow the event log of the whole installation. A parked event is one that a read model could not process.</p>
-${place('projections')}`;
+${place('projections')}`
+}`;
 }

@@ -1,6 +1,8 @@
 import { type AuditTally, timeBounds } from '../../../projections/audit/auditTally.ts';
+import type { Role } from '../../principals/users/user.ts';
 import { requestsPath } from '../requests/requestPaths.ts';
 import { type Html, html } from '../shell/html.ts';
+import { phiReaders, requestReaders } from '../shell/route.ts';
 import { barChart, type ChartPoint } from '../ui/chart.ts';
 import { table } from '../ui/table.ts';
 import { empty } from '../ui/text.ts';
@@ -15,8 +17,9 @@ interface Series {
   name: string;
   countOf(bar: Bar): number;
   tone?: 'bad';
-  /** Below `/dashboard`; undefined: the bar leads nowhere. */
-  pathOf?(bar: Bar): string | undefined;
+  /** Below `/dashboard`, for users with one of these roles. */
+  pathOf(bar: Bar): string;
+  readers: readonly Role[];
 }
 
 export function requestSeries(overview: Overview): Html {
@@ -24,6 +27,7 @@ export function requestSeries(overview: Overview): Html {
     name: 'Requests',
     countOf: ({ requests }) => requests,
     pathOf: (bar) => auditPath(overview.workspace, { ...limitsOfBar(bar), without_views: 'yes' }),
+    readers: phiReaders,
   });
 }
 
@@ -33,6 +37,7 @@ export function writeSeries(overview: Overview): Html {
     name: 'Writes',
     countOf: ({ writes }) => writes,
     pathOf: (bar) => auditPath(overview.workspace, { ...limitsOfBar(bar), ...only }),
+    readers: phiReaders,
   });
 }
 
@@ -42,18 +47,19 @@ export function refusalSeries(overview: Overview): Html {
     countOf: ({ refused }) => total(refused),
     tone: 'bad',
     pathOf: (bar) => requestsPath(overview.workspace, limitsOfBar(bar)),
+    readers: requestReaders,
   });
 }
 
 /** Returns how long records take to be in the log: for each bar, the time that 99 % of them kept within. */
 export function timeSeries(overview: Overview): Html {
-  const { bars, sum, range, workspace, isPhiReader } = overview;
+  const { bars, sum, range, workspace, may } = overview;
   const { per, words } = ranges[range];
   if (total(sum.times) === 0) return empty(`No record was sent individually in ${words}.`);
   const points = bars.map((bar) => {
     const path = auditPath(workspace, { ...limitsOfBar(bar), outcome: 'accepted', without_views: 'yes' });
     const value = timeWithin(bar, 0.99);
-    return { name: bar.name, value, ...linked(isPhiReader && value > 0, path, `times-${bar.from}`) };
+    return { name: bar.name, value, ...linked(may(phiReaders) && value > 0, path, `times-${bar.from}`) };
   });
   const within = (share: number) => `${timeWithin(sum, share).toLocaleString('en-US')} ms`;
   return html`<p class="chart-total"><strong>${within(0.5)}</strong> <span class="muted">median, 99% within ${within(0.99)}</span></p>
@@ -71,15 +77,18 @@ export function timeWithin({ times }: AuditTally, share: number): number {
   return 0;
 }
 
-function series(overview: Overview, { name, countOf, tone, pathOf }: Series): Html {
-  const { bars, range, isPhiReader } = overview;
+function series(overview: Overview, { name, countOf, tone, pathOf, readers }: Series): Html {
+  const { bars, range, may } = overview;
   const points: ChartPoint[] = bars.map((bar) => {
-    const path = pathOf?.(bar);
     const value = countOf(bar);
     return {
       name: bar.name,
       value,
-      ...linked(isPhiReader && value > 0, path, `${name.toLowerCase().replaceAll(' ', '-')}-${bar.from}`),
+      ...linked(
+        may(readers) && value > 0,
+        pathOf(bar),
+        `${name.toLowerCase().replaceAll(' ', '-')}-${bar.from}`,
+      ),
     };
   });
   return totalledChart(name, points, range, tone);

@@ -4,10 +4,11 @@ import { readFirsts } from '../../audit/auditTallies.ts';
 import { clockProblem } from '../../health/clockProblem.ts';
 import type { Finding } from '../../health/finding.ts';
 import { systemClock } from '../../ports/clock.ts';
+import { ALL_WORKSPACES } from '../../principals/users/user.ts';
 import { type ProjectionStatus, projectionStatus } from '../../reads/projectionStatus.ts';
 import { type WebhookProblems, webhookProblems } from '../../webhooks/settings/webhookProblems.ts';
 import { type Html, html } from '../shell/html.ts';
-import { admins, phiReaders, type Visit } from '../shell/route.ts';
+import { everyone, integrators, phiReaders, type Visit } from '../shell/route.ts';
 import type { DashboardPorts } from '../shell/routes.ts';
 import { table } from '../ui/table.ts';
 import { badge, time } from '../ui/text.ts';
@@ -32,10 +33,9 @@ const MOST_ATTEMPTS = 5_000;
 export interface Overview {
   workspace: string;
   range: RangeName;
-  /** Whether to link to what only administrators may see. */
-  isAdmin: boolean;
-  /** Whether to link to what only users who may see PHI may see. */
-  isPhiReader: boolean;
+  /** Whether to show what is of the whole installation. */
+  isOfAll: boolean;
+  may: Visit['may'];
   /** ISO 8601, UTC. */
   takenAt: string;
   /** Of the range, oldest first. */
@@ -53,7 +53,7 @@ export interface Overview {
 
 /** Reads all of it. Rejects with `unavailable`. */
 export async function readOverview(ports: DashboardPorts, visit: Visit): Promise<Overview> {
-  const { workspace, user, req } = visit;
+  const { workspace, req } = visit;
   const range = rangeOf(req.query.range);
   const bars = await readBars(ports, workspace, range);
   const since = bars[0]?.from ?? 0;
@@ -67,8 +67,8 @@ export async function readOverview(ports: DashboardPorts, visit: Visit): Promise
   return {
     workspace,
     range,
-    isAdmin: admins.includes(user.role),
-    isPhiReader: phiReaders.includes(user.role),
+    isOfAll: visit.may(everyone, ALL_WORKSPACES),
+    may: visit.may,
     takenAt: new Date().toISOString(),
     bars,
     sum: sumTallies(0, bars),
@@ -96,21 +96,21 @@ export const figures = {
   'webhook-attempts': webhookSeries,
   reasons,
   kinds: byKind,
-  keys: byKey,
+  keys: (overview: Overview) => (overview.may(phiReaders) ? byKey(overview) : html``),
   bars: barTable,
-  projections: ({ projections }: Overview) => projectionTable(projections),
+  projections: ({ projections, isOfAll }: Overview) => (isOfAll ? projectionTable(projections) : html``),
   webhooks: (overview: Overview) => html`${webhookLine(overview)}${webhookTable(overview)}`,
 } satisfies Record<string, (overview: Overview) => Html>;
 
-/** Returns what to say of webhooks that nothing reaches; with links for administrators, as nobody else may see addresses. */
-function deadEndpoints({ results, range, workspace, isAdmin }: Overview): Html[] {
+/** Returns what to say of webhooks that nothing reaches; with links for administrators and integrators, as nobody else may see addresses. */
+function deadEndpoints({ results, range, workspace, may }: Overview): Html[] {
   const dead = deadWebhooks(results);
   if (dead.length === 0) return [];
   const links = dead.map(
     ({ id, url }) => html` <a href="/dashboard${webhookPath(workspace, id)}">${url}</a>`,
   );
   const who = dead.length === 1 ? 'One webhook' : `${dead.length} webhooks`;
-  return [html`${who} accepted no attempt in ${ranges[range].words}.${isAdmin && links}`];
+  return [html`${who} accepted no attempt in ${ranges[range].words}.${may(integrators) && links}`];
 }
 
 function projectionTable(projections: ProjectionStatus[]): Html {

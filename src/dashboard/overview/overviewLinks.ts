@@ -1,5 +1,6 @@
 import { type RequestLimits, requestsPath } from '../requests/requestPaths.ts';
 import { type HtmlValue, html } from '../shell/html.ts';
+import { requestReaders } from '../shell/route.ts';
 import type { ChartPoint } from '../ui/chart.ts';
 import type { Overview } from './overviewFigures.ts';
 import { type Bar, iso, type RangeName } from './ranges.ts';
@@ -40,12 +41,12 @@ export function figureLink(mayFollow: boolean, text: string, id: string, path: s
 
 /** The same for refused requests. */
 export function refusalLink(
-  { isPhiReader, workspace }: Overview,
+  { may, workspace }: Overview,
   text: string,
   id: string,
   limits: RequestLimits,
 ): HtmlValue {
-  return figureLink(isPhiReader, text, id, requestsPath(workspace, limits));
+  return figureLink(may(requestReaders), text, id, requestsPath(workspace, limits));
 }
 
 /** Returns the sum of counts. */

@@ -1,5 +1,6 @@
 import { type KeyTally, MAX_KEYS } from '../../../projections/audit/auditTally.ts';
 import { type Html, type HtmlValue, html } from '../shell/html.ts';
+import { phiReaders } from '../shell/route.ts';
 import { table } from '../ui/table.ts';
 import { empty } from '../ui/text.ts';
 import { titleOf } from '../ui/words.ts';
@@ -10,11 +11,11 @@ import { lowestShare } from './webhookResults.ts';
 
 /** Returns the totals of the whole range. */
 export function tiles(overview: Overview): Html {
-  const { sum, results, workspace, isPhiReader } = overview;
+  const { sum, results, workspace, may } = overview;
   const from = startOf(overview);
   const figure = (value: number) => value.toLocaleString('en-US');
   const trail = (id: string, text: string, only: Record<string, string> = {}) =>
-    figureLink(isPhiReader, text, id, auditPath(workspace, { from, ...only, without_views: 'yes' }));
+    figureLink(may(phiReaders), text, id, auditPath(workspace, { from, ...only, without_views: 'yes' }));
   const all: Record<string, HtmlValue> = {
     Requests: trail('to-requests', figure(sum.requests)),
     Writes: trail('to-writes', figure(sum.writes), { outcome: 'accepted' }),
@@ -27,7 +28,7 @@ export function tiles(overview: Overview): Html {
 }
 
 export function byKind(overview: Overview): Html {
-  const { sum, range, workspace, isPhiReader } = overview;
+  const { sum, range, workspace, may } = overview;
   const { words } = ranges[range];
   const sorted = Object.entries(sum.kinds).sort(([, a], [, b]) => b - a);
   if (sorted.length === 0) return empty(`No writes in ${words}.`);
@@ -39,7 +40,7 @@ export function byKind(overview: Overview): Html {
       { title: 'Kind', isHeader: true, cell: ([kind]) => titleOf(kind) },
       {
         title: 'Writes',
-        cell: ([kind, count]) => figureLink(isPhiReader, String(count), `written-${kind}`, path(kind)),
+        cell: ([kind, count]) => figureLink(may(phiReaders), String(count), `written-${kind}`, path(kind)),
       },
     ],
     sorted,
@@ -47,13 +48,13 @@ export function byKind(overview: Overview): Html {
 }
 
 export function byKey(overview: Overview): Html {
-  const { sum, range, workspace, isPhiReader, nameOf } = overview;
+  const { sum, range, workspace, may, nameOf } = overview;
   const { words } = ranges[range];
   const from = startOf(overview);
   const sorted = Object.entries(sum.keys).sort(([, a], [, b]) => b.requests - a.requests);
   if (sorted.length === 0) return empty(`No API key or source was used in ${words}.`);
   const trail = (id: string, name: string, text: number) =>
-    figureLink(isPhiReader, String(text), `${name}-${id}`, auditPath(workspace, { from, principal: id }));
+    figureLink(may(phiReaders), String(text), `${name}-${id}`, auditPath(workspace, { from, principal: id }));
   const isCut = sorted.length === MAX_KEYS;
   return html`${table<[string, KeyTally]>(
     `Requests in ${words} by API key or source`,

@@ -1,5 +1,6 @@
 import { attemptsBefore } from '../../webhooks/delivery/attempts.ts';
 import { type Html, html } from '../shell/html.ts';
+import { integrators } from '../shell/route.ts';
 import { table } from '../ui/table.ts';
 import { badge, empty } from '../ui/text.ts';
 import { webhookPath, webhooksPath } from '../webhooks/webhookPaths.ts';
@@ -10,10 +11,10 @@ import { type Bar, ranges } from './ranges.ts';
 import { countResults, share, type WebhookResults } from './webhookResults.ts';
 
 /** Returns the attempts that were not accepted; a bar leads to those of the webhook with the most of them. */
-export function webhookSeries({ bars, results, range, workspace, isAdmin }: Overview): Html {
+export function webhookSeries({ bars, results, range, workspace, may }: Overview): Html {
   if (results.length === 0) {
     return empty(
-      html`No webhooks.${isAdmin && html` <a id="new-webhook" href="/dashboard${webhooksPath(workspace)}/new">Create one</a>`}`,
+      html`No webhooks.${may(integrators) && html` <a id="new-webhook" href="/dashboard${webhooksPath(workspace)}/new">Create one</a>`}`,
     );
   }
   const points = bars.map((bar) => {
@@ -22,7 +23,7 @@ export function webhookSeries({ bars, results, range, workspace, isAdmin }: Over
       .sort((a, b) => b.count - a.count);
     const value = failures.reduce((all, { count }) => all + count, 0);
     const path = failures[0] && attemptsPath(workspace, failures[0].id, bar.to);
-    return { name: bar.name, value, ...linked(isAdmin && value > 0, path, `attempts-${bar.from}`) };
+    return { name: bar.name, value, ...linked(may(integrators) && value > 0, path, `attempts-${bar.from}`) };
   });
   return html`${totalledChart('Failed attempts', points, range, 'bad')}
 ${results.some(({ isWhole }) => !isWhole) && html`<p class="muted">For webhooks with many attempts, only the last ones are counted.</p>`}`;
@@ -38,8 +39,8 @@ function attemptsPath(workspace: string, id: string, before: number): string {
 }
 
 /** Returns each webhook, for administrators: nobody else may see addresses. */
-export function webhookTable({ results, range, workspace, isAdmin }: Overview): Html | undefined {
-  if (!isAdmin || results.length === 0) return undefined;
+export function webhookTable({ results, range, workspace, may }: Overview): Html | undefined {
+  if (!may(integrators) || results.length === 0) return undefined;
   return table<WebhookResults>(
     `Webhook attempts in ${ranges[range].words}`,
     [
@@ -67,9 +68,9 @@ export function webhookTable({ results, range, workspace, isAdmin }: Overview): 
 }
 
 /** Returns the present state of the webhooks. */
-export function webhookLine({ webhooks: { disabled, failing }, workspace, isAdmin }: Overview): Html {
+export function webhookLine({ webhooks: { disabled, failing }, workspace, may }: Overview): Html {
   if (disabled + failing === 0) return html`<p>${badge('No problems', 'good')}</p>`;
   return html`<p class="line">${disabled > 0 && badge(`${disabled} disabled`, 'bad')}
 ${failing > 0 && badge(`${failing} failing`, 'bad')}
-${isAdmin && html`<a id="to-webhooks" href="/dashboard/workspaces/${workspace}/webhooks">View webhooks</a>`}</p>`;
+${may(integrators) && html`<a id="to-webhooks" href="/dashboard/workspaces/${workspace}/webhooks">View webhooks</a>`}</p>`;
 }

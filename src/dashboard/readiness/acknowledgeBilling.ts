@@ -12,7 +12,7 @@ import { type ErasedPorts, orErased } from '../records/orErased.ts';
 import { recordPath } from '../records/recordPaths.ts';
 import { recordsSection } from '../records/recordQuery.ts';
 import { html } from '../shell/html.ts';
-import { type DashboardRoute, phiReaders, type Reply, type Visit } from '../shell/route.ts';
+import { type DashboardRoute, type Reply, recordReaders, type Visit } from '../shell/route.ts';
 import { textOf } from '../shell/sentForm.ts';
 import { type Confirmation, confirmedChange } from '../ui/confirmation.ts';
 import { input, messageOf } from '../ui/formFields.ts';
@@ -28,7 +28,7 @@ interface AcknowledgePorts extends QueryPorts, ErasedPorts {}
 export function acknowledgeBillingRoutes(ports: AcknowledgePorts): DashboardRoute[] {
   return confirmedChange<Readiness>({
     path: '/workspaces/:workspace/records/encounters/:id/billed/acknowledge',
-    roles: phiReaders,
+    roles: recordReaders,
     find: ({ req, workspace }) =>
       readReadiness(ports, workspace, pathId(req, 'id', encounter.title), undefined),
     question: (readiness, visit, details) => question(ports, readiness, visit, details),

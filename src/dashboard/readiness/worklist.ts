@@ -6,7 +6,7 @@ import { readWorklist, type Worklist } from '../../readiness/worklist/readWorkli
 import type { QueryPorts } from '../../reads/readRecord.ts';
 import { readNames } from '../records/referredNames.ts';
 import { type Html, html } from '../shell/html.ts';
-import { type DashboardRoute, type Page, phiReaders, type Visit } from '../shell/route.ts';
+import { type DashboardRoute, type Page, recordReaders, type Visit } from '../shell/route.ts';
 import { refusalOf } from '../shell/sentForm.ts';
 import { formError } from '../ui/formFields.ts';
 import { code, empty } from '../ui/text.ts';
@@ -28,11 +28,11 @@ export function worklistRoutes(ports: QueryPorts): DashboardRoute[] {
   const query = worklistParameters;
   return [
     {
-      ...{ method: 'get', path, roles: phiReaders, query },
+      ...{ method: 'get', path, roles: recordReaders, query },
       handle: async (visit) => ({ page: await worklistPage(ports, visit) }),
     },
     {
-      ...{ method: 'get', path: `${path}/export`, roles: phiReaders, query },
+      ...{ method: 'get', path: `${path}/export`, roles: recordReaders, query },
       handle: (visit) => exportWorklist(ports, visit),
     },
   ];

@@ -9,7 +9,7 @@ import type { HistoryPorts } from '../../reads/history/versionPage.ts';
 import { encounter } from '../../records/kinds/encounter.ts';
 import { patient } from '../../records/kinds/patient.ts';
 import { type Html, html } from '../shell/html.ts';
-import type { DashboardRoute, Reply, Visit } from '../shell/route.ts';
+import { type DashboardRoute, phiReaders, type Reply, type Visit } from '../shell/route.ts';
 import { erasedBanner } from '../ui/erasedBanner.ts';
 import { code } from '../ui/text.ts';
 import { timeline } from '../ui/timeline.ts';
@@ -35,7 +35,7 @@ export function orErased(ports: ErasedPorts, route: DashboardRoute): DashboardRo
 }
 
 async function erasedPage(ports: ErasedPorts, visit: Visit, error: ServiceError): Promise<Reply> {
-  const { req, workspace } = visit;
+  const { req, workspace, may } = visit;
   const entry = kindOf(req.params.kind ?? encounter.plural);
   const id = pathId(req, 'id', entry.title);
   const { versions, access } = await readTimeline(ports, visit, entry, id);
@@ -43,12 +43,15 @@ async function erasedPage(ports: ErasedPorts, visit: Visit, error: ServiceError)
   const body = html`${recordCrumbs(workspace, entry)}
 <div class="record-heading">
 <h1>${entry.title}</h1>
-<p class="actions"><a role="button" class="outline" href="/dashboard${recordPath(workspace, entry.kind, id)}/certificate">Erasure certificate</a>
+${
+  may(phiReaders) &&
+  html`<p class="actions"><a role="button" class="outline" href="/dashboard${recordPath(workspace, entry.kind, id)}/certificate">Erasure certificate</a>
 <a role="button" class="outline secondary" href="/dashboard${seenPath(workspace, entry.kind, id)}">Who has seen it</a>
 ${
   entry.kind === patient.kind &&
   html`<a role="button" class="outline secondary" href="/dashboard${disclosuresPath(workspace, id)}">Disclosures</a>`
-}</p>
+}</p>`
+}
 </div>
 <p class="record-facts"><span>ID ${code(id)}</span></p>
 ${erasedBanner(entry.kind, error.erasedAt as string)}

@@ -10,7 +10,7 @@ import { diffFields, dottedFields, type FieldChange } from '../../records/diff.t
 import { fieldOrder } from '../../records/fieldOrder.ts';
 import { validate } from '../../records/validate.ts';
 import { type Html, html } from '../shell/html.ts';
-import { type DashboardRoute, phiReaders, type Reply, type Visit } from '../shell/route.ts';
+import { type DashboardRoute, type Reply, recordReaders, type Visit } from '../shell/route.ts';
 import { after, before, changeWord } from '../ui/changes.ts';
 import { fieldLabel } from '../ui/fieldLabel.ts';
 import { formError, input } from '../ui/formFields.ts';
@@ -31,7 +31,7 @@ export function recordCompareRoutes(ports: ComparePorts): DashboardRoute[] {
     orErased(ports, {
       method: 'get',
       path: '/workspaces/:workspace/records/:kind/:id/compare',
-      roles: phiReaders,
+      roles: recordReaders,
       query: Object.keys(querySchema.shape),
       handle: (visit) => comparePage(ports, visit),
     }),

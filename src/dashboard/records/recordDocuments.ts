@@ -20,7 +20,7 @@ import { totalOf } from '../../reads/total.ts';
 import { documentFormats } from '../../records/document.ts';
 import { encounter } from '../../records/kinds/encounter.ts';
 import { type Html, type HtmlValue, html } from '../shell/html.ts';
-import { type DashboardRoute, phiReaders, type Reply, type Visit } from '../shell/route.ts';
+import { type DashboardRoute, type Reply, recordReaders, type Visit } from '../shell/route.ts';
 import { documentTable, fileSize } from '../ui/documents.ts';
 import { erasedBanner } from '../ui/erasedBanner.ts';
 import { select } from '../ui/formFields.ts';
@@ -58,7 +58,7 @@ export function recordDocumentsRoutes(ports: DocumentPagePorts): DashboardRoute[
     ({
       method: 'get',
       path: path + suffix,
-      roles: phiReaders,
+      roles: recordReaders,
       query,
       handle: (visit: Visit) => page(ports, visit),
     }) as const;
@@ -71,7 +71,7 @@ export function recordDocumentsRoutes(ports: DocumentPagePorts): DashboardRoute[
         method: 'post',
         path: `${path}/:documentId/download`,
         page: `${path}/:documentId`,
-        roles: phiReaders,
+        roles: recordReaders,
       },
       handle: (visit) => download(ports, visit),
     },

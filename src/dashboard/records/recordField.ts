@@ -9,7 +9,7 @@ import type { Page as ListPage } from '../../reads/page.ts';
 import { type QueryPorts, readRecord } from '../../reads/readRecord.ts';
 import { fieldOrder } from '../../records/fieldOrder.ts';
 import { type Html, html } from '../shell/html.ts';
-import { type DashboardRoute, phiReaders, type Reply, type Visit } from '../shell/route.ts';
+import { type DashboardRoute, type Reply, recordReaders, type Visit } from '../shell/route.ts';
 import { changeList } from '../ui/changes.ts';
 import { fieldLabel } from '../ui/fieldLabel.ts';
 import { who } from '../ui/principal.ts';
@@ -33,7 +33,7 @@ export function recordFieldRoutes(ports: FieldPorts): DashboardRoute[] {
     orErased(ports, {
       method: 'get',
       path: '/workspaces/:workspace/records/:kind/:id/fields/:field',
-      roles: phiReaders,
+      roles: recordReaders,
       query: pageParameters,
       handle: (visit) => fieldPage(ports, visit),
     }),

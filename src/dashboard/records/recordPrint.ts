@@ -9,7 +9,7 @@ import type { DocumentView } from '../../records/document.ts';
 import { encounter } from '../../records/kinds/encounter.ts';
 import { recordName } from '../../records/recordName.ts';
 import { type Html, html } from '../shell/html.ts';
-import { type DashboardRoute, phiReaders, type Reply, type Visit } from '../shell/route.ts';
+import { type DashboardRoute, type Reply, recordReaders, type Visit } from '../shell/route.ts';
 import { printedDocuments } from '../ui/documents.ts';
 import { facts } from '../ui/facts.ts';
 import { recordFields } from '../ui/recordFields.ts';
@@ -32,7 +32,7 @@ export function recordPrintRoutes(ports: PrintPorts): DashboardRoute[] {
     orErased(ports, {
       method,
       path: '/workspaces/:workspace/records/:kind/:id/print',
-      roles: phiReaders,
+      roles: recordReaders,
       query: [],
       handle: (visit) => printPage(ports, visit),
     });

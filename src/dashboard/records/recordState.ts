@@ -14,7 +14,15 @@ import { recordName } from '../../records/recordName.ts';
 import { heldBanner } from '../holds/heldBanner.ts';
 import { recordHoldPath } from '../holds/holdPaths.ts';
 import { type Html, html } from '../shell/html.ts';
-import { admins, type DashboardRoute, phiReaders, type Reply, type Visit } from '../shell/route.ts';
+import {
+  admins,
+  type DashboardRoute,
+  holdKeepers,
+  phiReaders,
+  type Reply,
+  recordReaders,
+  type Visit,
+} from '../shell/route.ts';
 import { momentInputs, shownMoment, zoneParameter } from '../time/momentFields.ts';
 import { formError, input } from '../ui/formFields.ts';
 import { recordFields } from '../ui/recordFields.ts';
@@ -65,7 +73,7 @@ export function recordStateRoutes(ports: StatePorts): DashboardRoute[] {
     orErased(ports, {
       method: 'get',
       path: '/workspaces/:workspace/records/:kind/:id',
-      roles: phiReaders,
+      roles: recordReaders,
       query: [...momentParameters, ...pageParameters, zoneParameter],
       async handle(visit) {
         const entry = kindOf(visit.req.params.kind);
@@ -183,7 +191,7 @@ function readHolding(ports: QueryPorts, workspace: string, { kind }: CatalogEntr
 }
 
 function heading(
-  { workspace, user }: Visit,
+  { workspace, may }: Visit,
   { kind, title }: CatalogEntry,
   path: string,
   view: RecordView,
@@ -192,17 +200,24 @@ function heading(
   return html`<div class="record-heading">
 <h1>${title} ${recordName(record)}</h1>
 <p class="actions"><a role="button" class="outline secondary" href="/dashboard${path}/print">Printable page</a>
-<a role="button" class="outline secondary" href="/dashboard${seenPath(workspace, kind, id)}">Who has seen it</a>
-<a role="button" class="outline secondary" href="/dashboard${proofPath(workspace, kind, id, version)}">Signed proof</a>
+${
+  may(phiReaders) &&
+  html`<a role="button" class="outline secondary" href="/dashboard${seenPath(workspace, kind, id)}">Who has seen it</a>
+<a role="button" class="outline secondary" href="/dashboard${proofPath(workspace, kind, id, version)}">Signed proof</a>`
+}
 ${belowLink(workspace, kind, id)}
 ${
   kind === patient.kind &&
+  may(phiReaders) &&
   html`<a role="button" class="outline secondary" href="/dashboard${disclosuresPath(workspace, id)}">Disclosures</a>`
 }
 ${
-  admins.includes(user.role) &&
-  html`<a role="button" class="outline secondary" href="/dashboard${recordHoldPath(workspace, kind, id)}">Hold</a>
-<a role="button" class="outline secondary" href="/dashboard${erasePath(workspace, kind, id)}">Erase</a>`
+  may(holdKeepers) &&
+  html`<a role="button" class="outline secondary" href="/dashboard${recordHoldPath(workspace, kind, id)}">Hold</a>`
+}
+${
+  may(admins) &&
+  html`<a role="button" class="outline secondary" href="/dashboard${erasePath(workspace, kind, id)}">Erase</a>`
 }</p>
 </div>
 <p class="record-facts"><span>ID ${code(id)}</span> <span>version ${version}</span> <span>created ${time(created_at)}</span> <span>last change ${time(updated_at)}</span></p>`;

@@ -4,7 +4,7 @@ import { MOST_ENCOUNTERS, readWholeTimeline, type TimelineItem } from '../../rea
 import { type QueryPorts, readRecord } from '../../reads/readRecord.ts';
 import { catalogEntry } from '../../records/catalog.ts';
 import { type Html, html } from '../shell/html.ts';
-import { type DashboardRoute, phiReaders, type Reply, type Visit } from '../shell/route.ts';
+import { type DashboardRoute, type Reply, recordReaders, type Visit } from '../shell/route.ts';
 import { changeList } from '../ui/changes.ts';
 import { badge, empty, leftOut, tryAgain } from '../ui/text.ts';
 import { changeCount, origin, outcomeBadge } from '../ui/versions.ts';
@@ -31,7 +31,7 @@ export function recordTimelineRoutes(ports: TimelinePorts): DashboardRoute[] {
     orErased(ports, {
       method: 'get',
       path: '/workspaces/:workspace/records/:kind/:id/timeline',
-      roles: phiReaders,
+      roles: recordReaders,
       query: pageParameters,
       handle: (visit) => timelinePage(ports, visit),
     }),

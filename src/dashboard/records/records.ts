@@ -5,7 +5,7 @@ import { type CatalogEntry, catalog } from '../../records/catalog.ts';
 import { identifier } from '../../records/fields.ts';
 import { searchForm } from '../search/searchForm.ts';
 import { type Html, html } from '../shell/html.ts';
-import { type DashboardRoute, type Page, phiReaders, type Reply, type Visit } from '../shell/route.ts';
+import { type DashboardRoute, type Page, type Reply, recordReaders, type Visit } from '../shell/route.ts';
 import { input, select } from '../ui/formFields.ts';
 import { listParameters, readRecordList } from './recordList.ts';
 import { recordPath, recordsPath } from './recordPaths.ts';
@@ -24,7 +24,7 @@ export function recordsRoutes(ports: FindPorts): DashboardRoute[] {
     {
       method: 'get',
       path: '/workspaces/:workspace/records',
-      roles: phiReaders,
+      roles: recordReaders,
       query: ['kind', 'id', ...listParameters],
       handle: (visit) => find(ports, visit),
     },

@@ -3,7 +3,7 @@ import { openapiDocument } from '../../http/endpoints/index.ts';
 import { addressOf } from '../../http/server/addressOf.ts';
 import { textsOf } from '../records/recordQuery.ts';
 import { type Html, type HtmlValue, html } from '../shell/html.ts';
-import { type DashboardRoute, everyone, type Page, type Visit } from '../shell/route.ts';
+import type { DashboardRoute, Page, Visit } from '../shell/route.ts';
 import { type OpenApiDocument, operationsOf, type PlacedOperation } from './document.ts';
 import { messageHeaders, messageSection, operationPart, responseSection } from './operationParts.ts';
 import { type Group, outlineOf } from './outline.ts';
@@ -36,7 +36,7 @@ export function referenceRoutes(ports: TryItPorts): DashboardRoute[] {
     draw: (described: Described, visit: Visit) => Page,
     query: readonly string[] = [],
   ): DashboardRoute => ({
-    ...{ method: 'get', path, roles: everyone, query },
+    ...{ method: 'get', path, roles: 'signed-in', query },
     handle: async (visit) => ({ page: draw(described(), visit) }),
   });
   return [
@@ -51,7 +51,7 @@ export function referenceRoutes(ports: TryItPorts): DashboardRoute[] {
       return operationPage(described, placed, tryIt.part(placed, visit));
     }),
     {
-      ...{ method: 'post', path: '/reference/operations/:operation', roles: everyone },
+      ...{ method: 'post', path: '/reference/operations/:operation', roles: 'signed-in' },
       async handle(visit) {
         const placed = operationAsked(described(), visit);
         const { answer, error } = await tryIt.carryOut(placed, visit);

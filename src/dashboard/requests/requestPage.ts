@@ -9,7 +9,7 @@ import { auditSubject } from '../audit/auditColumns.ts';
 import type { OpenApiDocument } from '../reference/document.ts';
 import { inline } from '../reference/markdown.ts';
 import { type Html, type HtmlValue, html } from '../shell/html.ts';
-import { admins, type Page, type Visit } from '../shell/route.ts';
+import { integrators, type Page, phiReaders, type Visit } from '../shell/route.ts';
 import { breadcrumb } from '../ui/breadcrumb.ts';
 import { facts } from '../ui/facts.ts';
 import { who } from '../ui/principal.ts';
@@ -41,13 +41,13 @@ ${entry.principal.type === 'api_key' && sample(ports, visit, view)}`,
 
 function known(
   { names }: RequestPagePorts,
-  { workspace, user }: Visit,
+  { workspace, may }: Visit,
   entry: RefusedRequest,
   view: RefusedRequestView,
 ): [string, HtmlValue][] {
   const { principal } = entry;
   const isKey = principal.type === 'api_key';
-  const settings = admins.includes(user.role) && isKey;
+  const settings = isKey && may(integrators);
   const trail = new URLSearchParams({ principal: principal.id, outcome: 'refused' }).toString();
   const pairs: [string, HtmlValue][] = [
     ['Refused', time(view.refused_at)],
@@ -55,13 +55,13 @@ function known(
       'Fields at fault',
       view.fields.length === 0 ? 'None: see the reason' : fieldLinks(workspace, view.fields),
     ],
-    ['About', auditSubject(entry, names, workspace)],
+    ['About', may(phiReaders) ? auditSubject(entry, names, workspace) : ''],
     [
       isKey ? 'API key' : 'Who',
       html`${who({ ...principal, name: names.nameOf(principal) ?? null })}
 ${isProgram(principal) && html`<br>${link(requestsPath(workspace, { key: principal.id }), 'All its refused requests')}`}
 ${settings && html`<br>${link(`/workspaces/${workspace}/keys`, 'Key settings')}`}
-<br>${link(`/workspaces/${workspace}/audit?${trail}`, 'Audit trail')}`,
+${may(phiReaders) && html`<br>${link(`/workspaces/${workspace}/audit?${trail}`, 'Audit trail')}`}`,
     ],
     ['From', html`${view.client_ip}${view.user_agent && html`<br><small>${view.user_agent}</small>`}`],
     ['Request ID', code(view.id)],

@@ -9,13 +9,21 @@ import {
 import { notFound } from '../../errors.ts';
 import { requestFilter, requestFilterSchema } from '../../http/endpoints/requests/requestsQuery.ts';
 import type { KeyDirectory } from '../../principals/keys/KeyDirectory.ts';
+import { ALL_WORKSPACES } from '../../principals/users/user.ts';
 import type { PrincipalNames } from '../../reads/history/PrincipalNames.ts';
 import type { Page as ListPage } from '../../reads/page.ts';
 import type { QueryPorts } from '../../reads/readRecord.ts';
 import { validate } from '../../records/validate.ts';
 import { filledQuery, textsOf } from '../records/recordQuery.ts';
 import { type Html, html } from '../shell/html.ts';
-import { type DashboardRoute, type Page, phiReaders, type Reply, type Visit } from '../shell/route.ts';
+import {
+  type DashboardRoute,
+  type Page,
+  phiReaders,
+  type Reply,
+  requestReaders,
+  type Visit,
+} from '../shell/route.ts';
 import { type Refusal, refusalOf } from '../shell/sentForm.ts';
 import { zoneParameter } from '../time/momentFields.ts';
 import { table } from '../ui/table.ts';
@@ -46,14 +54,14 @@ export function requestsRoutes(ports: RequestPagePorts): DashboardRoute[] {
     {
       method: 'get',
       path,
-      roles: phiReaders,
+      roles: requestReaders,
       query: [...Object.keys(querySchema.shape), zoneParameter],
       handle: (visit) => listReply(ports, visit),
     },
     {
       method: 'get',
       path: `${path}/:id`,
-      roles: phiReaders,
+      roles: requestReaders,
       async handle(visit) {
         const { workspace, caller, req } = visit;
         const found = await findRefusedRequest(ports, workspace, String(req.params.id));
@@ -75,10 +83,10 @@ async function listReply(ports: RequestPagePorts, visit: Visit): Promise<Reply> 
   try {
     query = validate(querySchema, filled);
   } catch (error) {
-    return { page: framed(ports, workspace, sent, html``, refusalOf(error)) };
+    return { page: framed(ports, visit, sent, html``, refusalOf(error)) };
   }
   const { key, request_id: requestId, page_token: pageToken, ...asked } = query;
-  if (requestId !== undefined) return lookUp(ports, workspace, requestId.trim());
+  if (requestId !== undefined) return lookUp(ports, visit, requestId.trim());
   const filter = { ...requestFilter(asked), ...(key !== undefined && { keys: [key] }) };
   const found = await readRequestLog(ports, workspace, filter, { limit: REQUESTS_A_PAGE, pageToken });
   await ports.names.learn(found.items.map(({ principal }) => principal));
@@ -91,21 +99,22 @@ async function listReply(ports: RequestPagePorts, visit: Visit): Promise<Reply> 
   const body = html`${found.items.length > 0 && total(counted, 'refused request', 'refused requests')}
 ${found.items.length > 0 && table('Refused requests, newest first', columns, found.items)}
 ${older(workspace, sent, found, pageToken === undefined)}`;
-  return { page: framed(ports, workspace, sent, body) };
+  return { page: framed(ports, visit, sent, body) };
 }
 
 /** Leads to the request with an id. */
-async function lookUp(ports: RequestPagePorts, workspace: string, requestId: string): Promise<Reply> {
+async function lookUp(ports: RequestPagePorts, visit: Visit, requestId: string): Promise<Reply> {
+  const { workspace } = visit;
   if (await findRefusedRequest(ports, workspace, requestId))
     return { redirect: requestPath(workspace, requestId) };
   const sent = { request_id: requestId };
-  return { page: framed(ports, workspace, sent, unknownRequest(workspace, requestId)) };
+  return { page: framed(ports, visit, sent, unknownRequest(workspace, requestId)) };
 }
 
 /** Returns the page with the form, filled in with what was sent, above its body. */
 function framed(
   { directory }: RequestPagePorts,
-  workspace: string,
+  { workspace, may }: Visit,
   sent: Record<string, string>,
   body: Html,
   refusal?: Refusal,
@@ -118,8 +127,10 @@ function framed(
     section: requestsSection,
     ...(refusal && { status: refusal.status }),
     body: html`<h1>Requests</h1>
-<p class="muted">Refused requests of this workspace’s API keys and MLLP sources, with the reasons; what was sent is never kept. Requests with unknown API keys
-belong to no workspace: <a href="/dashboard/audit?action=key.unknown">they are counted by address</a>.</p>
+<p class="muted">Refused requests of this workspace’s API keys and MLLP sources, with the reasons; what was sent is never kept.${
+      may(phiReaders, ALL_WORKSPACES) &&
+      html` Requests with unknown API keys belong to no workspace: <a href="/dashboard/audit?action=key.unknown">they are counted by address</a>.`
+    }</p>
 ${requestForm(`/dashboard${requestsPath(workspace)}`, sent, keys, refusal)}
 ${body}`,
   };

@@ -9,7 +9,13 @@ import { validate } from '../../records/validate.ts';
 import { documentsPath, recordPath } from '../records/recordPaths.ts';
 import { recordsSection, textsOf, unlessBehind } from '../records/recordQuery.ts';
 import { type Html, html } from '../shell/html.ts';
-import { type DashboardRoute, phiReaders, type Reply, type Visit } from '../shell/route.ts';
+import {
+  type DashboardRoute,
+  type Reply,
+  recordReaders,
+  requestReaders,
+  type Visit,
+} from '../shell/route.ts';
 import { refusalOf, textOf } from '../shell/sentForm.ts';
 import { fieldLabel } from '../ui/fieldLabel.ts';
 import { messageOf } from '../ui/formFields.ts';
@@ -30,11 +36,11 @@ export function searchRoutes(ports: QueryPorts): DashboardRoute[] {
     {
       method: 'get',
       path,
-      roles: phiReaders,
+      roles: recordReaders,
       query: ['n', 'page_token'],
       handle: (visit) => show(ports, visit),
     },
-    { method: 'post', path, roles: phiReaders, isOnEveryPage: true, handle: take },
+    { method: 'post', path, roles: recordReaders, isOnEveryPage: true, handle: take },
   ];
 }
 
@@ -60,7 +66,7 @@ async function take(visit: Visit): Promise<Reply> {
 }
 
 async function show(ports: QueryPorts, visit: Visit): Promise<Reply> {
-  const { req, workspace, caller } = visit;
+  const { req, workspace, caller, may } = visit;
   const { n, page_token: pageToken } = textsOf(req);
   const asked = rememberedSearch(req, workspace, n);
   if (asked === undefined) {
@@ -72,7 +78,7 @@ ${n !== undefined && empty('This search is no longer available. Enter it again.'
   const isFurther = pageToken !== undefined;
   const reading = Promise.all([
     searchRecords(ports, workspace, request),
-    isFurther ? undefined : refusedRequestOf(ports, workspace, asked),
+    isFurther || !may(requestReaders) ? undefined : refusedRequestOf(ports, workspace, asked),
   ]);
   const [found, refused] = (await unlessBehind(reading)) ?? [];
   if (found === undefined) {

@@ -1,40 +1,49 @@
 import type { Workspace } from '../../principals/keys/keyState.ts';
-import type { Role, User } from '../../principals/users/user.ts';
+import { type Role, roleIn, type User } from '../../principals/users/user.ts';
 import { searchBox } from '../search/searchBox.ts';
 import { badge } from '../ui/text.ts';
 import { assetPath } from './assets.ts';
 import { type Html, html } from './html.ts';
-import { admins, everyone, type Page, phiReaders } from './route.ts';
+import {
+  admins,
+  everyone,
+  integrators,
+  type Page,
+  phiReaders,
+  recordReaders,
+  requestReaders,
+} from './route.ts';
 
 interface Section {
   name: string;
   /** Below `/dashboard`, or below the workspace's address. */
   path: string;
-  roles: readonly Role[];
+  /** Undefined: every user. */
+  roles?: readonly Role[];
 }
 
 /** The menu: the sections of each workspace. */
 const workspaceSections: Section[] = [
   { name: 'Overview', path: '', roles: everyone },
-  { name: 'Records', path: '/records', roles: phiReaders },
-  { name: 'Readiness', path: '/readiness', roles: phiReaders },
+  { name: 'Records', path: '/records', roles: recordReaders },
+  { name: 'Readiness', path: '/readiness', roles: recordReaders },
   { name: 'Events', path: '/events', roles: everyone },
-  { name: 'Messages', path: '/messages', roles: phiReaders },
-  { name: 'Requests', path: '/requests', roles: phiReaders },
+  { name: 'Messages', path: '/messages', roles: requestReaders },
+  { name: 'Requests', path: '/requests', roles: requestReaders },
   { name: 'Audit trail', path: '/audit', roles: phiReaders },
   { name: 'Evidence', path: '/evidence', roles: phiReaders },
   { name: 'Legal holds', path: '/holds', roles: phiReaders },
-  { name: 'API keys', path: '/keys', roles: admins },
-  { name: 'Sources', path: '/sources', roles: phiReaders },
-  { name: 'Webhooks', path: '/webhooks', roles: admins },
+  { name: 'API keys', path: '/keys', roles: integrators },
+  { name: 'Sources', path: '/sources', roles: requestReaders },
+  { name: 'Webhooks', path: '/webhooks', roles: integrators },
 ];
 
-/** The menu: the sections that exist once. */
+/** The menu: the sections that exist once, for users with a role in all workspaces. */
 const installationSections: Section[] = [
   { name: 'Workspaces', path: '/workspaces', roles: admins },
   { name: 'Users', path: '/users', roles: admins },
   { name: 'Sign-ins', path: '/audit', roles: phiReaders },
-  { name: 'API reference', path: '/reference', roles: everyone },
+  { name: 'API reference', path: '/reference' },
 ];
 
 /** What every page shows besides its body. */
@@ -98,7 +107,7 @@ function top({ user, workspace, workspaces, csrf }: Surroundings): Html {
   return html`<header class="top">
 <a class="brand" href="/dashboard"><img src="${assetPath('logo.svg')}" alt="" width="22" height="22">Chartledger</a>
 ${user && workspaces.length > 0 && switcher(workspace, workspaces)}
-${user && workspace !== undefined && phiReaders.includes(user.role) && searchBox(workspace, csrf)}
+${user && workspace !== undefined && mayOpen(user, workspace, recordReaders) && searchBox(workspace, csrf)}
 <span class="top-space"></span>
 <button type="button" class="theme-button outline secondary" data-theme-toggle hidden>Dark</button>
 ${
@@ -130,16 +139,21 @@ function switcher(workspace: string | undefined, workspaces: Surroundings['works
 </details>`;
 }
 
+function mayOpen(user: User, workspace: string | undefined, roles: readonly Role[]): boolean {
+  const role = roleIn(user, workspace);
+  return role !== undefined && roles.includes(role);
+}
+
 function menu(user: User, { workspace }: Surroundings, current: string | undefined): Html {
-  const links = (sections: Section[], base: string) =>
+  const links = (sections: Section[], base: string, scope?: string) =>
     sections
-      .filter(({ roles }) => roles.includes(user.role))
+      .filter(({ roles }) => roles === undefined || mayOpen(user, scope, roles))
       .map(
         ({ name, path }) =>
           html`<li><a href="${base}${path}"${name === current && html` aria-current="page"`}>${name}</a></li>`,
       );
   return html`<nav class="menu" aria-label="Main">
-${workspace !== undefined && html`<ul>${links(workspaceSections, `/dashboard/workspaces/${workspace}`)}</ul>`}
+${workspace !== undefined && html`<ul>${links(workspaceSections, `/dashboard/workspaces/${workspace}`, workspace)}</ul>`}
 <ul>${links(installationSections, '/dashboard')}</ul>
 </nav>`;
 }

@@ -9,7 +9,7 @@ import { logFailure } from '../../http/server/logFailure.ts';
 import { requireKnownParameters } from '../../http/server/requireKnownParameters.ts';
 import type { KeyDirectory } from '../../principals/keys/KeyDirectory.ts';
 import type { SignInPorts } from '../../principals/users/signIn.ts';
-import type { User } from '../../principals/users/user.ts';
+import { hasAnyRole, type Role, roleIn, type User } from '../../principals/users/user.ts';
 import { requestsPath } from '../requests/requestPaths.ts';
 import { catchUp } from './catchUp.ts';
 import { confirmIdentity } from './confirmIdentity.ts';
@@ -19,17 +19,17 @@ import { layout } from './layout.ts';
 import { isFromOtherSite } from './origin.ts';
 import { pageBefore } from './pageBefore.ts';
 import { forReader } from './reader.ts';
-import { refuseRole } from './refuseRole.ts';
 import type { RequestLimit } from './requestLimit.ts';
-import { type DashboardRoute, needsProof, type Page, phiReaders, type Reply } from './route.ts';
+import { NO_WORKSPACE, requireRole } from './requireRole.ts';
+import { type DashboardRoute, needsProof, type Page, type Reply, requestReaders } from './route.ts';
 import { currentUser, leaveSession, sessionSeconds } from './session.ts';
 import { keepTypedForm, takeTypedForm } from './typedForm.ts';
-import { createVisit } from './visit.ts';
+import { createVisit, workspacesOf } from './visit.ts';
 
 export interface ResponderPorts extends SignInPorts {
   directory: KeyDirectory;
   requestLimit: RequestLimit;
-  requireTotp: boolean;
+  requireTotp: readonly Role[];
   logger: Logger;
   clientIp(req: Request): string;
 }
@@ -103,13 +103,13 @@ async function admitted(
   const visit = createVisit(req, res, { requestId, clientIp: ports.clientIp(req), user });
   const workspace = req.params.workspace as string | undefined;
   const isThere = workspace === undefined || ports.directory.known.workspaces.has(workspace);
-  if (route.roles !== 'public' && !route.roles.includes(visit.user.role)) {
-    await refuseRole(ports.eventLog, visit, route, isThere ? workspace : undefined);
+  if (typeof route.roles !== 'string') {
+    await requireRole(ports.eventLog, visit, { ...route, roles: route.roles }, isThere);
   }
-  if (!isThere) throw new ServiceError('not_found', 'There is no such workspace.');
+  if (!isThere) throw new ServiceError('not_found', NO_WORKSPACE);
   if (route.query) requireKnownParameters(req.query, route.query);
   if (route.method === 'post') requireCsrfToken(req);
-  if (user && ports.requireTotp && needsTotp(user) && route.roles !== 'public' && !route.isForSetup) {
+  if (user && needsTotp(user, ports.requireTotp) && route.roles !== 'public' && !route.isForSetup) {
     return { redirect: '/account/two-factor' };
   }
   const confirmation = needsProof(route) ? await confirmIdentity(ports, visit, route) : undefined;
@@ -130,8 +130,8 @@ function otherSitePage({ originalUrl }: Request): Page {
   };
 }
 
-function needsTotp({ origin, totpSetAt }: User): boolean {
-  return origin === 'password' && totpSetAt === undefined;
+function needsTotp(user: User, requiring: readonly Role[]): boolean {
+  return user.origin === 'password' && user.totpSetAt === undefined && hasAnyRole(user, requiring);
 }
 
 /**
@@ -195,15 +195,12 @@ function document(
   user: User | undefined,
   page: Page,
 ): string {
-  const workspaces = [...directory.known.workspaces.values()];
+  const workspaces = user ? workspacesOf(directory, user) : [];
+  const ids = workspaces.map(({ id }) => id);
   const asked = req.params.workspace as string | undefined;
   const session = req.session as Request['session'] | undefined;
-  if (session && user && asked !== undefined && directory.known.workspaces.has(asked)) {
-    session.workspace = asked;
-  }
-  const workspace = [asked, session?.workspace, workspaces[0]?.id].find(
-    (id) => id !== undefined && directory.known.workspaces.has(id),
-  );
+  if (session && asked !== undefined && ids.includes(asked)) session.workspace = asked;
+  const workspace = [asked, session?.workspace, ids[0]].find((id) => id !== undefined && ids.includes(id));
   const notices = session?.notices ?? [];
   if (session && notices.length > 0) session.notices = [];
   const csrf = session && user ? csrfField(req, res) : html``;
@@ -214,7 +211,8 @@ function document(
 /** Returns where a page refused because of the user's role can be looked up, for those who may do so. */
 function entryOf({ code }: ServiceError, req: Request, user: User | undefined): string | undefined {
   const workspace = req.params.workspace as string | undefined;
-  const mayLook = user !== undefined && phiReaders.includes(user.role);
+  const role = user && roleIn(user, workspace);
+  const mayLook = role !== undefined && requestReaders.includes(role);
   return code === 'permission_denied' && workspace !== undefined && mayLook
     ? `/dashboard${requestsPath(workspace)}?request_id=`
     : undefined;

@@ -1,6 +1,8 @@
 import type { Request, Response } from 'express';
 import { toldByClient } from '../../http/server/exchange.ts';
-import type { User } from '../../principals/users/user.ts';
+import type { KeyDirectory } from '../../principals/keys/KeyDirectory.ts';
+import type { Workspace } from '../../principals/keys/keyState.ts';
+import { roleIn, type User } from '../../principals/users/user.ts';
 import { csrfField } from './csrf.ts';
 import type { Visit } from './route.ts';
 
@@ -35,6 +37,13 @@ export function createVisit(req: Request, res: Response, { requestId, clientIp, 
         ...toldByClient(req),
       };
     },
+    get role() {
+      return user && roleIn(user, req.params.workspace as string | undefined);
+    },
+    may(roles, workspace = req.params.workspace as string | undefined) {
+      const role = user && roleIn(user, workspace);
+      return role !== undefined && roles.includes(role);
+    },
     get caller() {
       return { ...this.actor, requestId, workspace: this.workspace };
     },
@@ -46,4 +55,9 @@ export function createVisit(req: Request, res: Response, { requestId, clientIp, 
       req.session.notices = [...(req.session.notices ?? []), text];
     },
   };
+}
+
+/** Returns the workspaces in which a user has a role. */
+export function workspacesOf({ known }: Pick<KeyDirectory, 'known'>, user: User): Workspace[] {
+  return [...known.workspaces.values()].filter(({ id }) => roleIn(user, id) !== undefined);
 }

@@ -5,7 +5,7 @@ import type { Source, SourceInput } from '../../ingest/sources/source.ts';
 import type { KeyDirectory } from '../../principals/keys/KeyDirectory.ts';
 import { validationError } from '../../records/validate.ts';
 import { html } from '../shell/html.ts';
-import { admins, type DashboardRoute, type Page, type Reply, type Visit } from '../shell/route.ts';
+import { type DashboardRoute, integrators, type Page, type Reply, type Visit } from '../shell/route.ts';
 import { type Refusal, refusalOf } from '../shell/sentForm.ts';
 import { confirmedChange } from '../ui/confirmation.ts';
 import { formError, input, messageOf } from '../ui/formFields.ts';
@@ -22,20 +22,30 @@ export function sourceFormRoutes(ports: SourcePagePorts): DashboardRoute[] {
     {
       method: 'get',
       path: `${path}/new`,
-      roles: admins,
+      roles: integrators,
       handle: async (visit) => ({ page: newPage(ports, visit, {}) }),
     },
-    { method: 'post', path: `${path}/new`, roles: admins, handle: (visit) => configureNew(ports, visit) },
+    {
+      method: 'post',
+      path: `${path}/new`,
+      roles: integrators,
+      handle: (visit) => configureNew(ports, visit),
+    },
     {
       method: 'get',
       path: `${path}/:source/edit`,
-      roles: admins,
+      roles: integrators,
       async handle(visit) {
         const source = await findSource(ports.eventLog, visit);
         return { page: editPage(ports, visit, source, sourceTexts(source)) };
       },
     },
-    { method: 'post', path: `${path}/:source/edit`, roles: admins, handle: (visit) => change(ports, visit) },
+    {
+      method: 'post',
+      path: `${path}/:source/edit`,
+      roles: integrators,
+      handle: (visit) => change(ports, visit),
+    },
     ...removal(ports),
   ];
 }
@@ -135,6 +145,7 @@ function keysOf({ known }: KeyDirectory, workspace: string, chosen: string | und
 
 function removal({ eventLog }: SourcePagePorts): DashboardRoute[] {
   return confirmedChange<Source>({
+    roles: integrators,
     path: '/workspaces/:workspace/sources/:source/remove',
     find: (visit) => findSource(eventLog, visit),
     question: ({ id }, { workspace }) => ({

@@ -14,7 +14,7 @@ import type { KeyDirectory } from '../../principals/keys/KeyDirectory.ts';
 import { messagesPath } from '../messages/messagePaths.ts';
 import { formatTexts } from '../messages/messageTexts.ts';
 import { type Html, type HtmlValue, html } from '../shell/html.ts';
-import { admins, type DashboardRoute, type Page, phiReaders, type Visit } from '../shell/route.ts';
+import { type DashboardRoute, integrators, type Page, requestReaders, type Visit } from '../shell/route.ts';
 import { table } from '../ui/table.ts';
 import { badge, code } from '../ui/text.ts';
 import { sourcePath, sourcesPath, sourcesSection } from './sourcePaths.ts';
@@ -30,7 +30,7 @@ export function sourcesRoutes(ports: SourcePagePorts): DashboardRoute[] {
     {
       method: 'get',
       path: '/workspaces/:workspace/sources',
-      roles: phiReaders,
+      roles: requestReaders,
       async handle(visit) {
         await ports.directory.refresh();
         return { page: listPage(ports, visit, await readSources(ports.eventLog, visit.workspace)) };
@@ -39,15 +39,15 @@ export function sourcesRoutes(ports: SourcePagePorts): DashboardRoute[] {
   ];
 }
 
-function listPage({ directory }: SourcePagePorts, { workspace, user }: Visit, sources: Source[]): Page {
-  const isAdmin = admins.includes(user.role);
+function listPage({ directory }: SourcePagePorts, { workspace, may }: Visit, sources: Source[]): Page {
+  const mayChange = may(integrators);
   return {
     title: sourcesSection,
     section: sourcesSection,
     body: html`<h1>Sources</h1>
 <p>A source is an EMR that sends FHIR or HL7 v2 to the workspace ${code(workspace)}. Its settings say how its messages are read: which identifiers are the record IDs, and which time zone times are in. The API key of a request, or the MLLP connection, selects the source.</p>
-${isAdmin && html`<p><a role="button" href="/dashboard${sourcesPath(workspace)}/new">Configure a source</a></p>`}
-${sources.length > 0 && sourceTable(directory, workspace, sources, isAdmin)}
+${mayChange && html`<p><a role="button" href="/dashboard${sourcesPath(workspace)}/new">Configure a source</a></p>`}
+${sources.length > 0 && sourceTable(directory, workspace, sources, mayChange)}
 ${builtIn(sources)}`,
   };
 }
@@ -56,7 +56,7 @@ function sourceTable(
   directory: KeyDirectory,
   workspace: string,
   sources: readonly Source[],
-  isAdmin: boolean,
+  mayChange: boolean,
 ): Html {
   return table<Source>(
     'Sources',
@@ -72,7 +72,7 @@ function sourceTable(
       { title: 'Time zone', cell: ({ time_zone }) => time_zone },
       { title: 'IDs, facility, mapping', cell: settingsCell },
       { title: 'Message retention', cell: ({ retention_days: days }) => keptFor(days) },
-      ...(isAdmin
+      ...(mayChange
         ? [{ title: 'Actions', isTitleHidden: true, cell: ({ id }: Source) => actions(workspace, id) }]
         : []),
     ],

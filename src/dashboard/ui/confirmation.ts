@@ -26,6 +26,7 @@ export interface ConfirmedChange<Subject> {
   path: string;
   /** Who may make it; default: administrators. */
   roles?: readonly Role[];
+  isInstallationWide?: boolean;
   /** Returns what is changed, as named by the path. */
   find(visit: Visit): Subject | Promise<Subject>;
   /** `details`: what was wrong with the previous answer. */
@@ -39,18 +40,20 @@ export interface ConfirmedChange<Subject> {
 
 /** The confirmation page and its action, which makes the change, or asks once more and says why it was not made. */
 export function confirmedChange<Subject>(change: ConfirmedChange<Subject>): DashboardRoute[] {
-  const { path, roles = admins, find, question, make } = change;
+  const { path, roles = admins, isInstallationWide, find, question, make } = change;
   return [
     {
       method: 'get',
       path,
       roles,
+      isInstallationWide,
       handle: async (visit) => ({ page: questionPage(await question(await find(visit), visit), visit) }),
     },
     {
       method: 'post',
       path,
       roles,
+      isInstallationWide,
       async handle(visit) {
         const subject = await find(visit);
         try {

@@ -1,13 +1,25 @@
-import { type Role, stateOf, type User } from '../../principals/users/user.ts';
+import { ALL_WORKSPACES, type Role, type Roles, stateOf, type User } from '../../principals/users/user.ts';
 import { type Html, html } from '../shell/html.ts';
 import { badge, code, time } from './text.ts';
 
-/** What each role may see and do, in a few words. */
+/** What each role may see and do in a workspace, in a few words. */
 export const roleTexts: Record<Role, string> = {
   admin: 'everything',
-  compliance: 'overview, records, history and audit trail; no keys, webhooks, users or settings',
+  compliance: 'everything that is read, evidence and legal holds; no keys, webhooks or erasures',
+  billing: 'overview, readiness, records and documents',
+  integrator: 'overview, keys, webhooks, sources, requests and messages; no patient data',
   viewer: 'overview, de-identified events and API reference; no patient data',
 };
+
+/** Returns a user's roles, each with its workspace. */
+export function roleList(all: Roles): Html {
+  const entries = Object.entries(all).toSorted(([one], [other]) => (one < other ? -1 : 1));
+  if (entries.length === 0) return html`<span class="muted">none</span>`;
+  return html`${entries.map(
+    ([workspace, role], at) =>
+      html`${at > 0 && html`<br>`}${role} <span class="muted">in ${workspace === ALL_WORKSPACES ? 'all workspaces' : workspace}</span>`,
+  )}`;
+}
 
 /** Returns how a user signs in. */
 export function signsInBy({ origin, totpSetAt }: User): string {
@@ -24,10 +36,10 @@ export function userState(user: User): Html {
 
 /** Returns what there is to know about a user. */
 export function userFacts(user: User): Html {
-  const { id, name, role, createdAt, passwordSetAt, totpSetAt } = user;
+  const { id, name, roles, createdAt, passwordSetAt, totpSetAt } = user;
   return html`<dl class="fields">
 <div><dt>Name</dt><dd>${name}</dd></div>
-<div><dt>Role</dt><dd>${role}: ${roleTexts[role]}</dd></div>
+<div><dt>${Object.keys(roles).length === 1 ? 'Role' : 'Roles'}</dt><dd>${roleList(roles)}</dd></div>
 <div><dt>State</dt><dd>${userState(user)}</dd></div>
 <div><dt>Signs in with</dt><dd>${signsInBy(user)}</dd></div>
 <div><dt>Created</dt><dd>${time(createdAt)}</dd></div>

@@ -4,7 +4,7 @@ import { UserManager } from '../../principals/users/UserManager.ts';
 import type { User } from '../../principals/users/user.ts';
 import { html } from '../shell/html.ts';
 import { originOf } from '../shell/origin.ts';
-import { type DashboardRoute, everyone, type Page, type Visit } from '../shell/route.ts';
+import type { DashboardRoute, Page, Visit } from '../shell/route.ts';
 import { passwordOf, type Refusal, refusalOf, textOf } from '../shell/sentForm.ts';
 import { continueSession, renewProof, sessionIdOf } from '../shell/session.ts';
 import { formError, input, messageOf, select } from '../ui/formFields.ts';
@@ -18,14 +18,14 @@ export function accountRoutes(ports: TwoFactorPagePorts): DashboardRoute[] {
     {
       method: 'get',
       path: '/account',
-      roles: everyone,
+      roles: 'signed-in',
       handle: async (visit) => ({ page: accountPage(ports, visit) }),
     },
     {
       method: 'post',
       path: '/account/password',
       page: '/account',
-      roles: everyone,
+      roles: 'signed-in',
       async handle(visit) {
         const { req, form, user, actor } = visit;
         try {
@@ -46,7 +46,7 @@ export function accountRoutes(ports: TwoFactorPagePorts): DashboardRoute[] {
       method: 'post',
       path: '/account/time-zone',
       page: '/account',
-      roles: everyone,
+      roles: 'signed-in',
       async handle(visit) {
         const { form, user, actor, notice } = visit;
         try {

@@ -1,5 +1,5 @@
 import { html } from '../shell/html.ts';
-import { type DashboardRoute, everyone } from '../shell/route.ts';
+import type { DashboardRoute } from '../shell/route.ts';
 import { sessionSeconds } from '../shell/session.ts';
 
 /** Prolongs the session of a page that stays open, and returns for how many seconds. */
@@ -8,7 +8,7 @@ export function prolongRoutes(): DashboardRoute[] {
     {
       method: 'get',
       path: '/session',
-      roles: everyone,
+      roles: 'signed-in',
       isForSetup: true,
       handle: async ({ req }) => ({ fragment: html`${sessionSeconds(req)}` }),
     },

@@ -6,7 +6,7 @@ import { enter } from '../shell/enter.ts';
 import { html } from '../shell/html.ts';
 import { browsersOf } from '../shell/knownBrowser.ts';
 import { originOf } from '../shell/origin.ts';
-import { type DashboardRoute, everyone, type Page, type Visit } from '../shell/route.ts';
+import type { DashboardRoute, Page, Visit } from '../shell/route.ts';
 import { passwordOf, textOf } from '../shell/sentForm.ts';
 import { endSession, signedInUser } from '../shell/session.ts';
 import { formError, input } from '../ui/formFields.ts';
@@ -51,7 +51,7 @@ export function signInRoutes(ports: SignInPagePorts): DashboardRoute[] {
     {
       method: 'post',
       path: '/sign-out',
-      roles: everyone,
+      roles: 'signed-in',
       isForSetup: true,
       async handle(visit) {
         const { user } = visit;

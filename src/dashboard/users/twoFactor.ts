@@ -3,8 +3,9 @@ import { toSvgDataURL } from 'lean-qr/extras/svg';
 import { ServiceError } from '../../errors.ts';
 import { resetSecondFactor, type TotpProposal } from '../../principals/users/SecondFactor.ts';
 import type { SignInPorts } from '../../principals/users/signIn.ts';
+import { hasAnyRole, type Role } from '../../principals/users/user.ts';
 import { type Html, html } from '../shell/html.ts';
-import { type DashboardRoute, everyone, type Page, type Visit } from '../shell/route.ts';
+import type { DashboardRoute, Page, Visit } from '../shell/route.ts';
 import { type Refusal, refusalOf, textOf } from '../shell/sentForm.ts';
 import { breadcrumb } from '../ui/breadcrumb.ts';
 import { codeField } from '../ui/code.ts';
@@ -19,8 +20,8 @@ declare module 'express-session' {
 }
 
 export interface TwoFactorPagePorts extends SignInPorts {
-  /** Whether users with passwords also need an authenticator app. */
-  requireTotp: boolean;
+  /** The roles, in whatever workspace, whose users with passwords also need an authenticator app. */
+  requireTotp: readonly Role[];
 }
 
 const path = '/account/two-factor';
@@ -38,7 +39,7 @@ export function twoFactorRoutes(ports: TwoFactorPagePorts): DashboardRoute[] {
     {
       method: 'get',
       path,
-      roles: everyone,
+      roles: 'signed-in',
       isForSetup: true,
       async handle(visit) {
         if (visit.user.origin !== 'password') return { redirect: '/account' };
@@ -48,7 +49,7 @@ export function twoFactorRoutes(ports: TwoFactorPagePorts): DashboardRoute[] {
     {
       method: 'post',
       path,
-      roles: everyone,
+      roles: 'signed-in',
       isForSetup: true,
       isSensitive: true,
       async handle(visit) {
@@ -68,11 +69,11 @@ export function twoFactorRoutes(ports: TwoFactorPagePorts): DashboardRoute[] {
       method: 'post',
       path: `${path}/off`,
       page: '/account',
-      roles: everyone,
+      roles: 'signed-in',
       isSensitive: true,
       async handle({ user, actor, notice }) {
-        if (ports.requireTotp)
-          throw new ServiceError('conflict', 'This service requires two-factor sign-in.');
+        if (hasAnyRole(user, ports.requireTotp))
+          throw new ServiceError('conflict', 'This service requires two-factor sign-in for your role.');
         await resetSecondFactor(users, user.id, actor);
         notice('Two-factor sign-in is off.');
         return { redirect: '/account' };
@@ -94,7 +95,7 @@ export function twoFactorSection({ requireTotp }: TwoFactorPagePorts, { user, cs
 <a role="button" class="outline secondary" href="/dashboard${path}">${isOn ? 'Set up another app' : 'Set up an app'}</a>
 ${
   isOn &&
-  !requireTotp &&
+  !hasAnyRole(user, requireTotp) &&
   html`<form method="post" action="/dashboard${path}/off">${csrf}<button type="submit" class="outline secondary">Turn off</button></form>`
 }
 </div>`;
@@ -112,7 +113,7 @@ function setupPage(
     ...(refusal && { status: refusal.status }),
     body: html`${breadcrumb([{ text: 'Account', path: '/account' }])}
 <h1>Set up two-factor sign-in</h1>
-${requireTotp && user.totpSetAt === undefined && html`<p>This service requires it. Set it up to use everything else.</p>`}
+${hasAnyRole(user, requireTotp) && user.totpSetAt === undefined && html`<p>This service requires it for your role. Set it up to use everything else.</p>`}
 ${refusal?.details.length === 0 && formError(refusal.text)}
 <p>Scan the QR code with an authenticator app, then enter the code that it shows.</p>
 <p><img src="${image}" alt="QR code of the key below" width="240" height="240"></p>

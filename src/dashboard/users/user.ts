@@ -1,16 +1,17 @@
 import { ServiceError } from '../../errors.ts';
+import type { KeyDirectory } from '../../principals/keys/KeyDirectory.ts';
 import { resetSecondFactor } from '../../principals/users/SecondFactor.ts';
 import type { UserDirectory } from '../../principals/users/UserDirectory.ts';
 import { UserLinks } from '../../principals/users/UserLinks.ts';
 import { UserManager } from '../../principals/users/UserManager.ts';
-import type { User } from '../../principals/users/user.ts';
+import { isAdministrator, type User } from '../../principals/users/user.ts';
 import { html } from '../shell/html.ts';
 import { admins, type DashboardRoute, type Page, type Reply, type Visit } from '../shell/route.ts';
-import { type Refusal, refusalOf, textOf } from '../shell/sentForm.ts';
+import { type Refusal, refusalOf } from '../shell/sentForm.ts';
 import { breadcrumb } from '../ui/breadcrumb.ts';
 import { confirmedChange } from '../ui/confirmation.ts';
 import { formError } from '../ui/formFields.ts';
-import { roleField, roleOf } from '../ui/role.ts';
+import { roleFields, roleSent } from '../ui/role.ts';
 import { userFacts } from '../ui/userFacts.ts';
 import { madeInvitation, toMadeInvitation, usersSection } from './invitationMadePage.ts';
 
@@ -18,11 +19,13 @@ const userPath = '/users/:user';
 
 export interface UserPagePorts {
   users: UserDirectory;
+  directory: KeyDirectory;
   publicUrl: string | undefined;
 }
 
 /** A user's page: role, links and two-factor sign-in, disable and enable. */
-export function userRoutes({ users, publicUrl }: UserPagePorts): DashboardRoute[] {
+export function userRoutes(ports: UserPagePorts): DashboardRoute[] {
+  const { users, directory, publicUrl } = ports;
   /** Resolves with the user named by the path; rejects with `not_found` when there is none. */
   const find = async ({ req }: Visit): Promise<User> => {
     await users.refresh();
@@ -44,7 +47,7 @@ export function userRoutes({ users, publicUrl }: UserPagePorts): DashboardRoute[
       try {
         visit.notice(await make(new UserManager(users, visit.actor), user, visit));
       } catch (error) {
-        return { page: userPage(user, visit, name, refusalOf(error)) };
+        return { page: userPage(ports, user, visit, name, refusalOf(error)) };
       }
       return { redirect: pathAfterChange(users, visit, user) };
     },
@@ -54,12 +57,12 @@ export function userRoutes({ users, publicUrl }: UserPagePorts): DashboardRoute[
       method: 'get',
       path: userPath,
       roles: admins,
-      handle: async (visit) => ({ page: userPage(await find(visit), visit) }),
+      handle: async (visit) => ({ page: userPage(ports, await find(visit), visit) }),
     },
     change('role', async (manager, { id, name }, { form }) => {
-      const role = roleOf(textOf(form, 'role'));
-      await manager.setRole(id, role);
-      return `User ${name} now has the role ${role}.`;
+      const { role, workspaces } = roleSent(form, directory);
+      await manager.setRole(id, role, workspaces);
+      return `The roles of user ${name} were changed.`;
     }),
     {
       method: 'post',
@@ -71,7 +74,7 @@ export function userRoutes({ users, publicUrl }: UserPagePorts): DashboardRoute[
         try {
           return toMadeInvitation(visit, await new UserLinks(users, visit.actor).inviteAgain(user.id));
         } catch (error) {
-          return { page: userPage(user, visit, 'invite', refusalOf(error)) };
+          return { page: userPage(ports, user, visit, 'invite', refusalOf(error)) };
         }
       },
     },
@@ -126,15 +129,21 @@ export function userRoutes({ users, publicUrl }: UserPagePorts): DashboardRoute[
   ];
 }
 
-/** Administrators who gave up their own role may no longer see the page. */
+/** Administrators of all workspaces who gave up that role may no longer see the page. */
 function pathAfterChange(users: UserDirectory, visit: Visit, { id }: User): string {
-  return users.find(visit.user.id)?.role === 'admin' ? `/users/${id}` : '/';
+  const self = users.find(visit.user.id);
+  return self && isAdministrator(self) ? `/users/${id}` : '/';
 }
 
 /** `tried` is the form that was refused. */
-function userPage(user: User, { csrf }: Visit, tried?: string, refusal?: Refusal): Page {
-  const { id, name, role, state, origin, passwordSetAt, totpSetAt } = user;
-  const refusalOfForm = (form: string) => (form === tried ? refusal : undefined);
+function userPage(
+  { directory }: UserPagePorts,
+  user: User,
+  { csrf, form }: Visit,
+  tried?: string,
+  refusal?: Refusal,
+): Page {
+  const { id, name, state, origin, passwordSetAt, totpSetAt } = user;
   return {
     title: name,
     section: usersSection,
@@ -155,11 +164,13 @@ ${
 }
 <a role="button" class="outline secondary" href="/dashboard/audit?principal=${id}">Sign-ins and changes</a>
 </div>
-<h2>Role</h2>
-${origin === 'openid_connect' && html`<p>The identity provider sets the role again at the next sign-in.</p>`}
+<h2>Change roles</h2>
+<p>A role in all workspaces applies where the user has no other, and replaces the others when it is set.${
+      origin === 'openid_connect' && ' The identity provider sets the roles again at the next sign-in.'
+    }</p>
 <form method="post" action="/dashboard/users/${id}/role">${csrf}
-${roleField(role, refusalOfForm('role'))}
-<div class="actions"><button type="submit">Change role</button></div>
+${roleFields(directory, { form, withNone: true, refusal: tried === 'role' ? refusal : undefined })}
+<div class="actions"><button type="submit">Change roles</button></div>
 </form>
 ${
   origin === 'password' &&

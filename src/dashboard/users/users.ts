@@ -3,15 +3,15 @@ import { lastUses } from '../../audit/auditTallies.ts';
 import { INSTALLATION } from '../../events/streamNames.ts';
 import type { ReadModels } from '../../ports/readModels.ts';
 import { UserLinks } from '../../principals/users/UserLinks.ts';
-import type { User } from '../../principals/users/user.ts';
+import { type User, withRole } from '../../principals/users/user.ts';
 import { type Html, html } from '../shell/html.ts';
 import { admins, type DashboardRoute, type Page, type Visit } from '../shell/route.ts';
 import { type Refusal, refusalOf, textOf } from '../shell/sentForm.ts';
 import { formError, input, messageOf } from '../ui/formFields.ts';
-import { roleField, roleOf } from '../ui/role.ts';
+import { roleFields, roleSent } from '../ui/role.ts';
 import { table } from '../ui/table.ts';
 import { time, timeAgo } from '../ui/text.ts';
-import { signsInBy, userState } from '../ui/userFacts.ts';
+import { roleList, signsInBy, userState } from '../ui/userFacts.ts';
 import { toMadeInvitation, usersSection } from './invitationMadePage.ts';
 import type { UserPagePorts } from './user.ts';
 
@@ -19,18 +19,12 @@ export interface UsersPagePorts extends UserPagePorts {
   readModels: ReadModels;
 }
 
-/** What was typed into the form before it was refused. */
-interface Typed {
-  name: string;
-  role: string;
-}
-
 /** Settings, Users: list and create; each user has a page of their own. */
 export function usersRoutes(ports: UsersPagePorts): DashboardRoute[] {
   const { users } = ports;
-  const list = async (visit: Visit, typed?: Typed, refusal?: Refusal) => {
+  const list = async (visit: Visit, refusal?: Refusal) => {
     const [uses] = await Promise.all([lastUses(ports, INSTALLATION), users.refresh()]);
-    return { page: listPage(users.all(), uses, visit, typed, refusal) };
+    return { page: listPage(ports, uses, visit, refusal) };
   };
   return [
     { method: 'get', path: '/users', roles: admins, handle: (visit) => list(visit) },
@@ -40,13 +34,12 @@ export function usersRoutes(ports: UsersPagePorts): DashboardRoute[] {
       roles: admins,
       async handle(visit) {
         const { form, actor } = visit;
-        const typed = { name: textOf(form, 'name'), role: textOf(form, 'role') };
         try {
-          const role = roleOf(typed.role);
-          const link = await new UserLinks(users, actor).invite({ name: typed.name, role });
-          return toMadeInvitation(visit, link);
+          const { role, workspaces } = roleSent(form, ports.directory);
+          const invited = { name: textOf(form, 'name'), roles: withRole({}, role, workspaces) };
+          return toMadeInvitation(visit, await new UserLinks(users, actor).invite(invited));
         } catch (error) {
-          return list(visit, typed, refusalOf(error));
+          return list(visit, refusalOf(error));
         }
       },
     },
@@ -54,10 +47,9 @@ export function usersRoutes(ports: UsersPagePorts): DashboardRoute[] {
 }
 
 function listPage(
-  users: User[],
+  { users, directory }: UsersPagePorts,
   uses: Map<string, PrincipalUse>,
-  { csrf }: Visit,
-  typed: Typed = { name: '', role: 'viewer' },
+  { csrf, form }: Visit,
   refusal?: Refusal,
 ): Page {
   return {
@@ -66,7 +58,7 @@ function listPage(
     ...(refusal && { status: refusal.status }),
     body: html`<h1>Users</h1>
 <p>Users sign in to this dashboard. Programs use API keys, which belong to a workspace.</p>
-${userTable(users, uses)}
+${userTable(users.all(), uses)}
 <h2>Invite a user</h2>
 <p>You get a link that lets the user choose a password, which nobody else learns.</p>
 ${refusal?.details.length === 0 && formError(refusal.text)}
@@ -74,13 +66,13 @@ ${refusal?.details.length === 0 && formError(refusal.text)}
 ${input({
   name: 'name',
   label: 'Name',
-  value: typed.name,
+  value: textOf(form, 'name'),
   isRequired: true,
   autocomplete: 'off',
   hint: 'The user signs in with this name, usually an email address. It cannot be changed later.',
   error: messageOf(refusal?.details, 'name'),
 })}
-${roleField(typed.role, refusal)}
+${roleFields(directory, { form, refusal })}
 <div class="actions"><button type="submit">Invite user</button></div>
 </form>`,
   };
@@ -95,7 +87,7 @@ function userTable(users: User[], uses: Map<string, PrincipalUse>): Html {
         isHeader: true,
         cell: ({ id, name }) => html`<a href="/dashboard/users/${id}">${name}</a>`,
       },
-      { title: 'Role', cell: ({ role }) => role },
+      { title: 'Roles', cell: ({ roles }) => roleList(roles) },
       { title: 'State', cell: userState },
       { title: 'Signs in with', cell: signsInBy },
       { title: 'Last seen', cell: ({ id }) => lastSeen(uses.get(id)) },

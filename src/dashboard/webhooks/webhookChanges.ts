@@ -2,7 +2,7 @@ import type { WebhookCaller } from '../../webhooks/settings/payloadPermissions.t
 import type { WebhookManager } from '../../webhooks/settings/WebhookManager.ts';
 import { MAX_OVERLAP_SECONDS } from '../../webhooks/settings/webhookSettings.ts';
 import { type Html, html } from '../shell/html.ts';
-import type { DashboardRoute, Reply, Visit } from '../shell/route.ts';
+import { type DashboardRoute, integrators, type Reply, type Visit } from '../shell/route.ts';
 import { textOf } from '../shell/sentForm.ts';
 import { momentInputs, momentOf } from '../time/momentFields.ts';
 import { confirmedChange } from '../ui/confirmation.ts';
@@ -157,6 +157,7 @@ export function webhookActions(workspace: string, id: string, state: string): Ht
 export function webhookChangeRoutes({ webhooks }: { webhooks: WebhookManager }): DashboardRoute[] {
   return changes.flatMap(({ name, button, text, fields, isDangerous, make }) =>
     confirmedChange({
+      roles: integrators,
       path: `/workspaces/:workspace/webhooks/:id/${name}`,
       find: (visit) => webhooks.find(webhookCaller(visit), webhookId(visit)),
       question: ({ id, url }, { workspace }) => ({

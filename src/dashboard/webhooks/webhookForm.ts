@@ -1,10 +1,11 @@
 import type { NullableTerms } from '../../events/disclosureTerms.ts';
 import { feedEventTypes } from '../../feed/format/cloudEvent.ts';
 import type { UnchangedEvents } from '../../feed/selection.ts';
+import { mayUsePayload } from '../../webhooks/settings/payloadPermissions.ts';
 import type { WebhookManager } from '../../webhooks/settings/WebhookManager.ts';
-import type { WebhookPayload } from '../../webhooks/settings/webhook.ts';
+import { type WebhookPayload, webhookPayloads } from '../../webhooks/settings/webhook.ts';
 import { type Html, html } from '../shell/html.ts';
-import { admins, type DashboardRoute, type Page, type Visit } from '../shell/route.ts';
+import { type DashboardRoute, integrators, type Page, type Visit } from '../shell/route.ts';
 import { type Refusal, refusalOf, textOf, valuesOf } from '../shell/sentForm.ts';
 import { momentInputs, momentOf } from '../time/momentFields.ts';
 import { checkboxes, formError, input, messageOf, select } from '../ui/formFields.ts';
@@ -58,13 +59,13 @@ export function webhookFormRoutes({ webhooks }: { webhooks: WebhookManager }): D
     {
       method: 'get',
       path: newPath,
-      roles: admins,
+      roles: integrators,
       handle: async (visit) => ({ page: newPage(visit, fresh) }),
     },
     {
       method: 'post',
       path: newPath,
-      roles: admins,
+      roles: integrators,
       async handle(visit) {
         const start = textOf(visit.form, 'start');
         const body = {
@@ -82,7 +83,7 @@ export function webhookFormRoutes({ webhooks }: { webhooks: WebhookManager }): D
     {
       method: 'get',
       path: editPath,
-      roles: admins,
+      roles: integrators,
       async handle(visit) {
         const webhook = await webhooks.find(webhookCaller(visit), webhookId(visit));
         const { url, payload, description, kinds, types } = webhook;
@@ -101,7 +102,7 @@ export function webhookFormRoutes({ webhooks }: { webhooks: WebhookManager }): D
     {
       method: 'post',
       path: editPath,
-      roles: admins,
+      roles: integrators,
       async handle(visit) {
         const id = webhookId(visit);
         try {
@@ -165,7 +166,7 @@ function editPage(visit: Visit, values: FormValues, refusal?: Refusal): Page {
 }
 
 function formPage(
-  { csrf }: Visit,
+  visit: Visit,
   title: string,
   action: string,
   back: string,
@@ -174,13 +175,15 @@ function formPage(
   refusal: Refusal | undefined,
 ): Page {
   const wrong = (field: string) => messageOf(refusal?.details, field);
+  const caller = webhookCaller(visit);
+  const usable = webhookPayloads.filter((payload) => mayUsePayload(caller, payload));
   return {
     title,
     section: webhooksSection,
     ...(refusal && { status: refusal.status }),
     body: html`<h1>${title}</h1>
 ${formError(refusal?.text)}
-<form method="post" action="${action}">${csrf}
+<form method="post" action="${action}">${visit.csrf}
 ${input({
   name: 'url',
   label: 'URL',
@@ -202,7 +205,7 @@ ${select({
   name: 'payload',
   label: 'Payload',
   value: values.payload,
-  options: Object.entries(payloads).map(([value, text]) => ({ value, text })),
+  options: usable.map((value) => ({ value, text: payloads[value] })),
   error: wrong('payload'),
 })}
 ${select({

@@ -1,7 +1,7 @@
 import type { WebhookManager } from '../../webhooks/settings/WebhookManager.ts';
 import type { WebhookStatusView } from '../../webhooks/settings/webhookView.ts';
 import { type Html, html } from '../shell/html.ts';
-import { admins, type DashboardRoute, type Page, type Visit } from '../shell/route.ts';
+import { type DashboardRoute, integrators, type Page, type Visit } from '../shell/route.ts';
 import { facts } from '../ui/facts.ts';
 import { who } from '../ui/principal.ts';
 import { code, time, timeAgo } from '../ui/text.ts';
@@ -16,7 +16,7 @@ export function webhookPageRoutes({ webhooks }: { webhooks: WebhookManager }): D
     {
       method: 'get',
       path: '/workspaces/:workspace/webhooks/:id',
-      roles: admins,
+      roles: integrators,
       query: attemptParameters,
       async handle(visit) {
         const [view] = await webhooks.views([await webhooks.find(webhookCaller(visit), webhookId(visit))]);

@@ -1,4 +1,4 @@
-import { permissions } from '../../principals/keys/permissions.ts';
+import { permissionsOf } from '../../principals/users/user.ts';
 import type { WebhookCaller } from '../../webhooks/settings/payloadPermissions.ts';
 import type { Visit } from '../shell/route.ts';
 
@@ -19,7 +19,7 @@ export function webhookId({ req }: Visit): string {
   return String(req.params.id);
 }
 
-/** Returns the administrator who works with webhooks, and may have anything sent. */
-export function webhookCaller({ caller }: Visit): WebhookCaller {
-  return { ...caller, permissions };
+/** Returns the user who works with webhooks: integrators only with those that send no patient data. */
+export function webhookCaller({ caller, role }: Visit): WebhookCaller {
+  return { ...caller, permissions: role === undefined ? [] : permissionsOf[role] };
 }

@@ -1,6 +1,6 @@
 import type { NewSecret, WebhookManager } from '../../webhooks/settings/WebhookManager.ts';
 import { html } from '../shell/html.ts';
-import { admins, type DashboardRoute, type Page, type Reply, type Visit } from '../shell/route.ts';
+import { type DashboardRoute, integrators, type Page, type Reply, type Visit } from '../shell/route.ts';
 import { showOnce, takeShownOnce } from '../shell/shownOnce.ts';
 import { code, secretOnce, time } from '../ui/text.ts';
 import { webhookCaller, webhookId, webhookPath, webhooksSection } from './webhookPaths.ts';
@@ -27,7 +27,7 @@ export function webhookSecretRoutes({ webhooks }: { webhooks: WebhookManager }):
     {
       method: 'get',
       path: '/workspaces/:workspace/webhooks/:id/made',
-      roles: admins,
+      roles: integrators,
       async handle(visit) {
         const { id, url } = await webhooks.find(webhookCaller(visit), webhookId(visit));
         const made = takeShownOnce<MadeSecret>(visit, madePath(visit.workspace, id));

@@ -1,7 +1,7 @@
 import type { WebhookManager } from '../../webhooks/settings/WebhookManager.ts';
 import type { WebhookStatusView } from '../../webhooks/settings/webhookView.ts';
 import { type Html, html } from '../shell/html.ts';
-import { admins, type DashboardRoute, type Page } from '../shell/route.ts';
+import { type DashboardRoute, integrators, type Page } from '../shell/route.ts';
 import { table } from '../ui/table.ts';
 import { code, empty, timeAgo } from '../ui/text.ts';
 import { webhookCaller, webhookPath, webhooksPath, webhooksSection } from './webhookPaths.ts';
@@ -13,7 +13,7 @@ export function webhooksRoutes(ports: { webhooks: WebhookManager }): DashboardRo
     {
       method: 'get',
       path: '/workspaces/:workspace/webhooks',
-      roles: admins,
+      roles: integrators,
       async handle(visit) {
         const views = await ports.webhooks.views(await ports.webhooks.list(webhookCaller(visit)));
         return { page: listPage(visit.workspace, views, pausedNote(ports.webhooks, visit)) };

@@ -1,7 +1,7 @@
 import * as client from 'openid-client';
 import type { OpenIdConnectSettings } from '../../config.ts';
 import { ServiceError, unavailable } from '../../errors.ts';
-import { type Identity, type Role, roles } from './user.ts';
+import { type Identity, type Roles, rolesOfGrants } from './user.ts';
 
 /** What the browser's session must keep while the user is at the identity provider. */
 export interface SignInFlow {
@@ -17,8 +17,8 @@ export interface ProvidedUser {
   identity: Identity;
   /** The user's name there. */
   name: string;
-  /** Undefined: none of this service's roles. */
-  role: Role | undefined;
+  /** Empty: none of this service's roles. */
+  roles: Roles;
   /** When the provider authenticated the user, in milliseconds since 1970; undefined: not stated. */
   provedAt: number | undefined;
 }
@@ -91,7 +91,7 @@ export class IdentityProvider {
       return {
         identity: { issuer: claims.iss, subject: claims.sub },
         name: nameIn(all) ?? claims.sub,
-        role: roleIn(claimOf(all, this.#settings.roleClaim)),
+        roles: rolesIn(claimOf(all, this.#settings.roleClaim), this.#settings.groups),
         provedAt: claims.auth_time === undefined ? undefined : claims.auth_time * 1000,
       };
     } catch (error) {
@@ -149,10 +149,11 @@ function claimOf(claims: Claims, name: string): unknown {
     );
 }
 
-/** Returns the strongest of this service's roles in a claim that is a role or a list. */
-function roleIn(claim: unknown): Role | undefined {
+/** Returns this service's roles in a claim that is a role or group, or a list of these. */
+function rolesIn(claim: unknown, groups: OpenIdConnectSettings['groups']): Roles {
   const named = [claim].flat();
-  return roles.find((role) => named.includes(role));
+  const ofGroups = Object.entries(groups).flatMap(([group, grants]) => (named.includes(group) ? grants : []));
+  return rolesOfGrants([...named, ...ofGroups]);
 }
 
 function nameIn({ preferred_username, email, name }: Claims): string | undefined {

@@ -6,7 +6,7 @@ import { changeUsers } from './changeUsers.ts';
 import { hashPassword } from './password.ts';
 import type { UserDirectory } from './UserDirectory.ts';
 import { UserManager } from './UserManager.ts';
-import type { User, Users } from './user.ts';
+import { ALL_WORKSPACES, type User, type Users } from './user.ts';
 import {
   findUser,
   requireFreeName,
@@ -60,8 +60,9 @@ export class UserLinks {
 
   /** Creates the first administrator; `not_found` when the link does not exist, was used or has expired. */
   async redeemSetupLink(token: string, name: string, password: string): Promise<User> {
-    return new UserManager(this.#directory, this.#actor).create({ name, role: 'admin', password }, (all) =>
-      requireOpenSetupLink(all, token),
+    return new UserManager(this.#directory, this.#actor).create(
+      { name, roles: { [ALL_WORKSPACES]: 'admin' }, password },
+      (all) => requireOpenSetupLink(all, token),
     );
   }
 
@@ -69,11 +70,11 @@ export class UserLinks {
    * Creates a user without a password, and the link with which the user chooses one: once, within 48 hours. `conflict` when the
    * name is taken, `validation_failed` for an invalid name.
    */
-  async invite({ name: typed, role }: Pick<User, 'name' | 'role'>): Promise<IssuedLink> {
+  async invite({ name: typed, roles }: Pick<User, 'name' | 'roles'>): Promise<IssuedLink> {
     const name = typed.trim();
     requireGoodName(name);
     const { token, ...link } = newLink(INVITATION_MS);
-    const data = { user_id: generateId('usr'), name, role, ...link };
+    const data = { user_id: generateId('usr'), name, roles, ...link };
     await changeUsers(this.#directory, this.#actor, (all) => {
       requireFreeName(all, name);
       return { type: 'UserInvited', data };

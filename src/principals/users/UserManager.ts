@@ -4,7 +4,17 @@ import { generateId } from '../keys/apiKey.ts';
 import { changeUsers } from './changeUsers.ts';
 import { hashPassword } from './password.ts';
 import type { UserDirectory } from './UserDirectory.ts';
-import { type Identity, identityKey, type Role, type User, type Users } from './user.ts';
+import {
+  areSameRoles,
+  type Identity,
+  identityKey,
+  isAdministrator,
+  type Role,
+  type Roles,
+  type User,
+  type Users,
+  withRole,
+} from './user.ts';
 import {
   findUser,
   keepAnAdministrator,
@@ -18,7 +28,7 @@ import type { UserChange } from './userEvents.ts';
 /** The data of a new user who signs in with a password. */
 export interface NewUser {
   name: string;
-  role: Role;
+  roles: Roles;
   password: string;
 }
 
@@ -41,7 +51,7 @@ export class UserManager {
    * another reason. The password is hashed only when everything else is valid.
    */
   async create(
-    { name: typed, role, password }: NewUser,
+    { name: typed, roles, password }: NewUser,
     require: (all: Readonly<Users>) => void = () => undefined,
   ): Promise<User> {
     const name = typed.trim();
@@ -59,20 +69,20 @@ export class UserManager {
     const id = generateId('usr');
     await this.#change((all) => {
       check(all);
-      return { type: 'UserCreated', data: { user_id: id, name, role, origin: 'password', password: hash } };
+      return { type: 'UserCreated', data: { user_id: id, name, roles, origin: 'password', password: hash } };
     });
     return this.#directory.find(id) as User;
   }
 
   /** Creates a user authenticated by an identity provider; `conflict` when the name or identity is taken. */
-  async createForIdentity(name: string, role: Role, identity: Identity): Promise<User> {
+  async createForIdentity(name: string, roles: Roles, identity: Identity): Promise<User> {
     const id = generateId('usr');
     await this.#change((all) => {
       requireFreeName(all, name);
       if (all.idByIdentity.has(identityKey(identity))) {
         throw new ServiceError('conflict', 'A user with that identity already exists.');
       }
-      return { type: 'UserCreated', data: { user_id: id, name, role, origin: 'openid_connect', identity } };
+      return { type: 'UserCreated', data: { user_id: id, name, roles, origin: 'openid_connect', identity } };
     });
     return this.#directory.find(id) as User;
   }
@@ -87,21 +97,26 @@ export class UserManager {
     await this.#change(() => ({ type: 'UserPasswordSet', data: { user_id: id, password: hash } }));
   }
 
-  /** Sets a user's role; does nothing when already set so. The last active administrator stays one. */
-  async setRole(id: string, role: Role): Promise<void> {
+  /**
+   * Sets a user's role in these workspaces, or, undefined, takes it away there (`withRole`); does nothing when already set so. The
+   * last active administrator of all workspaces stays one.
+   */
+  async setRole(id: string, role: Role | undefined, workspaces: readonly string[]): Promise<void> {
     await this.#change((all) => {
       const user = findUser(all.users.get(id));
-      if (user.role === role) return undefined;
-      keepAnAdministrator(all, user);
-      return { type: 'UserRoleSet', data: { user_id: id, role } };
+      const roles = withRole(user.roles, role, workspaces);
+      if (areSameRoles(user.roles, roles)) return undefined;
+      if (!isAdministrator({ roles })) keepAnAdministrator(all, user);
+      return { type: 'UserRoleSet', data: { user_id: id, roles } };
     });
   }
 
-  /** Sets the role given by the identity provider, even if the last administrator loses it. */
-  async followClaim(id: string, role: Role): Promise<void> {
+  /** Sets the roles given by the identity provider, even if the last administrator loses theirs. */
+  async followClaim(id: string, roles: Roles): Promise<void> {
     await this.#change((all) => {
       const user = findUser(all.users.get(id));
-      return user.role === role ? undefined : { type: 'UserRoleSet', data: { user_id: id, role } };
+      if (areSameRoles(user.roles, roles)) return undefined;
+      return { type: 'UserRoleSet', data: { user_id: id, roles } };
     });
   }
 

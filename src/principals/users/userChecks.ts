@@ -1,6 +1,6 @@
 import { ServiceError } from '../../errors.ts';
 import { passwordProblem } from './passwordProblem.ts';
-import { canSignIn, nameKey, type User, type Users } from './user.ts';
+import { canSignIn, isAdministrator, nameKey, type User, type Users } from './user.ts';
 
 const MAX_NAME_LENGTH = 100;
 
@@ -38,11 +38,14 @@ export function requirePasswordUser({ origin }: User): void {
 
 /** Throws `conflict` if nobody could create another administrator once this user left. */
 export function keepAnAdministrator(all: Readonly<Users>, leaving: User): void {
-  const isActiveAdmin = (user: User) => user.role === 'admin' && canSignIn(user);
+  const isActiveAdmin = (user: User) => isAdministrator(user) && canSignIn(user);
   if (!isActiveAdmin(leaving)) return;
   const others = [...all.users.values()].filter((user) => user.id !== leaving.id && isActiveAdmin(user));
   if (others.length === 0) {
-    throw new ServiceError('conflict', 'This is the last active administrator. Create another one first.');
+    throw new ServiceError(
+      'conflict',
+      'This is the last active administrator of all workspaces. Create another one first.',
+    );
   }
 }
 

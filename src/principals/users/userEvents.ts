@@ -1,10 +1,18 @@
 import { dataAs, type RecordedEvent } from '../../events/event.ts';
 import { upcast } from '../../events/upcast.ts';
 import type { PasswordHash } from './password.ts';
-import { type Identity, identityKey, nameKey, type Role, type User, type Users } from './user.ts';
+import {
+  type Identity,
+  identityKey,
+  isAdministrator,
+  nameKey,
+  type Roles,
+  type User,
+  type Users,
+} from './user.ts';
 
 /** Data of `UserCreated`: with a password, or an identity at an identity provider. */
-export type UserCreated = { user_id: string; name: string; role: Role } & (
+export type UserCreated = { user_id: string; name: string; roles: Roles } & (
   | { origin: 'password'; password: PasswordHash }
   | { origin: 'openid_connect'; identity: Identity }
 );
@@ -15,10 +23,10 @@ export interface UserPasswordSet {
   password: PasswordHash;
 }
 
-/** Data of `UserRoleSet`. */
+/** Data of `UserRoleSet`: all roles of the user from then on. */
 export interface UserRoleSet {
   user_id: string;
-  role: Role;
+  roles: Roles;
 }
 
 /** Data of `UserTimeZoneSet`. */
@@ -36,7 +44,7 @@ export interface UserInvitationIssued extends SetupLinkIssued {
 /** Data of `UserInvited`: a user who has no password yet, with the link to choose one. */
 export interface UserInvited extends UserInvitationIssued {
   name: string;
-  role: Role;
+  roles: Roles;
 }
 
 /** Data of `UserTotpSet`. */
@@ -74,8 +82,8 @@ export type UserChange =
   | { type: 'SetupLinkIssued'; data: SetupLinkIssued };
 
 /** Links that create the first administrator become invalid once there is one. */
-function endSetupLinks(all: Users, role: Role): void {
-  if (role === 'admin') all.setupLinks.clear();
+function endSetupLinks(all: Users, roles: Roles): void {
+  if (isAdministrator({ roles })) all.setupLinks.clear();
 }
 
 function addInvitation(all: Users, event: RecordedEvent): void {
@@ -98,23 +106,23 @@ function setUser(all: Users, event: RecordedEvent, change: Partial<User>): void 
 const folds: Record<string, (all: Users, event: RecordedEvent) => void> = {
   UserCreated(all, event) {
     const data = dataAs<UserCreated>(event.data);
-    const { user_id: id, name, role, origin } = data;
+    const { user_id: id, name, roles, origin } = data;
     const createdAt = event.recordedAt;
     const passwordSetAt = origin === 'password' ? createdAt : undefined;
-    all.users.set(id, { id, name, role, state: 'active', origin, createdAt, passwordSetAt });
+    all.users.set(id, { id, name, roles, state: 'active', origin, createdAt, passwordSetAt });
     all.idByName.set(nameKey(name), id);
     if (data.origin === 'password') all.passwords.set(id, data.password);
     else all.idByIdentity.set(identityKey(data.identity), id);
-    endSetupLinks(all, role);
+    endSetupLinks(all, roles);
   },
   UserInvited(all, event) {
-    const { user_id: id, name, role } = dataAs<UserInvited>(event.data);
+    const { user_id: id, name, roles } = dataAs<UserInvited>(event.data);
     const createdAt = event.recordedAt;
     const passwordSetAt = undefined;
-    all.users.set(id, { id, name, role, state: 'active', origin: 'password', createdAt, passwordSetAt });
+    all.users.set(id, { id, name, roles, state: 'active', origin: 'password', createdAt, passwordSetAt });
     all.idByName.set(nameKey(name), id);
     addInvitation(all, event);
-    endSetupLinks(all, role);
+    endSetupLinks(all, roles);
   },
   UserInvitationIssued(all, event) {
     endInvitations(all, event.data.user_id as string);
@@ -142,9 +150,9 @@ const folds: Record<string, (all: Users, event: RecordedEvent) => void> = {
     setUser(all, event, { passwordSetAt: event.recordedAt });
   },
   UserRoleSet(all, event) {
-    const { role } = dataAs<UserRoleSet>(event.data);
-    setUser(all, event, { role });
-    endSetupLinks(all, role);
+    const { roles } = dataAs<UserRoleSet>(event.data);
+    setUser(all, event, { roles });
+    endSetupLinks(all, roles);
   },
   UserTimeZoneSet(all, event) {
     const { time_zone } = dataAs<UserTimeZoneSet>(event.data);

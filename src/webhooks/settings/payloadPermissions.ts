@@ -28,8 +28,11 @@ export function mayUsePayload({ permissions }: WebhookCaller, payload: WebhookPa
 export function requirePayload(caller: WebhookCaller, payload: WebhookPayload): void {
   if (mayUsePayload(caller, payload)) return;
   const named = permissionsFor[payload].map((permission) => `'${permission}'`).join(' or ');
+  const isUser = caller.principal.type === 'user';
   throw new ServiceError(
     'permission_denied',
-    `The API key lacks the permission ${named}, which the payload '${payload}' needs.`,
+    isUser
+      ? `Only an administrator can work with webhooks of the payload '${payload}'.`
+      : `The API key lacks the permission ${named}, which the payload '${payload}' needs.`,
   );
 }

@@ -13,7 +13,7 @@ import { serviceDaysSchema } from '../../../readiness/worklist/serviceDays.ts';
 import { catalogEntry } from '../../../records/catalog.ts';
 import { validate } from '../../../records/validate.ts';
 import { type Html, html } from '../../shell/html.ts';
-import { type DashboardRoute, type Page, phiReaders, type Reply, type Visit } from '../../shell/route.ts';
+import { type DashboardRoute, type Page, type Reply, recordReaders, type Visit } from '../../shell/route.ts';
 import type { DashboardPorts } from '../../shell/routes.ts';
 import { type Refusal, refusalOf, textOf } from '../../shell/sentForm.ts';
 import { fieldLabel } from '../../ui/fieldLabel.ts';
@@ -33,7 +33,7 @@ const TITLE = 'Scorecard';
 /** `…/readiness/scorecard`: who introduced what kept encounters from being billed. It names no record. */
 export function scorecardRoutes(ports: Ports): DashboardRoute[] {
   const path = '/workspaces/:workspace/readiness/scorecard';
-  const roles = phiReaders;
+  const roles = recordReaders;
   return [
     { method: 'get', path, roles, handle: async (visit) => ({ page: await page(ports, visit) }) },
     {

@@ -4,7 +4,7 @@ import { readRuleSettings } from '../../../readiness/ruleSettings.ts';
 import type { SimulationRun } from '../../../readiness/simulation/simulationRun.ts';
 import { validationError } from '../../../records/validate.ts';
 import { type Html, html } from '../../shell/html.ts';
-import { type DashboardRoute, type Page, phiReaders, type Reply, type Visit } from '../../shell/route.ts';
+import { type DashboardRoute, type Page, type Reply, recordReaders, type Visit } from '../../shell/route.ts';
 import type { DashboardPorts } from '../../shell/routes.ts';
 import { type Refusal, refusalOf, textOf } from '../../shell/sentForm.ts';
 import { readinessSection } from '../worklistPaths.ts';
@@ -20,7 +20,7 @@ const TITLE = 'Simulation';
 /** `…/readiness/simulation`: settings that are not in force, tried on all encounters. */
 export function simulationRoutes(ports: Ports): DashboardRoute[] {
   const path = '/workspaces/:workspace/readiness/simulation';
-  const roles = phiReaders;
+  const roles = recordReaders;
   return [
     { method: 'get', path, roles, handle: async (visit) => ({ page: await page(ports, visit) }) },
     {

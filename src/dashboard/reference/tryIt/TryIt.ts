@@ -6,10 +6,12 @@ import { bodyBudgets } from '../../../http/server/BodyBudget.ts';
 import { RequestLoad } from '../../../http/server/RequestLoad.ts';
 import type { ServedEndpoint } from '../../../http/server/serveEndpoint.ts';
 import type { KeyDirectory } from '../../../principals/keys/KeyDirectory.ts';
-import type { Role } from '../../../principals/users/user.ts';
+import { roleIn } from '../../../principals/users/user.ts';
 import { type Html, html } from '../../shell/html.ts';
+import { NO_WORKSPACE } from '../../shell/requireRole.ts';
 import type { Visit } from '../../shell/route.ts';
 import { textOf } from '../../shell/sentForm.ts';
+import { workspacesOf } from '../../shell/visit.ts';
 import type { PlacedOperation } from '../document.ts';
 import { accessOf, mayTry } from './roleAccess.ts';
 import { triedAnswer } from './triedAnswer.ts';
@@ -44,10 +46,15 @@ export class TryIt {
 
   /** Returns the form of an operation, or why there is none. */
   part(placed: PlacedOperation, visit: Visit, sent?: Visit['form']): Html {
-    const workspaces = [...this.#ports.directory.known.workspaces.keys()];
-    const why = this.#hindrance(placed, visit.user.role);
-    if (why !== undefined) return html`<p>${why}</p>`;
-    if (workspaces.length === 0) return html`<p>No workspaces yet.</p>`;
+    const endpoint = this.#endpointOf(placed);
+    if (!isTried(placed) || endpoint === undefined) return html`<p>${NOT_TRIED}</p>`;
+    const own = workspacesOf(this.#ports.directory, visit.user).map(({ id }) => id);
+    if (own.length === 0) return html`<p>No workspaces yet.</p>`;
+    const workspaces = own.filter((id) => {
+      const role = roleIn(visit.user, id);
+      return role !== undefined && mayTry(role, endpoint.permission);
+    });
+    if (workspaces.length === 0) return html`<p>Your role cannot try this operation.</p>`;
     return html`<p>The request runs as you, not with an API key, and is recorded in the audit trail.</p>
 ${tryForm(placed, workspaces, visit, sent)}`;
   }
@@ -63,7 +70,8 @@ ${tryForm(placed, workspaces, visit, sent)}`;
     const endpoint = this.#endpointOf(placed);
     if (!isTried(placed) || endpoint === undefined) throw new ServiceError('permission_denied', NOT_TRIED);
     const workspace = this.#ports.directory.known.workspaces.get(textOf(form, 'workspace'));
-    if (workspace === undefined) throw new ServiceError('not_found', 'There is no such workspace.');
+    const role = workspace && roleIn(user, workspace.id);
+    if (workspace === undefined || role === undefined) throw new ServiceError('not_found', NO_WORKSPACE);
     const { principal, requestId: _id, clientIp: _ip, ...told } = actor;
     const caller = { principal, requestId, clientIp, told, bodies: this.#bodies, load: new RequestLoad() };
     const request = triedRequest(placed, form);
@@ -71,16 +79,10 @@ ${tryForm(placed, workspaces, visit, sent)}`;
     const { answer, error } = await callEndpoint(
       this.#ports.eventLog,
       endpoint,
-      { ...caller, allowed: accessOf(user, workspace), req: heldRequest(request, req) },
+      { ...caller, allowed: accessOf(user, role, workspace), req: heldRequest(request, req) },
       MOST_SHOWN,
     );
     return { answer: triedAnswer(answer), error };
-  }
-
-  #hindrance(placed: PlacedOperation, role: Role): string | undefined {
-    const endpoint = this.#endpointOf(placed);
-    if (!isTried(placed) || endpoint === undefined) return NOT_TRIED;
-    return mayTry(role, endpoint.permission) ? undefined : `The role ${role} cannot try this operation.`;
   }
 
   #endpointOf({ method, path }: PlacedOperation): ServedEndpoint | undefined {

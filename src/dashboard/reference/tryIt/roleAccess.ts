@@ -1,14 +1,7 @@
 import type { FoundKey } from '../../../principals/keys/KeyDirectory.ts';
 import type { Workspace } from '../../../principals/keys/keyState.ts';
 import type { Permission } from '../../../principals/keys/permissions.ts';
-import type { Role, User } from '../../../principals/users/user.ts';
-
-/** What users of a role may try, in terms of key permissions. */
-const permissionsOf: Record<Role, Permission[]> = {
-  admin: ['write', 'read', 'events', 'webhooks'],
-  compliance: ['read', 'events'],
-  viewer: ['events:deidentified'],
-};
+import { permissionsOf, type Role, type User } from '../../../principals/users/user.ts';
 
 /** Whether users of a role may try what requires one of these permissions. */
 export function mayTry(role: Role, needed: 'public' | 'key' | Permission | readonly Permission[]): boolean {
@@ -20,10 +13,10 @@ export function mayTry(role: Role, needed: 'public' | 'key' | Permission | reado
  * Returns what of a workspace is open to a user, in the form in which endpoints ask it of a key. There is no such
  * key: nobody can send it.
  */
-export function accessOf({ id, name, role }: User, workspace: Workspace): FoundKey {
+export function accessOf({ id, name }: User, role: Role, workspace: Workspace): FoundKey {
   return {
     key: {
-      ...{ id, name, workspace: workspace.id, permissions: permissionsOf[role] },
+      ...{ id, name, workspace: workspace.id, permissions: [...permissionsOf[role]] },
       ...{ sha256: '', state: 'active', createdAt: workspace.createdAt, createdBy: { type: 'user', id } },
       sender: id,
     },
