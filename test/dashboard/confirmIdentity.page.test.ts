@@ -75,6 +75,7 @@ test('after ten minutes the password is asked for, and the form that was sent go
   const appended = await tests.events(async () => {
     await page.getByLabel('Name').fill(name);
     await page.getByLabel('Role').selectOption('compliance');
+    await page.getByLabel('All workspaces').check();
     await page.getByRole('button', { name: 'Invite user' }).click();
     expect(await page.getByRole('heading', { level: 1 }).textContent()).toBe('Confirm your identity');
     await expectAccessible(page);
@@ -88,7 +89,7 @@ test('after ten minutes the password is asked for, and the form that was sent go
     await page.getByLabel('The link').waitFor();
   });
   expect(inShort(appended)).toEqual(['sign_in.refused wrong_password', 'UserInvited']);
-  expect(appended[1]?.data).toMatchObject({ name, role: 'compliance' });
+  expect(appended[1]?.data).toMatchObject({ name, roles: { '*': 'compliance' } });
   // For the next ten minutes nothing is asked.
   await page.goto('/dashboard/users');
   await page.getByRole('link', { name }).click();

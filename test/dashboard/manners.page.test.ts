@@ -30,6 +30,7 @@ describe('a form that was refused', () => {
 
     await page.goto('/dashboard/users');
     await page.getByLabel('Name').fill('x'.repeat(300));
+    await page.getByLabel('All workspaces').check();
     await page.getByRole('button', { name: 'Invite user' }).click();
     expect(await page.title()).toBe('Error: Users · Chartledger');
     expect(await focused(page).getAttribute('name')).toBe('name');
