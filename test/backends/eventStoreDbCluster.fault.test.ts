@@ -96,8 +96,8 @@ if (command === undefined) {
       const writers = startWriters(on);
       await writers.written();
       await cluster.killNode(0);
-      await writers.refused(1);
-      await writers.written();
+      // The first of these wait for the election.
+      await writers.written(200);
       await eventually(async () => expect(await readiness(on)).toBe(200));
       expect((await on.get(`${PAYERS}/${samples.payer().id}`)).status).toBe(404);
       await expectEachOnce(on, await writers.stop());
@@ -148,7 +148,7 @@ if (command === undefined) {
       const writers = startWriters(on);
       await writers.written();
       for (const n of [0, 1, 2]) await cluster.killNode(n);
-      // One refusal takes 2.5 seconds: these take half a minute.
+      // Each writer waits for the first of its refusals as long as a request does.
       await writers.refused(12 * WRITERS);
       expect(await readiness(on)).toBe(503);
       for (const n of [0, 1, 2]) await cluster.startNode(n);

@@ -2,6 +2,8 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { openEventLog } from '../../src/app/openBackend.ts';
 import { DriverClient } from '../../src/backends/eventstoredb/DriverClient.ts';
 import { loadDriver } from '../../src/backends/eventstoredb/drivers/loadDriver.ts';
+import { LogReader } from '../../src/backends/eventstoredb/LogReader.ts';
+import { toPosition } from '../../src/backends/eventstoredb/recordedEvent.ts';
 import { startScavenge } from '../../src/backends/eventstoredb/startScavenge.ts';
 import type { EventBatch, EventLog } from '../../src/ports/eventLog.ts';
 import { STORE_FORMAT } from '../../src/ports/storeFormat.ts';
@@ -132,6 +134,22 @@ suite(`erasure on a server (${logScheme})`, () => {
       batches.flatMap(({ events }) => events).filter(({ stream }) => /^(erasures$|\$)/.test(stream)),
     ).toEqual([]);
     expect(batches.at(-1)?.position).toBeGreaterThanOrEqual(await log.head());
+  });
+
+  test('a refusal that repeats do not change does not ask to come back', async () => {
+    const refusing = await refusingServer(refusals.deleted);
+    const place = `${logScheme}://${refusing.host}?tls=false`;
+    const reader = new LogReader(new DriverClient(await loadDriver(place), place));
+    await expect(reader.readStream('deleted', { limit: 1 })).rejects.toMatchObject({
+      code: 'internal',
+      problem: 'The server of the event log answers stream-deleted, which repeats do not change.',
+    });
+    await reader.client.close();
+    await refusing.close();
+  });
+
+  test('an event without a position means an old server, which is not waited for', () => {
+    expect(() => toPosition(undefined)).toThrow(expect.objectContaining({ code: 'internal' }));
   });
 
   test('who may not start a scavenge is told so', async () => {

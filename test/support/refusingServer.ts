@@ -9,8 +9,17 @@ const PERMISSION_DENIED = {
   ...{ 'grpc-message': 'Access Denied', exception: 'access-denied' },
 };
 
-/** How a server of EventStoreDB answers who may not come in, and who may not read `$all`. */
-export const refusals = { password: { ':status': 401 }, permission: PERMISSION_DENIED };
+const STREAM_DELETED = {
+  ...{ 'content-type': 'application/grpc', 'grpc-status': '9' },
+  ...{ 'grpc-message': 'Deleted', exception: 'stream-deleted', 'stream-name': 'deleted' },
+};
+
+/** How a server of EventStoreDB answers who may not come in, who may not read `$all`, and who uses a deleted stream. */
+export const refusals = {
+  password: { ':status': 401 },
+  permission: PERMISSION_DENIED,
+  deleted: STREAM_DELETED,
+};
 
 interface RefusingServer {
   /** `localhost:PORT`: certificates are for names. */

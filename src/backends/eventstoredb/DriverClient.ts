@@ -73,7 +73,8 @@ export class DriverClient {
     if (waiting.aborted) throw new Error('aborted');
     try {
       const result = await make(client, since);
-      this.#answered();
+      // A read that is cancelled ends as if it were complete.
+      if (!waiting.aborted) this.#answered();
       return result;
     } catch (error) {
       if (isAnswer(error)) this.#answered();

@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { ServiceError, unavailable } from '../../errors.ts';
 import { credentialsProblem } from './credentialsProblem.ts';
+import { isDriverError } from './drivers/isDriverError.ts';
 
 /** How long one call to the server may take. A frozen server would hold it for about 17 seconds, whatever deadline the driver is given. */
 export const TIMEOUT_MS = 2_500;
@@ -16,7 +17,7 @@ export interface Waiting {
 
 /**
  * Calls the server, retrying while it refuses or does not answer, and rejects with `unavailable` when that has not succeeded within
- * `patienceMs`. A `ServiceError` is an answer and ends the tries.
+ * `patienceMs`. A `ServiceError` is an answer and ends the tries, as does a refusal that repeats do not change: `internal`.
  */
 export async function attempt<Result>(
   { patienceMs }: { readonly patienceMs: number },
@@ -29,12 +30,26 @@ export async function attempt<Result>(
       return await within(Math.min(TIMEOUT_MS, Math.max(0, deadline - performance.now())), call);
     } catch (error) {
       if (error instanceof ServiceError) throw error;
+      if (lasting.some((type) => isDriverError(error, type))) throw unusable(error);
       if (error !== expired) cause = error;
-      if (performance.now() + pause >= deadline)
-        throw unavailable('event log', cause, credentialsProblem(cause));
+      const problem = credentialsProblem(cause);
+      if (problem !== undefined || performance.now() + pause >= deadline)
+        throw unavailable('event log', cause, problem);
     }
     await sleep(pause);
   }
+}
+
+/** Errors with which a server answers the same call in the same way whenever it is made. */
+const lasting = ['invalid-argument', 'stream-deleted', 'unsupported'] as const;
+
+/** The error for a server that answers in a way that will not pass; its `problem` is for operators. */
+export function unusable(cause: unknown, problem?: string): ServiceError {
+  const { type } = (cause ?? {}) as { type?: string };
+  return new ServiceError('internal', 'The event log refuses the request for a reason that will not pass.', {
+    cause,
+    problem: problem ?? `The server of the event log answers ${type}, which repeats do not change.`,
+  });
 }
 
 const expired = Symbol('expired');

@@ -1,5 +1,4 @@
 import { v4 as uuidv4 } from 'uuid';
-import { unavailable } from '../../errors.ts';
 import { isEarlierFormat, STORE_FORMAT } from '../../ports/storeFormat.ts';
 import { attempt } from './attempt.ts';
 import type { Connection } from './connections.ts';
@@ -25,9 +24,11 @@ export async function logIdentity({ appending, reader }: Connection): Promise<st
   const found = await read();
   if (found) return found;
   await makeOnce(appending, uuidv4());
-  const made = await read();
-  if (made === undefined) throw unavailable('event log');
-  return made;
+  return attempt(appending, async () => {
+    const made = await read();
+    if (made === undefined) throw new Error('the server does not show the identity of the log yet');
+    return made;
+  });
 }
 
 /**

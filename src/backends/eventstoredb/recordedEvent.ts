@@ -15,6 +15,7 @@ import {
 } from '../../events/event.ts';
 import type { EventMetadata } from '../../events/eventMetadata.ts';
 import { mayContain } from '../../events/streamNames.ts';
+import { unusable } from './attempt.ts';
 import { ERASURES_STREAM, type Erasure, toErasure } from './erasureNote.ts';
 
 /** A place in the log; `event` is undefined when it does not hold one of this service's events, nor claims to. */
@@ -34,7 +35,11 @@ export function isSystemStream(name: string): boolean {
 
 /** Returns the commit position: it fits a safe integer up to logs of 9 petabytes, and equals the prepare position. */
 export function toPosition(position: DriverPosition | undefined): Position {
-  if (position === undefined) throw new Error('EventStoreDB 23.10 or newer is needed: it tells no positions');
+  if (position === undefined) {
+    const problem =
+      'The server of the event log reports no positions: EventStoreDB 23.10 or newer is needed.';
+    throw unusable(undefined, problem);
+  }
   return Number(position.commit);
 }
 
