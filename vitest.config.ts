@@ -82,6 +82,7 @@ export default defineConfig({
     hookTimeout: 120_000,
     globalSetup: './test/support/globalSetup.ts',
     setupFiles: './test/support/propertySeed.ts',
+    runner: './test/support/InTimeRunner.ts',
     reporters: ['default', new ClosingLine()],
     sequence: { sequencer: LongestFirst },
     ...runs[(process.env.TEST_PHASE ?? 'fast') as keyof typeof runs],
