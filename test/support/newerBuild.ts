@@ -31,7 +31,7 @@ export function newerBuild(folder: string, { withNewModel = false } = {}): strin
     'DocumentUploaded: [],',
     `DocumentUploaded: ${step.replace('data', 'data: JsonObject')},`,
   );
-  if (withNewModel) replace(join(folder, 'projections/records.ts'), 'version: 5 +', 'version: 6 +');
+  if (withNewModel) replace(join(folder, 'projections/records.ts'), '+ addedKinds,', '+ addedKinds + 1,');
   return [node, join(folder, 'src/main.ts')];
 }
 
