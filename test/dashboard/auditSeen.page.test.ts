@@ -78,7 +78,7 @@ test(
     const rows = await compliance.locator('tbody tr').allInnerTexts();
     const text = rows.join('\n');
     expect(text).toContain(hook.id);
-    expect(text).toMatch(/Records listed\n1 at \d+\t/);
+    expect(text).toMatch(/Records listed\nlimit: 1\n1 at \d+\t/);
     const download = compliance.waitForEvent('download');
     await compliance.getByRole('button', { name: 'Export as NDJSON' }).click();
     const lines = readFileSync(await (await download).path(), 'utf8')
