@@ -1,7 +1,7 @@
 /**
  * Decides how often erased data is purged from the stores' files. A purge reads the whole file of the read models, in small steps
- * between which requests go on: one is followed by as long a rest, so that erasures accumulate, and whoever waits for a purge waits
- * for two at most.
+ * between which requests are served. After a purge, none begins for as long as it took: erasures accumulate, and a caller waits for two
+ * purges at most.
  */
 export class PurgePace {
   readonly #now: () => number;
