@@ -21,8 +21,11 @@ onEveryEngine((start) => {
     return stdout;
   };
   const inClinic = (...args: string[]) => cli(...args, '--workspace', service.workspaceId('clinic'));
-  const trail = async (kind: string, id: string) =>
-    JSON.parse(await inClinic('audit', '--kind', kind, '--id', id, '--format', 'json'));
+  /** Without the entries about the exports made here. */
+  const trail = async (kind: string, id: string) => {
+    const entries = JSON.parse(await inClinic('audit', '--kind', kind, '--id', id, '--format', 'json'));
+    return entries.filter(({ action }: { action?: string }) => action !== 'audit.export');
+  };
   const erase = (id: string) =>
     inClinic('erase', 'patient', id, '--with-encounters', '--reason', 'Request 2026-117');
   const rebuild = () => cli('projections', 'rebuild', 'audit');

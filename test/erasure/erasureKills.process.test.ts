@@ -210,7 +210,15 @@ onEveryEngine((_, engines) => {
 
   /** Has a scorecard made and settings simulated, of all encounters there are: their results are kept. */
   async function analyse(): Promise<void> {
-    const create = ['users', 'create', user.name, '--role', 'compliance', '--password-stdin'];
+    const create = [
+      'users',
+      'create',
+      user.name,
+      '--role',
+      'compliance',
+      '--all-workspaces',
+      '--password-stdin',
+    ];
     expect(await spawnCli(create, { env, input: user.password })).toMatchObject({ code: 0 });
     const visitor = await signedIn();
     for (const path of analysisPaths) {
