@@ -60,7 +60,7 @@ onEveryEngine((start) => {
   const cli = async (...args: string[]) => {
     const env = { ...storesOf(service.config), DATA_DIR: service.config.dataDir };
     const result = await runCli([...args, '--workspace', clinic()], { env });
-    expect(result).toMatchObject({ code: 0 });
+    expect(result).toMatchObject({ code: 0, stderr: '' });
     return result.stdout;
   };
   const report = async (...more: string[]): Promise<Disclosure[]> =>

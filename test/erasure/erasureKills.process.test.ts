@@ -189,7 +189,7 @@ onEveryEngine((_, engines) => {
       // Last: a stand-in for the log's server loses the places of its subscribers over it.
       if (engines.logServer) {
         const scavenge = erase(all[0] as SentPatient, new AbortController().signal, '--scavenge');
-        expect(await scavenge).toMatchObject({ code: 0 });
+        expect(await scavenge).toMatchObject({ code: 0, stderr: '' });
       }
       await eventually(async () => {
         for (const [name, bytes] of await stored()) expectNone(name, bytes);
@@ -219,7 +219,7 @@ onEveryEngine((_, engines) => {
       '--all-workspaces',
       '--password-stdin',
     ];
-    expect(await spawnCli(create, { env, input: user.password })).toMatchObject({ code: 0 });
+    expect(await spawnCli(create, { env, input: user.password })).toMatchObject({ code: 0, stderr: '' });
     const visitor = await signedIn();
     for (const path of analysisPaths) {
       await visitor.get(path);

@@ -61,7 +61,7 @@ onEveryEngine((start) => {
       ['EncounterUpserted', { id: 'default', message: id }],
     ]);
     const read = await accessesBy(service, async () => {
-      expect(await messages('show', id, '--raw')).toMatchObject({ code: 0, stdout: JSON.stringify(sent) });
+      expect(await messages('show', id, '--raw')).toMatchObject({ code: 0, stderr: '', stdout: JSON.stringify(sent) });
     });
     expect(read).toMatchObject([{ action: 'message.read', query: { message: id } }]);
     const [message] = await listed('--limit', '1');
@@ -260,12 +260,12 @@ onEveryEngine((start) => {
     const daysOn = (days: number) => Date.now() + days * 86_400_000;
     const isHeld = (message: Message) => holdsMessage({ ...stores, eventLog: service.eventLog }, message);
     await store.removeExpired(daysOn(89), isHeld, signal);
-    expect(await messages('show', id)).toMatchObject({ code: 0 });
-    expect(await hold('add', 'patient', String(patient.id), '--reason', 'Suit')).toMatchObject({ code: 0 });
+    expect(await messages('show', id)).toMatchObject({ code: 0, stderr: '' });
+    expect(await hold('add', 'patient', String(patient.id), '--reason', 'Suit')).toMatchObject({ code: 0, stderr: '' });
     await store.removeExpired(daysOn(91), isHeld, signal);
     expect((await listed()).map((message: Message) => message.id)).toEqual([id]);
     const [{ id: holdId }] = JSON.parse((await hold('list', '--json')).stdout);
-    expect(await hold('release', holdId, '--reason', 'Settled')).toMatchObject({ code: 0 });
+    expect(await hold('release', holdId, '--reason', 'Settled')).toMatchObject({ code: 0, stderr: '' });
     await store.removeExpired(daysOn(91), isHeld, signal);
     expect(await listed()).toEqual([]);
     expect(await messageOf('patients', patient.id)).toBe(id);
@@ -284,11 +284,11 @@ onEveryEngine((start) => {
         new AbortController().signal,
       );
     const held = String(patients.at(-1)?.id);
-    expect(await hold('add', 'patient', held, '--reason', 'Suit')).toMatchObject({ code: 0 });
+    expect(await hold('add', 'patient', held, '--reason', 'Suit')).toMatchObject({ code: 0, stderr: '' });
     await expire();
     expect((await listed()).map((message: Message) => message.id)).toEqual([id]);
     const holds = JSON.parse((await hold('list', '--json')).stdout);
-    expect(await hold('release', holds.at(-1).id, '--reason', 'Settled')).toMatchObject({ code: 0 });
+    expect(await hold('release', holds.at(-1).id, '--reason', 'Settled')).toMatchObject({ code: 0, stderr: '' });
     await expire();
     expect(await listed()).toEqual([]);
   });
