@@ -80,6 +80,7 @@ export interface Config {
   mllp: MllpSettings;
   allowOtherEventLog: boolean;
   allowOtherKeys: boolean;
+  allowNewStateStore: boolean;
   logLevel: string;
   production: boolean;
 }
@@ -188,6 +189,7 @@ export function loadConfig(env: Record<string, string | undefined>): Config {
     mllp: mllpOf(values),
     allowOtherEventLog: values.ALLOW_OTHER_EVENT_LOG,
     allowOtherKeys: values.ALLOW_OTHER_KEYS,
+    allowNewStateStore: values.ALLOW_NEW_STATE_STORE,
     logLevel: values.LOG_LEVEL,
     production: values.NODE_ENV === 'production',
   };

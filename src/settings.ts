@@ -272,6 +272,11 @@ export const settings = z.object({
     '`true`, for one start only: start even though a key is not the one that the event log knows, which is ' +
       'permanently lost.',
   ),
+  ALLOW_NEW_STATE_STORE: variable(
+    onOff.default(false),
+    '`true`, for one start only: create a state store although there was one beside this event log, which is ' +
+      'permanently lost.',
+  ),
   LOG_LEVEL: variable(
     z.enum(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent']).default('info'),
     '`trace`, `debug`, `info`, `warn`, `error`, `fatal` or `silent`.',

@@ -6,6 +6,7 @@ import { fileProblem } from '../backends/fileProblem.ts';
 import { MemoryRateLimiter } from '../backends/MemoryRateLimiter.ts';
 import { type CountsMemory, SharedCounts } from '../backends/SharedCounts.ts';
 import { SharedRateLimiter } from '../backends/SharedRateLimiter.ts';
+import { type Config, ConfigError } from '../config.ts';
 import { ServiceError, unavailable } from '../errors.ts';
 import type { BackupTarget } from '../ports/backupTarget.ts';
 import type { DocumentStore } from '../ports/documentStore.ts';
@@ -23,6 +24,11 @@ import type { StateStore } from '../ports/stateStore.ts';
  */
 export function pathOf(url: string): string {
   return url.startsWith('file://') ? fileURLToPath(url) : decodeURIComponent(url.slice(url.indexOf(':') + 1));
+}
+
+/** Whether a store on this machine does not exist; opening it would create it. */
+export function isMissing(url: string): boolean {
+  return /^(?:sqlite|file):/.test(url) && !existsSync(pathOf(url));
 }
 
 /** Returns what opening a file or folder returns; rejects with `unavailable`, whose `problem` names it. */
@@ -90,6 +96,40 @@ export async function openStateStoreHere(url: string): Promise<StateStore> {
   if (isMongo(url)) return openMongoState(url);
   const { SqliteStateStore } = await import('../backends/sqlite/SqliteStateStore.ts');
   return openAt('state store', url, (path) => new SqliteStateStore(path));
+}
+
+/**
+ * Opens the state store of the service on an event log. A file is created only if no service has run on that log, or if
+ * `ALLOW_NEW_STATE_STORE` accepts its loss: otherwise rejects with `ConfigError`.
+ */
+export async function openOwnStateStore(config: Config, eventLog: EventLog): Promise<StateStore> {
+  const problem = config.allowNewStateStore ? undefined : await stateStoreProblem(config, eventLog);
+  if (problem !== undefined) throw new ConfigError(problem);
+  return openStateStore(config.stateUrl);
+}
+
+/**
+ * Returns what is wrong if there is no file of the state store although a service has run on the event log: its documents then name
+ * that log. Rejects with `unavailable`.
+ */
+export async function stateStoreProblem(
+  { stateUrl, documentsUrl }: Config,
+  eventLog: EventLog,
+): Promise<string | undefined> {
+  if (!isMissing(stateUrl) || (await eventLog.head()) === 0) return undefined;
+  const documentStore = await openDocumentStore(documentsUrl);
+  try {
+    if ((await documentStore.log()) !== (await eventLog.identity())) return undefined;
+  } finally {
+    await documentStore.close();
+  }
+  // A process that starts for the first time at this moment creates the file before its documents name the log.
+  if (!isMissing(stateUrl)) return undefined;
+  return (
+    `There is no state store at ${pathOf(stateUrl)}, although a service has run on this event log. Without it, requests that are ` +
+    'repeated with their Idempotency-Key are written twice. Restore the file, or correct STATE_URL or DATA_DIR. If it is lost ' +
+    'permanently, start once with ALLOW_NEW_STATE_STORE=true.'
+  );
 }
 
 async function openMongoState(url: string): Promise<StateStore> {

@@ -1,4 +1,3 @@
-import { existsSync } from 'node:fs';
 import type { Logger } from 'pino';
 import type { Config } from '../config.ts';
 import type { HttpTimes } from '../http/server/createHttpServer.ts';
@@ -17,7 +16,7 @@ import { keepFilesPrivate } from './keepFilesPrivate.ts';
 import { checkKeys, isSigningKeyWithheld, type LastingKeyName } from './keys/keyFiles.ts';
 import { openSigningKey } from './keys/signingKey.ts';
 import { exportsMetrics, startMetrics } from './metrics/startMetrics.ts';
-import { pathOf } from './openBackend.ts';
+import { isMissing } from './openBackend.ts';
 import { openStores } from './requests/openStores.ts';
 import { sharedMemory } from './requests/SharedMemory.ts';
 import { serveRequests } from './requests/serveRequests.ts';
@@ -81,7 +80,7 @@ export async function startService(
     const isShared = isApi && config.requestThreads > 1;
     const memory = isShared ? sharedMemory(config.requestThreads, awaited) : undefined;
     const waiting = (problem: string) => logger.warn({ problem }, 'startup is waiting for the event log');
-    const isStateMissing = isMissingFile(config.stateUrl);
+    const isStateMissing = isMissing(config.stateUrl);
     const stores = await openStores(config, {
       step,
       stops,
@@ -137,10 +136,6 @@ export async function startService(
 
 const STATE_CREATED =
   'there was no state store beside the event log; an empty one was created. If there was one, stop the service and put it back: requests with an Idempotency-Key may otherwise be written twice';
-
-function isMissingFile(url: string): boolean {
-  return url.startsWith('sqlite:') && !existsSync(pathOf(url));
-}
 
 /** Opens the role that sends heads, if the process has it. */
 async function openHeads(

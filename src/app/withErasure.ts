@@ -3,7 +3,7 @@ import type { ErasurePorts } from '../erasure/finishErasure.ts';
 import type { Caller } from '../events/newEvent.ts';
 import type { Workspace } from '../principals/keys/keyState.ts';
 import { WebhookDirectory } from '../webhooks/settings/WebhookDirectory.ts';
-import { openStateStore } from './openBackend.ts';
+import { openOwnStateStore } from './openBackend.ts';
 import { terminal } from './terminal.ts';
 import { withCurrentModels, withDocumentStore, withWorkspace } from './withStores.ts';
 
@@ -15,7 +15,7 @@ export function withErasure<Result>(
   return withWorkspace(workspace, ({ eventLog, caller, directory }) =>
     withCurrentModels(eventLog, (readModels) =>
       withDocumentStore(async (documentStore) => {
-        const stateStore = await openStateStore(loadConfig(terminal().env).stateUrl);
+        const stateStore = await openOwnStateStore(loadConfig(terminal().env), eventLog);
         const webhooks = await WebhookDirectory.open(eventLog);
         try {
           const webhooksOf = (id: string) => webhooks.idsOf(id);

@@ -7,7 +7,7 @@ import { MessageStore } from '../messages/MessageStore.ts';
 import type { KeyDirectory } from '../principals/keys/KeyDirectory.ts';
 import type { Workspace } from '../principals/keys/keyState.ts';
 import { RememberedRuleSettings } from '../readiness/RememberedRuleSettings.ts';
-import { openStateStore } from './openBackend.ts';
+import { openOwnStateStore } from './openBackend.ts';
 import { terminal } from './terminal.ts';
 import { withDocumentStore, withReadModels, withWorkspace } from './withStores.ts';
 
@@ -30,7 +30,7 @@ export function withIngest<Result>(
   return withWorkspace(id, ({ eventLog, caller, directory }) =>
     withReadModels((readModels) =>
       withDocumentStore(async (documentStore) => {
-        const stateStore = await openStateStore(loadConfig(terminal().env).stateUrl);
+        const stateStore = await openOwnStateStore(loadConfig(terminal().env), eventLog);
         const existence = new RecordExistence(eventLog, readModels);
         const referenceWaits = new ReferenceWaits(existence);
         try {

@@ -33,7 +33,7 @@ import { WebhookManager } from '../webhooks/settings/WebhookManager.ts';
 import { requireRestored } from './backup/restoreMarker.ts';
 import { lastingKeys } from './keys/keyFiles.ts';
 import { findSigningKey, openSigningKey } from './keys/signingKey.ts';
-import { openDocumentStore, openEventLog, openReadModels, openStateStore, pathOf } from './openBackend.ts';
+import { openDocumentStore, openEventLog, openOwnStateStore, openReadModels, pathOf } from './openBackend.ts';
 import { type Terminal, terminal } from './terminal.ts';
 
 export interface KeyTools {
@@ -328,7 +328,7 @@ export function withWebhooks<Result>(
   const config = loadConfig(terminal().env);
   return withWorkspace(workspace, ({ eventLog, directory: keys, names, caller }) =>
     withReadModels(async (readModels) => {
-      const stateStore = await openStateStore(config.stateUrl);
+      const stateStore = await openOwnStateStore(config, eventLog);
       const directory = await WebhookDirectory.open(eventLog);
       const knownKeys = new KnownKeys(eventLog, lastingKeys(config));
       try {

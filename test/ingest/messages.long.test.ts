@@ -61,7 +61,11 @@ onEveryEngine((start) => {
       ['EncounterUpserted', { id: 'default', message: id }],
     ]);
     const read = await accessesBy(service, async () => {
-      expect(await messages('show', id, '--raw')).toMatchObject({ code: 0, stderr: '', stdout: JSON.stringify(sent) });
+      expect(await messages('show', id, '--raw')).toMatchObject({
+        code: 0,
+        stderr: '',
+        stdout: JSON.stringify(sent),
+      });
     });
     expect(read).toMatchObject([{ action: 'message.read', query: { message: id } }]);
     const [message] = await listed('--limit', '1');
@@ -261,7 +265,10 @@ onEveryEngine((start) => {
     const isHeld = (message: Message) => holdsMessage({ ...stores, eventLog: service.eventLog }, message);
     await store.removeExpired(daysOn(89), isHeld, signal);
     expect(await messages('show', id)).toMatchObject({ code: 0, stderr: '' });
-    expect(await hold('add', 'patient', String(patient.id), '--reason', 'Suit')).toMatchObject({ code: 0, stderr: '' });
+    expect(await hold('add', 'patient', String(patient.id), '--reason', 'Suit')).toMatchObject({
+      code: 0,
+      stderr: '',
+    });
     await store.removeExpired(daysOn(91), isHeld, signal);
     expect((await listed()).map((message: Message) => message.id)).toEqual([id]);
     const [{ id: holdId }] = JSON.parse((await hold('list', '--json')).stdout);
@@ -288,7 +295,10 @@ onEveryEngine((start) => {
     await expire();
     expect((await listed()).map((message: Message) => message.id)).toEqual([id]);
     const holds = JSON.parse((await hold('list', '--json')).stdout);
-    expect(await hold('release', holds.at(-1).id, '--reason', 'Settled')).toMatchObject({ code: 0, stderr: '' });
+    expect(await hold('release', holds.at(-1).id, '--reason', 'Settled')).toMatchObject({
+      code: 0,
+      stderr: '',
+    });
     await expire();
     expect(await listed()).toEqual([]);
   });

@@ -1,9 +1,12 @@
-import { existsSync, mkdtempSync, renameSync, rmSync } from 'node:fs';
+import { existsSync, mkdtempSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
+import { openEventLog } from '../../src/app/openBackend.ts';
+import { runCli } from '../support/cli.ts';
 import { Client } from '../support/client.ts';
 import { createEncounter, documentForm, documentsPath } from '../support/documents.ts';
+import { readAll } from '../support/events.ts';
 import { eventually } from '../support/eventually.ts';
 import { samples } from '../support/samples.ts';
 import { ServiceProcess } from '../support/serviceProcess.ts';
@@ -157,18 +160,66 @@ test(
 );
 
 test(
-  'a state store that is missing at a start is not created without a word',
+  'without the state store that there was neither a start nor a command creates one, unless it is allowed to',
   async () => {
-    const { key } = await first({ LOG_LEVEL: 'warn' });
-    expect(running?.stdout).not.toContain('no state store');
+    const client = await first();
+    await write(client);
     await running?.end();
+    const before = await logged();
     lose('state.db');
-    const again = new Client(await launch({ LOG_LEVEL: 'warn' }).url(), key);
-    expect((await again.get('/readyz')).status).toBe(200);
-    expect(running?.stdout).toContain('there was no state store beside the event log');
+
+    const refusal = `There is no state store at ${file('state.db')}, although a service has run on this event log.`;
+    for (let tries = 0; tries < 2; tries += 1) {
+      const { code, stdout, stderr } = await launch().exit();
+      expect([code, stdout]).toEqual([1, '']);
+      expect(stderr).toContain(refusal);
+      expect(stderr).toContain('start once with ALLOW_NEW_STATE_STORE=true');
+      expect(stderr.trim().split('\n')).toHaveLength(1);
+    }
+    const cli = (...args: string[]) => runCli(args, { env: { DATA_DIR: folder } });
+    const passphrase = file('passphrase');
+    writeFileSync(passphrase, 'a long enough passphrase');
+    for (const command of [
+      ['webhooks', 'list', '--workspace', 'default'],
+      ['erase', 'payer', 'payer-1', '--workspace', 'default', '--reason', 'Request 2026-117'],
+      ['backup', join(folder, 'backup'), '--passphrase-file', passphrase],
+    ]) {
+      const { code, stderr } = await cli(...command);
+      expect([code, stderr]).toEqual([1, expect.stringContaining(refusal)]);
+    }
+    expect(JSON.parse((await cli('doctor', '--json')).stdout)).toContainEqual(
+      expect.objectContaining({ check: 'state_store', status: 'fail', code: 'state_lost' }),
+    );
+    expect(existsSync(file('state.db'))).toBe(false);
+    expect(await logged()).toEqual(before);
+
+    const allowed = new Client(await launch({ ALLOW_NEW_STATE_STORE: 'true' }).url(), client.key);
+    expect((await allowed.post(PAYERS, samples.payer())).status).toBe(200);
+    await running?.end();
+    await launch().url();
   },
   LONG_MS,
 );
+
+test(
+  'before its first start a service has no state store: commands and the start create it',
+  async () => {
+    const cli = (...args: string[]) => runCli(args, { env: { DATA_DIR: folder } });
+    expect((await cli('workspaces', 'create', 'clinic', '--init')).code).toBe(0);
+    expect((await cli('webhooks', 'list', '--workspace', 'clinic')).code).toBe(0);
+    lose('state.db');
+    await launch().url();
+  },
+  LONG_MS,
+);
+
+/** The types of the events in the log. */
+async function logged(): Promise<string[]> {
+  const eventLog = await openEventLog(`sqlite:${file('events.db')}`);
+  const events = await readAll(eventLog);
+  await eventLog.close();
+  return events.map(({ type }) => type);
+}
 
 /** The error lines of the service about its stores. */
 // biome-ignore lint/suspicious/noExplicitAny: lines are asserted on, field by field

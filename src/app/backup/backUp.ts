@@ -4,7 +4,7 @@ import { loadConfig } from '../../config.ts';
 import type { StateStore, StateTable } from '../../ports/stateStore.ts';
 import { findKeys } from '../keys/keyFiles.ts';
 import { openSigningKey } from '../keys/signingKey.ts';
-import { openBackupTarget, openStateStore } from '../openBackend.ts';
+import { openBackupTarget, openOwnStateStore } from '../openBackend.ts';
 import { terminal } from '../terminal.ts';
 import { requireKeyFolder, withDocumentStore, withEventLog } from '../withStores.ts';
 import { asOnlyOne } from './asOnlyOne.ts';
@@ -36,7 +36,7 @@ export async function backUp(place: string, options: BackupOptions): Promise<Bac
   const target = await openBackupTarget(place);
   return withEventLog((eventLog) =>
     withDocumentStore(async (documentStore) => {
-      const stateStore = await openStateStore(config.stateUrl);
+      const stateStore = await openOwnStateStore(config, eventLog);
       try {
         return await asOnlyOne(config.stateUrl, async (requireOnly) => {
           const ports = { eventLog, documentStore, stateStore, target, tables: backedUpTables };

@@ -9,7 +9,7 @@ import { publicKeysOf } from '../../evidence/keys/SigningKey.ts';
 import { readLog } from '../../evidence/readLog.ts';
 import type { EventLog } from '../../ports/eventLog.ts';
 import { WebhookDirectory } from '../../webhooks/settings/WebhookDirectory.ts';
-import { openHeadTarget, openStateStore } from '../openBackend.ts';
+import { openHeadTarget, openOwnStateStore } from '../openBackend.ts';
 import { terminal } from '../terminal.ts';
 import { loadSigningKey, withDocumentStore, withEventLog } from '../withStores.ts';
 
@@ -49,7 +49,7 @@ export async function repeatErasures(
         events += batch.events.length;
         onProgress?.(batch.position, until, events);
       }
-      const stateStore = await openStateStore(loadConfig(terminal().env).stateUrl);
+      const stateStore = await openOwnStateStore(loadConfig(terminal().env), eventLog);
       try {
         const stores = { eventLog, documentStore, stateStore };
         const erased = await eraseUnknown(stores, concerned.unknown());

@@ -16,9 +16,9 @@ import {
   type EventLogOptions,
   openDocumentStore,
   openEventLog,
+  openOwnStateStore,
   openRateLimiters,
   openReadModels,
-  openStateStore,
 } from '../openBackend.ts';
 import type { OpenStores } from './openApiPorts.ts';
 
@@ -53,7 +53,7 @@ export async function openStores(
   const eventLog = isMeasured() || isTracing() ? measuredAppends(opened) : opened;
   const allReadModels = await open(openReadModels(config.readModelUrl));
   const readModels = ownReadModels(allReadModels, eventLog, () => awaited.raise());
-  const stateStore = await open(openStateStore(config.stateUrl));
+  const stateStore = await open(openOwnStateStore(config, eventLog));
   const documentStore = await open(openDocumentStore(config.documentsUrl));
   const knownKeys = new KnownKeys(eventLog, lastingKeys(config));
   if (check) await step(check({ eventLog, readModels, documentStore, knownKeys }));

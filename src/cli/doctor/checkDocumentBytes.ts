@@ -1,4 +1,4 @@
-import { openDocumentStore } from '../../app/openBackend.ts';
+import { isMissing, openDocumentStore } from '../../app/openBackend.ts';
 import { each } from '../../backup/backupObjects.ts';
 import type { Config } from '../../config.ts';
 import type { Position } from '../../events/event.ts';
@@ -8,7 +8,7 @@ import type { EventLog } from '../../ports/eventLog.ts';
 import { uploadedBy } from '../../records/document.ts';
 import { count } from '../output.ts';
 import { type CheckResult, failed, ok } from './checkResult.ts';
-import { isMissing, using } from './checkStores.ts';
+import { using } from './checkStores.ts';
 
 /** Maximum number of positions listed; the rest are only counted. */
 const MOST_NAMED = 10;

@@ -1,5 +1,5 @@
 import { treeModel } from '../../../projections/tree.ts';
-import { openReadModels, openStateStore } from '../../app/openBackend.ts';
+import { isMissing, openReadModels, openStateStore } from '../../app/openBackend.ts';
 import type { Config } from '../../config.ts';
 import { INSTALLATION } from '../../events/streamNames.ts';
 import { sentHeads } from '../../evidence/heads/sentHeads.ts';
@@ -11,7 +11,7 @@ import { KeyDirectory } from '../../principals/keys/KeyDirectory.ts';
 import { logMismatch } from '../../sameLog/logMismatch.ts';
 import { count } from '../output.ts';
 import { type CheckResult, failed, ok, warn } from './checkResult.ts';
-import { isMissing, using } from './checkStores.ts';
+import { using } from './checkStores.ts';
 
 /** Checks whether the log still contains what the last heads sent describe. */
 export async function checkHeads(

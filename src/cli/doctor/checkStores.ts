@@ -1,13 +1,15 @@
-import { existsSync, statSync } from 'node:fs';
+import { statSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { models } from '../../../projections/index.ts';
 import { lastBackup } from '../../app/backup/backUp.ts';
 import {
   isIntactFile,
+  isMissing,
   openDocumentStore,
   openReadModels,
   openStateStore,
   pathOf,
+  stateStoreProblem,
 } from '../../app/openBackend.ts';
 import type { Config } from '../../config.ts';
 import { whereLastBytesAre } from '../../erasure/scavenges.ts';
@@ -22,11 +24,6 @@ import { type CheckResult, failed, ok, warn } from './checkResult.ts';
 
 /** A running projector has caught up within this time, unless there are many writes. */
 const CATCH_UP_MS = 2_000;
-
-/** Whether a local store does not exist; opening it would create it. */
-export function isMissing(url: string): boolean {
-  return /^(?:sqlite|file):/.test(url) && !existsSync(pathOf(url));
-}
 
 function missing(check: string, url: string, when: string): CheckResult[] | undefined {
   if (!isMissing(url)) return undefined;
@@ -94,10 +91,12 @@ function parkedText(model: string, parked: number, first: number | undefined): s
   );
 }
 
-export async function checkStateStore({ stateUrl }: Config): Promise<CheckResult[]> {
-  const nothing = missing('state_store', stateUrl, 'by the next start');
+export async function checkStateStore(eventLog: EventLog, config: Config): Promise<CheckResult[]> {
+  const problem = await stateStoreProblem(config, eventLog);
+  if (problem) return [failed('state_store', 'state_lost', problem)];
+  const nothing = missing('state_store', config.stateUrl, 'by the next start');
   if (nothing) return nothing;
-  await using(openStateStore(stateUrl), (store) => store.check());
+  await using(openStateStore(config.stateUrl), (store) => store.check());
   return [ok('state_store', 'reachable')];
 }
 

@@ -1,4 +1,4 @@
-import { openReadModels, openStateStore } from '../../app/openBackend.ts';
+import { isMissing, openReadModels, openStateStore } from '../../app/openBackend.ts';
 import type { Config } from '../../config.ts';
 import type { EventLog } from '../../ports/eventLog.ts';
 import { loadPositions } from '../../webhooks/delivery/deliveryTable.ts';
@@ -6,7 +6,7 @@ import { resumeDelivery } from '../../webhooks/delivery/resumeDelivery.ts';
 import { WebhookDirectory } from '../../webhooks/settings/WebhookDirectory.ts';
 import { count } from '../output.ts';
 import { type CheckResult, ok, warn } from './checkResult.ts';
-import { isMissing, using } from './checkStores.ts';
+import { using } from './checkStores.ts';
 
 /** Checks whether the state store's notes on the progress of webhooks belong to this log, and are not ahead of it. */
 export async function checkWebhooks(

@@ -48,6 +48,7 @@ async function examineLog(
     ...(await looked('erasures', () => checkErasures(eventLog, config))),
     ...(await looked('mllp', () => checkMllp(eventLog, config))),
     ...(await looked('clock', () => checkClock(eventLog))),
+    ...(await looked('state_store', () => checkStateStore(eventLog, config))),
   ];
 }
 
@@ -63,7 +64,6 @@ function examine(withDocuments: boolean): Promise<CheckResult[]> {
       ...(await looked('event_log', () =>
         withEventLog((eventLog) => examineLog(eventLog, config, withDocuments)),
       )),
-      ...(await looked('state_store', () => checkStateStore(config))),
       ...(await looked('contents', () => checkContents(config))),
       ...(await looked('backups', () => checkBackups(config))),
       ...(await looked('permissions', () => checkPermissions(config))),
