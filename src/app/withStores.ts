@@ -1,5 +1,6 @@
-import { existsSync } from 'node:fs';
+import { existsSync, rmSync } from 'node:fs';
 import { userInfo } from 'node:os';
+import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { v7 as uuidv7 } from 'uuid';
 import { projections } from '../../projections/index.ts';
@@ -252,6 +253,22 @@ export async function withReadModels<Result>(
     return await work(readModels);
   } finally {
     await readModels.close();
+  }
+}
+
+/**
+ * Runs `work` on empty read models in a file of its own in the data folder. The file is removed afterwards; one that a killed process
+ * left is deleted by hand.
+ */
+export async function withTemporaryModels<Result>(
+  work: (readModels: ReadModels) => Promise<Result>,
+): Promise<Result> {
+  const path = join(loadConfig(terminal().env).dataDir, `verify-${uuidv7()}.db`);
+  try {
+    const readModels = await openReadModels(`sqlite:${encodeURIComponent(path)}`);
+    return await work(readModels).finally(() => readModels.close());
+  } finally {
+    for (const end of ['', '-wal', '-shm']) rmSync(path + end, { force: true });
   }
 }
 

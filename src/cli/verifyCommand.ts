@@ -24,7 +24,7 @@ import { ofFile } from './ofFile.ts';
 import { count, counted, example, fail, writeLine } from './output.ts';
 import { readHead, readHeads, readPublicKeys } from './signedFiles.ts';
 import { verifyFile } from './verifyFile.ts';
-import { verifyStoredDocuments } from './verifyStoredDocuments.ts';
+import { NOTHING_COMPARED, verifyStoredDocuments, verifyStoredRecords } from './verifyStored.ts';
 
 interface VerifyOptions {
   workspace?: string;
@@ -33,9 +33,8 @@ interface VerifyOptions {
   saveHead?: string;
   publicKey?: string;
   documents?: boolean;
+  records?: boolean;
 }
-
-const NOTHING_COMPARED = 3;
 
 function summary({ tree, compared }: Verified, heads: readonly TreeHead[]): string {
   const { size } = tree;
@@ -106,13 +105,20 @@ async function verify(file: string | undefined, options: VerifyOptions, command:
       command.error('error: --public-key is required to verify an export or a proof');
     if (options.heads ?? options.saveHead ?? options.documents)
       command.error('error: --heads, --save-head and --documents require --workspace');
+    if (options.records) command.error('error: --records reads the stores, not a file');
     return verifyFile(file, publicKey, options.head);
   }
-  if (file !== undefined || workspace === undefined) {
-    command.error('error: specify the file of an export or a proof, or --workspace');
+  if (file !== undefined || (workspace === undefined && !options.records)) {
+    command.error('error: specify the file of an export or a proof, --workspace or --records');
+  }
+  if (workspace === undefined) {
+    if (options.head ?? options.heads ?? options.saveHead ?? options.documents)
+      command.error('error: --head, --heads, --save-head and --documents require --workspace');
+    return verifyStoredRecords(undefined);
   }
   await verifyLog(workspace, options);
   if (options.documents) await verifyStoredDocuments(workspace);
+  if (options.records) await verifyStoredRecords(workspace);
 }
 
 /** `chartledger verify`, `chartledger signing-key` */
@@ -122,7 +128,8 @@ export function addVerifyCommand(program: Command): void {
     .description(
       'Check whether the history was changed. With --workspace: recompute the hash tree from the log, ' +
         'compare it with the read model and with a signed head, and report the first event that differs ' +
-        'and anything that no service would have written. With a file: check an export and its manifest, ' +
+        'and anything that no service would have written. With --records: compare the stored rows from which ' +
+        'records, lists, searches and audit trails are answered with what the log yields. With a file: check an export and its manifest, ' +
         'a proof, or the certificate of an erasure, offline, using only the public key. Exit codes: 0 ' +
         'verification succeeded, 1 it failed, 3 there was nothing to compare with.',
     )
@@ -140,6 +147,11 @@ export function addVerifyCommand(program: Command): void {
     .option('--save-head <file>', 'the file to write the signed head to if verification succeeds')
     .option('--documents', 'also read every stored document and compare it with its digest in the log')
     .option(
+      '--records',
+      'also fold the log anew, and compare the read models with the result; without --workspace, only this, ' +
+        'for all workspaces',
+    )
+    .option(
       '--public-key <file>',
       'the public key (PEM) of the signing key, or of an earlier or later one; with --workspace, defaults ' +
         "to the service's own key",
@@ -151,6 +163,7 @@ export function addVerifyCommand(program: Command): void {
         'chartledger verify --workspace clinic --head head.json --documents',
         'chartledger verify --workspace clinic --heads /mnt/heads',
         "chartledger verify --workspace '*'",
+        'chartledger verify --records',
         'chartledger signing-key > chartledger.pem',
         'chartledger verify clinic.ndjson --public-key chartledger.pem',
         'chartledger verify proof.json --public-key chartledger.pem',

@@ -74,6 +74,12 @@ export interface ChangesQuery {
   limit: number;
 }
 
+export interface ScanQuery {
+  /** Rows after this id; default: from the first. */
+  after?: string | undefined;
+  limit: number;
+}
+
 /** What is written to a read model in one go. */
 export interface RowBatch {
   model: ModelName;
@@ -112,6 +118,9 @@ export interface ReadModels {
 
   /** Searches some partitions by term, by descending `search.since`: rows with the most recently changed terms first. */
   search<Body extends object>(model: ModelName<Body>, query: SearchQuery): Promise<Row<Body>[]>;
+
+  /** Returns rows of all partitions by ascending id, as the store orders ids. */
+  scan<Body extends object>(model: ModelName<Body>, query: ScanQuery): Promise<Row<Body>[]>;
 
   /**
    * Writes the batches in order, for each the rows and then the checkpoint; a store with transactions writes all or nothing. A

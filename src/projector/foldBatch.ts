@@ -25,7 +25,7 @@ export interface FoldPorts {
 }
 
 /** A batch, and what tombstones say about the events that were erased, by their positions. */
-export interface ToldBatch extends EventBatch {
+export interface ToldBatch extends Omit<EventBatch, 'caughtUp'> {
   listed: ReadonlyMap<Position, ListedEvent>;
 }
 
@@ -82,7 +82,7 @@ export async function foldBatch(target: Target, ports: FoldPorts, batch: ToldBat
 async function loadRows(
   { projection, model }: Target,
   readModels: ReadModels,
-  { events, unreadable = [], erased = [] }: EventBatch,
+  { events, unreadable = [], erased = [] }: ToldBatch,
 ): Promise<Map<string, Row>> {
   const ids = new Set(events.map((event) => projection.rowId(event)));
   if (projection.incomplete) for (const { stream } of unreadable) ids.add(stream);

@@ -3,7 +3,7 @@ import { isBookkeeping } from '../events/streamNames.ts';
 import { measurements } from '../metrics/Measurements.ts';
 import type { EventBatch, EventLog, FollowOptions } from '../ports/eventLog.ts';
 import { isTracing, type TracedWork, traced } from '../tracing/traced.ts';
-import { type FoldPorts, foldBatch, type Target, type ToldBatch } from './foldBatch.ts';
+import { type FoldPorts, foldBatch, type Target } from './foldBatch.ts';
 import { Tombstones } from './Tombstones.ts';
 
 /** How often an idle projection checks whether its read model was set back. */
@@ -64,7 +64,13 @@ export async function project(
     await traced(workOf(batch), async () => {
       const told = { ...batch, listed: await tombstones.listed(batch.erased) };
       const folded = await Promise.all(
-        behind.map((progress) => foldBatch(progress.target, ports, ownPart(progress, told))),
+        behind.map(({ target, wanted, position }) =>
+          foldBatch(
+            target,
+            ports,
+            ownPart(told, wanted, (event) => event.position > position),
+          ),
+        ),
       );
       await readModels.write(...folded.flat());
     });
@@ -81,16 +87,22 @@ function workOf({ events }: EventBatch): TracedWork {
   return { name: 'project', kind: 'CONSUMER', links, attributes: { 'chartledger.events': events.length } };
 }
 
-/** Returns what a target wants of a batch and does not have yet. */
-function ownPart({ wanted, position }: Progress, batch: ToldBatch): ToldBatch {
-  const isNew = (event: Pick<RecordedEvent, 'type' | 'stream' | 'position'>) =>
-    event.position > position && !isBookkeeping(event.stream) && (wanted?.has(event.type) ?? true);
+/** Returns what a projection takes of a batch: events of the wanted types (undefined: all) for which `isIn` holds, and erased ones. */
+export function ownPart<Batch extends Pick<EventBatch, 'events' | 'unreadable' | 'erased'>>(
+  batch: Batch,
+  wanted: ReadonlySet<string> | undefined,
+  isIn: (event: Pick<RecordedEvent, 'stream' | 'position'>) => boolean,
+): Batch {
+  const isOwn = (event: Pick<RecordedEvent, 'stream' | 'position'>) =>
+    isIn(event) && !isBookkeeping(event.stream);
+  const isWanted = (event: Pick<RecordedEvent, 'type' | 'stream' | 'position'>) =>
+    isOwn(event) && (wanted?.has(event.type) ?? true);
   const { events, unreadable = [], erased = [] } = batch;
   return {
     ...batch,
-    events: events.filter(isNew),
-    unreadable: unreadable.filter(isNew),
-    erased: erased.filter((event) => event.position > position && !isBookkeeping(event.stream)),
+    events: events.filter(isWanted),
+    unreadable: unreadable.filter(isWanted),
+    erased: erased.filter(isOwn),
   };
 }
 

@@ -8,7 +8,7 @@ import { logMismatch } from './logMismatch.ts';
 const TRUSTED_MS = 1_000;
 
 /** The methods that return rows, or count them. */
-const READS = ['load', 'page', 'heads', 'countPage', 'changes', 'search', 'count'] as const;
+const READS = ['load', 'page', 'heads', 'countPage', 'changes', 'search', 'scan', 'count'] as const;
 
 const projected: ReadonlySet<string> = new Set(models);
 

@@ -81,7 +81,7 @@ test('a damaged file and a damaged event are found, and the log names the place 
   const [sound] = (await doctor(service)).of('contents');
   expect(sound).toMatchObject({ status: 'ok' });
   expect(sound?.message).toMatch(
-    /events\.db, .* is sound; contents not checked: run chartledger verify --workspace ID$/,
+    /events\.db, .* is sound; contents not checked: run chartledger verify --workspace ID --records$/,
   );
   const db = openLogFile(service);
   db.prepare("UPDATE events SET data = '{' WHERE type = 'PayerUpserted'").run();

@@ -108,6 +108,31 @@ export function rowsContract(at: () => { store: ReadModels; model: string }): vo
     expect(await store.load(model, everyId)).toHaveLength(count);
   });
 
+  test('a scan goes through the rows of all partitions by rising id, whether they have lists and terms or not', async () => {
+    const { store, model } = at();
+    expect(await store.scan(model, { limit: 10 })).toEqual([]);
+    const plain = Array.from({ length: 250 }, (_, index) =>
+      row(`r${index}`, index + 1, { partition: `p${index % 3}` }),
+    );
+    const scanned = async () => {
+      const seen: Row[] = [];
+      for (;;) {
+        const rows = await store.scan(model, { after: seen.at(-1)?.id, limit: 100 });
+        seen.push(...rows);
+        if (rows.length < 100) return seen;
+      }
+    };
+    const byId = (rows: Row[]) => rows.toSorted((a, b) => (a.id < b.id ? -1 : 1));
+    await store.write({ model, rows: plain, checkpoint: 250 });
+    expect(await scanned()).toEqual(byId(plain));
+    const found = [
+      row('a listed', 251, { lists: ['x=1'] }),
+      row('z found', 252, { search: { terms: ['zeta'], since: 252 } }),
+    ];
+    await store.write({ model, rows: found, checkpoint: 252 });
+    expect(await scanned()).toEqual(byId([...plain, ...found]));
+  });
+
   test('a row may change its partition, and keeps its place in the order', async () => {
     const { store, model } = at();
     await store.write({ model, rows: [row('a', 1, { order: 7 })], checkpoint: 1 });

@@ -11,6 +11,7 @@ import type {
   ReadModels,
   Row,
   RowBatch,
+  ScanQuery,
   SearchQuery,
 } from '../../ports/readModels.ts';
 import { headRows } from './headRows.ts';
@@ -26,6 +27,7 @@ import {
   pageRows,
   rowsOf,
   type StoredRow,
+  scanRows,
   searchRows,
   writeRows,
 } from './storedRows.ts';
@@ -97,6 +99,10 @@ export class MongoReadModels implements ReadModels {
 
   async search<Body extends object>(model: ModelName<Body>, query: SearchQuery): Promise<Row<Body>[]> {
     return (await searchRows(this.#connection, rowsName(model), query)).map(toRow<Body>);
+  }
+
+  async scan<Body extends object>(model: ModelName<Body>, query: ScanQuery): Promise<Row<Body>[]> {
+    return (await scanRows(this.#connection, rowsName(model), query)).map(toRow<Body>);
   }
 
   async write(...batches: RowBatch[]): Promise<void> {

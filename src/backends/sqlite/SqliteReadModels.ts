@@ -10,6 +10,7 @@ import type {
   ReadModels,
   Row,
   RowBatch,
+  ScanQuery,
   SearchQuery,
 } from '../../ports/readModels.ts';
 import { dropModelTable, hasModelTable, ModelTable, toRow } from './rows/ModelTable.ts';
@@ -70,6 +71,10 @@ export class SqliteReadModels implements ReadModels {
 
   async search<Body extends object>(model: ModelName<Body>, query: SearchQuery): Promise<Row<Body>[]> {
     return this.#rows(model, (table) => table.search(query));
+  }
+
+  async scan<Body extends object>(model: ModelName<Body>, query: ScanQuery): Promise<Row<Body>[]> {
+    return this.#rows(model, (table) => table.scan(query));
   }
 
   async write(...batches: RowBatch[]): Promise<void> {

@@ -9,6 +9,7 @@ import {
   prepareOwnRows,
   preparePrune,
   type StoredRow,
+  scanRows,
   toStoredRow,
   writeRows,
 } from './rows/rowTable.ts';
@@ -40,12 +41,8 @@ export class SqliteStateStore implements StateStore {
     return this.#rows(table, ({ page }) => page.all(partition, after, limit));
   }
 
-  async scan<Body extends object>(
-    table: StateTable<Body>,
-    { after, limit }: StateScan,
-  ): Promise<StateRow<Body>[]> {
-    const behind = after ?? null;
-    return this.#rows(table, ({ scan }) => scan.all(behind, behind, limit));
+  async scan<Body extends object>(table: StateTable<Body>, query: StateScan): Promise<StateRow<Body>[]> {
+    return this.#rows(table, (statements) => scanRows(statements, query));
   }
 
   async save<Body extends object>(table: StateTable<Body>, rows: StateRow<Body>[]): Promise<void> {

@@ -117,7 +117,7 @@ export async function checkDocuments(eventLog: EventLog, { documentsUrl }: Confi
 
 /** Larger files take a disk too long to read. */
 const MOST_CHECKED_BYTES = 1024 ** 3;
-const NOT_CHECKED = 'contents not checked: run chartledger verify --workspace ID';
+const NOT_CHECKED = 'contents not checked: run chartledger verify --workspace ID --records';
 
 /** Checks whether the structure of the SQLite files is sound, if they are not too large. */
 export async function checkContents({ eventLogUrl, readModelUrl, stateUrl }: Config): Promise<CheckResult[]> {

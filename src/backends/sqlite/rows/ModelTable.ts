@@ -1,5 +1,12 @@
 import type { DatabaseSync } from 'node:sqlite';
-import type { ChangesQuery, HeadsQuery, PageQuery, Row, SearchQuery } from '../../../ports/readModels.ts';
+import type {
+  ChangesQuery,
+  HeadsQuery,
+  PageQuery,
+  Row,
+  ScanQuery,
+  SearchQuery,
+} from '../../../ports/readModels.ts';
 import { checkedBody, withChecksum } from './checksum.ts';
 import { addLists, type ListedStatements, listsBeside, prepareListed, writeListed } from './listedRows.ts';
 import {
@@ -7,6 +14,7 @@ import {
   quoted,
   type RowStatements,
   type Statement,
+  scanRows,
   toStoredRow,
   writeRows,
 } from './rowTable.ts';
@@ -70,6 +78,10 @@ export class ModelTable {
   search({ below = Number.MAX_SAFE_INTEGER, limit, ...query }: SearchQuery): unknown[] {
     if (query.words.length === 0 || query.partitions.length === 0) return [];
     return this.#withTerms()?.search.all(matchText(query), below, limit) ?? [];
+  }
+
+  scan(query: ScanQuery): unknown[] {
+    return scanRows(this.#withLists() ?? this.#rows, query);
   }
 
   write(rows: readonly Row[]): void {

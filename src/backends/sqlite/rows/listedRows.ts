@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { DatabaseSync } from 'node:sqlite';
-import { columns, quoted, type Statement, type StoredRow } from './rowTable.ts';
+import { columns, quoted, type Statement, type StoredRow, scanQuery } from './rowTable.ts';
 
 /** A row of a table whose rows are, or may be, listed. */
 export interface ListedRow extends StoredRow {
@@ -20,6 +20,7 @@ export interface Place {
 export interface ListedStatements {
   load: Statement;
   page: Statement;
+  scan: Statement;
   list: Statement;
   countList: Statement;
   changes: Statement;
@@ -39,12 +40,13 @@ export function listsBeside(table: string): string {
 export function listedQueries(
   name: string,
   further = '',
-): Record<'load' | 'page' | 'list' | 'changes', string> {
+): Record<'load' | 'page' | 'scan' | 'list' | 'changes', string> {
   const table = quoted(name);
   const listed = `${columns}, lists${further}`;
   return {
     load: `SELECT ${listed} FROM ${table} WHERE id IN (SELECT value FROM json_each(?))`,
     page: `SELECT ${listed} FROM ${table} WHERE partition = ? AND sequence > ? ORDER BY sequence LIMIT ?`,
+    scan: scanQuery(name, listed),
     list: `SELECT ${listed.replace(/\w+/g, 'listed.$&')}
       FROM ${quoted(listsBeside(name))} AS entry CROSS JOIN ${table} AS listed
         ON listed.partition = entry.partition AND listed.sequence = entry.sequence
@@ -59,10 +61,11 @@ export function listedQueries(
 export function prepareListed(db: DatabaseSync, name: string): ListedStatements {
   const table = quoted(name);
   const lists = quoted(listsBeside(name));
-  const { load, page, list, changes } = listedQueries(name);
+  const { load, page, scan, list, changes } = listedQueries(name);
   const reading = {
     load: db.prepare(load),
     page: db.prepare(page),
+    scan: db.prepare(scan),
     list: db.prepare(list),
     changes: db.prepare(changes),
   };

@@ -18,13 +18,13 @@ export interface StoredRow {
 export interface RowStatements {
   load: Statement;
   page: Statement;
+  scan: Statement;
   countPage: Statement;
   update: Statement;
   upsert: Statement;
 }
 
 export interface OwnRowStatements extends RowStatements {
-  scan: Statement;
   insert: Statement;
   swap: Statement;
   remove: Statement;
@@ -38,6 +38,19 @@ export function quoted(table: string): string {
   return `"${table.replaceAll('"', '""')}"`;
 }
 
+/** Returns the query for a table's rows by id; its parameters are those of `scanRows`. */
+export function scanQuery(name: string, selected: string): string {
+  return `SELECT ${selected} FROM ${quoted(name)} WHERE id >= ? AND id IS NOT ? ORDER BY id LIMIT ?`;
+}
+
+/** Returns rows by ascending id, after the given id; default: from the first. */
+export function scanRows(
+  { scan }: { scan: Statement },
+  { after, limit }: { after?: string | undefined; limit: number },
+): unknown[] {
+  return scan.all(after ?? '', after ?? null, limit);
+}
+
 /** Prepares the statements of a table of rows, creating it when it does not exist. */
 export function prepareRows(db: DatabaseSync, name: string): RowStatements {
   const table = quoted(name);
@@ -49,10 +62,12 @@ export function prepareRows(db: DatabaseSync, name: string): RowStatements {
   const page = db.prepare(
     `SELECT ${columns} FROM ${table} WHERE partition = ? AND sequence > ? ORDER BY sequence LIMIT ?`,
   );
-  for (const reading of [load, page]) reading.setReturnArrays(true);
+  const scan = db.prepare(scanQuery(name, columns));
+  for (const reading of [load, page, scan]) reading.setReturnArrays(true);
   return {
     load,
     page,
+    scan,
     countPage: db.prepare(
       `SELECT count(*) AS count FROM (SELECT 1 FROM ${table} WHERE partition = ? LIMIT ?)`,
     ),
@@ -72,11 +87,8 @@ export function prepareRows(db: DatabaseSync, name: string): RowStatements {
 export function prepareOwnRows(db: DatabaseSync, name: string): OwnRowStatements {
   const rows = prepareRows(db, name);
   const table = quoted(name);
-  const scan = db.prepare(`SELECT ${columns} FROM ${table} WHERE ? IS NULL OR id > ? ORDER BY id LIMIT ?`);
-  scan.setReturnArrays(true);
   return {
     ...rows,
-    scan,
     insert: db.prepare(`INSERT OR IGNORE INTO ${table} (${columns}) VALUES (?, ?, ?, ?, ?)`),
     swap: db.prepare(
       `UPDATE ${table} SET partition = ?, position = ?, body = ? WHERE id = ? AND position = ?`,

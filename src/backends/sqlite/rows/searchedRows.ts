@@ -22,6 +22,7 @@ export interface SearchedRow extends ListedRow {
 export interface SearchedStatements {
   load: Statement;
   page: Statement;
+  scan: Statement;
   list: Statement;
   countList: Statement;
   changes: Statement;
@@ -59,10 +60,11 @@ export function prepareSearched(db: DatabaseSync, name: string): SearchedStateme
   const table = quoted(name);
   const lists = quoted(listsBeside(name));
   const index = quoted(termsBeside(name));
-  const { load, page, list, changes } = listedQueries(name, ', since, terms');
+  const { load, page, scan, list, changes } = listedQueries(name, ', since, terms');
   const reading = {
     load: db.prepare(load),
     page: db.prepare(page),
+    scan: db.prepare(scan),
     list: db.prepare(list),
     changes: db.prepare(changes),
     search: db.prepare(searchQuery(name)),

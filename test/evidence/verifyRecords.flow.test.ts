@@ -1,0 +1,180 @@
+import { readdirSync } from 'node:fs';
+import { DatabaseSync } from 'node:sqlite';
+import { MongoClient } from 'mongodb';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { auditModel } from '../../projections/audit/audit.ts';
+import { documentsModel } from '../../projections/documents.ts';
+import { encountersModel } from '../../projections/encounters.ts';
+import { recordsModel } from '../../projections/records.ts';
+import { searchModel } from '../../projections/search.ts';
+import { openReadModels } from '../../src/app/openBackend.ts';
+import type { ModelName, ReadModels, Row } from '../../src/ports/readModels.ts';
+import { runCli, storesOf } from '../support/cli.ts';
+import { documentForm, documentsPath } from '../support/documents.ts';
+import { onEveryEngine } from '../support/engines.ts';
+import { eventually } from '../support/eventually.ts';
+import { pathOf, paths } from '../support/fieldValues.ts';
+import { inShort, installationEvents } from '../support/installation.ts';
+import { runInClinic } from '../support/runInClinic.ts';
+import { samples } from '../support/samples.ts';
+import { startTestService, type TestService } from '../support/service.ts';
+
+const LONG_MS = 60_000;
+
+onEveryEngine((start) => {
+  let service: TestService;
+  let readModels: ReadModels;
+  const patient = samples.patient();
+  const encounter = samples.encounter(patient.id);
+  const payer = { ...samples.payer(), city: 'Omaha' };
+  beforeAll(async () => {
+    service = await start();
+    readModels = await openReadModels(service.config.readModelUrl);
+    await service.post(paths.patient, patient);
+    await service.post(paths.encounter, encounter);
+    await service.upload(documentsPath(encounter.id), documentForm({ document_id: 'd1' }));
+    for (const city of ['Lincoln', payer.city]) await service.post(paths.payer, { ...payer, city });
+    const erased = samples.patient();
+    const itsEncounter = samples.encounter(erased.id);
+    await service.post(paths.patient, erased);
+    await service.post(paths.encounter, itsEncounter);
+    await service.upload(documentsPath(itsEncounter.id), documentForm({ document_id: 'd1' }));
+    await projected();
+    const because = ['--reason', 'asked for', '--with-encounters'];
+    expect(await runInClinic(service, 'erase', 'patient', erased.id, ...because)).toMatchObject({ code: 0 });
+    await service.post(paths.patient, erased);
+    await projected();
+  });
+  afterAll(async () => {
+    await readModels.close();
+    await service.stop();
+  });
+
+  const stream = (rest: string) => `${service.workspaceId('clinic')}.${rest}`;
+  const verify = (...options: string[]) => runInClinic(service, 'verify', ...options);
+  const filesLeft = () => readdirSync(service.config.dataDir).filter((name) => name.startsWith('verify-'));
+
+  async function projected(): Promise<void> {
+    const head = await service.eventLog.head();
+    await eventually(async () => {
+      for (const model of [recordsModel, searchModel, documentsModel, encountersModel, auditModel])
+        expect(await readModels.checkpoint(model)).toBeGreaterThanOrEqual(head);
+    }, LONG_MS);
+  }
+
+  async function removeRow(model: string, id: string): Promise<void> {
+    const { readModelUrl } = service.config;
+    if (readModelUrl.startsWith('mongodb')) {
+      const client = await MongoClient.connect(readModelUrl);
+      await client.db().collection<{ _id: string }>(`rows.${model}`).deleteOne({ _id: id });
+      await client.close();
+      return;
+    }
+    const db = new DatabaseSync(readModelUrl.slice('sqlite:'.length), { timeout: 10_000 });
+    db.prepare(`DELETE FROM "model_${model}" WHERE id = ?`).run(id);
+    db.close();
+  }
+
+  /** Makes a stored row another one, which its store finds as sound as any. */
+  async function replaceRow(model: string, id: string, change: (row: Row) => Row): Promise<Row> {
+    const [row] = await readModels.load(model, [id]);
+    await removeRow(model, id);
+    await readModels.write({ model, rows: [change(row as Row)], checkpoint: 0 });
+    return row as Row;
+  }
+
+  test('what is stored is what the log says, also while writes go on; nothing is left of the comparison', async () => {
+    let isVerified = false;
+    const writing = (async () => {
+      while (!isVerified) {
+        await service.post(paths.payer, { ...payer, city: payer.city });
+        await service.post(paths.patient, samples.patient());
+        await service.get(pathOf('patient', patient.id));
+      }
+    })();
+    const { code, stdout, stderr } = await verify('--records').finally(() => {
+      isVerified = true;
+    });
+    await writing;
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+    expect(stdout).toMatch(/\n[\d,]+ rows of 6 read models compared with the log\n/);
+    expect(filesLeft()).toEqual([]);
+  });
+
+  const changed = 'a row is not what the log says';
+  const other = (row: Row): Row => ({ ...row, body: { ...row.body, version: 7 } });
+  const earlier = (row: Row): Row => ({ ...row, position: row.position - 1 });
+  const document = `document-${encodeURIComponent(`${encounter.id}/d1`)}`;
+  const cases: [what: string, model: ModelName, id: string, problem: string, change: typeof other][] = [
+    ['a record', recordsModel, `payer-${payer.id}`, changed, other],
+    ['a list', recordsModel, `payer-${payer.id}`, changed, (row) => ({ ...row, lists: ['x'] })],
+    ['an earlier version', recordsModel, `payer-${payer.id}`, 'a row lacks an event', earlier],
+    [
+      ...(['a partition', encountersModel, `encounter-${encounter.id}`, changed] as const),
+      (row) => ({ ...row, partition: 'x' }),
+    ],
+    ['what the search finds', searchModel, `patient-${patient.id}`, changed, other],
+    ['a document', documentsModel, document, changed, other],
+  ];
+  test.each(cases)(
+    '%s changed in the store is named by verify --records, and by no other check',
+    async (_what, model, name, problem, change) => {
+      const row = await replaceRow(model, stream(name), change);
+      expect(await verify()).toMatchObject({ code: 0, stderr: '' });
+      expect(await verify('--records')).toEqual(named(model, problem));
+      expect(filesLeft()).toEqual([]);
+      await replaceRow(model, stream(name), () => row);
+    },
+  );
+
+  test('a row that was removed, and one that comes from no event, are named', async () => {
+    const id = stream(`payer-${payer.id}`);
+    const [row] = (await readModels.load(recordsModel, [id])) as [Row];
+    await removeRow(recordsModel, id);
+    expect(await verify('--records')).toEqual(named(recordsModel, 'a row is missing'));
+    const added = { ...row, id: `${id}x`, order: row.order + 0.5 };
+    await readModels.write({ model: recordsModel, rows: [row, added], checkpoint: 0 });
+    expect(await verify('--records')).toEqual(named(recordsModel, 'a row comes from no event'));
+    await removeRow(recordsModel, added.id);
+    expect(await verify('--records')).toMatchObject({ code: 0, stderr: '' });
+  });
+
+  function named(model: string, problem: string) {
+    const rebuild = `chartledger projections rebuild ${model.replace(/_v\d+$/, '')}`;
+    const place = 'partition \\S+, position \\d+';
+    return {
+      code: 1,
+      stdout: expect.stringMatching(/^\d+ events verified, /),
+      stderr: expect.stringMatching(
+        `^${model}: ${problem}: ${place}\\. To restore what the log says, run: ${rebuild}\\n$`,
+      ),
+    };
+  }
+});
+
+test('without a workspace, the rows of all are compared, and the audit trail says that somebody did', async () => {
+  const service = await startTestService();
+  try {
+    await service.post(paths.payer, samples.payer());
+    await service.createKey('other');
+    const readModels = await openReadModels(service.config.readModelUrl);
+    const env = { ...storesOf(service.config), DATA_DIR: service.config.dataDir };
+    const verify = (...more: string[]) => runCli(['verify', '--records', ...more], { env });
+    const recorded = await installationEvents(service, async () =>
+      expect(await verify()).toMatchObject({ code: 0, stdout: expect.stringMatching(/^\d+ rows of 6 /) }),
+    );
+    expect(inShort(recorded)).toEqual(['verify']);
+    const id = service.workspaceId('other');
+    await eventually(async () => expect(await readModels.load(auditModel, [id])).toHaveLength(1));
+    const [row] = (await readModels.load(auditModel, [id])) as [Row];
+    const added = { ...row, id: `${id}/12`, partition: `${id} chunks`, position: 1 };
+    await readModels.write({ model: auditModel, rows: [added], checkpoint: 0 });
+    await readModels.close();
+    expect((await verify()).stderr).toMatch(
+      `${auditModel}: a row comes from no event: partition ${id} chunks`,
+    );
+    expect(await verify('--head', 'head.json')).toMatchObject({ code: 2 });
+  } finally {
+    await service.stop();
+  }
+});
