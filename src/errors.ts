@@ -144,19 +144,29 @@ export function unavailable(what: string, cause?: unknown, problem?: string): Se
 }
 
 /**
- * The error for a history with an event that this process cannot read: nothing of it is shown, as that could be wrong
- * (503 with `Retry-After`: another process may be able to). Everything else continues.
+ * The error for a history with an event that this process cannot read: nothing of it is shown, as that could be wrong. Everything
+ * else continues. `unreadable` if another process may be able to read it (503 with `Retry-After`); `internal` if the event is
+ * damaged or missing, which does not pass.
  */
 export class UnreadableError extends ServiceError {
   /** Where the event is, for operators. */
   readonly place: UnreadablePlace | undefined;
 
-  constructor(message: string, event?: { stream: string; position: number }) {
-    super('unreadable', message, { retryAfterSeconds: 30 });
+  constructor(
+    code: 'unreadable' | 'internal',
+    message: string,
+    event?: { stream: string; position: number },
+  ) {
+    super(code, message, code === 'unreadable' ? { retryAfterSeconds: 30 } : {});
     this.name = new.target.name;
     this.place = event && unreadablePlace(event);
   }
 }
+
+/** What a message about a damaged or missing event ends with. */
+export const DAMAGE_ADVICE =
+  'Nothing else is affected. Repeating the request does not help. Contact the operators of the service: they find out why with ' +
+  '`chartledger verify --workspace ID`, and restore the event log from a backup.';
 
 /** The place of an event that cannot be read: its position and, as a stream's name contains the caller's id, only the part before it. */
 export interface UnreadablePlace {

@@ -1,4 +1,4 @@
-import { UnreadableError } from '../errors.ts';
+import { DAMAGE_ADVICE, UnreadableError } from '../errors.ts';
 import type { RecordedEvent } from './event.ts';
 
 /** A stream lacks an event, so later ones must not be folded. */
@@ -6,8 +6,8 @@ export class MissingVersion extends UnreadableError {
   /** `event`: the next one that can be read. */
   constructor(version: number, event?: Pick<RecordedEvent, 'stream' | 'position'>) {
     super(
-      `Version ${version} of this history is missing or can no longer be read, so nothing after it is shown. ` +
-        'Nothing else is affected. Contact the operators of the service.',
+      'internal',
+      `Version ${version} of this history is missing or can no longer be read, so nothing after it is shown. ${DAMAGE_ADVICE}`,
       event,
     );
   }

@@ -35,6 +35,7 @@ export class UnknownSchemaVersion extends UnreadableError {
 
   constructor(type: string, version: unknown) {
     super(
+      'unreadable',
       `This version of the service cannot read ${type} of schema version ${version}, which was written by a newer one. ` +
         'Nothing else is affected. Try again when the upgrade is complete.',
     );

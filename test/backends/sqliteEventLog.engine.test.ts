@@ -228,7 +228,7 @@ describe('SQLite event log', () => {
       const other = new DatabaseSync(path);
       other.exec("UPDATE events SET data = '{' WHERE revision = 1");
       other.close();
-      const unreadable = { code: 'unreadable', retryAfterSeconds: 30 };
+      const unreadable = { code: 'internal', retryAfterSeconds: undefined };
       await expect(log.readStream(stream, { limit: 3 })).rejects.toMatchObject(unreadable);
       await expect(log.readStream(stream, { from: 1, limit: 1 })).rejects.toMatchObject(unreadable);
       expect(await log.readStream(stream, { limit: 1 })).toMatchObject([{ data: { n: 0 } }]);

@@ -87,10 +87,10 @@ test('a damaged file and a damaged event are found, and the log names the place 
   db.prepare("UPDATE events SET data = '{' WHERE type = 'PayerUpserted'").run();
   const position = db.prepare("SELECT position FROM events WHERE type = 'PayerUpserted'").get()?.position;
   db.close();
-  expect((await service.get(`/integration/payers/${payer.id}/history`)).status).toBe(503);
+  expect((await service.get(`/integration/payers/${payer.id}/history`)).status).toBe(500);
   const partition = `${service.workspaceId('clinic')}.payer`;
   const logged = logLines(`"partition":"${partition}"`);
-  expect(logged).toContainEqual(expect.objectContaining({ code: 'unreadable', partition, position }));
+  expect(logged).toContainEqual(expect.objectContaining({ code: 'internal', partition, position }));
   expect(JSON.stringify(logged)).not.toContain(payer.id);
   const path = join(temporaryFolder(), 'events.db');
   const copied = openLogFile(service);

@@ -71,7 +71,7 @@ test('records whose events cannot be read are counted, and others are not left o
     const { text } = await (await clientOf(faults)).get(SNAPSHOT);
     return JSON.parse(text.trim().split('\n').at(-1) as string).end;
   };
-  const readStream = () => Promise.reject(new UnreadableError('too new'));
+  const readStream = () => Promise.reject(new UnreadableError('unreadable', 'too new'));
   expect(await ends({ readModels: { page: incomplete } })).toEqual({ count: PAYERS, unreadable: 0 });
   expect(await ends({ readModels: { page: incomplete }, eventLog: { readStream } })).toEqual({
     count: PAYERS - 1,

@@ -101,7 +101,7 @@ describe('read models', () => {
     const { body: patients } = await service.get('/integration/patients');
     expect(patients).toMatchObject({ items: [], unreadable: ['poisoned'] });
     const read = await service.get('/integration/patients/poisoned');
-    expect([read.status, read.body.code]).toEqual([503, 'unreadable']);
+    expect([read.status, read.body.code]).toEqual([500, 'internal']);
     await service.restart();
     expect((await service.readiness()).projections[recordsModel]?.parked).toBe(1);
   });

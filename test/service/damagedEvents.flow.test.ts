@@ -3,7 +3,10 @@ import { documentsModel } from '../../projections/documents.ts';
 import { recordsModel } from '../../projections/records.ts';
 import { openReadModels } from '../../src/app/openBackend.ts';
 import { verifyWorkspace } from '../../src/evidence/verifyWorkspace.ts';
+import { hl7Message } from '../ingest/hl7Messages.ts';
+import { answerOf, BATCH } from '../support/batches.ts';
 import { chartledgerOf, errorOf } from '../support/chartledger.ts';
+import type { TestResponse } from '../support/client.ts';
 import { createEncounter, documentForm, documentsPath } from '../support/documents.ts';
 import { eventsOf } from '../support/eventReader.ts';
 import { eventually } from '../support/eventually.ts';
@@ -43,6 +46,12 @@ const list = (path: string) =>
     return body;
   });
 
+/** An answer that is no reason to ask again, and says how to find out why. */
+function expectFinal({ status, headers, body }: TestResponse): void {
+  expect([status, body.code, headers['retry-after']]).toEqual([500, 'internal', undefined]);
+  expect(body.error).toContain('chartledger verify --workspace ID');
+}
+
 test('a record with a damaged version is refused, named by lists, and still takes versions', async () => {
   const [sound, damaged] = [samples.payer(), samples.payer()];
   for (const payer of [damaged, sound]) await service.post(paths.payer, payer);
@@ -51,8 +60,16 @@ test('a record with a damaged version is refused, named by lists, and still take
 
   const path = pathOf('payer', damaged.id);
   for (const suffix of ['', '/history', '?version=2', '?version=3', '?as_of=2999-01-01']) {
-    expect(await service.get(path + suffix)).toMatchObject({ status: 503, body: { code: 'unreadable' } });
+    expectFinal(await service.get(path + suffix));
   }
+  const appendedByRefusals = await appendedBy(service, async () => {
+    expectFinal(await service.patch(path, { city: 'Omaha' }));
+    const lines = [{ kind: 'payer', record: damaged }];
+    const [line] = answerOf(await service.post(`${BATCH}?dry_run=true`, lines)).results;
+    expect(line).toMatchObject({ status: 500, code: 'internal', retryable: false });
+    expect(line).not.toHaveProperty('retryAfter');
+  });
+  expect(appendedByRefusals).toEqual([]);
   expect((await service.get(`${path}?version=1`)).body.record).toMatchObject(damaged);
   expect(await list(paths.payer)).toMatchObject({ items: [{ id: sound.id }], unreadable: [damaged.id] });
   const read: string[] = [];
@@ -75,6 +92,22 @@ test('a record with a damaged version is refused, named by lists, and still take
   ]);
 });
 
+test('a message about a patient with a damaged version is refused, and not held up', async () => {
+  const patient = samples.patient();
+  await service.post(paths.patient, patient);
+  await service.post(paths.patient, { ...patient, first_name: 'Ada' });
+  await damage(`${service.workspaceId('clinic')}.patient-${patient.id}`, 1);
+  const message = hl7Message('ADT^A08', [['PID', { 3: String(patient.id), 5: 'Byron^Ada', 7: '19840229' }]]);
+  const appended = await appendedBy(service, async () => {
+    const headers = { 'content-type': 'application/hl7-v2' };
+    const { status, text } = await service.send('/hl7/v2', { method: 'POST', body: message, headers });
+    expect(status).toBe(200);
+    expect(text).toContain('MSA|AE|C-1');
+    expect(text).toContain('chartledger verify');
+  });
+  expect(appended).toEqual([]);
+});
+
 test('a document with a damaged version is named by the list of its encounter', async () => {
   const encounter = await createEncounter(service);
   const [sound, damaged] = [documentForm(), documentForm()];
@@ -87,7 +120,7 @@ test('a document with a damaged version is named by the list of its encounter', 
     unreadable: [idOf(damaged)],
   });
   const history = await service.get(`${documentsPath(encounter, idOf(damaged))}/history`);
-  expect(history).toMatchObject({ status: 503, body: { code: 'unreadable' } });
+  expectFinal(history);
 });
 
 test('an event of another workspace in the stream of a record is not served, and verify names it', async () => {
@@ -113,8 +146,7 @@ test('an event of another workspace in the stream of a record is not served, and
   await eventually(async () =>
     expect((await caller.get(paths.payer)).body).toMatchObject({ items: [], unreadable: [payer.id] }),
   );
-  const { status, body } = await caller.get(`${pathOf('payer', payer.id)}/history`);
-  expect({ status, code: body.code }).toEqual({ status: 503, code: 'unreadable' });
+  expectFinal(await caller.get(`${pathOf('payer', payer.id)}/history`));
   const told = eventsOf(await caller.get('/events?kinds=payer&limit=1000'));
   expect(told.map(({ data }) => data.sent.name)).toEqual([payer.name]);
   const readModels = await openReadModels(service.config.readModelUrl);

@@ -1,4 +1,4 @@
-import { ServiceError } from '../../errors.ts';
+import { asUnreadable } from '../../errors.ts';
 import type { Position } from '../../events/event.ts';
 import type { EventLog } from '../../ports/eventLog.ts';
 import { keyEvents } from '../../sameLog/keyEvents.ts';
@@ -46,7 +46,7 @@ export async function keysOfLog(eventLog: RotationLog, trusted: PublicKeys | und
   try {
     found = await loggedRotations(eventLog);
   } catch (error) {
-    if (!(error instanceof ServiceError && error.code === 'unreadable')) throw error;
+    asUnreadable(error);
     const problem =
       "The events about signing keys cannot be read. To find out why, run: chartledger verify --workspace '*'";
     return { publicKeys: trusted, ends: new Map(), problems: [problem] };

@@ -120,7 +120,9 @@ export class FeedThread {
         break;
       case 'failed':
         this.#settleRead(reply.reader)?.reject(
-          reply.unreadable === undefined ? unavailable('event log') : new UnreadableError(reply.unreadable),
+          reply.unreadable === undefined
+            ? unavailable('event log')
+            : new UnreadableError('unreadable', reply.unreadable),
         );
         break;
       case 'tailing': {

@@ -22,11 +22,13 @@ export function logFailure(
     logger.error({ ...request, objectId, mismatches }, 'a stored document is not the one that was uploaded');
     return;
   }
-  if (failure instanceof UnreadableError)
-    logger.warn(
+  if (failure instanceof UnreadableError) {
+    logger[code === 'internal' ? 'error' : 'warn'](
       { ...request, code, ...failure.place },
       'an event cannot be read; to find out why: chartledger verify --workspace ID',
     );
+    return;
+  }
   if (code !== 'internal' && code !== 'unavailable') return;
   const fields = { ...request, code, ...(problem && { problem }), error: describeError(cause) };
   if (code === 'internal') logger.error(fields, `a ${what} failed`);

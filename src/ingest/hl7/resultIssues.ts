@@ -1,4 +1,4 @@
-import type { ErrorCode, ServiceError } from '../../errors.ts';
+import { type ErrorCode, type ServiceError, UnreadableError } from '../../errors.ts';
 import { recordOf } from '../aboutRecords.ts';
 import type { OperationResult } from '../carryOut.ts';
 import { fieldSentence } from '../fieldSentence.ts';
@@ -11,11 +11,14 @@ const codes: Partial<Record<ErrorCode, ConditionCode>> = {
   not_found: '204',
 };
 
-const later = new Set<ErrorCode>(['unavailable', 'unreadable', 'overloaded', 'rate_limited', 'internal']);
+const later = new Set<ErrorCode>(['unavailable', 'overloaded', 'rate_limited', 'internal']);
 
-/** Whether a refusal is not because of what was sent, which should be sent again. */
-export function isLater({ code }: ServiceError): boolean {
-  return later.has(code);
+/**
+ * Whether a refusal is not because of what was sent, which should be sent again. One because of a damaged event stays, and would
+ * hold up all later messages of the sender.
+ */
+export function isLater(error: ServiceError): boolean {
+  return error instanceof UnreadableError ? error.code === 'unreadable' : later.has(error.code);
 }
 
 /** Returns why an operation was refused, or remarks on its record, located where the message says it. */

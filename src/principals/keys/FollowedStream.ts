@@ -115,7 +115,9 @@ export class FollowedStream<State extends FoldedState> {
       if (error instanceof ServiceError && !(error instanceof DamagedEvent)) throw error;
       const { stream, revision } = event;
       throw new UnreadableError(
+        'internal',
         `The event of version ${revision + 1} in the stream ${stream} is damaged. Run \`chartledger verify\` to find out what was changed.`,
+        event,
       );
     }
   }
