@@ -200,6 +200,7 @@ describe('signing in through an identity provider', () => {
 test('before users are changed, the user proves anew at the provider who he is, and nobody else may', async () => {
   provider.account = { sub: 'sub-8', preferred_username: 'judy', roles: 'admin' };
   const page = await signInByProvider('/users');
+  await page.waitForURL('**/dashboard/users');
   const other = await dashboard.createUser('viewer');
   const unlock = async () => {
     await page.goto(`/dashboard/users/${other.id}`);

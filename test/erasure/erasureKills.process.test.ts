@@ -188,7 +188,8 @@ onEveryEngine((_, engines) => {
       await expectRebuilt(all.slice(0, ERASED), expectNone);
       // Last: a stand-in for the log's server loses the places of its subscribers over it.
       if (engines.logServer) {
-        const scavenge = erase(all[0] as SentPatient, new AbortController().signal, '--scavenge');
+        const unkilled = new AbortController().signal;
+        const scavenge = erase(all[0] as SentPatient, unkilled, '--scavenge', '--wait');
         expect(await scavenge).toMatchObject({ code: 0, stderr: '' });
       }
       await eventually(async () => {

@@ -37,6 +37,7 @@ describe.concurrent('alerts tell', { timeout: LONG_MS }, () => {
         { code: 0, stdout: expect.stringMatching(/^records_v\d+ +\d+ +[1-9]/m) },
       ]);
       giveBack();
+      service.setAhead(0);
       await service.expectQuiet(alerts);
       await service.mend('ChartledgerReadModelsBehind', 'projections rebuild');
     },
@@ -52,16 +53,10 @@ describe.concurrent('alerts tell', { timeout: LONG_MS }, () => {
   test('of a clock that is wrong, until it is set', async (context) => {
     const service = await MonitoredService.start(context);
     service.setAhead(60 * MINUTE_MS);
-    await eventually(async () => {
-      const payer = samples.payer();
-      expect((await service.client.post(PAYERS, payer)).status).toBe(200);
-      const { body } = await service.client.get(`${PAYERS}/${payer.id}`);
-      expect(Date.parse(body.updated_at)).toBeGreaterThan(Date.now() + MINUTE_MS);
-    }, LONG_MS);
-    service.setAhead(0);
     await service.expectFiring('ChartledgerWarns');
-    expect((await service.readiness()).warnings).toMatchObject([{ code: 'clock_behind_log' }]);
-    service.setAhead(60 * MINUTE_MS);
+    const { warnings } = await service.readiness();
+    expect(warnings.map(({ code }: { code: string }) => code)).toContain('clock_stepped');
+    service.setAhead(0);
     await service.expectQuiet(['ChartledgerWarns']);
   });
 
@@ -82,7 +77,6 @@ describe.concurrent('alerts tell', { timeout: LONG_MS }, () => {
       'ChartledgerEventsParked',
       [
         { code: 0, stdout: expect.stringMatching(/^records_v\d+( +\d+){3} +1$/m) },
-        { code: 1, stdout: expect.stringContaining('could not take 1 event') },
         { code: 1, stderr: expect.stringContaining('cannot be read') },
       ],
       { clinic: 'default' },

@@ -54,9 +54,15 @@ export class StandIn {
     this.#process?.kill('SIGCONT');
   }
 
-  /** What its file holds. */
-  stored(): Buffer {
-    return readFileSync(join(this.#folder, 'log'));
+  /** What its file holds of events, as text: it holds data and metadata in base64. */
+  stored(): string {
+    const lines = readFileSync(join(this.#folder, 'log'), 'utf8').split('\n');
+    const decoded = (value: string) => Buffer.from(value, 'base64').toString();
+    return lines
+      .filter((line) => line.trim() !== '')
+      .map((line) => JSON.parse(line, (name, value) => (isEncoded(name) ? decoded(value) : value)))
+      .map((event) => JSON.stringify(event))
+      .join('\n');
   }
 
   /** Kills it and deletes its data. */
@@ -65,6 +71,8 @@ export class StandIn {
     rmSync(this.#folder, { recursive: true, force: true });
   }
 }
+
+const isEncoded = (name: string) => name === 'data' || name === 'metadata';
 
 async function listening(port: number): Promise<void> {
   const socket = connect(port, '127.0.0.1');
