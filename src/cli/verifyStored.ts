@@ -1,6 +1,7 @@
 import { terminal } from '../app/terminal.ts';
 import {
   withDocumentStore,
+  withKeys,
   withLogToVerify,
   withReadModels,
   withTemporaryModels,
@@ -9,6 +10,7 @@ import { recordAccess } from '../audit/recordAccess.ts';
 import { INSTALLATION } from '../events/streamNames.ts';
 import { type DocumentProblem, verifyDocuments } from '../evidence/verifyDocuments.ts';
 import { type RowDifference, type VerifiedModel, verifyReadModels } from '../evidence/verifyReadModels.ts';
+import { verifyWorklist } from '../evidence/verifyWorklist.ts';
 import { mismatchTexts } from '../sameLog/logMismatch.ts';
 import { createLogProgress } from './logProgress.ts';
 import { count, counted, fail, writeLine } from './output.ts';
@@ -48,14 +50,22 @@ export async function verifyStoredRecords(workspace: string | undefined): Promis
     withLogToVerify(workspace ?? INSTALLATION, async ({ eventLog, caller }) => {
       if (workspace === undefined) await recordAccess(eventLog, caller, { action: 'verify' });
       const bar = createLogProgress(terminal().stderr.isTTY === true);
-      const verified = await withReadModels((readModels) =>
-        withTemporaryModels((folded) =>
+      const verified = await withReadModels(async (readModels) => {
+        const found = await withTemporaryModels((folded) =>
           verifyReadModels({ eventLog, readModels, folded }, { workspace, onProgress: bar.at, signal }),
-        ),
-      ).finally(() => bar.stop());
+        );
+        // The worklist is evaluated from the records.
+        if (found.some(({ difference }) => difference)) return found;
+        const workspaces = workspace === undefined ? await everyWorkspace() : [workspace];
+        return [...found, await verifyWorklist({ eventLog, readModels }, workspaces, signal)];
+      }).finally(() => bar.stop());
       reportRows(verified);
     }),
   );
+}
+
+function everyWorkspace(): Promise<string[]> {
+  return withKeys(async ({ known }) => [...known.workspaces.keys()]);
 }
 
 function reportRows(verified: VerifiedModel[]): void {

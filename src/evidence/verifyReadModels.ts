@@ -32,6 +32,9 @@ export interface RowDifference {
   position: Position;
 }
 
+/** A row compared; `unwritten`: its writer has not written what the log yields yet. */
+export type Compared = 'same' | 'unwritten' | RowDifference;
+
 /** A read model compared with the log. */
 export interface VerifiedModel {
   projection: string;
@@ -159,7 +162,7 @@ class Comparison {
     this.#fold = fold;
   }
 
-  async look(id: string): Promise<'same' | 'unwritten' | RowDifference> {
+  async look(id: string): Promise<Compared> {
     const { eventLog, readModels, folded } = this.#ports;
     const { model } = this.#fold;
     for (;;) {

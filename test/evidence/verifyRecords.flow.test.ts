@@ -1,10 +1,12 @@
 import { readdirSync } from 'node:fs';
 import { DatabaseSync } from 'node:sqlite';
 import { MongoClient } from 'mongodb';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { auditModel } from '../../projections/audit/audit.ts';
 import { documentsModel } from '../../projections/documents.ts';
 import { encountersModel } from '../../projections/encounters.ts';
+import { models } from '../../projections/index.ts';
+import { readinessModel } from '../../projections/readinessModel.ts';
 import { recordsModel } from '../../projections/records.ts';
 import { searchModel } from '../../projections/search.ts';
 import { openReadModels } from '../../src/app/openBackend.ts';
@@ -50,6 +52,9 @@ onEveryEngine((start) => {
     await service.stop();
   });
 
+  // Otherwise the projector would write again what a test changes.
+  beforeEach(() => projected());
+
   const stream = (rest: string) => `${service.workspaceId('clinic')}.${rest}`;
   const verify = (...options: string[]) => runInClinic(service, 'verify', ...options);
   const filesLeft = () => readdirSync(service.config.dataDir).filter((name) => name.startsWith('verify-'));
@@ -57,8 +62,7 @@ onEveryEngine((start) => {
   async function projected(): Promise<void> {
     const head = await service.eventLog.head();
     await eventually(async () => {
-      for (const model of [recordsModel, searchModel, documentsModel, encountersModel, auditModel])
-        expect(await readModels.checkpoint(model)).toBeGreaterThanOrEqual(head);
+      for (const model of models) expect(await readModels.checkpoint(model)).toBeGreaterThanOrEqual(head);
     }, LONG_MS);
   }
 
@@ -86,8 +90,9 @@ onEveryEngine((start) => {
   test('what is stored is what the log says, also while writes go on; nothing is left of the comparison', async () => {
     let isVerified = false;
     const writing = (async () => {
-      while (!isVerified) {
-        await service.post(paths.payer, { ...payer, city: payer.city });
+      for (let is_completed = false; !isVerified; is_completed = !is_completed) {
+        await service.post(paths.payer, payer);
+        await service.post(paths.encounter, { ...encounter, is_completed });
         await service.post(paths.patient, samples.patient());
         await service.get(pathOf('patient', patient.id));
       }
@@ -97,7 +102,7 @@ onEveryEngine((start) => {
     });
     await writing;
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
-    expect(stdout).toMatch(/\n[\d,]+ rows of 6 read models compared with the log\n/);
+    expect(stdout).toMatch(/\n[\d,]+ rows of 7 read models compared with the log\n/);
     expect(filesLeft()).toEqual([]);
   });
 
@@ -115,6 +120,14 @@ onEveryEngine((start) => {
     ],
     ['what the search finds', searchModel, `patient-${patient.id}`, changed, other],
     ['a document', documentsModel, document, changed, other],
+    [
+      ...(['the worklist', readinessModel, `encounter-${encounter.id}`, changed] as const),
+      (row) => ({ ...row, body: { ...row.body, state: 'ready' } }),
+    ],
+    [
+      ...(['when a finding begins', readinessModel, `encounter-${encounter.id}`, changed] as const),
+      (row) => ({ ...row, body: { ...row.body, findings: [], flips_at: 1 } }),
+    ],
   ];
   test.each(cases)(
     '%s changed in the store is named by verify --records, and by no other check',
@@ -137,6 +150,15 @@ onEveryEngine((start) => {
     expect(await verify('--records')).toEqual(named(recordsModel, 'a row comes from no event'));
     await removeRow(recordsModel, added.id);
     expect(await verify('--records')).toMatchObject({ code: 0, stderr: '' });
+
+    const encounterId = stream(`encounter-${encounter.id}`);
+    const [entry] = (await readModels.load(readinessModel, [encounterId])) as [Row];
+    await removeRow(readinessModel, encounterId);
+    expect(await verify('--records')).toEqual(named(readinessModel, 'a row is missing'));
+    const other = { ...entry, id: stream('encounter-other'), order: entry.order + 0.5 };
+    await readModels.write({ model: readinessModel, rows: [entry, other], checkpoint: 0 });
+    expect(await verify('--records')).toEqual(named(readinessModel, 'a row comes from no event'));
+    await removeRow(readinessModel, other.id);
   });
 
   function named(model: string, problem: string) {
@@ -160,8 +182,9 @@ test('without a workspace, the rows of all are compared, and the audit trail say
     const readModels = await openReadModels(service.config.readModelUrl);
     const env = { ...storesOf(service.config), DATA_DIR: service.config.dataDir };
     const verify = (...more: string[]) => runCli(['verify', '--records', ...more], { env });
+    await eventually(async () => expect(await readModels.count(auditModel)).toBeGreaterThan(1));
     const recorded = await installationEvents(service, async () =>
-      expect(await verify()).toMatchObject({ code: 0, stdout: expect.stringMatching(/^\d+ rows of 6 /) }),
+      expect(await verify()).toMatchObject({ code: 0, stdout: expect.stringMatching(/^\d+ rows of 7 /) }),
     );
     expect(inShort(recorded)).toEqual(['verify']);
     const id = service.workspaceId('other');

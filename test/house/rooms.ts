@@ -57,6 +57,7 @@ export const rooms: Record<string, string[]> = {
       'threads',
       'runs',
       'reads',
+      'readiness',
       'projector',
       'audit',
     ],

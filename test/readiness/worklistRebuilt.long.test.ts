@@ -132,6 +132,11 @@ test('the worklist and all read models are what a rebuild makes of them, after e
     if (step % LOOK_EVERY === 0) await looked();
   }
   const before = await looked();
+  expect(await inWorkspace(service, 'verify', '--records')).toMatchObject({
+    code: 0,
+    stderr: '',
+    stdout: expect.stringMatching(/ rows of 7 read models compared with the log\n$/),
+  });
   expect(before.length).toBeGreaterThan(1);
   expect((await inStores(service, 'projections', 'rebuild', 'readiness')).code).toBe(0);
   expect(await looked()).toEqual(before);

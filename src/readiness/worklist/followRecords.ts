@@ -29,7 +29,8 @@ const FEW = 200;
 const SIDE_BY_SIDE = 16;
 
 const billingTypes = ['EncounterBilled', 'BillingChangeAcknowledged'];
-const eventTypes = [
+/** The types of the events that may change the worklist. */
+export const worklistEventTypes = [
   ...catalog.map(({ eventType }) => eventType),
   ...documentEventTypes,
   ...[...billingTypes, RECORD_ERASED, ...ruleSettingTypes, CODE_SET_LOADED],
@@ -51,7 +52,7 @@ export async function followRecords(
 ): Promise<void> {
   const { eventLog, readModels } = ports;
   const { signal } = options;
-  for await (const batch of eventLog.follow({ ...options, filter: { eventTypes } })) {
+  for await (const batch of eventLog.follow({ ...options, filter: { eventTypes: worklistEventTypes } })) {
     for (const model of [recordsModel, documentsModel]) {
       if (!(await isReached(readModels, model, batch.position, signal))) return;
     }
