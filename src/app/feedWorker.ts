@@ -1,11 +1,11 @@
 import { parentPort, workerData } from 'node:worker_threads';
-import { UnreadableError } from '../errors.ts';
+import { ServiceError } from '../errors.ts';
 import { ChangedFields } from '../feed/format/ChangedFields.ts';
 import type { PseudonymKey } from '../feed/format/Deidentifier.ts';
 import { CatchUp, type MakeText } from '../feed/thread/CatchUp.ts';
 import { FeedText, lazyDeidentifier } from '../feed/thread/FeedText.ts';
 import { Tail } from '../feed/thread/Tail.ts';
-import type { FeedReply, FeedRequest } from '../feed/thread/threadMessages.ts';
+import type { FeedRefusal, FeedReply, FeedRequest } from '../feed/thread/threadMessages.ts';
 import { endThread } from '../threads/endThread.ts';
 import { reportMeasurements } from '../threads/reportMeasurements.ts';
 import { yieldToRequests } from '../threads/yieldToRequests.ts';
@@ -35,6 +35,12 @@ function send(reply: FeedReply): void {
   port.postMessage(reply, transfer);
 }
 
+function refusalOf(error: unknown): FeedRefusal | undefined {
+  if (!(error instanceof ServiceError)) return undefined;
+  const { code, message, problem } = error;
+  return code === 'unreadable' || code === 'internal' ? { code, message, problem } : undefined;
+}
+
 async function read({ reader, limit, upToTail }: FeedRequest & { kind: 'read' }): Promise<void> {
   const catchUp = readers.get(reader);
   if (catchUp === undefined) return;
@@ -42,8 +48,8 @@ async function read({ reader, limit, upToTail }: FeedRequest & { kind: 'read' })
     const part = await catchUp.next(limit, upToTail ? () => tail?.position ?? 0 : undefined);
     send({ kind: 'part', reader, part });
   } catch (error) {
-    const unreadable = error instanceof UnreadableError ? error.message : undefined;
-    send({ kind: 'failed', reader, ...(unreadable !== undefined && { unreadable }) });
+    const refusal = refusalOf(error);
+    send({ kind: 'failed', reader, ...(refusal && { refusal }) });
   }
 }
 

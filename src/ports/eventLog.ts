@@ -175,7 +175,7 @@ export interface EventLog {
    * caller's pace. Skips events that are not this service's (without JSON data, or without a workspace in the metadata), and, with a
    * filter by type, bookkeeping (`isBookkeeping`). Events whose metadata contradict their stream (`mayContain`) are `unreadable`.
    * When the store becomes unreachable, the iteration waits and resumes; when the store turns out to be damaged, it rejects with
-   * `unavailable`. Rejects with `validation_failed` when `after` is not, or no longer, a position of the log: a log restored to
+   * `unavailable`; when the store refuses for a reason that does not pass, with `internal`. Rejects with `validation_failed` when `after` is not, or no longer, a position of the log: a log restored to
    * an earlier state will have other events at the places beyond it.
    */
   follow(options: FollowOptions): AsyncIterable<EventBatch>;

@@ -2,6 +2,9 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { openEventLog } from '../../src/app/openBackend.ts';
 import { DriverClient } from '../../src/backends/eventstoredb/DriverClient.ts';
 import { loadDriver } from '../../src/backends/eventstoredb/drivers/loadDriver.ts';
+import { Erasures } from '../../src/backends/eventstoredb/Erasures.ts';
+import { follow } from '../../src/backends/eventstoredb/follow.ts';
+import { LiveTail } from '../../src/backends/eventstoredb/LiveTail.ts';
 import { LogReader } from '../../src/backends/eventstoredb/LogReader.ts';
 import { toPosition } from '../../src/backends/eventstoredb/recordedEvent.ts';
 import { startScavenge } from '../../src/backends/eventstoredb/startScavenge.ts';
@@ -144,6 +147,10 @@ suite(`erasure on a server (${logScheme})`, () => {
       code: 'internal',
       problem: 'The server of the event log answers stream-deleted, which repeats do not change.',
     });
+    const erasures = new Erasures(reader);
+    const source = { reader, erasures, tail: new LiveTail(reader, erasures) };
+    const batches = follow(source, { after: 0, signal: AbortSignal.timeout(5_000) });
+    await expect(batches.next()).rejects.toMatchObject({ code: 'internal' });
     await reader.client.close();
     await refusing.close();
   });

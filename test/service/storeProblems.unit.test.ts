@@ -1,5 +1,6 @@
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { Readable } from 'node:stream';
 import { MongoServerError } from 'mongodb';
 import { expect, test } from 'vitest';
 import { fileProblem } from '../../src/backends/fileProblem.ts';
@@ -57,24 +58,30 @@ test.each(ofBuckets)('on Google Cloud Storage %s is named, with what to do', (_w
   expect(gcsProblem('records', error, 'DOCUMENTS_URL')).toEqual(text && expect.stringContaining(text));
 });
 
-test('a bucket that refuses the credentials is named where a document is read', async () => {
-  const server = createServer((request, response) => {
-    response.writeHead(403, { 'content-type': 'application/json' });
-    response.end(JSON.stringify({ error: { code: 403 } }));
-    request.resume();
-  });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const { port } = server.address() as AddressInfo;
-  const store = new GcsDocumentStore(`gs://records?endpoint=http://127.0.0.1:${port}`);
-  const refused = {
-    code: 'unavailable',
-    problem: expect.stringContaining('The bucket records may not be used with these credentials'),
-  };
-  try {
-    await expect(store.get('object').then((body) => body.toArray())).rejects.toMatchObject(refused);
-  } finally {
-    await store.close();
-    server.closeAllConnections();
-    server.close();
-  }
-});
+const bodies = [{ error: { code: 403 } }, { error: 'forbidden by a proxy' }];
+test.each(bodies)(
+  'a bucket that refuses the credentials is named where a document is used: %j',
+  async (body) => {
+    const server = createServer((request, response) => {
+      response.writeHead(403, { 'content-type': 'application/json' });
+      response.end(JSON.stringify(body));
+      request.resume();
+    });
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    const { port } = server.address() as AddressInfo;
+    const store = new GcsDocumentStore(`gs://records?endpoint=http://127.0.0.1:${port}`);
+    const refused = {
+      code: 'unavailable',
+      problem: expect.stringContaining('The bucket records may not be used with these credentials'),
+    };
+    try {
+      await expect(store.get('object').then((read) => read.toArray())).rejects.toMatchObject(refused);
+      await expect(store.put('object', Readable.from(['bytes']))).rejects.toMatchObject(refused);
+      await expect(store.check()).rejects.toMatchObject(refused);
+    } finally {
+      await store.close();
+      server.closeAllConnections();
+      server.close();
+    }
+  },
+);

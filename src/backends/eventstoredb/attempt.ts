@@ -30,7 +30,8 @@ export async function attempt<Result>(
       return await within(Math.min(TIMEOUT_MS, Math.max(0, deadline - performance.now())), call);
     } catch (error) {
       if (error instanceof ServiceError) throw error;
-      if (lasting.some((type) => isDriverError(error, type))) throw unusable(error);
+      const refusal = lastingRefusal(error);
+      if (refusal) throw refusal;
       if (error !== expired) cause = error;
       const problem = credentialsProblem(cause);
       if (problem !== undefined || performance.now() + pause >= deadline)
@@ -42,6 +43,12 @@ export async function attempt<Result>(
 
 /** Errors with which a server answers the same call in the same way whenever it is made. */
 const lasting = ['invalid-argument', 'stream-deleted', 'unsupported'] as const;
+
+/** Returns the error for a failure that repeats do not change; undefined for any other. */
+export function lastingRefusal(error: unknown): ServiceError | undefined {
+  if (error instanceof ServiceError) return error.code === 'unavailable' ? undefined : error;
+  return lasting.some((type) => isDriverError(error, type)) ? unusable(error) : undefined;
+}
 
 /** The error for a server that answers in a way that will not pass; its `problem` is for operators. */
 export function unusable(cause: unknown, problem?: string): ServiceError {

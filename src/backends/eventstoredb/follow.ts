@@ -1,10 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Filter } from '@eventstore/db-client';
-import { ServiceError } from '../../errors.ts';
 import type { Position, UnreadableEvent } from '../../events/event.ts';
 import { isBookkeeping } from '../../events/streamNames.ts';
 import type { EventBatch, EventFilter, FollowOptions } from '../../ports/eventLog.ts';
 import { positionUnknown } from '../../ports/eventLogRefusals.ts';
+import { lastingRefusal } from './attempt.ts';
 import { ErasedPlaces } from './ErasedPlaces.ts';
 import type { Erasures } from './Erasures.ts';
 import { Inbox } from './Inbox.ts';
@@ -26,7 +26,7 @@ interface Source {
 
 /**
  * Follows the log: a filtered subscription of its own catches up until the tail, shared by all followers, takes over. Whatever
- * ends either of them, the follower continues from its last position.
+ * ends either of them, the follower continues from its last position, unless it is a refusal that repeats do not change.
  */
 export async function* follow(source: Source, options: FollowOptions): AsyncGenerator<EventBatch> {
   const { signal, filter } = options;
@@ -60,7 +60,8 @@ export async function* follow(source: Source, options: FollowOptions): AsyncGene
       }
       failure ??= inbox.error;
       if (failure === undefined) continue;
-      if (failure instanceof ServiceError && failure.code === 'validation_failed') throw failure;
+      const refusal = lastingRefusal(failure);
+      if (refusal) throw refusal;
       const pause = Math.min(10 * 2 ** failures, LONGEST_PAUSE_MS);
       failures += 1;
       await sleep(pause, undefined, { signal }).catch(() => undefined);

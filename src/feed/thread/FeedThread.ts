@@ -1,10 +1,10 @@
 import type { Worker } from 'node:worker_threads';
-import { UnreadableError, unavailable } from '../../errors.ts';
+import { ServiceError, UnreadableError, unavailable } from '../../errors.ts';
 import type { Position } from '../../events/event.ts';
 import type { PseudonymKey } from '../format/Deidentifier.ts';
 import type { Selection } from '../selection.ts';
 import { LiveWindow } from './LiveWindow.ts';
-import type { FeedReply, FeedRequest, Part } from './threadMessages.ts';
+import type { FeedRefusal, FeedReply, FeedRequest, Part } from './threadMessages.ts';
 
 /** A reader of the log in the thread. */
 export interface ThreadReader {
@@ -119,11 +119,7 @@ export class FeedThread {
         this.#settleRead(reply.reader)?.resolve(reply.part);
         break;
       case 'failed':
-        this.#settleRead(reply.reader)?.reject(
-          reply.unreadable === undefined
-            ? unavailable('event log')
-            : new UnreadableError('unreadable', reply.unreadable),
-        );
+        this.#settleRead(reply.reader)?.reject(errorOf(reply.refusal));
         break;
       case 'tailing': {
         const window = new LiveWindow(reply.position);
@@ -155,4 +151,12 @@ export class FeedThread {
     for (const window of this.#windows.values()) window.wake();
     this.#windows.clear();
   }
+}
+
+function errorOf(refusal: FeedRefusal | undefined): ServiceError {
+  if (refusal === undefined) return unavailable('event log');
+  const { code, message, problem } = refusal;
+  return code === 'unreadable'
+    ? new UnreadableError(code, message)
+    : new ServiceError(code, message, { problem });
 }

@@ -28,13 +28,20 @@ export type FeedRequest =
   | { kind: 'untail'; tail: number }
   | { kind: 'stop' };
 
+/** Why reading does not go on: only a newer version of the service can read the next event, or it never goes on. */
+export interface FeedRefusal {
+  code: 'unreadable' | 'internal';
+  message: string;
+  problem: string | undefined;
+}
+
 /** From the feed's thread, in order of occurrence. */
 export type FeedReply =
   /** The log is open. */
   | { kind: 'ready' }
   | { kind: 'part'; reader: number; part: Part }
-  /** A store is unavailable; or the next event cannot be read, for the reason in `unreadable`. */
-  | { kind: 'failed'; reader: number; unreadable?: string }
+  /** A store is unavailable, unless there is a `refusal`. */
+  | { kind: 'failed'; reader: number; refusal?: FeedRefusal }
   /** The tail has every event of its selection after the position. */
   | { kind: 'tailing'; tail: number; position: Position }
   /**
