@@ -116,3 +116,13 @@ test('a read model of another log, and an event that cannot be read any more, ar
   await readModels.begin(recordsModel, 'another log');
   expect(await verify()).toEqual({ ...holds, rows: 0, mismatch: 'another_log' });
 });
+
+test('it ends at the signal, and leaves nothing of what it folded', async () => {
+  const interruption = new AbortController();
+  const onProgress = () => interruption.abort(new Error('interrupted'));
+  const ports = { eventLog, readModels, folded };
+  await expect(verifyReadModels(ports, { onProgress, signal: interruption.signal })).rejects.toThrow(
+    'interrupted',
+  );
+  expect(await folded.count(recordsModel)).toBe(0);
+});
