@@ -66,6 +66,8 @@ export interface AuditIndex {
   /** The latest time up to the chunk's first and last entry, ISO 8601: it never decreases, unlike the times of entries. */
   from: string;
   to: string;
+  /** The earliest time of its entries. */
+  earliest: string;
   signatures: string;
 }
 
@@ -126,9 +128,11 @@ function withEntry(
   const size = head.size + 1;
   const entries = [...head.entries, entry];
   if (entries.length < ENTRIES_A_CHUNK) return [headRow(row, place, { ...head, size, entries })];
+  const times = entries.map(({ recordedAt }) => recordedAt);
   const index: AuditIndex = {
-    from: laterTime(head.latest, (entries[0] as AuditEntry).recordedAt),
-    to: entries.reduce((latest, { recordedAt }) => laterTime(latest, recordedAt), head.latest),
+    from: laterTime(head.latest, times[0] as string),
+    to: times.reduce(laterTime, head.latest),
+    earliest: times.toSorted()[0] as string,
     signatures: signaturesOf(entries),
   };
   const indexes = [...head.indexes, index];

@@ -162,11 +162,13 @@ async function chunksBefore(
 async function* partsOf(
   readModels: ReadModels,
   workspace: string,
-  { seen, ...facets }: AuditPartFilter,
+  { seen, to, ...facets }: AuditPartFilter,
   indexes: NumberedIndex[],
 ): AsyncGenerator<AuditPart> {
   const mayMatch = seen ? seen.signatureTest(facets) : signatureTest(facets);
-  const candidates = indexes.filter(({ index }) => mayMatch(index.signatures)).map(({ number }) => number);
+  const isCandidate = ({ signatures, earliest }: AuditIndex) =>
+    (to === undefined || earliest < to) && mayMatch(signatures);
+  const candidates = indexes.filter(({ index }) => isCandidate(index)).map(({ number }) => number);
   const loaded = new Map<number, AuditEntry[]>();
   let atOnce = 1;
   let chunks = 0;
