@@ -162,9 +162,9 @@ test('it is described: its operations, whose examples are accepted, and its even
 test('the dashboard lists and shows it', async () => {
   const visitor = new Visitor(client.url);
   const user = { name: phi('ada@clinic.example'), password: phi('correct horse battery') };
-  const create = ['users', 'create', user.name, '--role', 'admin', '--password-stdin'];
+  const create = ['users', 'create', user.name, '--role', 'admin', '--all-workspaces', '--password-stdin'];
   const made = await spawnCli(create, { cwd: folder, env, input: `${user.password}\n` });
-  expect(made.code).toBe(0);
+  expect(made).toMatchObject({ code: 0, stderr: '' });
   await eventually(async () => {
     await visitor.signIn(user);
     expect(await visitor.isSignedIn()).toBe(true);
