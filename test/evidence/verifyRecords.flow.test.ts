@@ -132,6 +132,7 @@ onEveryEngine((start) => {
   test.each(cases)(
     '%s changed in the store is named by verify --records, and by no other check',
     async (_what, model, name, problem, change) => {
+      await projected();
       const row = await replaceRow(model, stream(name), change);
       expect(await verify()).toMatchObject({ code: 0, stderr: '' });
       expect(await verify('--records')).toEqual(named(model, problem));
@@ -141,6 +142,7 @@ onEveryEngine((start) => {
   );
 
   test('a row that was removed, and one that comes from no event, are named', async () => {
+    await projected();
     const id = stream(`payer-${payer.id}`);
     const [row] = (await readModels.load(recordsModel, [id])) as [Row];
     await removeRow(recordsModel, id);
