@@ -269,7 +269,11 @@ onEveryEngine((start) => {
       [['--workspace', 'not_there'], 1, 'Workspace not_there does not exist.'],
       [['--workspace', clinic(), '--head', inFolder('none.json')], 1, 'cannot be read or written (ENOENT)'],
       [[], 2, 'specify the file of an export or a proof, --workspace or --records'],
-      [['file', '--workspace', clinic()], 2, 'specify the file of an export or a proof, --workspace or --records'],
+      [
+        ['file', '--workspace', clinic()],
+        2,
+        'specify the file of an export or a proof, --workspace or --records',
+      ],
       [['file'], 2, '--public-key is required'],
       [['file', '--public-key', 'x', '--save-head', 'y'], 2, 'require --workspace'],
     ];
