@@ -1,4 +1,5 @@
 import { globSync, readFileSync } from 'node:fs';
+import { constants, getPriority, setPriority } from 'node:os';
 import { defineConfig } from 'vitest/config';
 import { ClosingLine } from './test/support/ClosingLine.ts';
 import { missingBrowser } from './test/support/chromium.ts';
@@ -7,6 +8,9 @@ import { LongestFirst } from './test/support/LongestFirst.ts';
 
 // The services' threads load their modules natively, some hundreds of times in a run.
 Object.assign(process.env, compileCache);
+
+// The service's background threads lower their priority to this; with the tests above it, they would starve on a busy machine.
+setPriority(Math.max(getPriority(), constants.priority.PRIORITY_BELOW_NORMAL));
 
 /** Without a server and without a browser: what `npm test` runs. */
 const fast = ['test/**/*.{unit,flow}.test.ts', 'test/backends/{sqlite,local}*.engine.test.ts'];

@@ -16,7 +16,6 @@ import { type LogMismatch, logMismatch } from '../sameLog/logMismatch.ts';
 import { type RangeBatch, readLog } from './readLog.ts';
 
 const ROWS_AT_ONCE = 200;
-/** How long to wait, for each read model, for rows that its writer has begun to write. */
 const UNWRITTEN_MS = 2_000;
 const LOOK_MS = 50;
 
@@ -34,6 +33,19 @@ export interface RowDifference {
 
 /** A row compared; `unwritten`: its writer has not written what the log yields yet. */
 export type Compared = 'same' | 'unwritten' | RowDifference;
+
+/** How long the comparisons of a read model wait, in all, for rows that its writer has begun to write. */
+export class WaitBudget {
+  #leftMs = UNWRITTEN_MS;
+
+  /** Waits before the next look; returns false, without a wait, once the budget is spent. */
+  async spend(): Promise<boolean> {
+    if (this.#leftMs <= 0) return false;
+    this.#leftMs -= LOOK_MS;
+    await sleep(LOOK_MS);
+    return true;
+  }
+}
 
 /** A read model compared with the log. */
 export interface VerifiedModel {
@@ -67,7 +79,7 @@ export interface VerifyReadModelsOptions {
 }
 
 /**
- * Folds the log anew, up to the checkpoint of each read model, and compares each stored row with the folded one, at equal positions:
+ * Folds the log up to the checkpoint of each read model, and compares each stored row with the folded one, at equal positions:
  * where the stored row has since changed, more of the log is folded. Up to the first difference in each read model. Indexes, lists and
  * terms are compared as far as the rows name them. Rejects with `unavailable`.
  */
@@ -151,11 +163,11 @@ async function compare(
   return result;
 }
 
-/** Compares single rows, whatever happens to them meanwhile. */
+/** Compares single rows, which may change during the comparison. */
 class Comparison {
   readonly #ports: VerifyReadModelsPorts;
   readonly #fold: Fold;
-  #patienceMs = UNWRITTEN_MS;
+  readonly #budget = new WaitBudget();
 
   constructor(ports: VerifyReadModelsPorts, fold: Fold) {
     this.#ports = ports;
@@ -184,9 +196,7 @@ class Comparison {
         return isExpected ? 'same' : { what: 'changed', ...placeOf(stored) };
       }
       if (checkpoint >= row.position) return { what: stored ? 'outdated' : 'missing', ...placeOf(row) };
-      if (this.#patienceMs <= 0) return 'unwritten';
-      this.#patienceMs -= LOOK_MS;
-      await sleep(LOOK_MS);
+      if (!(await this.#budget.spend())) return 'unwritten';
     }
   }
 

@@ -1,4 +1,3 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import { isDeepStrictEqual } from 'node:util';
 import { readinessModel } from '../../projections/readinessModel.ts';
 import { recordsModel } from '../../projections/records.ts';
@@ -13,18 +12,15 @@ import { entryOf, worklistEntry, worklistModel } from '../readiness/worklist/wor
 import { listsOf, worklistPartition } from '../readiness/worklist/worklistLists.ts';
 import { encounter } from '../records/kinds/encounter.ts';
 import { logMismatch } from '../sameLog/logMismatch.ts';
-import type { Compared, VerifiedModel } from './verifyReadModels.ts';
+import { type Compared, type VerifiedModel, WaitBudget } from './verifyReadModels.ts';
 import type { VerifyPorts } from './verifyWorkspace.ts';
 
 const ENCOUNTERS_AT_ONCE = 200;
-/** How long to wait for what the service is still evaluating. */
-const UNWRITTEN_MS = 2_000;
-const LOOK_MS = 50;
 
 type WorklistRow = Parameters<typeof entryOf>[0];
 
 /**
- * Evaluates all encounters of some workspaces anew, from the stored records and the log, and compares the stored worklist with the
+ * Reevaluates all encounters of some workspaces from the stored records and the log, and compares the stored worklist with the
  * result, up to the first difference. The records themselves are compared by `verifyReadModels`. Rejects with `unavailable`, with
  * `unreadable`, and at the signal.
  */
@@ -36,9 +32,9 @@ export async function verifyWorklist(
   const result: VerifiedModel = { projection: 'readiness', model: readinessModel, rows: 0, unwritten: 0 };
   const mismatch = await logMismatch(ports, readinessModel);
   if (mismatch) return { ...result, mismatch };
-  const patience = { ms: UNWRITTEN_MS };
+  const budget = new WaitBudget();
   for (const workspace of workspaces) {
-    for await (const found of new Worklist(ports, workspace, patience).compared()) {
+    for await (const found of new Worklist(ports, workspace, budget).compared()) {
       signal.throwIfAborted();
       if (found === 'same') result.rows += 1;
       else if (found === 'unwritten') result.unwritten += 1;
@@ -52,12 +48,12 @@ export async function verifyWorklist(
 class Worklist {
   readonly #ports: VerifyPorts;
   readonly #workspace: string;
-  readonly #patience: { ms: number };
+  readonly #budget: WaitBudget;
 
-  constructor(ports: VerifyPorts, workspace: string, patience: { ms: number }) {
+  constructor(ports: VerifyPorts, workspace: string, budget: WaitBudget) {
     this.#ports = ports;
     this.#workspace = workspace;
-    this.#patience = patience;
+    this.#budget = budget;
   }
 
   /** Yields the result for each encounter, and for each row that stands for none. */
@@ -78,7 +74,7 @@ class Worklist {
     }
   }
 
-  /** Compares one row, whatever happens to it and its encounter meanwhile. */
+  /** Compares one row, which may change during the comparison, as may its encounter. */
   async #look(stream: string): Promise<Compared> {
     for (;;) {
       const before = (await this.#evaluate([stream])).get(stream);
@@ -92,9 +88,7 @@ class Worklist {
         const what = row === undefined ? 'missing' : evaluation === undefined ? 'added' : 'changed';
         return { what, ...place, position: row?.position ?? evaluation?.position ?? 0 };
       }
-      if (this.#patience.ms <= 0) return 'unwritten';
-      this.#patience.ms -= LOOK_MS;
-      await sleep(LOOK_MS);
+      if (!(await this.#budget.spend())) return 'unwritten';
     }
   }
 
@@ -114,7 +108,7 @@ class Worklist {
     return (await readModels.page(fanOutsModel, query)).length === 0;
   }
 
-  /** A finding that has begun or ended by itself since the row was written is evaluated soon. */
+  /** A finding that has begun or ended with time since the row was written is evaluated soon. */
   #isExpected(row: WorklistRow, evaluation: Evaluation | undefined): boolean {
     const stored = entryOf(row);
     if (stored === undefined || row === undefined || evaluation === undefined)
