@@ -257,7 +257,7 @@ export async function withReadModels<Result>(
 }
 
 /**
- * Runs `work` on empty read models in a file of its own in the data folder. The file is removed afterwards; one that a killed process
+ * Runs `work` on empty read models in a temporary file in the data folder. The file is removed afterwards; one that a killed process
  * left is deleted by hand.
  */
 export async function withTemporaryModels<Result>(

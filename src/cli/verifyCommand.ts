@@ -148,8 +148,8 @@ export function addVerifyCommand(program: Command): void {
     .option('--documents', 'also read every stored document and compare it with its digest in the log')
     .option(
       '--records',
-      'also fold the log anew, and compare the read models with the result; without --workspace, only this, ' +
-        'for all workspaces',
+      'also recompute the read models from the log and compare each stored row; without --workspace, this ' +
+        'check only, for all workspaces',
     )
     .option(
       '--public-key <file>',
