@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { afterAll, afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { openEventLog } from '../../src/app/openBackend.ts';
-import type { EventLog } from '../../src/ports/eventLog.ts';
+import type { Appended, EventLog } from '../../src/ports/eventLog.ts';
 import { eventually } from '../support/eventually.ts';
 import { insist } from '../support/insist.ts';
 import { TestWorkspace } from '../support/newEvents.ts';
@@ -114,5 +114,33 @@ describe('writers of one SQLite event log', () => {
       Array.from({ length: 40 }, (_, n) => workspace.append(log, stream, { n: 50 + n })),
     );
     expect(places.map(({ revision }) => revision)).toEqual(places.map((_, n) => 50 + n));
+  });
+
+  /** The appends of a large group, as a batch makes them. */
+  const group = (stream: string, count: number) =>
+    Array.from({ length: count }, () => ({ stream, event: workspace.event(), expected: 'any' as const }));
+
+  test('a single append does not wait for the end of a large group', async () => {
+    await workspace.append(log, workspace.stream());
+    const grouped = log.appendEach(group(workspace.stream(), 1_000));
+    const single = await workspace.append(log, workspace.stream());
+    const last = (await grouped).at(-1) as Appended;
+    expect(single.position).toBeLessThan(last.position);
+    expect(last.revision).toBe(999);
+  });
+
+  test('the rest of a large group is refused with its first part while the file is held up', async () => {
+    await workspace.append(log, workspace.stream());
+    const stream = workspace.stream();
+    const other = new DatabaseSync(path);
+    other.exec('BEGIN IMMEDIATE');
+    const results = await log.appendEach(group(stream, 1_000));
+    other.exec('ROLLBACK');
+    other.close();
+    expect(results).toHaveLength(1_000);
+    for (const result of results) expect(result).toMatchObject({ code: 'unavailable' });
+    // The part that had been handed to the writer may be written after all, and no more than that.
+    await insist(log, stream, workspace.event());
+    expect((await log.readStream(stream, { limit: 1_000 })).length).toBeLessThan(100);
   });
 });

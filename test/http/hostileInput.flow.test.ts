@@ -35,8 +35,8 @@ const refused: [string, string | Buffer, number, string][] = [
   ['100,000 nested objects', `${'{"a":'.repeat(100_000)}1${'}'.repeat(100_000)}`, 413, 'payload_too_large'],
   ['deep nesting in a field', `{"id":"x","name":${nested('[', ']', 99)}}`, 400, 'validation_failed'],
   ['deep nesting beside a surrogate', `{"id":"\\ud83d\\ude00","name":${nested('[', ']', 99)}}`, 400, ''],
-  ['9,999 values', `{"id":"x","name":[${'1,'.repeat(9_996)}1]}`, 400, 'validation_failed'],
-  ['10,001 values', `{"id":"x","name":[${'1,'.repeat(9_998)}1]}`, 413, 'payload_too_large'],
+  ['4,999 values', `{"id":"x","name":[${'1,'.repeat(4_996)}1]}`, 400, 'validation_failed'],
+  ['5,001 values', `{"id":"x","name":[${'1,'.repeat(4_998)}1]}`, 413, 'payload_too_large'],
   ['invalid UTF-8', quoted(bytes(0xff, 0xfe)), 400, 'malformed_body'],
   ['UTF-8 cut off', quoted(bytes(0xe2, 0x82)), 400, 'malformed_body'],
   ['an overlong form', quoted(bytes(0xc0, 0xaf)), 400, 'malformed_body'],
@@ -146,8 +146,8 @@ onEveryEngine((start) => {
       expect(await accepted((own) => `{"id":"earlier","name":7,${own}}`)).toEqual([]);
     });
 
-    test('9,900 unknown fields: the first 20 are named', async () => {
-      const many = Array.from({ length: 9_900 }, (_, index) => `"unknown_${index}":${index}`).join();
+    test('4,900 unknown fields: the first 20 are named', async () => {
+      const many = Array.from({ length: 4_900 }, (_, index) => `"unknown_${index}":${index}`).join();
       const warned = await accepted((own) => `{${own},${many}}`);
       expect(warned).toEqual(Array.from({ length: 20 }, (_, index) => `unknown_${index}`));
     });

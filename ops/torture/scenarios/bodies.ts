@@ -1,4 +1,5 @@
 import { gzipSync } from 'node:zlib';
+import { MAX_VALUES } from '../../../src/http/server/readJson.ts';
 import { documentsPath } from '../../../test/support/documents.ts';
 import { docx } from '../../../test/support/docx.ts';
 import { makeStores } from '../../bench/support/chartledger.ts';
@@ -14,6 +15,8 @@ const TOTAL_MB = 64;
 const MOST_MEMORY_MB = 200;
 const MOST_SECONDS = 1;
 const MEMORY_EVERY_MS = 5;
+/** An empty object and its comma count as two values. */
+const MOST_OBJECTS = MAX_VALUES / 2 - 10;
 
 /** A body that is small in bytes, or soon refused, and costs far more where it is not bounded by what it says. */
 interface NastyBody {
@@ -65,9 +68,9 @@ const nastyBodies: Record<string, () => NastyBody> = {
   'JSON: brackets': () => json(filled(MB, '', '[', '')),
   'JSON: empty objects': () => json(filled(MB, '[', '{},', '{}]')),
   'JSON: as many values as a body may have': () =>
-    json(Buffer.from(`{"id":"x","x":[${'{},'.repeat(4_990)}{}],"y":"${'y'.repeat(MB - 40_000)}"}`)),
+    json(Buffer.from(`{"id":"x","x":[${'{},'.repeat(MOST_OBJECTS)}{}],"y":"${'y'.repeat(MB - 40_000)}"}`)),
   'JSON: distinct names': () =>
-    json(Buffer.from(`{"id":"x",${distinct(4_990)},"y":"${'y'.repeat(MB - 80_000)}"}`)),
+    json(Buffer.from(`{"id":"x",${distinct(MOST_OBJECTS)},"y":"${'y'.repeat(MB - 80_000)}"}`)),
   'JSON: escapes': () => json(filled(MB, '{"id":"x","x":"', '\\ud83d\\ude00', '"}')),
   'batch: empty objects in a line': () => ({
     ...json(
@@ -78,7 +81,7 @@ const nastyBodies: Record<string, () => NastyBody> = {
   }),
   'batch: as many values as lines may have': () => ({
     ...json(
-      lines(TOTAL_MB * MB, Buffer.from(`{"kind":"payer","x":[${'1,'.repeat(9_990)}1]}`)),
+      lines(TOTAL_MB * MB, Buffer.from(`{"kind":"payer","x":[${'1,'.repeat(MAX_VALUES - 10)}1]}`)),
       '/integration/batch',
     ),
     type: 'application/x-ndjson',

@@ -1,4 +1,5 @@
-import { connect, type Socket } from 'node:net';
+import { fork } from 'node:child_process';
+import { once } from 'node:events';
 import { openEventLog } from '../../../src/app/openBackend.ts';
 import { KeyDirectory } from '../../../src/principals/keys/KeyDirectory.ts';
 import { KeyManager } from '../../../src/principals/keys/KeyManager.ts';
@@ -6,25 +7,22 @@ import { makeStores, type Stores } from '../../bench/support/chartledger.ts';
 import { residentMegabytes } from '../../bench/support/processUsage.ts';
 import { median, percentile } from '../../bench/support/statistics.ts';
 import type { Outcome, Scenario, Torture } from '../scenario.ts';
+import {
+  BATCHES,
+  BODIES,
+  RATE_LIMIT,
+  STREAMS,
+  sendBatch,
+  UPLOADS,
+  WAITS,
+} from '../support/hostileNeighbor.ts';
 import { type Offered, OpenLoop } from '../support/OpenLoop.ts';
 import { send } from '../support/send.ts';
 import { TorturedService } from '../support/TorturedService.ts';
 
-/** Requests a minute that the hostile key may make: the service's default. */
-const RATE_LIMIT = 100;
 const OTHERS_PER_SECOND = 50;
 const OTHERS_CONNECTIONS = 200;
 const MOST_RATIO = 2;
-const MEBIBYTE = 1024 * 1024;
-
-/** What the hostile key opens and leaves so, of its requests in a minute. */
-const STREAMS = 30;
-const BODIES = 6;
-const BATCHES = 6;
-const UPLOADS = 30;
-const WAITS = 10;
-/** With the rest it sends batches of so many lines, one after another. */
-const LINES = 2_000;
 
 /** A key that does within its rate limit what harms others most. */
 export const neighbor: Scenario = {
@@ -44,17 +42,21 @@ export const neighbor: Scenario = {
     await fill(url, hostile);
     const others = new OpenLoop(url, OTHERS_CONNECTIONS);
     await others.open(request);
-    const seconds = short ? 5 : 30;
+    // The rate limit is one of a minute.
+    const seconds = short ? 5 : 60;
     const rounds = short ? 2 : 5;
     const [alone, beside]: [Offered[], Offered[]] = [[], []];
     const memory = [residentMegabytes(service.pid).all];
     await others.offer(OTHERS_PER_SECOND, seconds, request);
     for (let round = 0; round < rounds; round += 1) {
       alone.push(await others.offer(OTHERS_PER_SECOND, seconds, request));
-      const neighbor = new HostileNeighbor(url, hostile);
+      // In a process of its own: what it costs there would else delay what is measured here.
+      const neighbor = fork(new URL('../support/hostileNeighborProcess.ts', import.meta.url), [url, hostile]);
+      const gone = once(neighbor, 'exit');
       beside.push(await others.offer(OTHERS_PER_SECOND, seconds, request));
       memory.push(residentMegabytes(service.pid).all);
-      await neighbor.end();
+      neighbor.kill('SIGKILL');
+      await gone;
       progress(`round ${round + 1} of ${rounds}: p99 ${p99Of(alone.at(-1))} ms, ${p99Of(beside.at(-1))} ms`);
     }
     others.close();
@@ -119,70 +121,6 @@ async function fill(url: string, key: string): Promise<void> {
       ...{ method: 'POST', path: `/integration/${path}`, headers },
       body: JSON.stringify(record),
     });
-  }
-}
-
-async function sendBatch(url: string, key: string, lines: number, filler: string): Promise<void> {
-  const line = (n: number) =>
-    JSON.stringify({ kind: 'payer', record: { id: `payer-${n}`, name: 'Aetna', address_line1: filler } });
-  const body = Array.from({ length: lines }, (_, n) => `${line(n)}\n`).join('');
-  const headers = { 'x-api-key': key, 'content-type': 'application/x-ndjson' };
-  await send(url, false, { method: 'POST', path: '/integration/batch', headers, body });
-}
-
-/** One minute of the hostile key. */
-class HostileNeighbor {
-  readonly #url: string;
-  readonly #key: string;
-  readonly #sockets: Socket[] = [];
-  readonly #sending: Promise<void>;
-  #isOver = false;
-
-  constructor(url: string, key: string) {
-    this.#url = url;
-    this.#key = key;
-    const json = 'application/fhir+json';
-    const lines = 'application/x-ndjson';
-    const form = 'multipart/form-data; boundary=b';
-    const part = `--b\r\ncontent-disposition: form-data; name="file"; filename="a.pdf"\r\n\r\n%PDF-1.7\n`;
-    const waiting = { id: 'waiting', patient_id: 'nobody', date_of_service: '2026-03-14' };
-    for (let n = 0; n < STREAMS; n += 1) this.#open('GET /events', ['accept: text/event-stream']);
-    for (let n = 0; n < BODIES; n += 1)
-      this.#stall('/fhir', json, 16 * MEBIBYTE, ' '.repeat(16 * MEBIBYTE - 1));
-    for (let n = 0; n < BATCHES; n += 1) this.#stall('/integration/batch', lines, MEBIBYTE, '{}\n');
-    for (let n = 0; n < UPLOADS; n += 1)
-      this.#stall('/integration/encounters/e/documents', form, MEBIBYTE, part);
-    for (let n = 0; n < WAITS; n += 1) {
-      const body = JSON.stringify({ ...waiting, id: `waiting-${n}` });
-      this.#stall('/integration/encounters?wait=10', 'application/json', body.length, body);
-    }
-    this.#sending = this.#sendBatches();
-  }
-
-  async end(): Promise<void> {
-    this.#isOver = true;
-    for (const socket of this.#sockets) socket.destroy();
-    await this.#sending;
-  }
-
-  async #sendBatches(): Promise<void> {
-    const left = RATE_LIMIT - STREAMS - BODIES - BATCHES - UPLOADS - WAITS;
-    for (let n = 0; n < left && !this.#isOver; n += 1) await sendBatch(this.#url, this.#key, LINES, `${n}`);
-  }
-
-  #stall(path: string, type: string, length: number, body: string): void {
-    this.#open(`POST ${path}`, [`content-type: ${type}`, `content-length: ${length}`], body);
-  }
-
-  /** Sends a request and reads nothing. */
-  #open(request: string, headers: string[], body = ''): void {
-    const { hostname, port } = new URL(this.#url);
-    const socket = connect(Number(port), hostname);
-    socket.on('error', () => undefined);
-    socket.pause();
-    const head = [`${request} HTTP/1.1`, 'host: localhost', `x-api-key: ${this.#key}`, ...headers];
-    socket.write(`${head.join('\r\n')}\r\n\r\n${body}`);
-    this.#sockets.push(socket);
   }
 }
 

@@ -34,6 +34,8 @@ import { linkedWriter, type WriterSource } from './writer/WriterConnection.ts';
 const STORE = 'event log';
 const RETRY_MS = 250;
 const FILE_CHECK_MS = 500;
+/** A large group is committed in parts of this size while single appends, which would wait for it, come as well. */
+const GROUP_BESIDE_SINGLES = 64;
 
 /** The event log in one SQLite file. */
 export class SqliteEventLog implements EventLog {
@@ -93,11 +95,23 @@ export class SqliteEventLog implements EventLog {
     return writer.append(request);
   }
 
-  appendEach(appends: readonly Append[]): Promise<(Appended | ServiceError)[]> {
-    return appendGroup(appends, async (requests) => {
-      const writer = this.#usableWriter() ?? (await this.#openWriter());
-      return writer.appendGroup(requests);
-    });
+  async appendEach(appends: readonly Append[]): Promise<(Appended | ServiceError)[]> {
+    const results: (Appended | ServiceError)[] = [];
+    while (results.length < appends.length) {
+      const size = this.#writer?.hasRecentSingles ? GROUP_BESIDE_SINGLES : appends.length;
+      const group = appends.slice(results.length, results.length + size);
+      const appended = await appendGroup(group, async (requests) => {
+        const writer = this.#usableWriter() ?? (await this.#openWriter());
+        return writer.appendGroup(requests);
+      });
+      results.push(...appended);
+      // What follows would fail as well, each part after a time limit of its own.
+      const failure = appended.find(
+        (result) => result instanceof ServiceError && result.code === 'unavailable',
+      );
+      if (failure) return appends.map((_, index) => results[index] ?? failure);
+    }
+    return results;
   }
 
   async readStream(stream: string, options: ReadOptions): Promise<RecordedEvent[]> {

@@ -146,12 +146,14 @@ export class GroupWriter {
   }
 
   async #append(lines: readonly ValidLine[]): Promise<void> {
-    const { existence } = this.#context.ports;
+    const { ports, slices } = this.#context;
+    const { existence } = ports;
     const mayBeErased = lines.map(
       ({ operation, stream }) => operation.condition === 'any' && !existence.isKnown(stream),
     );
     const results = await this.#appendEach(lines);
     for (const [index, line] of lines.entries()) {
+      if (slices.isOver) await slices.next();
       const result = results[index] as Appended | ServiceError;
       if (result instanceof ServiceError) this.#refuse([line], result);
       else {
@@ -163,8 +165,13 @@ export class GroupWriter {
 
   /** Retries while a store is briefly unreachable, as when a cluster elects its leader: an event is still written only once. */
   async #appendEach(lines: readonly ValidLine[]): Promise<(Appended | ServiceError)[]> {
-    const { eventLog } = this.#context.ports;
-    const appends = lines.map(toAppend);
+    const { ports, slices } = this.#context;
+    const { eventLog } = ports;
+    const appends: Append[] = [];
+    for (const line of lines) {
+      if (slices.isOver) await slices.next();
+      appends.push(toAppend(line));
+    }
     const results = await eventLog.appendEach(appends);
     for (let tries = 1; tries < MOST_TRIES && !this.#away; tries += 1) {
       const open = appends.filter((_, index) => isUnavailable(results[index]));

@@ -1,7 +1,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 
 /** How long a batch occupies the thread that serves requests before yielding. */
-const SLICE_MS = 4;
+const SLICE_MS = 2;
 
 /** Divides long work into slices, yielding to other requests in between. */
 export class WorkSlices {

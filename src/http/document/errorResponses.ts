@@ -16,6 +16,7 @@ import { pageQuerySchema } from '../endpoints/parameters.ts';
 import { overloaded } from '../server/BodyBudget.ts';
 import { headersTooLarge, unknownExpectation } from '../server/createHttpServer.ts';
 import { internalError, notHttp } from '../server/errorAnswer.ts';
+import { MAX_DEPTH } from '../server/jsonValues.ts';
 import {
   deactivatedKey,
   deactivatedWorkspace,
@@ -26,7 +27,7 @@ import {
   unknownKey,
 } from '../server/keyRefusals.ts';
 import { rateLimited } from '../server/rateLimit.ts';
-import { bodyTooLarge, MERGE_PATCH, malformedBody, notJson } from '../server/readJson.ts';
+import { bodyTooLarge, MAX_VALUES, MERGE_PATCH, malformedBody, notJson } from '../server/readJson.ts';
 import { brokenForm, fileTooLarge, notMultipart } from '../server/readMultipart.ts';
 import { tooSlow } from '../server/requestBody.ts';
 import { rangeNotSatisfiable } from '../server/requestedRange.ts';
@@ -195,8 +196,7 @@ export const errorResponses = {
     errors: { version_conflict: versionConflict(3) },
   },
   BodyTooLarge: {
-    description:
-      'The body is larger than 1 MB (1,048,576 bytes), compressed or not, has more than 10,000 values, or is nested more than 100 levels deep.',
+    description: `The body is larger than 1 MB (1,048,576 bytes), compressed or not, has more than ${MAX_VALUES.toLocaleString('en-US')} values, or is nested more than ${MAX_DEPTH} levels deep.`,
     errors: { payload_too_large: bodyTooLarge() },
   },
   FileTooLarge: {

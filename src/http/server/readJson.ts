@@ -18,7 +18,7 @@ const MEBIBYTE = 1024 * 1024;
 /** 1 MB, as mebibytes. */
 export const MAX_BODY_BYTES = MEBIBYTE;
 /** Values of a body, or of a line of one: a record has some fifty. */
-export const MAX_VALUES = 10_000;
+export const MAX_VALUES = 5_000;
 /** What a value counts as, apart from its text: as many as a FHIR body may have then fit into the share of one key. */
 const VALUE_BYTES = 32;
 

@@ -37,6 +37,8 @@ const MAX_BATCH = 2_000;
 const COMMIT_TIMEOUT_MS = 3_000;
 /** How long a commit proves that the next one works. */
 const PROVEN_MS = 5_000;
+/** How long after a single append more are expected. */
+const RECENT_MS = 1_000;
 /** Number of bytes written to prove that an append works. */
 const SMALL_PROOF = 1;
 const LARGE_PROOF = 256 * 1024;
@@ -64,6 +66,8 @@ export class GroupCommit {
   /** When the last commit succeeded, on the monotonic clock; undefined when it failed, or there was none. */
   #committedAt: number | undefined;
   #failed = false;
+  /** When single appends were last handed to the writer, on the monotonic clock. */
+  #singlesAt = Number.NEGATIVE_INFINITY;
   /** Whether the writer has left callers without an answer, and still does. */
   #isStuck = false;
   #timeout: NodeJS.Timeout | undefined;
@@ -146,6 +150,11 @@ export class GroupCommit {
     return this.#isStuck && this.#committing.reduce((sum, { size }) => sum + size, 0) >= MAX_WAITING;
   }
 
+  /** Whether a single append was committed lately: more of them are then likely to come. */
+  get hasRecentSingles(): boolean {
+    return performance.now() - this.#singlesAt < RECENT_MS;
+  }
+
   /** Whether single appends are under way: new ones then wait for the next commit of such, unless they are many. */
   get #hasSingles(): boolean {
     return this.#committing.some(({ singles }) => singles !== undefined);
@@ -161,6 +170,7 @@ export class GroupCommit {
   }
 
   #commitNext(): void {
+    this.#singlesAt = performance.now();
     const appends = this.#waiting.splice(0, MAX_BATCH);
     this.#commit(
       appends.map(({ request }) => request),

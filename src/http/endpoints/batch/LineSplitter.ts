@@ -103,13 +103,15 @@ export class LineSplitter {
 
   #push(bytes: Buffer | undefined): void {
     if (this.#lines.length === MAX_LINES) throw batchTooLarge();
-    const { bytes: maxBytes, values: maxValues } = this.#limits;
-    const values = bytes ? valuesIn(bytes, maxValues) : 0;
-    if (values <= maxValues) this.#values += values;
+    const values = bytes ? valuesIn(bytes, this.#limits.values) : 0;
+    if (values <= this.#limits.values) this.#values += values;
     if (this.#values > MAX_BATCH_VALUES) throw batchTooLarge();
-    const refusal = bytes ? tooManyValues(maxValues, 'line') : lineTooLarge(maxBytes);
-    const isRead = bytes !== undefined && values <= maxValues;
-    this.#lines.push(new TextLine(this.#number, bytes, isRead ? undefined : refusal));
+    this.#lines.push(new TextLine(this.#number, bytes, this.#refusal(bytes, values)));
+  }
+
+  #refusal(bytes: Buffer | undefined, values: number): ServiceError | undefined {
+    if (bytes === undefined) return lineTooLarge(this.#limits.bytes);
+    return values > this.#limits.values ? tooManyValues(this.#limits.values, 'line') : undefined;
   }
 }
 
