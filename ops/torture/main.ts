@@ -6,6 +6,7 @@ import type { Scenario } from './scenario.ts';
 import { bodies } from './scenarios/bodies.ts';
 import { clients } from './scenarios/clients.ts';
 import { disk } from './scenarios/disk.ts';
+import { erasures } from './scenarios/erasures.ts';
 import { faults } from './scenarios/faults.ts';
 import { kills } from './scenarios/kills.ts';
 import { model } from './scenarios/model.ts';
@@ -25,6 +26,7 @@ const scenarios: Scenario[] = [
   disk,
   servers,
   clients,
+  erasures,
   neighbor,
   bodies,
   overload,

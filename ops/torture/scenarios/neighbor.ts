@@ -84,7 +84,8 @@ function judge(alone: Offered[], beside: Offered[], memory: number[]): Outcome {
       ['memory before, and in each round beside it, MB', memory.map(Math.round).join(', ')],
     ],
     failures: [
-      ...(refused + unanswered > 0 ? [`${refused + unanswered} requests of others were refused`] : []),
+      ...(refused > 0 ? [`${refused} requests of others were refused`] : []),
+      ...(unanswered > 0 ? [`${unanswered} requests of others were not answered`] : []),
       ...(ratio < MOST_RATIO ? [] : [`the p99 of others rose by a factor of ${ratio.toFixed(2)}`]),
     ],
   };

@@ -52,7 +52,7 @@ export class OpenLoop {
     for (let now = startedAt; now < end; now = performance.now()) {
       const due = Math.floor(((now - startedAt) / 1_000) * perSecond);
       for (; told.offered < due; told.offered += 1) {
-        const connection = this.#free.pop() ?? this.#connect();
+        const connection = this.#next();
         if (connection === undefined) {
           told.unsent += 1;
           continue;
@@ -68,6 +68,15 @@ export class OpenLoop {
 
   close(): void {
     for (const connection of this.#open) connection.close();
+  }
+
+  /** Returns a free connection, or another one; the service closes those that are not used for a while. */
+  #next(): FastConnection | undefined {
+    for (let free = this.#free.pop(); free; free = this.#free.pop()) {
+      if (free.isOpen) return free;
+      this.#open.delete(free);
+    }
+    return this.#connect();
   }
 
   #connect(): FastConnection | undefined {

@@ -51,6 +51,7 @@ export class SqliteEventLog implements EventLog {
   readonly #source: WriterSource;
   #opening: Promise<GroupCommit> | undefined;
   #writer: GroupCommit | undefined;
+  #lastTurn = Promise.resolve();
 
   private constructor(path: string, db: DatabaseSync, source: WriterSource) {
     this.#path = path;
@@ -183,10 +184,11 @@ export class SqliteEventLog implements EventLog {
     const pause = (ms: number) => sleep(ms, undefined, { signal }).catch(() => undefined);
     let position = after;
     let announced = false;
+    let isCatchingUp = true;
     let readAfter: ((position: Position) => EventBatch | undefined) | undefined;
     for (;;) {
       // Reads are synchronous: without a pause, a follower catching up would block the thread from batch to batch.
-      await nextTurn();
+      await (isCatchingUp ? this.#ownTurn() : nextTurn());
       if (signal.aborted) return;
       let read: { seen: unknown; batch: EventBatch | undefined };
       try {
@@ -200,6 +202,7 @@ export class SqliteEventLog implements EventLog {
       }
       const { seen, batch } = read;
       if (batch === undefined) throw positionUnknown();
+      isCatchingUp = !batch.caughtUp;
       if (batch.position > position || (batch.caughtUp && !announced)) {
         announced = batch.caughtUp;
         position = batch.position;
@@ -223,6 +226,12 @@ export class SqliteEventLog implements EventLog {
     await (await this.#opening?.catch(() => undefined))?.close();
     await this.#source.close();
     this.#db.close();
+  }
+
+  /** Resolves in a turn of the event loop that no other follower gets from here: many that catch up at once block it no longer than one. */
+  #ownTurn(): Promise<void> {
+    this.#lastTurn = this.#lastTurn.then(() => nextTurn());
+    return this.#lastTurn;
   }
 
   #usableWriter(): GroupCommit | undefined {

@@ -6,7 +6,7 @@ import type { BudgetShare } from '../../threads/FairBudget.ts';
 import { ownersOf, takeFrom } from './BodyBudget.ts';
 import type { Exchange } from './exchange.ts';
 import { MAX_DEPTH, valuesIn } from './jsonValues.ts';
-import { BROKEN_OFF, GatheredBytes, inviteBody } from './requestBody.ts';
+import { BROKEN_OFF, GatheredBytes, inviteBody, letOthersIn } from './requestBody.ts';
 
 /** A JSON Merge Patch (RFC 7396). */
 export const MERGE_PATCH = 'application/merge-patch+json';
@@ -81,6 +81,7 @@ async function collect({ req, res }: BodyExchange, maxBytes: number, held: Budge
         fail(error);
       }
     });
+    letOthersIn(req);
     req.on('end', () => resolve(body.take()));
     req.on('error', () => fail(malformedBody('is incomplete')));
     req.on(BROKEN_OFF, fail);

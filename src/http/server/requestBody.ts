@@ -1,5 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import type { Duplex } from 'node:stream';
+import type { Duplex, Readable } from 'node:stream';
 import { ServiceError } from '../../errors.ts';
 
 /** Slow links may take long for 250 MB. */
@@ -7,6 +7,8 @@ const LONG_BODY_MS = 3_600_000;
 
 /** Bytes of a refused body that are read and discarded, so that the client gets to read why. */
 const MAX_DISCARDED_BYTES = 64 * 1024 * 1024;
+/** One read of a connection brings up to this many. */
+const BYTES_PER_TURN = 64 * 1024;
 /** Event of a request: no more of its body will arrive, and the reason is a `ServiceError`. */
 export const BROKEN_OFF = 'brokenOff';
 
@@ -57,6 +59,21 @@ export function breakOff(req: IncomingMessage, reason: ServiceError): boolean {
   return req.emit(BROKEN_OFF, reason);
 }
 
+/**
+ * Lets through at most `BYTES_PER_TURN` of a body, and what one read brings, in each turn of the event loop. Node would read
+ * 2 MB of each connection that has as much, and the other requests would wait for all of that.
+ */
+export function letOthersIn(body: Readable): void {
+  let bytes = 0;
+  body.on('data', (chunk: Buffer) => {
+    bytes += chunk.length;
+    if (bytes < BYTES_PER_TURN) return;
+    bytes = 0;
+    body.pause();
+    setImmediate(() => body.resume());
+  });
+}
+
 /** Reads and discards what is left of the body of an answered request, up to a bound. */
 export function discardBody(req: IncomingMessage): void {
   const { socket } = req;
@@ -66,6 +83,7 @@ export function discardBody(req: IncomingMessage): void {
     discarded += chunk.length;
     if (discarded > MAX_DISCARDED_BYTES) req.destroy();
   });
+  letOthersIn(req);
   req.on('end', () => answered.delete(socket));
   req.on('error', () => undefined);
   req.resume();

@@ -15,7 +15,7 @@ import {
   readJson,
   UNZIPPED_AT_A_TIME,
 } from '../../server/readJson.ts';
-import { BROKEN_OFF, inviteBody } from '../../server/requestBody.ts';
+import { BROKEN_OFF, inviteBody, letOthersIn } from '../../server/requestBody.ts';
 import { batchTooLarge, type LineLimits, LineSplitter, MAX_BATCH_BYTES } from './LineSplitter.ts';
 
 /** Values of a batch that is an array: of 1 MB of records. */
@@ -110,6 +110,7 @@ export async function readLines(
         takeFrom(share, chunk.length);
       });
     });
+    letOthersIn(source);
     source.on('end', () =>
       trying(() => {
         load.enter(exchange);

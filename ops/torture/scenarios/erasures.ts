@@ -1,0 +1,215 @@
+import { createReadStream, readdirSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { openEventLog, openReadModels } from '../../../src/app/openBackend.ts';
+import type { Config } from '../../../src/config.ts';
+import { projectionStatus } from '../../../src/reads/projectionStatus.ts';
+import { spawnCli } from '../../../test/support/cli.ts';
+import { makeStores, type Stores } from '../../bench/support/chartledger.ts';
+import { bodyOf } from '../../bench/support/load/bodies.ts';
+import { percentile } from '../../bench/support/statistics.ts';
+import type { Outcome, Scenario, Torture } from '../scenario.ts';
+import { type Offered, OpenLoop } from '../support/OpenLoop.ts';
+import { bodyOf as answerOf, send } from '../support/send.ts';
+import { TorturedService } from '../support/TorturedService.ts';
+
+const LINES = 20_000;
+const PER_SECOND = 10;
+const CONNECTIONS = 50;
+/** The load is offered in rounds of so many seconds. */
+const ROUND_S = 5;
+const WATCH_EVERY_MS = 100;
+const MEGABYTE = 1_000_000;
+const MOST_WAL_MB = 500;
+/** What an erased patient is found by. */
+const NAME = 'Vanishingham';
+
+/** Patients of a large log are erased while others read lists and write. */
+export const erasures: Scenario = {
+  name: 'erasures',
+  description: `Of a log of a million events, one for each of as many patients, some patients are erased, one after the other, while ${PER_SECOND} lists and ${PER_SECOND} upserts per second are requested. None of these may be refused, the write-ahead logs must stay below ${MOST_WAL_MB} MB, and in the end no file may hold the names of the erased.`,
+  async run(torture: Torture): Promise<Outcome> {
+    const { short, progress, folder } = torture;
+    const limits = { BATCH_LINES_PER_MINUTE: '1000000000' };
+    const stores = await makeStores({ folder }, limits, ['write', 'read']);
+    const service = new TorturedService(stores.env);
+    const url = await service.start();
+    const patients = Array.from({ length: short ? 2 : 5 }, (_, n) => `vanishing-${n}`);
+    const total = short ? 40_000 : 1_000_000;
+    await sendLines(url, stores, payers());
+    await sendLines(url, stores, patients.map(vanishing));
+    for (let from = 0; from < total; from += LINES) {
+      await sendLines(
+        url,
+        stores,
+        Array.from({ length: LINES }, (_, n) => lineOf('patient', bodyOf('patients', from + n))),
+      );
+      if ((from + LINES) % 100_000 === 0) progress(`${from + LINES} events`);
+    }
+    await caughtUp(stores.config);
+    progress('the read models hold everything');
+    const files = sizesOf(folder, (name) => name.endsWith('.db'));
+    const before = await filesWith(folder, NAME);
+    const under = new LoadBeside(url, stores.key.key);
+    const wal = watchWal(folder);
+    const seconds: number[] = [];
+    const failed: string[] = [];
+    for (const id of patients) {
+      const startedAt = performance.now();
+      const about = ['--workspace', stores.key.workspace, '--reason', 'asked for', '--with-encounters'];
+      const { code, stderr } = await spawnCli(['erase', 'patient', id, ...about], { env: stores.env });
+      seconds.push((performance.now() - startedAt) / 1_000);
+      if (code !== 0) failed.push(`erase ended with ${code}: ${stderr}`);
+      progress(`${id}: ${seconds.at(-1)?.toFixed(1)} s`);
+    }
+    const [lists, upserts] = await under.end();
+    const mostWal = wal();
+    await service.end();
+    const after = await filesWith(folder, NAME);
+    return {
+      figures: [
+        ['events', total],
+        ['size of the files, MB', Math.round(files)],
+        ['patients erased', patients.length],
+        ['the longest erasure, s', Math.max(...seconds)],
+        ...figuresOf('lists', lists),
+        ...figuresOf('upserts', upserts),
+        ['the largest write-ahead log, MB', Math.round(mostWal)],
+        ['files with names of the erased, before and after', `${before.length}, ${after.length}`],
+      ],
+      failures: [
+        ...failed,
+        ...failuresOf('lists', lists),
+        ...failuresOf('upserts', upserts),
+        ...(mostWal > MOST_WAL_MB ? [`a write-ahead log grew to ${Math.round(mostWal)} MB`] : []),
+        ...(before.length === 0 ? ['no file held the names before'] : []),
+        ...after.map((name) => `${name} still holds the name of an erased patient`),
+      ],
+    };
+  },
+};
+
+/** Requests of others, until `end`. */
+class LoadBeside {
+  readonly #isOver = new AbortController();
+  readonly #running: Promise<[lists: Offered[], upserts: Offered[]]>;
+
+  constructor(url: string, key: string) {
+    const head = (first: string) => `${first} HTTP/1.1\r\nhost: localhost\r\nx-api-key: ${key}\r\n`;
+    const list = Buffer.from(`${head('GET /integration/patients?limit=50')}\r\n`);
+    let number = 0;
+    const upsert = () => {
+      number += 1;
+      const body = JSON.stringify({ id: `payer-${number % 20}`, name: 'Aetna', payer_code: String(number) });
+      const more = `content-type: application/json\r\ncontent-length: ${body.length}\r\n\r\n${body}`;
+      return Buffer.from(head('POST /integration/payers') + more);
+    };
+    this.#running = Promise.all([this.#offer(url, () => list), this.#offer(url, upsert)]);
+  }
+
+  end(): Promise<[lists: Offered[], upserts: Offered[]]> {
+    this.#isOver.abort();
+    return this.#running;
+  }
+
+  async #offer(url: string, request: () => Buffer): Promise<Offered[]> {
+    const loop = new OpenLoop(url, CONNECTIONS);
+    const rounds: Offered[] = [];
+    while (!this.#isOver.signal.aborted) rounds.push(await loop.offer(PER_SECOND, ROUND_S, request));
+    loop.close();
+    return rounds;
+  }
+}
+
+function figuresOf(what: string, rounds: Offered[]): Outcome['figures'] {
+  const times = rounds.flatMap(({ answers }) => answers.map(({ milliseconds }) => milliseconds));
+  times.sort((a, b) => a - b);
+  return [
+    [`${what}: requests`, times.length],
+    [
+      `${what}: p50, p99, longest, ms`,
+      [0.5, 0.99, 1].map((q) => Math.round(percentile(times, q))).join(', '),
+    ],
+  ];
+}
+
+function failuresOf(what: string, rounds: Offered[]): string[] {
+  const refused = rounds.flatMap(({ answers }) => answers).filter(({ status }) => status !== 200);
+  const statuses = [...new Set(refused.map(({ status }) => status))];
+  const missing = rounds.reduce((sum, { unanswered, unsent }) => sum + unanswered + unsent, 0);
+  return [
+    ...(refused.length > 0 ? [`${refused.length} ${what} were answered with ${statuses.join(', ')}`] : []),
+    ...(missing > 0 ? [`${missing} ${what} were not answered`] : []),
+  ];
+}
+
+const lineOf = (kind: string, record: string) => `{"kind":"${kind}","record":${record}}\n`;
+
+function payers(): string[] {
+  return Array.from({ length: 20 }, (_, n) => lineOf('payer', bodyOf('payers', n)));
+}
+
+function vanishing(id: string): string {
+  const record = { id, first_name: 'Maria', last_name: NAME, date_of_birth: '1984-02-29', gender: 'female' };
+  return lineOf('patient', JSON.stringify(record));
+}
+
+async function sendLines(url: string, { key }: Stores, lines: string[]): Promise<void> {
+  const headers = { 'x-api-key': key.key, 'content-type': 'application/x-ndjson' };
+  const request = { method: 'POST', path: '/integration/batch', headers, body: lines.join('') };
+  const answer = await send(url, false, request);
+  const last = answer.bytes.toString().trimEnd().split('\n').at(-1) ?? '{}';
+  const { summary } = answerOf({ ...answer, bytes: Buffer.from(last) });
+  if (summary?.accepted !== lines.length) throw new Error(`a batch: ${answer.status} ${last}`);
+}
+
+async function caughtUp({ eventLogUrl, readModelUrl }: Config): Promise<void> {
+  const [eventLog, readModels] = [await openEventLog(eventLogUrl), await openReadModels(readModelUrl)];
+  try {
+    while ((await projectionStatus(eventLog, readModels)).some(({ behind }) => behind > 0))
+      await sleep(1_000);
+  } finally {
+    await Promise.all([eventLog.close(), readModels.close()]);
+  }
+}
+
+function pathsIn(folder: string, wanted: (name: string) => boolean): string[] {
+  return readdirSync(folder, { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile() && wanted(entry.name))
+    .map((entry) => join(entry.parentPath, entry.name));
+}
+
+/** Returns megabytes of all wanted files. */
+function sizesOf(folder: string, wanted: (name: string) => boolean): number {
+  const sizes = pathsIn(folder, wanted).map((path) => statSync(path, { throwIfNoEntry: false })?.size ?? 0);
+  return sizes.reduce((sum, size) => sum + size, 0) / MEGABYTE;
+}
+
+/** Watches the write-ahead logs until the returned function is called, which returns the megabytes of the largest at any time. */
+function watchWal(folder: string): () => number {
+  const paths = pathsIn(folder, (name) => name.endsWith('.db')).map((path) => `${path}-wal`);
+  let most = 0;
+  const timer = setInterval(() => {
+    for (const path of paths) most = Math.max(most, statSync(path, { throwIfNoEntry: false })?.size ?? 0);
+  }, WATCH_EVERY_MS);
+  return () => {
+    clearInterval(timer);
+    return most / MEGABYTE;
+  };
+}
+
+/** Resolves with the files that hold a text. */
+async function filesWith(folder: string, text: string): Promise<string[]> {
+  const found: string[] = [];
+  for (const path of pathsIn(folder, () => true)) {
+    let rest = '';
+    for await (const chunk of createReadStream(path, { encoding: 'latin1', highWaterMark: MEGABYTE })) {
+      if ((rest + chunk).includes(text)) {
+        found.push(path.slice(folder.length + 1));
+        break;
+      }
+      rest = chunk.slice(-text.length);
+    }
+  }
+  return found;
+}
