@@ -84,4 +84,17 @@ onEveryEngine((start) => {
     expect(appended.toSorted()).toEqual(documents.map((id) => documentLine(encounter, id)).toSorted());
     expect(readdirSync(folder)).toEqual(['scans']);
   });
+
+  test('what a killed import had begun to write is gone at its end', async () => {
+    const folder = temporaryFolder();
+    const record = samples.payer();
+    writeFileSync(join(folder, 'records.ndjson'), JSON.stringify({ kind: 'payer', record }));
+    writeFileSync(join(folder, 'progress.json.1.new'), '{"run":');
+    const args = ['records.ndjson', '--format', 'ndjson', '--state-file', 'progress.json'];
+    const appended = await appendedBy(service, async () => {
+      expect(await importKilled(args, folder, [])).toMatchObject({ code: 0 });
+    });
+    expect(appended).toEqual([`clinic.payer-${record.id}: PayerUpserted`]);
+    expect(readdirSync(folder)).toEqual(['records.ndjson']);
+  });
 });

@@ -5,12 +5,13 @@ import {
   fsyncSync,
   linkSync,
   openSync,
+  readdirSync,
   readFileSync,
   renameSync,
   rmSync,
   writeSync,
 } from 'node:fs';
-import { dirname, resolve } from 'node:path';
+import { basename, dirname, join, resolve } from 'node:path';
 import { z } from 'zod';
 import { changedFiles } from './fingerprint.ts';
 import { tallySchema } from './ImportTally.ts';
@@ -58,6 +59,7 @@ interface StateOptions {
 }
 
 const OWNER_ONLY = 0o600;
+const DRAFT = '.new';
 
 /** Returns the default name of the file for an import of this input into this service. */
 export function stateFileName(url: URL, paths: readonly string[]): string {
@@ -138,9 +140,12 @@ export class ImportState {
     }
   }
 
-  /** Removes the file: the import is over, or has not begun. */
+  /** Removes the file, and what a killed process was about to replace it with: the import is over, or has not begun. */
   remove(): void {
     rmSync(this.path, { force: true });
+    const folder = dirname(this.path);
+    const isDraft = (name: string) => name.startsWith(`${basename(this.path)}.`) && name.endsWith(DRAFT);
+    for (const name of readdirSync(folder).filter(isDraft)) rmSync(join(folder, name), { force: true });
   }
 }
 
@@ -182,7 +187,7 @@ function requireSame(path: string, { begun, identity }: ImportProgress, now: Imp
 
 /** Returns false when the file is new to this process, and another one has created it. */
 function writeDurably(path: string, text: string, isNew: boolean): boolean {
-  const temporary = `${path}.${process.pid}.new`;
+  const temporary = `${path}.${process.pid}${DRAFT}`;
   const file = openSync(temporary, 'w', OWNER_ONLY);
   try {
     writeSync(file, text);
