@@ -90,11 +90,12 @@ onEveryEngine((start) => {
     const record = samples.payer();
     writeFileSync(join(folder, 'records.ndjson'), JSON.stringify({ kind: 'payer', record }));
     writeFileSync(join(folder, 'progress.json.1.new'), '{"run":');
+    writeFileSync(join(folder, 'progress.json.my.new'), 'of somebody else');
     const args = ['records.ndjson', '--format', 'ndjson', '--state-file', 'progress.json'];
     const appended = await appendedBy(service, async () => {
       expect(await importKilled(args, folder, [])).toMatchObject({ code: 0 });
     });
     expect(appended).toEqual([`clinic.payer-${record.id}: PayerUpserted`]);
-    expect(readdirSync(folder)).toEqual(['records.ndjson']);
+    expect(readdirSync(folder).toSorted()).toEqual(['progress.json.my.new', 'records.ndjson']);
   });
 });

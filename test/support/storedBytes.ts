@@ -2,12 +2,16 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { MongoClient } from 'mongodb';
 
-/** All files of a folder, with what they hold. */
-export function filesIn(folder: string): [name: string, bytes: Buffer][] {
+/** All files of a folder and those within it. */
+export function pathsIn(folder: string): string[] {
   return readdirSync(folder, { recursive: true, withFileTypes: true })
     .filter((entry) => entry.isFile())
-    .map((entry) => join(entry.parentPath, entry.name))
-    .map((name) => [name, readFileSync(name)]);
+    .map((entry) => join(entry.parentPath, entry.name));
+}
+
+/** The same, with what they hold. */
+export function filesIn(folder: string): [name: string, bytes: Buffer][] {
+  return pathsIn(folder).map((name) => [name, readFileSync(name)]);
 }
 
 /** All collections of a database of MongoDB, with what they hold; nothing of another URL. */

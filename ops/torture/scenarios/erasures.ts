@@ -1,14 +1,15 @@
-import { createReadStream, readdirSync, statSync } from 'node:fs';
-import { join } from 'node:path';
+import { createReadStream, statSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { openEventLog, openReadModels } from '../../../src/app/openBackend.ts';
 import type { Config } from '../../../src/config.ts';
 import { projectionStatus } from '../../../src/reads/projectionStatus.ts';
 import { spawnCli } from '../../../test/support/cli.ts';
+import { pathsIn } from '../../../test/support/storedBytes.ts';
 import { makeStores, type Stores } from '../../bench/support/chartledger.ts';
-import { bodyOf } from '../../bench/support/load/bodies.ts';
+import { bodyOf, PAYERS } from '../../bench/support/load/bodies.ts';
 import { percentile } from '../../bench/support/statistics.ts';
 import type { Outcome, Scenario, Torture } from '../scenario.ts';
+import { upsertOf } from '../support/FastConnection.ts';
 import { type Offered, OpenLoop } from '../support/OpenLoop.ts';
 import { bodyOf as answerOf, send } from '../support/send.ts';
 import { TorturedService } from '../support/TorturedService.ts';
@@ -48,7 +49,7 @@ export const erasures: Scenario = {
     }
     await caughtUp(stores.config);
     progress('the read models hold everything');
-    const files = sizesOf(folder, (name) => name.endsWith('.db'));
+    const files = storesIn(folder).reduce((sum, path) => sum + sizeOf(path), 0) / MEGABYTE;
     const before = await filesWith(folder, NAME);
     const under = new LoadBeside(url, stores.key.key);
     const wal = watchWal(folder);
@@ -95,14 +96,13 @@ class LoadBeside {
   readonly #running: Promise<[lists: Offered[], upserts: Offered[]]>;
 
   constructor(url: string, key: string) {
-    const head = (first: string) => `${first} HTTP/1.1\r\nhost: localhost\r\nx-api-key: ${key}\r\n`;
-    const list = Buffer.from(`${head('GET /integration/patients?limit=50')}\r\n`);
+    const list = Buffer.from(
+      `GET /integration/patients?limit=50 HTTP/1.1\r\nhost: localhost\r\nx-api-key: ${key}\r\n\r\n`,
+    );
     let number = 0;
     const upsert = () => {
       number += 1;
-      const body = JSON.stringify({ id: `payer-${number % 20}`, name: 'Aetna', payer_code: String(number) });
-      const more = `content-type: application/json\r\ncontent-length: ${body.length}\r\n\r\n${body}`;
-      return Buffer.from(head('POST /integration/payers') + more);
+      return upsertOf(key, number, PAYERS);
     };
     this.#running = Promise.all([this.#offer(url, () => list), this.#offer(url, upsert)]);
   }
@@ -146,7 +146,7 @@ function failuresOf(what: string, rounds: Offered[]): string[] {
 const lineOf = (kind: string, record: string) => `{"kind":"${kind}","record":${record}}\n`;
 
 function payers(): string[] {
-  return Array.from({ length: 20 }, (_, n) => lineOf('payer', bodyOf('payers', n)));
+  return Array.from({ length: PAYERS }, (_, n) => lineOf('payer', bodyOf('payers', n)));
 }
 
 function vanishing(id: string): string {
@@ -173,24 +173,21 @@ async function caughtUp({ eventLogUrl, readModelUrl }: Config): Promise<void> {
   }
 }
 
-function pathsIn(folder: string, wanted: (name: string) => boolean): string[] {
-  return readdirSync(folder, { recursive: true, withFileTypes: true })
-    .filter((entry) => entry.isFile() && wanted(entry.name))
-    .map((entry) => join(entry.parentPath, entry.name));
+function storesIn(folder: string): string[] {
+  return pathsIn(folder).filter((path) => path.endsWith('.db'));
 }
 
-/** Returns megabytes of all wanted files. */
-function sizesOf(folder: string, wanted: (name: string) => boolean): number {
-  const sizes = pathsIn(folder, wanted).map((path) => statSync(path, { throwIfNoEntry: false })?.size ?? 0);
-  return sizes.reduce((sum, size) => sum + size, 0) / MEGABYTE;
+/** Returns the bytes of a file; 0 where it does not exist. */
+function sizeOf(path: string): number {
+  return statSync(path, { throwIfNoEntry: false })?.size ?? 0;
 }
 
 /** Watches the write-ahead logs until the returned function is called, which returns the megabytes of the largest at any time. */
 function watchWal(folder: string): () => number {
-  const paths = pathsIn(folder, (name) => name.endsWith('.db')).map((path) => `${path}-wal`);
+  const paths = storesIn(folder).map((path) => `${path}-wal`);
   let most = 0;
   const timer = setInterval(() => {
-    for (const path of paths) most = Math.max(most, statSync(path, { throwIfNoEntry: false })?.size ?? 0);
+    for (const path of paths) most = Math.max(most, sizeOf(path));
   }, WATCH_EVERY_MS);
   return () => {
     clearInterval(timer);
@@ -201,7 +198,7 @@ function watchWal(folder: string): () => number {
 /** Resolves with the files that hold a text. */
 async function filesWith(folder: string, text: string): Promise<string[]> {
   const found: string[] = [];
-  for (const path of pathsIn(folder, () => true)) {
+  for (const path of pathsIn(folder)) {
     let rest = '';
     for await (const chunk of createReadStream(path, { encoding: 'latin1', highWaterMark: MEGABYTE })) {
       if ((rest + chunk).includes(text)) {

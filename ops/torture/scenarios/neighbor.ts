@@ -7,6 +7,7 @@ import { makeStores, type Stores } from '../../bench/support/chartledger.ts';
 import { residentMegabytes } from '../../bench/support/processUsage.ts';
 import { median, percentile } from '../../bench/support/statistics.ts';
 import type { Outcome, Scenario, Torture } from '../scenario.ts';
+import { upsertOf } from '../support/FastConnection.ts';
 import {
   BATCHES,
   BODIES,
@@ -50,7 +51,7 @@ export const neighbor: Scenario = {
     await others.offer(OTHERS_PER_SECOND, seconds, request);
     for (let round = 0; round < rounds; round += 1) {
       alone.push(await others.offer(OTHERS_PER_SECOND, seconds, request));
-      // In a process of its own: what it costs there would else delay what is measured here.
+      // A separate process, so that its work does not delay what is measured here.
       const neighbor = fork(new URL('../support/hostileNeighborProcess.ts', import.meta.url), [url, hostile]);
       const gone = once(neighbor, 'exit');
       beside.push(await others.offer(OTHERS_PER_SECOND, seconds, request));
@@ -123,15 +124,4 @@ async function fill(url: string, key: string): Promise<void> {
       body: JSON.stringify(record),
     });
   }
-}
-
-function upsertOf(key: string, number: number): Buffer {
-  const body = JSON.stringify({ id: `payer-${number % 20_000}`, name: 'Aetna', payer_code: String(number) });
-  const head = [
-    'POST /integration/payers HTTP/1.1',
-    'host: localhost',
-    `x-api-key: ${key}`,
-    'content-type: application/json',
-  ];
-  return Buffer.from(`${head.join('\r\n')}\r\ncontent-length: ${body.length}\r\n\r\n${body}`);
 }

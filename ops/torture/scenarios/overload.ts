@@ -1,7 +1,7 @@
 import { makeStores } from '../../bench/support/chartledger.ts';
 import { residentMegabytes } from '../../bench/support/processUsage.ts';
 import type { Outcome, Scenario, Torture } from '../scenario.ts';
-import { type FastAnswer, FastConnection } from '../support/FastConnection.ts';
+import { type FastAnswer, FastConnection, upsertOf } from '../support/FastConnection.ts';
 import { type Offered, OpenLoop } from '../support/OpenLoop.ts';
 import { TorturedService } from '../support/TorturedService.ts';
 
@@ -132,17 +132,4 @@ async function recovery(url: string, request: () => Buffer): Promise<number | un
   }
   connection.close();
   return performance.now() - startedAt;
-}
-
-const RECORDS = 20_000;
-
-function upsertOf(key: string, number: number): Buffer {
-  const body = JSON.stringify({ id: `payer-${number % RECORDS}`, name: 'Aetna', payer_code: String(number) });
-  const head = [
-    'POST /integration/payers HTTP/1.1',
-    'host: localhost',
-    `x-api-key: ${key}`,
-    'content-type: application/json',
-  ];
-  return Buffer.from(`${head.join('\r\n')}\r\ncontent-length: ${body.length}\r\n\r\n${body}`);
 }

@@ -55,3 +55,15 @@ export class FastConnection {
     this.#answered?.({ status, retryAfter, milliseconds: at - this.#sentAt, at });
   }
 }
+
+/** Returns the bytes of a request that upserts one of that many payers, each time with another code. */
+export function upsertOf(key: string, number: number, payers = 20_000): Buffer {
+  const body = JSON.stringify({ id: `payer-${number % payers}`, name: 'Aetna', payer_code: String(number) });
+  const head = [
+    'POST /integration/payers HTTP/1.1',
+    'host: localhost',
+    `x-api-key: ${key}`,
+    'content-type: application/json',
+  ];
+  return Buffer.from(`${head.join('\r\n')}\r\ncontent-length: ${body.length}\r\n\r\n${body}`);
+}

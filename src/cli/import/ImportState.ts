@@ -59,7 +59,8 @@ interface StateOptions {
 }
 
 const OWNER_ONLY = 0o600;
-const DRAFT = '.new';
+/** What follows the name of the file in that of a draft. */
+const DRAFT = /^\.\d+\.new$/;
 
 /** Returns the default name of the file for an import of this input into this service. */
 export function stateFileName(url: URL, paths: readonly string[]): string {
@@ -143,9 +144,7 @@ export class ImportState {
   /** Removes the file, and what a killed process was about to replace it with: the import is over, or has not begun. */
   remove(): void {
     rmSync(this.path, { force: true });
-    const folder = dirname(this.path);
-    const isDraft = (name: string) => name.startsWith(`${basename(this.path)}.`) && name.endsWith(DRAFT);
-    for (const name of readdirSync(folder).filter(isDraft)) rmSync(join(folder, name), { force: true });
+    for (const path of draftsOf(this.path)) rmSync(path, { force: true });
   }
 }
 
@@ -187,7 +186,7 @@ function requireSame(path: string, { begun, identity }: ImportProgress, now: Imp
 
 /** Returns false when the file is new to this process, and another one has created it. */
 function writeDurably(path: string, text: string, isNew: boolean): boolean {
-  const temporary = `${path}.${process.pid}${DRAFT}`;
+  const temporary = `${path}.${process.pid}.new`;
   const file = openSync(temporary, 'w', OWNER_ONLY);
   try {
     writeSync(file, text);
@@ -204,6 +203,18 @@ function writeDurably(path: string, text: string, isNew: boolean): boolean {
     closeSync(folder);
   }
   return true;
+}
+
+/** Returns what processes have begun to write, and have not renamed; nothing where the folder cannot be read. */
+function draftsOf(path: string): string[] {
+  const isDraft = (name: string) =>
+    name.startsWith(basename(path)) && DRAFT.test(name.slice(basename(path).length));
+  try {
+    const names = readdirSync(dirname(path)).filter(isDraft);
+    return names.map((name) => join(dirname(path), name));
+  } catch {
+    return [];
+  }
 }
 
 /** Moves a file to a path, unless there is one; file systems without links cannot tell. */
