@@ -1,9 +1,6 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { MongoClient } from 'mongodb';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { projections } from '../../projections/index.ts';
-import { modelName } from '../../projections/projection.ts';
 import { recordsModel } from '../../projections/records.ts';
 import { openReadModels } from '../../src/app/openBackend.ts';
 import type { RecordedEvent } from '../../src/events/event.ts';
@@ -12,7 +9,6 @@ import { catalogEntry } from '../../src/records/catalog.ts';
 import { spawnCli, temporaryFolder } from '../support/cli.ts';
 import { readAll } from '../support/events.ts';
 import { eventually } from '../support/eventually.ts';
-import { existing } from '../support/existing.ts';
 import { Follower } from '../support/follower.ts';
 import { allRows, rebuiltRows } from '../support/rebuilt.ts';
 import { samples } from '../support/samples.ts';
@@ -47,10 +43,7 @@ function sampleRecords(): { kind: SpecKind; record: { id: string } }[] {
 withOwnServers('an import during which servers are killed', (servers) => {
   let service: TestService;
   beforeAll(async () => {
-    // When killed, the test server for MongoDB loses what it acknowledged in the last second: the keys of batches, too.
-    // MongoDB's journal keeps them, as this file does.
-    const state = { STATE_URL: `sqlite:${join(temporaryFolder(), 'state.db')}` };
-    service = await startTestService({ ...(await servers.start()), ...state });
+    service = await startTestService(await servers.start());
   }, LONG_MS);
   afterAll(async () => {
     await service.stop();
@@ -73,7 +66,6 @@ withOwnServers('an import during which servers are killed', (servers) => {
         const server = index < KILLS.length / 2 ? servers.eventLog : servers.database;
         await server.kill();
         await server.start();
-        if (server === servers.database) await dropTornRows();
       }
       const { code, stdout } = await importing;
       await progress.stop();
@@ -90,26 +82,6 @@ withOwnServers('an import during which servers are killed', (servers) => {
     },
     LONG_MS,
   );
-
-  /**
-   * The test server keeps documents and the index of their ids apart and, when killed, may save one of them alone; no
-   * such row can be written any more. MongoDB's journal never leaves that behind. An operator would drop what is torn.
-   */
-  async function dropTornRows() {
-    const client = new MongoClient(servers.database.url);
-    const readModels = await openReadModels(servers.database.url);
-    for (const model of projections.map(modelName)) {
-      const rows = client.db().collection<{ _id: string }>(`rows.${model}`);
-      const ids = (await rows.find().toArray()).map(({ _id }) => _id);
-      let found = 0;
-      for (let at = 0; at < ids.length; at += 500) {
-        const part = ids.slice(at, at + 500);
-        found += await eventually(async () => (await existing(readModels, model, part)).size, LONG_MS);
-      }
-      if (found < ids.length) await readModels.drop(model);
-    }
-    await Promise.all([client.close(), readModels.close()]);
-  }
 
   /** Every record is on the log once, as it was sent, and read as such. */
   async function expectRecords(events: RecordedEvent[]) {

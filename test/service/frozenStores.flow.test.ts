@@ -1,9 +1,10 @@
 import { readdirSync, rmSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { join, resolve } from 'node:path';
+import { pathToFileURL } from 'node:url';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { eventTypes } from '../../src/events/upcast.ts';
 import { catalog } from '../../src/records/catalog.ts';
-import { runCli, temporaryFolder } from '../support/cli.ts';
+import { runCli, spawnCli, temporaryFolder } from '../support/cli.ts';
 import { Client } from '../support/client.ts';
 import { documentsPath } from '../support/documents.ts';
 import { readAll } from '../support/events.ts';
@@ -24,6 +25,7 @@ describe.each(readdirSync('test/fixtures/stores'))('the store that release %s le
     service = await startTestService({
       ...frozen.settings,
       DATA_DIR: folder,
+      DOCUMENT_RETENTION_DAYS: '36500',
       ROLES: 'api,projector',
       METRICS_PORT: '0',
     });
@@ -66,8 +68,25 @@ describe.each(readdirSync('test/fixtures/stores'))('the store that release %s le
     expect(bytes).toEqual(pdf('second'));
   });
 
-  test('keeps the message that it was sent, and its webhook', async () => {
-    expect((await cli('messages', 'list', '--workspace', 'clinic')).stdout).toMatch(/ lab +hl7v2 +accepted /);
+  test('keeps the message that it was sent, on the day it was received', async () => {
+    const copy = temporaryFolder();
+    const { settings, events } = thawStore(release, copy);
+    const { time } = events.at(-1) as { time: string };
+    const clock = join(copy, 'clock');
+    writeFileSync(clock, String(Date.parse(time) - Date.now()));
+    const { stdout } = await spawnCli(['messages', 'list', '--workspace', 'clinic'], {
+      env: {
+        ...settings,
+        DATA_DIR: copy,
+        NODE_OPTIONS: `--import=${pathToFileURL(resolve('test/support/steppedClock.ts'))}`,
+        STEPPED_CLOCK: clock,
+      },
+    });
+    expect(stdout).toMatch(/ lab +hl7v2 +accepted /);
+    rmSync(copy, { recursive: true });
+  });
+
+  test('keeps its webhook', async () => {
     const { items } = (await client.get('/integration/webhooks')).body;
     expect(items).toMatchObject([{ url: 'https://billing.example.com/hooks', state: 'disabled' }]);
   });

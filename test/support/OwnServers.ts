@@ -7,7 +7,8 @@ export class OwnServers {
 
   constructor(eventLog: string[], database: string[]) {
     this.eventLog = new StandIn(eventLog);
-    this.database = new StandIn(database, (port) => `mongodb://127.0.0.1:${port}/chartledger`);
+    // MongoDB's journal keeps what was acknowledged. Killed by SIGKILL, what stands in for it keeps parts of its last second.
+    this.database = new StandIn(database, (port) => `mongodb://127.0.0.1:${port}/chartledger`, 'SIGTERM');
   }
 
   /** Starts both; the settings of a service on them. */

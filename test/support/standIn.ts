@@ -12,15 +12,21 @@ import { standInEnv } from './servers.ts';
 /** A server of the test's own, EventStoreDB's stand-in unless said otherwise, to be killed and frozen; its data outlive it. */
 export class StandIn {
   readonly #command: string[];
+  readonly #end: NodeJS.Signals;
   readonly #urlOf: (port: number) => string;
   readonly #folder = mkdtempSync(join(tmpdir(), 'chartledger-stand-in-'));
   #port = 0;
   #process: ChildProcess | undefined;
 
-  /** `command` is the beginning of a command line that goes on with HOST PORT FILE. */
-  constructor(command: string[], urlOf = (port: number) => `${logScheme}://127.0.0.1:${port}?tls=false`) {
+  /** `command` is the beginning of a command line that goes on with HOST PORT FILE; `end` is the signal that ends it. */
+  constructor(
+    command: string[],
+    urlOf = (port: number) => `${logScheme}://127.0.0.1:${port}?tls=false`,
+    end: NodeJS.Signals = 'SIGKILL',
+  ) {
     this.#command = command;
     this.#urlOf = urlOf;
+    this.#end = end;
   }
 
   get url(): string {
@@ -41,7 +47,8 @@ export class StandIn {
   async kill(): Promise<void> {
     if (this.#process === undefined) return;
     const exited = once(this.#process, 'exit');
-    this.#process.kill('SIGKILL');
+    this.#process.kill(this.#end);
+    this.thaw();
     await exited;
     this.#process = undefined;
   }

@@ -31,7 +31,7 @@ beforeAll(async () => {
   const port = await freePort();
   url = `http://127.0.0.1:${port}/`;
   receiver = spawn(resolve('node_modules/.bin/node'), ['examples/webhook-receiver.mjs'], {
-    env: { PATH: process.env.PATH, WEBHOOK_SECRET: secret, PORT: String(port) },
+    env: { ...process.env, WEBHOOK_SECRET: secret, PORT: String(port) },
     stdio: ['ignore', 'pipe', 'inherit'],
   });
   receiver.stdout?.on('data', (chunk) => {
