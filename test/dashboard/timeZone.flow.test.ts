@@ -90,14 +90,15 @@ onEmbeddedEngines((start) => {
     await choose('America/New_York');
     const keys = `/workspaces/${service.workspaceId('clinic')}/keys`;
     const { id } = await service.createKey('clinic');
+    const day = endOfSummerTime(new Date().getUTCFullYear() + 1);
     // An hour after clocks showed half past one for the first time.
-    const expires_at = '2027-11-07T06:30:00.000Z';
+    const expires_at = `${day}T06:30:00.000Z`;
     const limits = await newEvents(service, async () => {
       await visitor.get(`${keys}/${id}/limits`);
       await visitor.post(`${keys}/${id}/limits`, { expires_at, rate_limit: '5' });
       const { text } = await visitor.get(`${keys}/${id}/limits`);
       const [, shown = ''] = /name="expires_at" type="datetime-local" value="([^"]+)"/.exec(text) ?? [];
-      expect(shown).toBe('2027-11-07T01:30');
+      expect(shown).toBe(`${day}T01:30`);
       const sent = { expires_at: shown, time_zone: 'America/New_York', rate_limit: '6' };
       expect((await visitor.post(`${keys}/${id}/limits`, sent)).status).toBe(303);
     });
@@ -117,3 +118,9 @@ onEmbeddedEngines((start) => {
     expect(appended).toEqual([]);
   });
 });
+
+/** The first Sunday of November, when the clocks of New York are set back. */
+function endOfSummerTime(year: number): string {
+  const first = new Date(Date.UTC(year, 10, 1));
+  return new Date(Date.UTC(year, 10, 1 + ((7 - first.getUTCDay()) % 7))).toISOString().slice(0, 10);
+}
