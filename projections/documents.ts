@@ -1,5 +1,5 @@
-import { encounterOfDocument } from '../src/events/streamNames.ts';
-import { type DocumentState, documentEventTypes, evolveDocument } from '../src/records/document.ts';
+import { encounterOfDocument } from '../src/domain/events/streamNames.ts';
+import { type DocumentState, documentEventTypes, evolveDocument } from '../src/domain/records/document.ts';
 import { bodyOf, type Incomplete, incompleteBody, modelName, type Projection } from './projection.ts';
 
 /** Every document's current state, a row per stream; partitions list one encounter's documents by creation. */

@@ -1,6 +1,6 @@
-import { erasureStep, RECORD_ERASED } from '../src/events/recordErased.ts';
-import { recordStream } from '../src/events/streamNames.ts';
-import { upcast } from '../src/events/upcast.ts';
+import { erasureStep, RECORD_ERASED } from '../src/domain/events/recordErased.ts';
+import { recordStream } from '../src/domain/events/streamNames.ts';
+import { upcast } from '../src/domain/events/upcast.ts';
 import { type Incomplete, incompleteBody, modelName, type Projection } from './projection.ts';
 
 /** Empty: a row's partition says to which patient the encounter belongs; the read model of records has the rest. */

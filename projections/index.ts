@@ -1,5 +1,5 @@
-import type { ModelName } from '../src/ports/readModels.ts';
-import { audit } from './audit/audit.ts';
+import type { ModelName } from '../src/storage/readModels.ts';
+import { audit } from './audit.ts';
 import { documents } from './documents.ts';
 import { encounters } from './encounters.ts';
 import { modelName, type Projection } from './projection.ts';

@@ -1,6 +1,6 @@
-import type { ErasedEvent, RecordedEvent, UnreadableEvent } from '../src/events/event.ts';
-import type { ListedEvent } from '../src/events/recordErased.ts';
-import type { ModelName, Row } from '../src/ports/readModels.ts';
+import type { ErasedEvent, RecordedEvent, UnreadableEvent } from '../src/domain/events/event.ts';
+import type { ListedEvent } from '../src/domain/events/recordErased.ts';
+import type { ModelName, Row } from '../src/storage/readModels.ts';
 
 /** Pure code that folds events into one read model, with the given type of row bodies. */
 export interface Projection<Body extends object = object> {

@@ -1,4 +1,4 @@
-import type { ModelName } from '../src/ports/readModels.ts';
+import type { ModelName } from '../src/storage/readModels.ts';
 
 /**
  * The read model of the readiness worklist. No projection builds it: a row is based on several records, so `keepWorklist`

@@ -1,14 +1,19 @@
-import type { RecordedEvent } from '../src/events/event.ts';
-import { RECORD_ERASED } from '../src/events/recordErased.ts';
-import { kindOfStream, kindPartition, partitionOfRecord, recordStream } from '../src/events/streamNames.ts';
-import type { ModelName, Row } from '../src/ports/readModels.ts';
-import { addedKinds, catalog, catalogEntry } from '../src/records/catalog.ts';
-import { listsOf } from '../src/records/filters.ts';
-import { evolveRecord, type RecordState } from '../src/records/fold.ts';
-import { encounter } from '../src/records/kinds/encounter.ts';
-import { patient } from '../src/records/kinds/patient.ts';
-import { referredIds } from '../src/records/referredIds.ts';
-import { visitLists } from '../src/records/visits.ts';
+import type { RecordedEvent } from '../src/domain/events/event.ts';
+import { RECORD_ERASED } from '../src/domain/events/recordErased.ts';
+import {
+  kindOfStream,
+  kindPartition,
+  partitionOfRecord,
+  recordStream,
+} from '../src/domain/events/streamNames.ts';
+import { addedKinds, catalog, catalogEntry } from '../src/domain/records/catalog.ts';
+import { listsOf } from '../src/domain/records/filters.ts';
+import { evolveRecord, type RecordState } from '../src/domain/records/fold.ts';
+import { encounter } from '../src/domain/records/kinds/encounter.ts';
+import { patient } from '../src/domain/records/kinds/patient.ts';
+import { referredIds } from '../src/domain/records/referredIds.ts';
+import { visitLists } from '../src/domain/records/visits.ts';
+import type { ModelName, Row } from '../src/storage/readModels.ts';
 import { bodyOf, type Incomplete, incompleteBody, modelName, type Projection } from './projection.ts';
 
 /** Body of a row that says that a record refers, or once referred, to a patient. */

@@ -1,11 +1,22 @@
-import type { RecordedEvent } from '../src/events/event.ts';
-import { RECORD_ERASED } from '../src/events/recordErased.ts';
-import { documentIdsOf, kindOfStream, kindPartition, partitionOfRecord } from '../src/events/streamNames.ts';
-import type { SearchTerms } from '../src/ports/readModels.ts';
-import { addedKinds, catalog, catalogEntry } from '../src/records/catalog.ts';
-import { type DocumentState, documentEventTypes, evolveDocument } from '../src/records/document.ts';
-import { evolveRecord, type RecordState } from '../src/records/fold.ts';
-import { boundedTerms, idTerms, nameTerms, recordTerms, searchedFields } from '../src/records/searchTerms.ts';
+import type { RecordedEvent } from '../src/domain/events/event.ts';
+import { RECORD_ERASED } from '../src/domain/events/recordErased.ts';
+import {
+  documentIdsOf,
+  kindOfStream,
+  kindPartition,
+  partitionOfRecord,
+} from '../src/domain/events/streamNames.ts';
+import { addedKinds, catalog, catalogEntry } from '../src/domain/records/catalog.ts';
+import { type DocumentState, documentEventTypes, evolveDocument } from '../src/domain/records/document.ts';
+import { evolveRecord, type RecordState } from '../src/domain/records/fold.ts';
+import {
+  boundedTerms,
+  idTerms,
+  nameTerms,
+  recordTerms,
+  searchedFields,
+} from '../src/domain/records/searchTerms.ts';
+import type { SearchTerms } from '../src/storage/readModels.ts';
 import { bodyOf, type Incomplete, incompleteBody, modelName, type Projection } from './projection.ts';
 
 /**

@@ -1,7 +1,7 @@
-import type { Position } from '../src/events/event.ts';
-import { RECORD_ERASED } from '../src/events/recordErased.ts';
-import { addedKinds, catalog } from '../src/records/catalog.ts';
-import { documentEventTypes } from '../src/records/document.ts';
+import type { Position } from '../src/domain/events/event.ts';
+import { RECORD_ERASED } from '../src/domain/events/recordErased.ts';
+import { addedKinds, catalog } from '../src/domain/records/catalog.ts';
+import { documentEventTypes } from '../src/domain/records/document.ts';
 import { modelName, type Projection } from './projection.ts';
 
 const HOUR_MS = 3_600_000;

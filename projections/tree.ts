@@ -1,8 +1,8 @@
-import type { Position } from '../src/events/event.ts';
-import { workspaceOfStream } from '../src/events/streamNames.ts';
-import { storedLeaf } from '../src/hashing/eventLeaf.ts';
-import { addLeaf, completedSubtrees, emptyTree, type Hash, type HashTree } from '../src/hashing/hashTree.ts';
-import type { Row } from '../src/ports/readModels.ts';
+import { storedLeaf } from '../src/domain/eventLeaf.ts';
+import type { Position } from '../src/domain/events/event.ts';
+import { workspaceOfStream } from '../src/domain/events/streamNames.ts';
+import { addLeaf, completedSubtrees, emptyTree, type Hash, type HashTree } from '../src/domain/hashTree.ts';
+import type { Row } from '../src/storage/readModels.ts';
 import { modelName, type Projection } from './projection.ts';
 
 /** The level of the perfect subtree over the leaves of a full row. */

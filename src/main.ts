@@ -1,6 +1,6 @@
-import { stopSignal } from './app/stopSignal.ts';
+import { stopSignal } from './server/stopSignal.ts';
 
 // The service is loaded afterwards, which takes a while: a signal counts from the first moment.
 const stopping = stopSignal(process.env);
-const { serve } = await import('./app/serve.ts');
+const { serve } = await import('./server/serve.ts');
 process.exit(await serve(process.env, stopping));

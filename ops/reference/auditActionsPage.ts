@@ -1,7 +1,7 @@
-import { accessActions } from '../../src/audit/recordAccess.ts';
-import { actionText } from '../../src/dashboard/audit/auditTexts.ts';
-import { eventTypes } from '../../src/events/upcast.ts';
-import { catalog } from '../../src/records/catalog.ts';
+import { actionText } from '../../src/dashboard/pages/auditTexts.ts';
+import { eventTypes } from '../../src/domain/events/upcast.ts';
+import { catalog } from '../../src/domain/records/catalog.ts';
+import { accessActions } from '../../src/modules/audit/recordAccess.ts';
 import { code, page, table } from './markdown.ts';
 
 /** `docs/reference/audit-actions.md` */

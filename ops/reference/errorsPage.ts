@@ -1,5 +1,5 @@
-import { type ErrorCode, errorMeanings } from '../../src/errors.ts';
-import { statusOf } from '../../src/http/server/errorAnswer.ts';
+import { statusOf } from '../../src/api/server/errorAnswer.ts';
+import { type ErrorCode, errorMeanings } from '../../src/platform/errors.ts';
 import { code, page, table } from './markdown.ts';
 import { openApi } from './openApi.ts';
 

@@ -1,4 +1,4 @@
-import { openapiDocument } from '../../src/http/endpoints/index.ts';
+import { openapiDocument } from '../../src/api/routes/index.ts';
 
 interface Operation {
   summary: string;

@@ -1,4 +1,4 @@
-import { rules } from '../../src/readiness/rules/index.ts';
+import { rules } from '../../src/modules/readiness/rules/index.ts';
 import { code, page, table } from './markdown.ts';
 
 const ofVoid = rules.filter(({ holdsForVoid }) => holdsForVoid);

@@ -1,4 +1,4 @@
-import { describeSettings } from '../../src/settings.ts';
+import { describeSettings } from '../../src/platform/settings.ts';
 import { code, page, table } from './markdown.ts';
 
 /** `docs/reference/settings.md` */

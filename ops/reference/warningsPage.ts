@@ -1,8 +1,8 @@
 import type { z } from 'zod';
-import { writeWarnings } from '../../src/commands/writeWarnings.ts';
-import { noSettings } from '../../src/readiness/ruleSettings.ts';
-import { type CatalogEntry, catalog, type RecordFields } from '../../src/records/catalog.ts';
-import type { Checks } from '../../src/records/fieldChecks.ts';
+import { type CatalogEntry, catalog, type RecordFields } from '../../src/domain/records/catalog.ts';
+import type { Checks } from '../../src/domain/records/schema/fieldChecks.ts';
+import { noSettings } from '../../src/modules/readiness/rules/ruleSettings.ts';
+import { writeWarnings } from '../../src/modules/readiness/writeWarnings.ts';
 import { code, page, table } from './markdown.ts';
 
 type Body = Record<string, unknown>;

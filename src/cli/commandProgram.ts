@@ -1,8 +1,8 @@
 import { Command, Option } from 'commander';
-import { terminal } from '../app/terminal.ts';
-import { setUpStores } from '../app/withStores.ts';
-import { misspeltSettings } from '../misspeltSettings.ts';
-import { version } from '../version.ts';
+import { misspeltSettings } from '../platform/misspeltSettings.ts';
+import { version } from '../platform/version.ts';
+import { terminal } from '../server/terminal.ts';
+import { setUpStores } from '../server/withStores.ts';
 import { families } from './families.ts';
 
 function warnOfSettings(): void {

@@ -1,5 +1,5 @@
-import { makeFilesPrivate } from '../app/keepFilesPrivate.ts';
-import { outliveReaders } from './output.ts';
+import { makeFilesPrivate } from '../server/keepFilesPrivate.ts';
+import { outliveReaders } from './lib/output.ts';
 import { runCommand } from './runCommand.ts';
 
 makeFilesPrivate();

@@ -1,11 +1,11 @@
 import { CommanderError } from 'commander';
-import { terminal } from '../app/terminal.ts';
-import { ConfigError } from '../config.ts';
-import { ServiceError } from '../errors.ts';
-import { CommandError } from './CommandError.ts';
+import { ConfigError } from '../platform/config.ts';
+import { ServiceError } from '../platform/errors.ts';
+import { terminal } from '../server/terminal.ts';
 import { commandProgram } from './commandProgram.ts';
+import { CommandError } from './lib/CommandError.ts';
 
-import { FAILED } from './output.ts';
+import { FAILED } from './lib/output.ts';
 
 const WRONG_USAGE = 2;
 

@@ -1,13 +1,8 @@
 import { describe, expect, test } from 'vitest';
-import { type AuditBody, audit, CHUNKS_AN_INDEX, ENTRIES_A_CHUNK } from '../../projections/audit/audit.ts';
-import { type AuditEntry, auditEntry } from '../../projections/audit/auditEntry.ts';
-import { addFirsts } from '../../projections/audit/auditFirsts.ts';
-import {
-  auditFacets,
-  hasFacets,
-  signaturesOf,
-  signatureTest,
-} from '../../projections/audit/auditSignature.ts';
+import { type AuditBody, audit, CHUNKS_AN_INDEX, ENTRIES_A_CHUNK } from '../../projections/audit.ts';
+import { type AuditEntry, auditEntry } from '../../projections/auditEntry.ts';
+import { addFirsts } from '../../projections/auditFirsts.ts';
+import { auditFacets, hasFacets, signaturesOf, signatureTest } from '../../projections/auditSignature.ts';
 import {
   type AuditTally,
   addTallies,
@@ -20,13 +15,13 @@ import {
   spans,
   sumTallies,
   tallyMinutes,
-} from '../../projections/audit/auditTally.ts';
-import { readTallies } from '../../src/audit/auditTallies.ts';
-import { type AuditFilter, readAuditTrail, wholeAuditTrail } from '../../src/audit/readAuditTrail.ts';
-import { readRequestLog } from '../../src/audit/requestLog.ts';
-import type { RecordedEvent } from '../../src/events/event.ts';
-import type { EventLog } from '../../src/ports/eventLog.ts';
-import type { PageQuery, ReadModels, Row } from '../../src/ports/readModels.ts';
+} from '../../projections/auditTally.ts';
+import type { RecordedEvent } from '../../src/domain/events/event.ts';
+import { readTallies } from '../../src/modules/audit/auditTallies.ts';
+import { type AuditFilter, readAuditTrail, wholeAuditTrail } from '../../src/modules/audit/readAuditTrail.ts';
+import { readRequestLog } from '../../src/modules/audit/requestLog.ts';
+import type { EventLog } from '../../src/storage/eventLog.ts';
+import type { PageQuery, ReadModels, Row } from '../../src/storage/readModels.ts';
 
 const HOUR_MS = 3_600_000;
 const START = Date.parse('2026-11-21T12:00:00.000Z');

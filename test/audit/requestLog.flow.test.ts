@@ -1,6 +1,6 @@
 import { v7 as uuidv7 } from 'uuid';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { recordAccess } from '../../src/audit/recordAccess.ts';
+import { recordAccess } from '../../src/modules/audit/recordAccess.ts';
 import { sendBatch } from '../support/batches.ts';
 import type { Client, TestResponse } from '../support/client.ts';
 import { onEveryEngine } from '../support/engines.ts';

@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
-import { SentEvents } from '../../src/audit/SentEvents.ts';
-import { unavailable } from '../../src/errors.ts';
-import type { Purpose } from '../../src/events/disclosureTerms.ts';
-import { type PositionRange, type Shown, withRange } from '../../src/events/shown.ts';
+import type { Purpose } from '../../src/domain/events/disclosureTerms.ts';
+import { type PositionRange, type Shown, withRange } from '../../src/domain/events/shown.ts';
+import { SentEvents } from '../../src/modules/audit/SentEvents.ts';
+import { unavailable } from '../../src/platform/errors.ts';
 import { eventually } from '../support/eventually.ts';
 
 const at = (position: number): PositionRange => ({ from: position, to: position });

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
-import { UnknownKeyTally } from '../../src/audit/UnknownKeyTally.ts';
-import type { NewEvent } from '../../src/events/event.ts';
-import type { EventLog } from '../../src/ports/eventLog.ts';
+import type { NewEvent } from '../../src/domain/events/event.ts';
+import { UnknownKeyTally } from '../../src/modules/audit/UnknownKeyTally.ts';
+import type { EventLog } from '../../src/storage/eventLog.ts';
 
 beforeEach(() => {
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'Date', 'performance'] });

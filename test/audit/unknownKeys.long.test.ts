@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { UnknownKeyTally } from '../../src/audit/UnknownKeyTally.ts';
-import { unavailable } from '../../src/errors.ts';
-import type { EventLog } from '../../src/ports/eventLog.ts';
-import { generateApiKey } from '../../src/principals/keys/apiKey.ts';
+import { UnknownKeyTally } from '../../src/modules/audit/UnknownKeyTally.ts';
+import { generateApiKey } from '../../src/modules/auth/apiKey.ts';
+import { unavailable } from '../../src/platform/errors.ts';
+import type { EventLog } from '../../src/storage/eventLog.ts';
 import { onEveryEngine } from '../support/engines.ts';
 import { installationEvents } from '../support/installation.ts';
 import { notePhi, phi } from '../support/phi.ts';

@@ -1,14 +1,14 @@
 import { join } from 'node:path';
 import { afterEach, describe, expect, test } from 'vitest';
-import { openEventLog, openStateStore } from '../../src/app/openBackend.ts';
-import { purgesTable } from '../../src/erasure/purgeErased.ts';
+import { purgesTable } from '../../src/modules/erasure/purgeErased.ts';
 import {
   advanceScavenges,
   readScavenges,
   requestScavenges,
   whereBytesAre,
-} from '../../src/erasure/scavenges.ts';
-import type { Scavenger } from '../../src/ports/scavenger.ts';
+} from '../../src/modules/erasure/scavenges.ts';
+import { openEventLog, openStateStore } from '../../src/server/openBackend.ts';
+import type { Scavenger } from '../../src/storage/scavenger.ts';
 import { erase } from '../support/erasure.ts';
 import { readAll } from '../support/events.ts';
 import { eventually } from '../support/eventually.ts';

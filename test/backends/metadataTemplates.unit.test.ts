@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import { DatabaseSync } from 'node:sqlite';
 import { beforeEach, describe, expect, test } from 'vitest';
-import { MetadataTemplates } from '../../src/backends/sqlite/MetadataTemplates.ts';
-import { canonicalJson } from '../../src/events/canonicalJson.ts';
-import type { EventMetadata } from '../../src/events/eventMetadata.ts';
+import { canonicalJson } from '../../src/domain/events/canonicalJson.ts';
+import type { EventMetadata } from '../../src/domain/events/eventMetadata.ts';
+import { MetadataTemplates } from '../../src/storage/engines/sqlite/MetadataTemplates.ts';
 
 const ID = '01a20637-5d39-7737-9300-ebe23b39433c';
 const SALT = '95d70b4b8cca11b675b0cf64b645bd24';

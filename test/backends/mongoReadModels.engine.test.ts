@@ -1,11 +1,11 @@
 import { randomBytes } from 'node:crypto';
 import { MongoClient } from 'mongodb';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
-import { openRateLimiters } from '../../src/app/openBackend.ts';
-import { MongoReadModels } from '../../src/backends/mongodb/MongoReadModels.ts';
-import { searchFilter } from '../../src/backends/mongodb/storedRows.ts';
-import type { ReadModels } from '../../src/ports/readModels.ts';
-import { STORE_FORMAT } from '../../src/ports/storeFormat.ts';
+import { openRateLimiters } from '../../src/server/openBackend.ts';
+import { MongoReadModels } from '../../src/storage/engines/mongodb/MongoReadModels.ts';
+import { searchFilter } from '../../src/storage/engines/mongodb/storedRows.ts';
+import type { ReadModels } from '../../src/storage/readModels.ts';
+import { STORE_FORMAT } from '../../src/storage/storeFormat.ts';
 import { rateLimitersContract } from '../contracts/rateLimiters.ts';
 import { readModelsContract } from '../contracts/readModels.ts';
 import { eventually } from '../support/eventually.ts';

@@ -1,8 +1,8 @@
 import { RateLimiterMemory } from 'rate-limiter-flexible';
 import { describe } from 'vitest';
-import { openRateLimiters } from '../../src/app/openBackend.ts';
-import { FlexibleRateLimiter } from '../../src/backends/mongodb/FlexibleRateLimiter.ts';
-import { SharedCounts } from '../../src/backends/SharedCounts.ts';
+import { openRateLimiters } from '../../src/server/openBackend.ts';
+import { SharedCounts } from '../../src/storage/engines/memory/SharedCounts.ts';
+import { FlexibleRateLimiter } from '../../src/storage/engines/mongodb/FlexibleRateLimiter.ts';
 import { rateLimitersContract } from '../contracts/rateLimiters.ts';
 
 const BESIDE_SQLITE = 'sqlite:unused';

@@ -1,8 +1,8 @@
 import { v7 as uuidv7 } from 'uuid';
 import { expect, test } from 'vitest';
-import { StreamEnds } from '../../src/backends/eventstoredb/StreamEnds.ts';
-import { unavailable } from '../../src/errors.ts';
-import type { RecordedEvent } from '../../src/events/event.ts';
+import type { RecordedEvent } from '../../src/domain/events/event.ts';
+import { unavailable } from '../../src/platform/errors.ts';
+import { StreamEnds } from '../../src/storage/engines/eventstoredb/StreamEnds.ts';
 import { eventually } from '../support/eventually.ts';
 
 /** A reader of a stream with these events, newest first, whose reads end when the test says so. */

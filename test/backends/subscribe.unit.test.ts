@@ -1,10 +1,10 @@
 import { once } from 'node:events';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { expect, test } from 'vitest';
-import { DriverClient } from '../../src/backends/eventstoredb/DriverClient.ts';
-import { loadDriver } from '../../src/backends/eventstoredb/drivers/loadDriver.ts';
-import { streamNames, userStreams } from '../../src/backends/eventstoredb/streamFilters.ts';
-import { subscribe } from '../../src/backends/eventstoredb/subscribe.ts';
+import { DriverClient } from '../../src/storage/engines/eventstoredb/DriverClient.ts';
+import { loadDriver } from '../../src/storage/engines/eventstoredb/loadDriver.ts';
+import { streamNames, userStreams } from '../../src/storage/engines/eventstoredb/streamFilters.ts';
+import { subscribe } from '../../src/storage/engines/eventstoredb/subscribe.ts';
 
 test('a subscription without a connection ends with a word to its subscriber, and rejects for nobody', async () => {
   const url = 'esdb://127.0.0.1:1?tls=false';

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import { untilEvents } from '../../src/backends/sqlite/untilEvents.ts';
-import { SharedFlag } from '../../src/threads/SharedFlag.ts';
+import { SharedFlag } from '../../src/platform/threads/SharedFlag.ts';
+import { untilEvents } from '../../src/storage/engines/sqlite/untilEvents.ts';
 
 /** So long that a test which waits for it fails. */
 const LONG_MS = 600_000;

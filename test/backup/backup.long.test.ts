@@ -1,8 +1,8 @@
 import { appendFileSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { openStateStore } from '../../src/app/openBackend.ts';
-import { messagesTable } from '../../src/messages/message.ts';
+import { messagesTable } from '../../src/modules/integrations/messages/message.ts';
+import { openStateStore } from '../../src/server/openBackend.ts';
 import { BackupFolder } from '../support/BackupFolder.ts';
 import { runCli, storesOf, temporaryFolder } from '../support/cli.ts';
 import { createEncounter, documentForm, documentsPath } from '../support/documents.ts';

@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { openLogCopy } from '../../src/app/openBackend.ts';
-import { toCopied } from '../../src/backup/format/copiedPlace.ts';
+import { toCopied } from '../../src/modules/backup/copiedPlace.ts';
+import { openLogCopy } from '../../src/server/openBackend.ts';
 import { runCli, temporaryFolder } from '../support/cli.ts';
 import { readAll } from '../support/events.ts';
 import { TestWorkspace } from '../support/newEvents.ts';

@@ -1,7 +1,7 @@
 import { v7 as uuidv7 } from 'uuid';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import type { RecordedEvent } from '../../src/events/event.ts';
-import { generateApiKey } from '../../src/principals/keys/apiKey.ts';
+import type { RecordedEvent } from '../../src/domain/events/event.ts';
+import { generateApiKey } from '../../src/modules/auth/apiKey.ts';
 import { runCli } from '../support/cli.ts';
 import { onEveryEngine } from '../support/engines.ts';
 import { phi } from '../support/phi.ts';

@@ -2,10 +2,10 @@ import { execFileSync, spawnSync } from 'node:child_process';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { expect, test } from 'vitest';
-import { type OpenApiDocument, operationsOf } from '../../src/dashboard/reference/document.ts';
-import { pythonSample } from '../../src/dashboard/reference/samples/pythonSample.ts';
-import { typescriptSample } from '../../src/dashboard/reference/samples/typescriptSample.ts';
-import { openapiDocument } from '../../src/http/endpoints/index.ts';
+import { openapiDocument } from '../../src/api/routes/index.ts';
+import { type OpenApiDocument, operationsOf } from '../../src/dashboard/pages/reference/document.ts';
+import { pythonSample } from '../../src/dashboard/pages/reference/pythonSample.ts';
+import { typescriptSample } from '../../src/dashboard/pages/reference/typescriptSample.ts';
 import { temporaryFolder } from '../support/cli.ts';
 
 const operations = operationsOf((openapiDocument(false) as OpenApiDocument).paths);

@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { Readable } from 'node:stream';
 import { buffer } from 'node:stream/consumers';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import type { AbandonedUpload, DocumentStore } from '../../src/ports/documentStore.ts';
+import type { AbandonedUpload, DocumentStore } from '../../src/storage/documentStore.ts';
 import { eventually } from '../support/eventually.ts';
 
 const MB = 1024 * 1024;
@@ -268,7 +268,7 @@ async function killDuring(work: {
   stream: string;
   objectIds: string[];
 }): Promise<void> {
-  const openBackend = new URL('../../src/app/openBackend.ts', import.meta.url).href;
+  const openBackend = new URL('../../src/server/openBackend.ts', import.meta.url).href;
   const argument = JSON.stringify({ ...work, openBackend });
   const killed: ChildProcess = spawn(process.execPath, ['--input-type=module', '-e', child, argument], {
     stdio: ['ignore', 'pipe', 'inherit'],

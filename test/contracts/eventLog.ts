@@ -1,5 +1,5 @@
 import { describe } from 'vitest';
-import type { EventLog } from '../../src/ports/eventLog.ts';
+import type { EventLog } from '../../src/storage/eventLog.ts';
 import { eventLogAppends } from './eventLogAppends.ts';
 import { eventLogErasure, type Purged } from './eventLogErasure.ts';
 import { eventLogFollowing } from './eventLogFollowing.ts';
@@ -9,7 +9,7 @@ import { eventLogReads } from './eventLogReads.ts';
 import { eventLogWriters } from './eventLogWriters.ts';
 
 /**
- * What every event log promises (`src/ports/eventLog.ts`). `open` opens the same log each time. The log may hold
+ * What every event log promises (`src/storage/eventLog.ts`). `open` opens the same log each time. The log may hold
  * other applications' streams and may be written to by others meanwhile: the suite works in workspaces of its own.
  */
 export function eventLogContract(open: () => Promise<EventLog>, purged: Purged): void {

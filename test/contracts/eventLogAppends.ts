@@ -1,8 +1,8 @@
 import { v7 as uuidv7 } from 'uuid';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { ServiceError } from '../../src/errors.ts';
-import { MAX_EVENT_BYTES } from '../../src/events/event.ts';
-import type { EventLog, ExpectedRevision } from '../../src/ports/eventLog.ts';
+import { MAX_EVENT_BYTES } from '../../src/domain/events/event.ts';
+import { ServiceError } from '../../src/platform/errors.ts';
+import type { EventLog, ExpectedRevision } from '../../src/storage/eventLog.ts';
 import { followToEnd } from '../support/follower.ts';
 import { TestWorkspace } from '../support/newEvents.ts';
 

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
-import type { ErasedEvent, RecordedEvent } from '../../src/events/event.ts';
-import { RECORD_ERASED } from '../../src/events/recordErased.ts';
-import type { EventBatch, EventLog, FollowOptions } from '../../src/ports/eventLog.ts';
+import type { ErasedEvent, RecordedEvent } from '../../src/domain/events/event.ts';
+import { RECORD_ERASED } from '../../src/domain/events/recordErased.ts';
+import type { EventBatch, EventLog, FollowOptions } from '../../src/storage/eventLog.ts';
 import { appendTombstones, erase } from '../support/erasure.ts';
 import { eventually } from '../support/eventually.ts';
 import { Follower, followToEnd } from '../support/follower.ts';

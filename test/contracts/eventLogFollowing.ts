@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
-import type { RecordedEvent } from '../../src/events/event.ts';
-import { workspaceOfStream } from '../../src/events/streamNames.ts';
-import type { EventBatch, EventLog } from '../../src/ports/eventLog.ts';
+import type { RecordedEvent } from '../../src/domain/events/event.ts';
+import { workspaceOfStream } from '../../src/domain/events/streamNames.ts';
+import type { EventBatch, EventLog } from '../../src/storage/eventLog.ts';
 import { eventually } from '../support/eventually.ts';
 import { Follower, followToEnd } from '../support/follower.ts';
 import { TestWorkspace } from '../support/newEvents.ts';

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { expect, test } from 'vitest';
-import type { HeadTarget, KeptHead } from '../../src/ports/headTarget.ts';
+import type { HeadTarget, KeptHead } from '../../src/storage/headTarget.ts';
 
 export interface HeadTargetUnderTest {
   open(): HeadTarget;

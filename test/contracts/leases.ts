@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import type { Leases } from '../../src/ports/leases.ts';
+import type { Leases } from '../../src/storage/leases.ts';
 import { eventually } from '../support/eventually.ts';
 
 const LONG_MS = 60_000;

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import type { RateLimiter, RateLimiters } from '../../src/ports/rateLimiters.ts';
+import type { RateLimiter, RateLimiters } from '../../src/storage/rateLimiters.ts';
 import { eventually } from '../support/eventually.ts';
 
 const limit = { name: 'points', points: 10, seconds: 60 };

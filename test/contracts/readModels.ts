@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, describe } from 'vitest';
-import type { ReadModels } from '../../src/ports/readModels.ts';
+import type { ReadModels } from '../../src/storage/readModels.ts';
 import { listsContract } from './readModelsLists.ts';
 import { rebuildsContract } from './readModelsRebuilds.ts';
 import { rowsContract } from './readModelsRows.ts';

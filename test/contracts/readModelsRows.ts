@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import type { ReadModels, Row } from '../../src/ports/readModels.ts';
+import type { ReadModels, Row } from '../../src/storage/readModels.ts';
 import { existing } from '../support/existing.ts';
 
 /** A row whose body tells which write it came from. */

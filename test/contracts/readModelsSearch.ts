@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import type { Row, SearchQuery } from '../../src/ports/readModels.ts';
+import type { Row, SearchQuery } from '../../src/storage/readModels.ts';
 import { row } from './readModelsRows.ts';
 import type { Two } from './readModelsWrites.ts';
 

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import type { ReadModels } from '../../src/ports/readModels.ts';
+import type { ReadModels } from '../../src/storage/readModels.ts';
 import { existing } from '../support/existing.ts';
 import { row } from './readModelsRows.ts';
 

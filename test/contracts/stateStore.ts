@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { z } from 'zod';
-import type { ServiceError } from '../../src/errors.ts';
-import type { StateRow, StateStore, StateTable } from '../../src/ports/stateStore.ts';
+import type { ServiceError } from '../../src/platform/errors.ts';
+import type { StateRow, StateStore, StateTable } from '../../src/storage/stateStore.ts';
 import { eventually } from '../support/eventually.ts';
 
 interface Body {

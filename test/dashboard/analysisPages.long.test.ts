@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { openReadModels, openStateStore } from '../../src/app/openBackend.ts';
-import type { Scorecard } from '../../src/readiness/scorecard/scorecard.ts';
-import { openSimulation } from '../../src/readiness/simulation/openSimulation.ts';
-import { simulationTable } from '../../src/readiness/simulation/simulationRun.ts';
+import { openSimulation } from '../../src/modules/readiness/openSimulation.ts';
+import type { Scorecard } from '../../src/modules/readiness/scorecard.ts';
+import { simulationTable } from '../../src/modules/readiness/simulationRun.ts';
+import { openReadModels, openStateStore } from '../../src/server/openBackend.ts';
 import { sendBatch } from '../support/batches.ts';
 import type { Claim } from '../support/billing.ts';
 import { billedPath, freshClaim, sendClaim } from '../support/claims.ts';

@@ -1,8 +1,8 @@
 import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { addHold } from '../../src/erasure/holds/addHold.ts';
-import { UserDirectory } from '../../src/principals/users/UserDirectory.ts';
-import { UserLinks } from '../../src/principals/users/UserLinks.ts';
+import { UserDirectory } from '../../src/modules/auth/UserDirectory.ts';
+import { UserLinks } from '../../src/modules/auth/UserLinks.ts';
+import { addHold } from '../../src/modules/erasure/addHold.ts';
 import { analyse } from '../support/analyses.ts';
 import { changeAfterBilling } from '../support/claims.ts';
 import {

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { v7 as uuidv7 } from 'uuid';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import type { RecordedEvent } from '../../src/events/event.ts';
+import type { RecordedEvent } from '../../src/domain/events/event.ts';
 import { expectAccessible, takePictures } from '../support/dashboard.ts';
 import { inShort } from '../support/installation.ts';
 import { notePhi, phi } from '../support/phi.ts';

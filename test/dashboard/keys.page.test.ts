@@ -1,6 +1,6 @@
 import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import type { RecordedEvent } from '../../src/events/event.ts';
+import type { RecordedEvent } from '../../src/domain/events/event.ts';
 import { expectAccessible, startDashboard, type TestDashboard, takePictures } from '../support/dashboard.ts';
 import { eventually } from '../support/eventually.ts';
 import { notePhi } from '../support/phi.ts';

@@ -1,7 +1,7 @@
 import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { UserDirectory } from '../../src/principals/users/UserDirectory.ts';
-import { UserManager } from '../../src/principals/users/UserManager.ts';
+import { UserDirectory } from '../../src/modules/auth/UserDirectory.ts';
+import { UserManager } from '../../src/modules/auth/UserManager.ts';
 import {
   expectAccessible,
   signIn,

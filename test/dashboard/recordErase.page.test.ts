@@ -3,10 +3,10 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { openStateStore } from '../../src/app/openBackend.ts';
-import { PublicKeys } from '../../src/evidence/keys/PublicKeys.ts';
-import { certificateProblem, parseCertificate } from '../../src/evidence/proof/erasureCertificate.ts';
-import { parseSigningKey } from '../../src/evidence/signing.ts';
+import { certificateProblem, parseCertificate } from '../../src/modules/integrity/erasureCertificate.ts';
+import { PublicKeys } from '../../src/modules/integrity/PublicKeys.ts';
+import { parseSigningKey } from '../../src/modules/integrity/signing.ts';
+import { openStateStore } from '../../src/server/openBackend.ts';
 import {
   expectAccessible,
   startDashboard,

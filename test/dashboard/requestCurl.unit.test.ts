@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
-import type { OpenApiDocument } from '../../src/dashboard/reference/document.ts';
-import { requestCurl } from '../../src/dashboard/requests/requestCurl.ts';
-import { openapiDocument } from '../../src/http/endpoints/index.ts';
+import { openapiDocument } from '../../src/api/routes/index.ts';
+import type { OpenApiDocument } from '../../src/dashboard/pages/reference/document.ts';
+import { requestCurl } from '../../src/dashboard/pages/requestCurl.ts';
 
 const document = openapiDocument(false) as OpenApiDocument;
 const address = 'https://chartledger.example.com';

@@ -1,6 +1,6 @@
 import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import type { DashboardRoute } from '../../src/dashboard/shell/route.ts';
+import type { DashboardRoute } from '../../src/dashboard/components/route.ts';
 import {
   admins,
   everyone,
@@ -9,10 +9,10 @@ import {
   phiReaders,
   recordReaders,
   requestReaders,
-} from '../../src/dashboard/shell/route.ts';
-import { type DashboardPorts, dashboardRoutes } from '../../src/dashboard/shell/routes.ts';
-import { INSTALLATION } from '../../src/events/streamNames.ts';
-import { type Role, roles } from '../../src/principals/users/user.ts';
+} from '../../src/dashboard/components/route.ts';
+import { type DashboardPorts, dashboardRoutes } from '../../src/dashboard/routes.ts';
+import { INSTALLATION } from '../../src/domain/events/streamNames.ts';
+import { type Role, roles } from '../../src/modules/auth/user.ts';
 import { startDashboard, type TestDashboard } from '../support/dashboard.ts';
 import { readAll } from '../support/events.ts';
 import { appendedBy } from '../support/service.ts';

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { openStateStore } from '../../src/app/openBackend.ts';
-import { sessionsTable } from '../../src/dashboard/shell/SessionStore.ts';
-import type { StateStore } from '../../src/ports/stateStore.ts';
+import { sessionsTable } from '../../src/dashboard/http/SessionStore.ts';
+import { openStateStore } from '../../src/server/openBackend.ts';
+import type { StateStore } from '../../src/storage/stateStore.ts';
 import type { TestResponse } from '../support/client.ts';
 import { onEveryEngine } from '../support/engines.ts';
 import { inShort, installationEvents } from '../support/installation.ts';

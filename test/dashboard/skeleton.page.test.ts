@@ -1,6 +1,6 @@
 import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { unavailable } from '../../src/errors.ts';
+import { unavailable } from '../../src/platform/errors.ts';
 import { startFaultyApp } from '../support/app.ts';
 import {
   expectAccessible,

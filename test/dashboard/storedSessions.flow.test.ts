@@ -6,9 +6,9 @@ import { promisify } from 'node:util';
 import type { Request } from 'express';
 import { Cookie, type SessionData } from 'express-session';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { openStateStore } from '../../src/app/openBackend.ts';
-import { SessionStore, sessionsTable } from '../../src/dashboard/shell/SessionStore.ts';
-import type { StateStore } from '../../src/ports/stateStore.ts';
+import { SessionStore, sessionsTable } from '../../src/dashboard/http/SessionStore.ts';
+import { openStateStore } from '../../src/server/openBackend.ts';
+import type { StateStore } from '../../src/storage/stateStore.ts';
 import { eventually } from '../support/eventually.ts';
 
 const IDLE_MS = 900_000;

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { progressNote } from '../../src/dashboard/readiness/progressNote.ts';
-import type { Shown } from '../../src/events/shown.ts';
+import { progressNote } from '../../src/dashboard/pages/progressNote.ts';
+import type { Shown } from '../../src/domain/events/shown.ts';
 import { countDays } from '../support/analyses.ts';
 import { sendBatch } from '../support/batches.ts';
 import type { Claim } from '../support/billing.ts';

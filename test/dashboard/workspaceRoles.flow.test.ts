@@ -6,7 +6,7 @@ import {
   roleIn,
   rolesOfGrants,
   withRole,
-} from '../../src/principals/users/user.ts';
+} from '../../src/modules/auth/user.ts';
 import { onEveryEngine } from '../support/engines.ts';
 import { samples } from '../support/samples.ts';
 import { appendedBy, startTestService, type TestService } from '../support/service.ts';

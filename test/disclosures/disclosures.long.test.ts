@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import type { Disclosure } from '../../src/disclosures/disclosure.ts';
-import type { DisclosureTerms } from '../../src/events/disclosureTerms.ts';
-import type { Permission } from '../../src/principals/keys/permissions.ts';
+import type { DisclosureTerms } from '../../src/domain/events/disclosureTerms.ts';
+import type { Disclosure } from '../../src/modules/audit/disclosure.ts';
+import type { Permission } from '../../src/modules/auth/permissions.ts';
 import { runCli, storesOf } from '../support/cli.ts';
 import type { Client } from '../support/client.ts';
 import { openLoopback } from '../support/delivery.ts';

@@ -1,7 +1,7 @@
 import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import type { RecordedEvent } from '../../src/events/event.ts';
+import type { RecordedEvent } from '../../src/domain/events/event.ts';
 import { runCli, storesOf } from '../support/cli.ts';
 import { openConnection, rawRequest, statusesOf } from '../support/connection.ts';
 import { createEncounter, documentForm, documentsPath } from '../support/documents.ts';

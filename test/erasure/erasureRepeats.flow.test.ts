@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { openReadModels } from '../../src/app/openBackend.ts';
-import { finishErasure } from '../../src/erasure/finishErasure.ts';
-import type { RecordedEvent } from '../../src/events/event.ts';
-import { recordStream } from '../../src/events/streamNames.ts';
-import type { MessagePorts } from '../../src/messages/MessageStore.ts';
-import { attemptsTable } from '../../src/webhooks/delivery/attempts.ts';
+import type { RecordedEvent } from '../../src/domain/events/event.ts';
+import { recordStream } from '../../src/domain/events/streamNames.ts';
+import { finishErasure } from '../../src/modules/erasure/finishErasure.ts';
+import type { MessagePorts } from '../../src/modules/integrations/messages/MessageStore.ts';
+import { attemptsTable } from '../../src/modules/webhooks/attempts.ts';
+import { openReadModels } from '../../src/server/openBackend.ts';
 import { onEveryEngine } from '../support/engines.ts';
 import { fhirPatient, sendFhir } from '../support/fhir.ts';
 import { closeMessageStores, openMessageStores } from '../support/messages.ts';

@@ -1,11 +1,11 @@
 import { randomUUID } from 'node:crypto';
 import { Readable } from 'node:stream';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { openDocumentStore, openReadModels, openStateStore } from '../../src/app/openBackend.ts';
-import { receiveFile, uploadDocument } from '../../src/commands/uploadDocument.ts';
-import { completeErasures } from '../../src/erasure/completeErasures.ts';
-import { documentStream, recordStream } from '../../src/events/streamNames.ts';
-import type { EventLog, FollowOptions } from '../../src/ports/eventLog.ts';
+import { documentStream, recordStream } from '../../src/domain/events/streamNames.ts';
+import { completeErasures } from '../../src/modules/erasure/completeErasures.ts';
+import { receiveFile, uploadDocument } from '../../src/modules/records/commands/uploadDocument.ts';
+import { openDocumentStore, openReadModels, openStateStore } from '../../src/server/openBackend.ts';
+import type { EventLog, FollowOptions } from '../../src/storage/eventLog.ts';
 import { runCli, storesOf, temporaryFolder } from '../support/cli.ts';
 import { createEncounter, documentForm, documentsPath } from '../support/documents.ts';
 import { onEveryEngine } from '../support/engines.ts';

@@ -7,12 +7,12 @@ import { rebuildOf } from '../../projections/projection.ts';
 import { readinessModel } from '../../projections/readinessModel.ts';
 import { recordsModel } from '../../projections/records.ts';
 import { searchModel } from '../../projections/search.ts';
-import { openEventLog, openReadModels, openStateStore } from '../../src/app/openBackend.ts';
-import { dropLeftovers } from '../../src/erasure/dropLeftovers.ts';
-import { purgeErased, purgesTable, untilPurged } from '../../src/erasure/purgeErased.ts';
-import type { EventLog } from '../../src/ports/eventLog.ts';
-import type { ReadModels } from '../../src/ports/readModels.ts';
-import type { StateStore } from '../../src/ports/stateStore.ts';
+import { dropLeftovers } from '../../src/modules/erasure/dropLeftovers.ts';
+import { purgeErased, purgesTable, untilPurged } from '../../src/modules/erasure/purgeErased.ts';
+import { openEventLog, openReadModels, openStateStore } from '../../src/server/openBackend.ts';
+import type { EventLog } from '../../src/storage/eventLog.ts';
+import type { ReadModels } from '../../src/storage/readModels.ts';
+import type { StateStore } from '../../src/storage/stateStore.ts';
 import { TestWorkspace } from '../support/newEvents.ts';
 import { filesIn } from '../support/storedBytes.ts';
 

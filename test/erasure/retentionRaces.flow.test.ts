@@ -1,11 +1,11 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { openReadModels } from '../../src/app/openBackend.ts';
-import type { ErasurePorts } from '../../src/erasure/finishErasure.ts';
-import { addHold } from '../../src/erasure/holds/addHold.ts';
-import { eraseExpired, expiryOf } from '../../src/erasure/retention/eraseExpired.ts';
-import type { Caller } from '../../src/events/newEvent.ts';
-import { recordStream } from '../../src/events/streamNames.ts';
-import { catalogEntry } from '../../src/records/catalog.ts';
+import type { Caller } from '../../src/domain/events/newEvent.ts';
+import { recordStream } from '../../src/domain/events/streamNames.ts';
+import { catalogEntry } from '../../src/domain/records/catalog.ts';
+import { addHold } from '../../src/modules/erasure/addHold.ts';
+import { eraseExpired, expiryOf } from '../../src/modules/erasure/eraseExpired.ts';
+import type { ErasurePorts } from '../../src/modules/erasure/finishErasure.ts';
+import { openReadModels } from '../../src/server/openBackend.ts';
 import { onEveryEngine } from '../support/engines.ts';
 import { eventually } from '../support/eventually.ts';
 import { phi } from '../support/phi.ts';

@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { openReadModels, openStateStore } from '../../src/app/openBackend.ts';
-import type { ErasurePorts } from '../../src/erasure/finishErasure.ts';
-import { resetSandbox } from '../../src/erasure/resetSandbox.ts';
-import { unavailable } from '../../src/errors.ts';
-import type { Caller } from '../../src/events/newEvent.ts';
-import type { Workspace } from '../../src/principals/keys/keyState.ts';
+import type { Caller } from '../../src/domain/events/newEvent.ts';
+import type { Workspace } from '../../src/modules/auth/keyState.ts';
+import type { ErasurePorts } from '../../src/modules/erasure/finishErasure.ts';
+import { resetSandbox } from '../../src/modules/erasure/resetSandbox.ts';
+import { unavailable } from '../../src/platform/errors.ts';
+import { openReadModels, openStateStore } from '../../src/server/openBackend.ts';
 import { type CliResult, runCli, storesOf } from '../support/cli.ts';
 import type { Client } from '../support/client.ts';
 import { createEncounter, documentForm, documentsPath } from '../support/documents.ts';

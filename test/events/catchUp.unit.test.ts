@@ -1,11 +1,11 @@
 import { expect, test, vi } from 'vitest';
-import { unavailable } from '../../src/errors.ts';
-import type { Position } from '../../src/events/event.ts';
-import { feedEventTypes } from '../../src/feed/format/cloudEvent.ts';
-import type { Selection } from '../../src/feed/selection.ts';
-import { CatchUp } from '../../src/feed/thread/CatchUp.ts';
-import { FeedText, lazyDeidentifier } from '../../src/feed/thread/FeedText.ts';
-import type { EventLog } from '../../src/ports/eventLog.ts';
+import type { Position } from '../../src/domain/events/event.ts';
+import { CatchUp } from '../../src/modules/eventStream/CatchUp.ts';
+import { feedEventTypes } from '../../src/modules/eventStream/cloudEvent.ts';
+import { FeedText, lazyDeidentifier } from '../../src/modules/eventStream/FeedText.ts';
+import type { Selection } from '../../src/modules/eventStream/selection.ts';
+import { unavailable } from '../../src/platform/errors.ts';
+import type { EventLog } from '../../src/storage/eventLog.ts';
 import { payerEvent } from '../support/payerEvent.ts';
 
 const event = payerEvent({ stream: 'clinic.payer-1', revision: 0, position: 5, data: { id: '1' } });

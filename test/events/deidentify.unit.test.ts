@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { createDeidentifier } from '../../src/feed/format/Deidentifier.ts';
-import { eventSchemas } from '../../src/feed/format/schemas.ts';
+import { createDeidentifier } from '../../src/modules/eventStream/Deidentifier.ts';
+import { eventSchemas } from '../../src/modules/eventStream/schemas.ts';
 import { cloudEventOf, deidentify, type Fields, pseudonym, shownFields } from '../support/cloudEvents.ts';
 import { type FieldType, insuranceRows, specKinds, specTables } from '../support/specTables.ts';
 

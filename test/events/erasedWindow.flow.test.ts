@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { type ErasedVersion, RECORD_ERASED } from '../../src/events/recordErased.ts';
-import { recordStream } from '../../src/events/streamNames.ts';
-import { formatPosition } from '../../src/feed/position.ts';
-import { eventLeaf } from '../../src/hashing/eventLeaf.ts';
+import { eventLeaf } from '../../src/domain/eventLeaf.ts';
+import { type ErasedVersion, RECORD_ERASED } from '../../src/domain/events/recordErased.ts';
+import { recordStream } from '../../src/domain/events/streamNames.ts';
+import { formatPosition } from '../../src/modules/eventStream/position.ts';
 import { onEveryEngine } from '../support/engines.ts';
 import { EventReader } from '../support/eventReader.ts';
 import { TestWorkspace } from '../support/newEvents.ts';

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { RECORD_ERASED } from '../../src/events/recordErased.ts';
-import { recordStream } from '../../src/events/streamNames.ts';
+import { RECORD_ERASED } from '../../src/domain/events/recordErased.ts';
+import { recordStream } from '../../src/domain/events/streamNames.ts';
 import type { Client, TestResponse } from '../support/client.ts';
 import { onEveryEngine } from '../support/engines.ts';
 import { appendTombstones } from '../support/erasure.ts';

@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest';
-import { canonicalJson } from '../../src/events/canonicalJson.ts';
-import type { EventSource } from '../../src/events/eventMetadata.ts';
-import { newEvent } from '../../src/events/newEvent.ts';
-import { eventLeaf } from '../../src/hashing/eventLeaf.ts';
-import '../../src/records/catalog.ts';
+import { eventLeaf } from '../../src/domain/eventLeaf.ts';
+import { canonicalJson } from '../../src/domain/events/canonicalJson.ts';
+import type { EventSource } from '../../src/domain/events/eventMetadata.ts';
+import { newEvent } from '../../src/domain/events/newEvent.ts';
+import '../../src/domain/records/catalog.ts';
 
 const at = { stream: 'clinic.payer-1', revision: 0, recordedAt: '2026-03-14T00:00:00.000Z', position: 1 };
 

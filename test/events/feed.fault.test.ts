@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { formatPosition } from '../../src/feed/position.ts';
+import { formatPosition } from '../../src/modules/eventStream/position.ts';
 import type { Client } from '../support/client.ts';
 import { EventReader } from '../support/eventReader.ts';
 import { readAll } from '../support/events.ts';

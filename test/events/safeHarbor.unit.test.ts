@@ -1,10 +1,10 @@
 import { describe, expect, test } from 'vitest';
-import { type CloudEvent, feedEventTypes } from '../../src/feed/format/cloudEvent.ts';
-import { deidentifiedFields } from '../../src/feed/format/deidentifiedFields.ts';
-import { readinessSchemas } from '../../src/feed/format/readinessEvents.ts';
-import { documentSchemas } from '../../src/feed/format/schemas.ts';
-import { catalog } from '../../src/records/catalog.ts';
-import { insurance } from '../../src/records/kinds/patient.ts';
+import { catalog } from '../../src/domain/records/catalog.ts';
+import { insurance } from '../../src/domain/records/kinds/patient.ts';
+import { type CloudEvent, feedEventTypes } from '../../src/modules/eventStream/cloudEvent.ts';
+import { deidentifiedFields } from '../../src/modules/eventStream/deidentifiedFields.ts';
+import { readinessSchemas } from '../../src/modules/eventStream/readinessEvents.ts';
+import { documentSchemas } from '../../src/modules/eventStream/schemas.ts';
 import { cloudEventOf, deidentify, pseudonym, shownFields } from '../support/cloudEvents.ts';
 import { insuranceRows, specTables } from '../support/specTables.ts';
 

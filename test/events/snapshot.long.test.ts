@@ -1,8 +1,8 @@
 import { gunzipSync } from 'node:zlib';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import type { CloudEvent } from '../../src/feed/format/cloudEvent.ts';
-import type { SnapshotLine } from '../../src/feed/format/snapshotLine.ts';
-import type { Permission } from '../../src/principals/keys/permissions.ts';
+import type { Permission } from '../../src/modules/auth/permissions.ts';
+import type { CloudEvent } from '../../src/modules/eventStream/cloudEvent.ts';
+import type { SnapshotLine } from '../../src/modules/eventStream/snapshotLine.ts';
 import { runCli, storesOf, temporaryFolder } from '../support/cli.ts';
 import type { Client, TestResponse } from '../support/client.ts';
 import { onEveryEngine } from '../support/engines.ts';

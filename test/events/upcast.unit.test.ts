@@ -1,21 +1,25 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { evolveHolds, type HoldState } from '../../src/erasure/holds/holdState.ts';
-import { encounterReadinessTypes } from '../../src/events/encounterReadiness.ts';
-import type { RecordedEvent } from '../../src/events/event.ts';
-import { createUpcaster, currentVersion, eventTypes, upcast } from '../../src/events/upcast.ts';
-import { evolveSources, type SourceState } from '../../src/ingest/sources/sourceState.ts';
-import { evolveKeys, noKeys } from '../../src/principals/keys/keyState.ts';
-import { emptyUsers } from '../../src/principals/users/user.ts';
-import { evolveUsers } from '../../src/principals/users/userEvents.ts';
-import { type BillingState, evolveBilling } from '../../src/readiness/billing.ts';
-import { evolveRuleSettings, type RuleSettings, ruleSettingTypes } from '../../src/readiness/ruleSettings.ts';
-import { evolveTaxonomySets } from '../../src/readiness/taxonomySet.ts';
-import { catalog } from '../../src/records/catalog.ts';
-import { type DocumentState, evolveDocument } from '../../src/records/document.ts';
-import { evolveRecord, type RecordState } from '../../src/records/fold.ts';
-import { emptyWebhooks, evolveWebhooks } from '../../src/webhooks/settings/webhook.ts';
+import { encounterReadinessTypes } from '../../src/domain/events/encounterReadiness.ts';
+import type { RecordedEvent } from '../../src/domain/events/event.ts';
+import { createUpcaster, currentVersion, eventTypes, upcast } from '../../src/domain/events/upcast.ts';
+import { catalog } from '../../src/domain/records/catalog.ts';
+import { type DocumentState, evolveDocument } from '../../src/domain/records/document.ts';
+import { evolveRecord, type RecordState } from '../../src/domain/records/fold.ts';
+import { evolveKeys, noKeys } from '../../src/modules/auth/keyState.ts';
+import { emptyUsers } from '../../src/modules/auth/user.ts';
+import { evolveUsers } from '../../src/modules/auth/userEvents.ts';
+import { evolveHolds, type HoldState } from '../../src/modules/erasure/holdState.ts';
+import { evolveSources, type SourceState } from '../../src/modules/integrations/sourceState.ts';
+import { type BillingState, evolveBilling } from '../../src/modules/readiness/billing.ts';
+import {
+  evolveRuleSettings,
+  type RuleSettings,
+  ruleSettingTypes,
+} from '../../src/modules/readiness/rules/ruleSettings.ts';
+import { evolveTaxonomySets } from '../../src/modules/readiness/rules/taxonomySet.ts';
+import { emptyWebhooks, evolveWebhooks } from '../../src/modules/webhooks/webhook.ts';
 
 /** An event as it was once written, the fixtures that come before it in its stream, and what the fold makes of it. */
 interface Fixture {

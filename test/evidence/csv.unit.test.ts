@@ -1,6 +1,6 @@
 import { parse } from 'csv-parse/sync';
 import { expect, test } from 'vitest';
-import { csvLine } from '../../src/evidence/export/csv.ts';
+import { csvLine } from '../../src/platform/csv.ts';
 
 const formulas = ['=1+1', '+1', '-1', '@SUM(A1)', '＝1+1', '＋1', '－1', '＠A1'];
 const blanks = ['\t', '\n', '\r', ' ', '\u00a0', '\ufeff', '\u0000', '\u001b'];

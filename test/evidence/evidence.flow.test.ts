@@ -5,28 +5,28 @@ import { join } from 'node:path';
 import { v7 as uuidv7 } from 'uuid';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type TreeHeadRow, treeModel } from '../../projections/tree.ts';
-import { openReadModels } from '../../src/app/openBackend.ts';
-import { addHold } from '../../src/erasure/holds/addHold.ts';
-import { releaseHold } from '../../src/erasure/holds/releaseHold.ts';
-import { newEvent } from '../../src/events/newEvent.ts';
+import { eventLeaf } from '../../src/domain/eventLeaf.ts';
+import { newEvent } from '../../src/domain/events/newEvent.ts';
 import {
   encounterReadinessStream,
   readinessCountsStream,
   readinessStream,
   WEBHOOKS_STREAM,
-} from '../../src/events/streamNames.ts';
-import { eventTypes } from '../../src/events/upcast.ts';
-import { signStatement } from '../../src/evidence/signing.ts';
-import { eventLeaf } from '../../src/hashing/eventLeaf.ts';
-import { addLeaf, emptyTree, treeRoot } from '../../src/hashing/hashTree.ts';
-import { configureSource } from '../../src/ingest/sources/configureSource.ts';
-import { removeSource } from '../../src/ingest/sources/removeSource.ts';
-import type { ReadModels, Row } from '../../src/ports/readModels.ts';
-import { noKeys } from '../../src/principals/keys/keyState.ts';
-import { setRequiredDocument } from '../../src/readiness/documents/setRequiredDocument.ts';
-import { setFilingLimit } from '../../src/readiness/setFilingLimit.ts';
-import { setRule } from '../../src/readiness/setRule.ts';
-import { catalog } from '../../src/records/catalog.ts';
+} from '../../src/domain/events/streamNames.ts';
+import { eventTypes } from '../../src/domain/events/upcast.ts';
+import { addLeaf, emptyTree, treeRoot } from '../../src/domain/hashTree.ts';
+import { catalog } from '../../src/domain/records/catalog.ts';
+import { noKeys } from '../../src/modules/auth/keyState.ts';
+import { addHold } from '../../src/modules/erasure/addHold.ts';
+import { releaseHold } from '../../src/modules/erasure/releaseHold.ts';
+import { configureSource } from '../../src/modules/integrations/configureSource.ts';
+import { removeSource } from '../../src/modules/integrations/removeSource.ts';
+import { signStatement } from '../../src/modules/integrity/signing.ts';
+import { setFilingLimit } from '../../src/modules/readiness/setFilingLimit.ts';
+import { setRequiredDocument } from '../../src/modules/readiness/setRequiredDocument.ts';
+import { setRule } from '../../src/modules/readiness/setRule.ts';
+import { openReadModels } from '../../src/server/openBackend.ts';
+import type { ReadModels, Row } from '../../src/storage/readModels.ts';
 import { type CliResult, runCli, storesOf, temporaryFolder } from '../support/cli.ts';
 import { documentForm, documentsPath } from '../support/documents.ts';
 import { onEveryEngine } from '../support/engines.ts';

@@ -1,8 +1,8 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { ExportFile } from '../../src/evidence/export/ExportFile.ts';
-import { type ExportJob, startOfExport } from '../../src/evidence/export/exportEvents.ts';
+import { ExportFile } from '../../src/modules/integrity/ExportFile.ts';
+import { type ExportJob, startOfExport } from '../../src/modules/integrity/exportEvents.ts';
 import { temporaryFolder } from '../support/cli.ts';
 
 const job: ExportJob = {

@@ -1,8 +1,8 @@
 import { once } from 'node:events';
 import { Readable } from 'node:stream';
 import { expect, test, vi } from 'vitest';
-import { unavailable } from '../../src/errors.ts';
-import { Exports } from '../../src/evidence/export/Exports.ts';
+import { Exports } from '../../src/modules/integrity/Exports.ts';
+import { unavailable } from '../../src/platform/errors.ts';
 
 const job = {
   ...{ workspace: 'clinic', filters: { from: null, to: null, kind: null } },

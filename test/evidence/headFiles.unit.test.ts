@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
-import { LocalHeadTarget } from '../../src/backends/localFiles/LocalHeadTarget.ts';
-import { INSTALLATION } from '../../src/events/streamNames.ts';
-import { headFilesOf } from '../../src/evidence/heads/sendHeads.ts';
+import { INSTALLATION } from '../../src/domain/events/streamNames.ts';
+import { headFilesOf } from '../../src/modules/integrity/sendHeads.ts';
+import { LocalHeadTarget } from '../../src/storage/engines/filesystem/LocalHeadTarget.ts';
 import { temporaryFolder } from '../support/cli.ts';
 
 test('the heads of a workspace called `all` are not those of all workspaces', async () => {

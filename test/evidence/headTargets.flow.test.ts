@@ -1,8 +1,8 @@
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { HttpsHeadTarget } from '../../src/backends/https/HttpsHeadTarget.ts';
-import { LocalHeadTarget } from '../../src/backends/localFiles/LocalHeadTarget.ts';
+import { LocalHeadTarget } from '../../src/storage/engines/filesystem/LocalHeadTarget.ts';
+import { HttpsHeadTarget } from '../../src/storage/engines/https/HttpsHeadTarget.ts';
 import { headTargetContract } from '../contracts/headTarget.ts';
 import { temporaryFolder } from '../support/cli.ts';
 import { freePort } from '../support/freePort.ts';

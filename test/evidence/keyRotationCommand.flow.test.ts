@@ -2,10 +2,10 @@ import { generateKeyPairSync } from 'node:crypto';
 import { copyFileSync, existsSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { openEventLog } from '../../src/app/openBackend.ts';
-import { newActorEvent } from '../../src/events/newEvent.ts';
-import { signKeyRotation } from '../../src/evidence/keys/keyRotation.ts';
-import { generateSigningKey, parseSigningKey } from '../../src/evidence/signing.ts';
+import { newActorEvent } from '../../src/domain/events/newEvent.ts';
+import { signKeyRotation } from '../../src/modules/integrity/keyRotation.ts';
+import { generateSigningKey, parseSigningKey } from '../../src/modules/integrity/signing.ts';
+import { openEventLog } from '../../src/server/openBackend.ts';
 import { runCli, temporaryFolder } from '../support/cli.ts';
 import { readAll } from '../support/events.ts';
 

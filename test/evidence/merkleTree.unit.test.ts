@@ -2,11 +2,11 @@ import { createHash } from 'node:crypto';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { LEAVES_A_ROW, type TreeHeadRow, type TreeLeavesRow, tree } from '../../projections/tree.ts';
-import { canonicalJson } from '../../src/events/canonicalJson.ts';
-import type { RecordedEvent } from '../../src/events/event.ts';
-import { eventLeaf } from '../../src/hashing/eventLeaf.ts';
-import { addLeaf, emptyTree, type HashTree, leafHash, treeRoot } from '../../src/hashing/hashTree.ts';
-import type { Row } from '../../src/ports/readModels.ts';
+import { eventLeaf } from '../../src/domain/eventLeaf.ts';
+import { canonicalJson } from '../../src/domain/events/canonicalJson.ts';
+import type { RecordedEvent } from '../../src/domain/events/event.ts';
+import { addLeaf, emptyTree, type HashTree, leafHash, treeRoot } from '../../src/domain/hashTree.ts';
+import type { Row } from '../../src/storage/readModels.ts';
 
 const sha256 = (...parts: (Buffer | string)[]) =>
   parts.reduce((hash, part) => hash.update(part), createHash('sha256')).digest();

@@ -4,16 +4,16 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { addTreeLeaf, type TreeHeadRow, type TreeLeaf, treeModel } from '../../projections/tree.ts';
-import { openReadModels } from '../../src/app/openBackend.ts';
-import { StoredTree } from '../../src/evidence/proof/StoredTree.ts';
-import { type Hash, leafHash } from '../../src/hashing/hashTree.ts';
+import { type Hash, leafHash } from '../../src/domain/hashTree.ts';
 import {
   areConsistent,
   consistencyRanges,
   inclusionRanges,
   rootOfInclusion,
-} from '../../src/hashing/treeProofs.ts';
-import type { ReadModels, Row } from '../../src/ports/readModels.ts';
+} from '../../src/domain/treeProofs.ts';
+import { StoredTree } from '../../src/modules/integrity/StoredTree.ts';
+import { openReadModels } from '../../src/server/openBackend.ts';
+import type { ReadModels, Row } from '../../src/storage/readModels.ts';
 
 const SIZE = 300;
 /** All pairs of sizes up to here are tried; of larger ones, those around the ends of rows. */

@@ -1,14 +1,14 @@
 import { generateKeyPairSync, type KeyObject } from 'node:crypto';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
-import { openStateStore } from '../../src/app/openBackend.ts';
-import { unavailable } from '../../src/errors.ts';
-import { PublicKeys } from '../../src/evidence/keys/PublicKeys.ts';
-import { type RunVerification, Verifications } from '../../src/evidence/verification/Verifications.ts';
-import { verificationTable } from '../../src/evidence/verification/verification.ts';
-import type { VerifiedHistory } from '../../src/evidence/verification/verifyAgainstHeads.ts';
-import { addLeaf, emptyTree, leafHash } from '../../src/hashing/hashTree.ts';
-import type { StateStore } from '../../src/ports/stateStore.ts';
+import { addLeaf, emptyTree, leafHash } from '../../src/domain/hashTree.ts';
+import { PublicKeys } from '../../src/modules/integrity/PublicKeys.ts';
+import { type RunVerification, Verifications } from '../../src/modules/integrity/Verifications.ts';
+import { verificationTable } from '../../src/modules/integrity/verification.ts';
+import type { VerifiedHistory } from '../../src/modules/integrity/verifyAgainstHeads.ts';
+import { unavailable } from '../../src/platform/errors.ts';
+import { openStateStore } from '../../src/server/openBackend.ts';
+import type { StateStore } from '../../src/storage/stateStore.ts';
 import { temporaryFolder } from '../support/cli.ts';
 import { eventually } from '../support/eventually.ts';
 

@@ -4,12 +4,12 @@ import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { records, recordsModel } from '../../projections/records.ts';
-import { openEventLog, openReadModels } from '../../src/app/openBackend.ts';
-import { type VerifiedModel, verifyReadModels } from '../../src/evidence/verifyReadModels.ts';
-import type { EventLog } from '../../src/ports/eventLog.ts';
-import type { ReadModels, Row } from '../../src/ports/readModels.ts';
-import { ownTarget } from '../../src/projector/foldBatch.ts';
-import { project } from '../../src/projector/project.ts';
+import { type VerifiedModel, verifyReadModels } from '../../src/modules/integrity/verifyReadModels.ts';
+import { ownTarget } from '../../src/modules/projections/foldBatch.ts';
+import { project } from '../../src/modules/projections/project.ts';
+import { openEventLog, openReadModels } from '../../src/server/openBackend.ts';
+import type { EventLog } from '../../src/storage/eventLog.ts';
+import type { ReadModels, Row } from '../../src/storage/readModels.ts';
 import { TestWorkspace } from '../support/newEvents.ts';
 
 let folder: string;

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { unavailable } from '../../src/errors.ts';
+import { unavailable } from '../../src/platform/errors.ts';
 import { startFaultyApp } from '../support/app.ts';
 import { onEveryEngine } from '../support/engines.ts';
 import { eventually } from '../support/eventually.ts';

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { openDocumentStore } from '../../src/app/openBackend.ts';
-import type { DocumentStore } from '../../src/ports/documentStore.ts';
+import { openDocumentStore } from '../../src/server/openBackend.ts';
+import type { DocumentStore } from '../../src/storage/documentStore.ts';
 import { createEncounter, documentForm, documentsPath } from '../support/documents.ts';
 import { onEveryEngine } from '../support/engines.ts';
 import { eventually } from '../support/eventually.ts';

@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs';
 import { parseEnv } from 'node:util';
 import { describe, expect, test } from 'vitest';
-import { loadConfig } from '../../src/config.ts';
-import { settingNames } from '../../src/settings.ts';
+import { loadConfig } from '../../src/platform/config.ts';
+import { settingNames } from '../../src/platform/settings.ts';
 
 const text = readFileSync('.env.example', 'utf8');
 const example = parseEnv(text);

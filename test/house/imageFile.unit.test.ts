@@ -5,8 +5,8 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { parseEnv } from 'node:util';
 import { describe, expect, test } from 'vitest';
-import { loadConfig } from '../../src/config.ts';
-import { settingNames } from '../../src/settings.ts';
+import { loadConfig } from '../../src/platform/config.ts';
+import { settingNames } from '../../src/platform/settings.ts';
 
 const manifest = JSON.parse(readFileSync('package.json', 'utf8'));
 const instructions = readFileSync('ops/Dockerfile', 'utf8')

@@ -1,11 +1,11 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
 import { parse, parseAllDocuments } from 'yaml';
-import { loadConfig } from '../../src/config.ts';
-import { openapiDocument } from '../../src/http/endpoints/index.ts';
-import { type MetricName, metricTable } from '../../src/metrics/metricTable.ts';
-import { prometheusName } from '../../src/metrics/prometheusName.ts';
-import { settingNames } from '../../src/settings.ts';
+import { openapiDocument } from '../../src/api/routes/index.ts';
+import { loadConfig } from '../../src/platform/config.ts';
+import { type MetricName, metricTable } from '../../src/platform/metrics/metricTable.ts';
+import { prometheusName } from '../../src/platform/metrics/prometheusName.ts';
+import { settingNames } from '../../src/platform/settings.ts';
 
 const read = (path: string) => readFileSync(path, 'utf8');
 const { version } = JSON.parse(read('package.json'));

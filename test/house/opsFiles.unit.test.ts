@@ -2,9 +2,9 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { parseEnv } from 'node:util';
 import { describe, expect, test } from 'vitest';
 import { parse } from 'yaml';
-import { hostsOf } from '../../src/backends/eventstoredb/driverUrl.ts';
-import { loadConfig } from '../../src/config.ts';
-import { settingNames } from '../../src/settings.ts';
+import { loadConfig } from '../../src/platform/config.ts';
+import { settingNames } from '../../src/platform/settings.ts';
+import { hostsOf } from '../../src/storage/engines/eventstoredb/driverUrl.ts';
 
 const read = (path: string) => readFileSync(path, 'utf8');
 const { version } = JSON.parse(read('package.json'));

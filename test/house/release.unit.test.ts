@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { posix } from 'node:path';
 import { expect, test } from 'vitest';
 import { parse } from 'yaml';
-import { STORE_FORMAT } from '../../src/ports/storeFormat.ts';
+import { STORE_FORMAT } from '../../src/storage/storeFormat.ts';
 
 interface Locked {
   dependencies?: Record<string, string>;

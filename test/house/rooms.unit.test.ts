@@ -61,11 +61,11 @@ describe('the import rules', () => {
   test('see the imports of every kind', () => {
     expect(imports.map(show)).toEqual(
       expect.arrayContaining([
-        'src/app/requests/openStores.ts imports src/app/openBackend.ts',
-        'src/app/openBackend.ts imports src/backends/sqlite/SqliteEventLog.ts',
-        'src/records/validate.ts imports zod',
-        'projections/records.ts imports src/records/catalog.ts',
-        'src/commands/uploadDocument.ts imports src/records/document.ts',
+        'src/server/openStores.ts imports src/server/openBackend.ts',
+        'src/server/openBackend.ts imports src/storage/engines/sqlite/SqliteEventLog.ts',
+        'src/domain/records/schema/validate.ts imports zod',
+        'projections/records.ts imports src/domain/records/catalog.ts',
+        'src/modules/records/commands/uploadDocument.ts imports src/domain/records/document.ts',
       ]),
     );
   });
@@ -129,7 +129,8 @@ describe('the import rules', () => {
     const readers = files.filter((file) => /process\.env\b/.test(readFileSync(file, 'utf8')));
     expect(
       readers.filter(
-        (file) => file !== 'src/main.ts' && !file.startsWith('src/cli/') && file !== 'src/app/withStores.ts',
+        (file) =>
+          file !== 'src/main.ts' && !file.startsWith('src/cli/') && file !== 'src/server/withStores.ts',
       ),
     ).toEqual([]);
   });

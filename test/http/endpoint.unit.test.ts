@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { z } from 'zod';
-import { endpoint, routeOf } from '../../src/http/endpoint/endpoint.ts';
+import { endpoint, routeOf } from '../../src/api/schemas/endpoint.ts';
 
 const schema = z.object({ id: z.string(), size: z.object({ bytes: z.int() }).nullable() });
 const described = {

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import type { ErrorCode } from '../../src/errors.ts';
-import { statusOf } from '../../src/http/server/errorAnswer.ts';
+import { statusOf } from '../../src/api/server/errorAnswer.ts';
+import type { ErrorCode } from '../../src/platform/errors.ts';
 import type { TestResponse } from '../support/client.ts';
 import { createEncounter, documentForm, documentsPath } from '../support/documents.ts';
 import { onEveryEngine } from '../support/engines.ts';

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import type { DashboardPorts } from '../../src/dashboard/shell/routes.ts';
-import type { ProcessHealth } from '../../src/health/readiness.ts';
-import { apiRoutes, healthRoutes } from '../../src/http/endpoints/index.ts';
-import type { Permission } from '../../src/principals/keys/permissions.ts';
+import { apiRoutes, healthRoutes } from '../../src/api/routes/index.ts';
+import type { DashboardPorts } from '../../src/dashboard/routes.ts';
+import type { Permission } from '../../src/modules/auth/permissions.ts';
+import type { ProcessHealth } from '../../src/modules/readiness.ts';
 import { onEmbeddedEngines } from '../support/engines.ts';
 import { lint } from '../support/lint.ts';
 import { fetchDocument, type OpenApi, operationOf, operationsOf } from '../support/openapi.ts';

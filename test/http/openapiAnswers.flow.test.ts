@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { catalog } from '../../src/records/catalog.ts';
+import { catalog } from '../../src/domain/records/catalog.ts';
 import type { TestResponse } from '../support/client.ts';
 import { documentForm, documentLine, documentsPath } from '../support/documents.ts';
 import { onEveryEngine } from '../support/engines.ts';

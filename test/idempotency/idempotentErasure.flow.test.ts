@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { unavailable } from '../../src/errors.ts';
-import type { EventLog } from '../../src/ports/eventLog.ts';
+import { unavailable } from '../../src/platform/errors.ts';
+import type { EventLog } from '../../src/storage/eventLog.ts';
 import { startFaultyApp } from '../support/app.ts';
 import { runCli, storesOf } from '../support/cli.ts';
 import type { Client } from '../support/client.ts';

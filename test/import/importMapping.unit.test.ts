@@ -1,8 +1,8 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { MappedSource } from '../../src/cli/import/mapping/MappedSource.ts';
-import { readMapping } from '../../src/cli/import/mapping/readMapping.ts';
+import { MappedSource } from '../../src/cli/commands/import/MappedSource.ts';
+import { readMapping } from '../../src/cli/commands/import/readMapping.ts';
 import { temporaryFolder } from '../support/cli.ts';
 
 function mappingFile(content: unknown): string {

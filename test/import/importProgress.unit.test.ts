@@ -1,7 +1,7 @@
 import { Writable } from 'node:stream';
 import { expect, test } from 'vitest';
-import { runOn } from '../../src/app/terminal.ts';
-import { createProgress, paceText } from '../../src/cli/import/progress.ts';
+import { createProgress, paceText } from '../../src/cli/commands/import/progress.ts';
+import { runOn } from '../../src/server/terminal.ts';
 
 test('the pace is told in rows a second and the time that is left', () => {
   expect(paceText(24_000, 10, 72_000)).toBe('2,400/s, 30 s left');

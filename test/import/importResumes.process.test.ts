@@ -1,9 +1,9 @@
 import { readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
-import { openEventLog } from '../../src/app/openBackend.ts';
-import type { RecordedEvent } from '../../src/events/event.ts';
-import { catalogEntry } from '../../src/records/catalog.ts';
+import type { RecordedEvent } from '../../src/domain/events/event.ts';
+import { catalogEntry } from '../../src/domain/records/catalog.ts';
+import { openEventLog } from '../../src/server/openBackend.ts';
 import { type CliResult, spawnCli, temporaryFolder } from '../support/cli.ts';
 import { Client } from '../support/client.ts';
 import { readAll } from '../support/events.ts';

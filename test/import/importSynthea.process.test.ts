@@ -2,7 +2,7 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { parse } from 'csv-parse/sync';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { catalogEntry } from '../../src/records/catalog.ts';
+import { catalogEntry } from '../../src/domain/records/catalog.ts';
 import { spawnCli, temporaryFolder } from '../support/cli.ts';
 import { onEmbeddedEngines } from '../support/engines.ts';
 import { listAll } from '../support/listAll.ts';

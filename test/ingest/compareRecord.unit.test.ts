@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import { compareRecord } from '../../src/ingest/replay/compareRecord.ts';
-import type { RecordFields } from '../../src/records/catalog.ts';
+import type { RecordFields } from '../../src/domain/records/catalog.ts';
+import { compareRecord } from '../../src/modules/integrations/replay/compareRecord.ts';
 
 type Fields = Record<string, unknown>;
 

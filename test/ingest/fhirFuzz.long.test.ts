@@ -1,12 +1,12 @@
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import type { JsonObject } from '../../src/events/event.ts';
-import { recordOf } from '../../src/ingest/aboutRecords.ts';
-import type { FhirEntry } from '../../src/ingest/fhir/message/FhirEntry.ts';
-import type { FhirRecords } from '../../src/ingest/fhir/message/FhirRecords.ts';
-import { type Interpreted, Interpreter } from '../../src/ingest/fhir/message/Interpreter.ts';
-import { catalog } from '../../src/records/catalog.ts';
-import { MAX_FILENAME_LENGTH } from '../../src/records/document.ts';
+import type { JsonObject } from '../../src/domain/events/event.ts';
+import { catalog } from '../../src/domain/records/catalog.ts';
+import { MAX_FILENAME_LENGTH } from '../../src/domain/records/document.ts';
+import { recordOf } from '../../src/modules/integrations/aboutRecords.ts';
+import type { FhirEntry } from '../../src/modules/integrations/fhir/FhirEntry.ts';
+import type { FhirRecords } from '../../src/modules/integrations/fhir/FhirRecords.ts';
+import { type Interpreted, Interpreter } from '../../src/modules/integrations/fhir/Interpreter.ts';
 import type { TestResponse } from '../support/client.ts';
 import {
   bundle,

@@ -1,6 +1,6 @@
 import { gzipSync } from 'node:zlib';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import type { JsonObject } from '../../src/events/event.ts';
+import type { JsonObject } from '../../src/domain/events/event.ts';
 import { linesOf } from '../support/batches.ts';
 import { onEveryEngine } from '../support/engines.ts';
 import {

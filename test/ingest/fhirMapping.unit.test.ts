@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import type { JsonObject } from '../../src/events/event.ts';
+import type { JsonObject } from '../../src/domain/events/event.ts';
 import {
   fhirCoverage,
   fhirEncounter,

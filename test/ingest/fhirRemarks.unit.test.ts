@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { expect, test } from 'vitest';
-import type { JsonObject } from '../../src/events/event.ts';
+import type { JsonObject } from '../../src/domain/events/event.ts';
 import { fhirCoverage, fhirEncounter, fhirPatient, fhirPractitioner, npiOf } from '../support/fhir.ts';
 import { benefit, coded, document, known, PDF, payer, role, told } from '../support/interpretedFhir.ts';
 

@@ -1,13 +1,13 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { ServiceError } from '../../src/errors.ts';
-import { recordOf } from '../../src/ingest/aboutRecords.ts';
-import { acknowledge } from '../../src/ingest/hl7/acknowledge.ts';
-import { conditionNames } from '../../src/ingest/hl7/hl7Issue.ts';
-import { mapMessage } from '../../src/ingest/hl7/mapMessage.ts';
-import { parseMessage } from '../../src/ingest/hl7/message/parseMessage.ts';
-import { splitMessages } from '../../src/ingest/hl7/message/splitMessages.ts';
-import type { Operation } from '../../src/ingest/operation.ts';
+import { recordOf } from '../../src/modules/integrations/aboutRecords.ts';
+import { acknowledge } from '../../src/modules/integrations/hl7/acknowledge.ts';
+import { conditionNames } from '../../src/modules/integrations/hl7/hl7Issue.ts';
+import { mapMessage } from '../../src/modules/integrations/hl7/mapMessage.ts';
+import { parseMessage } from '../../src/modules/integrations/hl7/parseMessage.ts';
+import { splitMessages } from '../../src/modules/integrations/hl7/splitMessages.ts';
+import type { Operation } from '../../src/modules/integrations/operation.ts';
+import { ServiceError } from '../../src/platform/errors.ts';
 import { hl7Source } from './hl7Messages.ts';
 import { mutatedMessages } from './hl7Mutations.ts';
 

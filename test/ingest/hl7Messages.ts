@@ -1,10 +1,10 @@
 import { readdirSync, readFileSync } from 'node:fs';
-import type { Hl7Refusal } from '../../src/ingest/hl7/hl7Issue.ts';
-import type { Hl7Source } from '../../src/ingest/hl7/hl7Source.ts';
-import { type MappedMessage, mapMessage } from '../../src/ingest/hl7/mapMessage.ts';
-import { parseMessage } from '../../src/ingest/hl7/message/parseMessage.ts';
-import type { Origins } from '../../src/ingest/origin.ts';
-import type { RecordFields } from '../../src/records/catalog.ts';
+import type { RecordFields } from '../../src/domain/records/catalog.ts';
+import type { Hl7Refusal } from '../../src/modules/integrations/hl7/hl7Issue.ts';
+import type { Hl7Source } from '../../src/modules/integrations/hl7/hl7Source.ts';
+import { type MappedMessage, mapMessage } from '../../src/modules/integrations/hl7/mapMessage.ts';
+import { parseMessage } from '../../src/modules/integrations/hl7/parseMessage.ts';
+import type { Origins } from '../../src/modules/integrations/origin.ts';
 
 const folder = 'test/fixtures/hl7';
 

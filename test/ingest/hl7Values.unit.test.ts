@@ -1,10 +1,10 @@
 import { describe, expect, test } from 'vitest';
-import { decode, encode } from '../../src/ingest/hl7/message/characterSets.ts';
-import { usualDelimiters } from '../../src/ingest/hl7/message/delimiters.ts';
-import { escapeText, unescapeText } from '../../src/ingest/hl7/message/escapes.ts';
-import { parseMessage } from '../../src/ingest/hl7/message/parseMessage.ts';
-import { splitMessages } from '../../src/ingest/hl7/message/splitMessages.ts';
-import { dayOf, momentOf } from '../../src/ingest/hl7/values/timestamps.ts';
+import { decode, encode } from '../../src/modules/integrations/hl7/characterSets.ts';
+import { usualDelimiters } from '../../src/modules/integrations/hl7/delimiters.ts';
+import { escapeText, unescapeText } from '../../src/modules/integrations/hl7/escapes.ts';
+import { parseMessage } from '../../src/modules/integrations/hl7/parseMessage.ts';
+import { splitMessages } from '../../src/modules/integrations/hl7/splitMessages.ts';
+import { dayOf, momentOf } from '../../src/modules/integrations/hl7/timestamps.ts';
 import { hl7Fixture, hl7Message, mapped, pid } from './hl7Messages.ts';
 
 describe('times', () => {

@@ -1,13 +1,13 @@
 import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
-import type { JsonObject } from '../../src/events/event.ts';
-import { recordOf } from '../../src/ingest/aboutRecords.ts';
-import { mapMessage } from '../../src/ingest/hl7/mapMessage.ts';
-import { parseMessage } from '../../src/ingest/hl7/message/parseMessage.ts';
-import { fhirRules } from '../../src/ingest/rules/fhirRules.ts';
-import { hl7Rules } from '../../src/ingest/rules/hl7Rules.ts';
-import { type MappingRule, ruleOf } from '../../src/ingest/rules/mappingRule.ts';
-import { toldFields } from '../../src/ingest/toldFields.ts';
+import type { JsonObject } from '../../src/domain/events/event.ts';
+import { recordOf } from '../../src/modules/integrations/aboutRecords.ts';
+import { fhirRules } from '../../src/modules/integrations/fhirRules.ts';
+import { mapMessage } from '../../src/modules/integrations/hl7/mapMessage.ts';
+import { parseMessage } from '../../src/modules/integrations/hl7/parseMessage.ts';
+import { hl7Rules } from '../../src/modules/integrations/hl7Rules.ts';
+import { type MappingRule, ruleOf } from '../../src/modules/integrations/mappingRule.ts';
+import { toldFields } from '../../src/modules/integrations/toldFields.ts';
 import {
   fhirCoverage,
   fhirEncounter,

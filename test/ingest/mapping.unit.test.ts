@@ -5,7 +5,7 @@ import {
   mappingOptions,
   mappingPlaces,
   mappingSchema,
-} from '../../src/ingest/sources/mapping.ts';
+} from '../../src/modules/integrations/mapping.ts';
 import { fhirEncounter, fhirPayer } from '../support/fhir.ts';
 import { coded, document, known, toldBy } from '../support/interpretedFhir.ts';
 import { fieldsOf, hl7Fixture, hl7Message, hl7Source, mapped, pid } from './hl7Messages.ts';

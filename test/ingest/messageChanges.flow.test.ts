@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { recordStream } from '../../src/events/streamNames.ts';
-import { type MessagePorts, MessageStore } from '../../src/messages/MessageStore.ts';
-import type { Message } from '../../src/messages/message.ts';
+import { recordStream } from '../../src/domain/events/streamNames.ts';
+import { type MessagePorts, MessageStore } from '../../src/modules/integrations/messages/MessageStore.ts';
+import type { Message } from '../../src/modules/integrations/messages/message.ts';
 import { onEveryEngine } from '../support/engines.ts';
 import { fhirPatient, freshId, sendFhir } from '../support/fhir.ts';
 import { closeMessageStores, openMessageStores } from '../support/messages.ts';

@@ -1,13 +1,16 @@
 import { join } from 'node:path';
 import { v7 as uuidv7 } from 'uuid';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { openDocumentStore, openStateStore } from '../../src/app/openBackend.ts';
-import { HOLD_MS } from '../../src/idempotency/HeldRow.ts';
-import { MessageClaim } from '../../src/messages/MessageClaim.ts';
-import { MessageClaims, type MessageIdentity } from '../../src/messages/MessageClaims.ts';
-import { MessageStore } from '../../src/messages/MessageStore.ts';
-import type { Message } from '../../src/messages/message.ts';
-import type { StateStore } from '../../src/ports/stateStore.ts';
+import { HOLD_MS } from '../../src/modules/idempotency/HeldRow.ts';
+import { MessageClaim } from '../../src/modules/integrations/messages/MessageClaim.ts';
+import {
+  MessageClaims,
+  type MessageIdentity,
+} from '../../src/modules/integrations/messages/MessageClaims.ts';
+import { MessageStore } from '../../src/modules/integrations/messages/MessageStore.ts';
+import type { Message } from '../../src/modules/integrations/messages/message.ts';
+import { openDocumentStore, openStateStore } from '../../src/server/openBackend.ts';
+import type { StateStore } from '../../src/storage/stateStore.ts';
 import { temporaryFolder } from '../support/cli.ts';
 import { LaterClock } from '../support/laterClock.ts';
 

@@ -1,9 +1,14 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { holdsMessage } from '../../src/erasure/holds/holdsMessage.ts';
-import { recordStream } from '../../src/events/streamNames.ts';
-import { type MessagePorts, MessageStore } from '../../src/messages/MessageStore.ts';
-import { MAX_ABOUT, type Message, messageLinksTable, messagesTable } from '../../src/messages/message.ts';
-import type { StateStore } from '../../src/ports/stateStore.ts';
+import { recordStream } from '../../src/domain/events/streamNames.ts';
+import { holdsMessage } from '../../src/modules/erasure/holdsMessage.ts';
+import { type MessagePorts, MessageStore } from '../../src/modules/integrations/messages/MessageStore.ts';
+import {
+  MAX_ABOUT,
+  type Message,
+  messageLinksTable,
+  messagesTable,
+} from '../../src/modules/integrations/messages/message.ts';
+import type { StateStore } from '../../src/storage/stateStore.ts';
 import { startFaultyApp } from '../support/app.ts';
 import { runCli, storesOf } from '../support/cli.ts';
 import { onEveryEngine } from '../support/engines.ts';

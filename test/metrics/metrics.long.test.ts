@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { type MetricName, metricTable } from '../../src/metrics/metricTable.ts';
-import { prometheusName } from '../../src/metrics/prometheusName.ts';
+import { type MetricName, metricTable } from '../../src/platform/metrics/metricTable.ts';
+import { prometheusName } from '../../src/platform/metrics/prometheusName.ts';
 import { sendBatch } from '../support/batches.ts';
 import { createEncounter, documentForm, documentsPath } from '../support/documents.ts';
 import { EventReader } from '../support/eventReader.ts';

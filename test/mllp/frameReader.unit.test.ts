@@ -1,13 +1,13 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { MAX_MESSAGE_BYTES } from '../../src/ingest/hl7/message/parseMessage.ts';
 import {
   FrameReader,
   FramingError,
   framed,
   MAX_FRAME_BYTES,
   MAX_STRAY_BYTES,
-} from '../../src/mllp/FrameReader.ts';
+} from '../../src/api/mllp/FrameReader.ts';
+import { MAX_MESSAGE_BYTES } from '../../src/modules/integrations/hl7/parseMessage.ts';
 
 /** What a reader finds in bytes that come in pieces of these sizes, again and again. */
 function found(bytes: Buffer, sizes: readonly number[]) {

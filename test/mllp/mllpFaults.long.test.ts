@@ -1,7 +1,7 @@
 import { randomUUID, X509Certificate } from 'node:crypto';
 import { once } from 'node:events';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { unavailable } from '../../src/errors.ts';
+import { unavailable } from '../../src/platform/errors.ts';
 import { hl7Message } from '../ingest/hl7Messages.ts';
 import type { Faults } from '../support/app.ts';
 import { onEveryEngine } from '../support/engines.ts';

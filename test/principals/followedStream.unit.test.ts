@@ -1,8 +1,8 @@
 import { afterEach, describe, expect, test } from 'vitest';
-import { ServiceError } from '../../src/errors.ts';
-import type { NewEvent, RecordedEvent } from '../../src/events/event.ts';
-import type { EventLog } from '../../src/ports/eventLog.ts';
-import { FollowedStream } from '../../src/principals/keys/FollowedStream.ts';
+import type { NewEvent, RecordedEvent } from '../../src/domain/events/event.ts';
+import { FollowedStream } from '../../src/modules/auth/FollowedStream.ts';
+import { ServiceError } from '../../src/platform/errors.ts';
+import type { EventLog } from '../../src/storage/eventLog.ts';
 
 /** Ids of the events folded. */
 interface Ids {

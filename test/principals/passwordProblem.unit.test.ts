@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { passwordProblem } from '../../src/principals/users/passwordProblem.ts';
+import { passwordProblem } from '../../src/modules/auth/passwordProblem.ts';
 
 const EASY = 'easy to guess';
 

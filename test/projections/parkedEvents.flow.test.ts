@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { openEventLog } from '../../src/app/openBackend.ts';
-import { recordStream } from '../../src/events/streamNames.ts';
+import { recordStream } from '../../src/domain/events/streamNames.ts';
+import { openEventLog } from '../../src/server/openBackend.ts';
 import { temporaryFolder } from '../support/cli.ts';
 import { eventually } from '../support/eventually.ts';
 import { freePort } from '../support/freePort.ts';

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { projections } from '../../projections/index.ts';
 import { modelName } from '../../projections/projection.ts';
-import { catalog } from '../../src/records/catalog.ts';
+import { catalog } from '../../src/domain/records/catalog.ts';
 
 const records = [
   'EncounterUpserted',

@@ -3,11 +3,11 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
 import { records, recordsModel } from '../../projections/records.ts';
-import { openEventLog, openReadModels } from '../../src/app/openBackend.ts';
-import type { ReadModels } from '../../src/ports/readModels.ts';
-import { ownTarget } from '../../src/projector/foldBatch.ts';
-import { project } from '../../src/projector/project.ts';
-import { rebuildProjection } from '../../src/projector/rebuildProjection.ts';
+import { ownTarget } from '../../src/modules/projections/foldBatch.ts';
+import { project } from '../../src/modules/projections/project.ts';
+import { rebuildProjection } from '../../src/modules/projections/rebuildProjection.ts';
+import { openEventLog, openReadModels } from '../../src/server/openBackend.ts';
+import type { ReadModels } from '../../src/storage/readModels.ts';
 import { eventually } from '../support/eventually.ts';
 import { TestWorkspace } from '../support/newEvents.ts';
 

@@ -6,7 +6,11 @@ import { readinessModel } from '../../projections/readinessModel.ts';
 /** What makes the findings of the worklist: of anything else here the worklist does not depend. */
 const sources = [
   'src/readiness/rules/**/*.ts',
-  ...['src/records/fieldChecks.ts', 'src/records/visits.ts', 'src/readiness/visits/sameVisitOf.ts'],
+  ...[
+    'src/domain/records/schema/fieldChecks.ts',
+    'src/domain/records/visits.ts',
+    'src/modules/readiness/rules/sameVisitOf.ts',
+  ],
   ...['BilledVersions', 'billing', 'faults', 'findings', 'factsOf', 'filingLimits', 'statesOfZip'].map(
     (name) => `src/readiness/${name}.ts`,
   ),

@@ -1,10 +1,10 @@
 import { existsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { openReadModels } from '../../src/app/openBackend.ts';
-import { noSettings } from '../../src/readiness/ruleSettings.ts';
-import { withCandidates } from '../../src/readiness/simulation/candidateSettings.ts';
-import { type Simulation, simulate } from '../../src/readiness/simulation/simulate.ts';
+import { withCandidates } from '../../src/modules/readiness/candidateSettings.ts';
+import { noSettings } from '../../src/modules/readiness/rules/ruleSettings.ts';
+import { type Simulation, simulate } from '../../src/modules/readiness/simulate.ts';
+import { openReadModels } from '../../src/server/openBackend.ts';
 import { sendBatch } from '../support/batches.ts';
 import { freshClaim, sendClaim } from '../support/claims.ts';
 import { temporaryFolder } from '../support/cli.ts';

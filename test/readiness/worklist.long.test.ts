@@ -1,11 +1,11 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { readinessModel } from '../../projections/readinessModel.ts';
-import { openReadModels } from '../../src/app/openBackend.ts';
-import type { Shown } from '../../src/events/shown.ts';
-import { readinessCountsStream, recordStream } from '../../src/events/streamNames.ts';
-import type { Row } from '../../src/ports/readModels.ts';
-import { worklistModel } from '../../src/readiness/worklist/worklistEntry.ts';
-import { minuteOf } from '../../src/readiness/worklist/worklistLists.ts';
+import type { Shown } from '../../src/domain/events/shown.ts';
+import { readinessCountsStream, recordStream } from '../../src/domain/events/streamNames.ts';
+import { worklistModel } from '../../src/modules/readiness/worklistEntry.ts';
+import { minuteOf } from '../../src/modules/readiness/worklistLists.ts';
+import { openReadModels } from '../../src/server/openBackend.ts';
+import type { Row } from '../../src/storage/readModels.ts';
 import { sendBatch } from '../support/batches.ts';
 import { freshClaim, neighbours, sendClaim } from '../support/claims.ts';
 import { onEveryEngine } from '../support/engines.ts';

@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { openReadModels } from '../../src/app/openBackend.ts';
-import { eraseRecord } from '../../src/erasure/eraseRecord.ts';
-import type { ErasurePorts } from '../../src/erasure/finishErasure.ts';
-import type { Row } from '../../src/ports/readModels.ts';
-import { catalogEntry } from '../../src/records/catalog.ts';
+import { catalogEntry } from '../../src/domain/records/catalog.ts';
+import { eraseRecord } from '../../src/modules/erasure/eraseRecord.ts';
+import type { ErasurePorts } from '../../src/modules/erasure/finishErasure.ts';
+import { openReadModels } from '../../src/server/openBackend.ts';
+import type { Row } from '../../src/storage/readModels.ts';
 import { choices } from '../support/choices.ts';
 import { freshClaim } from '../support/claims.ts';
 import { documentForm, documentsPath } from '../support/documents.ts';

@@ -1,9 +1,9 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { openReadModels } from '../../src/app/openBackend.ts';
-import { unavailable } from '../../src/errors.ts';
-import type { ReadModels, Row, RowBatch } from '../../src/ports/readModels.ts';
-import { WorklistRows } from '../../src/readiness/worklist/WorklistRows.ts';
-import { worklistModel } from '../../src/readiness/worklist/worklistEntry.ts';
+import { WorklistRows } from '../../src/modules/readiness/WorklistRows.ts';
+import { worklistModel } from '../../src/modules/readiness/worklistEntry.ts';
+import { unavailable } from '../../src/platform/errors.ts';
+import { openReadModels } from '../../src/server/openBackend.ts';
+import type { ReadModels, Row, RowBatch } from '../../src/storage/readModels.ts';
 import { temporaryFolder } from '../support/cli.ts';
 
 const folder = temporaryFolder();

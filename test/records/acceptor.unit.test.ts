@@ -2,9 +2,9 @@ import { isDeepStrictEqual } from 'node:util';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
-import { acceptor } from '../../src/records/acceptor.ts';
-import { catalog } from '../../src/records/catalog.ts';
-import { nestedIn } from '../../src/records/nestedObject.ts';
+import { catalog } from '../../src/domain/records/catalog.ts';
+import { acceptor } from '../../src/domain/records/schema/acceptor.ts';
+import { nestedIn } from '../../src/domain/records/schema/nestedObject.ts';
 
 /** Texts around every bound and pattern of the fields, in the form that JSON gives. */
 const texts = fc.oneof(

@@ -1,7 +1,7 @@
 import { afterEach, expect, test, vi } from 'vitest';
 import { recordsModel } from '../../projections/records.ts';
-import type { ReadModels } from '../../src/ports/readModels.ts';
-import { untilReached } from '../../src/reads/page.ts';
+import { untilReached } from '../../src/modules/records/queries/page.ts';
+import type { ReadModels } from '../../src/storage/readModels.ts';
 
 const HOUR_MS = 3_600_000;
 

@@ -1,8 +1,8 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import type { RecordFields } from '../../src/records/catalog.ts';
-import { diffFields } from '../../src/records/diff.ts';
-import { mergeFields } from '../../src/records/fold.ts';
+import type { RecordFields } from '../../src/domain/records/catalog.ts';
+import { diffFields } from '../../src/domain/records/diff.ts';
+import { mergeFields } from '../../src/domain/records/fold.ts';
 
 const id = 'patient-1';
 

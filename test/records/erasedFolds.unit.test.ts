@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
-import type { RecordedEvent } from '../../src/events/event.ts';
-import { evolveDocument } from '../../src/records/document.ts';
-import { evolveRecord } from '../../src/records/fold.ts';
+import type { RecordedEvent } from '../../src/domain/events/event.ts';
+import { evolveDocument } from '../../src/domain/records/document.ts';
+import { evolveRecord } from '../../src/domain/records/fold.ts';
 
 const event = (revision: number, type: string, data: object) =>
   ({

@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
 import { recordsModel } from '../../projections/records.ts';
-import type { EventLog } from '../../src/ports/eventLog.ts';
-import type { ReadModels } from '../../src/ports/readModels.ts';
-import { ownReadModels } from '../../src/sameLog/ownReadModels.ts';
+import { ownReadModels } from '../../src/modules/projections/ownReadModels.ts';
+import type { EventLog } from '../../src/storage/eventLog.ts';
+import type { ReadModels } from '../../src/storage/readModels.ts';
 
 const query = { partition: 'p', limit: 1 };
 

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { catalog, catalogEntry, type RecordFields } from '../../src/records/catalog.ts';
-import { qualityWarnings } from '../../src/records/qualityWarnings.ts';
+import { catalog, catalogEntry, type RecordFields } from '../../src/domain/records/catalog.ts';
+import { qualityWarnings } from '../../src/domain/records/qualityWarnings.ts';
 import type { SpecKind } from '../support/specTables.ts';
 
 function warned(kind: string, fields: Record<string, unknown>): string[] {

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
-import type { EventLog } from '../../src/ports/eventLog.ts';
-import type { PageQuery, ReadModels, Row } from '../../src/ports/readModels.ts';
-import { readPage } from '../../src/reads/page.ts';
+import { readPage } from '../../src/modules/records/queries/page.ts';
+import type { EventLog } from '../../src/storage/eventLog.ts';
+import type { PageQuery, ReadModels, Row } from '../../src/storage/readModels.ts';
 
 /** Read models that hold rows at these places, folded up to a checkpoint, over a log of this length. */
 function ports(places: number[], checkpoint: number, head: number) {

@@ -4,12 +4,12 @@ import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { recordsModel } from '../../projections/records.ts';
-import { listedQueries } from '../../src/backends/sqlite/rows/listedRows.ts';
-import { SqliteReadModels } from '../../src/backends/sqlite/SqliteReadModels.ts';
-import type { EventLog } from '../../src/ports/eventLog.ts';
-import { type RecordsSelection, readRecordsPage } from '../../src/reads/recordsPage.ts';
-import { listsOf } from '../../src/records/filters.ts';
-import { encounter } from '../../src/records/kinds/encounter.ts';
+import { listsOf } from '../../src/domain/records/filters.ts';
+import { encounter } from '../../src/domain/records/kinds/encounter.ts';
+import { type RecordsSelection, readRecordsPage } from '../../src/modules/records/queries/recordsPage.ts';
+import { listedQueries } from '../../src/storage/engines/sqlite/listedRows.ts';
+import { SqliteReadModels } from '../../src/storage/engines/sqlite/SqliteReadModels.ts';
+import type { EventLog } from '../../src/storage/eventLog.ts';
 
 const COUNT = 25_000;
 const partition = 'clinic.encounter';

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
-import { catalog } from '../../src/records/catalog.ts';
-import type { CatalogEntry } from '../../src/records/defineKind.ts';
-import { registerKind } from '../../src/records/registerKind.ts';
+import { catalog } from '../../src/domain/records/catalog.ts';
+import type { CatalogEntry } from '../../src/domain/records/schema/defineKind.ts';
+import { registerKind } from '../../src/domain/records/schema/registerKind.ts';
 
 test('a kind that comes when the catalog is made is refused, and named', () => {
   const before = [...catalog];

@@ -1,16 +1,16 @@
 import { describe, expect, test } from 'vitest';
-import { looksFor, patternsOf, tidied } from '../../src/reads/search/searchText.ts';
-import { type CatalogEntry, catalog, catalogEntry } from '../../src/records/catalog.ts';
-import { defineKind } from '../../src/records/defineKind.ts';
-import { foundByOf, identifier, requiredName } from '../../src/records/fields.ts';
+import { type CatalogEntry, catalog, catalogEntry } from '../../src/domain/records/catalog.ts';
+import { defineKind } from '../../src/domain/records/schema/defineKind.ts';
+import { foundByOf, identifier, requiredName } from '../../src/domain/records/schema/fields.ts';
 import {
   boundedTerms,
   idTerms,
   nameTerms,
   recordTerms,
   tellingFields,
-} from '../../src/records/searchTerms.ts';
-import { dayIn, joinedWord, wordsOf } from '../../src/records/searchWords.ts';
+} from '../../src/domain/records/searchTerms.ts';
+import { dayIn, joinedWord, wordsOf } from '../../src/domain/records/searchWords.ts';
+import { looksFor, patternsOf, tidied } from '../../src/modules/records/queries/searchText.ts';
 
 describe('words', () => {
   test.each([

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { documentsModel } from '../../projections/documents.ts';
 import { recordsModel } from '../../projections/records.ts';
-import { openReadModels } from '../../src/app/openBackend.ts';
-import { verifyWorkspace } from '../../src/evidence/verifyWorkspace.ts';
+import { verifyWorkspace } from '../../src/modules/integrity/verifyWorkspace.ts';
+import { openReadModels } from '../../src/server/openBackend.ts';
 import { hl7Message } from '../ingest/hl7Messages.ts';
 import { answerOf, BATCH } from '../support/batches.ts';
 import { chartledgerOf, errorOf } from '../support/chartledger.ts';

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { generateSigningKey } from '../../src/evidence/signing.ts';
+import { generateSigningKey } from '../../src/modules/integrity/signing.ts';
 import { spawnCli, temporaryFolder } from '../support/cli.ts';
 import { Client } from '../support/client.ts';
 import { openLoopback, showWebhook } from '../support/delivery.ts';

@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { models } from '../../projections/index.ts';
-import { openEventLog, openReadModels } from '../../src/app/openBackend.ts';
-import { ReadModelWatch } from '../../src/health/ReadModelWatch.ts';
-import type { EventLog } from '../../src/ports/eventLog.ts';
-import type { ReadModels } from '../../src/ports/readModels.ts';
+import { ReadModelWatch } from '../../src/modules/ReadModelWatch.ts';
+import { openEventLog, openReadModels } from '../../src/server/openBackend.ts';
+import type { EventLog } from '../../src/storage/eventLog.ts';
+import type { ReadModels } from '../../src/storage/readModels.ts';
 import { temporaryFolder } from '../support/cli.ts';
 import { TestWorkspace } from '../support/newEvents.ts';
 

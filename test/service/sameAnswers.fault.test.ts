@@ -2,7 +2,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { parse } from 'csv-parse/sync';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { catalog } from '../../src/records/catalog.ts';
+import { catalog } from '../../src/domain/records/catalog.ts';
 import { spawnCli, temporaryFolder } from '../support/cli.ts';
 import type { TestResponse } from '../support/client.ts';
 import { missingServer, startOnProduction } from '../support/engines.ts';

@@ -2,7 +2,7 @@ import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'nod
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { STORE_FORMAT } from '../../src/ports/storeFormat.ts';
+import { STORE_FORMAT } from '../../src/storage/storeFormat.ts';
 import { runCli, temporaryFolder } from '../support/cli.ts';
 import { Client } from '../support/client.ts';
 import { pathOf, paths } from '../support/fieldValues.ts';

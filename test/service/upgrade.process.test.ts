@@ -1,6 +1,6 @@
 import { rmSync } from 'node:fs';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { formatPosition } from '../../src/feed/position.ts';
+import { formatPosition } from '../../src/modules/eventStream/position.ts';
 import { freshClaim, readiness, sendClaim } from '../support/claims.ts';
 import { storesOf, temporaryFolder } from '../support/cli.ts';
 import { Client } from '../support/client.ts';

@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeEach, expect, test, vi } from 'vitest';
-import { unavailable } from '../../src/errors.ts';
-import type { Leases } from '../../src/ports/leases.ts';
+import { unavailable } from '../../src/platform/errors.ts';
+import type { Leases } from '../../src/storage/leases.ts';
 
 // The fake clock does not reach this module; on top of the global timers it does.
 vi.resetModules();
@@ -15,7 +15,7 @@ vi.doMock('node:timers/promises', () => ({
       });
     }),
 }));
-const { whileLeader } = await import('../../src/threads/whileLeader.ts');
+const { whileLeader } = await import('../../src/storage/whileLeader.ts');
 afterAll(() => {
   vi.doUnmock('node:timers/promises');
   vi.resetModules();

@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { gunzipSync } from 'node:zlib';
-import type { Config } from '../../src/config.ts';
+import type { Config } from '../../src/platform/config.ts';
 import { type CliResult, runCli, storesOf, temporaryFolder } from './cli.ts';
 
 /** A place that takes the backups of a service, a new folder by default, with the commands that an operator gives. */

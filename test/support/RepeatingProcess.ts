@@ -2,7 +2,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { resolve } from 'node:path';
 import { createInterface } from 'node:readline';
-import type { NewEvent } from '../../src/events/event.ts';
+import type { NewEvent } from '../../src/domain/events/event.ts';
 
 /** A process of its own that runs `repeatAppends.ts`. */
 export class RepeatingProcess {

@@ -3,8 +3,8 @@ import { promisify } from 'node:util';
 import type { Request } from 'express';
 import type { SessionData } from 'express-session';
 import type { Page } from 'playwright-core';
-import { SessionStore, sessionsTable } from '../../src/dashboard/shell/SessionStore.ts';
-import type { StateStore } from '../../src/ports/stateStore.ts';
+import { SessionStore, sessionsTable } from '../../src/dashboard/http/SessionStore.ts';
+import type { StateStore } from '../../src/storage/stateStore.ts';
 
 /** How many sessions the service keeps. */
 export async function countSessions(stateStore: StateStore): Promise<number> {

@@ -1,7 +1,7 @@
 import { TOTP } from 'otpauth';
-import { lastingKeys } from '../../src/app/keys/keyFiles.ts';
-import { SecondFactor } from '../../src/principals/users/SecondFactor.ts';
-import { UserDirectory } from '../../src/principals/users/UserDirectory.ts';
+import { SecondFactor } from '../../src/modules/auth/SecondFactor.ts';
+import { UserDirectory } from '../../src/modules/auth/UserDirectory.ts';
+import { lastingKeys } from '../../src/server/keyFiles.ts';
 import type { TestUser } from './dashboard.ts';
 import { eventually } from './eventually.ts';
 import { notePhi } from './phi.ts';

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll } from 'vitest';
-import type { CreatedKey } from '../../src/principals/keys/KeyManager.ts';
-import type { Permission } from '../../src/principals/keys/permissions.ts';
+import type { CreatedKey } from '../../src/modules/auth/KeyManager.ts';
+import type { Permission } from '../../src/modules/auth/permissions.ts';
 import type { Client } from './client.ts';
 import type { StartService } from './engines.ts';
 import type { TestService } from './service.ts';

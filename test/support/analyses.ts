@@ -1,7 +1,7 @@
 import type { Page } from 'playwright-core';
 import { v7 as uuidv7 } from 'uuid';
-import { newEvent } from '../../src/events/newEvent.ts';
-import { readinessCountsStream } from '../../src/events/streamNames.ts';
+import { newEvent } from '../../src/domain/events/newEvent.ts';
+import { readinessCountsStream } from '../../src/domain/events/streamNames.ts';
 import type { TestService } from './service.ts';
 
 const DAY_MS = 86_400_000;

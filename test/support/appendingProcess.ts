@@ -1,5 +1,5 @@
-import { openEventLog } from '../../src/app/openBackend.ts';
-import { workspaceOfStream } from '../../src/events/streamNames.ts';
+import { workspaceOfStream } from '../../src/domain/events/streamNames.ts';
+import { openEventLog } from '../../src/server/openBackend.ts';
 import { TestWorkspace } from './newEvents.ts';
 
 /** Appends to one stream of the log at a URL, many at once, and prints each acknowledged event, until killed. */

@@ -1,4 +1,4 @@
-import type { BilledRecord, BillingFacts } from '../../src/readiness/rule.ts';
+import type { BilledRecord, BillingFacts } from '../../src/modules/readiness/rules/rule.ts';
 
 export type Fields = Record<string, unknown>;
 

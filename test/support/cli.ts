@@ -3,9 +3,9 @@ import { mkdtempSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Readable, Writable } from 'node:stream';
-import { runOn, type Terminal } from '../../src/app/terminal.ts';
 import { runCommand } from '../../src/cli/runCommand.ts';
-import type { Config } from '../../src/config.ts';
+import type { Config } from '../../src/platform/config.ts';
+import { runOn, type Terminal } from '../../src/server/terminal.ts';
 import { insistWhileLagging } from './client.ts';
 import { compileCache } from './compileCache.ts';
 

@@ -1,13 +1,13 @@
 import { expect } from 'vitest';
-import type { RecordedEvent } from '../../src/events/event.ts';
-import { documentStream, recordStream } from '../../src/events/streamNames.ts';
+import type { RecordedEvent } from '../../src/domain/events/event.ts';
+import { documentStream, recordStream } from '../../src/domain/events/streamNames.ts';
 import {
   type CloudEvent,
   type FeedEventType,
   feedEventTypes,
   toCloudEvent,
-} from '../../src/feed/format/cloudEvent.ts';
-import { createDeidentifier } from '../../src/feed/format/Deidentifier.ts';
+} from '../../src/modules/eventStream/cloudEvent.ts';
+import { createDeidentifier } from '../../src/modules/eventStream/Deidentifier.ts';
 
 export type Fields = Record<string, unknown>;
 

@@ -1,9 +1,9 @@
 import { expect } from 'vitest';
-import { openStateStore } from '../../src/app/openBackend.ts';
-import { openWebhooks, type WebhooksTiming } from '../../src/app/openWebhooks.ts';
-import type { Clock } from '../../src/ports/clock.ts';
-import type { StateStore } from '../../src/ports/stateStore.ts';
-import { messageId } from '../../src/webhooks/delivery/webhookMessage.ts';
+import { messageId } from '../../src/modules/webhooks/webhookMessage.ts';
+import { openStateStore } from '../../src/server/openBackend.ts';
+import { openWebhooks, type WebhooksTiming } from '../../src/server/openWebhooks.ts';
+import type { Clock } from '../../src/storage/clock.ts';
+import type { StateStore } from '../../src/storage/stateStore.ts';
 import type { Client } from './client.ts';
 import { readAll } from './events.ts';
 import { eventually } from './eventually.ts';

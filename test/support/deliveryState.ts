@@ -1,12 +1,12 @@
-import type { Clock } from '../../src/ports/clock.ts';
-import { systemClock } from '../../src/ports/clock.ts';
-import type { StateStore } from '../../src/ports/stateStore.ts';
 import {
   DeliveryState,
   type DeliveryStatePorts,
   type Waiting,
-} from '../../src/webhooks/delivery/session/DeliveryState.ts';
-import type { Webhook } from '../../src/webhooks/settings/webhook.ts';
+} from '../../src/modules/webhooks/DeliveryState.ts';
+import type { Webhook } from '../../src/modules/webhooks/webhook.ts';
+import type { Clock } from '../../src/storage/clock.ts';
+import { systemClock } from '../../src/storage/clock.ts';
+import type { StateStore } from '../../src/storage/stateStore.ts';
 
 /** A log from which nothing is erased. */
 export const nothingErased = { look: async () => undefined, has: async () => false };

@@ -1,8 +1,12 @@
 import { v7 as uuidv7 } from 'uuid';
-import { dataAs, type ErasedEvent } from '../../src/events/event.ts';
-import { type ErasedVersion, RECORD_ERASED, type RecordErased } from '../../src/events/recordErased.ts';
-import { eventLeaf } from '../../src/hashing/eventLeaf.ts';
-import type { EventLog } from '../../src/ports/eventLog.ts';
+import { eventLeaf } from '../../src/domain/eventLeaf.ts';
+import { dataAs, type ErasedEvent } from '../../src/domain/events/event.ts';
+import {
+  type ErasedVersion,
+  RECORD_ERASED,
+  type RecordErased,
+} from '../../src/domain/events/recordErased.ts';
+import type { EventLog } from '../../src/storage/eventLog.ts';
 import type { TestWorkspace } from './newEvents.ts';
 
 /** A removal that tombstones stand ready for: the arguments of `EventLog.erase`. */

@@ -1,6 +1,6 @@
-import { openDocumentStore, openReadModels, openStateStore } from '../../src/app/openBackend.ts';
-import type { ErasurePorts } from '../../src/erasure/finishErasure.ts';
-import type { Caller } from '../../src/events/newEvent.ts';
+import type { Caller } from '../../src/domain/events/newEvent.ts';
+import type { ErasurePorts } from '../../src/modules/erasure/finishErasure.ts';
+import { openDocumentStore, openReadModels, openStateStore } from '../../src/server/openBackend.ts';
 import type { TestService } from './service.ts';
 
 /** The ports of erasures over a service's stores, beside the service itself, which has no webhooks. */

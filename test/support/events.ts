@@ -1,5 +1,5 @@
-import type { Position, RecordedEvent } from '../../src/events/event.ts';
-import type { EventLog } from '../../src/ports/eventLog.ts';
+import type { Position, RecordedEvent } from '../../src/domain/events/event.ts';
+import type { EventLog } from '../../src/storage/eventLog.ts';
 
 /** All events of a log after a position. */
 export async function readAll(eventLog: EventLog, after: Position = 0): Promise<RecordedEvent[]> {

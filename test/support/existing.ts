@@ -1,4 +1,4 @@
-import type { ReadModels } from '../../src/ports/readModels.ts';
+import type { ReadModels } from '../../src/storage/readModels.ts';
 
 /** Which of these ids have a row. */
 export async function existing(

@@ -1,11 +1,11 @@
 import { destination } from 'pino';
-import { openStores } from '../../src/app/requests/openStores.ts';
-import { startMllp } from '../../src/app/requests/startMllp.ts';
-import type { MllpSettings } from '../../src/config.ts';
-import { createLogger } from '../../src/logger.ts';
-import type { ConnectionTimes } from '../../src/mllp/MllpConnection.ts';
-import { systemClock } from '../../src/ports/clock.ts';
-import { SharedFlag } from '../../src/threads/SharedFlag.ts';
+import type { ConnectionTimes } from '../../src/api/mllp/MllpConnection.ts';
+import type { MllpSettings } from '../../src/platform/config.ts';
+import { createLogger } from '../../src/platform/logger.ts';
+import { SharedFlag } from '../../src/platform/threads/SharedFlag.ts';
+import { openStores } from '../../src/server/openStores.ts';
+import { startMllp } from '../../src/server/startMllp.ts';
+import { systemClock } from '../../src/storage/clock.ts';
 import { type Faults, withFaults } from './app.ts';
 import { outputFolder } from './output.ts';
 import type { TestService } from './service.ts';

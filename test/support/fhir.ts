@@ -1,4 +1,4 @@
-import type { JsonObject } from '../../src/events/event.ts';
+import type { JsonObject } from '../../src/domain/events/event.ts';
 import type { TestResponse } from './client.ts';
 import { phi } from './phi.ts';
 import { appendedBy, type TestService } from './service.ts';

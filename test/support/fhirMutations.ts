@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import type { JsonObject } from '../../src/events/event.ts';
+import type { JsonObject } from '../../src/domain/events/event.ts';
 import {
   fhirCoverage,
   fhirEncounter,

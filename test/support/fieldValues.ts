@@ -1,4 +1,4 @@
-import { catalogEntry } from '../../src/records/catalog.ts';
+import { catalogEntry } from '../../src/domain/records/catalog.ts';
 import type { Client } from './client.ts';
 import { phi } from './phi.ts';
 import { sampleOf, samples } from './samples.ts';

@@ -1,5 +1,5 @@
-import type { RecordedEvent } from '../../src/events/event.ts';
-import type { EventBatch, EventLog, FollowOptions } from '../../src/ports/eventLog.ts';
+import type { RecordedEvent } from '../../src/domain/events/event.ts';
+import type { EventBatch, EventLog, FollowOptions } from '../../src/storage/eventLog.ts';
 
 /** A follower that collects what it is given, in the background, until it is stopped. */
 export class Follower {

@@ -1,6 +1,6 @@
-import { ServiceError } from '../../src/errors.ts';
-import type { NewEvent } from '../../src/events/event.ts';
-import type { Appended, EventLog } from '../../src/ports/eventLog.ts';
+import type { NewEvent } from '../../src/domain/events/event.ts';
+import { ServiceError } from '../../src/platform/errors.ts';
+import type { Appended, EventLog } from '../../src/storage/eventLog.ts';
 
 /** Sends an event until it is acknowledged, as a caller does who is told to come back; `refused` is called each time. */
 export async function insist(

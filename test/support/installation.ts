@@ -1,5 +1,5 @@
-import type { RecordedEvent } from '../../src/events/event.ts';
-import { INSTALLATION, isBookkeeping } from '../../src/events/streamNames.ts';
+import type { RecordedEvent } from '../../src/domain/events/event.ts';
+import { INSTALLATION, isBookkeeping } from '../../src/domain/events/streamNames.ts';
 import { readAll } from './events.ts';
 import type { TestService } from './service.ts';
 

@@ -1,7 +1,7 @@
-import { defineKind } from '../../src/records/defineKind.ts';
-import { notBlank, notSsn } from '../../src/records/fieldChecks.ts';
-import { identifier, reference, requiredName } from '../../src/records/fields.ts';
-import { registerKind } from '../../src/records/registerKind.ts';
+import { defineKind } from '../../src/domain/records/schema/defineKind.ts';
+import { notBlank, notSsn } from '../../src/domain/records/schema/fieldChecks.ts';
+import { identifier, reference, requiredName } from '../../src/domain/records/schema/fields.ts';
+import { registerKind } from '../../src/domain/records/schema/registerKind.ts';
 
 /** A made-up kind, for processes that are started with `node --import` of this module. */
 registerKind(

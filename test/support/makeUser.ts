@@ -1,8 +1,8 @@
 import { randomBytes, scryptSync } from 'node:crypto';
-import { generateId } from '../../src/principals/keys/apiKey.ts';
-import { changeUsers } from '../../src/principals/users/changeUsers.ts';
-import type { UserDirectory } from '../../src/principals/users/UserDirectory.ts';
-import { ALL_WORKSPACES, type Role, type Roles } from '../../src/principals/users/user.ts';
+import { generateId } from '../../src/modules/auth/apiKey.ts';
+import { changeUsers } from '../../src/modules/auth/changeUsers.ts';
+import type { UserDirectory } from '../../src/modules/auth/UserDirectory.ts';
+import { ALL_WORKSPACES, type Role, type Roles } from '../../src/modules/auth/user.ts';
 
 /** A user with a role in all workspaces, or with some by workspace. */
 interface NewUser {

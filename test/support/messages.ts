@@ -1,6 +1,6 @@
-import { openDocumentStore, openStateStore } from '../../src/app/openBackend.ts';
-import type { Config } from '../../src/config.ts';
-import type { MessagePorts } from '../../src/messages/MessageStore.ts';
+import type { MessagePorts } from '../../src/modules/integrations/messages/MessageStore.ts';
+import type { Config } from '../../src/platform/config.ts';
+import { openDocumentStore, openStateStore } from '../../src/server/openBackend.ts';
 import type { Client } from './client.ts';
 import { bundle, fhirEncounter, fhirPatient, freshId, referTo, sendFhir } from './fhir.ts';
 import { phi } from './phi.ts';

@@ -4,9 +4,9 @@ import { readFileSync } from 'node:fs';
 import { connect, type Socket } from 'node:net';
 import { connect as connectTls } from 'node:tls';
 import { v7 as uuidv7 } from 'uuid';
-import { configureSource } from '../../src/ingest/sources/configureSource.ts';
-import type { Source, SourceInput } from '../../src/ingest/sources/source.ts';
-import { KeyDirectory } from '../../src/principals/keys/KeyDirectory.ts';
+import { KeyDirectory } from '../../src/modules/auth/KeyDirectory.ts';
+import { configureSource } from '../../src/modules/integrations/configureSource.ts';
+import type { Source, SourceInput } from '../../src/modules/integrations/source.ts';
 import { eventually } from './eventually.ts';
 import type { TestService } from './service.ts';
 

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { v7 as uuidv7 } from 'uuid';
-import type { JsonObject, NewEvent } from '../../src/events/event.ts';
-import type { Appended, EventLog, ExpectedRevision } from '../../src/ports/eventLog.ts';
+import type { JsonObject, NewEvent } from '../../src/domain/events/event.ts';
+import type { Appended, EventLog, ExpectedRevision } from '../../src/storage/eventLog.ts';
 
 const WAVE = 200;
 

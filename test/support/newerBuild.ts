@@ -1,6 +1,6 @@
 import { cpSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
-import { STORE_FORMAT } from '../../src/ports/storeFormat.ts';
+import { STORE_FORMAT } from '../../src/storage/storeFormat.ts';
 import { node } from './serviceProcess.ts';
 
 /** What the program is made of, where it runs from its sources. */
@@ -10,7 +10,7 @@ const parts = ['src', 'projections', 'assets', 'package.json'];
 export function laterFormatBuild(folder: string): string[] {
   const command = newerBuild(folder);
   replace(
-    join(folder, 'src/ports/storeFormat.ts'),
+    join(folder, 'src/storage/storeFormat.ts'),
     `STORE_FORMAT = ${STORE_FORMAT};`,
     `STORE_FORMAT = ${STORE_FORMAT + 1};`,
   );
@@ -25,9 +25,9 @@ export function newerBuild(folder: string, { withNewModel = false } = {}): strin
   for (const part of parts) cpSync(resolve(part), join(folder, part), { recursive: true });
   symlinkSync(resolve('node_modules'), join(folder, 'node_modules'));
   const step = '[(data) => ({ ...data })]';
-  replace(join(folder, 'src/records/kinds/payer.ts'), 'fields: {', `upcasts: ${step},\n  fields: {`);
+  replace(join(folder, 'src/domain/records/kinds/payer.ts'), 'fields: {', `upcasts: ${step},\n  fields: {`);
   replace(
-    join(folder, 'src/events/upcast.ts'),
+    join(folder, 'src/domain/events/upcast.ts'),
     'DocumentUploaded: [],',
     `DocumentUploaded: ${step.replace('data', 'data: JsonObject')},`,
   );

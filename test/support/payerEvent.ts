@@ -1,4 +1,4 @@
-import type { RecordedEvent } from '../../src/events/event.ts';
+import type { RecordedEvent } from '../../src/domain/events/event.ts';
 
 /** An event of a payer as a log gives it, made up where a test says nothing of it. */
 export function payerEvent({

@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { createInterface } from 'node:readline';
-import { openEventLog } from '../../src/app/openBackend.ts';
-import type { NewEvent } from '../../src/events/event.ts';
+import type { NewEvent } from '../../src/domain/events/event.ts';
+import { openEventLog } from '../../src/server/openBackend.ts';
 import { insist } from './insist.ts';
 
 /**

@@ -1,4 +1,4 @@
-import type { Webhook } from '../../src/webhooks/settings/webhook.ts';
+import type { Webhook } from '../../src/modules/webhooks/webhook.ts';
 
 /** A webhook that wants everything from the beginning of the log on. */
 export function sampleWebhook(overrides: Partial<Webhook> = {}): Webhook {

@@ -1,6 +1,6 @@
 import type { z } from 'zod';
-import type { CatalogEntry, RecordFields } from '../../src/records/catalog.ts';
-import { referenceOf } from '../../src/records/fields.ts';
+import type { CatalogEntry, RecordFields } from '../../src/domain/records/catalog.ts';
+import { referenceOf } from '../../src/domain/records/schema/fields.ts';
 import { phi } from './phi.ts';
 
 /** Fresh records of each kind, valid and complete enough to be accepted; their values are noted as PHI. */

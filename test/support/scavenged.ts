@@ -1,6 +1,6 @@
 import { expect } from 'vitest';
-import type { ErasedEvent } from '../../src/events/event.ts';
-import type { EventLog } from '../../src/ports/eventLog.ts';
+import type { ErasedEvent } from '../../src/domain/events/event.ts';
+import type { EventLog } from '../../src/storage/eventLog.ts';
 import { eventually } from './eventually.ts';
 import { foreignClient } from './logDriver.ts';
 

@@ -1,5 +1,5 @@
-import { UserDirectory } from '../../src/principals/users/UserDirectory.ts';
-import { ALL_WORKSPACES, type Role } from '../../src/principals/users/user.ts';
+import { UserDirectory } from '../../src/modules/auth/UserDirectory.ts';
+import { ALL_WORKSPACES, type Role } from '../../src/modules/auth/user.ts';
 import { makeUser } from './makeUser.ts';
 import { phi } from './phi.ts';
 import type { TestService } from './service.ts';

@@ -1,7 +1,7 @@
 import { v7 as uuidv7 } from 'uuid';
-import { configureSource } from '../../src/ingest/sources/configureSource.ts';
-import type { EventLog } from '../../src/ports/eventLog.ts';
-import { KeyDirectory } from '../../src/principals/keys/KeyDirectory.ts';
+import { KeyDirectory } from '../../src/modules/auth/KeyDirectory.ts';
+import { configureSource } from '../../src/modules/integrations/configureSource.ts';
+import type { EventLog } from '../../src/storage/eventLog.ts';
 
 /** Configures two sources of a workspace: `epic`, which sends FHIR with a key, and `lab`, which sends HL7 v2. */
 export async function configureSources(eventLog: EventLog, workspace: string, key: string): Promise<void> {

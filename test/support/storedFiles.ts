@@ -1,6 +1,6 @@
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
-import type { Config } from '../../src/config.ts';
+import type { Config } from '../../src/platform/config.ts';
 
 /** The files that a service's documents folder holds, as `objects` and `uploads` (those under way). */
 export function storedFiles({ documentsUrl }: Config): { objects: string[]; uploads: string[] } {

@@ -1,8 +1,8 @@
 import type { RequestListener } from 'node:http';
 import { expect, onTestFinished } from 'vitest';
-import type { ResolveName } from '../../src/webhooks/delivery/resolveName.ts';
-import { WebhookSender, type WebhookSenderOptions } from '../../src/webhooks/delivery/WebhookSender.ts';
-import { createAddressRules } from '../../src/webhooks/settings/addressRules.ts';
+import { createAddressRules } from '../../src/modules/webhooks/addressRules.ts';
+import type { ResolveName } from '../../src/modules/webhooks/resolveName.ts';
+import { WebhookSender, type WebhookSenderOptions } from '../../src/modules/webhooks/WebhookSender.ts';
 import { Receiver } from './receiver.ts';
 
 /** The body of every message that is sent. */

@@ -1,7 +1,7 @@
 import { expect } from 'vitest';
-import { lastingKeys } from '../../src/app/keys/keyFiles.ts';
-import type { RecordedEvent } from '../../src/events/event.ts';
-import { unseal } from '../../src/webhooks/settings/sealSecret.ts';
+import type { RecordedEvent } from '../../src/domain/events/event.ts';
+import { unseal } from '../../src/modules/webhooks/sealSecret.ts';
+import { lastingKeys } from '../../src/server/keyFiles.ts';
 import type { Client, TestResponse } from './client.ts';
 import { notePhi, phi } from './phi.ts';
 import type { TestService } from './service.ts';

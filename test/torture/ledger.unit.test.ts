@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { contentOf, Ledger } from '../../ops/torture/support/Ledger.ts';
-import type { RecordedEvent } from '../../src/events/event.ts';
+import type { RecordedEvent } from '../../src/domain/events/event.ts';
 
 const stream = 'clinic.payer-1';
 

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { unavailable } from '../../src/errors.ts';
+import { unavailable } from '../../src/platform/errors.ts';
 import { type Faults, startFaultyApp } from '../support/app.ts';
 import type { Client } from '../support/client.ts';
 import { appendedBy, startTestService, type TestService } from '../support/service.ts';

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import { attemptsTable } from '../../src/webhooks/delivery/attempts.ts';
-import { deliveryTable } from '../../src/webhooks/delivery/deliveryTable.ts';
+import { attemptsTable } from '../../src/modules/webhooks/attempts.ts';
+import { deliveryTable } from '../../src/modules/webhooks/deliveryTable.ts';
 import { showWebhook, withStateStore } from '../support/delivery.ts';
 import { onEveryEngine } from '../support/engines.ts';
 import { eventually } from '../support/eventually.ts';

@@ -1,17 +1,17 @@
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { openStateStore } from '../../src/app/openBackend.ts';
-import { unavailable } from '../../src/errors.ts';
-import type { StateStore } from '../../src/ports/stateStore.ts';
 import {
   attemptsTable,
   findMessage,
   listAttempts,
   pruneAttempts,
-} from '../../src/webhooks/delivery/attempts.ts';
-import { deliveryPartitions, deliveryTable } from '../../src/webhooks/delivery/deliveryTable.ts';
-import { removeDelivery } from '../../src/webhooks/delivery/removeDelivery.ts';
-import type { DeliveryState, Waiting } from '../../src/webhooks/delivery/session/DeliveryState.ts';
+} from '../../src/modules/webhooks/attempts.ts';
+import type { DeliveryState, Waiting } from '../../src/modules/webhooks/DeliveryState.ts';
+import { deliveryPartitions, deliveryTable } from '../../src/modules/webhooks/deliveryTable.ts';
+import { removeDelivery } from '../../src/modules/webhooks/removeDelivery.ts';
+import { unavailable } from '../../src/platform/errors.ts';
+import { openStateStore } from '../../src/server/openBackend.ts';
+import type { StateStore } from '../../src/storage/stateStore.ts';
 import { temporaryFolder } from '../support/cli.ts';
 import { openState, waitingRecord } from '../support/deliveryState.ts';
 import { sampleWebhook } from '../support/sampleWebhook.ts';

@@ -1,20 +1,20 @@
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { openStateStore } from '../../src/app/openBackend.ts';
-import type { RecordedEvent } from '../../src/events/event.ts';
-import { ChangedFields } from '../../src/feed/format/ChangedFields.ts';
-import { systemClock } from '../../src/ports/clock.ts';
-import type { EventBatch, EventLog } from '../../src/ports/eventLog.ts';
-import type { StateStore } from '../../src/ports/stateStore.ts';
-import type { Attempt } from '../../src/webhooks/delivery/attempt.ts';
+import type { RecordedEvent } from '../../src/domain/events/event.ts';
+import { ChangedFields } from '../../src/modules/eventStream/ChangedFields.ts';
+import type { Attempt } from '../../src/modules/webhooks/attempt.ts';
 import {
   DeliverySession,
   MAX_WAITING,
   PARALLEL,
   WINDOW,
-} from '../../src/webhooks/delivery/session/DeliverySession.ts';
-import { generateSecret, seal } from '../../src/webhooks/settings/sealSecret.ts';
+} from '../../src/modules/webhooks/DeliverySession.ts';
+import { generateSecret, seal } from '../../src/modules/webhooks/sealSecret.ts';
+import { openStateStore } from '../../src/server/openBackend.ts';
+import { systemClock } from '../../src/storage/clock.ts';
+import type { EventBatch, EventLog } from '../../src/storage/eventLog.ts';
+import type { StateStore } from '../../src/storage/stateStore.ts';
 import { temporaryFolder } from '../support/cli.ts';
 import { nothingErased, openState } from '../support/deliveryState.ts';
 import { eventually } from '../support/eventually.ts';

@@ -1,5 +1,5 @@
-import { auditModel } from '../../../projections/audit/audit.ts';
-import { encodeToken } from '../../../src/reads/page.ts';
+import { auditModel } from '../../../projections/audit.ts';
+import { encodeToken } from '../../../src/modules/records/queries/page.ts';
 import type { Bench, Check, Report, Scenario } from '../scenario.ts';
 import { caughtUp, makeStores, startChartledger } from '../support/chartledger.ts';
 import { loadAuditPage, makeUser, signIn } from '../support/dashboardReader.ts';

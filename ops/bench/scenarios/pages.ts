@@ -1,7 +1,7 @@
-import { auditModel } from '../../../projections/audit/audit.ts';
+import { auditModel } from '../../../projections/audit.ts';
 import { recordsModel } from '../../../projections/records.ts';
-import { kindPartition } from '../../../src/events/streamNames.ts';
-import { encodeToken } from '../../../src/reads/page.ts';
+import { kindPartition } from '../../../src/domain/events/streamNames.ts';
+import { encodeToken } from '../../../src/modules/records/queries/page.ts';
 import type { Bench, Report, Scenario } from '../scenario.ts';
 import { caughtUp, makeStores, startChartledger } from '../support/chartledger.ts';
 import { loadAuditPage, makeUser, signIn } from '../support/dashboardReader.ts';

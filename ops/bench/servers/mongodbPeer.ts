@@ -1,8 +1,8 @@
 // The peer with MongoDB in place of SQLite: acknowledged by a majority, in the journal.
 import express from 'express';
 import { MongoClient } from 'mongodb';
-import { patient as patientKind } from '../../../src/records/kinds/patient.ts';
-import { payer as payerKind } from '../../../src/records/kinds/payer.ts';
+import { patient as patientKind } from '../../../src/domain/records/kinds/patient.ts';
+import { payer as payerKind } from '../../../src/domain/records/kinds/payer.ts';
 
 const client = await MongoClient.connect(process.env.MONGODB_URL as string, {
   writeConcern: { w: 'majority', journal: true },

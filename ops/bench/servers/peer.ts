@@ -2,8 +2,8 @@
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import express from 'express';
-import { patient as patientKind } from '../../../src/records/kinds/patient.ts';
-import { payer as payerKind } from '../../../src/records/kinds/payer.ts';
+import { patient as patientKind } from '../../../src/domain/records/kinds/patient.ts';
+import { payer as payerKind } from '../../../src/domain/records/kinds/payer.ts';
 
 const db = new DatabaseSync(join(process.env.DATA_DIR as string, 'peer.db'));
 db.exec(`PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL;

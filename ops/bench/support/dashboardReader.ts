@@ -1,6 +1,6 @@
-import { openEventLog } from '../../../src/app/openBackend.ts';
-import { UserDirectory } from '../../../src/principals/users/UserDirectory.ts';
-import { UserManager } from '../../../src/principals/users/UserManager.ts';
+import { UserDirectory } from '../../../src/modules/auth/UserDirectory.ts';
+import { UserManager } from '../../../src/modules/auth/UserManager.ts';
+import { openEventLog } from '../../../src/server/openBackend.ts';
 import type { Stores } from './chartledger.ts';
 import { textOf } from './timedReads.ts';
 

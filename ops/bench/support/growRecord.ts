@@ -1,8 +1,8 @@
 import { v7 as uuidv7 } from 'uuid';
-import { openEventLog } from '../../../src/app/openBackend.ts';
-import { newEvent } from '../../../src/events/newEvent.ts';
-import { recordStream } from '../../../src/events/streamNames.ts';
-import { catalogEntry } from '../../../src/records/catalog.ts';
+import { newEvent } from '../../../src/domain/events/newEvent.ts';
+import { recordStream } from '../../../src/domain/events/streamNames.ts';
+import { catalogEntry } from '../../../src/domain/records/catalog.ts';
+import { openEventLog } from '../../../src/server/openBackend.ts';
 import type { Stores } from './chartledger.ts';
 import { bodyOf } from './load/bodies.ts';
 

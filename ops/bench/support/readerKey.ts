@@ -1,6 +1,6 @@
-import { openEventLog } from '../../../src/app/openBackend.ts';
-import { KeyDirectory } from '../../../src/principals/keys/KeyDirectory.ts';
-import { KeyManager } from '../../../src/principals/keys/KeyManager.ts';
+import { KeyDirectory } from '../../../src/modules/auth/KeyDirectory.ts';
+import { KeyManager } from '../../../src/modules/auth/KeyManager.ts';
+import { openEventLog } from '../../../src/server/openBackend.ts';
 import type { Stores } from './chartledger.ts';
 
 /** Creates a key that may read in the workspace of stores on which no service is running. */

@@ -1,6 +1,6 @@
-import { openEventLog, openReadModels } from '../../../src/app/openBackend.ts';
-import { makeScorecard } from '../../../src/readiness/scorecard/makeScorecard.ts';
-import { openSimulation } from '../../../src/readiness/simulation/openSimulation.ts';
+import { makeScorecard } from '../../../src/modules/readiness/makeScorecard.ts';
+import { openSimulation } from '../../../src/modules/readiness/openSimulation.ts';
+import { openEventLog, openReadModels } from '../../../src/server/openBackend.ts';
 import type { Stores } from './chartledger.ts';
 
 /** Resolves with how many seconds a simulation and a scorecard of all encounters take in this process. */

@@ -1,4 +1,4 @@
-import { ServiceError } from '../../../src/errors.ts';
+import { ServiceError } from '../../../src/platform/errors.ts';
 import { runCli } from '../../../test/support/cli.ts';
 import { documentsPath, formBody, formType, part } from '../../../test/support/documents.ts';
 import { eventually } from '../../../test/support/eventually.ts';

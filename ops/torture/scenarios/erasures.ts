@@ -1,8 +1,8 @@
 import { createReadStream, statSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { openEventLog, openReadModels } from '../../../src/app/openBackend.ts';
-import type { Config } from '../../../src/config.ts';
-import { projectionStatus } from '../../../src/reads/projectionStatus.ts';
+import { projectionStatus } from '../../../src/modules/records/queries/projectionStatus.ts';
+import type { Config } from '../../../src/platform/config.ts';
+import { openEventLog, openReadModels } from '../../../src/server/openBackend.ts';
 import { spawnCli } from '../../../test/support/cli.ts';
 import { pathsIn } from '../../../test/support/storedBytes.ts';
 import { makeStores, type Stores } from '../../bench/support/chartledger.ts';

@@ -1,8 +1,8 @@
 import { fork } from 'node:child_process';
 import { once } from 'node:events';
-import { openEventLog } from '../../../src/app/openBackend.ts';
-import { KeyDirectory } from '../../../src/principals/keys/KeyDirectory.ts';
-import { KeyManager } from '../../../src/principals/keys/KeyManager.ts';
+import { KeyDirectory } from '../../../src/modules/auth/KeyDirectory.ts';
+import { KeyManager } from '../../../src/modules/auth/KeyManager.ts';
+import { openEventLog } from '../../../src/server/openBackend.ts';
 import { makeStores, type Stores } from '../../bench/support/chartledger.ts';
 import { residentMegabytes } from '../../bench/support/processUsage.ts';
 import { median, percentile } from '../../bench/support/statistics.ts';

@@ -1,5 +1,5 @@
-import { canonicalJson } from '../../../src/events/canonicalJson.ts';
-import type { JsonObject, RecordedEvent } from '../../../src/events/event.ts';
+import { canonicalJson } from '../../../src/domain/events/canonicalJson.ts';
+import type { JsonObject, RecordedEvent } from '../../../src/domain/events/event.ts';
 
 /** A write that was sent, until it is answered. */
 export interface Attempt {

@@ -1,5 +1,5 @@
 import { Agent } from 'node:http';
-import type { RecordedEvent } from '../../../src/events/event.ts';
+import type { RecordedEvent } from '../../../src/domain/events/event.ts';
 import { digestOf } from './checkStores.ts';
 import type { Ledger } from './Ledger.ts';
 import { bodyOf, send } from './send.ts';

@@ -1,11 +1,11 @@
 import { existsSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { threadId } from 'node:worker_threads';
-import { LocalDocumentStore } from '../../../src/backends/localFiles/LocalDocumentStore.ts';
-import { SqliteEventLog } from '../../../src/backends/sqlite/SqliteEventLog.ts';
-import { SqliteReadModels } from '../../../src/backends/sqlite/SqliteReadModels.ts';
-import { SqliteStateStore } from '../../../src/backends/sqlite/SqliteStateStore.ts';
-import { unavailable } from '../../../src/errors.ts';
+import { unavailable } from '../../../src/platform/errors.ts';
+import { LocalDocumentStore } from '../../../src/storage/engines/filesystem/LocalDocumentStore.ts';
+import { SqliteEventLog } from '../../../src/storage/engines/sqlite/SqliteEventLog.ts';
+import { SqliteReadModels } from '../../../src/storage/engines/sqlite/SqliteReadModels.ts';
+import { SqliteStateStore } from '../../../src/storage/engines/sqlite/SqliteStateStore.ts';
 import { choices } from '../../../test/support/choices.ts';
 
 /**

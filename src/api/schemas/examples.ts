@@ -1,0 +1,132 @@
+import { z } from 'zod';
+import type { CatalogEntry, RecordFields } from '../../domain/records/catalog.ts';
+import { documentFormats } from '../../domain/records/document.ts';
+import { mergeFields } from '../../domain/records/fold.ts';
+import { qualityWarnings } from '../../domain/records/qualityWarnings.ts';
+import { toRecordView } from '../../modules/records/queries/readRecord.ts';
+import { storedField } from './storedField.ts';
+
+type Example = { summary: string; value: Record<string, unknown> };
+export type Examples = Record<string, Example>;
+
+const createdAt = '2026-03-14T09:30:00.000Z';
+const updatedAt = '2026-03-14T16:05:12.480Z';
+/** The service's address. */
+export const exampleAddress = 'https://chartledger.example.com';
+
+/** A `Request-Id`. */
+export const exampleRequestId = '019cebb7-54c0-7c1e-9b3a-5f0a6d2c8e41';
+
+/** Returns the example of a field, or the object of its fields' examples. */
+export function exampleOf(field: z.ZodType): unknown {
+  const stored = storedField(field);
+  if (stored instanceof z.ZodObject) return exampleOfEach(stored.shape);
+  const [example] = (stored.meta()?.examples ?? []) as unknown[];
+  return example;
+}
+
+/**
+ * Objects of one schema (the insurances) are shown once, and fields without an example, which are rare, not at all.
+ */
+function exampleOfEach(shape: Record<string, z.ZodType>): RecordFields {
+  const nested = new Set<z.ZodType>();
+  const fields = Object.entries(shape).filter(([, field]) => {
+    const stored = storedField(field);
+    if (!(stored instanceof z.ZodObject)) return true;
+    if (nested.has(stored)) return false;
+    nested.add(stored);
+    return true;
+  });
+  const examples = fields.map(([name, field]) => [name, exampleOf(field)] as const);
+  return Object.fromEntries(examples.filter(([, example]) => example !== undefined)) as RecordFields;
+}
+
+function isOptional(field: z.ZodType): boolean {
+  return field.safeParse(undefined).success;
+}
+
+function requiredFields({ schema }: CatalogEntry): RecordFields {
+  const fields: [string, z.ZodType][] = Object.entries(schema.shape);
+  return exampleOfEach(Object.fromEntries(fields.filter(([, field]) => !isOptional(field))));
+}
+
+/** Returns bodies of an upsert; sent in the kinds' dependency order, each is accepted. */
+export function upsertRequests(entry: CatalogEntry): Examples {
+  const required = requiredFields(entry);
+  const [optional] = Object.entries(entry.schema.shape).find(([, field]) => isOptional(field)) as [
+    string,
+    unknown,
+  ];
+  return {
+    complete: { summary: 'Complete', value: exampleOfEach(entry.schema.shape) },
+    minimal: { summary: 'Only the required fields; the others keep their values', value: required },
+    clear: { summary: `\`null\` clears \`${optional}\``, value: { ...required, [optional]: null } },
+  };
+}
+
+/** Returns bodies of a patch. */
+export function patchRequests({ schema }: CatalogEntry): Examples {
+  const texts = Object.entries<z.ZodType>(schema.shape).filter(
+    ([name, field]) => name !== 'id' && typeof exampleOf(field) === 'string',
+  );
+  const cleared = texts.findLast(([, field]) => isOptional(field))?.[0];
+  const changed = texts.findLast(([name]) => name !== cleared);
+  return {
+    ...(changed && {
+      change: { summary: 'Change one field', value: { [changed[0]]: exampleOf(changed[1]) } },
+    }),
+    ...(cleared && { clear: { summary: '`null` clears a field', value: { [cleared]: null } } }),
+  };
+}
+
+/** Returns responses to an upsert. */
+export function upsertAnswers(entry: CatalogEntry): Examples {
+  const sent = requiredFields(entry);
+  const warnings = qualityWarnings(entry, { ...sent, nickname: '' }, sent);
+  const answer = (version: number, outcome: string) => ({
+    success: true,
+    message: `${entry.title} ${outcome}`,
+    version,
+    outcome,
+  });
+  return {
+    created: { summary: 'A new record', value: { ...answer(1, 'created'), warnings: [] } },
+    updated: {
+      summary: 'An existing record, sent with an unknown field',
+      value: { ...answer(2, 'updated'), warnings },
+    },
+    unchanged: {
+      summary: 'A record that does not change, with `unchanged=skip`',
+      value: { ...answer(2, 'unchanged'), warnings: [] },
+    },
+    dry_run: {
+      summary: 'With `dry_run=true`: nothing was written',
+      value: {
+        ...answer(1, 'created'),
+        message: `${entry.title} would be created`,
+        warnings: [],
+        dry_run: true,
+        changed_fields: Object.keys(sent),
+      },
+    },
+  };
+}
+
+/** Returns a record as it is read. */
+export function viewExample({ kind, schema }: CatalogEntry) {
+  const fields = mergeFields({} as RecordFields, exampleOfEach(schema.shape));
+  return toRecordView({ kind, fields, version: 2, createdAt, updatedAt });
+}
+
+/** A document as it is listed. */
+export const documentExample = {
+  document_id: 'document-5001',
+  category: 'lab_results',
+  filename: 'results.pdf',
+  content_type: documentFormats.pdf,
+  size: 48_213,
+  sha256: '9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08',
+  version: 1,
+  created_at: createdAt,
+  updated_at: createdAt,
+};

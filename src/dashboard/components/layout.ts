@@ -1,0 +1,159 @@
+import type { Workspace } from '../../modules/auth/keyState.ts';
+import { type Role, roleIn, type User } from '../../modules/auth/user.ts';
+import { assetPath } from './assets.ts';
+import { type Html, html } from './html.ts';
+import {
+  admins,
+  everyone,
+  integrators,
+  type Page,
+  phiReaders,
+  recordReaders,
+  requestReaders,
+} from './route.ts';
+import { searchBox } from './searchBox.ts';
+import { badge } from './text.ts';
+
+interface Section {
+  name: string;
+  /** Below `/dashboard`, or below the workspace's address. */
+  path: string;
+  /** Undefined: every user. */
+  roles?: readonly Role[];
+}
+
+/** The menu: the sections of each workspace. */
+const workspaceSections: Section[] = [
+  { name: 'Overview', path: '', roles: everyone },
+  { name: 'Records', path: '/records', roles: recordReaders },
+  { name: 'Readiness', path: '/readiness', roles: recordReaders },
+  { name: 'Events', path: '/events', roles: everyone },
+  { name: 'Messages', path: '/messages', roles: requestReaders },
+  { name: 'Requests', path: '/requests', roles: requestReaders },
+  { name: 'Audit trail', path: '/audit', roles: phiReaders },
+  { name: 'Evidence', path: '/evidence', roles: phiReaders },
+  { name: 'Legal holds', path: '/holds', roles: phiReaders },
+  { name: 'API keys', path: '/keys', roles: integrators },
+  { name: 'Sources', path: '/sources', roles: requestReaders },
+  { name: 'Webhooks', path: '/webhooks', roles: integrators },
+];
+
+/** The menu: the sections that exist once, for users with a role in all workspaces. */
+const installationSections: Section[] = [
+  { name: 'Workspaces', path: '/workspaces', roles: admins },
+  { name: 'Users', path: '/users', roles: admins },
+  { name: 'Sign-ins', path: '/audit', roles: phiReaders },
+  { name: 'API reference', path: '/reference' },
+];
+
+/** What every page shows besides its body. */
+export interface Surroundings {
+  /** Undefined before the sign-in. */
+  user: User | undefined;
+  /** The workspace to which the menu leads. */
+  workspace: string | undefined;
+  workspaces: readonly Pick<Workspace, 'id' | 'sandbox'>[];
+  notices: readonly string[];
+  csrf: Html;
+  /** How long the session lasts without use; undefined where nobody is signed in. */
+  sessionSeconds: number | undefined;
+}
+
+/** Returns a whole document. */
+export function layout({ title, section, body, status }: Page, around: Surroundings): Html {
+  return html`<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="htmx-config" content='{"includeIndicatorStyles": false, "allowEval": false, "selfRequestsOnly": true}'>
+<title>${isFailure(status) && 'Error: '}${title} · Chartledger</title>
+<link rel="icon" type="image/svg+xml" href="${assetPath('logo.svg')}">
+<link rel="stylesheet" href="${assetPath('pico.css')}">
+<link rel="stylesheet" href="${assetPath('dashboard.css')}">
+<script src="${assetPath('dashboard.js')}"></script>
+<script src="${assetPath('htmx.js')}" defer></script>
+</head>
+<body>
+<a class="skip-link" href="#main">Skip to content</a>
+${top(around)}
+${around.sessionSeconds !== undefined && sessionEnd(around.sessionSeconds)}
+<div class="frame${around.user ? '' : ' frame-narrow'}">
+${around.user && menu(around.user, around, section)}
+<main id="main" tabindex="-1">
+<div role="status">${around.notices.map((text) => html`<p class="notice">${text}</p>`)}</div>
+${body}
+</main>
+</div>
+</body>
+</html>
+`;
+}
+
+/** Shown by the script some minutes before the session ends. */
+function sessionEnd(seconds: number): Html {
+  return html`<div class="session-end no-print" role="alert" data-session-seconds="${seconds}" hidden><span></span> <button type="button" class="outline">Stay signed in</button></div>`;
+}
+
+/**
+ * Whether a page reports that something did not work. 403 asks for a proof or names a role, 410 shows what was
+ * erased.
+ */
+function isFailure(status = 200): boolean {
+  return status >= 400 && status !== 403 && status !== 410;
+}
+
+function top({ user, workspace, workspaces, csrf }: Surroundings): Html {
+  return html`<header class="top">
+<a class="brand" href="/dashboard"><img src="${assetPath('logo.svg')}" alt="" width="22" height="22">Chartledger</a>
+${user && workspaces.length > 0 && switcher(workspace, workspaces)}
+${user && workspace !== undefined && mayOpen(user, workspace, recordReaders) && searchBox(workspace, csrf)}
+<span class="top-space"></span>
+<button type="button" class="theme-button outline secondary" data-theme-toggle hidden>Dark</button>
+${
+  user &&
+  html`<details class="dropdown user-menu">
+<summary><span>${user.name}</span></summary>
+<ul dir="rtl">
+<li dir="ltr"><a href="/dashboard/account">Account</a></li>
+<li dir="ltr"><form method="post" action="/dashboard/sign-out">${csrf}<button type="submit" class="link-button">Sign out</button></form></li>
+</ul>
+</details>`
+}
+</header>`;
+}
+
+/** Marks every page of a workspace that is only for tests. */
+function sandboxMark(isSandbox: boolean | undefined): Html | undefined {
+  return isSandbox ? html` ${badge('Sandbox', 'neutral')}` : undefined;
+}
+
+function switcher(workspace: string | undefined, workspaces: Surroundings['workspaces']): Html {
+  const current = workspaces.find(({ id }) => id === workspace);
+  return html`<details class="dropdown workspace-menu">
+<summary><span><span class="muted">Workspace</span> ${workspace ?? 'none'}</span>${sandboxMark(current?.sandbox)}</summary>
+<ul>${workspaces.map(
+    ({ id, sandbox }) =>
+      html`<li><a href="/dashboard/workspaces/${id}"${id === workspace && html` aria-current="true"`}>${id}${sandboxMark(sandbox)}</a></li>`,
+  )}</ul>
+</details>`;
+}
+
+function mayOpen(user: User, workspace: string | undefined, roles: readonly Role[]): boolean {
+  const role = roleIn(user, workspace);
+  return role !== undefined && roles.includes(role);
+}
+
+function menu(user: User, { workspace }: Surroundings, current: string | undefined): Html {
+  const links = (sections: Section[], base: string, scope?: string) =>
+    sections
+      .filter(({ roles }) => roles === undefined || mayOpen(user, scope, roles))
+      .map(
+        ({ name, path }) =>
+          html`<li><a href="${base}${path}"${name === current && html` aria-current="page"`}>${name}</a></li>`,
+      );
+  return html`<nav class="menu" aria-label="Main">
+${workspace !== undefined && html`<ul>${links(workspaceSections, `/dashboard/workspaces/${workspace}`, workspace)}</ul>`}
+<ul>${links(installationSections, '/dashboard')}</ul>
+</nav>`;
+}

@@ -1,0 +1,61 @@
+import { type Html, type HtmlValue, html } from './html.ts';
+import { presentReader } from './reader.ts';
+import { zonedTime } from './zonedTime.ts';
+
+/** Returns a moment, in UTC, and next to it in the reader's own time zone. */
+export function time(iso: string): Html {
+  const { timeZone } = presentReader();
+  const own = timeZone && html` <small class="muted nowrap">${zonedTime(iso, timeZone)}</small>`;
+  return html`<time datetime="${iso}" title="${iso}">${iso.slice(0, 19).replace('T', ' ')} UTC</time>${own}`;
+}
+
+const relative = new Intl.RelativeTimeFormat('en', { numeric: 'auto' });
+const units = [
+  ['day', 86_400],
+  ['hour', 3_600],
+  ['minute', 60],
+] as const;
+
+/** Returns how long ago a moment was, or how far off it is; the moment itself shows on hovering. */
+export function timeAgo(iso: string): Html {
+  const seconds = (Date.parse(iso) - Date.now()) / 1000;
+  const [unit, size] = units.find(([, one]) => Math.abs(seconds) >= one) ?? (['second', 1] as const);
+  const text =
+    unit === 'second' && seconds <= 0 ? 'just now' : relative.format(Math.round(seconds / size), unit);
+  return html`<time datetime="${iso}" title="${iso}">${text}</time>`;
+}
+
+/** Returns a word for a state, with a colour of its own next to it. */
+export function badge(text: string, tone: 'good' | 'bad' | 'neutral'): Html {
+  return html`<span class="badge badge-${tone}">${text}</span>`;
+}
+
+/** Returns a text that programs use: an id, a key. */
+export function code(text: string): Html {
+  return html`<code>${text}</code>`;
+}
+
+/** Returns what replaces an empty list, with what to do about it. */
+export function empty(text: HtmlValue): Html {
+  return html`<p class="empty">${text}</p>`;
+}
+
+/** Returns what replaces a list that cannot be shown yet, with the address for reloading the page. */
+export function tryAgain(address: string): Html {
+  return empty(html`This list is not up to date yet. Nothing is lost. <a href="${address}">Try again</a>`);
+}
+
+/** Returns what is shown below a list that leaves something out, with the ids of what is left out. */
+export function leftOut(ids: readonly string[]): Html | undefined {
+  if (ids.length === 0) return undefined;
+  const shown = ids.map((id, at) => html`${at > 0 && ', '}${code(id)}`);
+  return html`<p class="banner"><strong>Left out:</strong> ${shown}. This version of the service cannot read an event in their history. Nothing else is affected.</p>`;
+}
+
+/** Returns a text that is shown only now, with a button that copies it. */
+export function secretOnce(label: string, value: string): Html {
+  return html`<div class="secret">
+<label for="secret-value">${label}</label>
+<div class="secret-line"><input id="secret-value" type="text" readonly value="${value}" autocomplete="off" spellcheck="false"><button type="button" data-copy="secret-value">Copy</button></div>
+</div>`;
+}

@@ -1,0 +1,270 @@
+import { pipeline } from 'node:stream/promises';
+import type { Request, RequestHandler, Response } from 'express';
+import type { Logger } from 'pino';
+import { v7 as uuidv7 } from 'uuid';
+import { asServiceError, statusOf } from '../../api/server/errorAnswer.ts';
+import { logFailure } from '../../api/server/logFailure.ts';
+import { type MeasureRequest, requestMetrics } from '../../api/server/requestMetrics.ts';
+import { requireKnownParameters } from '../../api/server/requireKnownParameters.ts';
+import type { KeyDirectory } from '../../modules/auth/KeyDirectory.ts';
+import type { SignInPorts } from '../../modules/auth/signIn.ts';
+import { hasAnyRole, type Role, roleIn, type User } from '../../modules/auth/user.ts';
+import { type ErrorCode, ServiceError } from '../../platform/errors.ts';
+import { html } from '../components/html.ts';
+import { layout } from '../components/layout.ts';
+import { forReader } from '../components/reader.ts';
+import { requestsPath } from '../components/requestPaths.ts';
+import {
+  type DashboardRoute,
+  needsProof,
+  type Page,
+  type Reply,
+  requestReaders,
+} from '../components/route.ts';
+import { catchUp } from './catchUp.ts';
+import { confirmIdentity } from './confirmIdentity.ts';
+import { csrfField, requireCsrfToken } from './csrf.ts';
+import { isFromOtherSite } from './origin.ts';
+import { pageBefore } from './pageBefore.ts';
+import type { RequestLimit } from './requestLimit.ts';
+import { NO_WORKSPACE, requireRole } from './requireRole.ts';
+import { currentUser, leaveSession, sessionSeconds } from './session.ts';
+import { keepTypedForm, takeTypedForm } from './typedForm.ts';
+import { createVisit, workspacesOf } from './visit.ts';
+
+export interface ResponderPorts extends SignInPorts {
+  directory: KeyDirectory;
+  requestLimit: RequestLimit;
+  requireTotp: readonly Role[];
+  logger: Logger;
+  clientIp(req: Request): string;
+}
+
+interface Responder {
+  /** Returns the handler of a route's requests. */
+  respond(route: DashboardRoute): RequestHandler;
+  /** Returns a handler that answers a request with an error page. */
+  fail(error: () => unknown): RequestHandler;
+}
+
+const measureUnmatched = requestMetrics('unmatched');
+
+/** Creates what answers requests to the dashboard: identity, permission, the page, the log line. */
+export function createResponder(ports: ResponderPorts): Responder {
+  const answer =
+    (route: DashboardRoute, measure: MeasureRequest): RequestHandler =>
+    async (req, res) => {
+      const startedAt = performance.now();
+      const requestId = uuidv7();
+      res.set('Request-Id', requestId);
+      let user: User | undefined;
+      let code: ErrorCode | undefined;
+      const fail = (error: ServiceError) => {
+        code = error.code;
+        if (error.retryAfterSeconds !== undefined) res.set('Retry-After', String(error.retryAfterSeconds));
+        logFailure(ports.logger, error, { requestId, route: route.path }, 'page');
+      };
+      try {
+        if (!route.isBackground) await catchUp(ports);
+        // When the store of sessions cannot be reached, a request has no session.
+        user = req.session && (await currentUser(req, ports.users));
+        await ports.requestLimit(req, user, ports.clientIp(req));
+        if (route.isBackground) leaveSession(req);
+        const reply = await admitted(ports, route, req, res, requestId, user);
+        if ('page' in reply && reply.page.error) fail(reply.page.error);
+        await send(ports, req, res, user, reply);
+      } catch (thrown) {
+        const error = asServiceError(thrown);
+        fail(error);
+        if (res.headersSent) res.destroy();
+        else
+          await send(ports, req, res, user, { page: errorPage(error, requestId, entryOf(error, req, user)) });
+      }
+      const ms = performance.now() - startedAt;
+      measure(req.method, res.statusCode, ms, code);
+      logRequest(ports.logger, req, res, { requestId, ms, code, route: route.path, user });
+    };
+  return {
+    respond: (route) => answer(route, requestMetrics(`/dashboard${route.path}`)),
+    fail: (error) =>
+      answer(
+        { method: 'get', path: 'unmatched', roles: 'public', handle: () => Promise.reject(error()) },
+        measureUnmatched,
+      ),
+  };
+}
+
+async function admitted(
+  ports: ResponderPorts,
+  route: DashboardRoute,
+  req: Request,
+  res: Response,
+  requestId: string,
+  user: User | undefined,
+): Promise<Reply> {
+  if (route.roles !== 'public' && user === undefined) return { redirect: signInPath(req, route) };
+  if (route.roles !== 'public' && route.method === 'get' && isFromOtherSite(req)) {
+    return { page: otherSitePage(req) };
+  }
+  const visit = createVisit(req, res, { requestId, clientIp: ports.clientIp(req), user });
+  const workspace = req.params.workspace as string | undefined;
+  const isThere = workspace === undefined || ports.directory.known.workspaces.has(workspace);
+  if (typeof route.roles !== 'string') {
+    await requireRole(ports.eventLog, visit, { ...route, roles: route.roles }, isThere);
+  }
+  if (!isThere) throw new ServiceError('not_found', NO_WORKSPACE);
+  if (route.query) requireKnownParameters(req.query, route.query);
+  if (route.method === 'post') requireCsrfToken(req);
+  if (user && needsTotp(user, ports.requireTotp) && route.roles !== 'public' && !route.isForSetup) {
+    return { redirect: '/account/two-factor' };
+  }
+  const confirmation = needsProof(route) ? await confirmIdentity(ports, visit, route) : undefined;
+  if (confirmation) return confirmation;
+  const reader = { timeZone: user?.timeZone, typed: user && takeTypedForm(visit) };
+  return forReader(reader, () => route.handle(visit));
+}
+
+/** Asks before a page is opened that a link on another site leads to: opening it shows PHI, and is recorded. */
+function otherSitePage({ originalUrl }: Request): Page {
+  return {
+    title: 'Open this page?',
+    status: 403,
+    body: html`<h1>Open this page?</h1>
+<p>A link on another site leads here. Pages can show patient data, and the audit trail records under your name that you opened them.</p>
+<div class="actions"><a role="button" href="${originalUrl}">Open page</a>
+<a role="button" class="outline secondary" href="/dashboard">Go to the dashboard</a></div>`,
+  };
+}
+
+function needsTotp(user: User, requiring: readonly Role[]): boolean {
+  return user.origin === 'password' && user.totpSetAt === undefined && hasAnyRole(user, requiring);
+}
+
+/**
+ * Returns the sign-in page, which leads back to the requested page, or the page of a requested part, or the page from
+ * which a form was sent, whose fields are kept.
+ */
+function signInPath(req: Request, route: DashboardRoute): string {
+  const { path, method, isOnEveryPage } = route;
+  // Users who sign out want to stay signed out.
+  if (path === '/sign-out') return '/sign-in';
+  const isPage = isOnEveryPage || (method === 'get' && !req.get('HX-Request'));
+  const next = isPage ? req.originalUrl : pageBefore(req, route);
+  if (next && method === 'post') keepTypedForm(req, next);
+  return next ? `/sign-in?next=${encodeURIComponent(next)}` : '/sign-in';
+}
+
+async function send(
+  ports: ResponderPorts,
+  req: Request,
+  res: Response,
+  user: User | undefined,
+  reply: Reply,
+): Promise<void> {
+  if ('redirect' in reply) {
+    redirect(req, res, reply.redirect.startsWith('/') ? `/dashboard${reply.redirect}` : reply.redirect);
+  } else if ('download' in reply) {
+    const { type, name, body, isShown } = reply.download;
+    res.attachment(name).type(type);
+    if (isShown) showInFrame(res);
+    await pipeline(body, res).catch((error: NodeJS.ErrnoException) => {
+      if (error.code !== 'ERR_STREAM_PREMATURE_CLOSE') throw error;
+    });
+  } else if ('fragment' in reply) {
+    res.type('html').send(reply.fragment.toString());
+  } else {
+    res.status(reply.page.status ?? 200).type('html');
+    res.send(document(ports, req, res, user, reply.page));
+  }
+}
+
+/** Sets what the browser's viewer of such files needs, and that only pages of this dashboard may frame it. */
+function showInFrame(res: Response): void {
+  res.set('Content-Disposition', String(res.get('Content-Disposition')).replace(/^attachment/, 'inline'));
+  const policy = "default-src 'none';object-src 'self';style-src 'unsafe-inline';frame-ancestors 'self'";
+  res.set({ 'Content-Security-Policy': policy, 'X-Frame-Options': 'SAMEORIGIN' });
+}
+
+/**
+ * An htmx request is told to load the whole page: a redirect would put that page into a part of this one. Without a
+ * body, the response leaves once the session is stored; otherwise its head would, and the browser might be faster.
+ */
+function redirect(req: Request, res: Response, target: string): void {
+  if (req.get('HX-Request')) res.set('HX-Redirect', target).status(200).end();
+  else res.location(target).status(303).end();
+}
+
+function document(
+  { directory }: ResponderPorts,
+  req: Request,
+  res: Response,
+  user: User | undefined,
+  page: Page,
+): string {
+  const workspaces = user ? workspacesOf(directory, user) : [];
+  const ids = workspaces.map(({ id }) => id);
+  const asked = req.params.workspace as string | undefined;
+  const session = req.session as Request['session'] | undefined;
+  if (session && asked !== undefined && ids.includes(asked)) session.workspace = asked;
+  const workspace = [asked, session?.workspace, ids[0]].find((id) => id !== undefined && ids.includes(id));
+  const notices = session?.notices ?? [];
+  if (session && notices.length > 0) session.notices = [];
+  const csrf = session && user ? csrfField(req, res) : html``;
+  const seconds = session && user && sessionSeconds(req);
+  return layout(page, { user, workspace, workspaces, notices, csrf, sessionSeconds: seconds }).toString();
+}
+
+/** Returns where a page refused because of the user's role can be looked up, for those who may do so. */
+function entryOf({ code }: ServiceError, req: Request, user: User | undefined): string | undefined {
+  const workspace = req.params.workspace as string | undefined;
+  const role = user && roleIn(user, workspace);
+  const mayLook = role !== undefined && requestReaders.includes(role);
+  return code === 'permission_denied' && workspace !== undefined && mayLook
+    ? `/dashboard${requestsPath(workspace)}?request_id=`
+    : undefined;
+}
+
+function errorPage(error: ServiceError, requestId: string, entries?: string): Page {
+  const id = html`<code>${requestId}</code>`;
+  return {
+    title: titles[error.code] ?? 'Request failed',
+    status: statusOf[error.code],
+    body: html`<h1>${titles[error.code] ?? 'Request failed'}</h1>
+<p>${error.message}</p>
+<p class="muted">Request ID: ${entries === undefined ? id : html`<a href="${entries}${requestId}">${id}</a>`}</p>
+<p><a href="/dashboard">Back to the dashboard</a></p>`,
+  };
+}
+
+const titles: Partial<Record<ServiceError['code'], string>> = {
+  not_found: 'Not found',
+  gone: 'Erased',
+  permission_denied: 'Not allowed',
+  rate_limited: 'Too many requests',
+  unavailable: 'Not available right now',
+  internal: 'Something went wrong',
+};
+
+interface LoggedRequest {
+  requestId: string;
+  ms: number;
+  code: string | undefined;
+  route: string;
+  user: User | undefined;
+}
+
+function logRequest(logger: Logger, req: Request, res: Response, logged: LoggedRequest): void {
+  const { requestId, ms, code, route, user } = logged;
+  logger.info(
+    {
+      method: req.method,
+      route: `/dashboard${route}`,
+      status: res.statusCode,
+      code,
+      ms: Math.round(ms * 100) / 100,
+      requestId,
+      user: user?.id,
+    },
+    'request',
+  );
+}

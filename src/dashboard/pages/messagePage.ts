@@ -1,0 +1,213 @@
+import { messageAccesses } from '../../modules/audit/messageAccesses.ts';
+import { recordAccess } from '../../modules/audit/recordAccess.ts';
+import type { KeyDirectory } from '../../modules/auth/KeyDirectory.ts';
+import type { Message } from '../../modules/integrations/messages/message.ts';
+import { MAX_ABOUT, MAX_PROBLEMS } from '../../modules/integrations/messages/message.ts';
+import type { PrincipalNames } from '../../modules/records/queries/PrincipalNames.ts';
+import type { QueryPorts } from '../../modules/records/queries/readRecord.ts';
+import { notFound } from '../../platform/errors.ts';
+import { breadcrumb } from '../components/breadcrumb.ts';
+import { fileSize } from '../components/documents.ts';
+import { facts } from '../components/facts.ts';
+import { type Html, html } from '../components/html.ts';
+import { messagePath, messagesPath, messagesSection } from '../components/messagePaths.ts';
+import { who } from '../components/principal.ts';
+import { recordPath } from '../components/recordPaths.ts';
+import {
+  type DashboardRoute,
+  phiReaders,
+  type Reply,
+  requestReaders,
+  type Visit,
+} from '../components/route.ts';
+import { table } from '../components/table.ts';
+import { badge, code, empty, time } from '../components/text.ts';
+import { titleOf, wordsOf } from '../components/words.ts';
+import { messageContent } from './messageContent.ts';
+import { messageFields } from './messageFields.ts';
+import type { MessagePagePorts } from './messages.ts';
+import { formatTexts, stateBadge } from './messageTexts.ts';
+
+export interface OneMessagePorts extends MessagePagePorts, QueryPorts {
+  names: PrincipalNames;
+  directory: Pick<KeyDirectory, 'known'>;
+}
+
+/** `…/messages/{id}`: the result of a message and, on request, the message as it arrived. */
+export function messagePageRoutes(ports: OneMessagePorts): DashboardRoute[] {
+  const path = '/workspaces/:workspace/messages/:message';
+  return [
+    {
+      method: 'get',
+      path,
+      roles: requestReaders,
+      query: ['content', 'fields'],
+      handle: (visit) => show(ports, visit),
+    },
+    {
+      method: 'get',
+      path: `${path}/download`,
+      roles: phiReaders,
+      query: [],
+      handle: (visit) => download(ports, visit),
+    },
+  ];
+}
+
+async function show(ports: OneMessagePorts, visit: Visit): Promise<Reply> {
+  const { workspace, caller, req, may } = visit;
+  const message = await find(ports, visit);
+  const mayRead = may(phiReaders);
+  const isContentAsked = mayRead && req.query.content !== undefined;
+  const areFieldsAsked = mayRead && req.query.fields !== undefined;
+  await recordAccess(ports.eventLog, caller, ...messageAccesses(message, isContentAsked || areFieldsAsked));
+  const content = isContentAsked ? await messageContent(ports.messages, message) : undefined;
+  const known = ports.directory.known.workspaces.get(workspace);
+  const fields = areFieldsAsked && known ? await messageFields(ports, known, message) : undefined;
+  await ports.names.learn([message.sent_by]);
+  const path = `/dashboard${messagePath(workspace, message.id)}`;
+  const body = html`${breadcrumb([{ text: messagesSection, path: messagesPath(workspace) }])}
+<h1>Message</h1>
+${facts(factsOf(ports, workspace, message))}
+<h2>Problems</h2>
+${problems(message)}
+${message.state !== 'accepted' && message.corrected_by === undefined && sendAgain(workspace, message)}
+<h2>Records</h2>
+${records(workspace, message, mayRead)}
+${
+  mayRead &&
+  html`<h2 id="fields">Where fields come from</h2>
+<p class="muted">The message is read again as it was read before. For each field of its records, this shows the place in the message and the rule.</p>
+${fields ?? html`<p class="actions"><a role="button" class="outline" href="${path}?fields=shown#fields">Show where fields come from</a></p>`}
+<h2 id="content">As received</h2>
+<p class="actions">${
+    content === undefined &&
+    html`<a role="button" class="outline" href="${path}?content=shown#content">Show the message</a>`
+  }<a role="button" class="outline secondary" href="${path}/download">Download</a></p>
+<p class="muted">What the EMR sent, including all patient data. Viewing it is recorded in the audit trail.</p>
+${content}`
+}`;
+  return { page: { title: 'Message', section: messagesSection, body } };
+}
+
+/** Rejects with `not_found` also for a message of another workspace. */
+async function find({ messages }: OneMessagePorts, { req, workspace }: Visit): Promise<Message> {
+  const found = await messages.load(workspace, String(req.params.message));
+  if (found === undefined) throw notFound('Message');
+  return found;
+}
+
+function factsOf({ names }: OneMessagePorts, workspace: string, message: Message) {
+  const { id, source, format, media_type, state, size, sha256, sent_by, request_id } = message;
+  return [
+    ['Received', time(message.received_at)],
+    ['State', html`${stateBadge(state)}<br>${stateTexts[state]}`],
+    ['Source', html`<a href="/dashboard${messagesPath(workspace, { source })}">${source}</a>`],
+    ['Format', html`${formatTexts[format]}<br><small class="muted">${media_type}</small>`],
+    ['Records', message.records.toLocaleString('en-US')],
+    ['Sent by', who({ ...sent_by, name: names.nameOf(sent_by) ?? null })],
+    ['Size', fileSize(size)],
+    ['SHA-256', html`<code class="digest">${sha256}</code>`],
+    ['Kept until', time(message.expires_at)],
+    ['ID', code(id)],
+    ...corrections(workspace, message),
+    ['Request ID', code(request_id)],
+  ] as const;
+}
+
+/** Returns the links from a message to the one that corrects it, and back. */
+function corrections(workspace: string, { corrects, corrected_by }: Message): [string, Html][] {
+  const named = [
+    ['Corrects', corrects],
+    ['Corrected by', corrected_by],
+  ] as const;
+  return named.flatMap(([title, other]): [string, Html][] =>
+    other === undefined
+      ? []
+      : [[title, html`<a href="/dashboard${messagePath(workspace, other)}">${code(other)}</a>`]],
+  );
+}
+
+const stateTexts: Record<Message['state'], string> = {
+  received: 'it is being processed, or was interrupted: then the sender got no response, and sends it again',
+  accepted: 'all of it was accepted',
+  partly: 'part of it was refused',
+  rejected: 'none of it was accepted',
+};
+
+const severityTones = { error: 'bad', warning: 'neutral', information: 'neutral' } as const;
+
+function problems({ problems: all }: Message): Html {
+  if (all.length === 0) return empty('No problems found.');
+  return html`${table(
+    'Problems of the message',
+    [
+      { title: 'Where', isHeader: true, cell: ({ at }) => (at === '' ? 'The whole message' : code(at)) },
+      { title: 'Severity', cell: ({ severity }) => badge(severity, severityTones[severity]) },
+      {
+        title: 'Problem',
+        cell: ({ text, code: reason }) => html`${text}<br><small class="muted">${reason}</small>`,
+      },
+    ],
+    all,
+  )}
+${all.length === MAX_PROBLEMS && html`<p class="muted">Showing the first ${MAX_PROBLEMS}.</p>`}`;
+}
+
+function sendAgain(workspace: string, { id }: Message): Html {
+  return html`<p>Once the cause is fixed, the EMR need not send it again: process it with ${code(`chartledger messages resend ${id} --workspace ${workspace}`)}. To correct the message itself, use ${code(`chartledger messages correct ${id} --file FILE --workspace ${workspace}`)}.</p>`;
+}
+
+const outcomeTones: Record<string, 'good' | 'bad' | 'neutral'> = { created: 'good', refused: 'bad' };
+
+/**
+ * Returns links to the records, except for those of which nothing was accepted: they may not exist. Without `mayRead`,
+ * their ids are left out.
+ */
+function records(workspace: string, { about, records: count }: Message, mayRead: boolean): Html {
+  if (about.length === 0) return empty('The message is about no record.');
+  const isThere = ({ outcome }: Message['about'][number]) => outcome !== undefined && outcome !== 'refused';
+  return html`${table(
+    'Records in the message',
+    [
+      {
+        title: 'Record',
+        isHeader: true,
+        cell: (one) => {
+          if (!mayRead) return titleOf(one.kind);
+          const path = `/dashboard${recordPath(workspace, one.kind, one.id)}`;
+          return html`${titleOf(one.kind)} ${isThere(one) ? html`<a href="${path}">${one.id}</a>` : one.id}`;
+        },
+      },
+      {
+        title: 'Outcome',
+        cell: ({ outcome = 'in progress' }) => badge(wordsOf(outcome), outcomeTones[outcome] ?? 'neutral'),
+      },
+      {
+        title: 'Version',
+        cell: ({ kind, id, version }) =>
+          version !== undefined &&
+          (mayRead
+            ? html`<a href="/dashboard${recordPath(workspace, kind, id)}?version=${version}" aria-label="Version ${version} of ${kind} ${id}">${version}</a>`
+            : version),
+      },
+    ],
+    about,
+  )}
+${count > MAX_ABOUT && html`<p class="muted">Showing the first ${MAX_ABOUT.toLocaleString('en-US')} of ${count.toLocaleString('en-US')}.</p>`}`;
+}
+
+async function download(ports: OneMessagePorts, visit: Visit): Promise<Reply> {
+  const message = await find(ports, visit);
+  const { id, format, media_type, size } = message;
+  const body = await ports.messages.bytes(message);
+  try {
+    await recordAccess(ports.eventLog, visit.caller, ...messageAccesses(message, true));
+  } catch (error) {
+    body.destroy();
+    throw error;
+  }
+  visit.res.set('Content-Length', String(size));
+  const ending = format === 'hl7v2' ? 'hl7' : /ndjson/.test(media_type) ? 'ndjson' : 'json';
+  return { download: { type: 'application/octet-stream', name: `${id}.${ending}`, body } };
+}

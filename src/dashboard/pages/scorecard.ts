@@ -1,0 +1,170 @@
+import { Readable } from 'node:stream';
+import { catalogEntry } from '../../domain/records/catalog.ts';
+import { validate } from '../../domain/records/schema/validate.ts';
+import { recordAccess } from '../../modules/audit/recordAccess.ts';
+import {
+  type Scorecard,
+  type ScorecardRow,
+  scorecardColumns,
+  scorecardLine,
+} from '../../modules/readiness/scorecard.ts';
+import type { ScorecardRun } from '../../modules/readiness/scorecardRun.ts';
+import { serviceDaysSchema } from '../../modules/readiness/serviceDays.ts';
+import { csvLine } from '../../platform/csv.ts';
+import { notFound } from '../../platform/errors.ts';
+import { scorecardPath } from '../components/analysisPaths.ts';
+import { fieldLabel } from '../components/fieldLabel.ts';
+import { formError, input, messageOf } from '../components/formFields.ts';
+import { type Html, html } from '../components/html.ts';
+import { who } from '../components/principal.ts';
+import {
+  type DashboardRoute,
+  type Page,
+  type Reply,
+  recordReaders,
+  type Visit,
+} from '../components/route.ts';
+import { ruleTitle } from '../components/ruleTitle.ts';
+import { type Refusal, refusalOf, textOf } from '../components/sentForm.ts';
+import { table } from '../components/table.ts';
+import { empty } from '../components/text.ts';
+import { readinessSection } from '../components/worklistPaths.ts';
+import type { DashboardPorts } from '../routes.ts';
+import { analysisCrumbs, runEnded, runFacts, runStatus, type ShownRun } from './runStatus.ts';
+
+type Ports = Pick<DashboardPorts, 'eventLog' | 'analyses' | 'names'>;
+
+const TITLE = 'Scorecard';
+
+/** `…/readiness/scorecard`: who introduced what kept encounters from being billed. It names no record. */
+export function scorecardRoutes(ports: Ports): DashboardRoute[] {
+  const path = '/workspaces/:workspace/readiness/scorecard';
+  const roles = recordReaders;
+  return [
+    { method: 'get', path, roles, handle: async (visit) => ({ page: await page(ports, visit) }) },
+    {
+      ...{ method: 'get', path: `${path}/state`, roles, isBackground: true },
+      handle: (visit) => state(ports, visit),
+    },
+    { method: 'get', path: `${path}/export`, roles, handle: (visit) => file(ports, visit) },
+    { method: 'post', path, roles, handle: (visit) => start(ports, visit) },
+  ];
+}
+
+async function page({ analyses, names }: Ports, visit: Visit, refusal?: Refusal): Promise<Page> {
+  const { workspace, csrf, form } = visit;
+  const run = await analyses.scorecards.last(workspace);
+  const rows = run?.scorecard?.rows ?? [];
+  if (run) await names.learn([run.asked_by, ...rows.map(({ principal }) => principal)]);
+  const day = (name: string, label: string) =>
+    input({
+      ...{ name, label, type: 'date', value: textOf(form, name) },
+      error: messageOf(refusal?.details, name),
+    });
+  const body = html`${analysisCrumbs(workspace)}
+<div class="page-head"><h1>${TITLE}</h1>
+<div class="actions">${run?.scorecard && html`<a role="button" class="outline secondary" href="${scorecardPath(workspace)}/export" download>Export as CSV</a>`}</div></div>
+<p>Whose writes introduced the defects that kept encounters from being billed, by field. Use it to talk to the vendor of a system. It covers the whole history of the encounters.</p>
+${run && lastRun(workspace, run, names)}
+<h2>New scorecard</h2>
+${formError(refusal?.text)}
+<form method="post" action="${scorecardPath(workspace)}">${csrf}
+<div class="filter-fields">${day('from', 'Date of service, from')}${day('to', 'Date of service, to')}</div>
+<div class="actions"><button type="submit">Generate scorecard</button></div></form>`;
+  return { title: TITLE, section: readinessSection, body, ...(refusal && { status: refusal.status }) };
+}
+
+function lastRun(workspace: string, run: ScorecardRun, names: Ports['names']): Html {
+  const { scorecard } = run;
+  return html`${runStatus(shownRun(workspace, run))}
+${runFacts(run, run.days, names, [['Encounters', figure(run.encounters)]])}
+${scorecard && scorecardTable(scorecard, names)}`;
+}
+
+function scorecardTable({ rows, unreadable }: Scorecard, names: Ports['names']): Html {
+  if (rows.length === 0) return empty('No write introduced a defect that the rules find.');
+  return html`${unreadable > 0 && html`<p>${figure(unreadable)} encounters cannot be read and are not counted.</p>`}
+${table<ScorecardRow>(
+  'Defects by principal and field',
+  [
+    {
+      title: 'Written by',
+      isHeader: true,
+      cell: ({ principal }) => who({ ...principal, name: names.nameOf(principal) ?? null }),
+    },
+    {
+      title: 'Field',
+      cell: ({ kind, field, rules }) =>
+        html`${catalogEntry(kind).title}: ${fieldLabel(field)}<br><small class="muted">${rules.map(ruleTitle).join('; ')}</small>`,
+    },
+    { title: 'Defects', cell: ({ defects }) => figure(defects) },
+    { title: 'Not fixed yet', cell: ({ open }) => figure(open) },
+    { title: 'Median time to fix', cell: ({ median_ms }) => durationText(median_ms) },
+    { title: 'Encounters delayed', cell: ({ encounters_delayed }) => figure(encounters_delayed) },
+  ],
+  rows,
+)}
+<p class="muted">A defect counts once, no matter how many encounters have it, starting when an encounter was completed with it. Half of the fixed defects took longer than the median. Delayed encounters were completed but could not be billed because of the defect.</p>`;
+}
+
+const units = [
+  [86_400_000, 'days'],
+  [3_600_000, 'hours'],
+  [60_000, 'minutes'],
+  [1_000, 'seconds'],
+] as const;
+
+function durationText(ms: number | null): string {
+  if (ms === null) return '–';
+  const [unit, name] = units.find(([length]) => ms >= 2 * length) ?? [1_000, 'seconds'];
+  return `${Math.round(ms / unit).toLocaleString('en-US')} ${name}`;
+}
+
+function shownRun(workspace: string, run: ScorecardRun): ShownRun {
+  return { run, done: run.encounters, total: run.total, path: scorecardPath(workspace) };
+}
+
+async function state({ analyses }: Ports, { workspace }: Visit): Promise<Reply> {
+  const run = await analyses.scorecards.last(workspace);
+  const isUnderWay = run !== undefined && run.outcome === undefined;
+  return {
+    fragment: isUnderWay ? runStatus(shownRun(workspace, run)) : runEnded(scorecardPath(workspace)),
+  };
+}
+
+async function file({ analyses, names }: Ports, { workspace }: Visit): Promise<Reply> {
+  const run = await analyses.scorecards.last(workspace);
+  if (run?.scorecard === undefined) throw notFound('Scorecard');
+  const { rows } = run.scorecard;
+  await names.learn(rows.map(({ principal }) => principal));
+  const lines = rows.map((row) => {
+    const line = scorecardLine(row, names.nameOf(row.principal));
+    return csvLine(scorecardColumns.map((column) => line[column]));
+  });
+  const name = `scorecard-${workspace}-${run.started_at.slice(0, 10)}.csv`;
+  const body = Readable.from([csvLine(scorecardColumns), ...lines]);
+  return { download: { type: 'text/csv; charset=utf-8', name, body } };
+}
+
+async function start(ports: Ports, visit: Visit): Promise<Reply> {
+  const { eventLog, analyses } = ports;
+  const { workspace, caller, form, notice } = visit;
+  try {
+    const sent = (name: string) => textOf(form, name) || undefined;
+    const days = validate(serviceDaysSchema, { from: sent('from'), to: sent('to') });
+    await analyses.scorecards.start(
+      workspace,
+      caller.principal,
+      () => ({ workspace, days, encounters: 0, total: 0 }),
+      () => recordAccess(eventLog, caller, { action: 'readiness.scorecard', query: { ...days } }),
+    );
+  } catch (error) {
+    return { page: await page(ports, visit, refusalOf(error)) };
+  }
+  notice('The scorecard is being generated.');
+  return { redirect: `/workspaces/${workspace}/readiness/scorecard` };
+}
+
+function figure(count: number): string {
+  return count.toLocaleString('en-US');
+}

@@ -1,0 +1,151 @@
+import type { KeyDirectory } from '../../modules/auth/KeyDirectory.ts';
+import { setIn } from '../../modules/integrations/mapping.ts';
+import { bindingTexts } from '../../modules/integrations/mllpBinding.ts';
+import { readSources } from '../../modules/integrations/readSources.ts';
+import {
+  BUILT_IN_SOURCE,
+  DEFAULT_RETENTION_DAYS,
+  DEFAULT_TIME_ZONE,
+  type Source,
+  sourceFormats,
+} from '../../modules/integrations/source.ts';
+import { isDefault } from '../../modules/integrations/sourceOf.ts';
+import type { EventLog } from '../../storage/eventLog.ts';
+import { type Html, type HtmlValue, html } from '../components/html.ts';
+import { messagesPath } from '../components/messagePaths.ts';
+import {
+  type DashboardRoute,
+  integrators,
+  type Page,
+  requestReaders,
+  type Visit,
+} from '../components/route.ts';
+import { sourcePath, sourcesPath, sourcesSection } from '../components/sourcePaths.ts';
+import { table } from '../components/table.ts';
+import { badge, code } from '../components/text.ts';
+import { formatTexts } from './messageTexts.ts';
+
+export interface SourcePagePorts {
+  eventLog: EventLog;
+  directory: KeyDirectory;
+}
+
+/** Settings, Sources of a workspace: what EMRs send to it, and how that is read. */
+export function sourcesRoutes(ports: SourcePagePorts): DashboardRoute[] {
+  return [
+    {
+      method: 'get',
+      path: '/workspaces/:workspace/sources',
+      roles: requestReaders,
+      async handle(visit) {
+        await ports.directory.refresh();
+        return { page: listPage(ports, visit, await readSources(ports.eventLog, visit.workspace)) };
+      },
+    },
+  ];
+}
+
+function listPage({ directory }: SourcePagePorts, { workspace, may }: Visit, sources: Source[]): Page {
+  const mayChange = may(integrators);
+  return {
+    title: sourcesSection,
+    section: sourcesSection,
+    body: html`<h1>Sources</h1>
+<p>A source is an EMR that sends FHIR or HL7 v2 to the workspace ${code(workspace)}. Its settings say how its messages are read: which identifiers are the record IDs, and which time zone times are in. The API key of a request, or the MLLP connection, selects the source.</p>
+${mayChange && html`<p><a role="button" href="/dashboard${sourcesPath(workspace)}/new">Configure a source</a></p>`}
+${sources.length > 0 && sourceTable(directory, workspace, sources, mayChange)}
+${builtIn(sources)}`,
+  };
+}
+
+function sourceTable(
+  directory: KeyDirectory,
+  workspace: string,
+  sources: readonly Source[],
+  mayChange: boolean,
+): Html {
+  return table<Source>(
+    'Sources',
+    [
+      {
+        title: 'Source',
+        isHeader: true,
+        cell: ({ id }) =>
+          html`${id}<br><a href="/dashboard${messagesPath(workspace, { source: id })}" aria-label="Messages of ${id}">Messages</a>`,
+      },
+      { title: 'Format', cell: ({ format }) => html`<span class="nowrap">${formatTexts[format]}</span>` },
+      { title: 'API key or MLLP', cell: (source) => senderCell(directory, source) },
+      { title: 'Time zone', cell: ({ time_zone }) => time_zone },
+      { title: 'IDs, facility, mapping', cell: settingsCell },
+      { title: 'Message retention', cell: ({ retention_days: days }) => keptFor(days) },
+      ...(mayChange
+        ? [{ title: 'Actions', isTitleHidden: true, cell: ({ id }: Source) => actions(workspace, id) }]
+        : []),
+    ],
+    sources,
+  );
+}
+
+/** Returns how messages of the source are recognized. */
+function senderCell({ known }: KeyDirectory, source: Source): HtmlValue {
+  if (isDefault(source)) return 'any key that no other source of the format has';
+  const { key, mllp } = source;
+  const found = key === undefined ? undefined : known.keys.get(key);
+  return html`${key && html`<div>${found?.name}<br>${code(key)}${found?.state !== 'active' && html`<br>${badge(found?.state ?? 'unknown', 'bad')}`}</div>`}${
+    mllp &&
+    html`<div><span class="muted">MLLP</span>${bindingTexts(mllp).map((text) => html`<br>${text}`)}</div>`
+  }`;
+}
+
+/** Returns what a source has of its own for its format. */
+function settingsCell({
+  id_systems,
+  patient_authority,
+  visit_authority,
+  facility,
+  mapping,
+}: Source): HtmlValue {
+  const named = {
+    ...id_systems,
+    'Patient authority': patient_authority,
+    'Visit authority': visit_authority,
+    Facility: facility && `${facility.id} (${facility.name})`,
+  };
+  const lines = Object.entries(named).filter(([, value]) => value !== undefined);
+  const mapped = setIn(mapping);
+  if (lines.length + mapped.length === 0) return html`<span class="muted">none</span>`;
+  return html`${lines.map(([name, value]) => settingLine(name, value))}${mapped.map(([option, what]) =>
+    typeof what === 'string' ? settingLine(option, what) : codesOf(option, what),
+  )}`;
+}
+
+function settingLine(name: string, value: HtmlValue): Html {
+  return html`<div><span class="muted">${name}</span> ${value}</div>`;
+}
+
+function codesOf(option: string, codes: Readonly<Record<string, string>>): Html {
+  const entries = Object.entries(codes);
+  return html`<details><summary>${option}: ${entries.length} ${entries.length === 1 ? 'code' : 'codes'}</summary>${entries.map(
+    ([from, to]) => html`<div>${code(from)} → ${to}</div>`,
+  )}</details>`;
+}
+
+function keptFor(days: number = DEFAULT_RETENTION_DAYS): string {
+  return days === 1 ? '1 day' : `${days.toLocaleString('en-US')} days`;
+}
+
+function actions(workspace: string, id: string): Html {
+  const link = (action: 'edit' | 'remove', text: string) =>
+    html`<a href="/dashboard${sourcePath(workspace, id, action)}" aria-label="${text} ${id}">${text}</a>`;
+  return html`<div class="actions">${link('edit', 'Edit')}${link('remove', 'Remove')}</div>`;
+}
+
+/** Describes what applies where no configured source does. */
+function builtIn(sources: readonly Source[]): Html | undefined {
+  const open = sourceFormats.filter(
+    (format) => !sources.some((source) => source.format === format && isDefault(source)),
+  );
+  if (open.length === 0) return undefined;
+  const formats = open.map((format) => formatTexts[format]).join(' and ');
+  return html`<p class="muted">Messages in ${formats} with an API key that no source has are read by the source ${code(BUILT_IN_SOURCE)} with default settings: IDs as sent, times without an offset in ${DEFAULT_TIME_ZONE}.</p>`;
+}

@@ -1,0 +1,148 @@
+import { defineKind } from '../schema/defineKind.ts';
+import { addressDecisions, countryAlone, stateAlone, yearAlone } from '../schema/deidentification.ts';
+import {
+  addressChecks,
+  afterStart,
+  email,
+  inLifetime,
+  notBlank,
+  notSsn,
+  phone,
+  state,
+  zipCode,
+} from '../schema/fieldChecks.ts';
+import {
+  date,
+  digits,
+  exactly,
+  foundBy,
+  identifier,
+  name,
+  oneOf,
+  reference,
+  requiredDate,
+  requiredName,
+  requiredReference,
+  text,
+} from '../schema/fields.ts';
+import { defineNested } from '../schema/nestedObject.ts';
+
+/** Spec section 2.2: an insurance object, nested in a patient. */
+export const insurance = defineNested({
+  title: 'Insurance',
+  description: "A patient's insurance",
+  replaces: 'the one of its rank',
+  fields: {
+    payer_id: requiredReference('payer', '`id` of an existing payer', 'payer-aetna'),
+    policy_number: foundBy('number', text('W123456789')),
+    group_number: text('0098765'),
+    effective_date: date('2026-01-01', 'Coverage start'),
+    termination_date: date('2026-12-31', 'Coverage end'),
+    subscriber_id: foundBy('number', text('SUB-1001', 'Used when the subscriber differs from the patient')),
+    subscriber_first_name: name('Maria'),
+    subscriber_last_name: name('Lopez'),
+    subscriber_relationship: oneOf(['self', 'spouse', 'child', 'other']),
+    subscriber_date_of_birth: date('1984-02-29'),
+    subscriber_address_line_1: text('12 Elm Street'),
+    subscriber_city: text('Omaha'),
+    subscriber_state: text('NE'),
+    subscriber_zip_code: text('68102'),
+    subscriber_country: text('US'),
+  },
+  deidentified: {
+    payer_id: 'hashed',
+    policy_number: 'left out',
+    group_number: 'left out',
+    effective_date: yearAlone,
+    termination_date: yearAlone,
+    subscriber_id: 'left out',
+    subscriber_first_name: 'left out',
+    subscriber_last_name: 'left out',
+    subscriber_relationship: 'shown',
+    subscriber_date_of_birth: yearAlone,
+    subscriber_address_line_1: 'left out',
+    subscriber_city: 'left out',
+    subscriber_state: stateAlone,
+    subscriber_zip_code: 'left out',
+    subscriber_country: countryAlone,
+  },
+  checks: {
+    payer_id: notSsn,
+    policy_number: notSsn,
+    termination_date: afterStart,
+    subscriber_id: notSsn,
+    subscriber_first_name: notBlank,
+    subscriber_last_name: notBlank,
+    subscriber_date_of_birth: inLifetime,
+    subscriber_state: (value, fields) => state(value, { country: fields.subscriber_country }),
+    subscriber_zip_code: (value, fields) => zipCode(value, { country: fields.subscriber_country }),
+  },
+});
+
+/** Spec section 2.1. */
+export const patient = defineKind({
+  kind: 'patient',
+  plural: 'patients',
+  title: 'Patient',
+  description: 'A person who receives care, with up to three insurances.',
+  eventType: 'PatientUpserted',
+  fields: {
+    id: identifier("The caller's patient identifier", 'patient-1001'),
+    first_name: requiredName('Maria'),
+    last_name: requiredName('Lopez'),
+    date_of_birth: foundBy('date', requiredDate('1984-02-29')),
+    gender: oneOf(['male', 'female', 'other']).meta({ examples: ['female'] }),
+    phone: text('+1 402 555 0100'),
+    email: text('maria.lopez@example.com'),
+    ssn_last4: digits(4, '1234', 'Last 4 digits only; a full SSN is never stored'),
+    address_line_1: text('12 Elm Street'),
+    address_line_2: text('Apt 3'),
+    city: text('Omaha'),
+    state: exactly(2, 'NE', '2-character state code'),
+    zip_code: text('68102'),
+    country: text('US', 'Country code; default `US`'),
+    primary_insurance: insurance.field,
+    secondary_insurance: insurance.field,
+    tertiary_insurance: insurance.field,
+    // No example: the patient that people copy should be one who counts.
+    merged_into: reference(
+      'patient',
+      '`id` of the patient that this one was merged into, because both are the same person: both can still ' +
+        'be read, and encounters of this patient are billed with the data of the other; `null`: they were ' +
+        'merged in error',
+      undefined,
+      'Surviving patient',
+    ),
+  },
+  defaults: { country: { value: 'US' } },
+  deidentified: {
+    id: 'hashed',
+    first_name: 'left out',
+    last_name: 'left out',
+    date_of_birth: yearAlone,
+    gender: 'shown',
+    phone: 'left out',
+    email: 'left out',
+    ssn_last4: 'left out',
+    ...addressDecisions,
+    primary_insurance: insurance.rule,
+    secondary_insurance: insurance.rule,
+    tertiary_insurance: insurance.rule,
+    merged_into: 'hashed',
+  },
+  checks: {
+    id: notSsn,
+    first_name: notBlank,
+    last_name: notBlank,
+    date_of_birth: inLifetime,
+    phone,
+    email,
+    ...addressChecks,
+    merged_into: notSsn,
+  },
+  doubts: ({ id, merged_into }) =>
+    merged_into === id
+      ? [{ field: 'merged_into', message: 'names the patient itself, which has no effect' }]
+      : [],
+  filters: [{ field: 'merged_into', by: 'value' }],
+});

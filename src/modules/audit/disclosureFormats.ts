@@ -1,0 +1,160 @@
+import type { Principal } from '../../domain/events/eventMetadata.ts';
+import { csvLine } from '../../platform/csv.ts';
+import type { DisclosedThing, Disclosure } from './disclosure.ts';
+import { isDisclosure } from './disclosureStatus.ts';
+import type { DisclosureReport } from './readDisclosures.ts';
+import { type DisclosureSummary, summarizeDisclosures } from './summarizeDisclosures.ts';
+
+export const reportFormats = ['csv', 'json'] as const;
+export type ReportFormat = (typeof reportFormats)[number];
+
+/** The text of a cell for what was not stated. */
+export const NOT_GIVEN = 'not given';
+
+type Cell = string | number | undefined;
+type Columns<Row> = readonly (readonly [name: string, cell: (row: Row) => Cell])[];
+
+type Told = Pick<Disclosure, 'status' | 'recipient' | 'recipient_address' | 'purpose' | 'purpose_statement'>;
+
+/** Returns a term, or that it was not given; empty when nothing was disclosed to anyone. */
+export function termText(told: Told, name: Exclude<keyof Told, 'status'>): string {
+  return told[name] ?? (isDisclosure(told.status) ? NOT_GIVEN : '');
+}
+
+const terms: Columns<Told> = (
+  ['recipient', 'recipient_address', 'purpose', 'purpose_statement'] as const
+).map((name) => [name, (told) => termText(told, name)]);
+
+const exempt: Columns<Pick<Disclosure, 'status' | 'exemption'>> = [
+  ['exempt', ({ status }) => (isDisclosure(status) ? (status === 'exempt' ? 'yes' : 'no') : undefined)],
+  ['exemption', ({ exemption }) => exemption ?? undefined],
+];
+
+const giver: Columns<Pick<Disclosure, 'principal' | 'webhook_id'>> = [
+  ['principal_type', ({ principal }) => principal.type],
+  ['principal_id', ({ principal }) => principal.id],
+  ['principal_name', ({ principal }) => principal.name ?? undefined],
+  ['webhook_id', ({ webhook_id }) => webhook_id ?? undefined],
+];
+
+const shown: Columns<Disclosure> = [
+  ['action', ({ action }) => action],
+  ['found_by', ({ found_by }) => found_by],
+  ['view', ({ view }) => view ?? undefined],
+];
+
+const request: Columns<Disclosure> = [
+  ['client_ip', ({ client_ip }) => client_ip ?? undefined],
+  ['request_id', ({ request_id }) => request_id],
+  ['event_id', ({ event_id }) => event_id],
+  ['position', ({ position }) => position],
+];
+
+const columns: Record<'access_report' | 'accounting', Columns<Disclosure>> = {
+  access_report: [
+    ['disclosed_at', ({ disclosed_at }) => disclosed_at],
+    ...giver,
+    ['what', whatText],
+    ...shown,
+    ['status', ({ status }) => status],
+    ...terms,
+    ...exempt,
+    ...request,
+  ],
+  accounting: [
+    ['disclosed_at', ({ disclosed_at }) => disclosed_at],
+    ...terms.slice(0, 2),
+    ['what', whatText],
+    ...terms.slice(2),
+    ...exempt,
+    ...giver,
+    ...shown,
+    ...request,
+  ],
+};
+
+const summaryColumns: Columns<DisclosureSummary> = [
+  ...terms.slice(0, 2),
+  ['what_first', whatText],
+  ...terms.slice(2),
+  ...exempt,
+  ['first_disclosed_at', ({ first_disclosed_at }) => first_disclosed_at],
+  ['disclosures', ({ disclosures }) => disclosures],
+  ['last_disclosed_at', ({ last_disclosed_at }) => last_disclosed_at],
+  ...giver,
+];
+
+/** Describes what was disclosed, without values: `patient p-1 (versions 1-3); document d-1 of encounter e-1`. */
+export function whatText({ what, what_more }: Pick<Disclosure, 'what' | 'what_more'>): string {
+  const more = what_more > 0 ? [`${what_more} more`] : [];
+  return [...what.map(thingText), ...more].join('; ');
+}
+
+function thingText({ kind, id, document_id, versions }: DisclosedThing): string {
+  const isOne = versions !== undefined && /^\d+$/.test(versions);
+  const which = versions === undefined ? '' : ` (version${isOne ? '' : 's'} ${versions})`;
+  if (kind === 'readiness') return `readiness of encounter ${id}${which}`;
+  if (kind !== 'document') return `${kind} ${id}${which}`;
+  return document_id === undefined
+    ? `documents of encounter ${id}`
+    : `document ${document_id} of encounter ${id}${which}`;
+}
+
+/** Returns the display name of a disclosure's principal. */
+export function giverName({ name, id }: Principal & { name: string | null }): string {
+  return name ?? id;
+}
+
+/** Yields a report as a file, several lines at a time; a summary is computed from all of it before its first line. */
+export async function* reportText(
+  workspace: string,
+  { query, parts }: DisclosureReport,
+  format: ReportFormat,
+  isSummary: boolean,
+): AsyncGenerator<string> {
+  const { form } = query;
+  if (isSummary) {
+    const rows = async function* () {
+      yield await summarizeDisclosures(parts);
+    };
+    yield* format === 'csv' ? csv(summaryColumns, rows()) : json(headOf(workspace, query, true), rows());
+  } else {
+    yield* format === 'csv' ? csv(columns[form], parts) : json(headOf(workspace, query, false), parts);
+  }
+}
+
+function headOf(
+  workspace: string,
+  { patientId, form, from, to }: DisclosureReport['query'],
+  isSummary: boolean,
+) {
+  return {
+    type: 'chartledger.disclosures.v1',
+    form,
+    summary: isSummary,
+    workspace,
+    patient_id: patientId,
+    from: from ?? null,
+    to: to ?? null,
+    generated_at: new Date().toISOString(),
+  };
+}
+
+async function* csv<Row>(columnsOf: Columns<Row>, parts: AsyncIterable<Row[]>): AsyncGenerator<string> {
+  yield csvLine(columnsOf.map(([name]) => name));
+  for await (const rows of parts) {
+    yield rows.map((row) => csvLine(columnsOf.map(([, cell]) => cell(row)))).join('');
+  }
+}
+
+async function* json(head: object, parts: AsyncIterable<object[]>): AsyncGenerator<string> {
+  yield `${JSON.stringify(head).slice(0, -1)},\n"disclosures":[`;
+  let before = '\n';
+  for await (const rows of parts) {
+    for (const row of rows) {
+      yield `${before}${JSON.stringify(row)}`;
+      before = ',\n';
+    }
+  }
+  yield '\n]}\n';
+}

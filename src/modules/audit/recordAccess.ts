@@ -1,0 +1,137 @@
+import type { DisclosureTerms } from '../../domain/events/disclosureTerms.ts';
+import type { JsonObject, Position } from '../../domain/events/event.ts';
+import { type Caller, newActorEvent, newEvent } from '../../domain/events/newEvent.ts';
+import type { RefusedLines } from '../../domain/events/refusedLines.ts';
+import type { Shown } from '../../domain/events/shown.ts';
+import { auditStream } from '../../domain/events/streamNames.ts';
+import type { ErrorCode } from '../../platform/errors.ts';
+import type { EventLog } from '../../storage/eventLog.ts';
+
+/** Everything that is recorded besides changes: reads of protected data, refused requests, sign-ins. */
+export const accessActions = [
+  'record.read',
+  'record.list',
+  'record.search',
+  'record.history',
+  'record.proof',
+  'record.readiness',
+  'readiness.export',
+  'readiness.simulation',
+  'readiness.scorecard',
+  'message.list',
+  'message.read',
+  'record.disclosures',
+  'record.unchanged',
+  'record.dry_run',
+  'record.batch',
+  'document.list',
+  'document.download',
+  'document.history',
+  'document.proof',
+  'events.read',
+  'events.subscribe',
+  'events.sent',
+  'webhook.sent',
+  'webhook.attempts',
+  'export',
+  'verify',
+  'hold.list',
+  'retention.list',
+  'retention.apply',
+  'workspace.reset',
+  'audit.read',
+  'audit.export',
+  'request.refused',
+  'key.unknown',
+  'sign_in',
+  'sign_in.refused',
+  'sign_out',
+] as const;
+export type AccessAction = (typeof accessActions)[number];
+
+/** Why a sign-in was refused. */
+export type SignInRefusal =
+  | 'wrong_password'
+  | 'wrong_code'
+  | 'unknown_user'
+  | 'user_disabled'
+  | 'no_role'
+  | 'rate_limited';
+
+/** What a request was about. */
+export interface AccessSubject {
+  /** The kind of a record, or `document`. */
+  kind?: string;
+  /** The caller's id of the record; for a document, that of its encounter. */
+  record_id?: string;
+  document_id?: string;
+  webhook_id?: string;
+}
+
+/** Data of `AccessRecorded`. */
+export interface AccessRecorded extends AccessSubject {
+  action: AccessAction;
+  /** What was requested besides the subject, such as `version`, `as_of` or `limit`, as sent. */
+  query?: Record<string, unknown>;
+  /** What was shown or sent, if more than the subject. */
+  shown?: Shown;
+  /** Recipient and purpose as stated at the time of disclosure; absent if not stated. */
+  disclosed_to?: DisclosureTerms;
+  /** How many there were, if one entry stands for several. */
+  count?: number;
+  outcome?: 'refused';
+  /** Why it was refused: present whenever it was. */
+  code?: ErrorCode | SignInRefusal;
+  /** For a batch with refused lines. */
+  lines?: RefusedLines;
+  /** For a refused request, or a batch with refused lines; the route is its template. */
+  method?: string;
+  route?: string;
+  /** The HTTP status of the code. */
+  status?: number;
+  /**
+   * For a refused request: dotted names of the fields at fault, at most 20, as known to the API; `unknown_field` stands for any
+   * other. Never the values sent in them.
+   */
+  fields?: string[];
+}
+
+/**
+ * Appends one `AccessRecorded` to the workspace's audit stream of the day. Awaited before the data leave the service: nothing is
+ * read that could not be recorded in the audit trail. A request that reads several things names them all: the first event has the
+ * request's id, the others their own. Returns the position of the first one. Rejects with `unavailable`.
+ */
+export async function recordAccess(
+  eventLog: EventLog,
+  caller: Caller,
+  access: AccessRecorded,
+  ...others: AccessRecorded[]
+): Promise<Position> {
+  const first = eventLog.append(
+    auditStreamOf(caller),
+    newEvent(caller, 'AccessRecorded', toData(caller, access)),
+    'any',
+  );
+  await Promise.all([first, ...others.map((other) => recordFurtherAccess(eventLog, caller, other))]);
+  return (await first).position;
+}
+
+/** Appends one `AccessRecorded` as `recordAccess` does, besides others of the same request: with its own id. */
+export async function recordFurtherAccess(
+  eventLog: EventLog,
+  caller: Caller,
+  access: AccessRecorded,
+): Promise<void> {
+  const event = newActorEvent(caller, caller.workspace, 'AccessRecorded', toData(caller, access));
+  await eventLog.append(auditStreamOf(caller), event, 'any');
+}
+
+/** When a request was refused, nothing was disclosed to anyone. */
+function toData({ disclosedTo }: Caller, access: AccessRecorded): JsonObject {
+  const isDisclosed = disclosedTo !== undefined && access.outcome !== 'refused';
+  return { ...access, ...(isDisclosed && { disclosed_to: disclosedTo }) };
+}
+
+function auditStreamOf({ workspace }: Caller): string {
+  return auditStream(workspace, new Date().toISOString().slice(0, 10));
+}

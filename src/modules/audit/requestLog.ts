@@ -1,0 +1,141 @@
+import { lastSetBack, refusedRequestsModel } from '../../../projections/audit.ts';
+import { newestFirst } from '../../../projections/newestFirst.ts';
+import {
+  hasRequestFacets,
+  type RefusedRequest,
+  type RequestFacetValues,
+  refusedRequestId,
+  requestList,
+  requestsPartition,
+} from '../../../projections/refusedRequest.ts';
+import type { Position } from '../../domain/events/event.ts';
+import type { ReadModels } from '../../storage/readModels.ts';
+import { caughtUp, decodeToken, encodeToken, type Page, type PageRequest } from '../records/queries/page.ts';
+import type { QueryPorts } from '../records/queries/readRecord.ts';
+import { type Total, totalOf } from '../records/queries/total.ts';
+import { laterBy, loadHead } from './auditParts.ts';
+
+export type { RefusedRequest } from '../../../projections/refusedRequest.ts';
+
+/** Which refused requests are wanted; any if omitted. Times are ISO 8601, UTC, to the millisecond. */
+export interface RequestFilter extends Omit<RequestFacetValues, 'key'> {
+  /** Sent with one of these keys, or by this MLLP source: ids. */
+  keys?: readonly string[];
+  /** Refused at or after this. */
+  from?: string;
+  /** Refused before this. */
+  to?: string;
+}
+
+/** Number of rows examined for one page: when filters leave little, a page ends before it is full. */
+const MAX_SCANNED = 2_000;
+const CHUNK = 200;
+
+/**
+ * Returns a workspace's refused request with this id, or the batch with this id that had refused lines, including dashboard
+ * pages; undefined when there is none. It covers every request answered before the call, and rejects with `unavailable` when the
+ * projector is more than two seconds behind.
+ */
+export async function findRefusedRequest(
+  ports: QueryPorts,
+  workspace: string,
+  requestId: string,
+): Promise<RefusedRequest | undefined> {
+  await caughtUp(ports, refusedRequestsModel);
+  const [row] = await ports.readModels.load(refusedRequestsModel, [refusedRequestId(workspace, requestId)]);
+  return row?.body;
+}
+
+/**
+ * Returns one page of what a workspace's keys were refused, newest first, including everything answered before the call. When
+ * filters leave few of many it may have less than `limit`, or none, and a token to continue with. Rejects with `unavailable` as
+ * `findRefusedRequest` does, and with `validation_failed` for an invalid token.
+ */
+export async function readRequestLog(
+  ports: QueryPorts,
+  workspace: string,
+  filter: RequestFilter,
+  { limit, pageToken }: PageRequest,
+): Promise<Page<RefusedRequest>> {
+  const { from, to, keys, ...facets } = filter;
+  const partition = requestsPartition(workspace);
+  const lists =
+    keys === undefined ? [requestList(facets)] : keys.map((key) => requestList({ ...facets, key }));
+  const scope = [refusedRequestsModel, workspace, filter];
+  const sent = pageToken === undefined ? undefined : decodeToken(pageToken, scope);
+  const end = (await caughtUp(ports, refusedRequestsModel)) + 1;
+  const head = await loadHead(ports.readModels, workspace);
+  const { setBack } = head ? lastSetBack(head) : {};
+  const since = setBack?.position ?? 0;
+  let below =
+    sent ?? (to === undefined ? end : await firstSince(ports.readModels, partition, laterBy(to), since, end));
+  // Up to `since` times are in no order, but none is later than `latest`.
+  const latest = setBack?.latest ?? '';
+  const items: RefusedRequest[] = [];
+  for (let scanned = 0; ; ) {
+    const after = newestFirst(below);
+    const chunks = await Promise.all(
+      lists.map((list) =>
+        ports.readModels.page(refusedRequestsModel, {
+          partition,
+          ...(list !== undefined && { list }),
+          after,
+          limit: CHUNK,
+        }),
+      ),
+    );
+    const rows = chunks
+      .flat()
+      .toSorted((a, b) => b.position - a.position)
+      .slice(0, CHUNK);
+    for (const { position, body } of rows) {
+      if (from !== undefined && latest < from && (position <= since || laterBy(body.recordedAt) < from))
+        return { items, next_page_token: null };
+      if (items.length === limit || scanned === MAX_SCANNED) {
+        return { items, next_page_token: encodeToken(below, scope) };
+      }
+      below = position;
+      scanned += 1;
+      const isWithin =
+        (from === undefined || body.recordedAt >= from) && (to === undefined || body.recordedAt < to);
+      if (isWithin && hasRequestFacets(body, facets)) items.push(body);
+    }
+    if (rows.length < CHUNK) return { items, next_page_token: null };
+  }
+}
+
+/**
+ * Returns how many refused requests a filter leaves; undefined when no list has exactly these. It may lag behind the log. Rejects
+ * with `unavailable`.
+ */
+export async function countRefusedRequests(
+  { readModels }: Pick<QueryPorts, 'readModels'>,
+  workspace: string,
+  { from, to, keys = [], ...facets }: RequestFilter,
+): Promise<Total | undefined> {
+  const [key, another] = keys;
+  const isWhole = from === undefined && to === undefined && another === undefined;
+  if (!isWhole || Object.values(facets).filter((one) => one !== undefined).length > 1) return undefined;
+  const list = requestList({ ...facets, ...(key !== undefined && { key }) });
+  const partition = requestsPartition(workspace);
+  return totalOf(readModels, refusedRequestsModel, { partition, ...(list !== undefined && { list }) });
+}
+
+/** Returns the position between `since` and `end` from which on everything was refused at or after a time, by binary search. */
+async function firstSince(
+  readModels: ReadModels,
+  partition: string,
+  time: string,
+  since: Position,
+  end: Position,
+): Promise<Position> {
+  let [low, high] = [since + 1, end];
+  while (low < high) {
+    const middle = Math.floor((low + high) / 2);
+    const query = { partition, after: newestFirst(middle + 1), limit: 1 };
+    const [row] = await readModels.page(refusedRequestsModel, query);
+    if (row === undefined || row.position <= since || row.body.recordedAt < time) low = middle + 1;
+    else high = row.position;
+  }
+  return low;
+}

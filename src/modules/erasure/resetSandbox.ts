@@ -1,0 +1,32 @@
+import type { Caller } from '../../domain/events/newEvent.ts';
+import { ServiceError } from '../../platform/errors.ts';
+import { recordAccess } from '../audit/recordAccess.ts';
+import type { Workspace } from '../auth/keyState.ts';
+import { eraseExpired, type RetentionResult, type RetentionTally } from './eraseExpired.ts';
+import type { ErasurePorts } from './finishErasure.ts';
+
+/** Sorts after every ISO 8601 time. */
+const AFTER_ALL = 'Z';
+
+/**
+ * Erases every record of a sandbox with its documents and their webhook deliveries; keys, webhooks, the audit trail and
+ * tombstones stay. Records under legal hold, and what refers to them, are kept and counted. An interruption leaves nothing half
+ * done, and another call continues with what is left. Rejects with `conflict` for a workspace that is not a sandbox, and with
+ * `unavailable`.
+ */
+export async function resetSandbox(
+  ports: ErasurePorts,
+  caller: Caller,
+  workspace: Workspace,
+  onBatch: (tally: Readonly<RetentionTally>) => void,
+): Promise<RetentionResult> {
+  if (!workspace.sandbox) {
+    throw new ServiceError(
+      'conflict',
+      `Workspace ${workspace.id} is not a sandbox. Erase its records one by one with \`chartledger erase\`.`,
+    );
+  }
+  await recordAccess(ports.eventLog, caller, { action: 'workspace.reset' });
+  const expiry = { before: AFTER_ALL, reason: 'Reset of the sandbox' };
+  return eraseExpired(ports, caller, expiry, { limit: Number.POSITIVE_INFINITY, onBatch });
+}

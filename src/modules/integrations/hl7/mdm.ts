@@ -1,0 +1,124 @@
+import { inTable } from '../mapping.ts';
+import type { Operation } from '../operation.ts';
+import { encounterOf, requiredVisitIdOf } from './encounter.ts';
+import type { MappingContext } from './MappingContext.ts';
+import type { EventMappings } from './mapEvent.ts';
+import { patientIdOf, patientOf } from './patient.ts';
+import type { Segment } from './Segment.ts';
+import { Told } from './Told.ts';
+
+/** Medical records (HL7 v2.5.1, chapter 9): documents with their content. */
+export const mdm: EventMappings = new Map([['T02', newDocument]]);
+
+/** Categories by the types of documents (HL7 table 0270); others are `medical_record`. */
+const CATEGORIES: Partial<Record<string, string>> = {
+  ...{ CD: 'diagnostic_report', SP: 'diagnostic_report', DI: 'radiology_report', DS: 'discharge_summary' },
+  ...{ HP: 'patient_history', PH: 'patient_history', PR: 'progress_report' },
+  ...{ CN: 'doctor_notes', ED: 'doctor_notes', OP: 'doctor_notes', PC: 'doctor_notes', PN: 'doctor_notes' },
+};
+
+/** File extensions by the subtypes of their data (ED-3, or a media type in its place), in lower case. */
+const EXTENSIONS = new Map([
+  ['pdf', '.pdf'],
+  ['docx', '.docx'],
+  ['vnd.openxmlformats-officedocument.wordprocessingml.document', '.docx'],
+]);
+
+const BASE64 = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}(?:==)?|[A-Za-z0-9+/]{3}=?)?$/;
+
+/** In characters, without the extension. */
+const MOST_OF_NAME = 200;
+
+function newDocument(context: MappingContext): Operation[] {
+  const [patientId, id] = [patientIdOf(context), requiredVisitIdOf(context)];
+  const header = context.message.first('TXA');
+  const documentId = header?.value(12);
+  if (!documentId) context.refuse('101', 'TXA^1^12', 'Send the document number.');
+  const content = contentOf(context);
+  if (!patientId || !id || !header || !documentId || !content) return [];
+  const category = categoryOf(context, header);
+  const name = header.value(16);
+  return [
+    ...patientOf(context, patientId, 'ifAbsent'),
+    ...encounterOf(context, { id, patient_id: patientId }, {}, 'ifAbsent'),
+    {
+      type: 'document',
+      encounterId: id,
+      documentId,
+      category: category.value,
+      fileName: fileNameOf(name ?? documentId, content.extension),
+      bytes: content.bytes,
+      at: content.segment.at(5),
+      origins: {
+        document_id: { at: header.at(12, 1) },
+        category: category.origin,
+        filename: { at: header.at(name == null ? 12 : 16, 1) },
+        file: { at: content.segment.at(5, 5) },
+      },
+    },
+  ];
+}
+
+function categoryOf({ source }: MappingContext, header: Segment): Told<string> {
+  const type = header.value(2) ?? '';
+  const own = inTable(source.mapping?.document_categories, type);
+  const category = own ?? CATEGORIES[type.toUpperCase()] ?? 'medical_record';
+  const setting = own && { setting: 'mapping.document_categories' };
+  return new Told(category, { at: header.at(2, 1), ...setting });
+}
+
+interface Content {
+  segment: Segment;
+  extension: string;
+  bytes: Buffer;
+}
+
+/**
+ * Returns the first file in OBX-5, the one that TXA-12 names if there are several; what else there is is remarked on.
+ */
+function contentOf(context: MappingContext): Content | undefined {
+  let content: Content | undefined;
+  let isBroken = false;
+  for (const segment of context.message.all('OBX')) {
+    const extension = extensionOf(segment);
+    if (extension === undefined) {
+      context.warn(
+        '103',
+        segment.at(5),
+        'This is not a PDF or DOCX as encapsulated data (ED), so it is ignored.',
+      );
+    } else if (content) {
+      context.warn('103', segment.at(5), 'A message can have only one document, so this one is ignored.');
+    } else {
+      const bytes = bytesOf(segment);
+      if (bytes) content = { segment, extension, bytes };
+      else {
+        isBroken = true;
+        context.refuse('102', segment.at(5, 5), 'Send the document in base64, with Base64 as its encoding.');
+      }
+    }
+  }
+  if (content === undefined && !isBroken) {
+    context.refuse('101', 'OBX^1^5', 'Send the document as encapsulated data (ED): a PDF or DOCX in base64.');
+  }
+  return content;
+}
+
+function extensionOf(segment: Segment): string | undefined {
+  if (segment.value(2) !== 'ED') return undefined;
+  const subtypes = [segment.value(5, 3), segment.value(5, 2)];
+  return subtypes
+    .map((one) => EXTENSIONS.get((one ?? '').toLowerCase().replace(/^application\//, '')))
+    .find((one) => one !== undefined);
+}
+
+function bytesOf(segment: Segment): Buffer | undefined {
+  const [encoding, data] = [segment.value(5, 4), segment.value(5, 5)?.replaceAll(/\s/g, '')];
+  if (encoding?.toLowerCase() !== 'base64' || !data || !BASE64.test(data)) return undefined;
+  return Buffer.from(data, 'base64');
+}
+
+function fileNameOf(text: string, extension: string): string {
+  const name = [...text.replaceAll(/[/\\\p{Cc}]/gu, '_')].slice(0, MOST_OF_NAME).join('');
+  return name.toLowerCase().endsWith(extension) ? name : `${name}${extension}`;
+}

@@ -1,0 +1,110 @@
+import { createHash } from 'node:crypto';
+import { setTimeout } from 'node:timers/promises';
+import { ServiceError } from '../../../platform/errors.ts';
+import type { Clock } from '../../../storage/clock.ts';
+import type { StateRow, StateStore } from '../../../storage/stateStore.ts';
+import { HeldRow, HOLD_MS, isHeld } from '../../idempotency/HeldRow.ts';
+import { KeyedDigests } from '../../idempotency/KeyedDigests.ts';
+import { MessageClaim } from './MessageClaim.ts';
+import type { MessageStore } from './MessageStore.ts';
+import { type ClaimBody, type Message, type MessageControl, messageClaimsTable } from './message.ts';
+
+const POLL_MS = 100;
+/** By then a hold that nobody renews has expired. */
+const PATIENCE_MS = HOLD_MS + 2_000;
+
+export interface ClaimPorts {
+  stateStore: StateStore;
+  clock: Clock;
+  messages: MessageStore;
+  /**
+   * Resolves with the keys of the digests; the same in all instances of an installation. The first is in use, the
+   * others are earlier ones.
+   */
+  secrets(): Promise<readonly Uint8Array[]>;
+}
+
+/** What identifies a message. */
+export interface MessageIdentity {
+  workspace: string;
+  /** Id of the source that sent it. */
+  source: string;
+  /** The name its sender gives it, in the order of its parts. */
+  control: readonly string[];
+  bytes: readonly Buffer[];
+}
+
+/**
+ * Which messages were taken: each once, across all instances, for as long as it is kept. What is kept for that
+ * reveals nothing about a message to anyone without the service's secret, and is removed with it. Where the state
+ * store is lost, a message is treated as new.
+ */
+export class MessageClaims {
+  readonly #ports: ClaimPorts;
+
+  constructor(ports: ClaimPorts) {
+    this.#ports = ports;
+  }
+
+  /**
+   * Claims a message that is to be kept under an id, or resolves with the one that was taken before, with the same
+   * content under the same name. It waits while that one is under way. Rejects with `unavailable`, also where that
+   * takes too long; with the signal's reason when it aborts.
+   */
+  async take(identity: MessageIdentity, id: string, signal: AbortSignal): Promise<MessageClaim | Message> {
+    const { stateStore, clock, messages } = this.#ports;
+    const { workspace } = identity;
+    const control = await this.#controlOf(identity);
+    const fresh = newRow(control.claim, { message: id, heldUntil: clock.now() + HOLD_MS });
+    const claimed = (row: StateRow<ClaimBody>) =>
+      new MessageClaim(
+        this.#ports,
+        { workspace, id, control },
+        new HeldRow(this.#ports, messageClaimsTable, row),
+      );
+    if (await stateStore.swap(messageClaimsTable, fresh, undefined)) return claimed(fresh);
+    const until = clock.elapsed() + PATIENCE_MS;
+    do {
+      const [found] = await stateStore.load(messageClaimsTable, [control.claim]);
+      const earlier = found && (await messages.load(workspace, found.body.message));
+      if (earlier?.state === 'accepted') return earlier;
+      const isUnderWay =
+        found && isHeld(found.body, clock.now()) && (earlier?.state ?? 'received') === 'received';
+      if (!isUnderWay) {
+        const body = { message: id, heldUntil: clock.now() + HOLD_MS };
+        const row = found ? { ...found, revision: found.revision + 1, body } : newRow(control.claim, body);
+        if (await stateStore.swap(messageClaimsTable, row, found?.revision)) return claimed(row);
+      }
+      await setTimeout(POLL_MS, undefined, { signal });
+    } while (clock.elapsed() < until);
+    throw new ServiceError('unavailable', 'The same message is being processed. Send it again in a moment.', {
+      retryAfterSeconds: 2,
+    });
+  }
+
+  /** Resolves with what it is identified by: digests of an earlier key, where it was claimed with that. */
+  async #controlOf(identity: MessageIdentity): Promise<MessageControl> {
+    const [control, ...before] = (await this.#ports.secrets()).map((secret) => controlOf(identity, secret));
+    for (const earlier of before) {
+      const [found] = await this.#ports.stateStore.load(messageClaimsTable, [earlier.claim]);
+      if (found) return earlier;
+    }
+    return control as MessageControl;
+  }
+}
+
+function controlOf(
+  { workspace, source, control, bytes }: MessageIdentity,
+  secret: Uint8Array,
+): MessageControl {
+  const digests = new KeyedDigests(secret, 'messages');
+  const name = digests.of('control id', [workspace, source, ...control]).toString('base64url');
+  const content = createHash('sha256');
+  for (const part of bytes) content.update(part);
+  const claim = digests.of('message', [name, content.digest('hex')]).toString('base64url');
+  return { name, claim };
+}
+
+function newRow(id: string, body: ClaimBody): StateRow<ClaimBody> {
+  return { id, partition: id, order: 0, revision: 1, body };
+}

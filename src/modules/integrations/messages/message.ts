@@ -1,0 +1,124 @@
+import { z } from 'zod';
+import { principalTypes } from '../../../domain/events/eventMetadata.ts';
+import type { StateTable } from '../../../storage/stateStore.ts';
+import type { Held } from '../../idempotency/HeldRow.ts';
+
+/**
+ * The state of a message: `received` while it is carried out, or when that was interrupted; `accepted` where all of
+ * it was accepted, `partly` where a part was refused, `rejected` where all was.
+ */
+export const messageStates = ['received', 'accepted', 'partly', 'rejected'] as const;
+export type MessageState = (typeof messageStates)[number];
+
+/** Records whose results are kept: the others also lead to the message. */
+export const MAX_ABOUT = 1_000;
+/** Problems kept per message. */
+export const MAX_PROBLEMS = 100;
+
+const messageShape = z.object({
+  workspace: z.string(),
+  /** Id of the source that sent it. */
+  source: z.string(),
+  format: z.enum(['fhir', 'hl7v2']),
+  media_type: z.string(),
+  /** What was requested with a FHIR resource that was sent by itself. */
+  request: z
+    .object({
+      id: z.string().optional(),
+      query: z.string().optional(),
+      if_absent: z.boolean().optional(),
+      if_match: z.number().optional(),
+    })
+    .optional(),
+  /** Bytes. */
+  size: z.number(),
+  /** Of its bytes, lower-case hex. */
+  sha256: z.string(),
+  /** ISO 8601, UTC. */
+  received_at: z.string(),
+  /** When its bytes are deleted: ISO 8601, UTC. */
+  expires_at: z.string(),
+  sent_by: z.object({ type: z.enum(principalTypes), id: z.string() }),
+  request_id: z.string(),
+  state: z.enum(messageStates),
+  /**
+   * The name its sender gives it, where it has one, as digests that can only be computed with the service's secret.
+   */
+  control: z
+    .object({
+      /** Of the name, within its source. */
+      name: z.string(),
+      /** Of name and content: the id of its claim. */
+      claim: z.string(),
+    })
+    .optional(),
+  /** Number of the configuration of its source by which it was last read, where that was not when it arrived. */
+  configuration: z.number().optional(),
+  /** Id of the message that this one corrects. */
+  corrects: z.string().optional(),
+  /** For a correction, the time that counts for its order: that of the message that arrived originally. */
+  ordered_at: z.string().optional(),
+  /** Id of the message that corrects this one. */
+  corrected_by: z.string().optional(),
+  /** How many records it concerns. */
+  records: z.number(),
+  /** The first of these, and their results. */
+  about: z.array(
+    z.object({
+      kind: z.string(),
+      id: z.string(),
+      /** `refused`: what it says about this record was not accepted. */
+      outcome: z.enum(['created', 'updated', 'unchanged', 'left_out', 'refused']).optional(),
+      /** The record's version after the write. */
+      version: z.number().optional(),
+    }),
+  ),
+  /** What is wrong in it, or remarked on: without any value. */
+  problems: z.array(
+    z.object({
+      severity: z.enum(['error', 'warning', 'information']),
+      code: z.string(),
+      at: z.string(),
+      text: z.string(),
+    }),
+  ),
+});
+
+/** What is kept of a message besides its bytes, which the document store has under the message's id. */
+export type MessageBody = z.infer<typeof messageShape>;
+
+export type MessageControl = NonNullable<MessageBody['control']>;
+
+/** A message that an EMR sent; its id is a UUID. */
+export interface Message extends MessageBody {
+  id: string;
+}
+
+/**
+ * The messages of each workspace, newest first in its partition. Where a row is lost, the message can no longer be
+ * found.
+ */
+export const messagesTable: StateTable<MessageBody> = { name: 'messages_v1', body: messageShape };
+
+/**
+ * Leads to messages: those that concern the record of a stream, those of one name, those that were not accepted
+ * completely, those that expire.
+ */
+export const messageLinksTable: StateTable<{ message: string }> = {
+  name: 'message_links_v1',
+  body: z.object({ message: z.string() }),
+};
+
+/** For each named message, by name and content: which one was last carried out, and until when that holds it. */
+export interface ClaimBody extends Held {
+  message: string;
+}
+
+/**
+ * Where a row is lost, or a process died before it kept the message, the next one with the same name and content is
+ * carried out.
+ */
+export const messageClaimsTable: StateTable<ClaimBody> = {
+  name: 'message_claims_v1',
+  body: z.object({ message: z.string(), heldUntil: z.number() }),
+};

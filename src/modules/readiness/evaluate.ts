@@ -1,0 +1,126 @@
+import { bodyOf, type Incomplete } from '../../../projections/projection.ts';
+import { recordsModel } from '../../../projections/records.ts';
+import type { Position } from '../../domain/events/event.ts';
+import { recordIdOf, recordStream } from '../../domain/events/streamNames.ts';
+import type { RecordState } from '../../domain/records/fold.ts';
+import { visitList } from '../../domain/records/visits.ts';
+import { UnreadableError } from '../../platform/errors.ts';
+import type { ReadModels, Row } from '../../storage/readModels.ts';
+import type { QueryPorts } from '../records/queries/readRecord.ts';
+import { readBilling } from './readBilling.ts';
+import { documentCategories } from './rules/documentCategories.ts';
+import { billedRecord, factsOf, type Named, namedBy, partsOf, recordKey } from './rules/factsOf.ts';
+import { filingEnd } from './rules/filingLimits.ts';
+import { type Finding, findingsOf } from './rules/findings.ts';
+import type { BilledRecord, BillingFacts } from './rules/rule.ts';
+import { choiceOf, type RuleSettings } from './rules/ruleSettings.ts';
+import { sameVisitOf } from './rules/sameVisitOf.ts';
+import { suspectedDuplicate } from './rules/suspectedDuplicate.ts';
+import { visitRows } from './visitRows.ts';
+
+type Records = Map<string, BilledRecord | undefined>;
+/** Where in the log the latest versions are. */
+type Positions = Map<BilledRecord, Position>;
+
+/** What the rules find in an encounter, and on what basis. */
+export interface Evaluation {
+  facts: BillingFacts;
+  /** Including those that will begin or end by themselves some day. */
+  findings: Finding[];
+  /** Of the last write of the claim's records, of those at fault, or of what was billed. */
+  position: Position;
+}
+
+/**
+ * Resolves with what the rules find in these encounters, by their ids, based on the read models of records and
+ * documents and on the log of what was billed; without those that do not exist, or cannot be read. `mayBeBilled`:
+ * which of them may have been billed; the log is not asked about others, except where a filing limit applies. Rejects
+ * with `unavailable`.
+ */
+export async function evaluate(
+  { eventLog, readModels }: QueryPorts,
+  workspace: string,
+  encounterIds: readonly string[],
+  settings: RuleSettings,
+  mayBeBilled: (encounterId: string) => boolean,
+): Promise<Map<string, Evaluation>> {
+  const records: Records = new Map();
+  const positions: Positions = new Map();
+  const load = (named: readonly Named[]) => loadRecords(readModels, workspace, { records, positions }, named);
+  const encounters = await load(encounterIds.map((id) => ['encounter', id]));
+  for (let found = encounters; found.length > 0; ) found = await load(found.flatMap(namedBy));
+  const { requiredDocuments, filingLimits } = settings;
+  const all = encounterIds.flatMap((id) => factsOf(records, id) ?? []);
+  const asked = all.filter(
+    (facts) => mayBeBilled(facts.encounter.id) || filingEnd(facts, filingLimits) !== undefined,
+  );
+  const compared = choiceOf(settings, suspectedDuplicate) === 'off' ? [] : encounters;
+  const [documents, billed, sameVisits] = await Promise.all([
+    documentCategories(readModels, workspace, encounters, requiredDocuments),
+    readBilling(eventLog, workspace, asked),
+    loadSameVisits(readModels, workspace, positions, compared),
+  ]);
+  return new Map(
+    all.flatMap((named) => {
+      const { id } = named.encounter;
+      const billing = billed.get(id);
+      if (billing instanceof UnreadableError) return [];
+      const { position = 0, ...billedFacts } = billing ?? {};
+      const facts = {
+        ...{ ...named, ...billedFacts },
+        ...{ documents: documents.get(id), sameVisit: sameVisits.get(id) },
+      };
+      const findings = findingsOf(facts, settings);
+      const parts = [...Object.values(partsOf(facts)), ...(facts.merged ?? [])];
+      const used = [...parts, ...findings.map(({ record }) => record)];
+      const written = used.map((record) => (record && positions.get(record)) ?? 0);
+      return [[id, { facts, findings, position: Math.max(...written, position) }]];
+    }),
+  );
+}
+
+/** Resolves with the other encounters of some encounters' visits, by the ids of the latter. */
+async function loadSameVisits(
+  readModels: ReadModels,
+  workspace: string,
+  positions: Positions,
+  encounters: readonly BilledRecord[],
+): Promise<Map<string, BilledRecord[]>> {
+  const rows = await visitRows(readModels, workspace, encounters);
+  return new Map(
+    encounters.map((encounter) => {
+      const others = rows.get(visitList(encounter.fields) ?? '') ?? [];
+      const records = others.map((row) => recordOf(row, positions));
+      return [encounter.id, sameVisitOf(encounter, records)];
+    }),
+  );
+}
+
+/** Returns the record of a row, noting its position; undefined where there is none, or it cannot be read. */
+function recordOf(row: Row<RecordState | Incomplete>, positions: Positions): BilledRecord | undefined {
+  const state = bodyOf(row);
+  const record = state && billedRecord(state, recordIdOf(row.id));
+  if (record) positions.set(record, row.position);
+  return record;
+}
+
+/** Adds the latest versions of what is named and not yet present; resolves with those that were added. */
+async function loadRecords(
+  readModels: ReadModels,
+  workspace: string,
+  { records, positions }: { records: Records; positions: Positions },
+  named: readonly Named[],
+): Promise<BilledRecord[]> {
+  const wanted = new Map<string, Named>();
+  for (const [kind, id] of named) {
+    if (!records.has(recordKey(kind, id))) wanted.set(recordStream(workspace, kind, id), [kind, id]);
+  }
+  if (wanted.size === 0) return [];
+  const rows = await readModels.load(recordsModel, [...wanted.keys()]);
+  return rows.flatMap((row) => {
+    const [kind = '', id = ''] = wanted.get(row.id) ?? [];
+    const record = recordOf(row, positions);
+    records.set(recordKey(kind, id), record);
+    return record ? [record] : [];
+  });
+}

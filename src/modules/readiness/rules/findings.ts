@@ -1,0 +1,49 @@
+import type { ReadinessState } from '../../../domain/events/encounterReadiness.ts';
+import { isVoid } from './faults.ts';
+import { rules } from './index.ts';
+import type { BillingFacts, Fault, Rule, Severity } from './rule.ts';
+import { choiceOf, type RuleSettings } from './ruleSettings.ts';
+
+/** A fault with the rule that found it, and how much that counts in the workspace. */
+export interface Finding extends Fault {
+  rule: Rule;
+  severity: Severity;
+}
+
+/**
+ * What the rules, or some of them, find in the facts, also what begins or ends by itself some day; in the order of the rules. In a void
+ * encounter only those find anything that hold for one.
+ */
+export function findingsOf(
+  facts: BillingFacts,
+  settings: RuleSettings,
+  applied: readonly Rule[] = rules,
+): Finding[] {
+  const holding = isVoid(facts.encounter) ? applied.filter((rule) => rule.holdsForVoid) : applied;
+  return holding.flatMap((rule) => {
+    const severity = choiceOf(settings, rule);
+    return severity === 'off'
+      ? []
+      : rule.check(facts, settings).map((fault) => ({ ...fault, rule, severity }));
+  });
+}
+
+/** Whether a finding stands at a moment, in milliseconds since 1970. */
+export function standsAt(
+  { from = -Infinity, until = Infinity }: Pick<Fault, 'from' | 'until'>,
+  at: number,
+): boolean {
+  return from <= at && at < until;
+}
+
+export { type ReadinessState, readinessStates } from '../../../domain/events/encounterReadiness.ts';
+
+/** How an encounter stands by the findings that stand: what is void, or not completed, is not billed, whatever else is right. */
+export function readinessState(
+  { encounter }: BillingFacts,
+  standing: readonly Pick<Finding, 'severity'>[],
+): ReadinessState {
+  if (isVoid(encounter)) return 'voided';
+  if (encounter.fields.is_completed !== true) return 'not_completed';
+  return standing.some(({ severity }) => severity === 'blocks') ? 'blocked' : 'ready';
+}

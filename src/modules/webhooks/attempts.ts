@@ -1,0 +1,219 @@
+import { randomUUID } from 'node:crypto';
+import { z } from 'zod';
+import { subjectKinds } from '../../domain/records/eventSubject.ts';
+import { RowOrder } from '../../storage/RowOrder.ts';
+import type { StateRow, StateStore, StateTable } from '../../storage/stateStore.ts';
+import {
+  decodeToken,
+  encodeToken,
+  type Page,
+  type PageRequest,
+  type TokenScope,
+} from '../records/queries/page.ts';
+import { attemptErrors } from './attempt.ts';
+
+export const ATTEMPTS_KEPT_DAYS = 30;
+const KEPT_MS = ATTEMPTS_KEPT_DAYS * 86_400_000;
+/** Maximum number of attempts examined for one page. */
+const MAX_LOOKED_AT = 10_000;
+const LOOKED_AT_ONCE = 500;
+
+/** The possible results of an attempt. */
+export const attemptOutcomes = ['delivered', 'retrying', 'failed'] as const;
+
+/** Where the log holds the event of a message. */
+const eventShape = z.object({ stream: z.string(), revision: z.number() });
+
+const shownShape = z.object({
+  message_id: z.string(),
+  /** Type of the CloudEvent in the message. */
+  type: z.string(),
+  /** What the event is about, and its place in the log; all left out for a ping. */
+  kind: z.enum(subjectKinds).optional(),
+  /** For a document, the id of its encounter. */
+  record_id: z.string().optional(),
+  document_id: z.string().optional(),
+  version: z.number().optional(),
+  /** The CloudEvent's `sequence`. */
+  position: z.string().optional(),
+  /** 1, 2, 3 …; 0 for a ping. */
+  attempt: z.number(),
+  /** When it began, ISO 8601 in UTC. */
+  at: z.string(),
+  duration_ms: z.number(),
+  /** `delivered`; `retrying` when it will be tried again; `failed` when that was the last attempt. */
+  outcome: z.enum(attemptOutcomes),
+  /** Status of the response, when there was one. */
+  status: z.number().optional(),
+  /** Why there was no response, or that it was a redirect. */
+  error: z.enum(attemptErrors).optional(),
+  /** The first 1,000 characters of the response. */
+  answer: z.string().optional(),
+  /** ISO 8601 in UTC. */
+  next_attempt_at: z.string().optional(),
+});
+
+const attemptShape = z.object({
+  shown: shownShape,
+  /** Undefined for a ping. */
+  event: eventShape.optional(),
+});
+
+export type MessageEvent = z.infer<typeof eventShape>;
+/** One attempt to deliver a message, as callers see it. */
+export type DeliveryAttempt = z.infer<typeof shownShape>;
+/** An attempt to be recorded. */
+export type NewAttempt = z.infer<typeof attemptShape>;
+export type AttemptRow = StateRow<NewAttempt>;
+
+/**
+ * Attempts to deliver messages, newest first in a webhook's partition; a row's revision is its time in milliseconds.
+ */
+export const attemptsTable: StateTable<NewAttempt> = { name: 'webhook_attempts_v1', body: attemptShape };
+
+/** Makes rows of the attempts of a webhook, each before those that began earlier. */
+export class AttemptRows {
+  readonly #webhookId: string;
+  readonly #rowOrder = new RowOrder();
+
+  constructor(webhookId: string) {
+    this.#webhookId = webhookId;
+  }
+
+  /** Returns the row of an attempt. */
+  of(attempt: NewAttempt): AttemptRow {
+    const ms = Date.parse(attempt.shown.at);
+    return {
+      id: `${this.#webhookId}/${randomUUID()}`,
+      partition: this.#webhookId,
+      order: this.#rowOrder.newestFirst(ms),
+      revision: ms,
+      body: attempt,
+    };
+  }
+}
+
+/**
+ * Records attempts; can be repeated with the same rows. The first attempt for each message gets the message's id, by
+ * which its event is found.
+ */
+export async function recordAttempts(stateStore: StateStore, rows: AttemptRow[]): Promise<void> {
+  if (rows.length === 0) return;
+  const messageIds = new Set(rows.map((row) => messageRow(row)));
+  const known = new Set((await stateStore.load(attemptsTable, [...messageIds])).map(({ id }) => id));
+  for (const row of rows) {
+    const id = messageRow(row);
+    if (known.has(id) || row.body.event === undefined) continue;
+    known.add(id);
+    row.id = id;
+  }
+  await stateStore.save(attemptsTable, rows);
+}
+
+function messageRow({ partition, body }: AttemptRow): string {
+  return `${partition}/${body.shown.message_id}`;
+}
+
+/** Which attempts are wanted; an undefined field matches all. */
+export interface AttemptFilter {
+  outcome?: DeliveryAttempt['outcome'] | undefined;
+  kind?: DeliveryAttempt['kind'] | undefined;
+  record_id?: string | undefined;
+  document_id?: string | undefined;
+}
+
+/**
+ * Resolves with a page of a webhook's attempts in the last 30 days, newest first. With a filter it may hold fewer
+ * than the limit, or none, and still have a next page. Rejects with `validation_failed`, `unavailable`.
+ */
+export async function listAttempts(
+  stateStore: StateStore,
+  webhookId: string,
+  { limit, pageToken }: PageRequest,
+  filter: AttemptFilter = {},
+): Promise<Page<DeliveryAttempt>> {
+  const items: DeliveryAttempt[] = [];
+  const scope = attemptsScope(webhookId, filter);
+  let after = pageToken === undefined ? -1 : decodeToken(pageToken, scope);
+  for (let looked = 0; looked < MAX_LOOKED_AT; looked += LOOKED_AT_ONCE) {
+    const query = { partition: webhookId, after, limit: LOOKED_AT_ONCE };
+    const rows = await stateStore.page(attemptsTable, query);
+    for (const { order, body } of rows) {
+      if (!isWanted(body.shown, filter)) continue;
+      if (items.length === limit) return { items, next_page_token: encodeToken(after, scope) };
+      items.push(body.shown);
+      after = order;
+    }
+    const last = rows.at(-1);
+    if (last === undefined || rows.length < LOOKED_AT_ONCE) return { items, next_page_token: null };
+    after = last.order;
+  }
+  return { items, next_page_token: encodeToken(after, scope) };
+}
+
+/**
+ * Returns the token of the page that begins with a webhook's last attempt before a moment, in milliseconds since
+ * 1970.
+ */
+export function attemptsBefore(webhookId: string, ms: number): string {
+  return encodeToken(RowOrder.newestBefore(ms), attemptsScope(webhookId, {}));
+}
+
+function attemptsScope(webhookId: string, filter: AttemptFilter): TokenScope {
+  return ['attempts', webhookId, filter];
+}
+
+/** The results of a webhook's attempts since a moment, newest first. */
+export interface AttemptResults {
+  /** `at` in milliseconds since 1970. */
+  results: { at: number; isTaken: boolean }[];
+  /** False where there were more than were looked at. */
+  isWhole: boolean;
+}
+
+/**
+ * Resolves with the results of a webhook's latest attempts since a moment, without pings; no more than `most` are
+ * looked at. Rejects with `unavailable`.
+ */
+export async function attemptResults(
+  stateStore: StateStore,
+  webhookId: string,
+  { since, most }: { since: number; most: number },
+): Promise<AttemptResults> {
+  const results: AttemptResults['results'] = [];
+  let after = -1;
+  for (let looked = 0; looked < most; looked += LOOKED_AT_ONCE) {
+    const query = { partition: webhookId, after, limit: LOOKED_AT_ONCE };
+    const rows = await stateStore.page(attemptsTable, query);
+    for (const { revision: at, body } of rows) {
+      if (at < since) return { results, isWhole: true };
+      if (body.shown.attempt > 0) results.push({ at, isTaken: body.shown.outcome === 'delivered' });
+    }
+    const last = rows.at(-1);
+    if (last === undefined || rows.length < LOOKED_AT_ONCE) return { results, isWhole: true };
+    after = last.order;
+  }
+  return { results, isWhole: false };
+}
+
+function isWanted(shown: DeliveryAttempt, { outcome, kind, record_id, document_id }: AttemptFilter): boolean {
+  const wanted = { outcome, kind, record_id, document_id };
+  return Object.entries(wanted).every(([name, value]) => {
+    return value === undefined || shown[name as keyof AttemptFilter] === value;
+  });
+}
+
+/** Resolves with the event of a message sent to a webhook in the last 30 days; undefined when there is none. */
+export async function findMessage(
+  stateStore: StateStore,
+  webhookId: string,
+  messageId: string,
+): Promise<MessageEvent | undefined> {
+  const [row] = await stateStore.load(attemptsTable, [`${webhookId}/${messageId}`]);
+  return row?.body.event;
+}
+
+/** Removes attempts that are more than 30 days old. */
+export function pruneAttempts(stateStore: StateStore, now: number): Promise<void> {
+  return stateStore.prune(attemptsTable, now - KEPT_MS);
+}

@@ -1,0 +1,34 @@
+import { measurements } from '../platform/metrics/Measurements.ts';
+import { isTracing, traced } from '../platform/traced.ts';
+import type { EventLog } from '../storage/eventLog.ts';
+
+/** Returns an event log whose appends are measured, and traced as spans if an SDK collects them. */
+export function measuredAppends(eventLog: EventLog): EventLog {
+  const duration = measurements.histogram('chartledger.append.duration', {});
+  const waiting = measurements.gauge('chartledger.append.waiting', {});
+  const measure = async <Result>(events: number, append: () => Promise<Result>): Promise<Result> => {
+    const startedAt = performance.now();
+    waiting.add(events);
+    try {
+      return await (isTracing() ? traced(workOf(events), append) : append());
+    } finally {
+      waiting.add(-events);
+      duration.observe((performance.now() - startedAt) / 1_000);
+    }
+  };
+  const measured: Pick<EventLog, 'append' | 'appendEach'> = {
+    append: (...args) => measure(1, () => eventLog.append(...args)),
+    appendEach: (appends) => measure(appends.length, () => eventLog.appendEach(appends)),
+  };
+  return new Proxy(eventLog, {
+    get(target, name) {
+      if (name === 'append' || name === 'appendEach') return measured[name];
+      const own = Reflect.get(target, name);
+      return typeof own === 'function' ? own.bind(target) : own;
+    },
+  });
+}
+
+function workOf(events: number) {
+  return { name: 'append', kind: 'CLIENT', attributes: { 'chartledger.events': events } } as const;
+}

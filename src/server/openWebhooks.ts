@@ -1,0 +1,94 @@
+import { randomUUID } from 'node:crypto';
+import { KeyDirectory } from '../modules/auth/KeyDirectory.ts';
+import { ChangedFields } from '../modules/eventStream/ChangedFields.ts';
+import { createDeidentifier, type Deidentifier } from '../modules/eventStream/Deidentifier.ts';
+import { KnownKeys } from '../modules/KnownKeys.ts';
+import { createAddressRules } from '../modules/webhooks/addressRules.ts';
+import { Dispatcher } from '../modules/webhooks/Dispatcher.ts';
+import { appendNote } from '../modules/webhooks/deliveryNote.ts';
+import { disableWebhook } from '../modules/webhooks/disableWebhook.ts';
+import { ErasedEvents } from '../modules/webhooks/ErasedEvents.ts';
+import { maySend } from '../modules/webhooks/maySend.ts';
+import { recordSent } from '../modules/webhooks/recordSent.ts';
+import { type RetrySchedule, retrySchedule } from '../modules/webhooks/schedule.ts';
+import { WebhookDirectory } from '../modules/webhooks/WebhookDirectory.ts';
+import { WebhookSender } from '../modules/webhooks/WebhookSender.ts';
+import type { WebhooksMessage } from '../modules/webhooks/WebhooksMessage.ts';
+import type { Config } from '../platform/config.ts';
+import { describeError } from '../platform/errors.ts';
+import { type Clock, systemClock } from '../storage/clock.ts';
+import { lastingKeys } from './keyFiles.ts';
+import { openEventLog, openLeases, openReadModels, openStateStore } from './openBackend.ts';
+
+const NOTE_EVERY_MS = 60_000;
+
+/** Set by tests to avoid waiting. */
+export interface WebhooksTiming {
+  schedule?: RetrySchedule;
+  clock?: Clock;
+  /** The shortest interval at which the progress of a delivery is recorded in the log. */
+  noteEveryMs?: number;
+}
+
+/**
+ * Opens an instance that delivers webhooks, one of several that share the work. The returned function delivers until its signal,
+ * and waits for stores that are unavailable. Rejects when the event log is unavailable.
+ */
+export async function openWebhooks(
+  config: Config,
+  report: (message: WebhooksMessage) => void,
+  { schedule = retrySchedule, clock = systemClock, noteEveryMs = NOTE_EVERY_MS }: WebhooksTiming = {},
+): Promise<(signal: AbortSignal) => Promise<void>> {
+  const eventLog = await openEventLog(config.eventLogUrl);
+  const stateStore = await openStateStore(config.stateUrl);
+  const readModels = await openReadModels(config.readModelUrl);
+  const leases = await openLeases(config.stateUrl);
+  const keys = new KnownKeys(eventLog, lastingKeys(config));
+  const directory = await WebhookDirectory.open(eventLog);
+  const keyDirectory = await KeyDirectory.open(eventLog);
+  const sender = new WebhookSender({ addresses: createAddressRules(config.webhookAllowNetworks), clock });
+  const erased = new ErasedEvents(eventLog);
+  await erased.look();
+  let pseudonyms: { epoch: number; deidentifier: Deidentifier } | undefined;
+  const dispatcher = new Dispatcher(
+    {
+      eventLog,
+      stateStore,
+      readModels,
+      leases,
+      directory,
+      sender,
+      clock,
+      schedule,
+      publicUrl: config.publicUrl,
+      changedFields: new ChangedFields(eventLog),
+      erased,
+      secretsKeys: (isNow) => keys.all('webhookSecrets', isNow),
+      deidentifier: async () => {
+        const key = await keys.loadEpoch('deidentification');
+        if (pseudonyms?.epoch !== key.epoch)
+          pseudonyms = { epoch: key.epoch, deidentifier: createDeidentifier(key) };
+        return pseudonyms.deidentifier;
+      },
+      findSending(id) {
+        const webhook = directory.find(id);
+        return webhook && maySend(webhook, keyDirectory.known) ? webhook : undefined;
+      },
+      recordSent: (webhook, sent, terms) => recordSent(eventLog, webhook, sent, terms),
+      note: (webhook, note) => appendNote(eventLog, webhook, note),
+      noteEveryMs,
+      disable: (webhook, reason) => disableWebhook(directory, webhook, reason),
+      onDelay: (webhookId, error) => report({ kind: 'delayed', webhookId, error: describeError(error) }),
+      onStateLost: (webhookId) => report({ kind: 'state_lost', webhookId }),
+      onUnreadable: (webhookId, { id, position }) =>
+        report({ kind: 'unreadable', webhookId, eventId: id, position }),
+    },
+    randomUUID(),
+  );
+  return async (signal) => {
+    await dispatcher.run(signal);
+    directory.close();
+    keyDirectory.close();
+    await Promise.all([sender, eventLog, stateStore, readModels, leases].map((port) => port.close()));
+  };
+}

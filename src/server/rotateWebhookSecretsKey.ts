@@ -1,0 +1,52 @@
+import { KEPT_MS } from '../modules/idempotency/Reservations.ts';
+import { KnownKeys } from '../modules/KnownKeys.ts';
+import { resealSecrets } from '../modules/webhooks/resealSecrets.ts';
+import { WebhookDirectory } from '../modules/webhooks/WebhookDirectory.ts';
+import { loadConfig } from '../platform/config.ts';
+import { ServiceError } from '../platform/errors.ts';
+import { lastingKeys } from './keyFiles.ts';
+import { terminal } from './terminal.ts';
+import { operator, requireKeyFolder, withEventLog } from './withStores.ts';
+
+/** The number of webhooks whose secrets were resealed, and whether this completed an interrupted rotation. */
+export interface WebhookSecretsKeyRotated {
+  sealed: number;
+  wasKnown: boolean;
+}
+
+/**
+ * Replaces the key that seals the secrets of webhooks, and reseals them. Rejects as `KnownKeys.rotate` does, and with `conflict`
+ * when what was made with the previous key is still needed, unless `isForced`.
+ */
+export async function rotateWebhookSecretsKey(isForced: boolean): Promise<WebhookSecretsKeyRotated> {
+  const config = loadConfig(terminal().env);
+  requireKeyFolder(config.webhookSecretsKey, config.dataDir);
+  return withEventLog(async (eventLog) => {
+    const keys = new KnownKeys(eventLog, lastingKeys(config));
+    const actor = { principal: operator() };
+    const directory = await WebhookDirectory.open(eventLog);
+    const reseal = async () => resealSecrets(directory, await keys.all('webhookSecrets', true), actor);
+    try {
+      const finished = await keys.finish('webhookSecrets');
+      const sealed = await reseal();
+      if (finished || sealed > 0) return { sealed, wasKnown: true };
+      const known = await keys.since('webhookSecrets');
+      if (known?.isRotated && !isForced) requireForgotten(known.since);
+      const { wasKnown } = await keys.rotate('webhookSecrets', actor);
+      return { sealed: await reseal(), wasKnown };
+    } finally {
+      directory.close();
+    }
+  });
+}
+
+/** After a change, the previous key is needed for as long as requests may be sent again. */
+function requireForgotten(since: string): void {
+  const until = Date.parse(since) + KEPT_MS;
+  if (Date.now() >= until) return;
+  throw new ServiceError(
+    'conflict',
+    `The key was changed at ${since}, and all secrets are sealed with it. Until ${new Date(until).toISOString()} ` +
+      'the one before it is needed for requests that are sent again with their Idempotency-Key; --force changes the key all the same.',
+  );
+}

@@ -1,0 +1,177 @@
+import type { Logger } from 'pino';
+import type { ConnectionTimes } from '../api/mllp/MllpConnection.ts';
+import type { HttpTimes } from '../api/server/createHttpServer.ts';
+import { createFirstKey } from '../modules/auth/createFirstKey.ts';
+import { issueFirstSetupLink } from '../modules/auth/issueFirstSetupLink.ts';
+import type { CreatedKey } from '../modules/auth/KeyManager.ts';
+import type { KnownKeys } from '../modules/KnownKeys.ts';
+import { requireStoresOfLog } from '../modules/projections/requireStoresOfLog.ts';
+import type { RetrySchedule } from '../modules/webhooks/schedule.ts';
+import type { Config } from '../platform/config.ts';
+import { gatherMeasurements } from '../platform/threads/reportMeasurements.ts';
+import { SharedFlag } from '../platform/threads/SharedFlag.ts';
+import { type Clock, systemClock } from '../storage/clock.ts';
+import { keepFilesPrivate } from './keepFilesPrivate.ts';
+import { checkKeys, isSigningKeyWithheld, type LastingKeyName } from './keyFiles.ts';
+import { isMissing } from './openBackend.ts';
+import { openStores } from './openStores.ts';
+import { requireRestored } from './restoreMarker.ts';
+import { sharedMemory } from './SharedMemory.ts';
+import { serveRequests } from './serveRequests.ts';
+import { openSigningKey } from './signingKey.ts';
+import { type HeadPauses, type HeadStores, type HeadsRole, startHeads } from './startHeads.ts';
+import { exportsMetrics, startMetrics } from './startMetrics.ts';
+import { type MllpRole, startMllp } from './startMllp.ts';
+import { startProjector } from './startProjector.ts';
+import { startWebhooks } from './startWebhooks.ts';
+import { watchHealth } from './watchHealth.ts';
+
+/** A running service. */
+export interface Service {
+  /** Where it listens: `http://127.0.0.1:3000`. */
+  url: string;
+  /** Where it receives messages over MLLP, in the order of the settings; empty without that role. */
+  mllpPorts: readonly number[];
+  /** The key created on the very first start. */
+  firstKey: CreatedKey | undefined;
+  /** While there are no users: where the first one is created, once. */
+  setupUrl: string | undefined;
+  /** Where its metrics are served, if they are. */
+  metricsUrl: string | undefined;
+  /** Answers what was accepted, then closes everything. */
+  stop(): Promise<void>;
+}
+
+/** How long a start waits for an event log on a server that is unreachable. */
+const START_PATIENCE_MS = 60_000;
+
+export interface ServiceOptions {
+  /** Aborts a start that is under way. */
+  stopping?: AbortSignal;
+  /** Set only by tests, to avoid waiting. */
+  webhookSchedule?: RetrySchedule;
+  headPauses?: HeadPauses;
+  httpTimes?: HttpTimes;
+  mllpTimes?: ConnectionTimes;
+  /** The clock by which idempotency keys expire, if one thread answers requests. */
+  clock?: Clock;
+}
+
+/**
+ * Starts everything that is configured; rejects, with nothing left running, when that fails, or with the reason of `stopping`.
+ */
+export async function startService(
+  config: Config,
+  logger: Logger,
+  { stopping, webhookSchedule, headPauses, httpTimes, mllpTimes, clock = systemClock }: ServiceOptions = {},
+): Promise<Service> {
+  const step = <Result>(work: Promise<Result>) => unlessStopped(work, stopping);
+  const stops: (() => unknown)[] = [];
+  const stop = async () => {
+    for (const stopOne of stops.splice(0).reverse()) await stopOne();
+  };
+  const isApi = config.roles.includes('api');
+  try {
+    requireRestored(config.dataDir);
+    if (exportsMetrics(config)) gatherMeasurements();
+    keepFilesPrivate(config, logger);
+    await step(checkKeys(config, logger));
+    const awaited = new SharedFlag();
+    const isShared = isApi && config.requestThreads > 1;
+    const memory = isShared ? sharedMemory(config.requestThreads, awaited) : undefined;
+    const waiting = (problem: string) => logger.warn({ problem }, 'startup is waiting for the event log');
+    const isStateMissing = isMissing(config.stateUrl);
+    const stores = await openStores(config, {
+      step,
+      stops,
+      eventLog: { patience: { ms: START_PATIENCE_MS, waiting } },
+      awaited,
+      counts: memory?.counts,
+      clock,
+      async check(opened) {
+        await requireStoresOfLog(opened, config, logger);
+        if (isStateMissing && (await opened.eventLog.head()) > 0) logger.warn(STATE_CREATED);
+        await opened.knownKeys.require(await neededKeys(config), config.allowOtherKeys);
+      },
+    });
+    const { directory, webhookDirectory } = stores;
+    const projector = config.roles.includes('projector')
+      ? startProjector(config, logger, awaited)
+      : undefined;
+    stops.push(() => projector?.stop());
+    const heads = await step(openHeads(config, logger, stores, headPauses));
+    stops.push(() => heads?.stop());
+    const webhooks = config.roles.includes('webhooks')
+      ? startWebhooks(config, logger, webhookDirectory, webhookSchedule)
+      : undefined;
+    stops.push(() => webhooks?.stop());
+    const health = watchHealth(stores, logger, {
+      failing: () => [
+        ...(projector?.failing() ? (['projector'] as const) : []),
+        ...(webhooks?.failing() ? (['webhooks'] as const) : []),
+      ],
+      findings: () => heads?.findings() ?? [],
+    });
+    stops.push(() => health.close());
+    const { processState } = health;
+    const metrics = await step(startMetrics(config, logger, stores, { ...config, processState }));
+    stops.push(() => metrics?.stop());
+    const serving = { processState, memory, times: httpTimes };
+    const { url, users, started, ...server } = await step(serveRequests(config, logger, stores, serving));
+    let mllp: MllpRole | undefined;
+    stops.push(() => Promise.all([server.stop(), mllp?.stop()]));
+    await step(started);
+    if (config.roles.includes('mllp')) mllp = await step(startMllp(config, logger, stores, mllpTimes));
+    // Last, so that a failed start never creates a key or link that nobody gets to see.
+    const firstKey = config.production || !isApi ? undefined : await createFirstKey(directory);
+    const token = users && (await issueFirstSetupLink(users));
+    const setupUrl = token && `${config.publicUrl ?? url}/dashboard/setup?token=${token}`;
+    const mllpPorts = mllp?.ports ?? [];
+    return { url, mllpPorts, firstKey, setupUrl, metricsUrl: metrics?.url, stop };
+  } catch (error) {
+    await stop();
+    throw error;
+  }
+}
+
+const STATE_CREATED =
+  'there was no state store beside the event log; an empty one was created. If there was one, stop the service and put it back: requests with an Idempotency-Key may otherwise be written twice';
+
+/** Opens the role that sends heads, if the process has it. */
+async function openHeads(
+  { headsTo, ...config }: Config,
+  logger: Logger,
+  stores: Omit<HeadStores, 'signingKey'> & { knownKeys: KnownKeys<LastingKeyName> },
+  pauses: HeadPauses | undefined,
+): Promise<HeadsRole | undefined> {
+  if (headsTo === undefined || !config.roles.includes('heads')) return undefined;
+  const signingKey = () => openSigningKey(stores.eventLog, stores.knownKeys);
+  return startHeads({ ...config, headsTo }, logger, { ...stores, signingKey }, pauses);
+}
+
+/**
+ * Returns the keys that work with the contents of the log. The signing key can wait until something is to be signed, but one that
+ * was lost, and may be replaced, is replaced here: where it is not withheld, and no other process can be the one that has it.
+ */
+async function neededKeys(config: Config): Promise<LastingKeyName[]> {
+  const { roles, allowOtherKeys, eventLogUrl, headsTo } = config;
+  const mayReplace = eventLogUrl.startsWith('sqlite:') || (roles.includes('heads') && headsTo !== undefined);
+  const isSigningNeeded = allowOtherKeys && mayReplace && !(await isSigningKeyWithheld(config));
+  const needed: LastingKeyName[] = isSigningNeeded ? ['signing'] : [];
+  if (roles.includes('api')) return [...needed, 'deidentification', 'webhookSecrets', 'totpSecrets'];
+  if (roles.includes('webhooks')) return [...needed, 'deidentification', 'webhookSecrets'];
+  return roles.includes('mllp') ? [...needed, 'webhookSecrets'] : needed;
+}
+
+/** Returns the result of `work`; rejects with the signal's reason as soon as it aborts, whatever the outcome of the work. */
+async function unlessStopped<Result>(
+  work: Promise<Result>,
+  stopping: AbortSignal | undefined,
+): Promise<Result> {
+  if (stopping === undefined) return work;
+  stopping.throwIfAborted();
+  const { promise: stopped, reject } = Promise.withResolvers<never>();
+  const stop = () => reject(stopping.reason);
+  stopping.addEventListener('abort', stop);
+  return Promise.race([work, stopped]).finally(() => stopping.removeEventListener('abort', stop));
+}

@@ -1,0 +1,16 @@
+import { parentPort, workerData } from 'node:worker_threads';
+import { endThread } from '../platform/threads/endThread.ts';
+import { reportMeasurements } from '../platform/threads/reportMeasurements.ts';
+import { yieldToRequests } from '../platform/threads/yieldToRequests.ts';
+import { openWebhooks } from './openWebhooks.ts';
+
+if (parentPort === null) throw new Error('webhooksWorker runs as a worker thread');
+const port = parentPort;
+yieldToRequests();
+reportMeasurements();
+const stop = new AbortController();
+port.once('message', () => stop.abort());
+const { config, schedule } = workerData;
+const deliver = await openWebhooks(config, (message) => port.postMessage(message), { schedule });
+await deliver(stop.signal);
+endThread();

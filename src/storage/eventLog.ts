@@ -1,0 +1,203 @@
+import type { MessagePort } from 'node:worker_threads';
+import type {
+  ErasedEvent,
+  NewEvent,
+  Position,
+  RecordedEvent,
+  UnreadableEvent,
+} from '../domain/events/event.ts';
+import type { ServiceError } from '../platform/errors.ts';
+import type { Scavenger } from './scavenger.ts';
+
+/** `any`: no expectation; `none`: the stream must not exist; a number: the revision of its last event (0 is the first). */
+export type ExpectedRevision = 'any' | 'none' | number;
+
+export interface Appended {
+  revision: number;
+  position: Position;
+  /** Whether earlier events of the stream were removed. */
+  erased?: true;
+}
+
+/** One of several appends made together. */
+export interface Append {
+  stream: string;
+  event: NewEvent;
+  expected: ExpectedRevision;
+}
+
+export interface ReadOptions {
+  direction?: 'forwards' | 'backwards';
+  /** First revision to read; default: the first event forwards, the last event backwards. */
+  from?: number;
+  /** Maximum number of events. */
+  limit: number;
+}
+
+/** Which events a follower wants: those of streams whose names start with one of the prefixes, or those of the given types. */
+export type EventFilter = { streamPrefixes: string[] } | { eventTypes: string[] };
+
+export interface FollowOptions {
+  /** Only events after this position; 0 for all. */
+  after: Position;
+  filter?: EventFilter;
+  /** Whether batches also report erased events of the wanted streams; the filter must then be by stream. */
+  erased?: boolean;
+  /**
+   * Once caught up, lets events gather until this resolves, as it must at the signal. Default: about 20 ms.
+   */
+  gather?: ((signal: AbortSignal) => Promise<void>) | undefined;
+  /** Ends the iteration without an error; closing the log does the same. */
+  signal: AbortSignal;
+}
+
+export interface EventBatch {
+  events: RecordedEvent[];
+  /** Wanted events that were skipped because they cannot be read. */
+  unreadable?: UnreadableEvent[];
+  /** Places of erased events, when requested; in log order. */
+  erased?: ErasedEvent[];
+  /** All wanted events up to and including this position have been delivered: resume after it. */
+  position: Position;
+  /**
+   * True when no wanted event was known to lie beyond `position`. The first time, this covers every append acknowledged before
+   * `follow` was called; an empty batch reports it when there are no wanted events.
+   */
+  caughtUp: boolean;
+}
+
+/** Streams from which events were removed, and the place in the order of removals up to which the list is complete. */
+export interface Removals {
+  streams: string[];
+  place: number;
+}
+
+/** A thread's connection to a log's only writer; the port is transferred to the thread. */
+export interface WriterLink {
+  port: MessagePort;
+  /** How many answers the writer has sent; it wakes threads that wait for the count to change. */
+  answers: Int32Array;
+}
+
+/** How long to wait for the store when opening a log, and a callback for each failed attempt. */
+export interface Patience {
+  ms: number;
+  waiting(problem: string): void;
+}
+
+/**
+ * The event log: the service's single source of truth.
+ *
+ * Positions give the order of events, times do not: `recordedAt` comes from the clock of the machine that recorded the event, which may
+ * be set back, or differ from that of the leader before. An event's effective time is the latest one so far in its stream.
+ *
+ * All methods reject with `ServiceError('unavailable')` when the store is unreachable or does not answer within three seconds,
+ * EventStoreDB within the time that its URL allows (`defaultDeadline`). An append rejected this way may or may not have been
+ * written; repeating it with the same event id and expectation settles that.
+ */
+export interface EventLog {
+  /**
+   * UUID that distinguishes this log from every other. Created once, with the log, and kept for its lifetime, in copies too.
+   * Followers never receive it as an event.
+   */
+  identity(): Promise<string>;
+
+  /**
+   * Appends one event, which is durable when the promise resolves. The order of its objects' members need not be kept. An event
+   * id that the stream holds, or held before it was erased, with `any` or its original expectation, changes nothing and returns the
+   * original place, whatever the rest of the event; an event marked as a repeat (`isRepeat`) does so with any expectation. Rejects
+   * with `version_conflict` when the expectation does not hold, with `payload_too_large` when the event is larger than
+   * `MAX_EVENT_BYTES` (a backend may count up to 1 KiB more, for names), with `gone` when the stream held the event and something
+   * else than `erase` removed it, and with `validation_failed` when the id is not a UUID, or the metadata name another workspace
+   * than the stream; nothing is written then, and concurrent appends are not affected.
+   */
+  append(stream: string, event: NewEvent, expected: ExpectedRevision): Promise<Appended>;
+
+  /**
+   * Appends many events, each as `append` does, at a fraction of its cost. Returns one result per append, in order: its place
+   * once durable, or the error that `append` would reject with. Appends do not affect each other; those of one stream are made in
+   * order. After an `unavailable` the remaining ones may be `unavailable` too, without having been tried. Never rejects.
+   */
+  appendEach(appends: readonly Append[]): Promise<(Appended | ServiceError)[]>;
+
+  /**
+   * Returns the events of one stream in the requested direction; an empty array when the stream does not exist. Rejects with
+   * `unreadable` when one of them cannot be read.
+   */
+  readStream(stream: string, options: ReadOptions): Promise<RecordedEvent[]>;
+
+  /**
+   * Permanently removes the events of a stream before revision `before`. They are listed in `erased`: each once, in stream order,
+   * including those removed earlier. The event at revision `before` must exist and name them (`RecordErased`). Once the promise
+   * resolves, no read and no follower in any process returns them, except that other processes may for up to a second; followers
+   * that ask for it receive their places instead, whenever they get there. A removal that was cut off may have happened;
+   * repeating it completes it, and changes nothing if it was complete.
+   */
+  erase(stream: string, before: number, erased: readonly ErasedEvent[]): Promise<void>;
+
+  /**
+   * Streams from which events were removed since a place in the order of removals, and the place to continue from; no streams
+   * without a place. Places are specific to this object.
+   */
+  removals(after?: number): Promise<Removals>;
+
+  /**
+   * If the bytes of removed events stay in the log's files until its servers scavenge, which takes long: has them do so. Otherwise
+   * undefined, and `purge` removes them.
+   */
+  readonly scavenger?: Scavenger;
+
+  /**
+   * Removes the bytes of removed events from the log's files, unless its server scavenges. Rejects with `unavailable`, also when
+   * readers hold the files for more than ten seconds.
+   */
+  purge(): Promise<void>;
+
+  /**
+   * Position of the log's last event; 0 when it is empty. Every append acknowledged before is at or below it. The store's own
+   * events do not count, so every follower's `position` reaches it, whatever its filter.
+   */
+  head(): Promise<Position>;
+
+  /** `recordedAt` of the log's last event; undefined when there is none. */
+  lastRecordedAt(): Promise<string | undefined>;
+
+  /**
+   * Whether the log can be followed after this position: 0, or the place of an event that it holds, or held before the store
+   * removed it. False beyond the end, and where no event begins; a position beyond the end may become valid later.
+   */
+  hasPosition(position: Position): Promise<boolean>;
+
+  /**
+   * For a position that the log lost when it was restored to an earlier state, returns the last position before it that still
+   * exists: that of the last event that a restore brought back, or of the log's last event where the position lies beyond its
+   * end. Undefined for any other position.
+   */
+  lastBefore(position: Position): Promise<Position | undefined>;
+
+  /**
+   * Yields every wanted event after a position, in order, without gaps or repeats, for as long as the caller iterates. Batches
+   * may be empty: they advance `position` past unwanted events, within milliseconds of the append. Reading proceeds at the
+   * caller's pace. Skips events that are not this service's (without JSON data, or without a workspace in the metadata), and, with a
+   * filter by type, bookkeeping (`isBookkeeping`). Events whose metadata contradict their stream (`mayContain`) are `unreadable`.
+   * When the store becomes unreachable, the iteration waits and resumes; when the store turns out to be damaged, it rejects with
+   * `unavailable`; when the store refuses for a reason that does not pass, with `internal`. Rejects with `validation_failed` when `after` is not, or no longer, a position of the log: a log restored to
+   * an earlier state will have other events at the places beyond it.
+   */
+  follow(options: FollowOptions): AsyncIterable<EventBatch>;
+
+  /**
+   * Where one writer serves all threads of a process: returns a connection to it with which another thread opens the log. Rejects
+   * with `unavailable`.
+   */
+  linkWriter?(): Promise<WriterLink>;
+
+  /**
+   * Resolves when events can be appended and read, judging by the latest appends and reads of this connection; if there were none
+   * recently it tries, without adding an event. Rejects with `unavailable`, whose `problem` tells operators the cause, where
+   * known.
+   */
+  check(): Promise<void>;
+
+  close(): Promise<void>;
+}
