@@ -1,7 +1,7 @@
 import { MessageClaims } from '../modules/integrations/messages/MessageClaims.ts';
 import { MessageStore } from '../modules/integrations/messages/MessageStore.ts';
 import { RememberedSources } from '../modules/integrations/RememberedSources.ts';
-import { RememberedRuleSettings } from '../modules/readiness/RememberedRuleSettings.ts';
+import { openWriteWarnings } from '../modules/readiness/writeWarnings.ts';
 import { RecordExistence } from '../modules/records/commands/RecordExistence.ts';
 import { ReferenceWaits } from '../modules/records/commands/ReferenceWaits.ts';
 import type { OpenStores } from './openApiPorts.ts';
@@ -26,7 +26,7 @@ export async function openIngestPorts(
   const ports = {
     existence,
     referenceWaits,
-    ruleSettings: new RememberedRuleSettings(eventLog),
+    warnings: openWriteWarnings(eventLog),
     sources: new RememberedSources(eventLog),
     messages,
     claims: new MessageClaims({ stateStore, clock, messages, secrets }),

@@ -3,7 +3,7 @@ import type { KeyDirectory } from '../modules/auth/KeyDirectory.ts';
 import type { Workspace } from '../modules/auth/keyState.ts';
 import { MessageStore } from '../modules/integrations/messages/MessageStore.ts';
 import type { ReplayPorts } from '../modules/integrations/replay/resendMessage.ts';
-import { RememberedRuleSettings } from '../modules/readiness/RememberedRuleSettings.ts';
+import { openWriteWarnings } from '../modules/readiness/writeWarnings.ts';
 import { RecordExistence } from '../modules/records/commands/RecordExistence.ts';
 import { ReferenceWaits } from '../modules/records/commands/ReferenceWaits.ts';
 import { loadConfig } from '../platform/config.ts';
@@ -36,7 +36,7 @@ export function withIngest<Result>(
         try {
           const ports = {
             ...{ eventLog, readModels, documentStore, existence, referenceWaits, directory },
-            ruleSettings: new RememberedRuleSettings(eventLog),
+            warnings: openWriteWarnings(eventLog),
             messages: new MessageStore({ stateStore, documentStore }),
           };
           const workspace = directory.known.workspaces.get(id) as Workspace;

@@ -21,7 +21,7 @@ import { MessageStore } from '../../src/modules/integrations/messages/MessageSto
 import { RememberedSources } from '../../src/modules/integrations/RememberedSources.ts';
 import { KnownKeys } from '../../src/modules/KnownKeys.ts';
 import { openAnalyses } from '../../src/modules/readiness/analyses.ts';
-import { RememberedRuleSettings } from '../../src/modules/readiness/RememberedRuleSettings.ts';
+import { openWriteWarnings } from '../../src/modules/readiness/writeWarnings.ts';
 import { RecordExistence } from '../../src/modules/records/commands/RecordExistence.ts';
 import { ReferenceWaits } from '../../src/modules/records/commands/ReferenceWaits.ts';
 import { PrincipalNames } from '../../src/modules/records/queries/PrincipalNames.ts';
@@ -114,7 +114,7 @@ export async function startFaultyApp(
     documentStore,
     existence,
     referenceWaits: new ReferenceWaits(existence),
-    ruleSettings: new RememberedRuleSettings(eventLog),
+    warnings: openWriteWarnings(eventLog),
     sources: new RememberedSources(eventLog),
     messages,
     claims: new MessageClaims({ stateStore, clock: systemClock, messages, secrets }),

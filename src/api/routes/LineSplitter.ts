@@ -1,4 +1,5 @@
 import { ServiceError } from '../../platform/errors.ts';
+import { batchTooLarge } from '../schemas/errorResponses.ts';
 import { valuesIn } from '../server/jsonValues.ts';
 import { MAX_BODY_BYTES, MAX_VALUES, tooManyValues } from '../server/readJson.ts';
 import { GatheredBytes } from '../server/requestBody.ts';
@@ -15,14 +16,6 @@ const SPACE = 0x20;
 const TAB = 0x09;
 const CARRIAGE_RETURN = 0x0d;
 const BYTE_ORDER_MARK = Buffer.from([0xef, 0xbb, 0xbf]);
-
-/** Returns the refusal of a batch that is too large. */
-export function batchTooLarge(): ServiceError {
-  return new ServiceError(
-    'payload_too_large',
-    'The batch has more than 100,000 lines or 5,000,000 values, or more than 64 MB when decompressed. Split it into several batches.',
-  );
-}
 
 /** Returns the refusal of a line that is too large. */
 function lineTooLarge(maxBytes: number): ServiceError {

@@ -1,33 +1,14 @@
 import { MIMEType } from 'node:util';
 import { splitMessages } from '../../modules/integrations/hl7/splitMessages.ts';
-import { ServiceError } from '../../platform/errors.ts';
+import {
+  MAX_MESSAGES,
+  MAX_MESSAGES_BYTES,
+  mediaTypes,
+  notHl7,
+  tooManyMessages,
+} from '../schemas/hl7Responses.ts';
 import type { Exchange } from '../server/exchange.ts';
 import { readBody } from '../server/readJson.ts';
-
-/** Media types of messages, as interface engines name them. */
-export const mediaTypes = ['application/hl7-v2', 'x-application/hl7-v2+er7'] as const;
-
-/** For all messages of a body. */
-export const MAX_MESSAGES_BYTES = 8 * 1024 * 1024;
-
-/** Per body: they are carried out one after another while the sender waits. */
-export const MAX_MESSAGES = 1_000;
-
-/** Returns the refusal of a body with more of them. */
-export function tooManyMessages(): ServiceError {
-  return new ServiceError(
-    'payload_too_large',
-    `The body has more than ${MAX_MESSAGES} messages. Split it into several requests.`,
-  );
-}
-
-/** Returns the refusal of a body of another type. */
-export function notHl7(): ServiceError {
-  return new ServiceError(
-    'unsupported_media_type',
-    `Send messages with Content-Type: ${mediaTypes.join(' or ')}.`,
-  );
-}
 
 /**
  * Resolves with the messages of a request, and the type with which they were sent. Rejects as `readBody` and

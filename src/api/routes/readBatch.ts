@@ -3,14 +3,14 @@ import type { Readable } from 'node:stream';
 import { createGunzip } from 'node:zlib';
 import { isJsonObject } from '../../domain/events/event.ts';
 import type { BatchLine } from '../../modules/records/commands/batchLine.ts';
-import { ServiceError } from '../../platform/errors.ts';
 import type { BudgetShare } from '../../platform/threads/FairBudget.ts';
+import { batchTooLarge, notAnArray, notLines } from '../schemas/errorResponses.ts';
 import { NDJSON } from '../server/answer.ts';
 import { takeFrom } from '../server/BodyBudget.ts';
 import type { Exchange } from '../server/exchange.ts';
 import { isCompressed, isUtf8Type, malformedBody, readJson, UNZIPPED_AT_A_TIME } from '../server/readJson.ts';
 import { BROKEN_OFF, inviteBody, letOthersIn } from '../server/requestBody.ts';
-import { batchTooLarge, type LineLimits, LineSplitter, MAX_BATCH_BYTES } from './LineSplitter.ts';
+import { type LineLimits, LineSplitter, MAX_BATCH_BYTES } from './LineSplitter.ts';
 
 /** Values of a batch that is an array: of 1 MB of records. */
 const MAX_ARRAY_VALUES = 100_000;
@@ -23,19 +23,6 @@ export interface ReadBatch {
 }
 
 type BodyExchange = Pick<Exchange, 'req' | 'res' | 'bodies' | 'load' | 'found'>;
-
-/** Returns the refusal of a body of another type. */
-export function notLines(): ServiceError {
-  return new ServiceError(
-    'unsupported_media_type',
-    `Send the lines in UTF-8 with Content-Type: ${NDJSON}, or a few of them as an array with application/json.`,
-  );
-}
-
-/** Returns the refusal of a JSON body that is not a batch. */
-export function notAnArray(): ServiceError {
-  return new ServiceError('validation_failed', 'The body must be an array of lines.');
-}
 
 /**
  * Resolves with the lines of a batch, once all have arrived: from JSON Lines, or from an array no larger than any

@@ -7,10 +7,11 @@ import type { RememberedSources } from '../../modules/integrations/RememberedSou
 import type { Source } from '../../modules/integrations/source.ts';
 import { sourceOf } from '../../modules/integrations/sourceOf.ts';
 import { endpoint } from '../schemas/endpoint.ts';
+import { mediaTypes } from '../schemas/hl7Responses.ts';
 import { callerOf, type Exchange } from '../server/exchange.ts';
 import { BatchTally } from './BatchTally.ts';
 import type { BatchPorts } from './carryOut.ts';
-import { mediaTypes, readMessages } from './hl7Bodies.ts';
+import { readMessages } from './hl7Bodies.ts';
 import { recordBatch } from './recordBatch.ts';
 import { tallyMessage } from './tallyMessage.ts';
 

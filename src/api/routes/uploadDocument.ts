@@ -37,10 +37,12 @@ const uploadSchema = documentFieldsSchema
   .required()
   .meta({ id: 'DocumentUpload', description: 'A document and its file. The parts may come in any order.' });
 
-const { document_id } = documentFieldsSchema.shape;
-
 const uploadedSchema = z
-  .object({ success: z.literal(true), document_id, version: versionNumber })
+  .object({
+    success: z.literal(true),
+    document_id: documentFieldsSchema.shape.document_id,
+    version: versionNumber,
+  })
   .meta({ id: 'DocumentUploaded', description: 'A document was stored.' });
 
 /** `POST /integration/encounters/{id}/documents` (spec 4.6). */

@@ -7,10 +7,10 @@ import { keyInUse, keyReused } from '../../modules/idempotency/idempotencyRefusa
 import { eventDiffers } from '../../modules/integrity/proveEvent.ts';
 import { referencesNotFound } from '../../modules/records/commands/checkReferences.ts';
 import { UNKNOWN_FORMAT } from '../../modules/records/commands/uploadDocument.ts';
-import { gone, notFound, type ServiceError, unavailableError } from '../../platform/errors.ts';
+import { gone, notFound, ServiceError, unavailableError } from '../../platform/errors.ts';
 import { versionConflict } from '../../storage/eventLogRefusals.ts';
-import { batchTooLarge } from '../routes/LineSplitter.ts';
-import { notAnArray, notLines } from '../routes/readBatch.ts';
+import { NDJSON } from '../server/answer.ts';
+
 import { overloaded } from '../server/BodyBudget.ts';
 import { headersTooLarge, unknownExpectation } from '../server/createHttpServer.ts';
 import { internalError, notHttp } from '../server/errorAnswer.ts';
@@ -37,6 +37,27 @@ import { hl7Responses } from './hl7Responses.ts';
 import { pageQuerySchema } from './parameters.ts';
 import { refusalOf } from './refusalOf.ts';
 import { webhookResponses } from './webhookResponses.ts';
+
+/** Returns the refusal of a body of another type. */
+export function notLines(): ServiceError {
+  return new ServiceError(
+    'unsupported_media_type',
+    `Send the lines in UTF-8 with Content-Type: ${NDJSON}, or a few of them as an array with application/json.`,
+  );
+}
+
+/** Returns the refusal of a JSON body that is not a batch. */
+export function notAnArray(): ServiceError {
+  return new ServiceError('validation_failed', 'The body must be an array of lines.');
+}
+
+/** Returns the refusal of a batch that is too large. */
+export function batchTooLarge(): ServiceError {
+  return new ServiceError(
+    'payload_too_large',
+    'The batch has more than 100,000 lines or 5,000,000 values, or more than 64 MB when decompressed. Split it into several batches.',
+  );
+}
 
 /** A way in which operations can fail. */
 export interface ErrorResponse {

@@ -1,7 +1,33 @@
 import { splitMessages } from '../../modules/integrations/hl7/splitMessages.ts';
-import { MAX_MESSAGES_BYTES, notHl7, tooManyMessages } from '../routes/hl7Bodies.ts';
+import { ServiceError } from '../../platform/errors.ts';
+
 import { bodyTooLarge } from '../server/readJson.ts';
 import { refusalOf } from './refusalOf.ts';
+
+/** Media types of messages, as interface engines name them. */
+export const mediaTypes = ['application/hl7-v2', 'x-application/hl7-v2+er7'] as const;
+
+/** For all messages of a body. */
+export const MAX_MESSAGES_BYTES = 8 * 1024 * 1024;
+
+/** Per body: they are carried out one after another while the sender waits. */
+export const MAX_MESSAGES = 1_000;
+
+/** Returns the refusal of a body with more of them. */
+export function tooManyMessages(): ServiceError {
+  return new ServiceError(
+    'payload_too_large',
+    `The body has more than ${MAX_MESSAGES} messages. Split it into several requests.`,
+  );
+}
+
+/** Returns the refusal of a body of another type. */
+export function notHl7(): ServiceError {
+  return new ServiceError(
+    'unsupported_media_type',
+    `Send messages with Content-Type: ${mediaTypes.join(' or ')}.`,
+  );
+}
 
 /** The ways in which HL7 v2 messages can be refused without an acknowledgement. */
 export const hl7Responses = {

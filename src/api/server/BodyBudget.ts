@@ -1,6 +1,6 @@
+import type { FoundKey } from '../../modules/auth/KeyDirectory.ts';
 import { ServiceError } from '../../platform/errors.ts';
 import { type BudgetShare, FairBudget, WORKSPACE_AND_KEY } from '../../platform/threads/FairBudget.ts';
-import type { Exchange } from './exchange.ts';
 
 const RETRY_AFTER_SECONDS = 2;
 
@@ -14,7 +14,7 @@ export function overloaded(
 }
 
 /** Returns whose share a request takes from, for budgets of `WORKSPACE_AND_KEY`. */
-export function ownersOf({ found }: Pick<Exchange, 'found'>): string[] {
+export function ownersOf({ found }: { found: FoundKey | undefined }): string[] {
   return [found?.workspace.id ?? '', found?.key.id ?? ''];
 }
 

@@ -1,6 +1,6 @@
+import type { FoundKey } from '../../modules/auth/KeyDirectory.ts';
 import { type BudgetShare, FairBudget, WORKSPACE_AND_KEY } from '../../platform/threads/FairBudget.ts';
 import { ownersOf, takeFrom } from './BodyBudget.ts';
-import type { Exchange } from './exchange.ts';
 
 /** Requests beyond this would wait longer than their senders do, and hold up all others. One key may have 1,000. */
 const MOST_UNDER_WAY = 3_000;
@@ -14,7 +14,7 @@ export class RequestLoad {
    * Counts a request that has arrived completely, until `leave`, which also gives back what its `body` holds. Throws `overloaded`
    * where there are too many, in all or of its sender.
    */
-  enter(exchange: Pick<Exchange, 'found'>, ...body: BudgetShare[]): void {
+  enter(exchange: { found: FoundKey | undefined }, ...body: BudgetShare[]): void {
     const share = this.#budget.share(ownersOf(exchange));
     takeFrom(share, 1, 'requests');
     this.#underWay.set(exchange, [share, ...body]);

@@ -3,15 +3,16 @@ import { termsOf } from '../../domain/events/disclosureTerms.ts';
 import { subjectKinds } from '../../domain/records/eventSubject.ts';
 import { parseTerms } from '../../modules/audit/disclosureTermsSchema.ts';
 import { ExportFile } from '../../modules/integrity/ExportFile.ts';
+import { exportEvents, startOfExport } from '../../modules/integrity/exportEvents.ts';
+
 import {
+  type ExportFormat,
   type ExportJob,
   type ExportProgress,
   type ExportSink,
-  exportEvents,
-  startOfExport,
-} from '../../modules/integrity/exportEvents.ts';
-import type { ExportFormat } from '../../modules/integrity/exportLines.ts';
-import { manifestPath, signManifest } from '../../modules/integrity/manifest.ts';
+  manifestPath,
+  signManifest,
+} from '../../modules/integrity/manifest.ts';
 import { recordExport } from '../../modules/integrity/recordExport.ts';
 import { terminal } from '../../server/terminal.ts';
 import { loadSigningKey, type WorkspaceTools, withWorkspace } from '../../server/withStores.ts';

@@ -5,7 +5,7 @@ import { requestsPath } from '../components/requestPaths.ts';
 import { admins, type DashboardRoute } from '../components/route.ts';
 import { table } from '../components/table.ts';
 import { badge, empty } from '../components/text.ts';
-import type { DashboardPorts } from '../routes.ts';
+import type { OverviewPorts } from './overviewFigures.ts';
 import { auditPath, figureLink, overviewPath, total } from './overviewLinks.ts';
 import { rangeLinks } from './rangeLinks.ts';
 import { iso, type RangeName, rangeOf, ranges, readBars } from './ranges.ts';
@@ -31,7 +31,7 @@ interface WorkspaceFigures {
 }
 
 /** The figures of all workspaces, side by side. */
-export function allWorkspacesRoutes(ports: DashboardPorts): DashboardRoute[] {
+export function allWorkspacesRoutes(ports: OverviewPorts): DashboardRoute[] {
   return [
     {
       method: 'get',
@@ -54,7 +54,7 @@ export function allWorkspacesRoutes(ports: DashboardPorts): DashboardRoute[] {
 }
 
 async function readFigures(
-  ports: DashboardPorts,
+  ports: OverviewPorts,
   workspace: Workspace,
   range: RangeName,
 ): Promise<WorkspaceFigures> {

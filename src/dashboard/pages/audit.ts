@@ -15,7 +15,8 @@ import { recordAccess } from '../../modules/audit/recordAccess.ts';
 import type { KeyDirectory } from '../../modules/auth/KeyDirectory.ts';
 import type { UserDirectory } from '../../modules/auth/UserDirectory.ts';
 import { auditHeader, auditLine } from '../../modules/integrity/auditLines.ts';
-import type { ExportFormat } from '../../modules/integrity/exportLines.ts';
+import type { ExportFormat } from '../../modules/integrity/manifest.ts';
+
 import type { PrincipalNames } from '../../modules/records/queries/PrincipalNames.ts';
 import type { QueryPorts } from '../../modules/records/queries/readRecord.ts';
 import { type Html, html } from '../components/html.ts';

@@ -1,6 +1,7 @@
 import { Readable } from 'node:stream';
 import { recordAccess } from '../../modules/audit/recordAccess.ts';
-import type { ExportFormat } from '../../modules/integrity/exportLines.ts';
+import type { ExportFormat } from '../../modules/integrity/manifest.ts';
+
 import type { PublicKeys } from '../../modules/integrity/PublicKeys.ts';
 import { recordExport } from '../../modules/integrity/recordExport.ts';
 import { sentHeads } from '../../modules/integrity/sentHeads.ts';

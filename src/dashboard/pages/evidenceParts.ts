@@ -1,4 +1,6 @@
+import type { AppPorts } from '../../api/routes/index.ts';
 import { kindOfStream } from '../../domain/events/streamNames.ts';
+import type { EvidencePorts } from '../../modules/integrity/evidencePorts.ts';
 import { type HeadsStatus, headsStatus } from '../../modules/integrity/headsStatus.ts';
 import { sentHeads } from '../../modules/integrity/sentHeads.ts';
 import type { TreeHead } from '../../modules/integrity/treeHead.ts';
@@ -9,12 +11,10 @@ import { type Html, type HtmlValue, html } from '../components/html.ts';
 import { who } from '../components/principal.ts';
 import { table } from '../components/table.ts';
 import { badge, code, empty, time, timeAgo } from '../components/text.ts';
-import type { DashboardPorts } from '../routes.ts';
 
-export type EvidencePagePorts = Pick<
-  DashboardPorts,
-  'eventLog' | 'stateStore' | 'directory' | 'names' | 'evidence'
->;
+export interface EvidencePagePorts extends Pick<AppPorts, 'eventLog' | 'stateStore' | 'directory' | 'names'> {
+  evidence: EvidencePorts;
+}
 
 /** What the page shows of a workspace's evidence at one moment. */
 export interface Evidence {

@@ -2,9 +2,8 @@ import { addressOf } from '../../api/server/addressOf.ts';
 import { ALL_WORKSPACES } from '../../modules/auth/user.ts';
 import { type Html, html } from '../components/html.ts';
 import { admins, type DashboardRoute, everyone, phiReaders } from '../components/route.ts';
-import type { DashboardPorts } from '../routes.ts';
 import { onboarding } from './onboarding.ts';
-import { figures, type Overview, readOverview } from './overviewFigures.ts';
+import { figures, type Overview, type OverviewPorts, readOverview } from './overviewFigures.ts';
 import { overviewPath } from './overviewLinks.ts';
 import { rangeLinks } from './rangeLinks.ts';
 import { ranges } from './ranges.ts';
@@ -12,7 +11,7 @@ import { ranges } from './ranges.ts';
 const path = '/workspaces/:workspace';
 
 /** A workspace's figures, without anything of a record, refreshed periodically where scripts run. */
-export function overviewRoutes(ports: DashboardPorts): DashboardRoute[] {
+export function overviewRoutes(ports: OverviewPorts): DashboardRoute[] {
   return [
     {
       method: 'get',

@@ -1,5 +1,6 @@
 import type { AuditFirsts } from '../../../projections/auditFirsts.ts';
 import { type AuditTally, sumTallies } from '../../../projections/auditTally.ts';
+import type { AppPorts } from '../../api/routes/index.ts';
 import { readFirsts } from '../../modules/audit/auditTallies.ts';
 import { ALL_WORKSPACES } from '../../modules/auth/user.ts';
 import { clockProblem } from '../../modules/clockProblem.ts';
@@ -12,7 +13,6 @@ import { everyone, integrators, phiReaders, type Visit } from '../components/rou
 import { table } from '../components/table.ts';
 import { badge, time } from '../components/text.ts';
 import { webhookPath } from '../components/webhookPaths.ts';
-import type { DashboardPorts } from '../routes.ts';
 import {
   barTable,
   reasons,
@@ -28,6 +28,11 @@ import { deadWebhooks, type WebhookResults, webhookResults } from './webhookResu
 
 /** Maximum number of a webhook's attempts that are looked at. */
 const MOST_ATTEMPTS = 5_000;
+
+export type OverviewPorts = Pick<
+  AppPorts,
+  'eventLog' | 'readModels' | 'stateStore' | 'directory' | 'webhooks' | 'publicUrl'
+>;
 
 /** What the overview shows of a workspace at one moment. */
 export interface Overview {
@@ -52,7 +57,7 @@ export interface Overview {
 }
 
 /** Reads all of it. Rejects with `unavailable`. */
-export async function readOverview(ports: DashboardPorts, visit: Visit): Promise<Overview> {
+export async function readOverview(ports: OverviewPorts, visit: Visit): Promise<Overview> {
   const { workspace, req } = visit;
   const range = rangeOf(req.query.range);
   const bars = await readBars(ports, workspace, range);

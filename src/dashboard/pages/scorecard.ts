@@ -1,7 +1,9 @@
 import { Readable } from 'node:stream';
+import type { AppPorts } from '../../api/routes/index.ts';
 import { catalogEntry } from '../../domain/records/catalog.ts';
 import { validate } from '../../domain/records/schema/validate.ts';
 import { recordAccess } from '../../modules/audit/recordAccess.ts';
+import type { Analyses } from '../../modules/readiness/analyses.ts';
 import {
   type Scorecard,
   type ScorecardRow,
@@ -29,10 +31,9 @@ import { type Refusal, refusalOf, textOf } from '../components/sentForm.ts';
 import { table } from '../components/table.ts';
 import { empty } from '../components/text.ts';
 import { readinessSection } from '../components/worklistPaths.ts';
-import type { DashboardPorts } from '../routes.ts';
 import { analysisCrumbs, runEnded, runFacts, runStatus, type ShownRun } from './runStatus.ts';
 
-type Ports = Pick<DashboardPorts, 'eventLog' | 'analyses' | 'names'>;
+type Ports = Pick<AppPorts, 'eventLog' | 'names'> & { analyses: Analyses };
 
 const TITLE = 'Scorecard';
 

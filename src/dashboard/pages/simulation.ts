@@ -1,6 +1,8 @@
+import type { AppPorts } from '../../api/routes/index.ts';
 import { validationError } from '../../domain/records/schema/validate.ts';
 import { simulationAccess } from '../../modules/audit/readinessAccesses.ts';
 import { recordAccess } from '../../modules/audit/recordAccess.ts';
+import type { Analyses } from '../../modules/readiness/analyses.ts';
 import { readRuleSettings } from '../../modules/readiness/rules/ruleSettings.ts';
 import type { SimulationRun } from '../../modules/readiness/simulationRun.ts';
 import { simulationPath } from '../components/analysisPaths.ts';
@@ -14,12 +16,11 @@ import {
 } from '../components/route.ts';
 import { type Refusal, refusalOf, textOf } from '../components/sentForm.ts';
 import { readinessSection } from '../components/worklistPaths.ts';
-import type { DashboardPorts } from '../routes.ts';
 import { analysisCrumbs, runEnded, runFacts, runStatus, type ShownRun } from './runStatus.ts';
 import { simulationForm, simulationSent } from './simulationForm.ts';
 import { simulationResult, triedSettings } from './simulationResult.ts';
 
-type Ports = Pick<DashboardPorts, 'eventLog' | 'analyses' | 'names'>;
+type Ports = Pick<AppPorts, 'eventLog' | 'names'> & { analyses: Analyses };
 
 const TITLE = 'Simulation';
 

@@ -1,4 +1,3 @@
-import type { Principal } from '../../domain/events/eventMetadata.ts';
 import { csvLine } from '../../platform/csv.ts';
 import type { DisclosedThing, Disclosure } from './disclosure.ts';
 import { isDisclosure } from './disclosureStatus.ts';
@@ -98,11 +97,6 @@ function thingText({ kind, id, document_id, versions }: DisclosedThing): string 
   return document_id === undefined
     ? `documents of encounter ${id}`
     : `document ${document_id} of encounter ${id}${which}`;
-}
-
-/** Returns the display name of a disclosure's principal. */
-export function giverName({ name, id }: Principal & { name: string | null }): string {
-  return name ?? id;
 }
 
 /** Yields a report as a file, several lines at a time; a summary is computed from all of it before its first line. */

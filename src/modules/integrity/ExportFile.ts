@@ -4,8 +4,14 @@ import { access, type FileHandle, open, readFile, rename, rm } from 'node:fs/pro
 import { dirname } from 'node:path';
 import { canonicalJson } from '../../domain/events/canonicalJson.ts';
 import { ServiceError } from '../../platform/errors.ts';
-import type { ExportJob, ExportProgress, ExportSink } from './exportEvents.ts';
-import { type ExportManifest, manifestPath } from './manifest.ts';
+
+import {
+  type ExportJob,
+  type ExportManifest,
+  type ExportProgress,
+  type ExportSink,
+  manifestPath,
+} from './manifest.ts';
 
 const CHECKPOINT_MS = 250;
 const OWNER_ONLY = 0o600;

@@ -3,7 +3,7 @@ import type { Position } from '../../domain/events/event.ts';
 import type { Caller } from '../../domain/events/newEvent.ts';
 import { ServiceError } from '../../platform/errors.ts';
 import { SharedPlaces } from '../../platform/threads/SharedPlaces.ts';
-import type { ExportJob } from './exportEvents.ts';
+import type { ExportJob } from './manifest.ts';
 
 /** Maximum number of concurrent exports in the process: each occupies a thread. */
 export const MOST_EXPORTS = 2;

@@ -3,7 +3,7 @@ import { termNames } from '../../domain/events/disclosureTerms.ts';
 import type { Principal } from '../../domain/events/eventMetadata.ts';
 import type { ShownThing } from '../../domain/events/shown.ts';
 import { csvLine } from '../../platform/csv.ts';
-import type { ExportFormat } from './exportLines.ts';
+import type { ExportFormat } from './manifest.ts';
 
 const columns = [
   'position',

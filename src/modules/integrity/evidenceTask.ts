@@ -1,6 +1,7 @@
 import type { Position } from '../../domain/events/event.ts';
 import type { Caller } from '../../domain/events/newEvent.ts';
-import type { ExportJob } from './exportEvents.ts';
+import type { ExportJob } from './manifest.ts';
+
 import type { VerificationJob } from './Verifications.ts';
 import type { VerifiedHistory } from './verifyAgainstHeads.ts';
 

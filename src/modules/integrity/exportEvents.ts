@@ -2,59 +2,29 @@ import { v7 as uuidv7 } from 'uuid';
 import { eventLeaf } from '../../domain/eventLeaf.ts';
 import type { ErasedEvent, Position, RecordedEvent } from '../../domain/events/event.ts';
 import type { Caller } from '../../domain/events/newEvent.ts';
-import { addLeaf, emptyTree, type HashTree } from '../../domain/hashTree.ts';
+import { addLeaf, emptyTree } from '../../domain/hashTree.ts';
 import { changedKind } from '../../domain/records/eventSubject.ts';
 import { ServiceError } from '../../platform/errors.ts';
 import type { EventLog } from '../../storage/eventLog.ts';
 import { inLogOrder } from '../../storage/inLogOrder.ts';
 import { ErasureCheck } from './ErasureCheck.ts';
-import { type ExportFormat, erasedLine, exportHeader, exportLine, type LineContext } from './exportLines.ts';
-import { type ExportFilters, isComplete, isLimitedByTime } from './manifest.ts';
+import { erasedLine, exportHeader, exportLine, type LineContext } from './exportLines.ts';
+import {
+  type ExportFilters,
+  type ExportJob,
+  type ExportProgress,
+  type ExportSink,
+  isComplete,
+  isLimitedByTime,
+} from './manifest.ts';
 import type { RangeBatch } from './readLog.ts';
 import { readWorkspace } from './readWorkspace.ts';
 import { recordExport, recordExported } from './recordExport.ts';
-import type { LastEvent } from './treeHead.ts';
-
-/** What to export. */
-export interface ExportJob {
-  workspace: string;
-  filters: ExportFilters;
-  format: ExportFormat;
-}
 
 /** What an export reads from, and for whom. */
 export interface ExportContext extends Pick<LineContext, 'nameOf'> {
   eventLog: EventLog;
   caller: Caller;
-}
-
-/** An event that was written, as far as the manifest needs it. */
-export interface WrittenEvent {
-  position: Position;
-  recordedAt: string;
-}
-
-/** The progress of an export; as JSON, all that is needed to resume. */
-export interface ExportProgress {
-  /** All events up to and including this position are done. */
-  position: Position;
-  /** Where the export ends: with its entry in the audit trail. */
-  until: Position;
-  /** Of all events read of the workspace. */
-  tree: HashTree;
-  lastEvent: LastEvent | null;
-  /** Number of events and bytes written. */
-  events: number;
-  bytes: number;
-  first: WrittenEvent | null;
-  last: WrittenEvent | null;
-}
-
-/** The destination of an export. */
-export interface ExportSink {
-  write(text: string): Promise<void>;
-  /** Called after each batch; `progress` covers exactly what was written. */
-  reached(progress: Readonly<ExportProgress>): Promise<void>;
 }
 
 /** Returns the progress of an export that has not begun, up to and including a position. */

@@ -1,26 +1,9 @@
-import type { HashedEvent } from '../../domain/eventLeaf.ts';
-import type { ErasedEvent, Position, RecordedEvent } from '../../domain/events/event.ts';
+import type { ErasedEvent, RecordedEvent } from '../../domain/events/event.ts';
 import type { Principal } from '../../domain/events/eventMetadata.ts';
 import type { Hash } from '../../domain/hashTree.ts';
 import { eventSubject } from '../../domain/records/eventSubject.ts';
 import { csvLine } from '../../platform/csv.ts';
-
-export type ExportFormat = 'ndjson' | 'csv';
-
-/** A line of an NDJSON export: the whole event, and its place in the workspace's hash tree. */
-export interface ExportedEvent extends HashedEvent {
-  position: Position;
-  /** Index of the leaf in the tree: 0 is the first event of the workspace. */
-  index: number;
-  leaf: Hash;
-}
-
-/** A line for an erased event: a later tombstone names it. */
-export interface ErasedLine extends Omit<ErasedEvent, 'leaf'> {
-  index: number;
-  leaf: Hash;
-  erased: true;
-}
+import type { ErasedLine, ExportedEvent, ExportFormat } from './manifest.ts';
 
 /** What is needed to format the lines of an export. */
 export interface LineContext {

@@ -1,8 +1,64 @@
 import { z } from 'zod';
+import type { HashedEvent } from '../../domain/eventLeaf.ts';
+import type { ErasedEvent, Position } from '../../domain/events/event.ts';
+import type { Hash, HashTree } from '../../domain/hashTree.ts';
 import type { FileDigest } from './ExportFile.ts';
-import type { ExportJob, ExportProgress } from './exportEvents.ts';
+
 import { type SigningKey, signObject } from './SigningKey.ts';
-import { signatureFields, signTreeHead, treeHeadSchema } from './treeHead.ts';
+import { type LastEvent, signatureFields, signTreeHead, treeHeadSchema } from './treeHead.ts';
+
+export type ExportFormat = 'ndjson' | 'csv';
+
+/** A line of an NDJSON export: the whole event, and its place in the workspace's hash tree. */
+export interface ExportedEvent extends HashedEvent {
+  position: Position;
+  /** Index of the leaf in the tree: 0 is the first event of the workspace. */
+  index: number;
+  leaf: Hash;
+}
+
+/** A line for an erased event: a later tombstone names it. */
+export interface ErasedLine extends Omit<ErasedEvent, 'leaf'> {
+  index: number;
+  leaf: Hash;
+  erased: true;
+}
+
+/** What to export. */
+export interface ExportJob {
+  workspace: string;
+  filters: ExportFilters;
+  format: ExportFormat;
+}
+
+/** An event that was written, as far as the manifest needs it. */
+export interface WrittenEvent {
+  position: Position;
+  recordedAt: string;
+}
+
+/** The progress of an export; as JSON, all that is needed to resume. */
+export interface ExportProgress {
+  /** All events up to and including this position are done. */
+  position: Position;
+  /** Where the export ends: with its entry in the audit trail. */
+  until: Position;
+  /** Of all events read of the workspace. */
+  tree: HashTree;
+  lastEvent: LastEvent | null;
+  /** Number of events and bytes written. */
+  events: number;
+  bytes: number;
+  first: WrittenEvent | null;
+  last: WrittenEvent | null;
+}
+
+/** The destination of an export. */
+export interface ExportSink {
+  write(text: string): Promise<void>;
+  /** Called after each batch; `progress` covers exactly what was written. */
+  reached(progress: Readonly<ExportProgress>): Promise<void>;
+}
 
 /** The filters of an export. */
 export const filtersSchema = z.strictObject({

@@ -4,8 +4,8 @@ import type { Shown } from '../../domain/events/shown.ts';
 import { eventTypesOf } from '../../domain/records/eventSubject.ts';
 import type { EventLog } from '../../storage/eventLog.ts';
 import { type AccessRecorded, recordAccess, recordFurtherAccess } from '../audit/recordAccess.ts';
-import type { ExportJob } from './exportEvents.ts';
-import { isLimitedByTime } from './manifest.ts';
+
+import { type ExportJob, isLimitedByTime } from './manifest.ts';
 
 /**
  * Adds an export from a position on to the audit trail. Returns where the export ends: with that entry. The entry states that

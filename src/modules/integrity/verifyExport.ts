@@ -6,8 +6,15 @@ import { eventLeaf } from '../../domain/eventLeaf.ts';
 import { MAX_EVENT_BYTES } from '../../domain/events/event.ts';
 import { addLeaf, emptyTree, treeRoot } from '../../domain/hashTree.ts';
 import { ErasureCheck } from './ErasureCheck.ts';
-import type { ErasedLine, ExportedEvent } from './exportLines.ts';
-import { type ExportManifest, isComplete, manifestPath, manifestSchema } from './manifest.ts';
+
+import {
+  type ErasedLine,
+  type ExportedEvent,
+  type ExportManifest,
+  isComplete,
+  manifestPath,
+  manifestSchema,
+} from './manifest.ts';
 import type { PublicKeys } from './PublicKeys.ts';
 import type { Signed } from './SigningKey.ts';
 

@@ -2,8 +2,8 @@ import { createHash } from 'node:crypto';
 import { once } from 'node:events';
 import { PassThrough, type Readable } from 'node:stream';
 import { ZipFile } from 'yazl';
-import { type ExportContext, type ExportJob, type ExportProgress, exportEvents } from './exportEvents.ts';
-import { manifestPath, signManifest } from './manifest.ts';
+import { type ExportContext, exportEvents } from './exportEvents.ts';
+import { type ExportJob, type ExportProgress, manifestPath, signManifest } from './manifest.ts';
 import { publicKeysOf, type SigningKey } from './SigningKey.ts';
 
 /** What is needed to create the files of an export. */

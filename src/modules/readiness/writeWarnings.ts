@@ -2,8 +2,18 @@ import type { CatalogEntry, RecordFields } from '../../domain/records/catalog.ts
 import { encounter } from '../../domain/records/kinds/encounter.ts';
 import { qualityWarnings } from '../../domain/records/qualityWarnings.ts';
 import type { FieldMessage } from '../../platform/errors.ts';
+import type { EventLog } from '../../storage/eventLog.ts';
+import type { WriteWarnings } from '../records/commands/upsertRecord.ts';
 import { encounterWarnings } from './encounterWarnings.ts';
+import { RememberedRuleSettings } from './RememberedRuleSettings.ts';
 import type { RuleSettings } from './rules/ruleSettings.ts';
+
+/** Returns the warnings of writes, according to the rule settings of each workspace as last read from the log. */
+export function openWriteWarnings(eventLog: EventLog): WriteWarnings {
+  const settings = new RememberedRuleSettings(eventLog);
+  return (workspace, entry, input, sent, record) =>
+    writeWarnings(entry, input, sent, () => settings.of(workspace), record);
+}
 
 /**
  * Returns the warnings for an accepted write: those about what was sent (`input`, and `sent`, what validation kept of it), and

@@ -1,7 +1,15 @@
+import { z } from 'zod';
 import type { FhirEntry } from './FhirEntry.ts';
 import type { Identity } from './identify.ts';
-import type { Identifier } from './resources/dataTypes.ts';
-import { personSchema } from './subscriberFields.ts';
+import { addressSchema, humanNameSchema, type Identifier, listOf } from './resources/dataTypes.ts';
+
+/** The parts of a Patient or RelatedPerson from which an insurance takes its subscriber. */
+export const personSchema = z.object({
+  resourceType: z.enum(['Patient', 'RelatedPerson']),
+  name: listOf(humanNameSchema).optional(),
+  birthDate: z.string().optional(),
+  address: listOf(addressSchema).optional(),
+});
 
 /** The record of a resource of the message. */
 export interface Indexed {

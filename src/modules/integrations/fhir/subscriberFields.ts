@@ -1,17 +1,8 @@
-import { z } from 'zod';
-import type { MessageIndex } from './MessageIndex.ts';
+import { type MessageIndex, personSchema } from './MessageIndex.ts';
 import { referredResource } from './referredResource.ts';
 import { addressFields } from './resources/addressFields.ts';
 import { chooseAddress, chooseName } from './resources/choose.ts';
-import { addressSchema, humanNameSchema, listOf, type Reference } from './resources/dataTypes.ts';
-
-/** The parts of a Patient or RelatedPerson from which an insurance takes its subscriber. */
-export const personSchema = z.object({
-  resourceType: z.enum(['Patient', 'RelatedPerson']),
-  name: listOf(humanNameSchema).optional(),
-  birthDate: z.string().optional(),
-  address: listOf(addressSchema).optional(),
-});
+import type { Reference } from './resources/dataTypes.ts';
 
 /** Returns what the message says about the subscriber named by a coverage; nothing where it does not mention them. */
 export function subscriberFields(

@@ -4,7 +4,6 @@ import { recordStream } from '../../../domain/events/streamNames.ts';
 import type { RecordFields } from '../../../domain/records/catalog.ts';
 import { validate } from '../../../domain/records/schema/validate.ts';
 import type { FieldMessage } from '../../../platform/errors.ts';
-import { writeWarnings } from '../../readiness/writeWarnings.ts';
 import type { BatchContext } from './batchContext.ts';
 import type { BatchLine, LineSubject } from './batchLine.ts';
 import { type Reference, referencesOf } from './checkReferences.ts';
@@ -43,8 +42,7 @@ export class ValidLine implements ValidUpsert {
 
   warnings(record: RecordFields | undefined): FieldMessage[] {
     const { caller, ports } = this.#context;
-    const settings = () => ports.ruleSettings.of(caller.workspace);
-    return writeWarnings(this.entry, this.operation.input, this.sent, settings, record);
+    return ports.warnings(caller.workspace, this.entry, this.operation.input, this.sent, record);
   }
 
   newEvent(fields: RecordFields): NewEvent {

@@ -7,7 +7,6 @@ import { judgeChange } from '../../../domain/records/judgeChange.ts';
 import { patchRecord as applyPatch } from '../../../domain/records/patchRecord.ts';
 import { type FieldMessage, notFound } from '../../../platform/errors.ts';
 import { findEarlier } from '../../idempotency/findEarlier.ts';
-import { writeWarnings } from '../../readiness/writeWarnings.ts';
 import { type Evolve, foldStream } from '../queries/foldStream.ts';
 import { awaitReferences, checkReferences } from './checkReferences.ts';
 import type { WriteOptions, WritePorts, Written } from './upsertRecord.ts';
@@ -30,7 +29,7 @@ export async function patchRecord(
   const stream = recordStream(workspace, entry.kind, id);
   const earlier = await findEarlier(ports.eventLog, stream, caller);
   const toWarnings = (merged: object, sent: RecordFields, record: RecordFields) =>
-    writeWarnings(entry, merged, sent, () => ports.ruleSettings.of(workspace), record);
+    ports.warnings(workspace, entry, merged, sent, record);
   if (earlier) return alreadyPatched(ports, entry, input, earlier, toWarnings);
   let merged: object = {};
   const { version, outcome, changedFields, isSkipped, sent, fields } = await writeJudged(ports, {

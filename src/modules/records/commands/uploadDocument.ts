@@ -20,7 +20,6 @@ import { appendBehind } from '../../../storage/appendBehind.ts';
 import type { DocumentStore, StoredDocument } from '../../../storage/documentStore.ts';
 import type { EventLog } from '../../../storage/eventLog.ts';
 import { findEarlier } from '../../idempotency/findEarlier.ts';
-import type { MessageStore } from '../../integrations/messages/MessageStore.ts';
 import { documentFormat, FileHead } from './documentFormat.ts';
 import type { RecordExistence } from './RecordExistence.ts';
 import { appendToDocument, type WriteCondition } from './writeCondition.ts';
@@ -218,7 +217,7 @@ function decideUpload(
 export async function settleAbandonedUploads(
   eventLog: EventLog,
   store: DocumentStore,
-  messages: Pick<MessageStore, 'has'>,
+  messages: { has(id: string): Promise<boolean> },
 ): Promise<void> {
   for (const { objectId, stream } of await store.abandoned()) {
     const named =

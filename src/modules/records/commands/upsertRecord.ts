@@ -7,8 +7,6 @@ import type { Judgement } from '../../../domain/records/judgeChange.ts';
 import { validate } from '../../../domain/records/schema/validate.ts';
 import { type FieldMessage, UnreadableError } from '../../../platform/errors.ts';
 import { findEarlier } from '../../idempotency/findEarlier.ts';
-import type { RememberedRuleSettings } from '../../readiness/RememberedRuleSettings.ts';
-import { writeWarnings } from '../../readiness/writeWarnings.ts';
 import { appendToRecord } from './appendToRecord.ts';
 import { awaitReferences, checkReferences } from './checkReferences.ts';
 import type { RecordExistence } from './RecordExistence.ts';
@@ -28,10 +26,22 @@ export interface Written {
   warnings: FieldMessage[];
 }
 
+/**
+ * Returns the warnings for an accepted write in a workspace: about what was sent (`input`, and `sent`, what validation kept of
+ * it), and about the `record`, its merged fields after the write, if known.
+ */
+export type WriteWarnings = (
+  workspace: string,
+  entry: CatalogEntry,
+  input: object,
+  sent: RecordFields,
+  record: RecordFields | undefined,
+) => FieldMessage[];
+
 export interface WritePorts extends JudgedPorts {
   existence: RecordExistence;
   referenceWaits: ReferenceWaits;
-  ruleSettings: RememberedRuleSettings;
+  warnings: WriteWarnings;
 }
 
 /** Options of a write; without them, the sent fields are appended whatever the record's state. */
@@ -63,8 +73,7 @@ export async function upsertRecord(
   const valid: ValidUpsert = {
     ...{ entry, stream, sent },
     newEvent: (fields) => newEvent(caller, entry.eventType, fields),
-    warnings: (record) =>
-      writeWarnings(entry, input as object, sent, () => ports.ruleSettings.of(caller.workspace), record),
+    warnings: (record) => ports.warnings(caller.workspace, entry, input as object, sent, record),
   };
   if (caller.earlier !== undefined && (await findEarlier(ports.eventLog, stream, caller)) !== undefined) {
     // It keeps its place, whatever followed it.
