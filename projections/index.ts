@@ -1,10 +1,7 @@
 import type { ModelName } from '../src/storage/readModels.ts';
-import { audit } from './audit.ts';
-import { documents } from './documents.ts';
-import { encounters } from './encounters.ts';
-import { modelName, type Projection } from './projection.ts';
-import { readinessModel } from './readinessModel.ts';
-import { records } from './records.ts';
+import { audit } from './auditTrail.ts';
+import { modelName, type Projection, readinessModel } from './projection.ts';
+import { documents, encounters, records } from './records.ts';
 import { search } from './search.ts';
 import { timeline } from './timeline.ts';
 import { tree } from './tree.ts';

@@ -1,5 +1,5 @@
 import type { ErasedEvent, RecordedEvent, UnreadableEvent } from '../src/domain/events/event.ts';
-import type { ListedEvent } from '../src/domain/events/recordErased.ts';
+import type { ListedEvent } from '../src/domain/events/payloads.ts';
 import type { ModelName, Row } from '../src/storage/readModels.ts';
 
 /** Pure code that folds events into one read model, with the given type of row bodies. */
@@ -64,3 +64,9 @@ export function modelName<Body extends object>({ name, version }: Projection<Bod
 export function rebuildOf<Body extends object>(model: ModelName<Body>): ModelName<Body> {
   return `${model}_rebuild`;
 }
+
+/**
+ * The read model of the readiness worklist. No projection builds it: a row is based on several records, so `keepWorklist`
+ * evaluates it. The number is incremented when the meaning of a rule changes; the read model is then rebuilt.
+ */
+export const readinessModel: ModelName = 'readiness_v6';

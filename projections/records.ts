@@ -1,23 +1,105 @@
 import type { RecordedEvent } from '../src/domain/events/event.ts';
-import { RECORD_ERASED } from '../src/domain/events/recordErased.ts';
+import { erasureStep, RECORD_ERASED } from '../src/domain/events/payloads.ts';
 import {
+  encounterOfDocument,
   kindOfStream,
   kindPartition,
   partitionOfRecord,
   recordStream,
-} from '../src/domain/events/streamNames.ts';
-import { addedKinds, catalog, catalogEntry } from '../src/domain/records/catalog.ts';
-import { listsOf } from '../src/domain/records/filters.ts';
-import { evolveRecord, type RecordState } from '../src/domain/records/fold.ts';
+} from '../src/domain/events/streams.ts';
+import { upcast } from '../src/domain/events/upcasting.ts';
+import { addedKinds, catalog, catalogEntry, referredIds } from '../src/domain/records/catalog.ts';
+import { type DocumentState, documentEventTypes, evolveDocument } from '../src/domain/records/document.ts';
+import { evolveRecord, type RecordState, visitLists } from '../src/domain/records/fold.ts';
 import { encounter } from '../src/domain/records/kinds/encounter.ts';
 import { patient } from '../src/domain/records/kinds/patient.ts';
-import { referredIds } from '../src/domain/records/referredIds.ts';
-import { visitLists } from '../src/domain/records/visits.ts';
+import { listsOf } from '../src/domain/records/searchIndex.ts';
 import type { ModelName, Row } from '../src/storage/readModels.ts';
 import { bodyOf, type Incomplete, incompleteBody, modelName, type Projection } from './projection.ts';
 
+/** Every document's current state, a row per stream; partitions list one encounter's documents by creation. */
+export const documents: Projection<DocumentState | Incomplete> = {
+  name: 'documents',
+  version: 3,
+  eventTypes: documentEventTypes,
+  rowId: (event) => event.stream,
+  evolve(row, event) {
+    const state = evolveDocument(bodyOf(row), event);
+    const encounter = encounterOfDocument(event.stream);
+    return {
+      id: event.stream,
+      partition: partitionOf(encounter, state),
+      order: row?.order ?? event.position,
+      position: event.position,
+      body: state,
+    };
+  },
+  incomplete: (row, { stream, position }) => ({
+    id: stream,
+    partition: encounterOfDocument(stream),
+    order: row?.order ?? position,
+    position,
+    body: incompleteBody,
+  }),
+};
+
+/** Returns the partitions that list an encounter's documents: the existing ones, and the removed ones. */
+export function documentPartitions(encounter: string): string[] {
+  return [encounter, `${encounter} removed`];
+}
+
+/** Returns the partitions that list all documents that an encounter ever had, with erased ones last. */
+export function everyDocumentPartition(encounter: string): string[] {
+  return [...documentPartitions(encounter), `${encounter} erased`];
+}
+
+/** Those that no longer exist are kept separate, and are still found when the encounter is erased. */
+function partitionOf(encounter: string, state: DocumentState): string {
+  if (!state.removed) return encounter;
+  return `${encounter} ${state.erased ? 'erased' : 'removed'}`;
+}
+
+export const documentsModel = modelName(documents);
+
+/** Empty: a row's partition says to which patient the encounter belongs; the read model of records has the rest. */
+type Empty = Record<never, never>;
+
+/**
+ * The encounters of each patient, a row per stream; partitions are named by the patient's stream. An upsert names the patient; a
+ * patch that does not name one leaves it as it is. Erased ones are kept separate.
+ */
+export const encounters: Projection<Empty | Incomplete> = {
+  name: 'encounters',
+  version: 2,
+  eventTypes: ['EncounterUpserted', RECORD_ERASED],
+  rowId: (event) => event.stream,
+  evolve(row, event) {
+    const { stream, position, metadata } = event;
+    const { data, type } = upcast(event);
+    const erased = `${metadata.workspace} erased`;
+    const isOf = type === RECORD_ERASED ? undefined : (data.patient_id as string | undefined);
+    const partition =
+      isOf !== undefined
+        ? recordStream(metadata.workspace, 'patient', isOf)
+        : erasureStep(event) === 'done'
+          ? erased
+          : (row?.partition ?? erased);
+    return { id: stream, partition, order: row?.order ?? position, position, body: {} };
+  },
+  incomplete: (row, { stream, position }) => ({
+    id: stream,
+    // If its first event cannot be read, nobody can tell whose it is.
+    partition: row?.partition ?? 'unknown',
+    order: row?.order ?? position,
+    position,
+    body: incompleteBody,
+  }),
+};
+
+export const encountersModel = modelName(encounters);
+
 /** Body of a row that says that a record refers, or once referred, to a patient. */
-export interface PatientReference {
+interface PatientReference {
   /** Of the referring record. */
   stream: string;
 }

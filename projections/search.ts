@@ -1,11 +1,11 @@
 import type { RecordedEvent } from '../src/domain/events/event.ts';
-import { RECORD_ERASED } from '../src/domain/events/recordErased.ts';
+import { RECORD_ERASED } from '../src/domain/events/payloads.ts';
 import {
   documentIdsOf,
   kindOfStream,
   kindPartition,
   partitionOfRecord,
-} from '../src/domain/events/streamNames.ts';
+} from '../src/domain/events/streams.ts';
 import { addedKinds, catalog, catalogEntry } from '../src/domain/records/catalog.ts';
 import { type DocumentState, documentEventTypes, evolveDocument } from '../src/domain/records/document.ts';
 import { evolveRecord, type RecordState } from '../src/domain/records/fold.ts';
@@ -15,7 +15,7 @@ import {
   nameTerms,
   recordTerms,
   searchedFields,
-} from '../src/domain/records/searchTerms.ts';
+} from '../src/domain/records/searchIndex.ts';
 import type { SearchTerms } from '../src/storage/readModels.ts';
 import { bodyOf, type Incomplete, incompleteBody, modelName, type Projection } from './projection.ts';
 

@@ -1,5 +1,5 @@
 import type { Position } from '../src/domain/events/event.ts';
-import { RECORD_ERASED } from '../src/domain/events/recordErased.ts';
+import { RECORD_ERASED } from '../src/domain/events/payloads.ts';
 import { addedKinds, catalog } from '../src/domain/records/catalog.ts';
 import { documentEventTypes } from '../src/domain/records/document.ts';
 import { modelName, type Projection } from './projection.ts';
@@ -18,7 +18,7 @@ export interface TimelineHour {
 }
 
 /** Body of the row that says how far the hours extend. */
-export interface TimelineHead {
+interface TimelineHead {
   hour: number;
 }
 

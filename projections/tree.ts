@@ -1,7 +1,13 @@
-import { storedLeaf } from '../src/domain/eventLeaf.ts';
 import type { Position } from '../src/domain/events/event.ts';
-import { workspaceOfStream } from '../src/domain/events/streamNames.ts';
-import { addLeaf, completedSubtrees, emptyTree, type Hash, type HashTree } from '../src/domain/hashTree.ts';
+import { workspaceOfStream } from '../src/domain/events/streams.ts';
+import {
+  addLeaf,
+  completedSubtrees,
+  emptyTree,
+  type Hash,
+  type HashTree,
+  storedLeaf,
+} from '../src/domain/merkle.ts';
 import type { Row } from '../src/storage/readModels.ts';
 import { modelName, type Projection } from './projection.ts';
 

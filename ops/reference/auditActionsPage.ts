@@ -1,7 +1,8 @@
-import { actionText } from '../../src/dashboard/pages/auditTexts.ts';
-import { eventTypes } from '../../src/domain/events/upcast.ts';
+import { actionText } from '../../src/dashboard/pages/auditTable.ts';
+import { eventTypes } from '../../src/domain/events/upcasting.ts';
 import { catalog } from '../../src/domain/records/catalog.ts';
 import { accessActions } from '../../src/modules/audit/recordAccess.ts';
+
 import { code, page, table } from './markdown.ts';
 
 /** `docs/reference/audit-actions.md` */

@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import { commandProgram } from '../../src/cli/commandProgram.ts';
+import { commandProgram } from '../../src/cli/program.ts';
 import { page } from './markdown.ts';
 
 const COLUMNS = 100;

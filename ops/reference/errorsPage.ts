@@ -1,5 +1,6 @@
-import { statusOf } from '../../src/api/server/errorAnswer.ts';
+import { statusOf } from '../../src/api/server/answer.ts';
 import { type ErrorCode, errorMeanings } from '../../src/platform/errors.ts';
+
 import { code, page, table } from './markdown.ts';
 import { openApi } from './openApi.ts';
 

@@ -1,4 +1,4 @@
-import { type EventSchema, eventSchemas, jsonSchemaOf } from '../../src/modules/eventStream/schemas.ts';
+import { type EventSchema, eventSchemas, jsonSchemaOf } from '../../src/modules/eventStream/asyncapi.ts';
 import { code, page, table } from './markdown.ts';
 
 /** What the reference uses of a JSON Schema. */

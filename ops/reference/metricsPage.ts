@@ -1,5 +1,6 @@
-import { definitionOf, type MetricName, metricTable } from '../../src/platform/metrics/metricTable.ts';
-import { prometheusName } from '../../src/platform/metrics/prometheusName.ts';
+import { definitionOf, type MetricName, metricTable } from '../../src/platform/metrics/catalog.ts';
+import { prometheusName } from '../../src/platform/metrics/metrics.ts';
+
 import { code, page, table } from './markdown.ts';
 
 const names = Object.keys(metricTable) as MetricName[];

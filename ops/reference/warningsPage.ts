@@ -1,8 +1,10 @@
 import type { z } from 'zod';
-import { type CatalogEntry, catalog, type RecordFields } from '../../src/domain/records/catalog.ts';
-import type { Checks } from '../../src/domain/records/schema/fieldChecks.ts';
-import { noSettings } from '../../src/modules/readiness/rules/ruleSettings.ts';
-import { writeWarnings } from '../../src/modules/readiness/writeWarnings.ts';
+import { catalog } from '../../src/domain/records/catalog.ts';
+import type { CatalogEntry, RecordFields } from '../../src/domain/records/schema/kind.ts';
+import type { Checks } from '../../src/domain/records/schema/validation.ts';
+import { noSettings } from '../../src/modules/readiness/rules/rule.ts';
+import { writeWarnings } from '../../src/modules/readiness/warnings.ts';
+
 import { code, page, table } from './markdown.ts';
 
 type Body = Record<string, unknown>;

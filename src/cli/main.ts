@@ -1,6 +1,6 @@
-import { makeFilesPrivate } from '../server/keepFilesPrivate.ts';
-import { outliveReaders } from './lib/output.ts';
-import { runCommand } from './runCommand.ts';
+import { makeFilesPrivate } from '../server/files.ts';
+import { outliveReaders } from './lib/terminal.ts';
+import { runCommand } from './program.ts';
 
 makeFilesPrivate();
 outliveReaders();

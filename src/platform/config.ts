@@ -12,7 +12,7 @@ export interface OpenIdConnectSettings {
   clientId: string;
   clientSecret: string;
   roleClaim: string;
-  /** Role grants (`settingTypes.ts`) by group. */
+  /** Role grants (`settings.ts`) by group. */
   groups: Readonly<Record<string, readonly string[]>>;
 }
 
@@ -193,4 +193,11 @@ export function loadConfig(env: Record<string, string | undefined>): Config {
     logLevel: values.LOG_LEVEL,
     production: values.NODE_ENV === 'production',
   };
+}
+
+/** Returns the address of a service that listens there, as reached from this machine. */
+export function listeningAddress(host: string, port: number): string {
+  const name =
+    host === '0.0.0.0' ? '127.0.0.1' : host === '::' ? '[::1]' : host.includes(':') ? `[${host}]` : host;
+  return `http://${name}:${port}`;
 }

@@ -1,4 +1,4 @@
-import { measurements } from './metrics/Measurements.ts';
+import { measurements } from './metrics/metrics.ts';
 
 /**
  * Every reason for which the service refuses or fails a piece of work, with what it means to the caller. HTTP
@@ -58,7 +58,7 @@ export interface FieldMessage {
 }
 
 /** A field that refers to a record that does not exist; the spec asks for its kind and id (4.1, 4.5). */
-export interface MissingReference extends FieldMessage {
+interface MissingReference extends FieldMessage {
   kind: string;
   id: string;
   code: 'reference_not_found';
@@ -169,7 +169,7 @@ export const DAMAGE_ADVICE =
   '`chartledger verify --workspace ID`, and restore the event log from a backup.';
 
 /** The place of an event that cannot be read: its position and, as a stream's name contains the caller's id, only the part before it. */
-export interface UnreadablePlace {
+interface UnreadablePlace {
   partition: string;
   position: number;
 }

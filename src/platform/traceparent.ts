@@ -3,7 +3,7 @@ const form =
   /^(?!ff)([0-9a-f]{2})-(?!0{32})([0-9a-f]{32})-(?!0{16})([0-9a-f]{16})-([0-9a-f]{2})(-[\x21-\x7e]{0,64})?$/;
 
 /** The content of a `traceparent`. */
-export interface TraceParent {
+interface TraceParent {
   traceId: string;
   spanId: string;
   flags: number;

@@ -1,12 +1,12 @@
 import { parentPort, workerData } from 'node:worker_threads';
-import type { AnalysisMessage, AnalysisTask } from '../modules/readiness/analyses.ts';
-import { makeScorecard } from '../modules/readiness/makeScorecard.ts';
-import { openSimulation } from '../modules/readiness/openSimulation.ts';
-import type { QueryPorts } from '../modules/records/queries/readRecord.ts';
+import type { AnalysisMessage, AnalysisTask } from '../modules/readiness/jobs.ts';
+import { makeScorecard } from '../modules/readiness/scorecard.ts';
+import { openSimulation } from '../modules/readiness/simulation.ts';
+import type { QueryPorts } from '../modules/records/queries/records.ts';
 import type { Config } from '../platform/config.ts';
-import { yieldToRequests } from '../platform/threads/yieldToRequests.ts';
-import { openEventLog, openReadModels } from './openBackend.ts';
-import { taskFailure } from './taskFailure.ts';
+import { yieldToRequests } from '../platform/threads/workers.ts';
+import { openEventLog, openReadModels } from './openStorage.ts';
+import { taskFailure } from './tasks.ts';
 
 if (parentPort === null) throw new Error('analysisWorker runs as a worker thread');
 const port = parentPort;

@@ -1,8 +1,6 @@
 import { parentPort, workerData } from 'node:worker_threads';
-import { endThread } from '../platform/threads/endThread.ts';
-import { reportMeasurements } from '../platform/threads/reportMeasurements.ts';
-import { SharedFlag } from '../platform/threads/SharedFlag.ts';
-import { yieldToRequests } from '../platform/threads/yieldToRequests.ts';
+import { SharedFlag } from '../platform/threads/semaphore.ts';
+import { endThread, reportMeasurements, yieldToRequests } from '../platform/threads/workers.ts';
 import { runProjector } from './runProjector.ts';
 
 if (parentPort === null) throw new Error('projectorWorker runs as a worker thread');

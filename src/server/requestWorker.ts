@@ -1,18 +1,14 @@
 import { once } from 'node:events';
 import { parentPort, workerData } from 'node:worker_threads';
 import type { Logger } from 'pino';
-import { sharePasswordPlaces } from '../modules/auth/password.ts';
-import { createLogger } from '../platform/logger.ts';
-import { ThreadLog } from '../platform/ThreadLog.ts';
-import { endThread } from '../platform/threads/endThread.ts';
-import { reportMeasurements } from '../platform/threads/reportMeasurements.ts';
-import { SharedFlag } from '../platform/threads/SharedFlag.ts';
-import { systemClock } from '../storage/clock.ts';
-import { FirstThread } from './FirstThread.ts';
-import { openRequestServer } from './openRequestServer.ts';
-import { openStores } from './openStores.ts';
-import type { RequestThreadData } from './requestMessages.ts';
-import { sharedPlaces } from './SharedMemory.ts';
+import { sharePasswordPlaces } from '../modules/auth/passwords.ts';
+import { createLogger, ThreadLog } from '../platform/logging.ts';
+import { SharedFlag } from '../platform/threads/semaphore.ts';
+import { endThread, reportMeasurements } from '../platform/threads/workers.ts';
+import { systemClock } from '../storage/rateLimiters.ts';
+import { openRequestServer, openStores } from './requestServer.ts';
+import { FirstThread, type RequestThreadData } from './requestThreads.ts';
+import { sharedPlaces } from './sharedMemory.ts';
 import { startFailure } from './startFailure.ts';
 
 if (parentPort === null) throw new Error('requestWorker runs as a worker thread');

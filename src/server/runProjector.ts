@@ -1,32 +1,28 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { models, projections } from '../../projections/index.ts';
-import { completeErasures } from '../modules/erasure/completeErasures.ts';
-import { holdsDocument } from '../modules/erasure/holdsDocument.ts';
-import { holdsMessage } from '../modules/erasure/holdsMessage.ts';
+import { completeErasures } from '../modules/erasure/erase.ts';
+import { holdsDocument, holdsMessage } from '../modules/erasure/holdState.ts';
 import { advanceScavenges } from '../modules/erasure/scavenges.ts';
-import { MessageStore } from '../modules/integrations/messages/MessageStore.ts';
-import type { LogMismatch } from '../modules/projections/logMismatch.ts';
-import { ParkedTally } from '../modules/projections/ParkedTally.ts';
-import type { ProjectorMessage } from '../modules/projections/ProjectorMessage.ts';
-import { projectAll } from '../modules/projections/projectAll.ts';
-import { takeUpParked } from '../modules/projections/takeUpParked.ts';
-import { keepWorklist } from '../modules/readiness/keepWorklist.ts';
+import { MessageStore } from '../modules/integrations/messages/store.ts';
+import type { LogMismatch } from '../modules/projections/checkpoints.ts';
+import { ParkedTally, takeUpParked } from '../modules/projections/parking.ts';
+import { type ProjectorMessage, projectAll } from '../modules/projections/projector.ts';
+import { keepWorklist } from '../modules/readiness/worklistUpdater.ts';
 import { purgeDocuments } from '../modules/records/commands/purgeDocuments.ts';
-import { WebhookDirectory } from '../modules/webhooks/WebhookDirectory.ts';
+import { WebhookDirectory } from '../modules/webhooks/webhook.ts';
 import type { Config } from '../platform/config.ts';
 import { describeError } from '../platform/errors.ts';
-import type { SharedFlag } from '../platform/threads/SharedFlag.ts';
-import { systemClock } from '../storage/clock.ts';
-import { leaseOwner } from '../storage/leaseOwner.ts';
-import { isSetBack } from '../storage/readModelRefusals.ts';
-import { whileLeader } from '../storage/whileLeader.ts';
+import type { SharedFlag } from '../platform/threads/semaphore.ts';
+import { leaseOwner, whileLeader } from '../storage/leases.ts';
+import { systemClock } from '../storage/rateLimiters.ts';
+import { isSetBack } from '../storage/readModels.ts';
 import {
   openDocumentStore,
   openEventLog,
   openLeases,
   openReadModels,
   openStateStoreHere,
-} from './openBackend.ts';
+} from './openStorage.ts';
 
 /**
  * The lease of the one instance that projects. Versions of the service with different read models project side by side, as each

@@ -1,30 +1,32 @@
+import { once } from 'node:events';
 import type { Logger } from 'pino';
-import type { ConnectionTimes } from '../api/mllp/MllpConnection.ts';
-import type { HttpTimes } from '../api/server/createHttpServer.ts';
-import { createFirstKey } from '../modules/auth/createFirstKey.ts';
-import { issueFirstSetupLink } from '../modules/auth/issueFirstSetupLink.ts';
-import type { CreatedKey } from '../modules/auth/KeyManager.ts';
-import type { KnownKeys } from '../modules/KnownKeys.ts';
-import { requireStoresOfLog } from '../modules/projections/requireStoresOfLog.ts';
-import type { RetrySchedule } from '../modules/webhooks/schedule.ts';
-import type { Config } from '../platform/config.ts';
-import { gatherMeasurements } from '../platform/threads/reportMeasurements.ts';
-import { SharedFlag } from '../platform/threads/SharedFlag.ts';
-import { type Clock, systemClock } from '../storage/clock.ts';
-import { keepFilesPrivate } from './keepFilesPrivate.ts';
-import { checkKeys, isSigningKeyWithheld, type LastingKeyName } from './keyFiles.ts';
-import { isMissing } from './openBackend.ts';
-import { openStores } from './openStores.ts';
-import { requireRestored } from './restoreMarker.ts';
-import { sharedMemory } from './SharedMemory.ts';
-import { serveRequests } from './serveRequests.ts';
-import { openSigningKey } from './signingKey.ts';
-import { type HeadPauses, type HeadStores, type HeadsRole, startHeads } from './startHeads.ts';
-import { exportsMetrics, startMetrics } from './startMetrics.ts';
-import { type MllpRole, startMllp } from './startMllp.ts';
-import { startProjector } from './startProjector.ts';
-import { startWebhooks } from './startWebhooks.ts';
-import { watchHealth } from './watchHealth.ts';
+import type { ConnectionTimes } from '../api/mllp/connection.ts';
+import type { HttpTimes } from '../api/server/httpServer.ts';
+import { type CreatedKey, createFirstKey } from '../modules/auth/keyManager.ts';
+import { issueFirstSetupLink } from '../modules/auth/userManager.ts';
+import type { KnownKeys } from '../modules/keyring.ts';
+import { requireStoresOfLog } from '../modules/projections/storeIdentity.ts';
+import type { RetrySchedule } from '../modules/webhooks/attempts.ts';
+import { type Config, loadConfig } from '../platform/config.ts';
+import { createLogger } from '../platform/logging.ts';
+import { misspeltSettings } from '../platform/settingsSpelling.ts';
+import { SharedFlag } from '../platform/threads/semaphore.ts';
+import { gatherMeasurements } from '../platform/threads/workers.ts';
+import { type Clock, systemClock } from '../storage/rateLimiters.ts';
+import { keepFilesPrivate, makeFilesPrivate } from './files.ts';
+import { watchHealth } from './health.ts';
+import { checkKeys, isSigningKeyWithheld, type LastingKeyName, openSigningKey } from './keys.ts';
+import { LogOutput } from './logOutput.ts';
+import { exportsMetrics, startMetrics } from './metrics.ts';
+import { type MllpRole, startMllp } from './mllp.ts';
+import { isMissing } from './openStorage.ts';
+import { startProjector } from './projector.ts';
+import { openStores, serveRequests } from './requestServer.ts';
+import { sharedMemory } from './sharedMemory.ts';
+import { startFailure } from './startFailure.ts';
+import { requireRestored } from './stores.ts';
+import { type HeadPauses, type HeadStores, type HeadsRole, startHeads } from './treeHeads.ts';
+import { startWebhooks } from './webhooks.ts';
 
 /** A running service. */
 export interface Service {
@@ -174,4 +176,64 @@ async function unlessStopped<Result>(
   const stop = () => reject(stopping.reason);
   stopping.addEventListener('abort', stop);
   return Promise.race([work, stopped]).finally(() => stopping.removeEventListener('abort', stop));
+}
+
+/**
+ * Returns what a start prints: the address, after a first start the key and a line to try it with, and while there is no
+ * dashboard user the link that creates one.
+ */
+export function welcome({ url, firstKey, setupUrl }: Service): string {
+  const lines = ['', `Chartledger listens on ${url}`];
+  if (firstKey) {
+    lines.push(
+      '',
+      `This is its first start: it made the workspace '${firstKey.workspace}' with one API key, shown only now:`,
+      '',
+      `  ${firstKey.key}`,
+      '',
+      'Try it:',
+      '',
+      `  curl ${url}/integration/payers -H 'x-api-key: ${firstKey.key}' -H 'content-type: application/json' -d '{"id": "payer-1", "name": "Aetna"}'`,
+    );
+  }
+  if (setupUrl) {
+    lines.push(
+      '',
+      'The dashboard has no user yet. This link makes its first administrator, once, within 24 hours:',
+      '',
+      `  ${setupUrl}`,
+    );
+  }
+  return `${lines.join('\n')}\n\n`;
+}
+
+const STDOUT = 1;
+
+/**
+ * Runs the service until `stopping`; resolves with the exit code. The reason for a failed start is written to standard error in
+ * one line.
+ */
+export async function serve(env: Record<string, string | undefined>, stopping: AbortSignal): Promise<number> {
+  // Accessing them makes a pipe non-blocking. A blocking write would hold up a thread, and the end of the process.
+  for (const stream of [process.stdout, process.stderr]) stream.on('error', () => undefined);
+  makeFilesPrivate();
+  const output = new LogOutput(STDOUT);
+  try {
+    const config = loadConfig(env);
+    const logger = createLogger(config.logLevel, output);
+    for (const { name, meant } of misspeltSettings(env)) {
+      logger.warn({ name, meant }, `${name} is not a setting; did you mean ${meant}?`);
+    }
+    const service = await startService(config, logger, { stopping });
+    output.write(welcome(service));
+    if (!stopping.aborted) await once(stopping, 'abort');
+    await service.stop();
+    return 0;
+  } catch (error) {
+    if (stopping.aborted) return 0;
+    process.stderr.write(`Chartledger did not start. ${startFailure(error, env.LOG_LEVEL)}\n`);
+    return 1;
+  } finally {
+    await output.close();
+  }
 }

@@ -1,6 +1,6 @@
 import { ConfigError } from '../platform/config.ts';
 import { describeError } from '../platform/errors.ts';
-import { fileProblem } from '../storage/engines/fileProblem.ts';
+import { fileProblem } from '../storage/engines/shared.ts';
 
 const DETAILED = ['debug', 'trace'];
 /** User and password in a URL. */

@@ -1,7 +1,5 @@
 import { parentPort, workerData } from 'node:worker_threads';
-import { endThread } from '../platform/threads/endThread.ts';
-import { reportMeasurements } from '../platform/threads/reportMeasurements.ts';
-import { yieldToRequests } from '../platform/threads/yieldToRequests.ts';
+import { endThread, reportMeasurements, yieldToRequests } from '../platform/threads/workers.ts';
 import { openWebhooks } from './openWebhooks.ts';
 
 if (parentPort === null) throw new Error('webhooksWorker runs as a worker thread');

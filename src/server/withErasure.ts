@@ -1,11 +1,11 @@
 import type { Caller } from '../domain/events/newEvent.ts';
-import type { Workspace } from '../modules/auth/keyState.ts';
-import type { ErasurePorts } from '../modules/erasure/finishErasure.ts';
-import { WebhookDirectory } from '../modules/webhooks/WebhookDirectory.ts';
+import type { Workspace } from '../modules/auth/apiKeys.ts';
+import type { ErasurePorts } from '../modules/erasure/finish.ts';
+import { WebhookDirectory } from '../modules/webhooks/webhook.ts';
 import { loadConfig } from '../platform/config.ts';
-import { openOwnStateStore } from './openBackend.ts';
+import { openOwnStateStore } from './openStorage.ts';
+import { withCurrentModels, withDocumentStore, withWorkspace } from './stores.ts';
 import { terminal } from './terminal.ts';
-import { withCurrentModels, withDocumentStore, withWorkspace } from './withStores.ts';
 
 /** Runs `work` with everything needed to erase in a workspace; rejects with `not_found` when there is none with that id. */
 export function withErasure<Result>(

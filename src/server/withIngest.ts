@@ -1,15 +1,14 @@
 import type { Caller } from '../domain/events/newEvent.ts';
-import type { KeyDirectory } from '../modules/auth/KeyDirectory.ts';
-import type { Workspace } from '../modules/auth/keyState.ts';
-import { MessageStore } from '../modules/integrations/messages/MessageStore.ts';
-import type { ReplayPorts } from '../modules/integrations/replay/resendMessage.ts';
-import { openWriteWarnings } from '../modules/readiness/writeWarnings.ts';
-import { RecordExistence } from '../modules/records/commands/RecordExistence.ts';
-import { ReferenceWaits } from '../modules/records/commands/ReferenceWaits.ts';
+import type { Workspace } from '../modules/auth/apiKeys.ts';
+import type { KeyDirectory } from '../modules/auth/keyDirectory.ts';
+import { MessageStore } from '../modules/integrations/messages/store.ts';
+import type { ReplayPorts } from '../modules/integrations/replay/resend.ts';
+import { openWriteWarnings } from '../modules/readiness/warnings.ts';
+import { RecordExistence, ReferenceWaits } from '../modules/records/commands/references.ts';
 import { loadConfig } from '../platform/config.ts';
-import { openOwnStateStore } from './openBackend.ts';
+import { openOwnStateStore } from './openStorage.ts';
+import { withDocumentStore, withReadModels, withWorkspace } from './stores.ts';
 import { terminal } from './terminal.ts';
-import { withDocumentStore, withReadModels, withWorkspace } from './withStores.ts';
 
 /** What is needed to carry out messages in a workspace. */
 export interface IngestTools {

@@ -6,8 +6,49 @@ import type {
   RecordedEvent,
   UnreadableEvent,
 } from '../domain/events/event.ts';
-import type { ServiceError } from '../platform/errors.ts';
-import type { Scavenger } from './scavenger.ts';
+import { ServiceError } from '../platform/errors.ts';
+
+/**
+ * Appends an event whose decision was based on a stream up to a revision, -1 for an empty stream. Returns undefined, and appends
+ * nothing, when the stream has later events: decide again then. Any other rejection is that of `EventLog.append`.
+ */
+export async function appendBehind(
+  eventLog: Pick<EventLog, 'append'>,
+  stream: string,
+  event: NewEvent,
+  revision: number,
+): Promise<Appended | undefined> {
+  try {
+    return await eventLog.append(stream, event, revision === -1 ? 'none' : revision);
+  } catch (error) {
+    if (error instanceof ServiceError && error.code === 'version_conflict') return undefined;
+    throw error;
+  }
+}
+
+/** The result of folding the first `version` events of a stream. */
+interface Folded {
+  version: number;
+}
+
+/**
+ * Appends the event that `decide` derives from the stream's fold, as returned by `read`, and returns that fold. Decides again
+ * when another event was appended in the meantime; appends nothing when `decide` returns undefined. Rejects with what `read` and
+ * `decide` throw, and as `EventLog.append` does.
+ */
+export async function appendDecided<State extends Folded>(
+  eventLog: Pick<EventLog, 'append'>,
+  stream: string,
+  read: () => Promise<State>,
+  decide: (state: State) => NewEvent | undefined,
+): Promise<State> {
+  for (;;) {
+    const state = await read();
+    const event = decide(state);
+    if (event === undefined) return state;
+    if (await appendBehind(eventLog, stream, event, state.version - 1)) return state;
+  }
+}
 
 /** `any`: no expectation; `none`: the stream must not exist; a number: the revision of its last event (0 is the first). */
 export type ExpectedRevision = 'any' | 'none' | number;
@@ -200,4 +241,97 @@ export interface EventLog {
   check(): Promise<void>;
 
   close(): Promise<void>;
+}
+
+/** The error for an event whose id is not a UUID. */
+export function idNotUuid(): ServiceError {
+  return new ServiceError('validation_failed', 'The id of an event must be a UUID.');
+}
+
+/** The error for an event whose metadata name another workspace than its stream does. */
+export function otherWorkspace(): ServiceError {
+  return new ServiceError('validation_failed', 'The stream belongs to another workspace than the event.');
+}
+
+/** The error for an event larger than `MAX_EVENT_BYTES`. */
+export function eventTooLarge(): ServiceError {
+  return new ServiceError('payload_too_large', 'The event is larger than 1 MiB.');
+}
+
+/** The error for an append whose expectation does not hold; `version` is the stream's actual version, 0 for none. */
+export function versionConflict(version: number | bigint): ServiceError {
+  if (Number(version) === 0) return new ServiceError('version_conflict', 'The record does not exist.');
+  return new ServiceError('version_conflict', `The record is at version ${version}.`, {
+    version: Number(version),
+  });
+}
+
+/** The error for repeating the append of an event that was removed from its stream by something else than the service. */
+export function eventRemoved(): ServiceError {
+  return new ServiceError('gone', 'The event was removed from the event log.');
+}
+
+/** The error for following a log after a position that it does not have. */
+export function positionUnknown(): ServiceError {
+  return new ServiceError('validation_failed', 'The log has no event at that position.');
+}
+
+/**
+ * Returns all events of a batch in log order: entries without `data` are unreadable events, entries with a `leaf` the places of
+ * erased ones.
+ */
+export function inLogOrder({
+  events,
+  unreadable = [],
+  erased = [],
+}: Pick<EventBatch, 'events' | 'unreadable' | 'erased'>): (RecordedEvent | UnreadableEvent | ErasedEvent)[] {
+  // Almost always both are empty.
+  if (unreadable.length === 0 && erased.length === 0) return events;
+  return [...events, ...unreadable, ...erased].sort((a, b) => a.position - b.position);
+}
+
+type Place = Pick<RecordedEvent, 'position' | 'stream' | 'revision' | 'id'>;
+
+/** An event with its data and metadata as the texts in the log. */
+export interface CopiedEvent extends Place, Pick<RecordedEvent, 'type' | 'recordedAt'> {
+  data: string;
+  metadata: string;
+}
+
+/** What a place in a log holds: an event, an unreadable one, or what is left of an erased one. */
+export type CopiedPlace = CopiedEvent | UnreadableEvent | ErasedEvent;
+
+/**
+ * A new event log that receives the contents of another, each event in its place and with its time. Methods reject with
+ * `unavailable`.
+ */
+export interface LogCopy {
+  /** Adds the next places, in log order; durable once `finish` resolves. */
+  add(places: readonly CopiedPlace[]): Promise<void>;
+
+  /**
+   * Completes the copy with one more event, at a position that no other continuation of the log has reached: the gap before it
+   * holds no positions of the log, and later events are appended after it.
+   */
+  finish(stream: string, event: NewEvent, position: Position): Promise<void>;
+
+  close(): Promise<void>;
+}
+
+/** How a scavenge ended: `covered` if everything removed before the mark is out of the node's files, otherwise `not_covered`. */
+export type ScavengeOutcome = 'running' | 'covered' | 'not_covered' | 'failed';
+
+/** Has the servers of an event log remove the bytes of removed events from their files: each node has its own. */
+export interface Scavenger {
+  /** Returns the nodes, as `host:port`, including unreachable ones. Rejects with `unavailable`. */
+  nodes(): Promise<string[]>;
+  /** Returns a place in the server's log: every removal until now is before it. Rejects with `unavailable`. */
+  mark(): Promise<Position>;
+  /**
+   * Starts a scavenge on a node, unless one is running there, and returns the id of the one that is running. Rejects with
+   * `unavailable`, whose `problem` says so when the user lacks permission.
+   */
+  start(node: string): Promise<string>;
+  /** Returns the outcome of a scavenge, and whether it covers what was removed before a mark. Rejects with `unavailable`. */
+  outcome(scavenge: string, mark: Position): Promise<ScavengeOutcome>;
 }

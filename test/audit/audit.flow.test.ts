@@ -1,16 +1,21 @@
 import { v7 as uuidv7 } from 'uuid';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { auditModel, ENTRIES_A_CHUNK } from '../../projections/audit.ts';
-import type { AuditEntry } from '../../projections/auditEntry.ts';
-import { spanNames, spanNumber, sumTallies } from '../../projections/auditTally.ts';
-import { INSTALLATION } from '../../src/domain/events/streamNames.ts';
-import { lastUses, readTallies } from '../../src/modules/audit/auditTallies.ts';
-import { type AuditFilter, readAuditTrail, wholeAuditTrail } from '../../src/modules/audit/readAuditTrail.ts';
+import { type AuditEntry, spanNames, spanNumber, sumTallies } from '../../projections/auditAggregation.ts';
+import { auditModel, ENTRIES_A_CHUNK } from '../../projections/auditTrail.ts';
+import { INSTALLATION } from '../../src/domain/events/streams.ts';
 import { recordAccess } from '../../src/modules/audit/recordAccess.ts';
-import { encodeToken } from '../../src/modules/records/queries/page.ts';
+import {
+  type AuditFilter,
+  lastUses,
+  readAuditTrail,
+  readTallies,
+  wholeAuditTrail,
+} from '../../src/modules/audit/trail.ts';
+import { encodeToken } from '../../src/modules/records/queries/paging.ts';
 import { ServiceError } from '../../src/platform/errors.ts';
-import { openReadModels } from '../../src/server/openBackend.ts';
+import { openReadModels } from '../../src/server/openStorage.ts';
 import type { ReadModels } from '../../src/storage/readModels.ts';
+
 import { createEncounter, documentForm, documentsPath } from '../support/documents.ts';
 import { onEveryEngine } from '../support/engines.ts';
 import { eventually } from '../support/eventually.ts';

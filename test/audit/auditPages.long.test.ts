@@ -1,17 +1,17 @@
 import { v7 as uuidv7 } from 'uuid';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { audit, auditModel } from '../../projections/audit.ts';
-import type { AuditEntry } from '../../projections/auditEntry.ts';
+import type { AuditEntry } from '../../projections/auditAggregation.ts';
+import { audit, auditModel } from '../../projections/auditTrail.ts';
 import type { RecordedEvent } from '../../src/domain/events/event.ts';
 import { type Caller, newEvent } from '../../src/domain/events/newEvent.ts';
-import { auditStream } from '../../src/domain/events/streamNames.ts';
-import { type AuditFilter, readAuditTrail } from '../../src/modules/audit/readAuditTrail.ts';
-import { ownTarget } from '../../src/modules/projections/foldBatch.ts';
-import { project } from '../../src/modules/projections/project.ts';
-import { encodeToken } from '../../src/modules/records/queries/page.ts';
-import { openEventLog, openReadModels } from '../../src/server/openBackend.ts';
+import { auditStream } from '../../src/domain/events/streams.ts';
+import { type AuditFilter, readAuditTrail } from '../../src/modules/audit/trail.ts';
+import { ownTarget, project } from '../../src/modules/projections/projector.ts';
+import { encodeToken } from '../../src/modules/records/queries/paging.ts';
+import { openEventLog, openReadModels } from '../../src/server/openStorage.ts';
 import type { EventLog } from '../../src/storage/eventLog.ts';
 import type { ReadModels } from '../../src/storage/readModels.ts';
+
 import { temporaryFolder } from '../support/cli.ts';
 import { readAll } from '../support/events.ts';
 import { phi } from '../support/phi.ts';

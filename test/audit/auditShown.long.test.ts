@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 import type { JsonObject } from '../../src/domain/events/event.ts';
-import type { Shown } from '../../src/domain/events/shown.ts';
+import type { Shown } from '../../src/domain/events/payloads.ts';
+
 import { onEveryEngine } from '../support/engines.ts';
 import { EventReader } from '../support/eventReader.ts';
 import { readAll } from '../support/events.ts';

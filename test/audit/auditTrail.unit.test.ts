@@ -1,25 +1,38 @@
 import { describe, expect, test } from 'vitest';
-import { type AuditBody, audit, CHUNKS_AN_INDEX, ENTRIES_A_CHUNK } from '../../projections/audit.ts';
-import { type AuditEntry, auditEntry } from '../../projections/auditEntry.ts';
-import { addFirsts } from '../../projections/auditFirsts.ts';
-import { auditFacets, hasFacets, signaturesOf, signatureTest } from '../../projections/auditSignature.ts';
 import {
+  type AuditEntry,
   type AuditTally,
   addTallies,
   addUses,
+  auditEntry,
+  auditFacets,
   emptyTally,
+  hasFacets,
   MAX_KEYS,
   MAX_USES,
+  signaturesOf,
+  signatureTest,
   spanNames,
   spanNumber,
   spans,
   sumTallies,
   tallyMinutes,
-} from '../../projections/auditTally.ts';
+} from '../../projections/auditAggregation.ts';
+import {
+  type AuditBody,
+  addFirsts,
+  audit,
+  CHUNKS_AN_INDEX,
+  ENTRIES_A_CHUNK,
+} from '../../projections/auditTrail.ts';
 import type { RecordedEvent } from '../../src/domain/events/event.ts';
-import { readTallies } from '../../src/modules/audit/auditTallies.ts';
-import { type AuditFilter, readAuditTrail, wholeAuditTrail } from '../../src/modules/audit/readAuditTrail.ts';
 import { readRequestLog } from '../../src/modules/audit/requestLog.ts';
+import {
+  type AuditFilter,
+  readAuditTrail,
+  readTallies,
+  wholeAuditTrail,
+} from '../../src/modules/audit/trail.ts';
 import type { EventLog } from '../../src/storage/eventLog.ts';
 import type { PageQuery, ReadModels, Row } from '../../src/storage/readModels.ts';
 

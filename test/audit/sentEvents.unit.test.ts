@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
-import type { Purpose } from '../../src/domain/events/disclosureTerms.ts';
-import { type PositionRange, type Shown, withRange } from '../../src/domain/events/shown.ts';
-import { SentEvents } from '../../src/modules/audit/SentEvents.ts';
+import { type PositionRange, type Purpose, type Shown, withRange } from '../../src/domain/events/payloads.ts';
+import { SentEvents } from '../../src/modules/audit/sightings.ts';
 import { unavailable } from '../../src/platform/errors.ts';
+
 import { eventually } from '../support/eventually.ts';
 
 const at = (position: number): PositionRange => ({ from: position, to: position });

@@ -1,10 +1,8 @@
 import { describe, expect, test } from 'vitest';
-import type { AuditEntry } from '../../projections/auditEntry.ts';
-import { anySignatureTest, signaturesOf } from '../../projections/auditSignature.ts';
-import type { Shown, ShownThing } from '../../src/domain/events/shown.ts';
-import { accountedFrom } from '../../src/modules/audit/disclosureQuery.ts';
-import type { SightedThing } from '../../src/modules/audit/SightedThing.ts';
-import { Sightings } from '../../src/modules/audit/Sightings.ts';
+import { type AuditEntry, anySignatureTest, signaturesOf } from '../../projections/auditAggregation.ts';
+import type { Shown, ShownThing } from '../../src/domain/events/payloads.ts';
+import { accountedFrom } from '../../src/modules/audit/disclosures.ts';
+import { type SightedThing, Sightings } from '../../src/modules/audit/sightings.ts';
 
 const ERASED_AT = '2026-03-14T12:00:00.000Z';
 const erasedBy = { position: 90, recordedAt: ERASED_AT };

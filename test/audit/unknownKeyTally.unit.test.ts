@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import type { NewEvent } from '../../src/domain/events/event.ts';
-import { UnknownKeyTally } from '../../src/modules/audit/UnknownKeyTally.ts';
+import { UnknownKeyTally } from '../../src/modules/audit/requestLog.ts';
 import type { EventLog } from '../../src/storage/eventLog.ts';
 
 beforeEach(() => {

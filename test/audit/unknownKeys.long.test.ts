@@ -1,8 +1,9 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { UnknownKeyTally } from '../../src/modules/audit/UnknownKeyTally.ts';
-import { generateApiKey } from '../../src/modules/auth/apiKey.ts';
+import { UnknownKeyTally } from '../../src/modules/audit/requestLog.ts';
+import { generateApiKey } from '../../src/modules/auth/apiKeys.ts';
 import { unavailable } from '../../src/platform/errors.ts';
 import type { EventLog } from '../../src/storage/eventLog.ts';
+
 import { onEveryEngine } from '../support/engines.ts';
 import { installationEvents } from '../support/installation.ts';
 import { notePhi, phi } from '../support/phi.ts';

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { driverUrl, hostsOf, optionOf } from '../../src/storage/engines/eventstoredb/driverUrl.ts';
+import { driverUrl, hostsOf, optionOf } from '../../src/storage/engines/eventstoredb/client.ts';
 
 test.each([
   ['esdb://a', 'esdb://a?gossipTimeout=2'],

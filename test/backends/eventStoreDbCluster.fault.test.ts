@@ -1,14 +1,15 @@
 import { join } from 'node:path';
 import { afterEach, describe, expect, test } from 'vitest';
-import { purgesTable } from '../../src/modules/erasure/purgeErased.ts';
+import { purgesTable } from '../../src/modules/erasure/finish.ts';
 import {
   advanceScavenges,
   readScavenges,
   requestScavenges,
   whereBytesAre,
 } from '../../src/modules/erasure/scavenges.ts';
-import { openEventLog, openStateStore } from '../../src/server/openBackend.ts';
-import type { Scavenger } from '../../src/storage/scavenger.ts';
+import { openEventLog, openStateStore } from '../../src/server/openStorage.ts';
+import type { Scavenger } from '../../src/storage/eventLog.ts';
+
 import { erase } from '../support/erasure.ts';
 import { readAll } from '../support/events.ts';
 import { eventually } from '../support/eventually.ts';

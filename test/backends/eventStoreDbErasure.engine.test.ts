@@ -1,15 +1,12 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { openEventLog } from '../../src/server/openBackend.ts';
-import { DriverClient } from '../../src/storage/engines/eventstoredb/DriverClient.ts';
-import { Erasures } from '../../src/storage/engines/eventstoredb/Erasures.ts';
-import { follow } from '../../src/storage/engines/eventstoredb/follow.ts';
-import { LiveTail } from '../../src/storage/engines/eventstoredb/LiveTail.ts';
-import { LogReader } from '../../src/storage/engines/eventstoredb/LogReader.ts';
-import { loadDriver } from '../../src/storage/engines/eventstoredb/loadDriver.ts';
-import { toPosition } from '../../src/storage/engines/eventstoredb/recordedEvent.ts';
-import { startScavenge } from '../../src/storage/engines/eventstoredb/startScavenge.ts';
+import { openEventLog } from '../../src/server/openStorage.ts';
+import { DriverClient, loadDriver } from '../../src/storage/engines/eventstoredb/client.ts';
+import { Erasures, startScavenge } from '../../src/storage/engines/eventstoredb/erase.ts';
+import { LogReader, toPosition } from '../../src/storage/engines/eventstoredb/read.ts';
+import { follow, LiveTail } from '../../src/storage/engines/eventstoredb/subscribe.ts';
 import type { EventBatch, EventLog } from '../../src/storage/eventLog.ts';
 import { STORE_FORMAT } from '../../src/storage/storeFormat.ts';
+
 import { appendTombstones, erase } from '../support/erasure.ts';
 import { eventually } from '../support/eventually.ts';
 import { Follower, followToEnd } from '../support/follower.ts';

@@ -3,12 +3,11 @@ import { setImmediate } from 'node:timers/promises';
 import { v7 as uuidv7 } from 'uuid';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import type { NewEvent } from '../../src/domain/events/event.ts';
-import { openEventLog } from '../../src/server/openBackend.ts';
-import { DriverClient } from '../../src/storage/engines/eventstoredb/DriverClient.ts';
-import { LogReader } from '../../src/storage/engines/eventstoredb/LogReader.ts';
-import { loadDriver } from '../../src/storage/engines/eventstoredb/loadDriver.ts';
-import { streamNames, userStreams } from '../../src/storage/engines/eventstoredb/streamFilters.ts';
+import { openEventLog } from '../../src/server/openStorage.ts';
+import { DriverClient, loadDriver } from '../../src/storage/engines/eventstoredb/client.ts';
+import { LogReader, streamNames, userStreams } from '../../src/storage/engines/eventstoredb/read.ts';
 import type { Appended, EventLog } from '../../src/storage/eventLog.ts';
+
 import { eventually } from '../support/eventually.ts';
 import { Follower, followToEnd } from '../support/follower.ts';
 import { insist } from '../support/insist.ts';

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { Storage } from '@google-cloud/storage';
 import { afterAll, describe, expect, test } from 'vitest';
-import { GcsBackupTarget } from '../../src/storage/engines/gcs/GcsBackupTarget.ts';
+import { GcsBackupTarget } from '../../src/storage/engines/gcs/targets.ts';
 import { backupTargetContract } from '../contracts/backupTarget.ts';
 import { BackupFolder } from '../support/BackupFolder.ts';
 import { createEncounter, documentForm, documentsPath } from '../support/documents.ts';

@@ -6,7 +6,7 @@ import { Readable } from 'node:stream';
 import { buffer } from 'node:stream/consumers';
 import { Storage } from '@google-cloud/storage';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { GcsDocumentStore } from '../../src/storage/engines/gcs/GcsDocumentStore.ts';
+import { GcsDocumentStore } from '../../src/storage/engines/gcs/documentStore.ts';
 import { documentStoreContract } from '../contracts/documentStore.ts';
 import { eventually } from '../support/eventually.ts';
 import { gcsBucket, googleCloudStorage } from '../support/servers.ts';

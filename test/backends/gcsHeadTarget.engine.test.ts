@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { Storage } from '@google-cloud/storage';
 import { afterAll, describe } from 'vitest';
-import { GcsHeadTarget } from '../../src/storage/engines/gcs/GcsHeadTarget.ts';
+import { GcsHeadTarget } from '../../src/storage/engines/gcs/targets.ts';
 import { headTargetContract } from '../contracts/headTarget.ts';
 import { gcsBucket, googleCloudStorage } from '../support/servers.ts';
 

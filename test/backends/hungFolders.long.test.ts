@@ -5,8 +5,9 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { expect, test } from 'vitest';
-import { LocalDocumentStore } from '../../src/storage/engines/filesystem/LocalDocumentStore.ts';
-import { LocalHeadTarget } from '../../src/storage/engines/filesystem/LocalHeadTarget.ts';
+import { LocalDocumentStore } from '../../src/storage/engines/filesystem/documentStore.ts';
+import { LocalHeadTarget } from '../../src/storage/engines/filesystem/targets.ts';
+
 import { temporaryFolder } from '../support/cli.ts';
 import { eventually } from '../support/eventually.ts';
 import { hangFile } from '../support/hungFile.ts';

@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe } from 'vitest';
-import { LocalBackupTarget } from '../../src/storage/engines/filesystem/LocalBackupTarget.ts';
+import { LocalBackupTarget } from '../../src/storage/engines/filesystem/targets.ts';
 import { backupTargetContract } from '../contracts/backupTarget.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'chartledger-backup-'));

@@ -14,17 +14,18 @@ import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { v7 as uuidv7 } from 'uuid';
 import { afterAll, describe, expect, test } from 'vitest';
-import { RecordExistence } from '../../src/modules/records/commands/RecordExistence.ts';
 import {
   receiveFile,
   settleAbandonedUploads,
   uploadDocument,
-} from '../../src/modules/records/commands/uploadDocument.ts';
+} from '../../src/modules/records/commands/documents.ts';
+import { RecordExistence } from '../../src/modules/records/commands/references.ts';
 import type { AbandonedUpload } from '../../src/storage/documentStore.ts';
-import { LocalDocumentStore } from '../../src/storage/engines/filesystem/LocalDocumentStore.ts';
-import { SqliteEventLog } from '../../src/storage/engines/sqlite/SqliteEventLog.ts';
+import { LocalDocumentStore } from '../../src/storage/engines/filesystem/documentStore.ts';
+import { SqliteEventLog } from '../../src/storage/engines/sqlite/eventLog.ts';
 import type { EventLog } from '../../src/storage/eventLog.ts';
 import type { ReadModels } from '../../src/storage/readModels.ts';
+
 import { documentStoreContract } from '../contracts/documentStore.ts';
 import { fullDiskContract } from '../contracts/fullDisk.ts';
 import { eventually } from '../support/eventually.ts';

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { LoneAppends } from '../../src/storage/engines/sqlite/LoneAppends.ts';
+import { LoneAppends } from '../../src/storage/engines/sqlite/writerClient.ts';
 
 const FAST = 0.2;
 const SLOW = 2;

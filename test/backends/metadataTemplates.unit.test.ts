@@ -2,8 +2,8 @@ import { randomUUID } from 'node:crypto';
 import { DatabaseSync } from 'node:sqlite';
 import { beforeEach, describe, expect, test } from 'vitest';
 import { canonicalJson } from '../../src/domain/events/canonicalJson.ts';
-import type { EventMetadata } from '../../src/domain/events/eventMetadata.ts';
-import { MetadataTemplates } from '../../src/storage/engines/sqlite/MetadataTemplates.ts';
+import type { EventMetadata } from '../../src/domain/events/event.ts';
+import { MetadataTemplates } from '../../src/storage/engines/sqlite/eventRows.ts';
 
 const ID = '01a20637-5d39-7737-9300-ebe23b39433c';
 const SALT = '95d70b4b8cca11b675b0cf64b645bd24';

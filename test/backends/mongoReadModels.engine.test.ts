@@ -1,11 +1,12 @@
 import { randomBytes } from 'node:crypto';
 import { MongoClient } from 'mongodb';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
-import { openRateLimiters } from '../../src/server/openBackend.ts';
-import { MongoReadModels } from '../../src/storage/engines/mongodb/MongoReadModels.ts';
-import { searchFilter } from '../../src/storage/engines/mongodb/storedRows.ts';
+import { openRateLimiters } from '../../src/server/openStorage.ts';
+import { MongoReadModels } from '../../src/storage/engines/mongodb/readModels.ts';
+import { searchFilter } from '../../src/storage/engines/mongodb/rows.ts';
 import type { ReadModels } from '../../src/storage/readModels.ts';
 import { STORE_FORMAT } from '../../src/storage/storeFormat.ts';
+
 import { rateLimitersContract } from '../contracts/rateLimiters.ts';
 import { readModelsContract } from '../contracts/readModels.ts';
 import { eventually } from '../support/eventually.ts';

@@ -2,10 +2,10 @@ import { randomBytes } from 'node:crypto';
 import { MongoClient } from 'mongodb';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { z } from 'zod';
-import { MongoLeases } from '../../src/storage/engines/mongodb/MongoLeases.ts';
-import { MongoStateStore } from '../../src/storage/engines/mongodb/MongoStateStore.ts';
+import { MongoLeases, MongoStateStore } from '../../src/storage/engines/mongodb/stateStore.ts';
 import type { Leases } from '../../src/storage/leases.ts';
 import type { StateStore } from '../../src/storage/stateStore.ts';
+
 import { leasesContract } from '../contracts/leases.ts';
 import { stateStoreContract } from '../contracts/stateStore.ts';
 import { eventually } from '../support/eventually.ts';

@@ -1,8 +1,9 @@
 import { RateLimiterMemory } from 'rate-limiter-flexible';
 import { describe } from 'vitest';
-import { openRateLimiters } from '../../src/server/openBackend.ts';
-import { SharedCounts } from '../../src/storage/engines/memory/SharedCounts.ts';
-import { FlexibleRateLimiter } from '../../src/storage/engines/mongodb/FlexibleRateLimiter.ts';
+import { openRateLimiters } from '../../src/server/openStorage.ts';
+import { SharedCounts } from '../../src/storage/engines/memory/rateLimiter.ts';
+import { FlexibleRateLimiter } from '../../src/storage/engines/mongodb/rateLimiter.ts';
+
 import { rateLimitersContract } from '../contracts/rateLimiters.ts';
 
 const BESIDE_SQLITE = 'sqlite:unused';

@@ -1,8 +1,7 @@
 import { once } from 'node:events';
 import { Worker } from 'node:worker_threads';
 import { expect, test, vi } from 'vitest';
-import { MemoryRateLimiter } from '../../src/storage/engines/memory/MemoryRateLimiter.ts';
-import { SharedCounts } from '../../src/storage/engines/memory/SharedCounts.ts';
+import { MemoryRateLimiter, SharedCounts } from '../../src/storage/engines/memory/rateLimiter.ts';
 
 const limit = { name: 'requests', points: 3, seconds: 60 };
 
@@ -72,7 +71,7 @@ test('keys whose windows are over make room for others', () => {
 test('threads that count at once count each time', async () => {
   const memory = SharedCounts.memory();
   const times = 20_000;
-  const module = new URL('../../src/storage/engines/memory/SharedCounts.ts', import.meta.url).href;
+  const module = new URL('../../src/storage/engines/memory/rateLimiter.ts', import.meta.url).href;
   const code = `
     const { workerData, parentPort } = require('node:worker_threads');
     import(workerData.module).then(({ SharedCounts }) => {

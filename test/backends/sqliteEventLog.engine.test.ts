@@ -14,8 +14,9 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { afterAll, afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { openEventLog } from '../../src/server/openBackend.ts';
+import { openEventLog } from '../../src/server/openStorage.ts';
 import type { EventLog } from '../../src/storage/eventLog.ts';
+
 import { eventLogContract } from '../contracts/eventLog.ts';
 import { eventually } from '../support/eventually.ts';
 import { Follower, followToEnd } from '../support/follower.ts';

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Worker } from 'node:worker_threads';
 import { afterAll, afterEach, expect, test, vi } from 'vitest';
-import { SqliteLeases } from '../../src/storage/engines/sqlite/SqliteLeases.ts';
+import { SqliteLeases } from '../../src/storage/engines/sqlite/leases.ts';
 
 const LEASE_MS = 4_000;
 

@@ -3,8 +3,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { MessageChannel } from 'node:worker_threads';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { openEventLog } from '../../src/server/openBackend.ts';
+import { openEventLog } from '../../src/server/openStorage.ts';
 import type { EventLog, WriterLink } from '../../src/storage/eventLog.ts';
+
 import { eventLogAppends } from '../contracts/eventLogAppends.ts';
 import { TestWorkspace } from '../support/newEvents.ts';
 

@@ -2,10 +2,11 @@ import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { v7 as uuidv7 } from 'uuid';
 import { expect, test } from 'vitest';
-import { toCopied } from '../../src/modules/backup/copiedPlace.ts';
-import { SqliteEventLog } from '../../src/storage/engines/sqlite/SqliteEventLog.ts';
-import { SqliteLogCopy } from '../../src/storage/engines/sqlite/SqliteLogCopy.ts';
-import { inLogOrder } from '../../src/storage/inLogOrder.ts';
+import { toCopied } from '../../src/modules/backup/format.ts';
+import { SqliteEventLog } from '../../src/storage/engines/sqlite/eventLog.ts';
+import { SqliteLogCopy } from '../../src/storage/engines/sqlite/logCopy.ts';
+import { inLogOrder } from '../../src/storage/eventLog.ts';
+
 import { temporaryFolder } from '../support/cli.ts';
 import { erase } from '../support/erasure.ts';
 import { followToEnd } from '../support/follower.ts';

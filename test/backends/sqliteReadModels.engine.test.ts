@@ -12,7 +12,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { afterAll, afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { SqliteReadModels } from '../../src/storage/engines/sqlite/SqliteReadModels.ts';
+import { SqliteReadModels } from '../../src/storage/engines/sqlite/readModels.ts';
 import { readModelsContract } from '../contracts/readModels.ts';
 import { eventually } from '../support/eventually.ts';
 import { existing } from '../support/existing.ts';

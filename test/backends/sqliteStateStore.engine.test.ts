@@ -4,9 +4,10 @@ import { dirname, join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { afterAll, describe, expect, test } from 'vitest';
 import { z } from 'zod';
-import { SqliteLeases } from '../../src/storage/engines/sqlite/SqliteLeases.ts';
-import { SqliteStateStore } from '../../src/storage/engines/sqlite/SqliteStateStore.ts';
-import { SqliteStateThread } from '../../src/storage/engines/sqlite/SqliteStateThread.ts';
+import { SqliteLeases } from '../../src/storage/engines/sqlite/leases.ts';
+import { SqliteStateStore } from '../../src/storage/engines/sqlite/stateStore.ts';
+import { SqliteStateThread } from '../../src/storage/engines/sqlite/stateThread.ts';
+
 import { fullDiskContract } from '../contracts/fullDisk.ts';
 import { leasesContract } from '../contracts/leases.ts';
 import { stateStoreContract } from '../contracts/stateStore.ts';

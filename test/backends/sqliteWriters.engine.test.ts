@@ -3,8 +3,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { afterAll, afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { openEventLog } from '../../src/server/openBackend.ts';
+import { openEventLog } from '../../src/server/openStorage.ts';
 import type { Appended, EventLog } from '../../src/storage/eventLog.ts';
+
 import { eventually } from '../support/eventually.ts';
 import { insist } from '../support/insist.ts';
 import { TestWorkspace } from '../support/newEvents.ts';

@@ -2,7 +2,8 @@ import { v7 as uuidv7 } from 'uuid';
 import { expect, test } from 'vitest';
 import type { RecordedEvent } from '../../src/domain/events/event.ts';
 import { unavailable } from '../../src/platform/errors.ts';
-import { StreamEnds } from '../../src/storage/engines/eventstoredb/StreamEnds.ts';
+import { StreamEnds } from '../../src/storage/engines/eventstoredb/append.ts';
+
 import { eventually } from '../support/eventually.ts';
 
 /** A reader of a stream with these events, newest first, whose reads end when the test says so. */

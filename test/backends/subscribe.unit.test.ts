@@ -1,9 +1,8 @@
 import { once } from 'node:events';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { expect, test } from 'vitest';
-import { DriverClient } from '../../src/storage/engines/eventstoredb/DriverClient.ts';
-import { loadDriver } from '../../src/storage/engines/eventstoredb/loadDriver.ts';
-import { streamNames, userStreams } from '../../src/storage/engines/eventstoredb/streamFilters.ts';
+import { DriverClient, loadDriver } from '../../src/storage/engines/eventstoredb/client.ts';
+import { streamNames, userStreams } from '../../src/storage/engines/eventstoredb/read.ts';
 import { subscribe } from '../../src/storage/engines/eventstoredb/subscribe.ts';
 
 test('a subscription without a connection ends with a word to its subscriber, and rejects for nobody', async () => {

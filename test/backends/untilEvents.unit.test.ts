@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import { SharedFlag } from '../../src/platform/threads/SharedFlag.ts';
-import { untilEvents } from '../../src/storage/engines/sqlite/untilEvents.ts';
+import { SharedFlag } from '../../src/platform/threads/semaphore.ts';
+import { untilEvents } from '../../src/storage/engines/sqlite/eventLog.ts';
 
 /** So long that a test which waits for it fails. */
 const LONG_MS = 600_000;

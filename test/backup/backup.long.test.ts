@@ -2,7 +2,8 @@ import { appendFileSync, mkdirSync, readFileSync, rmSync, writeFileSync } from '
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { messagesTable } from '../../src/modules/integrations/messages/message.ts';
-import { openStateStore } from '../../src/server/openBackend.ts';
+import { openStateStore } from '../../src/server/openStorage.ts';
+
 import { BackupFolder } from '../support/BackupFolder.ts';
 import { runCli, storesOf, temporaryFolder } from '../support/cli.ts';
 import { createEncounter, documentForm, documentsPath } from '../support/documents.ts';

@@ -1,7 +1,8 @@
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { toCopied } from '../../src/modules/backup/copiedPlace.ts';
-import { openLogCopy } from '../../src/server/openBackend.ts';
+import { toCopied } from '../../src/modules/backup/format.ts';
+import { openLogCopy } from '../../src/server/openStorage.ts';
+
 import { runCli, temporaryFolder } from '../support/cli.ts';
 import { readAll } from '../support/events.ts';
 import { TestWorkspace } from '../support/newEvents.ts';

@@ -1,7 +1,7 @@
 import { cpSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import type { ErasureNotice } from '../../src/modules/erasure/erasureNotice.ts';
+import type { ErasureNotice } from '../../src/modules/erasure/notices.ts';
 import { BackupFolder } from '../support/BackupFolder.ts';
 import { runCli, storesOf, temporaryFolder } from '../support/cli.ts';
 import { openLoopback } from '../support/delivery.ts';

@@ -1,6 +1,6 @@
 import { globSync, readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
-import { backedUpTables, leftOutTables } from '../../src/server/stateTables.ts';
+import { backedUpTables, leftOutTables } from '../../src/server/backup.ts';
 
 test('of every table of the state store it is decided whether it belongs to a backup', () => {
   const declared = globSync('src/**/*.ts').flatMap((file) =>

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { recordStream } from '../../src/domain/events/streamNames.ts';
+import { recordStream } from '../../src/domain/events/streams.ts';
 import { answerOf, type BatchAnswer, linesOf, postLines } from '../support/batches.ts';
 import { readAll } from '../support/events.ts';
 import { eventually } from '../support/eventually.ts';

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { recordStream } from '../../src/domain/events/streamNames.ts';
+import { recordStream } from '../../src/domain/events/streams.ts';
 import { linesOf, postLines, sendBatch } from '../support/batches.ts';
 import { storesOf } from '../support/cli.ts';
 import { Client } from '../support/client.ts';

@@ -1,6 +1,5 @@
 import { expect, test } from 'vitest';
-import { commandProgram } from '../../src/cli/commandProgram.ts';
-import { families } from '../../src/cli/families.ts';
+import { commandProgram, families } from '../../src/cli/program.ts';
 
 const namesOf = async (command?: string) => (await commandProgram(command)).commands.map((one) => one.name());
 

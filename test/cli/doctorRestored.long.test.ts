@@ -1,7 +1,7 @@
 import { cpSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import type { TreeHead } from '../../src/modules/integrity/treeHead.ts';
+import type { TreeHead } from '../../src/modules/integrity/publicKeys.ts';
 import { runCli, temporaryFolder } from '../support/cli.ts';
 import { openLoopback } from '../support/delivery.ts';
 import { createEncounter, documentForm, documentsPath } from '../support/documents.ts';

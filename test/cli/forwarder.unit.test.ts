@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
-import { Forwarder } from '../../src/cli/commands/Forwarder.ts';
-import type { Attempt } from '../../src/modules/webhooks/attempt.ts';
-import type { WebhookSender } from '../../src/modules/webhooks/WebhookSender.ts';
+import { Forwarder } from '../../src/cli/commands/eventFollower.ts';
+import type { Attempt } from '../../src/modules/webhooks/attempts.ts';
+import type { WebhookSender } from '../../src/modules/webhooks/sender.ts';
 
 const message = { id: 'msg_1', body: '{}' };
 const url = 'http://localhost:4000/hooks';

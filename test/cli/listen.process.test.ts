@@ -2,7 +2,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Webhook } from 'standardwebhooks';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { generateApiKey } from '../../src/modules/auth/apiKey.ts';
+import { generateApiKey } from '../../src/modules/auth/apiKeys.ts';
 import { CliProcess } from '../support/CliProcess.ts';
 import { spawnCli, temporaryFolder } from '../support/cli.ts';
 import { onEveryEngine } from '../support/engines.ts';

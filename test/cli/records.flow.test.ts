@@ -1,7 +1,8 @@
 import { v7 as uuidv7 } from 'uuid';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { RecordedEvent } from '../../src/domain/events/event.ts';
-import { generateApiKey } from '../../src/modules/auth/apiKey.ts';
+import { generateApiKey } from '../../src/modules/auth/apiKeys.ts';
+
 import { runCli } from '../support/cli.ts';
 import { onEveryEngine } from '../support/engines.ts';
 import { phi } from '../support/phi.ts';

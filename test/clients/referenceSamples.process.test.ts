@@ -3,9 +3,9 @@ import { mkdirSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { expect, test } from 'vitest';
 import { openapiDocument } from '../../src/api/routes/index.ts';
-import { type OpenApiDocument, operationsOf } from '../../src/dashboard/pages/reference/document.ts';
-import { pythonSample } from '../../src/dashboard/pages/reference/pythonSample.ts';
-import { typescriptSample } from '../../src/dashboard/pages/reference/typescriptSample.ts';
+import { type OpenApiDocument, operationsOf } from '../../src/dashboard/pages/reference/outline.ts';
+import { pythonSample, typescriptSample } from '../../src/dashboard/pages/reference/samples.ts';
+
 import { temporaryFolder } from '../support/cli.ts';
 
 const operations = operationsOf((openapiDocument(false) as OpenApiDocument).paths);

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { buffer } from 'node:stream/consumers';
 import { expect, test } from 'vitest';
-import type { BackupTarget } from '../../src/storage/backupTarget.ts';
+import type { BackupTarget } from '../../src/storage/targets.ts';
 
 export interface BackupTargetUnderTest {
   open(): BackupTarget;

@@ -268,7 +268,7 @@ async function killDuring(work: {
   stream: string;
   objectIds: string[];
 }): Promise<void> {
-  const openBackend = new URL('../../src/server/openBackend.ts', import.meta.url).href;
+  const openBackend = new URL('../../src/server/openStorage.ts', import.meta.url).href;
   const argument = JSON.stringify({ ...work, openBackend });
   const killed: ChildProcess = spawn(process.execPath, ['--input-type=module', '-e', child, argument], {
     stdio: ['ignore', 'pipe', 'inherit'],

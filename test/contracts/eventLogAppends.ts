@@ -3,6 +3,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { MAX_EVENT_BYTES } from '../../src/domain/events/event.ts';
 import { ServiceError } from '../../src/platform/errors.ts';
 import type { EventLog, ExpectedRevision } from '../../src/storage/eventLog.ts';
+
 import { followToEnd } from '../support/follower.ts';
 import { TestWorkspace } from '../support/newEvents.ts';
 

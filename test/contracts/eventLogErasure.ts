@@ -1,7 +1,8 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import type { ErasedEvent, RecordedEvent } from '../../src/domain/events/event.ts';
-import { RECORD_ERASED } from '../../src/domain/events/recordErased.ts';
+import { RECORD_ERASED } from '../../src/domain/events/payloads.ts';
 import type { EventBatch, EventLog, FollowOptions } from '../../src/storage/eventLog.ts';
+
 import { appendTombstones, erase } from '../support/erasure.ts';
 import { eventually } from '../support/eventually.ts';
 import { Follower, followToEnd } from '../support/follower.ts';

@@ -1,7 +1,8 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import type { RecordedEvent } from '../../src/domain/events/event.ts';
-import { workspaceOfStream } from '../../src/domain/events/streamNames.ts';
+import { workspaceOfStream } from '../../src/domain/events/streams.ts';
 import type { EventBatch, EventLog } from '../../src/storage/eventLog.ts';
+
 import { eventually } from '../support/eventually.ts';
 import { Follower, followToEnd } from '../support/follower.ts';
 import { TestWorkspace } from '../support/newEvents.ts';

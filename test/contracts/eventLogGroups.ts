@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { MAX_EVENT_BYTES } from '../../src/domain/events/event.ts';
 import type { Append, Appended, EventLog, ExpectedRevision } from '../../src/storage/eventLog.ts';
+
 import { erase } from '../support/erasure.ts';
 import { TestWorkspace } from '../support/newEvents.ts';
 

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Position } from '../../src/domain/events/event.ts';
 import type { EventLog } from '../../src/storage/eventLog.ts';
+
 import { followToEnd } from '../support/follower.ts';
 import { TestWorkspace } from '../support/newEvents.ts';
 

@@ -1,8 +1,9 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { eventLeaf, storedLeaf } from '../../src/domain/eventLeaf.ts';
 import { canonicalJson } from '../../src/domain/events/canonicalJson.ts';
 import type { JsonObject, RecordedEvent } from '../../src/domain/events/event.ts';
+import { eventLeaf, storedLeaf } from '../../src/domain/merkle.ts';
 import type { EventLog } from '../../src/storage/eventLog.ts';
+
 import { TestWorkspace } from '../support/newEvents.ts';
 
 export function eventLogReads(open: () => Promise<EventLog>): void {

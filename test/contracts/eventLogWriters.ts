@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import type { NewEvent } from '../../src/domain/events/event.ts';
 import type { Appended, EventLog } from '../../src/storage/eventLog.ts';
+
 import { erase } from '../support/erasure.ts';
 import { TestWorkspace } from '../support/newEvents.ts';
 

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { expect, test } from 'vitest';
-import type { HeadTarget, KeptHead } from '../../src/storage/headTarget.ts';
+import type { HeadTarget, KeptHead } from '../../src/storage/targets.ts';
 
 export interface HeadTargetUnderTest {
   open(): HeadTarget;

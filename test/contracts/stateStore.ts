@@ -3,6 +3,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { z } from 'zod';
 import type { ServiceError } from '../../src/platform/errors.ts';
 import type { StateRow, StateStore, StateTable } from '../../src/storage/stateStore.ts';
+
 import { eventually } from '../support/eventually.ts';
 
 interface Body {

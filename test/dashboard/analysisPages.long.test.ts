@@ -1,8 +1,9 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { openSimulation } from '../../src/modules/readiness/openSimulation.ts';
+import { simulationTable } from '../../src/modules/readiness/jobs.ts';
 import type { Scorecard } from '../../src/modules/readiness/scorecard.ts';
-import { simulationTable } from '../../src/modules/readiness/simulationRun.ts';
-import { openReadModels, openStateStore } from '../../src/server/openBackend.ts';
+import { openSimulation } from '../../src/modules/readiness/simulation.ts';
+import { openReadModels, openStateStore } from '../../src/server/openStorage.ts';
+
 import { sendBatch } from '../support/batches.ts';
 import type { Claim } from '../support/billing.ts';
 import { billedPath, freshClaim, sendClaim } from '../support/claims.ts';

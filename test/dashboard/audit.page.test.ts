@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { parse } from 'csv-parse/sync';
 import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { ENTRIES_A_CHUNK } from '../../projections/audit.ts';
+import { ENTRIES_A_CHUNK } from '../../projections/auditTrail.ts';
 import type { Client } from '../support/client.ts';
 import { expectAccessible, startDashboard, type TestDashboard, takePictures } from '../support/dashboard.ts';
 import { createEncounter, documentForm, documentsPath } from '../support/documents.ts';

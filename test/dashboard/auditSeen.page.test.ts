@@ -1,7 +1,8 @@
 import { readFileSync } from 'node:fs';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import type { CreatedKey } from '../../src/modules/auth/KeyManager.ts';
-import type { Permission } from '../../src/modules/auth/permissions.ts';
+import type { Permission } from '../../src/modules/auth/apiKeys.ts';
+import type { CreatedKey } from '../../src/modules/auth/keyManager.ts';
+
 import { runCli, storesOf } from '../support/cli.ts';
 import { expectAccessible, startDashboard, type TestDashboard, takePictures } from '../support/dashboard.ts';
 import { openLoopback } from '../support/delivery.ts';

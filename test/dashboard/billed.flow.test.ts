@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import type { Shown } from '../../src/domain/events/shown.ts';
+import type { Shown } from '../../src/domain/events/payloads.ts';
 import type { Claim } from '../support/billing.ts';
 import { billedPath, freshClaim, readiness, sendClaim, sendLater } from '../support/claims.ts';
 import { onEveryEngine } from '../support/engines.ts';

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { UserDirectory } from '../../src/modules/auth/UserDirectory.ts';
+import { UserDirectory } from '../../src/modules/auth/users.ts';
 import { onEveryEngine } from '../support/engines.ts';
 import { makeUser } from '../support/makeUser.ts';
 import { phi } from '../support/phi.ts';

@@ -1,9 +1,10 @@
 import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { needsProof } from '../../src/dashboard/components/route.ts';
-import { type DashboardPorts, dashboardRoutes } from '../../src/dashboard/routes.ts';
-import { openStateStore } from '../../src/server/openBackend.ts';
+import { type DashboardPorts, dashboardRoutes } from '../../src/dashboard/app.ts';
+import { needsProof } from '../../src/dashboard/components/page.ts';
+import { openStateStore } from '../../src/server/openStorage.ts';
 import type { StateStore } from '../../src/storage/stateStore.ts';
+
 import { expectAccessible, takePictures } from '../support/dashboard.ts';
 import { eventually } from '../support/eventually.ts';
 import { inShort } from '../support/installation.ts';

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import type { Role } from '../../src/modules/auth/user.ts';
+import type { Role } from '../../src/modules/auth/users.ts';
 import { billedPath, freshClaim, sendClaim } from '../support/claims.ts';
 import { runCli, storesOf, temporaryFolder } from '../support/cli.ts';
 import { createEncounter, documentForm, documentsPath } from '../support/documents.ts';

@@ -1,8 +1,9 @@
 import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { UserDirectory } from '../../src/modules/auth/UserDirectory.ts';
-import { UserLinks } from '../../src/modules/auth/UserLinks.ts';
-import { addHold } from '../../src/modules/erasure/addHold.ts';
+import { UserLinks } from '../../src/modules/auth/userManager.ts';
+import { UserDirectory } from '../../src/modules/auth/users.ts';
+import { addHold } from '../../src/modules/erasure/holds.ts';
+
 import { analyse } from '../support/analyses.ts';
 import { changeAfterBilling } from '../support/claims.ts';
 import {

@@ -1,7 +1,8 @@
 import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { UserDirectory } from '../../src/modules/auth/UserDirectory.ts';
-import { UserManager } from '../../src/modules/auth/UserManager.ts';
+import { UserManager } from '../../src/modules/auth/userManager.ts';
+import { UserDirectory } from '../../src/modules/auth/users.ts';
+
 import {
   expectAccessible,
   signIn,

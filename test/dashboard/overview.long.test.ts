@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import type { Role } from '../../src/modules/auth/user.ts';
+import type { Role } from '../../src/modules/auth/users.ts';
 import { onEveryEngine } from '../support/engines.ts';
 import { eventually } from '../support/eventually.ts';
 import { phi } from '../support/phi.ts';

@@ -3,9 +3,10 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { projections } from '../../projections/index.ts';
 import { modelName } from '../../projections/projection.ts';
 import { recordsModel } from '../../projections/records.ts';
-import { openReadModels, openStateStore } from '../../src/server/openBackend.ts';
+import { openReadModels, openStateStore } from '../../src/server/openStorage.ts';
 import type { ReadModels } from '../../src/storage/readModels.ts';
 import type { StateStore } from '../../src/storage/stateStore.ts';
+
 import { expectAccessible, startDashboard, type TestDashboard, takePictures } from '../support/dashboard.ts';
 import { eventually } from '../support/eventually.ts';
 import { phi } from '../support/phi.ts';

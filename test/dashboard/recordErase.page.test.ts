@@ -4,9 +4,10 @@ import { join } from 'node:path';
 import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { certificateProblem, parseCertificate } from '../../src/modules/integrity/erasureCertificate.ts';
-import { PublicKeys } from '../../src/modules/integrity/PublicKeys.ts';
+import { PublicKeys } from '../../src/modules/integrity/publicKeys.ts';
 import { parseSigningKey } from '../../src/modules/integrity/signing.ts';
-import { openStateStore } from '../../src/server/openBackend.ts';
+import { openStateStore } from '../../src/server/openStorage.ts';
+
 import {
   expectAccessible,
   startDashboard,

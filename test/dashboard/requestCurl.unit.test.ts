@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { openapiDocument } from '../../src/api/routes/index.ts';
-import type { OpenApiDocument } from '../../src/dashboard/pages/reference/document.ts';
-import { requestCurl } from '../../src/dashboard/pages/requestCurl.ts';
+import type { OpenApiDocument } from '../../src/dashboard/pages/reference/outline.ts';
+import { requestCurl } from '../../src/dashboard/pages/requests.ts';
 
 const document = openapiDocument(false) as OpenApiDocument;
 const address = 'https://chartledger.example.com';

@@ -1,18 +1,19 @@
 import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import type { DashboardRoute } from '../../src/dashboard/components/route.ts';
+import { type DashboardPorts, dashboardRoutes } from '../../src/dashboard/app.ts';
 import {
   admins,
+  type DashboardRoute,
   everyone,
   holdKeepers,
   integrators,
   phiReaders,
   recordReaders,
   requestReaders,
-} from '../../src/dashboard/components/route.ts';
-import { type DashboardPorts, dashboardRoutes } from '../../src/dashboard/routes.ts';
-import { INSTALLATION } from '../../src/domain/events/streamNames.ts';
-import { type Role, roles } from '../../src/modules/auth/user.ts';
+} from '../../src/dashboard/components/page.ts';
+import { INSTALLATION } from '../../src/domain/events/streams.ts';
+import { type Role, roles } from '../../src/modules/auth/users.ts';
+
 import { startDashboard, type TestDashboard } from '../support/dashboard.ts';
 import { readAll } from '../support/events.ts';
 import { appendedBy } from '../support/service.ts';

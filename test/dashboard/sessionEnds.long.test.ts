@@ -1,8 +1,9 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { sessionsTable } from '../../src/dashboard/http/SessionStore.ts';
-import { UserDirectory } from '../../src/modules/auth/UserDirectory.ts';
-import { openStateStore } from '../../src/server/openBackend.ts';
+import { sessionsTable } from '../../src/dashboard/http/session.ts';
+import { UserDirectory } from '../../src/modules/auth/users.ts';
+import { openStateStore } from '../../src/server/openStorage.ts';
 import type { StateStore } from '../../src/storage/stateStore.ts';
+
 import type { TestResponse } from '../support/client.ts';
 import { onEveryEngine } from '../support/engines.ts';
 import { makeUser } from '../support/makeUser.ts';

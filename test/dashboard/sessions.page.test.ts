@@ -2,10 +2,11 @@ import { once } from 'node:events';
 import { type IncomingMessage, request } from 'node:http';
 import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { UserDirectory } from '../../src/modules/auth/UserDirectory.ts';
-import { UserManager } from '../../src/modules/auth/UserManager.ts';
-import { openStateStore } from '../../src/server/openBackend.ts';
+import { UserManager } from '../../src/modules/auth/userManager.ts';
+import { UserDirectory } from '../../src/modules/auth/users.ts';
+import { openStateStore } from '../../src/server/openStorage.ts';
 import type { StateStore } from '../../src/storage/stateStore.ts';
+
 import { signIn, startDashboard, type TestDashboard } from '../support/dashboard.ts';
 import { eventually } from '../support/eventually.ts';
 import { phi } from '../support/phi.ts';

@@ -1,7 +1,8 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { sessionsTable } from '../../src/dashboard/http/SessionStore.ts';
-import { openStateStore } from '../../src/server/openBackend.ts';
+import { sessionsTable } from '../../src/dashboard/http/session.ts';
+import { openStateStore } from '../../src/server/openStorage.ts';
 import type { StateStore } from '../../src/storage/stateStore.ts';
+
 import type { TestResponse } from '../support/client.ts';
 import { onEveryEngine } from '../support/engines.ts';
 import { inShort, installationEvents } from '../support/installation.ts';

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { openStateStore } from '../../src/server/openBackend.ts';
+import { openStateStore } from '../../src/server/openStorage.ts';
 import { runCli, storesOf } from '../support/cli.ts';
 import type { TestUser } from '../support/dashboard.ts';
 import { inShort } from '../support/installation.ts';

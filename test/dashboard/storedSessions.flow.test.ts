@@ -6,9 +6,10 @@ import { promisify } from 'node:util';
 import type { Request } from 'express';
 import { Cookie, type SessionData } from 'express-session';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { SessionStore, sessionsTable } from '../../src/dashboard/http/SessionStore.ts';
-import { openStateStore } from '../../src/server/openBackend.ts';
+import { SessionStore, sessionsTable } from '../../src/dashboard/http/session.ts';
+import { openStateStore } from '../../src/server/openStorage.ts';
 import type { StateStore } from '../../src/storage/stateStore.ts';
+
 import { eventually } from '../support/eventually.ts';
 
 const IDLE_MS = 900_000;

@@ -3,9 +3,10 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { PublicKeys } from '../../src/modules/integrity/PublicKeys.ts';
-import { parseProof, proofProblem } from '../../src/modules/integrity/proof.ts';
+import { parseProof, proofProblem } from '../../src/modules/integrity/proofs.ts';
+import { PublicKeys } from '../../src/modules/integrity/publicKeys.ts';
 import { parseSigningKey } from '../../src/modules/integrity/signing.ts';
+
 import { expectAccessible, startDashboard, type TestDashboard } from '../support/dashboard.ts';
 import { openLoopback } from '../support/delivery.ts';
 import { documentForm, documentsPath } from '../support/documents.ts';

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { progressNote } from '../../src/dashboard/pages/progressNote.ts';
-import type { Shown } from '../../src/domain/events/shown.ts';
+import { progressNote } from '../../src/dashboard/pages/worklist.ts';
+import type { Shown } from '../../src/domain/events/payloads.ts';
+
 import { countDays } from '../support/analyses.ts';
 import { sendBatch } from '../support/batches.ts';
 import type { Claim } from '../support/billing.ts';

@@ -6,7 +6,7 @@ import {
   roleIn,
   rolesOfGrants,
   withRole,
-} from '../../src/modules/auth/user.ts';
+} from '../../src/modules/auth/users.ts';
 import { onEveryEngine } from '../support/engines.ts';
 import { samples } from '../support/samples.ts';
 import { appendedBy, startTestService, type TestService } from '../support/service.ts';

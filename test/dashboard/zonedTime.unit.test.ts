@@ -1,10 +1,5 @@
 import { expect, test } from 'vitest';
-import {
-  momentOfClock,
-  startOfDay,
-  zonedClock,
-  zonedTime,
-} from '../../src/dashboard/components/zonedTime.ts';
+import { momentOfClock, startOfDay, zonedClock, zonedTime } from '../../src/dashboard/components/page.ts';
 
 test.each([
   ['2026-11-23T12:20:15.000Z', 'America/Chicago', '06:20:15 CST'],

@@ -1,7 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import type { DisclosureTerms } from '../../src/domain/events/disclosureTerms.ts';
-import type { Disclosure } from '../../src/modules/audit/disclosure.ts';
-import type { Permission } from '../../src/modules/auth/permissions.ts';
+import type { DisclosureTerms } from '../../src/domain/events/payloads.ts';
+import type { Disclosure } from '../../src/modules/audit/disclosures.ts';
+import type { Permission } from '../../src/modules/auth/apiKeys.ts';
+
 import { runCli, storesOf } from '../support/cli.ts';
 import type { Client } from '../support/client.ts';
 import { openLoopback } from '../support/delivery.ts';

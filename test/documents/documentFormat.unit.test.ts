@@ -1,8 +1,9 @@
 import { Readable } from 'node:stream';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { documentFormat, FileHead } from '../../src/modules/records/commands/documentFormat.ts';
+import { documentFormat, FileHead } from '../../src/modules/records/commands/documents.ts';
 import { unavailable } from '../../src/platform/errors.ts';
+
 import { docx, zip } from '../support/docx.ts';
 
 const MB = 1024 * 1024;

@@ -1,9 +1,10 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { JsonObject } from '../../src/domain/events/event.ts';
 import { unavailable } from '../../src/platform/errors.ts';
-import { openDocumentStore } from '../../src/server/openBackend.ts';
+import { openDocumentStore } from '../../src/server/openStorage.ts';
 import type { DocumentStore } from '../../src/storage/documentStore.ts';
 import type { EventLog } from '../../src/storage/eventLog.ts';
+
 import { startFaultyApp } from '../support/app.ts';
 import type { Client } from '../support/client.ts';
 import { createEncounter, documentForm, documentLine, documentsPath } from '../support/documents.ts';

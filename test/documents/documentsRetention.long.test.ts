@@ -1,12 +1,12 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { catalogEntry } from '../../src/domain/records/catalog.ts';
-import { addHold } from '../../src/modules/erasure/addHold.ts';
-import { holdsDocument } from '../../src/modules/erasure/holdsDocument.ts';
-import { releaseHold } from '../../src/modules/erasure/releaseHold.ts';
+import { holdsDocument } from '../../src/modules/erasure/holdState.ts';
+import { addHold, releaseHold } from '../../src/modules/erasure/holds.ts';
 import { purgeDocuments } from '../../src/modules/records/commands/purgeDocuments.ts';
-import { openDocumentStore, openStateStore } from '../../src/server/openBackend.ts';
+import { openDocumentStore, openStateStore } from '../../src/server/openStorage.ts';
 import type { DocumentStore } from '../../src/storage/documentStore.ts';
 import type { StateStore } from '../../src/storage/stateStore.ts';
+
 import { createEncounter, documentForm, documentsPath } from '../support/documents.ts';
 import { eventually } from '../support/eventually.ts';
 import { phi } from '../support/phi.ts';

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { recordsModel } from '../../projections/records.ts';
-import { openReadModels } from '../../src/server/openBackend.ts';
+import { openReadModels } from '../../src/server/openStorage.ts';
+
 import { runCli, storesOf, temporaryFolder } from '../support/cli.ts';
 import { onEveryEngine } from '../support/engines.ts';
 import { eventually } from '../support/eventually.ts';

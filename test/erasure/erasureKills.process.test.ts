@@ -1,7 +1,7 @@
 import { mkdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, expect, test } from 'vitest';
-import { openEventLog, openReadModels } from '../../src/server/openBackend.ts';
+import { openEventLog, openReadModels } from '../../src/server/openStorage.ts';
 import { type CliResult, spawnCli, temporaryFolder } from '../support/cli.ts';
 import { Client, insistWhileLagging } from '../support/client.ts';
 import { openLoopback } from '../support/delivery.ts';

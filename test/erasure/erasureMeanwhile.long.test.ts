@@ -1,12 +1,13 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { RecordedEvent } from '../../src/domain/events/event.ts';
 import { newEvent } from '../../src/domain/events/newEvent.ts';
-import { documentStream, recordStream } from '../../src/domain/events/streamNames.ts';
+import { documentStream, recordStream } from '../../src/domain/events/streams.ts';
 import { catalogEntry } from '../../src/domain/records/catalog.ts';
-import { addHold } from '../../src/modules/erasure/addHold.ts';
-import { eraseRecord } from '../../src/modules/erasure/eraseRecord.ts';
-import { type ErasurePorts, finishErasure } from '../../src/modules/erasure/finishErasure.ts';
+import { eraseRecord } from '../../src/modules/erasure/erase.ts';
+import { type ErasurePorts, finishErasure } from '../../src/modules/erasure/finish.ts';
+import { addHold } from '../../src/modules/erasure/holds.ts';
 import type { EventLog } from '../../src/storage/eventLog.ts';
+
 import { documentForm, documentsPath } from '../support/documents.ts';
 import { onEveryEngine } from '../support/engines.ts';
 import { eraserIn, openErasurePorts } from '../support/erasurePorts.ts';

@@ -2,18 +2,21 @@ import { generateKeyPairSync } from 'node:crypto';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { dataAs } from '../../src/domain/events/event.ts';
-import { type RecordErased, restorer } from '../../src/domain/events/recordErased.ts';
-import { ErasureNotices } from '../../src/modules/erasure/ErasureNotices.ts';
-import { eraseAgain } from '../../src/modules/erasure/eraseAgain.ts';
-import type { ErasureNotice } from '../../src/modules/erasure/erasureNotice.ts';
-import { readNotices } from '../../src/modules/erasure/readNotices.ts';
-import { PublicKeys } from '../../src/modules/integrity/PublicKeys.ts';
+import { type RecordErased, restorer } from '../../src/domain/events/payloads.ts';
+import {
+  type ErasureNotice,
+  ErasureNotices,
+  eraseAgain,
+  readNotices,
+} from '../../src/modules/erasure/notices.ts';
+import { PublicKeys } from '../../src/modules/integrity/publicKeys.ts';
 import { unavailable } from '../../src/platform/errors.ts';
-import { openDocumentStore, openEventLog, openStateStore } from '../../src/server/openBackend.ts';
-import { LocalHeadTarget } from '../../src/storage/engines/filesystem/LocalHeadTarget.ts';
+import { openDocumentStore, openEventLog, openStateStore } from '../../src/server/openStorage.ts';
+import { LocalHeadTarget } from '../../src/storage/engines/filesystem/targets.ts';
 import type { EventLog } from '../../src/storage/eventLog.ts';
-import type { HeadTarget, KeptHead } from '../../src/storage/headTarget.ts';
 import type { StateStore } from '../../src/storage/stateStore.ts';
+import type { HeadTarget, KeptHead } from '../../src/storage/targets.ts';
+
 import { temporaryFolder } from '../support/cli.ts';
 import { onEveryEngine } from '../support/engines.ts';
 import { appendTombstones, erase, type Removal } from '../support/erasure.ts';

@@ -1,10 +1,11 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { RecordedEvent } from '../../src/domain/events/event.ts';
-import { recordStream } from '../../src/domain/events/streamNames.ts';
-import { finishErasure } from '../../src/modules/erasure/finishErasure.ts';
-import type { MessagePorts } from '../../src/modules/integrations/messages/MessageStore.ts';
+import { recordStream } from '../../src/domain/events/streams.ts';
+import { finishErasure } from '../../src/modules/erasure/finish.ts';
+import type { MessagePorts } from '../../src/modules/integrations/messages/store.ts';
 import { attemptsTable } from '../../src/modules/webhooks/attempts.ts';
-import { openReadModels } from '../../src/server/openBackend.ts';
+import { openReadModels } from '../../src/server/openStorage.ts';
+
 import { onEveryEngine } from '../support/engines.ts';
 import { fhirPatient, sendFhir } from '../support/fhir.ts';
 import { closeMessageStores, openMessageStores } from '../support/messages.ts';

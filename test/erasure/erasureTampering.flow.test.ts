@@ -3,9 +3,10 @@ import { DatabaseSync } from 'node:sqlite';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { treeModel } from '../../projections/tree.ts';
 import type { RecordedEvent } from '../../src/domain/events/event.ts';
-import { type Difference, verifyWorkspace } from '../../src/modules/integrity/verifyWorkspace.ts';
-import { openReadModels } from '../../src/server/openBackend.ts';
+import { type Difference, verifyWorkspace } from '../../src/modules/integrity/verify.ts';
+import { openReadModels } from '../../src/server/openStorage.ts';
 import type { ReadModels } from '../../src/storage/readModels.ts';
+
 import { runCli, storesOf, temporaryFolder } from '../support/cli.ts';
 import { readAll } from '../support/events.ts';
 import { eventually } from '../support/eventually.ts';

@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { documentStream, recordStream } from '../../src/domain/events/streamNames.ts';
+import { documentStream, recordStream } from '../../src/domain/events/streams.ts';
 import { catalogEntry } from '../../src/domain/records/catalog.ts';
-import { appendTombstones } from '../../src/modules/erasure/appendTombstones.ts';
-import { eraseRecord } from '../../src/modules/erasure/eraseRecord.ts';
-import type { ErasurePorts } from '../../src/modules/erasure/finishErasure.ts';
+import { eraseRecord } from '../../src/modules/erasure/erase.ts';
+import { appendTombstones, type ErasurePorts } from '../../src/modules/erasure/finish.ts';
+
 import { createEncounter, documentForm, documentsPath } from '../support/documents.ts';
 import { onEveryEngine } from '../support/engines.ts';
 import { eraserIn, openErasurePorts } from '../support/erasurePorts.ts';

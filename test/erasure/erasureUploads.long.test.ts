@@ -1,11 +1,12 @@
 import { randomUUID } from 'node:crypto';
 import { Readable } from 'node:stream';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { documentStream, recordStream } from '../../src/domain/events/streamNames.ts';
-import { completeErasures } from '../../src/modules/erasure/completeErasures.ts';
-import { receiveFile, uploadDocument } from '../../src/modules/records/commands/uploadDocument.ts';
-import { openDocumentStore, openReadModels, openStateStore } from '../../src/server/openBackend.ts';
+import { documentStream, recordStream } from '../../src/domain/events/streams.ts';
+import { completeErasures } from '../../src/modules/erasure/erase.ts';
+import { receiveFile, uploadDocument } from '../../src/modules/records/commands/documents.ts';
+import { openDocumentStore, openReadModels, openStateStore } from '../../src/server/openStorage.ts';
 import type { EventLog, FollowOptions } from '../../src/storage/eventLog.ts';
+
 import { runCli, storesOf, temporaryFolder } from '../support/cli.ts';
 import { createEncounter, documentForm, documentsPath } from '../support/documents.ts';
 import { onEveryEngine } from '../support/engines.ts';

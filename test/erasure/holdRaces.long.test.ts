@@ -1,15 +1,14 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Caller } from '../../src/domain/events/newEvent.ts';
-import { holdsStream, recordStream } from '../../src/domain/events/streamNames.ts';
+import { holdsStream, recordStream } from '../../src/domain/events/streams.ts';
 import { catalogEntry } from '../../src/domain/records/catalog.ts';
-import { addHold } from '../../src/modules/erasure/addHold.ts';
-import { appendTombstones } from '../../src/modules/erasure/appendTombstones.ts';
-import { eraseRecord } from '../../src/modules/erasure/eraseRecord.ts';
-import type { ErasurePorts } from '../../src/modules/erasure/finishErasure.ts';
-import { readHolds } from '../../src/modules/erasure/readHolds.ts';
-import { releaseHold } from '../../src/modules/erasure/releaseHold.ts';
+import { eraseRecord } from '../../src/modules/erasure/erase.ts';
+import { appendTombstones, type ErasurePorts } from '../../src/modules/erasure/finish.ts';
+import { readHolds } from '../../src/modules/erasure/holdState.ts';
+import { addHold, releaseHold } from '../../src/modules/erasure/holds.ts';
 import { ServiceError } from '../../src/platform/errors.ts';
 import type { EventLog } from '../../src/storage/eventLog.ts';
+
 import { runCli, storesOf, temporaryFolder } from '../support/cli.ts';
 import { onEveryEngine } from '../support/engines.ts';
 import { openErasurePorts } from '../support/erasurePorts.ts';

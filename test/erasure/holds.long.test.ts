@@ -1,13 +1,13 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Caller } from '../../src/domain/events/newEvent.ts';
-import { recordStream } from '../../src/domain/events/streamNames.ts';
+import { recordStream } from '../../src/domain/events/streams.ts';
 import { catalogEntry } from '../../src/domain/records/catalog.ts';
-import { addHold } from '../../src/modules/erasure/addHold.ts';
-import { appendTombstones } from '../../src/modules/erasure/appendTombstones.ts';
-import { eraseRecord } from '../../src/modules/erasure/eraseRecord.ts';
-import type { ErasurePorts } from '../../src/modules/erasure/finishErasure.ts';
-import { openReadModels } from '../../src/server/openBackend.ts';
+import { eraseRecord } from '../../src/modules/erasure/erase.ts';
+import { appendTombstones, type ErasurePorts } from '../../src/modules/erasure/finish.ts';
+import { addHold } from '../../src/modules/erasure/holds.ts';
+import { openReadModels } from '../../src/server/openStorage.ts';
 import type { EventLog } from '../../src/storage/eventLog.ts';
+
 import { runCli, storesOf, temporaryFolder } from '../support/cli.ts';
 import { onEveryEngine } from '../support/engines.ts';
 import { eventually } from '../support/eventually.ts';

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { PurgePace } from '../../src/modules/erasure/PurgePace.ts';
+import { PurgePace } from '../../src/modules/erasure/finish.ts';
 
 test('a purge is followed by as long without one', async () => {
   let now = 1_000;

@@ -3,16 +3,15 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { models } from '../../projections/index.ts';
-import { rebuildOf } from '../../projections/projection.ts';
-import { readinessModel } from '../../projections/readinessModel.ts';
+import { readinessModel, rebuildOf } from '../../projections/projection.ts';
 import { recordsModel } from '../../projections/records.ts';
 import { searchModel } from '../../projections/search.ts';
-import { dropLeftovers } from '../../src/modules/erasure/dropLeftovers.ts';
-import { purgeErased, purgesTable, untilPurged } from '../../src/modules/erasure/purgeErased.ts';
-import { openEventLog, openReadModels, openStateStore } from '../../src/server/openBackend.ts';
+import { dropLeftovers, purgeErased, purgesTable, untilPurged } from '../../src/modules/erasure/finish.ts';
+import { openEventLog, openReadModels, openStateStore } from '../../src/server/openStorage.ts';
 import type { EventLog } from '../../src/storage/eventLog.ts';
 import type { ReadModels } from '../../src/storage/readModels.ts';
 import type { StateStore } from '../../src/storage/stateStore.ts';
+
 import { TestWorkspace } from '../support/newEvents.ts';
 import { filesIn } from '../support/storedBytes.ts';
 

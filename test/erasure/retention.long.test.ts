@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { recordStream } from '../../src/domain/events/streamNames.ts';
-import { readAuditTrail } from '../../src/modules/audit/readAuditTrail.ts';
-import { sightedThing } from '../../src/modules/audit/SightedThing.ts';
-import { Sightings } from '../../src/modules/audit/Sightings.ts';
-import { openReadModels } from '../../src/server/openBackend.ts';
+import { recordStream } from '../../src/domain/events/streams.ts';
+import { Sightings, sightedThing } from '../../src/modules/audit/sightings.ts';
+import { readAuditTrail } from '../../src/modules/audit/trail.ts';
+import { openReadModels } from '../../src/server/openStorage.ts';
+
 import { runCli, storesOf, temporaryFolder } from '../support/cli.ts';
 import { documentForm, documentsPath } from '../support/documents.ts';
 import { onEveryEngine } from '../support/engines.ts';

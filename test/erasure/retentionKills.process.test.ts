@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { openEventLog } from '../../src/server/openBackend.ts';
+import { openEventLog } from '../../src/server/openStorage.ts';
 import { spawnCli, temporaryFolder } from '../support/cli.ts';
 import { Client } from '../support/client.ts';
 import { eventually } from '../support/eventually.ts';

@@ -1,11 +1,12 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Caller } from '../../src/domain/events/newEvent.ts';
-import { recordStream } from '../../src/domain/events/streamNames.ts';
+import { recordStream } from '../../src/domain/events/streams.ts';
 import { catalogEntry } from '../../src/domain/records/catalog.ts';
-import { addHold } from '../../src/modules/erasure/addHold.ts';
-import { eraseExpired, expiryOf } from '../../src/modules/erasure/eraseExpired.ts';
-import type { ErasurePorts } from '../../src/modules/erasure/finishErasure.ts';
-import { openReadModels } from '../../src/server/openBackend.ts';
+import type { ErasurePorts } from '../../src/modules/erasure/finish.ts';
+import { addHold } from '../../src/modules/erasure/holds.ts';
+import { eraseExpired, expiryOf } from '../../src/modules/erasure/retention.ts';
+import { openReadModels } from '../../src/server/openStorage.ts';
+
 import { onEveryEngine } from '../support/engines.ts';
 import { eventually } from '../support/eventually.ts';
 import { phi } from '../support/phi.ts';

@@ -1,10 +1,11 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Caller } from '../../src/domain/events/newEvent.ts';
-import type { Workspace } from '../../src/modules/auth/keyState.ts';
-import type { ErasurePorts } from '../../src/modules/erasure/finishErasure.ts';
+import type { Workspace } from '../../src/modules/auth/apiKeys.ts';
+import type { ErasurePorts } from '../../src/modules/erasure/finish.ts';
 import { resetSandbox } from '../../src/modules/erasure/resetSandbox.ts';
 import { unavailable } from '../../src/platform/errors.ts';
-import { openReadModels, openStateStore } from '../../src/server/openBackend.ts';
+import { openReadModels, openStateStore } from '../../src/server/openStorage.ts';
+
 import { type CliResult, runCli, storesOf } from '../support/cli.ts';
 import type { Client } from '../support/client.ts';
 import { createEncounter, documentForm, documentsPath } from '../support/documents.ts';

@@ -1,7 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { z } from 'zod';
 import { catalog } from '../../src/domain/records/catalog.ts';
-import { type CloudEvent, feedEventTypes } from '../../src/modules/eventStream/cloudEvent.ts';
+import { type CloudEvent, feedEventTypes } from '../../src/modules/eventStream/cloudEvents.ts';
+
 import { runCli, storesOf } from '../support/cli.ts';
 import type { Client, TestResponse } from '../support/client.ts';
 import { documentForm, documentsPath } from '../support/documents.ts';

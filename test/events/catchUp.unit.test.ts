@@ -1,11 +1,10 @@
 import { expect, test, vi } from 'vitest';
 import type { Position } from '../../src/domain/events/event.ts';
-import { CatchUp } from '../../src/modules/eventStream/CatchUp.ts';
-import { feedEventTypes } from '../../src/modules/eventStream/cloudEvent.ts';
-import { FeedText, lazyDeidentifier } from '../../src/modules/eventStream/FeedText.ts';
-import type { Selection } from '../../src/modules/eventStream/selection.ts';
+import { feedEventTypes, type Selection } from '../../src/modules/eventStream/cloudEvents.ts';
+import { CatchUp, FeedText, lazyDeidentifier } from '../../src/modules/eventStream/reader.ts';
 import { unavailable } from '../../src/platform/errors.ts';
 import type { EventLog } from '../../src/storage/eventLog.ts';
+
 import { payerEvent } from '../support/payerEvent.ts';
 
 const event = payerEvent({ stream: 'clinic.payer-1', revision: 0, position: 5, data: { id: '1' } });

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import type { RecordFields } from '../../src/domain/records/catalog.ts';
-import { changedFields, diffFields } from '../../src/domain/records/diff.ts';
+import { changedFields, diffFields } from '../../src/domain/records/fold.ts';
+import type { RecordFields } from '../../src/domain/records/schema/kind.ts';
 
 const value = fc.constantFrom('a', 'b', true, 1);
 const insurance = fc.dictionary(fc.constantFrom('payer_id', 'policy_number', 'group_number'), value);

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import type { CloudEvent } from '../../src/modules/eventStream/cloudEvent.ts';
+import type { CloudEvent } from '../../src/modules/eventStream/cloudEvents.ts';
 import { documentForm, documentLine, documentsPath } from '../support/documents.ts';
 import { onEveryEngine } from '../support/engines.ts';
 import { phi } from '../support/phi.ts';

@@ -1,7 +1,8 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { createDeidentifier } from '../../src/modules/eventStream/Deidentifier.ts';
-import { eventSchemas } from '../../src/modules/eventStream/schemas.ts';
+import { eventSchemas } from '../../src/modules/eventStream/asyncapi.ts';
+import { createDeidentifier } from '../../src/modules/eventStream/deidentification.ts';
+
 import { cloudEventOf, deidentify, type Fields, pseudonym, shownFields } from '../support/cloudEvents.ts';
 import { type FieldType, insuranceRows, specKinds, specTables } from '../support/specTables.ts';
 

@@ -1,8 +1,9 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { eventLeaf } from '../../src/domain/eventLeaf.ts';
-import { type ErasedVersion, RECORD_ERASED } from '../../src/domain/events/recordErased.ts';
-import { recordStream } from '../../src/domain/events/streamNames.ts';
+import { type ErasedVersion, RECORD_ERASED } from '../../src/domain/events/payloads.ts';
+import { recordStream } from '../../src/domain/events/streams.ts';
+import { eventLeaf } from '../../src/domain/merkle.ts';
 import { formatPosition } from '../../src/modules/eventStream/position.ts';
+
 import { onEveryEngine } from '../support/engines.ts';
 import { EventReader } from '../support/eventReader.ts';
 import { TestWorkspace } from '../support/newEvents.ts';

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { RECORD_ERASED } from '../../src/domain/events/recordErased.ts';
-import { recordStream } from '../../src/domain/events/streamNames.ts';
+import { RECORD_ERASED } from '../../src/domain/events/payloads.ts';
+import { recordStream } from '../../src/domain/events/streams.ts';
+
 import type { Client, TestResponse } from '../support/client.ts';
 import { onEveryEngine } from '../support/engines.ts';
 import { appendTombstones } from '../support/erasure.ts';

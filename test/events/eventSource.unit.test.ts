@@ -1,8 +1,9 @@
 import { expect, test } from 'vitest';
-import { eventLeaf } from '../../src/domain/eventLeaf.ts';
 import { canonicalJson } from '../../src/domain/events/canonicalJson.ts';
-import type { EventSource } from '../../src/domain/events/eventMetadata.ts';
+import type { EventSource } from '../../src/domain/events/event.ts';
 import { newEvent } from '../../src/domain/events/newEvent.ts';
+import { eventLeaf } from '../../src/domain/merkle.ts';
+
 import '../../src/domain/records/catalog.ts';
 
 const at = { stream: 'clinic.payer-1', revision: 0, recordedAt: '2026-03-14T00:00:00.000Z', position: 1 };

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { timelineModel } from '../../projections/timeline.ts';
-import type { CloudEvent } from '../../src/modules/eventStream/cloudEvent.ts';
+import type { CloudEvent } from '../../src/modules/eventStream/cloudEvents.ts';
+
 import type { Client } from '../support/client.ts';
 import { documentForm, documentsPath } from '../support/documents.ts';
 import { onEveryEngine } from '../support/engines.ts';

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import type { CloudEvent } from '../../src/modules/eventStream/cloudEvent.ts';
+import type { CloudEvent } from '../../src/modules/eventStream/cloudEvents.ts';
 import { runCli, storesOf } from '../support/cli.ts';
 import { openLoopback } from '../support/delivery.ts';
 import { onEveryEngine } from '../support/engines.ts';

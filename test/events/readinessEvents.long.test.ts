@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import type { CloudEvent } from '../../src/modules/eventStream/cloudEvent.ts';
+import type { CloudEvent } from '../../src/modules/eventStream/cloudEvents.ts';
 import type { Claim } from '../support/billing.ts';
 import { billedPath, freshClaim, sendClaim } from '../support/claims.ts';
 import { pseudonym } from '../support/cloudEvents.ts';

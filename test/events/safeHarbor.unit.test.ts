@@ -1,10 +1,14 @@
 import { describe, expect, test } from 'vitest';
 import { catalog } from '../../src/domain/records/catalog.ts';
 import { insurance } from '../../src/domain/records/kinds/patient.ts';
-import { type CloudEvent, feedEventTypes } from '../../src/modules/eventStream/cloudEvent.ts';
-import { deidentifiedFields } from '../../src/modules/eventStream/deidentifiedFields.ts';
-import { readinessSchemas } from '../../src/modules/eventStream/readinessEvents.ts';
-import { documentSchemas } from '../../src/modules/eventStream/schemas.ts';
+import { documentSchemas } from '../../src/modules/eventStream/asyncapi.ts';
+import {
+  type CloudEvent,
+  feedEventTypes,
+  readinessSchemas,
+} from '../../src/modules/eventStream/cloudEvents.ts';
+import { deidentifiedFields } from '../../src/modules/eventStream/deidentification.ts';
+
 import { cloudEventOf, deidentify, pseudonym, shownFields } from '../support/cloudEvents.ts';
 import { insuranceRows, specTables } from '../support/specTables.ts';
 

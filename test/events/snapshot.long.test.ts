@@ -1,8 +1,9 @@
 import { gunzipSync } from 'node:zlib';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import type { Permission } from '../../src/modules/auth/permissions.ts';
-import type { CloudEvent } from '../../src/modules/eventStream/cloudEvent.ts';
-import type { SnapshotLine } from '../../src/modules/eventStream/snapshotLine.ts';
+import type { Permission } from '../../src/modules/auth/apiKeys.ts';
+import type { SnapshotLine } from '../../src/modules/eventStream/changedFields.ts';
+import type { CloudEvent } from '../../src/modules/eventStream/cloudEvents.ts';
+
 import { runCli, storesOf, temporaryFolder } from '../support/cli.ts';
 import type { Client, TestResponse } from '../support/client.ts';
 import { onEveryEngine } from '../support/engines.ts';

@@ -2,10 +2,11 @@ import { once } from 'node:events';
 import { type IncomingMessage, request } from 'node:http';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import { incompleteBody } from '../../projections/projection.ts';
-import type { CreatedKey } from '../../src/modules/auth/KeyManager.ts';
+import type { CreatedKey } from '../../src/modules/auth/keyManager.ts';
 import { UnreadableError } from '../../src/platform/errors.ts';
-import { openReadModels } from '../../src/server/openBackend.ts';
+import { openReadModels } from '../../src/server/openStorage.ts';
 import type { ModelName, PageQuery, ReadModels, Row } from '../../src/storage/readModels.ts';
+
 import { type Faults, startFaultyApp } from '../support/app.ts';
 import { Client } from '../support/client.ts';
 import { eventually } from '../support/eventually.ts';

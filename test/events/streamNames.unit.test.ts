@@ -6,7 +6,7 @@ import {
   kindPartition,
   recordStream,
   WORKSPACE_ID,
-} from '../../src/domain/events/streamNames.ts';
+} from '../../src/domain/events/streams.ts';
 import { specKinds } from '../support/specTables.ts';
 
 const awkward = ['a/b', '..', '.', '%2F', '%', '/', '-', 'ü', 'u\u0308', '😀', ' ', 'payer-1', 'x.payer-1'];

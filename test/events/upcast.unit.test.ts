@@ -1,24 +1,23 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { encounterReadinessTypes } from '../../src/domain/events/encounterReadiness.ts';
 import type { RecordedEvent } from '../../src/domain/events/event.ts';
-import { createUpcaster, currentVersion, eventTypes, upcast } from '../../src/domain/events/upcast.ts';
+import { encounterReadinessTypes } from '../../src/domain/events/readinessEvents.ts';
+import { createUpcaster, currentVersion, eventTypes, upcast } from '../../src/domain/events/upcasting.ts';
 import { catalog } from '../../src/domain/records/catalog.ts';
 import { type DocumentState, evolveDocument } from '../../src/domain/records/document.ts';
 import { evolveRecord, type RecordState } from '../../src/domain/records/fold.ts';
-import { evolveKeys, noKeys } from '../../src/modules/auth/keyState.ts';
-import { emptyUsers } from '../../src/modules/auth/user.ts';
-import { evolveUsers } from '../../src/modules/auth/userEvents.ts';
+import { evolveKeys, noKeys } from '../../src/modules/auth/apiKeys.ts';
+import { emptyUsers, evolveUsers } from '../../src/modules/auth/users.ts';
 import { evolveHolds, type HoldState } from '../../src/modules/erasure/holdState.ts';
-import { evolveSources, type SourceState } from '../../src/modules/integrations/sourceState.ts';
+import { evolveSources, type SourceState } from '../../src/modules/integrations/sources.ts';
 import { type BillingState, evolveBilling } from '../../src/modules/readiness/billing.ts';
 import {
   evolveRuleSettings,
+  evolveTaxonomySets,
   type RuleSettings,
   ruleSettingTypes,
-} from '../../src/modules/readiness/rules/ruleSettings.ts';
-import { evolveTaxonomySets } from '../../src/modules/readiness/rules/taxonomySet.ts';
+} from '../../src/modules/readiness/rules/rule.ts';
 import { emptyWebhooks, evolveWebhooks } from '../../src/modules/webhooks/webhook.ts';
 
 /** An event as it was once written, the fixtures that come before it in its stream, and what the fold makes of it. */

@@ -1,9 +1,7 @@
 import { createPublicKey, generateKeyPairSync, type KeyObject } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
-import { signKeyRotation } from '../../src/modules/integrity/keyRotation.ts';
-import { PublicKeys } from '../../src/modules/integrity/PublicKeys.ts';
-import { signObject } from '../../src/modules/integrity/SigningKey.ts';
-import { keyId } from '../../src/modules/integrity/signing.ts';
+import { PublicKeys, signObject } from '../../src/modules/integrity/publicKeys.ts';
+import { keyId, signKeyRotation } from '../../src/modules/integrity/signing.ts';
 
 const LOG = '6f1c1f53-7f0a-4d0b-9a0e-3c9e5d0a7b11';
 const newKey = () => generateKeyPairSync('ed25519').privateKey;

@@ -5,28 +5,24 @@ import { join } from 'node:path';
 import { v7 as uuidv7 } from 'uuid';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type TreeHeadRow, treeModel } from '../../projections/tree.ts';
-import { eventLeaf } from '../../src/domain/eventLeaf.ts';
 import { newEvent } from '../../src/domain/events/newEvent.ts';
 import {
   encounterReadinessStream,
   readinessCountsStream,
   readinessStream,
   WEBHOOKS_STREAM,
-} from '../../src/domain/events/streamNames.ts';
-import { eventTypes } from '../../src/domain/events/upcast.ts';
-import { addLeaf, emptyTree, treeRoot } from '../../src/domain/hashTree.ts';
+} from '../../src/domain/events/streams.ts';
+import { eventTypes } from '../../src/domain/events/upcasting.ts';
+import { addLeaf, emptyTree, eventLeaf, treeRoot } from '../../src/domain/merkle.ts';
 import { catalog } from '../../src/domain/records/catalog.ts';
-import { noKeys } from '../../src/modules/auth/keyState.ts';
-import { addHold } from '../../src/modules/erasure/addHold.ts';
-import { releaseHold } from '../../src/modules/erasure/releaseHold.ts';
-import { configureSource } from '../../src/modules/integrations/configureSource.ts';
-import { removeSource } from '../../src/modules/integrations/removeSource.ts';
+import { noKeys } from '../../src/modules/auth/apiKeys.ts';
+import { addHold, releaseHold } from '../../src/modules/erasure/holds.ts';
+import { configureSource, removeSource } from '../../src/modules/integrations/sourceCommands.ts';
 import { signStatement } from '../../src/modules/integrity/signing.ts';
-import { setFilingLimit } from '../../src/modules/readiness/setFilingLimit.ts';
-import { setRequiredDocument } from '../../src/modules/readiness/setRequiredDocument.ts';
-import { setRule } from '../../src/modules/readiness/setRule.ts';
-import { openReadModels } from '../../src/server/openBackend.ts';
+import { setFilingLimit, setRequiredDocument, setRule } from '../../src/modules/readiness/settings.ts';
+import { openReadModels } from '../../src/server/openStorage.ts';
 import type { ReadModels, Row } from '../../src/storage/readModels.ts';
+
 import { type CliResult, runCli, storesOf, temporaryFolder } from '../support/cli.ts';
 import { documentForm, documentsPath } from '../support/documents.ts';
 import { onEveryEngine } from '../support/engines.ts';

@@ -4,7 +4,8 @@ import { parse as parseUuid, v7 as uuidv7 } from 'uuid';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { treeModel } from '../../projections/tree.ts';
 import type { RecordedEvent } from '../../src/domain/events/event.ts';
-import { openReadModels } from '../../src/server/openBackend.ts';
+import { openReadModels } from '../../src/server/openStorage.ts';
+
 import { type CliResult, runCli, storesOf, temporaryFolder } from '../support/cli.ts';
 import { readAll } from '../support/events.ts';
 import { eventually } from '../support/eventually.ts';

@@ -1,7 +1,8 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { treeModel } from '../../projections/tree.ts';
 import type { RecordedEvent } from '../../src/domain/events/event.ts';
-import { openReadModels } from '../../src/server/openBackend.ts';
+import { openReadModels } from '../../src/server/openStorage.ts';
+
 import { readAll } from '../support/events.ts';
 import { eventually } from '../support/eventually.ts';
 import { EvidencePage } from '../support/evidencePage.ts';

@@ -4,11 +4,12 @@ import type { DatabaseSync } from 'node:sqlite';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { treeModel } from '../../projections/tree.ts';
 import type { RecordedEvent } from '../../src/domain/events/event.ts';
-import { recordIdOf } from '../../src/domain/events/streamNames.ts';
-import { UserDirectory } from '../../src/modules/auth/UserDirectory.ts';
-import { type Difference, verifyWorkspace } from '../../src/modules/integrity/verifyWorkspace.ts';
-import { openReadModels } from '../../src/server/openBackend.ts';
+import { recordIdOf } from '../../src/domain/events/streams.ts';
+import { UserDirectory } from '../../src/modules/auth/users.ts';
+import { type Difference, verifyWorkspace } from '../../src/modules/integrity/verify.ts';
+import { openReadModels } from '../../src/server/openStorage.ts';
 import type { ReadModels } from '../../src/storage/readModels.ts';
+
 import { type CliResult, runCli, storesOf, temporaryFolder } from '../support/cli.ts';
 import { readAll } from '../support/events.ts';
 import { eventually } from '../support/eventually.ts';

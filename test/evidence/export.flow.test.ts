@@ -3,8 +3,9 @@ import { existsSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { parse } from 'csv-parse/sync';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { eventLeaf } from '../../src/domain/eventLeaf.ts';
 import type { RecordedEvent } from '../../src/domain/events/event.ts';
+import { eventLeaf } from '../../src/domain/merkle.ts';
+
 import { type CliResult, runCli, storesOf, temporaryFolder } from '../support/cli.ts';
 import { createEncounter, documentForm, documentsPath } from '../support/documents.ts';
 import { onEveryEngine } from '../support/engines.ts';

@@ -2,9 +2,9 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { v7 as uuidv7 } from 'uuid';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { ExportFile } from '../../src/modules/integrity/ExportFile.ts';
-import { exportEvents, startOfExport } from '../../src/modules/integrity/exportEvents.ts';
-import type { ExportJob } from '../../src/modules/integrity/manifest.ts';
+import { exportEvents, startOfExport } from '../../src/modules/integrity/export.ts';
+import { ExportFile, type ExportJob } from '../../src/modules/integrity/exportArchive.ts';
+
 import { runCli, storesOf, temporaryFolder } from '../support/cli.ts';
 import { onEveryEngine } from '../support/engines.ts';
 import { samples } from '../support/samples.ts';

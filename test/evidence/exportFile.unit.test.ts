@@ -1,9 +1,9 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { ExportFile } from '../../src/modules/integrity/ExportFile.ts';
-import { startOfExport } from '../../src/modules/integrity/exportEvents.ts';
-import type { ExportJob } from '../../src/modules/integrity/manifest.ts';
+import { startOfExport } from '../../src/modules/integrity/export.ts';
+import { ExportFile, type ExportJob } from '../../src/modules/integrity/exportArchive.ts';
+
 import { temporaryFolder } from '../support/cli.ts';
 
 const job: ExportJob = {

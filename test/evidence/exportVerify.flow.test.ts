@@ -2,11 +2,12 @@ import { createHash, createPrivateKey, generateKeyPairSync } from 'node:crypto';
 import { copyFileSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { eventLeaf } from '../../src/domain/eventLeaf.ts';
-import type { ExportManifest } from '../../src/modules/integrity/manifest.ts';
-import { PublicKeys } from '../../src/modules/integrity/PublicKeys.ts';
+import { eventLeaf } from '../../src/domain/merkle.ts';
+import type { ExportManifest } from '../../src/modules/integrity/exportArchive.ts';
+import { PublicKeys } from '../../src/modules/integrity/publicKeys.ts';
 import { signStatement } from '../../src/modules/integrity/signing.ts';
 import { verifyExport } from '../../src/modules/integrity/verifyExport.ts';
+
 import { runCli, storesOf, temporaryFolder } from '../support/cli.ts';
 import { onEveryEngine } from '../support/engines.ts';
 import { samples } from '../support/samples.ts';

@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { Readable } from 'node:stream';
 import { expect, test, vi } from 'vitest';
-import { Exports } from '../../src/modules/integrity/Exports.ts';
+import { Exports } from '../../src/modules/integrity/jobs.ts';
 import { unavailable } from '../../src/platform/errors.ts';
 
 const job = {

@@ -1,7 +1,8 @@
 import { expect, test } from 'vitest';
-import { INSTALLATION } from '../../src/domain/events/streamNames.ts';
-import { headFilesOf } from '../../src/modules/integrity/sendHeads.ts';
-import { LocalHeadTarget } from '../../src/storage/engines/filesystem/LocalHeadTarget.ts';
+import { INSTALLATION } from '../../src/domain/events/streams.ts';
+import { headFilesOf } from '../../src/modules/integrity/treeHeads.ts';
+import { LocalHeadTarget } from '../../src/storage/engines/filesystem/targets.ts';
+
 import { temporaryFolder } from '../support/cli.ts';
 
 test('the heads of a workspace called `all` are not those of all workspaces', async () => {

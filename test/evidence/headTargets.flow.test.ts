@@ -1,8 +1,9 @@
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { LocalHeadTarget } from '../../src/storage/engines/filesystem/LocalHeadTarget.ts';
-import { HttpsHeadTarget } from '../../src/storage/engines/https/HttpsHeadTarget.ts';
+import { LocalHeadTarget } from '../../src/storage/engines/filesystem/targets.ts';
+import { HttpsHeadTarget } from '../../src/storage/engines/https/headTarget.ts';
+
 import { headTargetContract } from '../contracts/headTarget.ts';
 import { temporaryFolder } from '../support/cli.ts';
 import { freePort } from '../support/freePort.ts';

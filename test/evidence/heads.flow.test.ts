@@ -2,8 +2,9 @@ import { generateKeyPairSync } from 'node:crypto';
 import { copyFileSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import type { TreeHead } from '../../src/modules/integrity/publicKeys.ts';
 import { signStatement } from '../../src/modules/integrity/signing.ts';
-import type { TreeHead } from '../../src/modules/integrity/treeHead.ts';
+
 import { runCli, storesOf, temporaryFolder } from '../support/cli.ts';
 import { onEveryEngine } from '../support/engines.ts';
 import { readAll } from '../support/events.ts';

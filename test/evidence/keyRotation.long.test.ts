@@ -2,13 +2,14 @@ import { createPublicKey, type KeyObject } from 'node:crypto';
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import type { TreeHead } from '../../src/modules/integrity/publicKeys.ts';
 import {
   generateSigningKey,
   keyId,
   parseSigningKey,
   signStatement,
 } from '../../src/modules/integrity/signing.ts';
-import type { TreeHead } from '../../src/modules/integrity/treeHead.ts';
+
 import { runCli, storesOf, temporaryFolder } from '../support/cli.ts';
 import { onEveryEngine } from '../support/engines.ts';
 import { readAll } from '../support/events.ts';

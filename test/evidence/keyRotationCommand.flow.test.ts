@@ -3,9 +3,9 @@ import { copyFileSync, existsSync, readFileSync, renameSync, writeFileSync } fro
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { newActorEvent } from '../../src/domain/events/newEvent.ts';
-import { signKeyRotation } from '../../src/modules/integrity/keyRotation.ts';
-import { generateSigningKey, parseSigningKey } from '../../src/modules/integrity/signing.ts';
-import { openEventLog } from '../../src/server/openBackend.ts';
+import { generateSigningKey, parseSigningKey, signKeyRotation } from '../../src/modules/integrity/signing.ts';
+import { openEventLog } from '../../src/server/openStorage.ts';
+
 import { runCli, temporaryFolder } from '../support/cli.ts';
 import { readAll } from '../support/events.ts';
 

@@ -2,10 +2,9 @@ import { createHash } from 'node:crypto';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { LEAVES_A_ROW, type TreeHeadRow, type TreeLeavesRow, tree } from '../../projections/tree.ts';
-import { eventLeaf } from '../../src/domain/eventLeaf.ts';
 import { canonicalJson } from '../../src/domain/events/canonicalJson.ts';
 import type { RecordedEvent } from '../../src/domain/events/event.ts';
-import { addLeaf, emptyTree, type HashTree, leafHash, treeRoot } from '../../src/domain/hashTree.ts';
+import { addLeaf, emptyTree, eventLeaf, type HashTree, leafHash, treeRoot } from '../../src/domain/merkle.ts';
 import type { Row } from '../../src/storage/readModels.ts';
 
 const sha256 = (...parts: (Buffer | string)[]) =>

@@ -3,9 +3,10 @@ import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { userInfo } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { eventLeaf } from '../../src/domain/eventLeaf.ts';
 import type { RecordedEvent } from '../../src/domain/events/event.ts';
+import { eventLeaf } from '../../src/domain/merkle.ts';
 import { signStatement } from '../../src/modules/integrity/signing.ts';
+
 import { type CliResult, runCli, storesOf, temporaryFolder } from '../support/cli.ts';
 import { createEncounter, documentForm, documentsPath } from '../support/documents.ts';
 import { onEveryEngine } from '../support/engines.ts';

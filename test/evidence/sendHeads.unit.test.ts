@@ -2,15 +2,15 @@ import { createPublicKey, generateKeyPairSync } from 'node:crypto';
 import { join } from 'node:path';
 import { afterAll, beforeEach, expect, test } from 'vitest';
 import { addTreeLeaf, type TreeHeadRow, treeModel } from '../../projections/tree.ts';
-import { addLeaf, emptyTree, type HashTree, leafHash, treeRoot } from '../../src/domain/hashTree.ts';
-import { sendHeads } from '../../src/modules/integrity/sendHeads.ts';
-import { sentHeads } from '../../src/modules/integrity/sentHeads.ts';
+import { addLeaf, emptyTree, type HashTree, leafHash, treeRoot } from '../../src/domain/merkle.ts';
+import type { TreeHead } from '../../src/modules/integrity/publicKeys.ts';
 import { signatureProblem } from '../../src/modules/integrity/signing.ts';
-import type { TreeHead } from '../../src/modules/integrity/treeHead.ts';
+import { sendHeads, sentHeads } from '../../src/modules/integrity/treeHeads.ts';
 import { unavailable } from '../../src/platform/errors.ts';
-import { openReadModels, openStateStore } from '../../src/server/openBackend.ts';
+import { openReadModels, openStateStore } from '../../src/server/openStorage.ts';
 import type { ReadModels, Row } from '../../src/storage/readModels.ts';
 import type { StateStore } from '../../src/storage/stateStore.ts';
+
 import { temporaryFolder } from '../support/cli.ts';
 
 const folder = temporaryFolder();

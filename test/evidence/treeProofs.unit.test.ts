@@ -4,15 +4,16 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { addTreeLeaf, type TreeHeadRow, type TreeLeaf, treeModel } from '../../projections/tree.ts';
-import { type Hash, leafHash } from '../../src/domain/hashTree.ts';
 import {
   areConsistent,
   consistencyRanges,
+  type Hash,
   inclusionRanges,
+  leafHash,
   rootOfInclusion,
-} from '../../src/domain/treeProofs.ts';
-import { StoredTree } from '../../src/modules/integrity/StoredTree.ts';
-import { openReadModels } from '../../src/server/openBackend.ts';
+} from '../../src/domain/merkle.ts';
+import { StoredTree } from '../../src/modules/integrity/proofs.ts';
+import { openReadModels } from '../../src/server/openStorage.ts';
 import type { ReadModels, Row } from '../../src/storage/readModels.ts';
 
 const SIZE = 300;

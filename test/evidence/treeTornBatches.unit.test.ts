@@ -3,13 +3,13 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { LEAVES_A_ROW, tree } from '../../projections/tree.ts';
-import { verifyWorkspace } from '../../src/modules/integrity/verifyWorkspace.ts';
-import { ownTarget } from '../../src/modules/projections/foldBatch.ts';
-import { project } from '../../src/modules/projections/project.ts';
+import { verifyWorkspace } from '../../src/modules/integrity/verify.ts';
+import { ownTarget, project } from '../../src/modules/projections/projector.ts';
 import { unavailable } from '../../src/platform/errors.ts';
-import { openEventLog, openReadModels } from '../../src/server/openBackend.ts';
+import { openEventLog, openReadModels } from '../../src/server/openStorage.ts';
 import type { EventLog } from '../../src/storage/eventLog.ts';
 import type { ReadModels, RowBatch } from '../../src/storage/readModels.ts';
+
 import { TestWorkspace } from '../support/newEvents.ts';
 
 const EVENTS = 3 * LEAVES_A_ROW + 10;

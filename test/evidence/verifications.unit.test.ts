@@ -1,14 +1,18 @@
 import { generateKeyPairSync, type KeyObject } from 'node:crypto';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
-import { addLeaf, emptyTree, leafHash } from '../../src/domain/hashTree.ts';
-import { PublicKeys } from '../../src/modules/integrity/PublicKeys.ts';
-import { type RunVerification, Verifications } from '../../src/modules/integrity/Verifications.ts';
-import { verificationTable } from '../../src/modules/integrity/verification.ts';
-import type { VerifiedHistory } from '../../src/modules/integrity/verifyAgainstHeads.ts';
+import { addLeaf, emptyTree, leafHash } from '../../src/domain/merkle.ts';
+import {
+  type RunVerification,
+  Verifications,
+  type VerifiedHistory,
+  verificationTable,
+} from '../../src/modules/integrity/jobs.ts';
+import { PublicKeys } from '../../src/modules/integrity/publicKeys.ts';
 import { unavailable } from '../../src/platform/errors.ts';
-import { openStateStore } from '../../src/server/openBackend.ts';
+import { openStateStore } from '../../src/server/openStorage.ts';
 import type { StateStore } from '../../src/storage/stateStore.ts';
+
 import { temporaryFolder } from '../support/cli.ts';
 import { eventually } from '../support/eventually.ts';
 

@@ -5,11 +5,11 @@ import { DatabaseSync } from 'node:sqlite';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { records, recordsModel } from '../../projections/records.ts';
 import { type VerifiedModel, verifyReadModels } from '../../src/modules/integrity/verifyReadModels.ts';
-import { ownTarget } from '../../src/modules/projections/foldBatch.ts';
-import { project } from '../../src/modules/projections/project.ts';
-import { openEventLog, openReadModels } from '../../src/server/openBackend.ts';
+import { ownTarget, project } from '../../src/modules/projections/projector.ts';
+import { openEventLog, openReadModels } from '../../src/server/openStorage.ts';
 import type { EventLog } from '../../src/storage/eventLog.ts';
 import type { ReadModels, Row } from '../../src/storage/readModels.ts';
+
 import { TestWorkspace } from '../support/newEvents.ts';
 
 let folder: string;

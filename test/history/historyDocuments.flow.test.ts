@@ -1,7 +1,8 @@
 import { createHash } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { openDocumentStore } from '../../src/server/openBackend.ts';
+import { openDocumentStore } from '../../src/server/openStorage.ts';
 import type { DocumentStore } from '../../src/storage/documentStore.ts';
+
 import { createEncounter, documentForm, documentsPath } from '../support/documents.ts';
 import { onEveryEngine } from '../support/engines.ts';
 import { eventually } from '../support/eventually.ts';

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { PrincipalNames } from '../../src/modules/records/queries/PrincipalNames.ts';
+import { PrincipalNames } from '../../src/modules/records/queries/principalNames.ts';
 
 /** A directory that learns these names when it is refreshed, and counts how often it was. */
 function directory(names: Record<string, string>) {

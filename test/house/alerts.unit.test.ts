@@ -1,8 +1,9 @@
 import { execFileSync, spawnSync } from 'node:child_process';
 import { globSync, readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
-import { definitionOf, type MetricName, metricTable } from '../../src/platform/metrics/metricTable.ts';
-import { prometheusName } from '../../src/platform/metrics/prometheusName.ts';
+import { definitionOf, type MetricName, metricTable } from '../../src/platform/metrics/catalog.ts';
+import { prometheusName } from '../../src/platform/metrics/metrics.ts';
+
 import { ALERTS, alertRules } from '../support/alertRules.ts';
 import { runbookSections } from '../support/runbook.ts';
 

@@ -3,8 +3,8 @@ import { describe, expect, test } from 'vitest';
 import { parse, parseAllDocuments } from 'yaml';
 import { openapiDocument } from '../../src/api/routes/index.ts';
 import { loadConfig } from '../../src/platform/config.ts';
-import { type MetricName, metricTable } from '../../src/platform/metrics/metricTable.ts';
-import { prometheusName } from '../../src/platform/metrics/prometheusName.ts';
+import { type MetricName, metricTable } from '../../src/platform/metrics/catalog.ts';
+import { prometheusName } from '../../src/platform/metrics/metrics.ts';
 import { settingNames } from '../../src/platform/settings.ts';
 
 const read = (path: string) => readFileSync(path, 'utf8');

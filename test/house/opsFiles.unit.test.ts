@@ -4,7 +4,7 @@ import { describe, expect, test } from 'vitest';
 import { parse } from 'yaml';
 import { loadConfig } from '../../src/platform/config.ts';
 import { settingNames } from '../../src/platform/settings.ts';
-import { hostsOf } from '../../src/storage/engines/eventstoredb/driverUrl.ts';
+import { hostsOf } from '../../src/storage/engines/eventstoredb/client.ts';
 
 const read = (path: string) => readFileSync(path, 'utf8');
 const { version } = JSON.parse(read('package.json'));

@@ -61,11 +61,11 @@ describe('the import rules', () => {
   test('see the imports of every kind', () => {
     expect(imports.map(show)).toEqual(
       expect.arrayContaining([
-        'src/server/openStores.ts imports src/server/openBackend.ts',
-        'src/server/openBackend.ts imports src/storage/engines/sqlite/SqliteEventLog.ts',
-        'src/domain/records/schema/validate.ts imports zod',
+        'src/server/requestServer.ts imports src/server/openStorage.ts',
+        'src/server/openStorage.ts imports src/storage/engines/sqlite/eventLog.ts',
+        'src/domain/records/schema/validation.ts imports zod',
         'projections/records.ts imports src/domain/records/catalog.ts',
-        'src/modules/records/commands/uploadDocument.ts imports src/domain/records/document.ts',
+        'src/modules/records/commands/documents.ts imports src/domain/records/document.ts',
       ]),
     );
   });
@@ -129,8 +129,7 @@ describe('the import rules', () => {
     const readers = files.filter((file) => /process\.env\b/.test(readFileSync(file, 'utf8')));
     expect(
       readers.filter(
-        (file) =>
-          file !== 'src/main.ts' && !file.startsWith('src/cli/') && file !== 'src/server/withStores.ts',
+        (file) => file !== 'src/main.ts' && !file.startsWith('src/cli/') && file !== 'src/server/stores.ts',
       ),
     ).toEqual([]);
   });

@@ -1,5 +1,5 @@
 import { afterEach, expect, test } from 'vitest';
-import { generateApiKey } from '../../src/modules/auth/apiKey.ts';
+import { generateApiKey } from '../../src/modules/auth/apiKeys.ts';
 import { onEmbeddedEngines } from '../support/engines.ts';
 import { samples } from '../support/samples.ts';
 import type { TestService } from '../support/service.ts';

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { auditEntry } from '../../projections/auditEntry.ts';
+import { auditEntry } from '../../projections/auditAggregation.ts';
 import type { RecordedEvent } from '../../src/domain/events/event.ts';
+
 import { onEmbeddedEngines } from '../support/engines.ts';
 import { eventually } from '../support/eventually.ts';
 import { paths } from '../support/fieldValues.ts';

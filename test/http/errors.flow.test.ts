@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { statusOf } from '../../src/api/server/errorAnswer.ts';
+import { statusOf } from '../../src/api/server/answer.ts';
 import type { ErrorCode } from '../../src/platform/errors.ts';
+
 import type { TestResponse } from '../support/client.ts';
 import { createEncounter, documentForm, documentsPath } from '../support/documents.ts';
 import { onEveryEngine } from '../support/engines.ts';

@@ -1,8 +1,9 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { apiRoutes, healthRoutes } from '../../src/api/routes/index.ts';
-import type { DashboardPorts } from '../../src/dashboard/routes.ts';
-import type { Permission } from '../../src/modules/auth/permissions.ts';
-import type { ProcessHealth } from '../../src/modules/readiness.ts';
+import type { DashboardPorts } from '../../src/dashboard/app.ts';
+import type { Permission } from '../../src/modules/auth/apiKeys.ts';
+import type { ProcessHealth } from '../../src/modules/health.ts';
+
 import { onEmbeddedEngines } from '../support/engines.ts';
 import { lint } from '../support/lint.ts';
 import { fetchDocument, type OpenApi, operationOf, operationsOf } from '../support/openapi.ts';

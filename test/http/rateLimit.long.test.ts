@@ -1,5 +1,5 @@
 import { afterEach, expect, test, vi } from 'vitest';
-import { generateApiKey } from '../../src/modules/auth/apiKey.ts';
+import { generateApiKey } from '../../src/modules/auth/apiKeys.ts';
 import type { Client } from '../support/client.ts';
 import { onEveryEngine } from '../support/engines.ts';
 import { samples } from '../support/samples.ts';

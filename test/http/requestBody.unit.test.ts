@@ -1,7 +1,7 @@
 import { Readable } from 'node:stream';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { expect, test } from 'vitest';
-import { letOthersIn } from '../../src/api/server/requestBody.ts';
+import { letOthersIn } from '../../src/api/server/answer.ts';
 
 const READ = 64 * 1024;
 

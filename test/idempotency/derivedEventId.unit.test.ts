@@ -1,7 +1,7 @@
 import { v7 as uuidv7, validate, version } from 'uuid';
 import { expect, test } from 'vitest';
-import { eventIdTime } from '../../src/domain/events/eventIdTime.ts';
-import { derivedEventId } from '../../src/modules/idempotency/derivedEventId.ts';
+import { eventIdTime } from '../../src/domain/events/event.ts';
+import { derivedEventId } from '../../src/modules/idempotency/keys.ts';
 
 test('further ids of a request are UUIDs of its time, always the same ones, and each another', () => {
   const [first, second] = [uuidv7(), uuidv7()];

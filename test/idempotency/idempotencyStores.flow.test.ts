@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import { unavailable } from '../../src/platform/errors.ts';
 import type { EventLog } from '../../src/storage/eventLog.ts';
+
 import { type Faults, startFaultyApp } from '../support/app.ts';
 import type { Client } from '../support/client.ts';
 import { createEncounter, documentForm, documentsPath } from '../support/documents.ts';

@@ -3,12 +3,16 @@ import { DatabaseSync } from 'node:sqlite';
 import { v7 as uuidv7 } from 'uuid';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Caller } from '../../src/domain/events/newEvent.ts';
-import { HOLD_MS } from '../../src/modules/idempotency/HeldRow.ts';
-import { KeptAnswer } from '../../src/modules/idempotency/KeptAnswer.ts';
-import { Reservation } from '../../src/modules/idempotency/Reservation.ts';
-import { KEPT_MS, Reservations } from '../../src/modules/idempotency/Reservations.ts';
+import {
+  HOLD_MS,
+  KEPT_MS,
+  KeptAnswer,
+  Reservation,
+  Reservations,
+} from '../../src/modules/idempotency/reservations.ts';
 import { ServiceError, unavailable } from '../../src/platform/errors.ts';
-import { SqliteStateStore } from '../../src/storage/engines/sqlite/SqliteStateStore.ts';
+import { SqliteStateStore } from '../../src/storage/engines/sqlite/stateStore.ts';
+
 import { temporaryFolder } from '../support/cli.ts';
 import { LaterClock } from '../support/laterClock.ts';
 

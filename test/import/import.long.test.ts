@@ -1,7 +1,7 @@
 import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { generateApiKey } from '../../src/modules/auth/apiKey.ts';
+import { generateApiKey } from '../../src/modules/auth/apiKeys.ts';
 import { type CliResult, spawnCli, temporaryFolder } from '../support/cli.ts';
 import { onEveryEngine } from '../support/engines.ts';
 import { phi } from '../support/phi.ts';

@@ -3,9 +3,10 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { recordsModel } from '../../projections/records.ts';
 import type { RecordedEvent } from '../../src/domain/events/event.ts';
-import { recordStream } from '../../src/domain/events/streamNames.ts';
+import { recordStream } from '../../src/domain/events/streams.ts';
 import { catalogEntry } from '../../src/domain/records/catalog.ts';
-import { openReadModels } from '../../src/server/openBackend.ts';
+import { openReadModels } from '../../src/server/openStorage.ts';
+
 import { spawnCli, temporaryFolder } from '../support/cli.ts';
 import { readAll } from '../support/events.ts';
 import { eventually } from '../support/eventually.ts';

@@ -1,8 +1,8 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { MappedSource } from '../../src/cli/commands/import/MappedSource.ts';
-import { readMapping } from '../../src/cli/commands/import/readMapping.ts';
+import { MappedSource, readMapping } from '../../src/cli/commands/import/mappedSource.ts';
+
 import { temporaryFolder } from '../support/cli.ts';
 
 function mappingFile(content: unknown): string {

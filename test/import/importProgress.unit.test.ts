@@ -1,6 +1,6 @@
 import { Writable } from 'node:stream';
 import { expect, test } from 'vitest';
-import { createProgress, paceText } from '../../src/cli/commands/import/progress.ts';
+import { createProgress, paceText } from '../../src/cli/commands/import/send.ts';
 import { runOn } from '../../src/server/terminal.ts';
 
 test('the pace is told in rows a second and the time that is left', () => {

@@ -3,7 +3,8 @@ import { join } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
 import type { RecordedEvent } from '../../src/domain/events/event.ts';
 import { catalogEntry } from '../../src/domain/records/catalog.ts';
-import { openEventLog } from '../../src/server/openBackend.ts';
+import { openEventLog } from '../../src/server/openStorage.ts';
+
 import { type CliResult, spawnCli, temporaryFolder } from '../support/cli.ts';
 import { Client } from '../support/client.ts';
 import { readAll } from '../support/events.ts';

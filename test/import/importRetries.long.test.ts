@@ -1,7 +1,7 @@
 import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, expect, test } from 'vitest';
-import { generateApiKey } from '../../src/modules/auth/apiKey.ts';
+import { generateApiKey } from '../../src/modules/auth/apiKeys.ts';
 import { spawnCli, temporaryFolder } from '../support/cli.ts';
 import { startFakeService } from '../support/fakeService.ts';
 

@@ -1,8 +1,8 @@
 import { afterEach, expect, test } from 'vitest';
-import { BatchSender } from '../../src/cli/commands/import/BatchSender.ts';
-import type { Row } from '../../src/cli/commands/import/chunks.ts';
-import { ImportClient } from '../../src/cli/commands/import/ImportClient.ts';
-import { ImportError } from '../../src/cli/commands/import/importSource.ts';
+import { ImportClient } from '../../src/cli/commands/import/client.ts';
+import { BatchSender } from '../../src/cli/commands/import/send.ts';
+import { ImportError, type Row } from '../../src/cli/commands/import/source.ts';
+
 import { startFakeService } from '../support/fakeService.ts';
 
 let service: Awaited<ReturnType<typeof startFakeService>>;

@@ -1,10 +1,9 @@
 import { writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { expect, test } from 'vitest';
-import { MappedSource } from '../../src/cli/commands/import/MappedSource.ts';
-import { readMapping } from '../../src/cli/commands/import/readMapping.ts';
-import { stateCode } from '../../src/domain/records/schema/stateCode.ts';
-import { isUspsState } from '../../src/domain/records/schema/uspsStates.ts';
+import { MappedSource, readMapping } from '../../src/cli/commands/import/mappedSource.ts';
+import { isUspsState, stateCode } from '../../src/domain/records/schema/states.ts';
+
 import { temporaryFolder } from '../support/cli.ts';
 import type { SpecKind } from '../support/specTables.ts';
 

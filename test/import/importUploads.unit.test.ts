@@ -5,12 +5,11 @@ import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, onTestFinished, test } from 'vitest';
-import { ImportClient } from '../../src/cli/commands/import/ImportClient.ts';
-import { ImportState } from '../../src/cli/commands/import/ImportState.ts';
-import { ImportTally, tallySchema } from '../../src/cli/commands/import/ImportTally.ts';
-import { createProgress } from '../../src/cli/commands/import/progress.ts';
-import { ReportFile } from '../../src/cli/commands/import/ReportFile.ts';
-import { sendDocuments } from '../../src/cli/commands/import/sendDocuments.ts';
+import { ImportClient } from '../../src/cli/commands/import/client.ts';
+import { sendDocuments } from '../../src/cli/commands/import/documents.ts';
+import { createProgress, ReportFile } from '../../src/cli/commands/import/send.ts';
+import { ImportState, ImportTally, tallySchema } from '../../src/cli/commands/import/state.ts';
+
 import { temporaryFolder } from '../support/cli.ts';
 
 const QUICK_MS = 50;

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import type { RecordFields } from '../../src/domain/records/catalog.ts';
-import { compareRecord } from '../../src/modules/integrations/replay/compareRecord.ts';
+import type { RecordFields } from '../../src/domain/records/schema/kind.ts';
+import { compareRecord } from '../../src/modules/integrations/replay/compare.ts';
 
 type Fields = Record<string, unknown>;
 

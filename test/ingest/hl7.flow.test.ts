@@ -2,11 +2,12 @@ import { gzipSync } from 'node:zlib';
 import fc from 'fast-check';
 import { v7 as uuidv7 } from 'uuid';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { KeyDirectory } from '../../src/modules/auth/KeyDirectory.ts';
-import { configureSource } from '../../src/modules/integrations/configureSource.ts';
-import type { SourceInput } from '../../src/modules/integrations/source.ts';
+import { KeyDirectory } from '../../src/modules/auth/keyDirectory.ts';
+import { configureSource } from '../../src/modules/integrations/sourceCommands.ts';
+import type { SourceInput } from '../../src/modules/integrations/sources.ts';
 import { unavailable } from '../../src/platform/errors.ts';
 import type { EventLog } from '../../src/storage/eventLog.ts';
+
 import { startFaultyApp } from '../support/app.ts';
 import type { Client, TestResponse } from '../support/client.ts';
 import { documentsPath } from '../support/documents.ts';

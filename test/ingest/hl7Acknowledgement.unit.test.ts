@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { acknowledge } from '../../src/modules/integrations/hl7/acknowledge.ts';
-import type { Hl7Issue } from '../../src/modules/integrations/hl7/hl7Issue.ts';
-import { parseMessage } from '../../src/modules/integrations/hl7/parseMessage.ts';
+import { type Hl7Issue, parseMessage } from '../../src/modules/integrations/hl7/parser.ts';
+
 import { hl7Fixture, hl7Message, mapped, pid } from './hl7Messages.ts';
 
 const stamp = { controlId: 'ACK-1', at: new Date('2026-03-14T14:30:20.500Z') };

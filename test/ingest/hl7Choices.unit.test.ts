@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import type { RecordFields } from '../../src/domain/records/catalog.ts';
+import type { RecordFields } from '../../src/domain/records/schema/kind.ts';
 import { fieldsOf, hl7Message, hl7Source, mapped, pid } from './hl7Messages.ts';
 
 describe('of insurances', () => {

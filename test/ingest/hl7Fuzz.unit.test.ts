@@ -1,13 +1,12 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { recordOf } from '../../src/modules/integrations/aboutRecords.ts';
+import { type Operation, recordOf } from '../../src/modules/integrations/apply.ts';
 import { acknowledge } from '../../src/modules/integrations/hl7/acknowledge.ts';
-import { conditionNames } from '../../src/modules/integrations/hl7/hl7Issue.ts';
-import { mapMessage } from '../../src/modules/integrations/hl7/mapMessage.ts';
-import { parseMessage } from '../../src/modules/integrations/hl7/parseMessage.ts';
-import { splitMessages } from '../../src/modules/integrations/hl7/splitMessages.ts';
-import type { Operation } from '../../src/modules/integrations/operation.ts';
+import { splitMessages } from '../../src/modules/integrations/hl7/framing.ts';
+import { conditionNames, parseMessage } from '../../src/modules/integrations/hl7/parser.ts';
+import { mapMessage } from '../../src/modules/integrations/hl7/triggerEvents.ts';
 import { ServiceError } from '../../src/platform/errors.ts';
+
 import { hl7Source } from './hl7Messages.ts';
 import { mutatedMessages } from './hl7Mutations.ts';
 

@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 import { catalogEntry } from '../../src/domain/records/catalog.ts';
-import { validate } from '../../src/domain/records/schema/validate.ts';
+import { validate } from '../../src/domain/records/schema/validation.ts';
+
 import { attending, encounter, expected, facility, patient, stay } from './hl7Expected.ts';
 import { hl7Fixture, hl7Fixtures, hl7Source, mapped } from './hl7Messages.ts';
 

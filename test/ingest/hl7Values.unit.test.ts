@@ -1,10 +1,13 @@
 import { describe, expect, test } from 'vitest';
-import { decode, encode } from '../../src/modules/integrations/hl7/characterSets.ts';
-import { usualDelimiters } from '../../src/modules/integrations/hl7/delimiters.ts';
-import { escapeText, unescapeText } from '../../src/modules/integrations/hl7/escapes.ts';
-import { parseMessage } from '../../src/modules/integrations/hl7/parseMessage.ts';
-import { splitMessages } from '../../src/modules/integrations/hl7/splitMessages.ts';
-import { dayOf, momentOf } from '../../src/modules/integrations/hl7/timestamps.ts';
+import { dayOf, momentOf } from '../../src/modules/integrations/hl7/context.ts';
+import { decode, encode, splitMessages } from '../../src/modules/integrations/hl7/framing.ts';
+import {
+  escapeText,
+  parseMessage,
+  unescapeText,
+  usualDelimiters,
+} from '../../src/modules/integrations/hl7/parser.ts';
+
 import { hl7Fixture, hl7Message, mapped, pid } from './hl7Messages.ts';
 
 describe('times', () => {

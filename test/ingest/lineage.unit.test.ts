@@ -1,13 +1,12 @@
 import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import type { JsonObject } from '../../src/domain/events/event.ts';
-import { recordOf } from '../../src/modules/integrations/aboutRecords.ts';
-import { fhirRules } from '../../src/modules/integrations/fhirRules.ts';
-import { mapMessage } from '../../src/modules/integrations/hl7/mapMessage.ts';
-import { parseMessage } from '../../src/modules/integrations/hl7/parseMessage.ts';
-import { hl7Rules } from '../../src/modules/integrations/hl7Rules.ts';
-import { type MappingRule, ruleOf } from '../../src/modules/integrations/mappingRule.ts';
-import { toldFields } from '../../src/modules/integrations/toldFields.ts';
+import { recordOf } from '../../src/modules/integrations/apply.ts';
+import { toldFields } from '../../src/modules/integrations/fields.ts';
+import { parseMessage } from '../../src/modules/integrations/hl7/parser.ts';
+import { mapMessage } from '../../src/modules/integrations/hl7/triggerEvents.ts';
+import { fhirRules, hl7Rules, type MappingRule, ruleOf } from '../../src/modules/integrations/mapping.ts';
+
 import {
   fhirCoverage,
   fhirEncounter,

@@ -1,16 +1,17 @@
 import { join } from 'node:path';
 import { v7 as uuidv7 } from 'uuid';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { HOLD_MS } from '../../src/modules/idempotency/HeldRow.ts';
-import { MessageClaim } from '../../src/modules/integrations/messages/MessageClaim.ts';
+import { HOLD_MS } from '../../src/modules/idempotency/reservations.ts';
 import {
+  MessageClaim,
   MessageClaims,
   type MessageIdentity,
-} from '../../src/modules/integrations/messages/MessageClaims.ts';
-import { MessageStore } from '../../src/modules/integrations/messages/MessageStore.ts';
+} from '../../src/modules/integrations/messages/claims.ts';
 import type { Message } from '../../src/modules/integrations/messages/message.ts';
-import { openDocumentStore, openStateStore } from '../../src/server/openBackend.ts';
+import { MessageStore } from '../../src/modules/integrations/messages/store.ts';
+import { openDocumentStore, openStateStore } from '../../src/server/openStorage.ts';
 import type { StateStore } from '../../src/storage/stateStore.ts';
+
 import { temporaryFolder } from '../support/cli.ts';
 import { LaterClock } from '../support/laterClock.ts';
 

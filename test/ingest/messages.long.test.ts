@@ -1,14 +1,15 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { recordStream } from '../../src/domain/events/streamNames.ts';
-import { holdsMessage } from '../../src/modules/erasure/holdsMessage.ts';
-import { type MessagePorts, MessageStore } from '../../src/modules/integrations/messages/MessageStore.ts';
+import { recordStream } from '../../src/domain/events/streams.ts';
+import { holdsMessage } from '../../src/modules/erasure/holdState.ts';
 import {
   MAX_ABOUT,
   type Message,
   messageLinksTable,
   messagesTable,
 } from '../../src/modules/integrations/messages/message.ts';
+import { type MessagePorts, MessageStore } from '../../src/modules/integrations/messages/store.ts';
 import type { StateStore } from '../../src/storage/stateStore.ts';
+
 import { startFaultyApp } from '../support/app.ts';
 import { runCli, storesOf } from '../support/cli.ts';
 import { onEveryEngine } from '../support/engines.ts';

@@ -1,7 +1,8 @@
 import { v7 as uuidv7 } from 'uuid';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { JsonObject } from '../../src/domain/events/event.ts';
-import { type MessagePorts, MessageStore } from '../../src/modules/integrations/messages/MessageStore.ts';
+import { type MessagePorts, MessageStore } from '../../src/modules/integrations/messages/store.ts';
+
 import { onEveryEngine } from '../support/engines.ts';
 import { bundle, fhirEncounter, fhirPatient, freshId, putFhir, sendFhir } from '../support/fhir.ts';
 import { closeMessageStores, openMessageStores } from '../support/messages.ts';

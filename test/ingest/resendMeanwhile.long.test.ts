@@ -3,8 +3,9 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Readable, Writable } from 'node:stream';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { runCommand } from '../../src/cli/runCommand.ts';
+import { runCommand } from '../../src/cli/program.ts';
 import { runOn } from '../../src/server/terminal.ts';
+
 import { storesOf, temporaryFolder } from '../support/cli.ts';
 import { onEveryEngine } from '../support/engines.ts';
 import { bundle, fhirEncounter, fhirPatient, putFhir, sendFhir } from '../support/fhir.ts';

@@ -1,13 +1,11 @@
 import { userInfo } from 'node:os';
 import { v7 as uuidv7 } from 'uuid';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
-import { KeyDirectory } from '../../src/modules/auth/KeyDirectory.ts';
-import { configureSource, MAX_SOURCES } from '../../src/modules/integrations/configureSource.ts';
-import { RememberedSources } from '../../src/modules/integrations/RememberedSources.ts';
-import { readSources } from '../../src/modules/integrations/readSources.ts';
-import { removeSource } from '../../src/modules/integrations/removeSource.ts';
-import { sourceOf } from '../../src/modules/integrations/sourceOf.ts';
+import { KeyDirectory } from '../../src/modules/auth/keyDirectory.ts';
+import { configureSource, MAX_SOURCES, removeSource } from '../../src/modules/integrations/sourceCommands.ts';
+import { RememberedSources, readSources, sourceOf } from '../../src/modules/integrations/sources.ts';
 import { unavailable } from '../../src/platform/errors.ts';
+
 import { onEveryEngine } from '../support/engines.ts';
 import { eventsOf } from '../support/eventReader.ts';
 import { eventually } from '../support/eventually.ts';

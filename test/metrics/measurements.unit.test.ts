@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { Measurements } from '../../src/platform/metrics/Measurements.ts';
+import { Measurements } from '../../src/platform/metrics/metrics.ts';
 
 const LINES = 'chartledger.batch.lines';
 const outcome = (value: string) => ({ 'chartledger.outcome': value });

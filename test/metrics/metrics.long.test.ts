@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { type MetricName, metricTable } from '../../src/platform/metrics/metricTable.ts';
-import { prometheusName } from '../../src/platform/metrics/prometheusName.ts';
+import { type MetricName, metricTable } from '../../src/platform/metrics/catalog.ts';
+import { prometheusName } from '../../src/platform/metrics/metrics.ts';
+
 import { sendBatch } from '../support/batches.ts';
 import { createEncounter, documentForm, documentsPath } from '../support/documents.ts';
 import { EventReader } from '../support/eventReader.ts';

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { noKeys } from '../../src/modules/auth/keyState.ts';
-import { readSources } from '../../src/modules/integrations/readSources.ts';
-import { sourceOf } from '../../src/modules/integrations/sourceOf.ts';
+import { noKeys } from '../../src/modules/auth/apiKeys.ts';
+import { readSources, sourceOf } from '../../src/modules/integrations/sources.ts';
+
 import { runCli, storesOf } from '../support/cli.ts';
 import { onEveryEngine } from '../support/engines.ts';
 import { tlsSettings } from '../support/mllp.ts';

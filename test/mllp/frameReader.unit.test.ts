@@ -6,8 +6,8 @@ import {
   framed,
   MAX_FRAME_BYTES,
   MAX_STRAY_BYTES,
-} from '../../src/api/mllp/FrameReader.ts';
-import { MAX_MESSAGE_BYTES } from '../../src/modules/integrations/hl7/parseMessage.ts';
+} from '../../src/api/mllp/connection.ts';
+import { MAX_MESSAGE_BYTES } from '../../src/modules/integrations/hl7/parser.ts';
 
 /** What a reader finds in bytes that come in pieces of these sizes, again and again. */
 function found(bytes: Buffer, sizes: readonly number[]) {

@@ -6,7 +6,8 @@ import { Hl7Message } from '@medplum/core';
 import { Hl7Client } from '@medplum/hl7';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { RecordedEvent } from '../../src/domain/events/event.ts';
-import { openEventLog } from '../../src/server/openBackend.ts';
+import { openEventLog } from '../../src/server/openStorage.ts';
+
 import { hl7Message } from '../ingest/hl7Messages.ts';
 import { readAll } from '../support/events.ts';
 import { eventually } from '../support/eventually.ts';

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { Senders } from '../../src/api/mllp/Senders.ts';
+import { Senders } from '../../src/api/mllp/answer.ts';
 import { hl7Message, pid } from '../ingest/hl7Messages.ts';
 import { eventually } from '../support/eventually.ts';
 import { ownAddress, RawSender, setSource } from '../support/mllp.ts';

@@ -6,7 +6,7 @@ import {
   generateTestKey,
   hashApiKey,
   looksLikeApiKey,
-} from '../../src/modules/auth/apiKey.ts';
+} from '../../src/modules/auth/apiKeys.ts';
 
 const BASE62 = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
 const base62 = fc.constantFrom(...BASE62);

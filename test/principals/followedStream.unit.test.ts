@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, test } from 'vitest';
 import type { NewEvent, RecordedEvent } from '../../src/domain/events/event.ts';
-import { FollowedStream } from '../../src/modules/auth/FollowedStream.ts';
+import { FollowedStream } from '../../src/modules/auth/keyDirectory.ts';
 import { ServiceError } from '../../src/platform/errors.ts';
 import type { EventLog } from '../../src/storage/eventLog.ts';
 

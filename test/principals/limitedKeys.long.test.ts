@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import type { KeyLimits } from '../../src/modules/auth/keyLimits.ts';
-import type { Permission } from '../../src/modules/auth/permissions.ts';
+import type { KeyLimits, Permission } from '../../src/modules/auth/apiKeys.ts';
+
 import { createEncounter, documentForm, documentsPath } from '../support/documents.ts';
 import { onEveryEngine } from '../support/engines.ts';
 import { eventually } from '../support/eventually.ts';

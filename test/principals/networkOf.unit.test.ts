@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { networkOf } from '../../src/modules/auth/networkOf.ts';
+import { networkOf } from '../../src/modules/auth/signIn.ts';
 
 test.each([
   ['192.0.2.7', '192.0.2.7'],

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { expect, test } from 'vitest';
-import { hashPassword, verifyPassword } from '../../src/modules/auth/password.ts';
+import { hashPassword, verifyPassword } from '../../src/modules/auth/passwords.ts';
 
 const password = () => randomBytes(12).toString('hex');
 

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { passwordProblem } from '../../src/modules/auth/passwordProblem.ts';
+import { passwordProblem } from '../../src/modules/auth/passwords.ts';
 
 const EASY = 'easy to guess';
 

@@ -1,6 +1,11 @@
 import { describe, expect, test } from 'vitest';
-import { hashRecoveryCode, newRecoveryCodes } from '../../src/modules/auth/recoveryCodes.ts';
-import { newTotpSecret, totpStep, totpUri } from '../../src/modules/auth/totp.ts';
+import {
+  hashRecoveryCode,
+  newRecoveryCodes,
+  newTotpSecret,
+  totpStep,
+  totpUri,
+} from '../../src/modules/auth/twoFactor.ts';
 
 /** RFC 6238, appendix B: the ASCII text 12345678901234567890. */
 const SECRET = 'GEZDGNBVGY3TQOJQGEZDGNBVGY3TQOJQ';

@@ -1,7 +1,8 @@
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { recordStream } from '../../src/domain/events/streamNames.ts';
-import { openEventLog } from '../../src/server/openBackend.ts';
+import { recordStream } from '../../src/domain/events/streams.ts';
+import { openEventLog } from '../../src/server/openStorage.ts';
+
 import { temporaryFolder } from '../support/cli.ts';
 import { eventually } from '../support/eventually.ts';
 import { freePort } from '../support/freePort.ts';

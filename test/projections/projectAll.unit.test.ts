@@ -5,10 +5,11 @@ import { v7 as uuidv7 } from 'uuid';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { records, recordsModel } from '../../projections/records.ts';
 import { timeline, timelineModel } from '../../projections/timeline.ts';
-import { projectAll } from '../../src/modules/projections/projectAll.ts';
-import { openEventLog, openReadModels } from '../../src/server/openBackend.ts';
+import { projectAll } from '../../src/modules/projections/projector.ts';
+import { openEventLog, openReadModels } from '../../src/server/openStorage.ts';
 import type { EventLog, FollowOptions } from '../../src/storage/eventLog.ts';
 import type { ReadModels } from '../../src/storage/readModels.ts';
+
 import { eventually } from '../support/eventually.ts';
 import { TestWorkspace } from '../support/newEvents.ts';
 

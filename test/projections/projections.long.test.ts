@@ -1,11 +1,10 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { documents } from '../../projections/documents.ts';
 import { models, projections as registered } from '../../projections/index.ts';
-import { modelName } from '../../projections/projection.ts';
-import { readinessModel } from '../../projections/readinessModel.ts';
-import { records, recordsModel } from '../../projections/records.ts';
-import { openReadModels } from '../../src/server/openBackend.ts';
+import { modelName, readinessModel } from '../../projections/projection.ts';
+import { documents, records, recordsModel } from '../../projections/records.ts';
+import { openReadModels } from '../../src/server/openStorage.ts';
 import type { ReadModels, Row } from '../../src/storage/readModels.ts';
+
 import { type CliResult, runCli, storesOf } from '../support/cli.ts';
 import { createEncounter, documentForm, documentsPath } from '../support/documents.ts';
 import { onEveryEngine } from '../support/engines.ts';

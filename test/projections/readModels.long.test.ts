@@ -1,10 +1,10 @@
 import { rmSync } from 'node:fs';
 import { v7 as uuidv7 } from 'uuid';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { documentsModel } from '../../projections/documents.ts';
-import { recordsModel } from '../../projections/records.ts';
-import type { EventMetadata } from '../../src/domain/events/eventMetadata.ts';
-import { documentStream, recordStream } from '../../src/domain/events/streamNames.ts';
+import { documentsModel, recordsModel } from '../../projections/records.ts';
+import type { EventMetadata } from '../../src/domain/events/event.ts';
+import { documentStream, recordStream } from '../../src/domain/events/streams.ts';
+
 import { createEncounter, documentForm, documentsPath } from '../support/documents.ts';
 import { eventually } from '../support/eventually.ts';
 import { phi } from '../support/phi.ts';

@@ -3,11 +3,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
 import { records, recordsModel } from '../../projections/records.ts';
-import { ownTarget } from '../../src/modules/projections/foldBatch.ts';
-import { project } from '../../src/modules/projections/project.ts';
-import { rebuildProjection } from '../../src/modules/projections/rebuildProjection.ts';
-import { openEventLog, openReadModels } from '../../src/server/openBackend.ts';
+import { ownTarget, project, rebuildProjection } from '../../src/modules/projections/projector.ts';
+import { openEventLog, openReadModels } from '../../src/server/openStorage.ts';
 import type { ReadModels } from '../../src/storage/readModels.ts';
+
 import { eventually } from '../support/eventually.ts';
 import { TestWorkspace } from '../support/newEvents.ts';
 

@@ -1,24 +1,29 @@
 import fc from 'fast-check';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { records } from '../../projections/records.ts';
-import { claimParts } from '../../src/domain/events/encounterReadiness.ts';
 import type { JsonObject, RecordedEvent } from '../../src/domain/events/event.ts';
+import { claimParts } from '../../src/domain/events/readinessEvents.ts';
 import {
   codeSetStream,
   documentStream,
   encounterReadinessStream,
   readinessStream,
   recordStream,
-} from '../../src/domain/events/streamNames.ts';
+} from '../../src/domain/events/streams.ts';
 import { catalogEntry } from '../../src/domain/records/catalog.ts';
-import { type Readiness, readReadiness } from '../../src/modules/readiness/readReadiness.ts';
+import { type Readiness, readReadiness } from '../../src/modules/readiness/queries.ts';
 import { rules } from '../../src/modules/readiness/rules/index.ts';
-import { type RuleSettings, ruleChoices } from '../../src/modules/readiness/rules/ruleSettings.ts';
-import { CODE_SET_LOADED, TAXONOMY } from '../../src/modules/readiness/rules/taxonomySet.ts';
-import type { QueryPorts } from '../../src/modules/records/queries/readRecord.ts';
+import {
+  CODE_SET_LOADED,
+  type RuleSettings,
+  ruleChoices,
+  TAXONOMY,
+} from '../../src/modules/readiness/rules/rule.ts';
+import type { QueryPorts } from '../../src/modules/records/queries/records.ts';
 import { ServiceError } from '../../src/platform/errors.ts';
 import type { EventLog } from '../../src/storage/eventLog.ts';
 import type { HeadsQuery, PageQuery, Row } from '../../src/storage/readModels.ts';
+
 import { type Claim, claimWith, type Fields, otherEncounter } from '../support/billing.ts';
 import { type Changes, NOW, ruleExamples } from '../support/ruleExamples.ts';
 

@@ -2,9 +2,10 @@ import { randomUUID } from 'node:crypto';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import type { EncounterBilled } from '../../src/domain/events/encounterReadiness.ts';
 import { newEvent } from '../../src/domain/events/newEvent.ts';
-import { encounterReadinessStream } from '../../src/domain/events/streamNames.ts';
+import type { EncounterBilled } from '../../src/domain/events/readinessEvents.ts';
+import { encounterReadinessStream } from '../../src/domain/events/streams.ts';
+
 import type { Claim } from '../support/billing.ts';
 import { billedPath, freshClaim, readiness, sendClaim, sendLater } from '../support/claims.ts';
 import { temporaryFolder } from '../support/cli.ts';

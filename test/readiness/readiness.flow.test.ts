@@ -2,7 +2,8 @@ import { v7 as uuidv7 } from 'uuid';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { RecordedEvent } from '../../src/domain/events/event.ts';
 import type { Caller } from '../../src/domain/events/newEvent.ts';
-import { setFilingLimit } from '../../src/modules/readiness/setFilingLimit.ts';
+import { setFilingLimit } from '../../src/modules/readiness/settings.ts';
+
 import { billable, type Claim } from '../support/billing.ts';
 import { choices } from '../support/choices.ts';
 import {

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { encounterReadinessStream, readinessStream } from '../../src/domain/events/streamNames.ts';
+import { encounterReadinessStream, readinessStream } from '../../src/domain/events/streams.ts';
 import { sendBatch } from '../support/batches.ts';
 import type { Claim } from '../support/billing.ts';
 import { freshClaim, readiness, sendClaim } from '../support/claims.ts';

@@ -1,18 +1,13 @@
 import { describe, expect, test } from 'vitest';
-import { claimParts } from '../../src/domain/events/encounterReadiness.ts';
+import { claimParts } from '../../src/domain/events/readinessEvents.ts';
 import { catalogEntry } from '../../src/domain/records/catalog.ts';
 import { type DocumentCategory, documentFieldsSchema } from '../../src/domain/records/document.ts';
-import { documentMissing } from '../../src/modules/readiness/rules/documentMissing.ts';
-import { partsOf } from '../../src/modules/readiness/rules/factsOf.ts';
-import { filingLimitNear } from '../../src/modules/readiness/rules/filingLimitNear.ts';
-import { findingsOf, standsAt } from '../../src/modules/readiness/rules/findings.ts';
-import { rules } from '../../src/modules/readiness/rules/index.ts';
-import type { BillingFacts } from '../../src/modules/readiness/rules/rule.ts';
-import { noSettings, type RuleSettings } from '../../src/modules/readiness/rules/ruleSettings.ts';
-import { sameVisitOf } from '../../src/modules/readiness/rules/sameVisitOf.ts';
-import { suspectedDuplicate } from '../../src/modules/readiness/rules/suspectedDuplicate.ts';
-import { timelyFiling } from '../../src/modules/readiness/rules/timelyFiling.ts';
-import { isUsedField } from '../../src/modules/readiness/rules/usedFields.ts';
+import { filingLimitNear, timelyFiling } from '../../src/modules/readiness/rules/dates.ts';
+import { documentMissing, suspectedDuplicate } from '../../src/modules/readiness/rules/encounter.ts';
+import { isUsedField, partsOf, sameVisitOf } from '../../src/modules/readiness/rules/facts.ts';
+import { findingsOf, rules, standsAt } from '../../src/modules/readiness/rules/index.ts';
+import { type BillingFacts, noSettings, type RuleSettings } from '../../src/modules/readiness/rules/rule.ts';
+
 import { claimWith, factsOf, otherEncounter, recordOf } from '../support/billing.ts';
 import { type Changes, NOW, ruleExamples, servedOn, without } from '../support/ruleExamples.ts';
 

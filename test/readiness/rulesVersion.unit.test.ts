@@ -1,15 +1,15 @@
 import { createHash } from 'node:crypto';
 import { globSync, readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
-import { readinessModel } from '../../projections/readinessModel.ts';
+import { readinessModel } from '../../projections/projection.ts';
 
 /** What makes the findings of the worklist: of anything else here the worklist does not depend. */
 const sources = [
   'src/readiness/rules/**/*.ts',
   ...[
-    'src/domain/records/schema/fieldChecks.ts',
-    'src/domain/records/visits.ts',
-    'src/modules/readiness/rules/sameVisitOf.ts',
+    'src/domain/records/schema/validation.ts',
+    'src/domain/records/fold.ts',
+    'src/modules/readiness/rules/facts.ts',
   ],
   ...['BilledVersions', 'billing', 'faults', 'findings', 'factsOf', 'filingLimits', 'statesOfZip'].map(
     (name) => `src/readiness/${name}.ts`,

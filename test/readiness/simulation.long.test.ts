@@ -1,10 +1,10 @@
 import { existsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { withCandidates } from '../../src/modules/readiness/candidateSettings.ts';
-import { noSettings } from '../../src/modules/readiness/rules/ruleSettings.ts';
-import { type Simulation, simulate } from '../../src/modules/readiness/simulate.ts';
-import { openReadModels } from '../../src/server/openBackend.ts';
+import { noSettings } from '../../src/modules/readiness/rules/rule.ts';
+import { type Simulation, simulate, withCandidates } from '../../src/modules/readiness/simulation.ts';
+import { openReadModels } from '../../src/server/openStorage.ts';
+
 import { sendBatch } from '../support/batches.ts';
 import { freshClaim, sendClaim } from '../support/claims.ts';
 import { temporaryFolder } from '../support/cli.ts';

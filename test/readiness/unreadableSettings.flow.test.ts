@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { readinessStream } from '../../src/domain/events/streamNames.ts';
+import { readinessStream } from '../../src/domain/events/streams.ts';
 import { freshClaim, sendClaim } from '../support/claims.ts';
 import { onEveryEngine } from '../support/engines.ts';
 import { eventually } from '../support/eventually.ts';

@@ -1,10 +1,10 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import type { NewEvent } from '../../src/domain/events/event.ts';
-import type { WorklistWork } from '../../src/modules/readiness/WorklistWork.ts';
-import { watchClock } from '../../src/modules/readiness/watchClock.ts';
-import { flipsList, MINUTE_MS, minuteOf } from '../../src/modules/readiness/worklistLists.ts';
+import { flipsList, MINUTE_MS, minuteOf } from '../../src/modules/readiness/worklistModel.ts';
+import { type WorklistWork, watchClock } from '../../src/modules/readiness/worklistUpdater.ts';
 import type { EventLog } from '../../src/storage/eventLog.ts';
 import type { PageQuery, ReadModels, Row } from '../../src/storage/readModels.ts';
+
 import { eventually } from '../support/eventually.ts';
 
 const MANY = 10_000;

@@ -1,11 +1,11 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { readinessModel } from '../../projections/readinessModel.ts';
-import type { Shown } from '../../src/domain/events/shown.ts';
-import { readinessCountsStream, recordStream } from '../../src/domain/events/streamNames.ts';
-import { worklistModel } from '../../src/modules/readiness/worklistEntry.ts';
-import { minuteOf } from '../../src/modules/readiness/worklistLists.ts';
-import { openReadModels } from '../../src/server/openBackend.ts';
+import { readinessModel } from '../../projections/projection.ts';
+import type { Shown } from '../../src/domain/events/payloads.ts';
+import { readinessCountsStream, recordStream } from '../../src/domain/events/streams.ts';
+import { minuteOf, worklistModel } from '../../src/modules/readiness/worklistModel.ts';
+import { openReadModels } from '../../src/server/openStorage.ts';
 import type { Row } from '../../src/storage/readModels.ts';
+
 import { sendBatch } from '../support/batches.ts';
 import { freshClaim, neighbours, sendClaim } from '../support/claims.ts';
 import { onEveryEngine } from '../support/engines.ts';

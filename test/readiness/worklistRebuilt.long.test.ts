@@ -1,9 +1,10 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { catalogEntry } from '../../src/domain/records/catalog.ts';
-import { eraseRecord } from '../../src/modules/erasure/eraseRecord.ts';
-import type { ErasurePorts } from '../../src/modules/erasure/finishErasure.ts';
-import { openReadModels } from '../../src/server/openBackend.ts';
+import { eraseRecord } from '../../src/modules/erasure/erase.ts';
+import type { ErasurePorts } from '../../src/modules/erasure/finish.ts';
+import { openReadModels } from '../../src/server/openStorage.ts';
 import type { Row } from '../../src/storage/readModels.ts';
+
 import { choices } from '../support/choices.ts';
 import { freshClaim } from '../support/claims.ts';
 import { documentForm, documentsPath } from '../support/documents.ts';

@@ -1,9 +1,9 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { WorklistRows } from '../../src/modules/readiness/WorklistRows.ts';
-import { worklistModel } from '../../src/modules/readiness/worklistEntry.ts';
+import { WorklistRows, worklistModel } from '../../src/modules/readiness/worklistModel.ts';
 import { unavailable } from '../../src/platform/errors.ts';
-import { openReadModels } from '../../src/server/openBackend.ts';
+import { openReadModels } from '../../src/server/openStorage.ts';
 import type { ReadModels, Row, RowBatch } from '../../src/storage/readModels.ts';
+
 import { temporaryFolder } from '../support/cli.ts';
 
 const folder = temporaryFolder();

@@ -3,8 +3,8 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
 import { catalog } from '../../src/domain/records/catalog.ts';
-import { acceptor } from '../../src/domain/records/schema/acceptor.ts';
-import { nestedIn } from '../../src/domain/records/schema/nestedObject.ts';
+import { nestedIn } from '../../src/domain/records/schema/kind.ts';
+import { acceptor } from '../../src/domain/records/schema/validation.ts';
 
 /** Texts around every bound and pattern of the fields, in the form that JSON gives. */
 const texts = fc.oneof(

@@ -1,6 +1,6 @@
 import { afterEach, expect, test, vi } from 'vitest';
 import { recordsModel } from '../../projections/records.ts';
-import { untilReached } from '../../src/modules/records/queries/page.ts';
+import { untilReached } from '../../src/modules/records/queries/paging.ts';
 import type { ReadModels } from '../../src/storage/readModels.ts';
 
 const HOUR_MS = 3_600_000;

@@ -1,8 +1,7 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import type { RecordFields } from '../../src/domain/records/catalog.ts';
-import { diffFields } from '../../src/domain/records/diff.ts';
-import { mergeFields } from '../../src/domain/records/fold.ts';
+import { diffFields, mergeFields } from '../../src/domain/records/fold.ts';
+import type { RecordFields } from '../../src/domain/records/schema/kind.ts';
 
 const id = 'patient-1';
 

@@ -1,8 +1,10 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { RecordedEvent } from '../../src/domain/events/event.ts';
-import { catalogEntry, type RecordFields } from '../../src/domain/records/catalog.ts';
+import { catalogEntry } from '../../src/domain/records/catalog.ts';
 import { evolveRecord, mergeFields, type RecordState, viewRecord } from '../../src/domain/records/fold.ts';
+import type { RecordFields } from '../../src/domain/records/schema/kind.ts';
+
 import { insuranceRows, type SpecKind, specKinds, specTables } from '../support/specTables.ts';
 
 const word = fc.string({ minLength: 1, maxLength: 8 });

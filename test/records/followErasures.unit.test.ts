@@ -1,7 +1,8 @@
 import { expect, test } from 'vitest';
-import { RecordExistence } from '../../src/modules/records/commands/RecordExistence.ts';
+import { RecordExistence } from '../../src/modules/records/commands/references.ts';
 import type { EventLog, Removals } from '../../src/storage/eventLog.ts';
 import type { ReadModels } from '../../src/storage/readModels.ts';
+
 import { eventually } from '../support/eventually.ts';
 
 test('a log that was slow for long is not asked again for all the times that were missed', async () => {

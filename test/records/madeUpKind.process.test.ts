@@ -3,7 +3,8 @@ import { join, resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { loadConfig } from '../../src/platform/config.ts';
-import { openEventLog } from '../../src/server/openBackend.ts';
+import { openEventLog } from '../../src/server/openStorage.ts';
+
 import { spawnCli, temporaryFolder } from '../support/cli.ts';
 import { Client } from '../support/client.ts';
 import { openLoopback } from '../support/delivery.ts';

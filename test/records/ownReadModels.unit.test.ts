@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { recordsModel } from '../../projections/records.ts';
-import { ownReadModels } from '../../src/modules/projections/ownReadModels.ts';
+import { ownReadModels } from '../../src/modules/projections/storeIdentity.ts';
 import type { EventLog } from '../../src/storage/eventLog.ts';
 import type { ReadModels } from '../../src/storage/readModels.ts';
 

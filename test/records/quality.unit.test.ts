@@ -1,6 +1,8 @@
 import { describe, expect, test } from 'vitest';
-import { catalog, catalogEntry, type RecordFields } from '../../src/domain/records/catalog.ts';
-import { qualityWarnings } from '../../src/domain/records/qualityWarnings.ts';
+import { catalog, catalogEntry } from '../../src/domain/records/catalog.ts';
+import { qualityWarnings } from '../../src/domain/records/fold.ts';
+import type { RecordFields } from '../../src/domain/records/schema/kind.ts';
+
 import type { SpecKind } from '../support/specTables.ts';
 
 function warned(kind: string, fields: Record<string, unknown>): string[] {

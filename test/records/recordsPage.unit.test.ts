@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { readPage } from '../../src/modules/records/queries/page.ts';
+import { readPage } from '../../src/modules/records/queries/paging.ts';
 import type { EventLog } from '../../src/storage/eventLog.ts';
 import type { PageQuery, ReadModels, Row } from '../../src/storage/readModels.ts';
 

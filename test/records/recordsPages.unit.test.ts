@@ -4,11 +4,11 @@ import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { recordsModel } from '../../projections/records.ts';
-import { listsOf } from '../../src/domain/records/filters.ts';
 import { encounter } from '../../src/domain/records/kinds/encounter.ts';
-import { type RecordsSelection, readRecordsPage } from '../../src/modules/records/queries/recordsPage.ts';
-import { listedQueries } from '../../src/storage/engines/sqlite/listedRows.ts';
-import { SqliteReadModels } from '../../src/storage/engines/sqlite/SqliteReadModels.ts';
+import { listsOf } from '../../src/domain/records/searchIndex.ts';
+import { type RecordsSelection, readRecordsPage } from '../../src/modules/records/queries/lists.ts';
+import { listedQueries } from '../../src/storage/engines/sqlite/queries.ts';
+import { SqliteReadModels } from '../../src/storage/engines/sqlite/readModels.ts';
 import type { EventLog } from '../../src/storage/eventLog.ts';
 
 const COUNT = 25_000;

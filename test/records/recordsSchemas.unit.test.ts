@@ -2,6 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
 import { catalog, catalogEntry } from '../../src/domain/records/catalog.ts';
 import { insurance } from '../../src/domain/records/kinds/patient.ts';
+
 import { type FieldRow, insuranceRows, specKinds, specTables } from '../support/specTables.ts';
 
 const tables: [string, z.ZodObject, FieldRow[]][] = [

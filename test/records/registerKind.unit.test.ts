@@ -1,7 +1,6 @@
 import { expect, test } from 'vitest';
 import { catalog } from '../../src/domain/records/catalog.ts';
-import type { CatalogEntry } from '../../src/domain/records/schema/defineKind.ts';
-import { registerKind } from '../../src/domain/records/schema/registerKind.ts';
+import { type CatalogEntry, registerKind } from '../../src/domain/records/schema/kind.ts';
 
 test('a kind that comes when the catalog is made is refused, and named', () => {
   const before = [...catalog];

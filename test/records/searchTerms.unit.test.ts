@@ -1,16 +1,18 @@
 import { describe, expect, test } from 'vitest';
-import { type CatalogEntry, catalog, catalogEntry } from '../../src/domain/records/catalog.ts';
-import { defineKind } from '../../src/domain/records/schema/defineKind.ts';
+import { catalog, catalogEntry } from '../../src/domain/records/catalog.ts';
 import { foundByOf, identifier, requiredName } from '../../src/domain/records/schema/fields.ts';
+import { type CatalogEntry, defineKind } from '../../src/domain/records/schema/kind.ts';
 import {
   boundedTerms,
+  dayIn,
   idTerms,
+  joinedWord,
   nameTerms,
   recordTerms,
   tellingFields,
-} from '../../src/domain/records/searchTerms.ts';
-import { dayIn, joinedWord, wordsOf } from '../../src/domain/records/searchWords.ts';
-import { looksFor, patternsOf, tidied } from '../../src/modules/records/queries/searchText.ts';
+  wordsOf,
+} from '../../src/domain/records/searchIndex.ts';
+import { looksFor, patternsOf, tidied } from '../../src/modules/records/queries/search.ts';
 
 describe('words', () => {
   test.each([

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { visitList, visitLists } from '../../src/domain/records/visits.ts';
+import { visitList, visitLists } from '../../src/domain/records/fold.ts';
 
 const visit = {
   patient_id: 'p',

@@ -1,11 +1,11 @@
 import { availableParallelism } from 'node:os';
 import { describe, expect, test } from 'vitest';
 import { ConfigError, loadConfig } from '../../src/platform/config.ts';
-import { misspeltSettings } from '../../src/platform/misspeltSettings.ts';
-import { openReadModels, pathOf } from '../../src/server/openBackend.ts';
+import { misspeltSettings } from '../../src/platform/settingsSpelling.ts';
+import { openReadModels, pathOf } from '../../src/server/openStorage.ts';
 import { startFailure } from '../../src/server/startFailure.ts';
+import { eventLogName } from '../../src/server/stores.ts';
 import { runOn } from '../../src/server/terminal.ts';
-import { eventLogName } from '../../src/server/withStores.ts';
 
 describe('settings', () => {
   test('all have defaults, and an empty variable is an unset one', () => {

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { documentsModel } from '../../projections/documents.ts';
-import { recordsModel } from '../../projections/records.ts';
-import { verifyWorkspace } from '../../src/modules/integrity/verifyWorkspace.ts';
-import { openReadModels } from '../../src/server/openBackend.ts';
+import { documentsModel, recordsModel } from '../../projections/records.ts';
+import { verifyWorkspace } from '../../src/modules/integrity/verify.ts';
+import { openReadModels } from '../../src/server/openStorage.ts';
+
 import { hl7Message } from '../ingest/hl7Messages.ts';
 import { answerOf, BATCH } from '../support/batches.ts';
 import { chartledgerOf, errorOf } from '../support/chartledger.ts';

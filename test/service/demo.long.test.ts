@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { demoRequests } from '../../src/cli/commands/demoRequests.ts';
+import { demoRequests } from '../../src/cli/commands/demoData.ts';
 import { runCli, storesOf } from '../support/cli.ts';
 import type { Client } from '../support/client.ts';
 import { onEmbeddedEngines } from '../support/engines.ts';

@@ -7,11 +7,12 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { KeyDirectory } from '../../src/modules/auth/KeyDirectory.ts';
-import { KeyManager } from '../../src/modules/auth/KeyManager.ts';
-import { UserDirectory } from '../../src/modules/auth/UserDirectory.ts';
+import { KeyDirectory } from '../../src/modules/auth/keyDirectory.ts';
+import { KeyManager } from '../../src/modules/auth/keyManager.ts';
+import { UserDirectory } from '../../src/modules/auth/users.ts';
 import { loadConfig } from '../../src/platform/config.ts';
-import { openEventLog } from '../../src/server/openBackend.ts';
+import { openEventLog } from '../../src/server/openStorage.ts';
+
 import { Client } from '../support/client.ts';
 import { createEncounter, documentsPath } from '../support/documents.ts';
 import { readAll } from '../support/events.ts';

@@ -2,8 +2,9 @@ import { readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { eventTypes } from '../../src/domain/events/upcast.ts';
+import { eventTypes } from '../../src/domain/events/upcasting.ts';
 import { catalog } from '../../src/domain/records/catalog.ts';
+
 import { runCli, spawnCli, temporaryFolder } from '../support/cli.ts';
 import { Client } from '../support/client.ts';
 import { documentsPath } from '../support/documents.ts';

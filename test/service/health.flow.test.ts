@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { documentsModel } from '../../projections/documents.ts';
-import { recordsModel } from '../../projections/records.ts';
+import { documentsModel, recordsModel } from '../../projections/records.ts';
 import { unavailable } from '../../src/platform/errors.ts';
+
 import { type Faults, startFaultyApp } from '../support/app.ts';
 import { Client } from '../support/client.ts';
 import { onEveryEngine } from '../support/engines.ts';

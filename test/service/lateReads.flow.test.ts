@@ -1,12 +1,13 @@
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Caller } from '../../src/domain/events/newEvent.ts';
-import { holdsStream, KEY_ADOPTIONS_STREAM, recordStream } from '../../src/domain/events/streamNames.ts';
+import { holdsStream, KEY_ADOPTIONS_STREAM, recordStream } from '../../src/domain/events/streams.ts';
 import { catalogEntry } from '../../src/domain/records/catalog.ts';
-import { addHold } from '../../src/modules/erasure/addHold.ts';
-import { KnownKeys } from '../../src/modules/KnownKeys.ts';
-import { openEventLog } from '../../src/server/openBackend.ts';
+import { addHold } from '../../src/modules/erasure/holds.ts';
+import { KnownKeys } from '../../src/modules/keyring.ts';
+import { openEventLog } from '../../src/server/openStorage.ts';
 import type { EventLog } from '../../src/storage/eventLog.ts';
+
 import { temporaryFolder } from '../support/cli.ts';
 import { appendTombstones } from '../support/erasure.ts';
 import { TestWorkspace } from '../support/newEvents.ts';

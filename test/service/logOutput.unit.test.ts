@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { closeSync, constants, openSync, readSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, expect, test } from 'vitest';
-import { LogOutput } from '../../src/server/LogOutput.ts';
+import { LogOutput } from '../../src/server/logOutput.ts';
 import { temporaryFolder } from '../support/cli.ts';
 import { eventually } from '../support/eventually.ts';
 

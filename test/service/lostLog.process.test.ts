@@ -2,7 +2,7 @@ import { existsSync, mkdtempSync, renameSync, rmSync, writeFileSync } from 'node
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { openEventLog } from '../../src/server/openBackend.ts';
+import { openEventLog } from '../../src/server/openStorage.ts';
 import { runCli } from '../support/cli.ts';
 import { Client } from '../support/client.ts';
 import { createEncounter, documentForm, documentsPath } from '../support/documents.ts';

@@ -1,9 +1,10 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { models } from '../../projections/index.ts';
-import { ReadModelWatch } from '../../src/modules/ReadModelWatch.ts';
-import { openEventLog, openReadModels } from '../../src/server/openBackend.ts';
+import { ReadModelWatch } from '../../src/modules/health.ts';
+import { openEventLog, openReadModels } from '../../src/server/openStorage.ts';
 import type { EventLog } from '../../src/storage/eventLog.ts';
 import type { ReadModels } from '../../src/storage/readModels.ts';
+
 import { temporaryFolder } from '../support/cli.ts';
 import { TestWorkspace } from '../support/newEvents.ts';
 

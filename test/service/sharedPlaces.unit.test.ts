@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { SharedPlaces } from '../../src/platform/threads/SharedPlaces.ts';
+import { SharedPlaces } from '../../src/platform/threads/semaphore.ts';
 
 /** Two threads' views of so many places. */
 function places(count: number): [SharedPlaces, SharedPlaces] {

@@ -1,5 +1,5 @@
 import { beforeEach, expect, test } from 'vitest';
-import { SteadyClock } from '../../src/storage/clock.ts';
+import { SteadyClock } from '../../src/storage/rateLimiters.ts';
 
 const DAY_MS = 86_400_000;
 const MINUTE_MS = 60_000;

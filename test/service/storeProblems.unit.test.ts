@@ -3,10 +3,10 @@ import type { AddressInfo } from 'node:net';
 import { Readable } from 'node:stream';
 import { MongoServerError } from 'mongodb';
 import { expect, test } from 'vitest';
-import { fileProblem } from '../../src/storage/engines/fileProblem.ts';
-import { GcsDocumentStore } from '../../src/storage/engines/gcs/GcsDocumentStore.ts';
-import { gcsProblem } from '../../src/storage/engines/gcs/gcsProblem.ts';
-import { mongoProblem } from '../../src/storage/engines/mongodb/mongoProblem.ts';
+import { gcsProblem } from '../../src/storage/engines/gcs/bucket.ts';
+import { GcsDocumentStore } from '../../src/storage/engines/gcs/documentStore.ts';
+import { mongoProblem } from '../../src/storage/engines/mongodb/connection.ts';
+import { fileProblem } from '../../src/storage/engines/shared.ts';
 
 const sqlite = (errcode: number) => Object.assign(new Error('raw'), { code: 'ERR_SQLITE_ERROR', errcode });
 const system = (code: string) => Object.assign(new Error('raw'), { code });

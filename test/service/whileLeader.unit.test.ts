@@ -15,7 +15,7 @@ vi.doMock('node:timers/promises', () => ({
       });
     }),
 }));
-const { whileLeader } = await import('../../src/storage/whileLeader.ts');
+const { whileLeader } = await import('../../src/storage/leases.ts');
 afterAll(() => {
   vi.doUnmock('node:timers/promises');
   vi.resetModules();

@@ -3,7 +3,7 @@ import { promisify } from 'node:util';
 import type { Request } from 'express';
 import type { SessionData } from 'express-session';
 import type { Page } from 'playwright-core';
-import { SessionStore, sessionsTable } from '../../src/dashboard/http/SessionStore.ts';
+import { SessionStore, sessionsTable } from '../../src/dashboard/http/session.ts';
 import type { StateStore } from '../../src/storage/stateStore.ts';
 
 /** How many sessions the service keeps. */

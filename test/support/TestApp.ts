@@ -1,7 +1,8 @@
 import { TOTP } from 'otpauth';
-import { SecondFactor } from '../../src/modules/auth/SecondFactor.ts';
-import { UserDirectory } from '../../src/modules/auth/UserDirectory.ts';
-import { lastingKeys } from '../../src/server/keyFiles.ts';
+import { SecondFactor } from '../../src/modules/auth/twoFactor.ts';
+import { UserDirectory } from '../../src/modules/auth/users.ts';
+import { lastingKeys } from '../../src/server/keys.ts';
+
 import type { TestUser } from './dashboard.ts';
 import { eventually } from './eventually.ts';
 import { notePhi } from './phi.ts';

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll } from 'vitest';
-import type { CreatedKey } from '../../src/modules/auth/KeyManager.ts';
-import type { Permission } from '../../src/modules/auth/permissions.ts';
+import type { Permission } from '../../src/modules/auth/apiKeys.ts';
+import type { CreatedKey } from '../../src/modules/auth/keyManager.ts';
+
 import type { Client } from './client.ts';
 import type { StartService } from './engines.ts';
 import type { TestService } from './service.ts';

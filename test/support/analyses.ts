@@ -1,7 +1,8 @@
 import type { Page } from 'playwright-core';
 import { v7 as uuidv7 } from 'uuid';
 import { newEvent } from '../../src/domain/events/newEvent.ts';
-import { readinessCountsStream } from '../../src/domain/events/streamNames.ts';
+import { readinessCountsStream } from '../../src/domain/events/streams.ts';
+
 import type { TestService } from './service.ts';
 
 const DAY_MS = 86_400_000;

@@ -1,5 +1,6 @@
-import { workspaceOfStream } from '../../src/domain/events/streamNames.ts';
-import { openEventLog } from '../../src/server/openBackend.ts';
+import { workspaceOfStream } from '../../src/domain/events/streams.ts';
+import { openEventLog } from '../../src/server/openStorage.ts';
+
 import { TestWorkspace } from './newEvents.ts';
 
 /** Appends to one stream of the log at a URL, many at once, and prints each acknowledged event, until killed. */

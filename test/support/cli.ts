@@ -3,9 +3,10 @@ import { mkdtempSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Readable, Writable } from 'node:stream';
-import { runCommand } from '../../src/cli/runCommand.ts';
+import { runCommand } from '../../src/cli/program.ts';
 import type { Config } from '../../src/platform/config.ts';
 import { runOn, type Terminal } from '../../src/server/terminal.ts';
+
 import { insistWhileLagging } from './client.ts';
 import { compileCache } from './compileCache.ts';
 

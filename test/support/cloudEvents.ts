@@ -1,13 +1,13 @@
 import { expect } from 'vitest';
 import type { RecordedEvent } from '../../src/domain/events/event.ts';
-import { documentStream, recordStream } from '../../src/domain/events/streamNames.ts';
+import { documentStream, recordStream } from '../../src/domain/events/streams.ts';
 import {
   type CloudEvent,
   type FeedEventType,
   feedEventTypes,
   toCloudEvent,
-} from '../../src/modules/eventStream/cloudEvent.ts';
-import { createDeidentifier } from '../../src/modules/eventStream/Deidentifier.ts';
+} from '../../src/modules/eventStream/cloudEvents.ts';
+import { createDeidentifier } from '../../src/modules/eventStream/deidentification.ts';
 
 export type Fields = Record<string, unknown>;
 

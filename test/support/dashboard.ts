@@ -3,8 +3,8 @@ import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import { type Browser, type BrowserContext, chromium, type Page } from 'playwright-core';
 import { expect } from 'vitest';
-import { UserDirectory } from '../../src/modules/auth/UserDirectory.ts';
-import { ALL_WORKSPACES, type Role } from '../../src/modules/auth/user.ts';
+import { ALL_WORKSPACES, type Role, UserDirectory } from '../../src/modules/auth/users.ts';
+
 import { chromiumPath } from './chromium.ts';
 import { makeUser } from './makeUser.ts';
 import { outputFolder } from './output.ts';

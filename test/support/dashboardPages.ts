@@ -1,4 +1,4 @@
-import { type DashboardPorts, dashboardRoutes } from '../../src/dashboard/routes.ts';
+import { type DashboardPorts, dashboardRoutes } from '../../src/dashboard/app.ts';
 
 /** Routes that show nothing by themselves: they lead on, give a file, or a part of a page. */
 const noPages = [

@@ -1,9 +1,10 @@
 import { expect } from 'vitest';
-import { messageId } from '../../src/modules/webhooks/webhookMessage.ts';
-import { openStateStore } from '../../src/server/openBackend.ts';
+import { messageId } from '../../src/modules/webhooks/messages.ts';
+import { openStateStore } from '../../src/server/openStorage.ts';
 import { openWebhooks, type WebhooksTiming } from '../../src/server/openWebhooks.ts';
-import type { Clock } from '../../src/storage/clock.ts';
+import type { Clock } from '../../src/storage/rateLimiters.ts';
 import type { StateStore } from '../../src/storage/stateStore.ts';
+
 import type { Client } from './client.ts';
 import { readAll } from './events.ts';
 import { eventually } from './eventually.ts';

@@ -2,10 +2,9 @@ import {
   DeliveryState,
   type DeliveryStatePorts,
   type Waiting,
-} from '../../src/modules/webhooks/DeliveryState.ts';
+} from '../../src/modules/webhooks/sessionState.ts';
 import type { Webhook } from '../../src/modules/webhooks/webhook.ts';
-import type { Clock } from '../../src/storage/clock.ts';
-import { systemClock } from '../../src/storage/clock.ts';
+import { type Clock, systemClock } from '../../src/storage/rateLimiters.ts';
 import type { StateStore } from '../../src/storage/stateStore.ts';
 
 /** A log from which nothing is erased. */

@@ -1,4 +1,4 @@
-import { documentStream } from '../../src/domain/events/streamNames.ts';
+import { documentStream } from '../../src/domain/events/streams.ts';
 import type { Client } from './client.ts';
 import { phi } from './phi.ts';
 import { pdf, samples } from './samples.ts';

@@ -1,4 +1,4 @@
-import { SqliteStateThread } from '../../src/storage/engines/sqlite/SqliteStateThread.ts';
+import { SqliteStateThread } from '../../src/storage/engines/sqlite/stateThread.ts';
 
 /**
  * The service as `npm start` runs it, but it dies once it has written what a request with an `Idempotency-Key` asks for, before it

@@ -2,8 +2,9 @@ import { createHash, randomBytes } from 'node:crypto';
 import { describe } from 'vitest';
 import { projections } from '../../projections/index.ts';
 import { modelName } from '../../projections/projection.ts';
-import { openEventLog, openReadModels } from '../../src/server/openBackend.ts';
+import { openEventLog, openReadModels } from '../../src/server/openStorage.ts';
 import type { ServiceOptions } from '../../src/server/service.ts';
+
 import { eventually } from './eventually.ts';
 import { startOwnLog } from './ownLog.ts';
 import { eventStoreDb, gcsBucket, googleCloudStorage, mongoDb } from './servers.ts';

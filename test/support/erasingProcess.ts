@@ -1,4 +1,4 @@
-import { openEventLog } from '../../src/server/openBackend.ts';
+import { openEventLog } from '../../src/server/openStorage.ts';
 import { erase } from './erasure.ts';
 import { TestWorkspace } from './newEvents.ts';
 

@@ -1,12 +1,9 @@
 import { v7 as uuidv7 } from 'uuid';
-import { eventLeaf } from '../../src/domain/eventLeaf.ts';
 import { dataAs, type ErasedEvent } from '../../src/domain/events/event.ts';
-import {
-  type ErasedVersion,
-  RECORD_ERASED,
-  type RecordErased,
-} from '../../src/domain/events/recordErased.ts';
+import { type ErasedVersion, RECORD_ERASED, type RecordErased } from '../../src/domain/events/payloads.ts';
+import { eventLeaf } from '../../src/domain/merkle.ts';
 import type { EventLog } from '../../src/storage/eventLog.ts';
+
 import type { TestWorkspace } from './newEvents.ts';
 
 /** A removal that tombstones stand ready for: the arguments of `EventLog.erase`. */

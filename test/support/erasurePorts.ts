@@ -1,6 +1,7 @@
 import type { Caller } from '../../src/domain/events/newEvent.ts';
-import type { ErasurePorts } from '../../src/modules/erasure/finishErasure.ts';
-import { openDocumentStore, openReadModels, openStateStore } from '../../src/server/openBackend.ts';
+import type { ErasurePorts } from '../../src/modules/erasure/finish.ts';
+import { openDocumentStore, openReadModels, openStateStore } from '../../src/server/openStorage.ts';
+
 import type { TestService } from './service.ts';
 
 /** The ports of erasures over a service's stores, beside the service itself, which has no webhooks. */

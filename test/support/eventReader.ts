@@ -1,5 +1,5 @@
 import { type ClientRequest, type IncomingMessage, request } from 'node:http';
-import type { CloudEvent } from '../../src/modules/eventStream/cloudEvent.ts';
+import type { CloudEvent } from '../../src/modules/eventStream/cloudEvents.ts';
 import type { Client, TestResponse } from './client.ts';
 import { eventually } from './eventually.ts';
 

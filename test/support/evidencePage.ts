@@ -1,5 +1,5 @@
 import { expect } from 'vitest';
-import { UserDirectory } from '../../src/modules/auth/UserDirectory.ts';
+import { UserDirectory } from '../../src/modules/auth/users.ts';
 import { eventually } from './eventually.ts';
 import { makeUser } from './makeUser.ts';
 import { phi } from './phi.ts';

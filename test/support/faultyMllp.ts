@@ -1,11 +1,12 @@
 import { destination } from 'pino';
-import type { ConnectionTimes } from '../../src/api/mllp/MllpConnection.ts';
+import type { ConnectionTimes } from '../../src/api/mllp/connection.ts';
 import type { MllpSettings } from '../../src/platform/config.ts';
-import { createLogger } from '../../src/platform/logger.ts';
-import { SharedFlag } from '../../src/platform/threads/SharedFlag.ts';
-import { openStores } from '../../src/server/openStores.ts';
-import { startMllp } from '../../src/server/startMllp.ts';
-import { systemClock } from '../../src/storage/clock.ts';
+import { createLogger } from '../../src/platform/logging.ts';
+import { SharedFlag } from '../../src/platform/threads/semaphore.ts';
+import { startMllp } from '../../src/server/mllp.ts';
+import { openStores } from '../../src/server/requestServer.ts';
+import { systemClock } from '../../src/storage/rateLimiters.ts';
+
 import { type Faults, withFaults } from './app.ts';
 import { outputFolder } from './output.ts';
 import type { TestService } from './service.ts';

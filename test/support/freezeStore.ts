@@ -5,11 +5,12 @@ import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { destination } from 'pino';
 import type { NewEvent, RecordedEvent } from '../../src/domain/events/event.ts';
-import { eventTypes } from '../../src/domain/events/upcast.ts';
+import { eventTypes } from '../../src/domain/events/upcasting.ts';
 import { loadConfig } from '../../src/platform/config.ts';
-import { createLogger } from '../../src/platform/logger.ts';
-import { openEventLog } from '../../src/server/openBackend.ts';
+import { createLogger } from '../../src/platform/logging.ts';
+import { openEventLog } from '../../src/server/openStorage.ts';
 import { startService } from '../../src/server/service.ts';
+
 import { runCli } from './cli.ts';
 import { Client } from './client.ts';
 import { documentForm, documentsPath } from './documents.ts';

@@ -1,5 +1,6 @@
 import type { RecordedEvent } from '../../src/domain/events/event.ts';
-import { INSTALLATION, isBookkeeping } from '../../src/domain/events/streamNames.ts';
+import { INSTALLATION, isBookkeeping } from '../../src/domain/events/streams.ts';
+
 import { readAll } from './events.ts';
 import type { TestService } from './service.ts';
 

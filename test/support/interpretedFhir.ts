@@ -1,10 +1,11 @@
 import type { JsonObject } from '../../src/domain/events/event.ts';
-import type { FhirRecords } from '../../src/modules/integrations/fhir/FhirRecords.ts';
-import { Interpreter } from '../../src/modules/integrations/fhir/Interpreter.ts';
-import { originsOf } from '../../src/modules/integrations/fhir/originsOf.ts';
-import { flatFields } from '../../src/modules/integrations/flatFields.ts';
+import type { Origin, Origins } from '../../src/modules/integrations/apply.ts';
+import { Interpreter } from '../../src/modules/integrations/fhir/interpreter.ts';
+import type { FhirRecords } from '../../src/modules/integrations/fhir/references.ts';
+import { originsOf } from '../../src/modules/integrations/fhir/send.ts';
+import { flatFields } from '../../src/modules/integrations/fields.ts';
 import type { Mapping } from '../../src/modules/integrations/mapping.ts';
-import type { Origin, Origins } from '../../src/modules/integrations/origin.ts';
+
 import { issuesIn } from './fhir.ts';
 
 const AT = Date.UTC(2026, 2, 14, 12);

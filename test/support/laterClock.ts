@@ -1,4 +1,4 @@
-import { type Clock, systemClock } from '../../src/storage/clock.ts';
+import { type Clock, systemClock } from '../../src/storage/rateLimiters.ts';
 
 /** A clock that goes as the system's does, so many milliseconds ahead of it; a test may change how many. */
 export class LaterClock implements Clock {

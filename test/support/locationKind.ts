@@ -1,7 +1,6 @@
-import { defineKind } from '../../src/domain/records/schema/defineKind.ts';
-import { notBlank, notSsn } from '../../src/domain/records/schema/fieldChecks.ts';
 import { identifier, reference, requiredName } from '../../src/domain/records/schema/fields.ts';
-import { registerKind } from '../../src/domain/records/schema/registerKind.ts';
+import { defineKind, registerKind } from '../../src/domain/records/schema/kind.ts';
+import { notBlank, notSsn } from '../../src/domain/records/schema/validation.ts';
 
 /** A made-up kind, for processes that are started with `node --import` of this module. */
 registerKind(

@@ -1,8 +1,7 @@
 import { randomBytes, scryptSync } from 'node:crypto';
-import { generateId } from '../../src/modules/auth/apiKey.ts';
-import { changeUsers } from '../../src/modules/auth/changeUsers.ts';
-import type { UserDirectory } from '../../src/modules/auth/UserDirectory.ts';
-import { ALL_WORKSPACES, type Role, type Roles } from '../../src/modules/auth/user.ts';
+import { generateId } from '../../src/modules/auth/apiKeys.ts';
+import { changeUsers } from '../../src/modules/auth/userManager.ts';
+import { ALL_WORKSPACES, type Role, type Roles, type UserDirectory } from '../../src/modules/auth/users.ts';
 
 /** A user with a role in all workspaces, or with some by workspace. */
 interface NewUser {

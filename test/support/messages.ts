@@ -1,6 +1,7 @@
-import type { MessagePorts } from '../../src/modules/integrations/messages/MessageStore.ts';
+import type { MessagePorts } from '../../src/modules/integrations/messages/store.ts';
 import type { Config } from '../../src/platform/config.ts';
-import { openDocumentStore, openStateStore } from '../../src/server/openBackend.ts';
+import { openDocumentStore, openStateStore } from '../../src/server/openStorage.ts';
+
 import type { Client } from './client.ts';
 import { bundle, fhirEncounter, fhirPatient, freshId, referTo, sendFhir } from './fhir.ts';
 import { phi } from './phi.ts';

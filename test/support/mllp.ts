@@ -4,9 +4,10 @@ import { readFileSync } from 'node:fs';
 import { connect, type Socket } from 'node:net';
 import { connect as connectTls } from 'node:tls';
 import { v7 as uuidv7 } from 'uuid';
-import { KeyDirectory } from '../../src/modules/auth/KeyDirectory.ts';
-import { configureSource } from '../../src/modules/integrations/configureSource.ts';
-import type { Source, SourceInput } from '../../src/modules/integrations/source.ts';
+import { KeyDirectory } from '../../src/modules/auth/keyDirectory.ts';
+import { configureSource } from '../../src/modules/integrations/sourceCommands.ts';
+import type { Source, SourceInput } from '../../src/modules/integrations/sources.ts';
+
 import { eventually } from './eventually.ts';
 import type { TestService } from './service.ts';
 

@@ -27,7 +27,7 @@ export function newerBuild(folder: string, { withNewModel = false } = {}): strin
   const step = '[(data) => ({ ...data })]';
   replace(join(folder, 'src/domain/records/kinds/payer.ts'), 'fields: {', `upcasts: ${step},\n  fields: {`);
   replace(
-    join(folder, 'src/domain/events/upcast.ts'),
+    join(folder, 'src/domain/events/upcasting.ts'),
     'DocumentUploaded: [],',
     `DocumentUploaded: ${step.replace('data', 'data: JsonObject')},`,
   );

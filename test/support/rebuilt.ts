@@ -3,11 +3,11 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { projections } from '../../projections/index.ts';
 import { modelName } from '../../projections/projection.ts';
-import { ownTarget } from '../../src/modules/projections/foldBatch.ts';
-import { project } from '../../src/modules/projections/project.ts';
-import { openReadModels } from '../../src/server/openBackend.ts';
+import { ownTarget, project } from '../../src/modules/projections/projector.ts';
+import { openReadModels } from '../../src/server/openStorage.ts';
 import type { EventLog } from '../../src/storage/eventLog.ts';
 import type { ReadModels, Row } from '../../src/storage/readModels.ts';
+
 import { readAll } from './events.ts';
 import { eventually } from './eventually.ts';
 

@@ -1,7 +1,8 @@
 import { once } from 'node:events';
 import { createInterface } from 'node:readline';
 import type { NewEvent } from '../../src/domain/events/event.ts';
-import { openEventLog } from '../../src/server/openBackend.ts';
+import { openEventLog } from '../../src/server/openStorage.ts';
+
 import { insist } from './insist.ts';
 
 /**

@@ -1,4 +1,4 @@
-import type { RuleSettings } from '../../src/modules/readiness/rules/ruleSettings.ts';
+import type { RuleSettings } from '../../src/modules/readiness/rules/rule.ts';
 import { billable, type Claim, type Fields } from './billing.ts';
 
 /** The moment for which the examples are. */

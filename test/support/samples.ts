@@ -1,6 +1,7 @@
 import type { z } from 'zod';
-import type { CatalogEntry, RecordFields } from '../../src/domain/records/catalog.ts';
 import { referenceOf } from '../../src/domain/records/schema/fields.ts';
+import type { CatalogEntry, RecordFields } from '../../src/domain/records/schema/kind.ts';
+
 import { phi } from './phi.ts';
 
 /** Fresh records of each kind, valid and complete enough to be accepted; their values are noted as PHI. */

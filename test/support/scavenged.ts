@@ -1,6 +1,7 @@
 import { expect } from 'vitest';
 import type { ErasedEvent } from '../../src/domain/events/event.ts';
 import type { EventLog } from '../../src/storage/eventLog.ts';
+
 import { eventually } from './eventually.ts';
 import { foreignClient } from './logDriver.ts';
 

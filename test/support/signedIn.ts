@@ -1,5 +1,5 @@
-import { UserDirectory } from '../../src/modules/auth/UserDirectory.ts';
-import { ALL_WORKSPACES, type Role } from '../../src/modules/auth/user.ts';
+import { ALL_WORKSPACES, type Role, UserDirectory } from '../../src/modules/auth/users.ts';
+
 import { makeUser } from './makeUser.ts';
 import { phi } from './phi.ts';
 import type { TestService } from './service.ts';

@@ -1,8 +1,8 @@
 import { loadConfig } from '../../src/platform/config.ts';
-import { createLogger } from '../../src/platform/logger.ts';
-import { LogOutput } from '../../src/server/LogOutput.ts';
-import { startService } from '../../src/server/service.ts';
-import { welcome } from '../../src/server/welcome.ts';
+import { createLogger } from '../../src/platform/logging.ts';
+import { LogOutput } from '../../src/server/logOutput.ts';
+import { startService, welcome } from '../../src/server/service.ts';
+
 import { soon } from './soon.ts';
 
 /** The service as `src/main.ts` starts it, but messages to webhooks are soon tried again. It runs until it is killed. */

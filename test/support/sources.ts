@@ -1,6 +1,6 @@
 import { v7 as uuidv7 } from 'uuid';
-import { KeyDirectory } from '../../src/modules/auth/KeyDirectory.ts';
-import { configureSource } from '../../src/modules/integrations/configureSource.ts';
+import { KeyDirectory } from '../../src/modules/auth/keyDirectory.ts';
+import { configureSource } from '../../src/modules/integrations/sourceCommands.ts';
 import type { EventLog } from '../../src/storage/eventLog.ts';
 
 /** Configures two sources of a workspace: `epic`, which sends FHIR with a key, and `lab`, which sends HL7 v2. */

@@ -1,7 +1,7 @@
 import type { RecordedEvent } from '../../src/domain/events/event.ts';
-import { UserDirectory } from '../../src/modules/auth/UserDirectory.ts';
-import { UserLinks } from '../../src/modules/auth/UserLinks.ts';
-import { UserManager } from '../../src/modules/auth/UserManager.ts';
+import { UserLinks, UserManager } from '../../src/modules/auth/userManager.ts';
+import { UserDirectory } from '../../src/modules/auth/users.ts';
+
 import { startDashboard, type TestDashboard } from './dashboard.ts';
 import { installationEvents } from './installation.ts';
 import { startTestService, type TestService } from './service.ts';

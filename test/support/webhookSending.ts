@@ -1,8 +1,12 @@
 import type { RequestListener } from 'node:http';
 import { expect, onTestFinished } from 'vitest';
-import { createAddressRules } from '../../src/modules/webhooks/addressRules.ts';
-import type { ResolveName } from '../../src/modules/webhooks/resolveName.ts';
-import { WebhookSender, type WebhookSenderOptions } from '../../src/modules/webhooks/WebhookSender.ts';
+import {
+  type ResolveName,
+  WebhookSender,
+  type WebhookSenderOptions,
+} from '../../src/modules/webhooks/sender.ts';
+import { createAddressRules } from '../../src/modules/webhooks/settings.ts';
+
 import { Receiver } from './receiver.ts';
 
 /** The body of every message that is sent. */

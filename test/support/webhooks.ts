@@ -1,7 +1,8 @@
 import { expect } from 'vitest';
 import type { RecordedEvent } from '../../src/domain/events/event.ts';
-import { unseal } from '../../src/modules/webhooks/sealSecret.ts';
-import { lastingKeys } from '../../src/server/keyFiles.ts';
+import { unseal } from '../../src/modules/webhooks/secrets.ts';
+import { lastingKeys } from '../../src/server/keys.ts';
+
 import type { Client, TestResponse } from './client.ts';
 import { notePhi, phi } from './phi.ts';
 import type { TestService } from './service.ts';

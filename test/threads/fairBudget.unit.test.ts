@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { type BudgetShare, FairBudget, WORKSPACE_AND_KEY } from '../../src/platform/threads/FairBudget.ts';
+import { type BudgetShare, FairBudget, WORKSPACE_AND_KEY } from '../../src/platform/threads/fairBudget.ts';
 
 /** Takes one after another until no more is given; with how many there were. */
 function takeAll(share: BudgetShare): number {

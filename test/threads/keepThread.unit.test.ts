@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { keepThread } from '../../src/platform/threads/keepThread.ts';
+import { keepThread } from '../../src/platform/threads/workers.ts';
 
 function moduleOf(code: string): URL {
   return new URL(`data:text/javascript,${encodeURIComponent(code)}`);

@@ -1,7 +1,8 @@
 import { expect, test } from 'vitest';
 import type { RecordedEvent } from '../../src/domain/events/event.ts';
-import { ChangedFields } from '../../src/modules/eventStream/ChangedFields.ts';
+import { ChangedFields } from '../../src/modules/eventStream/changedFields.ts';
 import type { EventLog, ReadOptions } from '../../src/storage/eventLog.ts';
+
 import { payerEvent } from '../support/payerEvent.ts';
 
 /** An event of a payer that changes nothing. */

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { expect, test } from 'vitest';
-import { generateSecret, seal, unseal } from '../../src/modules/webhooks/sealSecret.ts';
-import { SEALING_KEY_BYTES } from '../../src/platform/sealing.ts';
+import { generateSecret, seal, unseal } from '../../src/modules/webhooks/secrets.ts';
+import { SEALING_KEY_BYTES } from '../../src/platform/encryption.ts';
 
 const key = randomBytes(SEALING_KEY_BYTES);
 const owner = { workspace: 'clinic', id: 'wh_7bQ2nVx0KfT4sLdR' };

@@ -1,6 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { createAddressRules } from '../../src/modules/webhooks/addressRules.ts';
-import { checkUrl, MAX_URL_LENGTH } from '../../src/modules/webhooks/checkUrl.ts';
+import { checkUrl, createAddressRules, MAX_URL_LENGTH } from '../../src/modules/webhooks/settings.ts';
 
 const closed = createAddressRules([]);
 const open = createAddressRules(['127.0.0.0/8', '10.20.0.0/16', 'fd00:20::/32']);

@@ -1,14 +1,15 @@
 import { describe, expect, test } from 'vitest';
 import type { RecordedEvent } from '../../src/domain/events/event.ts';
-import { toCloudEvent } from '../../src/modules/eventStream/cloudEvent.ts';
-import { messageOfCloudEvent } from '../../src/modules/webhooks/messageOfCloudEvent.ts';
-import type { WebhookPayload } from '../../src/modules/webhooks/webhook.ts';
+import { toCloudEvent } from '../../src/modules/eventStream/cloudEvents.ts';
 import {
   buildMessage,
   buildPing,
   MAX_BODY_BYTES,
   messageId,
-} from '../../src/modules/webhooks/webhookMessage.ts';
+  messageOfCloudEvent,
+} from '../../src/modules/webhooks/messages.ts';
+import type { WebhookPayload } from '../../src/modules/webhooks/webhook.ts';
+
 import { deidentify, type Fields, recordedEventOf } from '../support/cloudEvents.ts';
 
 const patient: Fields = { id: 'p/1', first_name: 'Maria', gender: 'female', date_of_birth: '1980-02-29' };

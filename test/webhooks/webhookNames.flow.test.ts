@@ -1,7 +1,7 @@
 import { createSocket } from 'node:dgram';
 import { once } from 'node:events';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { createNameResolver, type ResolveName } from '../../src/modules/webhooks/resolveName.ts';
+import { createNameResolver, type ResolveName } from '../../src/modules/webhooks/sender.ts';
 
 const [A, AAAA] = [1, 28];
 const NO_SUCH_NAME = 3;

@@ -2,10 +2,10 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { resolve } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { createAddressRules } from '../../src/modules/webhooks/addressRules.ts';
-import { signMessage } from '../../src/modules/webhooks/signMessage.ts';
-import { WebhookSender } from '../../src/modules/webhooks/WebhookSender.ts';
-import { buildMessage, type WebhookMessage } from '../../src/modules/webhooks/webhookMessage.ts';
+import { buildMessage, signMessage, type WebhookMessage } from '../../src/modules/webhooks/messages.ts';
+import { WebhookSender } from '../../src/modules/webhooks/sender.ts';
+import { createAddressRules } from '../../src/modules/webhooks/settings.ts';
+
 import { deidentify, recordedEventOf } from '../support/cloudEvents.ts';
 import { eventually } from '../support/eventually.ts';
 import { freePort } from '../support/freePort.ts';

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { nextDelay, retryAfterMs, retrySchedule } from '../../src/modules/webhooks/schedule.ts';
+import { nextDelay, retryAfterMs, retrySchedule } from '../../src/modules/webhooks/attempts.ts';
 
 const SECOND = 1_000;
 const MINUTE = 60 * SECOND;

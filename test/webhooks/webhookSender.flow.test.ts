@@ -1,10 +1,10 @@
 import type { ServerResponse } from 'node:http';
 import { createServer, type Socket } from 'node:net';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
-import { createAddressRules } from '../../src/modules/webhooks/addressRules.ts';
-import type { ResolveName } from '../../src/modules/webhooks/resolveName.ts';
-import { WebhookSender } from '../../src/modules/webhooks/WebhookSender.ts';
-import { systemClock } from '../../src/storage/clock.ts';
+import { type ResolveName, WebhookSender } from '../../src/modules/webhooks/sender.ts';
+import { createAddressRules } from '../../src/modules/webhooks/settings.ts';
+import { systemClock } from '../../src/storage/rateLimiters.ts';
+
 import { eventually } from '../support/eventually.ts';
 import { Receiver } from '../support/receiver.ts';
 import { BODY, listen, noName, ok, senderWith, times } from '../support/webhookSending.ts';

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import type { RequestListener } from 'node:http';
 import { getCACertificates, setDefaultCACertificates } from 'node:tls';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { createNameResolver, type ResolveName } from '../../src/modules/webhooks/resolveName.ts';
+import { createNameResolver, type ResolveName } from '../../src/modules/webhooks/sender.ts';
 import { eventually } from '../support/eventually.ts';
 import { freePort } from '../support/freePort.ts';
 import { listen, ok, senderWith, times } from '../support/webhookSending.ts';

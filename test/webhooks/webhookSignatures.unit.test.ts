@@ -1,6 +1,6 @@
 import { Webhook } from 'standardwebhooks';
 import { describe, expect, test } from 'vitest';
-import { signMessage } from '../../src/modules/webhooks/signMessage.ts';
+import { signMessage } from '../../src/modules/webhooks/messages.ts';
 
 const secretOf = (byte: number) => `whsec_${Buffer.alloc(32, byte).toString('base64')}`;
 const [older, newer, foreign] = [secretOf(1), secretOf(2), secretOf(3)] as [string, string, string];

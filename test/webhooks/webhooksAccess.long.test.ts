@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
-import type { CreatedKey } from '../../src/modules/auth/KeyManager.ts';
+import type { CreatedKey } from '../../src/modules/auth/keyManager.ts';
 import { runCli, storesOf } from '../support/cli.ts';
 import type { Client } from '../support/client.ts';
 import { Delivery, openLoopback, showWebhook } from '../support/delivery.ts';

@@ -1,7 +1,8 @@
 import { v7 as uuidv7 } from 'uuid';
 import { expect, test } from 'vitest';
-import type { Permission } from '../../src/modules/auth/permissions.ts';
+import type { Permission } from '../../src/modules/auth/apiKeys.ts';
 import { AttemptRows, type DeliveryAttempt, recordAttempts } from '../../src/modules/webhooks/attempts.ts';
+
 import { withStateStore } from '../support/delivery.ts';
 import { onEveryEngine } from '../support/engines.ts';
 import { changesBy } from '../support/service.ts';

@@ -4,7 +4,8 @@ import { join } from 'node:path';
 import { Webhook } from 'standardwebhooks';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { RecordedEvent } from '../../src/domain/events/event.ts';
-import { unseal } from '../../src/modules/webhooks/sealSecret.ts';
+import { unseal } from '../../src/modules/webhooks/secrets.ts';
+
 import { runCli, storesOf } from '../support/cli.ts';
 import type { Client } from '../support/client.ts';
 import { delivered, openLoopback, showWebhook } from '../support/delivery.ts';

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { feedEventTypes } from '../../src/modules/eventStream/cloudEvent.ts';
+import { feedEventTypes } from '../../src/modules/eventStream/cloudEvents.ts';
 import type { Client, TestResponse } from '../support/client.ts';
 import { onEmbeddedEngines } from '../support/engines.ts';
 import {

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import type { Permission } from '../../src/modules/auth/permissions.ts';
+import type { Permission } from '../../src/modules/auth/apiKeys.ts';
 import type { Client } from '../support/client.ts';
 import { onEveryEngine } from '../support/engines.ts';
 import { appendedBy } from '../support/service.ts';

@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 import { attemptsTable } from '../../src/modules/webhooks/attempts.ts';
-import { deliveryTable } from '../../src/modules/webhooks/deliveryTable.ts';
+import { deliveryTable } from '../../src/modules/webhooks/store.ts';
+
 import { showWebhook, withStateStore } from '../support/delivery.ts';
 import { onEveryEngine } from '../support/engines.ts';
 import { eventually } from '../support/eventually.ts';

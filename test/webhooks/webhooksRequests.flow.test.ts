@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { WebhookDirectory } from '../../src/modules/webhooks/WebhookDirectory.ts';
+import { WebhookDirectory } from '../../src/modules/webhooks/webhook.ts';
 import { onEveryEngine } from '../support/engines.ts';
 import { samples } from '../support/samples.ts';
 import { appendedBy, changesBy } from '../support/service.ts';

@@ -1,13 +1,12 @@
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import type { DeliveryState } from '../../src/modules/webhooks/DeliveryState.ts';
-import { appendNote } from '../../src/modules/webhooks/deliveryNote.ts';
-import { deliveryTable } from '../../src/modules/webhooks/deliveryTable.ts';
-import { dropEarlierModels } from '../../src/modules/webhooks/earlierDelivery.ts';
-import { openEventLog, openReadModels, openStateStore } from '../../src/server/openBackend.ts';
+import type { DeliveryState } from '../../src/modules/webhooks/sessionState.ts';
+import { appendNote, deliveryTable, dropEarlierModels } from '../../src/modules/webhooks/store.ts';
+import { openEventLog, openReadModels, openStateStore } from '../../src/server/openStorage.ts';
 import type { EventLog } from '../../src/storage/eventLog.ts';
 import type { ReadModels } from '../../src/storage/readModels.ts';
 import type { StateStore } from '../../src/storage/stateStore.ts';
+
 import { temporaryFolder } from '../support/cli.ts';
 import { OffsetClock } from '../support/delivery.ts';
 import { openState, waitingRecord } from '../support/deliveryState.ts';

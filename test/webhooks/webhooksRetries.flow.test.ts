@@ -1,13 +1,13 @@
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { RecordedEvent } from '../../src/domain/events/event.ts';
-import { ChangedFields } from '../../src/modules/eventStream/ChangedFields.ts';
-import type { DeliveryState } from '../../src/modules/webhooks/DeliveryState.ts';
-import type { Outcome } from '../../src/modules/webhooks/MessageDelivery.ts';
-import { Retries } from '../../src/modules/webhooks/Retries.ts';
-import { openStateStore } from '../../src/server/openBackend.ts';
+import { ChangedFields } from '../../src/modules/eventStream/changedFields.ts';
+import { type Outcome, Retries } from '../../src/modules/webhooks/retries.ts';
+import type { DeliveryState } from '../../src/modules/webhooks/sessionState.ts';
+import { openStateStore } from '../../src/server/openStorage.ts';
 import type { EventLog, ReadOptions } from '../../src/storage/eventLog.ts';
 import type { StateStore } from '../../src/storage/stateStore.ts';
+
 import { temporaryFolder } from '../support/cli.ts';
 import { OffsetClock } from '../support/delivery.ts';
 import { openState, waitingRecord } from '../support/deliveryState.ts';

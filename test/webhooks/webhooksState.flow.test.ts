@@ -6,12 +6,12 @@ import {
   listAttempts,
   pruneAttempts,
 } from '../../src/modules/webhooks/attempts.ts';
-import type { DeliveryState, Waiting } from '../../src/modules/webhooks/DeliveryState.ts';
-import { deliveryPartitions, deliveryTable } from '../../src/modules/webhooks/deliveryTable.ts';
-import { removeDelivery } from '../../src/modules/webhooks/removeDelivery.ts';
+import type { DeliveryState, Waiting } from '../../src/modules/webhooks/sessionState.ts';
+import { deliveryPartitions, deliveryTable, removeDelivery } from '../../src/modules/webhooks/store.ts';
 import { unavailable } from '../../src/platform/errors.ts';
-import { openStateStore } from '../../src/server/openBackend.ts';
+import { openStateStore } from '../../src/server/openStorage.ts';
 import type { StateStore } from '../../src/storage/stateStore.ts';
+
 import { temporaryFolder } from '../support/cli.ts';
 import { openState, waitingRecord } from '../support/deliveryState.ts';
 import { sampleWebhook } from '../support/sampleWebhook.ts';

@@ -2,19 +2,15 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import type { RecordedEvent } from '../../src/domain/events/event.ts';
-import { ChangedFields } from '../../src/modules/eventStream/ChangedFields.ts';
-import type { Attempt } from '../../src/modules/webhooks/attempt.ts';
-import {
-  DeliverySession,
-  MAX_WAITING,
-  PARALLEL,
-  WINDOW,
-} from '../../src/modules/webhooks/DeliverySession.ts';
-import { generateSecret, seal } from '../../src/modules/webhooks/sealSecret.ts';
-import { openStateStore } from '../../src/server/openBackend.ts';
-import { systemClock } from '../../src/storage/clock.ts';
+import { ChangedFields } from '../../src/modules/eventStream/changedFields.ts';
+import type { Attempt } from '../../src/modules/webhooks/attempts.ts';
+import { generateSecret, seal } from '../../src/modules/webhooks/secrets.ts';
+import { DeliverySession, MAX_WAITING, PARALLEL, WINDOW } from '../../src/modules/webhooks/session.ts';
+import { openStateStore } from '../../src/server/openStorage.ts';
 import type { EventBatch, EventLog } from '../../src/storage/eventLog.ts';
+import { systemClock } from '../../src/storage/rateLimiters.ts';
 import type { StateStore } from '../../src/storage/stateStore.ts';
+
 import { temporaryFolder } from '../support/cli.ts';
 import { nothingErased, openState } from '../support/deliveryState.ts';
 import { eventually } from '../support/eventually.ts';

@@ -1,5 +1,6 @@
-import { auditModel } from '../../../projections/audit.ts';
-import { encodeToken } from '../../../src/modules/records/queries/page.ts';
+import { auditModel } from '../../../projections/auditTrail.ts';
+import { encodeToken } from '../../../src/modules/records/queries/paging.ts';
+
 import type { Bench, Check, Report, Scenario } from '../scenario.ts';
 import { caughtUp, makeStores, startChartledger } from '../support/chartledger.ts';
 import { loadAuditPage, makeUser, signIn } from '../support/dashboardReader.ts';

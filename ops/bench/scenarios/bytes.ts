@@ -4,6 +4,7 @@ import { DatabaseSync } from 'node:sqlite';
 import { modelName } from '../../../projections/projection.ts';
 import { records } from '../../../projections/records.ts';
 import { tree } from '../../../projections/tree.ts';
+
 import type { Bench, Report, Scenario } from '../scenario.ts';
 import { caughtUp, makeStores, type Stores, seed, startChartledger } from '../support/chartledger.ts';
 import { PATIENT_BYTES } from '../support/load/bodies.ts';

@@ -1,7 +1,8 @@
-import { auditModel } from '../../../projections/audit.ts';
+import { auditModel } from '../../../projections/auditTrail.ts';
 import { recordsModel } from '../../../projections/records.ts';
-import { kindPartition } from '../../../src/domain/events/streamNames.ts';
-import { encodeToken } from '../../../src/modules/records/queries/page.ts';
+import { kindPartition } from '../../../src/domain/events/streams.ts';
+import { encodeToken } from '../../../src/modules/records/queries/paging.ts';
+
 import type { Bench, Report, Scenario } from '../scenario.ts';
 import { caughtUp, makeStores, startChartledger } from '../support/chartledger.ts';
 import { loadAuditPage, makeUser, signIn } from '../support/dashboardReader.ts';

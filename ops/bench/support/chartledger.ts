@@ -2,12 +2,13 @@ import { randomBytes } from 'node:crypto';
 import { mkdtempSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { KeyDirectory } from '../../../src/modules/auth/KeyDirectory.ts';
-import { type CreatedKey, KeyManager } from '../../../src/modules/auth/KeyManager.ts';
-import type { Permission } from '../../../src/modules/auth/permissions.ts';
-import { projectionStatus } from '../../../src/modules/records/queries/projectionStatus.ts';
+import type { Permission } from '../../../src/modules/auth/apiKeys.ts';
+import { KeyDirectory } from '../../../src/modules/auth/keyDirectory.ts';
+import { type CreatedKey, KeyManager } from '../../../src/modules/auth/keyManager.ts';
+import { projectionStatus } from '../../../src/modules/records/queries/records.ts';
 import { type Config, loadConfig } from '../../../src/platform/config.ts';
-import { openEventLog, openReadModels } from '../../../src/server/openBackend.ts';
+import { openEventLog, openReadModels } from '../../../src/server/openStorage.ts';
+
 import type { Bench } from '../scenario.ts';
 import type { Kind } from './load/bodies.ts';
 import { FACILITIES, PATIENTS_WITH_ENCOUNTERS, PAYERS, PROVIDERS } from './load/bodies.ts';

@@ -1,6 +1,7 @@
-import { UserDirectory } from '../../../src/modules/auth/UserDirectory.ts';
-import { UserManager } from '../../../src/modules/auth/UserManager.ts';
-import { openEventLog } from '../../../src/server/openBackend.ts';
+import { UserManager } from '../../../src/modules/auth/userManager.ts';
+import { UserDirectory } from '../../../src/modules/auth/users.ts';
+import { openEventLog } from '../../../src/server/openStorage.ts';
+
 import type { Stores } from './chartledger.ts';
 import { textOf } from './timedReads.ts';
 

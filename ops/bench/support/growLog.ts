@@ -2,10 +2,11 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { v7 as uuidv7 } from 'uuid';
 import type { NewEvent } from '../../../src/domain/events/event.ts';
 import { newEvent } from '../../../src/domain/events/newEvent.ts';
-import { recordStream } from '../../../src/domain/events/streamNames.ts';
+import { recordStream } from '../../../src/domain/events/streams.ts';
 import { catalogEntry, type RecordKind } from '../../../src/domain/records/catalog.ts';
 import { ServiceError } from '../../../src/platform/errors.ts';
-import { openEventLog } from '../../../src/server/openBackend.ts';
+import { openEventLog } from '../../../src/server/openStorage.ts';
+
 import type { Bench } from '../scenario.ts';
 import type { Stores } from './chartledger.ts';
 import { bodyOf, turnText } from './load/bodies.ts';

@@ -1,8 +1,9 @@
 import { v7 as uuidv7 } from 'uuid';
 import { newEvent } from '../../../src/domain/events/newEvent.ts';
-import { recordStream } from '../../../src/domain/events/streamNames.ts';
+import { recordStream } from '../../../src/domain/events/streams.ts';
 import { catalogEntry } from '../../../src/domain/records/catalog.ts';
-import { openEventLog } from '../../../src/server/openBackend.ts';
+import { openEventLog } from '../../../src/server/openStorage.ts';
+
 import type { Stores } from './chartledger.ts';
 import { bodyOf } from './load/bodies.ts';
 

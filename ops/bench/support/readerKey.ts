@@ -1,6 +1,7 @@
-import { KeyDirectory } from '../../../src/modules/auth/KeyDirectory.ts';
-import { KeyManager } from '../../../src/modules/auth/KeyManager.ts';
-import { openEventLog } from '../../../src/server/openBackend.ts';
+import { KeyDirectory } from '../../../src/modules/auth/keyDirectory.ts';
+import { KeyManager } from '../../../src/modules/auth/keyManager.ts';
+import { openEventLog } from '../../../src/server/openStorage.ts';
+
 import type { Stores } from './chartledger.ts';
 
 /** Creates a key that may read in the workspace of stores on which no service is running. */

@@ -1,6 +1,7 @@
-import { makeScorecard } from '../../../src/modules/readiness/makeScorecard.ts';
-import { openSimulation } from '../../../src/modules/readiness/openSimulation.ts';
-import { openEventLog, openReadModels } from '../../../src/server/openBackend.ts';
+import { makeScorecard } from '../../../src/modules/readiness/scorecard.ts';
+import { openSimulation } from '../../../src/modules/readiness/simulation.ts';
+import { openEventLog, openReadModels } from '../../../src/server/openStorage.ts';
+
 import type { Stores } from './chartledger.ts';
 
 /** Resolves with how many seconds a simulation and a scorecard of all encounters take in this process. */

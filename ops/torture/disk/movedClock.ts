@@ -1,7 +1,7 @@
 import { writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { openEventLog } from '../../../src/server/openBackend.ts';
+import { openEventLog } from '../../../src/server/openStorage.ts';
 import { readAll } from '../../../test/support/events.ts';
 import { node } from '../../../test/support/serviceProcess.ts';
 import { makeStores } from '../../bench/support/chartledger.ts';

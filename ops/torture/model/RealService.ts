@@ -1,12 +1,13 @@
 import { randomBytes } from 'node:crypto';
 import { Agent } from 'node:http';
-import { KeyDirectory } from '../../../src/modules/auth/KeyDirectory.ts';
-import { type CreatedKey, KeyManager } from '../../../src/modules/auth/KeyManager.ts';
-import type { Permission } from '../../../src/modules/auth/permissions.ts';
-import { createLogger } from '../../../src/platform/logger.ts';
-import { openEventLog } from '../../../src/server/openBackend.ts';
+import type { Permission } from '../../../src/modules/auth/apiKeys.ts';
+import { KeyDirectory } from '../../../src/modules/auth/keyDirectory.ts';
+import { type CreatedKey, KeyManager } from '../../../src/modules/auth/keyManager.ts';
+import { createLogger } from '../../../src/platform/logging.ts';
+import { openEventLog } from '../../../src/server/openStorage.ts';
 import { type Service, startService } from '../../../src/server/service.ts';
 import type { EventLog } from '../../../src/storage/eventLog.ts';
+
 import { eventually } from '../../../test/support/eventually.ts';
 import type { Stores } from '../../bench/support/chartledger.ts';
 import { bodyOf, type Request, send } from '../support/send.ts';

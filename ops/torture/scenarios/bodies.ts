@@ -1,5 +1,5 @@
 import { gzipSync } from 'node:zlib';
-import { MAX_VALUES } from '../../../src/api/server/readJson.ts';
+import { MAX_VALUES } from '../../../src/api/server/body.ts';
 import { documentsPath } from '../../../test/support/documents.ts';
 import { docx } from '../../../test/support/docx.ts';
 import { makeStores } from '../../bench/support/chartledger.ts';

@@ -1,8 +1,9 @@
 import { createReadStream, statSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { projectionStatus } from '../../../src/modules/records/queries/projectionStatus.ts';
+import { projectionStatus } from '../../../src/modules/records/queries/records.ts';
 import type { Config } from '../../../src/platform/config.ts';
-import { openEventLog, openReadModels } from '../../../src/server/openBackend.ts';
+import { openEventLog, openReadModels } from '../../../src/server/openStorage.ts';
+
 import { spawnCli } from '../../../test/support/cli.ts';
 import { pathsIn } from '../../../test/support/storedBytes.ts';
 import { makeStores, type Stores } from '../../bench/support/chartledger.ts';

@@ -1,8 +1,9 @@
 import { fork } from 'node:child_process';
 import { once } from 'node:events';
-import { KeyDirectory } from '../../../src/modules/auth/KeyDirectory.ts';
-import { KeyManager } from '../../../src/modules/auth/KeyManager.ts';
-import { openEventLog } from '../../../src/server/openBackend.ts';
+import { KeyDirectory } from '../../../src/modules/auth/keyDirectory.ts';
+import { KeyManager } from '../../../src/modules/auth/keyManager.ts';
+import { openEventLog } from '../../../src/server/openStorage.ts';
+
 import { makeStores, type Stores } from '../../bench/support/chartledger.ts';
 import { residentMegabytes } from '../../bench/support/processUsage.ts';
 import { median, percentile } from '../../bench/support/statistics.ts';

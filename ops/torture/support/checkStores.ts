@@ -1,8 +1,9 @@
 import { createHash } from 'node:crypto';
 import { isDeepStrictEqual } from 'node:util';
 import type { RecordedEvent } from '../../../src/domain/events/event.ts';
-import { openEventLog, openReadModels } from '../../../src/server/openBackend.ts';
+import { openEventLog, openReadModels } from '../../../src/server/openStorage.ts';
 import type { EventLog } from '../../../src/storage/eventLog.ts';
+
 import { spawnCli } from '../../../test/support/cli.ts';
 import { readAll } from '../../../test/support/events.ts';
 import { eventually } from '../../../test/support/eventually.ts';

@@ -2,10 +2,11 @@ import { existsSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { threadId } from 'node:worker_threads';
 import { unavailable } from '../../../src/platform/errors.ts';
-import { LocalDocumentStore } from '../../../src/storage/engines/filesystem/LocalDocumentStore.ts';
-import { SqliteEventLog } from '../../../src/storage/engines/sqlite/SqliteEventLog.ts';
-import { SqliteReadModels } from '../../../src/storage/engines/sqlite/SqliteReadModels.ts';
-import { SqliteStateStore } from '../../../src/storage/engines/sqlite/SqliteStateStore.ts';
+import { LocalDocumentStore } from '../../../src/storage/engines/filesystem/documentStore.ts';
+import { SqliteEventLog } from '../../../src/storage/engines/sqlite/eventLog.ts';
+import { SqliteReadModels } from '../../../src/storage/engines/sqlite/readModels.ts';
+import { SqliteStateStore } from '../../../src/storage/engines/sqlite/stateStore.ts';
+
 import { choices } from '../../../test/support/choices.ts';
 
 /**

@@ -1,8 +1,8 @@
 import type { ServiceError } from '../../platform/errors.ts';
-import { type ErrorResponse, type ErrorResponseName, errorResponses } from '../schemas/errorResponses.ts';
+import { type ErrorResponse, type ErrorResponseName, errorResponses } from '../schemas/errors.ts';
 import { exampleRequestId } from '../schemas/examples.ts';
 import { headerRefs } from '../schemas/headers.ts';
-import { errorAnswer, statusOf } from '../server/errorAnswer.ts';
+import { errorAnswer, statusOf } from '../server/answer.ts';
 
 function statusOfResponse({ errors }: ErrorResponse): number {
   return statusOf[(Object.values(errors)[0] as ServiceError).code];

@@ -1,32 +1,89 @@
 import { catalog } from '../../domain/records/catalog.ts';
-import type { ProcessHealth } from '../../modules/readiness.ts';
-import type { DocumentPorts } from '../../modules/records/commands/uploadDocument.ts';
-import type { HistoryPorts } from '../../modules/records/queries/versionPage.ts';
-import { buildDocument } from '../openapi/buildDocument.ts';
+import type { CatalogEntry } from '../../domain/records/schema/kind.ts';
+import type { ProcessHealth } from '../../modules/health.ts';
+import type { DocumentPorts } from '../../modules/records/commands/documents.ts';
+import type { HistoryPorts } from '../../modules/records/queries/history.ts';
+import { buildDocument } from '../openapi/document.ts';
 import { routeOf } from '../schemas/endpoint.ts';
-import type { IdempotencyPorts } from '../server/once.ts';
-import type { Route } from '../server/serveEndpoint.ts';
-import { acknowledgeBillingChanges } from './acknowledgeBillingChanges.ts';
-import type { ProofPorts } from './answerProof.ts';
-import type { FhirPorts } from './carryMessage.ts';
-import type { BatchPorts } from './carryOut.ts';
-import { documentEndpoints } from './documentEndpoints.ts';
-import { eventEndpoints } from './eventEndpoints.ts';
-import { listRefusedRequests } from './listRefusedRequests.ts';
-import { readEncounterReadiness } from './readEncounterReadiness.ts';
-import type { EventsPorts } from './readEvents.ts';
-import { readHealth } from './readHealth.ts';
-import { readOpenApi } from './readOpenApi.ts';
-import { readReadiness } from './readReadiness.ts';
-import { readReadinessWorklist } from './readReadinessWorklist.ts';
-import { readRefusedRequest } from './readRefusedRequest.ts';
-import { receiveMessages } from './receiveMessages.ts';
-import { recordEncounterBilled } from './recordEncounterBilled.ts';
-import { recordEndpoints } from './recordEndpoints.ts';
-import { searchRecords } from './searchRecords.ts';
-import { sendBatch } from './sendBatch.ts';
-import type { WebhookRoutePorts } from './webhookAddress.ts';
-import { webhookEndpoints } from './webhookEndpoints.ts';
+import type { Route } from '../server/dispatch.ts';
+import type { IdempotencyPorts } from '../server/idempotency.ts';
+import { sendBatch } from './batch.ts';
+import type { BatchPorts } from './batchRunner.ts';
+import { acknowledgeBillingChanges, recordEncounterBilled } from './billing.ts';
+import { deleteDocument, downloadDocument, listDocuments, uploadDocument } from './documents.ts';
+import { readAsyncApi, readEventSchema, readSnapshot } from './eventSchemas.ts';
+import { type EventsPorts, readEvents } from './events.ts';
+import type { FhirPorts } from './fhir.ts';
+import {
+  createResource,
+  importLines,
+  readCapabilities,
+  sendBundle,
+  updateResource,
+} from './fhirResources.ts';
+import { readDocumentHistory, readRecordHistory } from './history.ts';
+import { receiveMessages } from './hl7.ts';
+import { type ProofPorts, readDocumentProof, readRecordProof } from './proofs.ts';
+import { readEncounterReadiness, readReadinessWorklist } from './readiness.ts';
+import { listRecords, patchRecord, readRecord, upsertRecord } from './records.ts';
+import { listRefusedRequests, readRefusedRequest } from './requests.ts';
+import { searchRecords } from './search.ts';
+import { readHealth, readOpenApi, readReadiness } from './service.ts';
+import type { WebhookRoutePorts } from './webhookSchemas.ts';
+import {
+  createWebhook,
+  deleteWebhook,
+  listWebhookAttempts,
+  listWebhooks,
+  pingWebhook,
+  readWebhook,
+  replayWebhook,
+  retryWebhook,
+  rotateWebhookSecret,
+  updateWebhook,
+} from './webhooks.ts';
+
+/** The endpoints of encounters' documents. */
+const documentEndpoints = [
+  uploadDocument,
+  listDocuments,
+  downloadDocument,
+  deleteDocument,
+  readDocumentHistory,
+  readDocumentProof,
+];
+
+/** The endpoints of the event stream and its catalogue; `openapiPublic`: the catalogue needs no key. */
+const eventEndpoints = (openapiPublic: boolean) => [
+  readEvents(),
+  readSnapshot(),
+  readAsyncApi(openapiPublic),
+  readEventSchema(openapiPublic),
+];
+
+/** The endpoints of a kind of record. */
+const recordEndpoints = (entry: CatalogEntry) => [
+  upsertRecord(entry),
+  patchRecord(entry),
+  listRecords(entry),
+  readRecord(entry),
+  readRecordHistory(entry),
+  readRecordProof(entry),
+];
+
+/** The endpoints of webhooks. */
+const webhookEndpoints = [
+  createWebhook,
+  listWebhooks,
+  readWebhook,
+  updateWebhook,
+  deleteWebhook,
+  rotateWebhookSecret,
+  pingWebhook,
+  retryWebhook,
+  replayWebhook,
+  listWebhookAttempts,
+];
 
 export type AppPorts = BatchPorts &
   DocumentPorts &
@@ -72,4 +129,16 @@ export function apiRoutes(ports: AppPorts, openapiPublic: boolean): Route[] {
 /** Returns the routes that every process serves. */
 export function healthRoutes(ports: ProcessHealth): Route[] {
   return healthEndpoints.map((endpoint) => routeOf(endpoint, ports));
+}
+
+/** FHIR R4: described by its CapabilityStatement, with responses in FHIR's own forms. */
+export function fhirRoutes(ports: FhirPorts): Route[] {
+  return [
+    { method: 'get', endpoint: readCapabilities() },
+    { method: 'post', endpoint: sendBundle(ports) },
+    // Before resources, whose type it would otherwise be taken for.
+    { method: 'post', endpoint: importLines(ports) },
+    { method: 'post', endpoint: createResource(ports) },
+    { method: 'put', endpoint: updateResource(ports) },
+  ];
 }

@@ -1,12 +1,92 @@
-import type { ZodRequestBody } from '@asteasolutions/zod-to-openapi';
-import type { z } from 'zod';
-import type { Answer } from '../server/answer.ts';
+import type { Readable } from 'node:stream';
+import type { ZodContentObject, ZodRequestBody } from '@asteasolutions/zod-to-openapi';
+import { z } from 'zod';
+import type { Answer, Streamed } from '../server/answer.ts';
+import type { Route, ServedEndpoint } from '../server/dispatch.ts';
 import type { Exchange } from '../server/exchange.ts';
-import type { Route, ServedEndpoint } from '../server/serveEndpoint.ts';
-import type { AnswerOf, Answers, Exactly } from './answers.ts';
-import type { ErrorResponseName } from './errorResponses.ts';
-import { fieldNames } from './fieldNames.ts';
-import { idempotencyKeyHeader } from './idempotencyKeyHeader.ts';
+import type { ErrorResponseName } from './errors.ts';
+import { type HeaderName, idempotencyKeyHeader } from './headers.ts';
+
+interface DescribedAnswer {
+  description: string;
+  /** Without those that every response has. */
+  headers?: readonly HeaderName[];
+}
+
+/** A JSON response: the handler's body has the schema's type. */
+interface JsonAnswer extends DescribedAnswer {
+  schema: z.ZodType;
+  example?: unknown;
+  examples?: Record<string, { summary: string; value: unknown }>;
+}
+
+/** A response in bytes, of any type that `stream` names: the compiler cannot know them. */
+interface StreamAnswer extends DescribedAnswer {
+  stream: ZodContentObject;
+}
+
+/** A response without a body, such as 304. */
+interface EmptyAnswer extends DescribedAnswer {
+  empty: true;
+}
+
+/** An endpoint's responses, by status; apart from errors. */
+export type Answers = Record<number, JsonAnswer | StreamAnswer | EmptyAnswer>;
+
+type StatusOf<Status> = Status extends 200 ? { status?: 200 } : { status: Status };
+
+type HeadersOf<Described> = Described extends StreamAnswer
+  ? { headers: Record<string, string> }
+  : Described extends { headers: readonly (infer Name extends string)[] }
+    ? { headers: Record<Exclude<Name, 'Cache-Control'>, string> }
+    : { headers?: never };
+
+type BodyOf<Described> = Described extends { schema: infer Schema extends z.ZodType }
+  ? { body: z.output<Schema> }
+  : Described extends StreamAnswer
+    ? { body: Streamed }
+    : { body: object };
+
+/** What a handler may return given the description: one of the responses, with its status, headers and body. */
+type AnswerOf<Described extends Answers> = {
+  [Status in keyof Described]: StatusOf<Status> & HeadersOf<Described[Status]> & BodyOf<Described[Status]>;
+}[keyof Described];
+
+type Whole = string | number | boolean | null | undefined | Readable | ((...parameters: never[]) => unknown);
+type KeyOf<Described> = Described extends unknown ? keyof Described : never;
+type FieldOf<Described, Key> = Described extends unknown
+  ? Key extends keyof Described
+    ? Described[Key]
+    : never
+  : never;
+
+/** `Given`, provided that it has no field, at any depth, that `Described` lacks: types alone would let one pass. */
+type Exactly<Described, Given> = unknown extends Described
+  ? Given
+  : Given extends Whole
+    ? Given
+    : Given extends readonly (infer Item)[]
+      ? readonly Exactly<Extract<Described, readonly unknown[]>[number], Item>[]
+      : Given extends object
+        ? {
+            [Key in keyof Given]: Key extends KeyOf<Described>
+              ? Exactly<FieldOf<Described, Key>, Given[Key]>
+              : never;
+          }
+        : Given;
+
+/** Returns the names of a schema's fields, those of objects within it dotted; for a list, those of its items. */
+export function fieldNames(schema: unknown): string[] {
+  if (schema instanceof z.ZodOptional || schema instanceof z.ZodNullable || schema instanceof z.ZodDefault)
+    return fieldNames(schema.unwrap());
+  if (schema instanceof z.ZodArray) return fieldNames(schema.element);
+  if (schema instanceof z.ZodUnion) return schema.options.flatMap(fieldNames);
+  if (!(schema instanceof z.ZodObject)) return [];
+  return Object.entries(schema.shape).flatMap(([name, field]) => [
+    name,
+    ...fieldNames(field).map((inner) => `${name}.${inner}`),
+  ]);
+}
 
 /** What the document says about an endpoint; the router uses the same method, path, permission and query. */
 interface Description extends Pick<ServedEndpoint, 'permission' | 'query' | 'subject'> {
@@ -69,4 +149,11 @@ export function routeOf<Ports>(described: Endpoint<Ports>, ports: Ports): Route 
       handle: described.handler(ports),
     },
   };
+}
+
+/** Returns who may read a description of the interface, and what can go wrong then; `openapiPublic`: everyone may. */
+export function descriptionAccess(openapiPublic: boolean): Required<Pick<Endpoint, 'permission' | 'errors'>> {
+  return openapiPublic
+    ? { permission: 'public', errors: ['InvalidParameter', 'InternalError'] }
+    : { permission: 'key', errors: [] };
 }

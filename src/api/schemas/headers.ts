@@ -1,4 +1,6 @@
-import { MERGE_PATCH } from '../server/readJson.ts';
+import { z } from 'zod';
+import { MERGE_PATCH } from '../server/body.ts';
+import { idempotencyKeyForm } from '../server/idempotency.ts';
 import { documentExample, exampleRequestId } from './examples.ts';
 
 /** Response headers, as components of the document. */
@@ -98,3 +100,18 @@ export type HeaderName = keyof typeof headers;
 export function headerRefs(...names: HeaderName[]): Record<string, { $ref: string }> {
   return Object.fromEntries(names.map((name) => [name, { $ref: `#/components/headers/${name}` }]));
 }
+
+/** The `Idempotency-Key` header of requests that write, as described in the document. */
+export const idempotencyKeyHeader = z.object({
+  'Idempotency-Key': z
+    .string()
+    .regex(idempotencyKeyForm)
+    .optional()
+    .meta({
+      description:
+        'A unique name for this request: 1 to 255 printable ASCII characters, such as a UUID. If the ' +
+        'request is sent again with the same key within 24 hours, nothing is written and the response is ' +
+        'the same as the first time. Each API key has its own idempotency keys',
+      examples: ['8e03978e-40d5-43dd-bc93-6894a57f9324'],
+    }),
+});

@@ -1,15 +1,20 @@
 import type { Request } from 'express';
 import { z } from 'zod';
-import { subjectKinds } from '../../domain/records/eventSubject.ts';
-import { identifier, requiredDate } from '../../domain/records/schema/fields.ts';
-import { instantOf } from '../../domain/records/schema/instantOf.ts';
-import { validate, validationError } from '../../domain/records/schema/validate.ts';
+import { subjectKinds } from '../../domain/records/catalog.ts';
+import { documentFieldsSchema } from '../../domain/records/document.ts';
+import { identifier, instantOf, requiredDate } from '../../domain/records/schema/fields.ts';
+import type { CatalogEntry } from '../../domain/records/schema/kind.ts';
+import { validate, validationError } from '../../domain/records/schema/validation.ts';
 import type { AccessSubject } from '../../modules/audit/recordAccess.ts';
-import type { WriteCondition } from '../../modules/records/commands/writeCondition.ts';
-import type { PageRequest } from '../../modules/records/queries/page.ts';
-import type { Moment } from '../../modules/records/queries/stateAt.ts';
+import { feedEventTypes, unchangedEvents } from '../../modules/eventStream/cloudEvents.ts';
+import { parsePosition } from '../../modules/eventStream/position.ts';
+import type { WriteCondition } from '../../modules/records/commands/upsert.ts';
+import type { Moment } from '../../modules/records/queries/history.ts';
+import type { PageRequest } from '../../modules/records/queries/paging.ts';
 import { type AttemptFilter, attemptOutcomes } from '../../modules/webhooks/attempts.ts';
 import { notFound, ServiceError } from '../../platform/errors.ts';
+import { NDJSON } from '../server/answer.ts';
+import { exampleOf } from './examples.ts';
 
 const DEFAULT_LIMIT = 100;
 const WHOLE_NUMBER = /^-?\d{1,15}$/;
@@ -137,7 +142,7 @@ export function pathId(req: Request, name: string, title: string): string {
 }
 
 /** `If-Match` with `*`, or with one version, 1 or higher, in quotes; a weak tag counts as a strong one. */
-export const matchedTag = /^\s*(?:(\*)|(?:W\/)?"([1-9]\d{0,14})")\s*$/;
+const matchedTag = /^\s*(?:(\*)|(?:W\/)?"([1-9]\d{0,14})")\s*$/;
 
 /**
  * Returns what `If-Match` (`*` or one version) and `If-None-Match: *` require of what is to be written (RFC 9110,
@@ -157,3 +162,127 @@ export function writeCondition(req: Request): WriteCondition {
   }
   return any === undefined ? Number(version) - 1 : 'exists';
 }
+
+const encoded = 'percent-encoded';
+
+/** Returns the path parameters of a record. */
+export function recordPath({ title, schema }: CatalogEntry) {
+  const id = schema.shape.id as z.ZodType;
+  const description = `The \`id\` that the ${title.toLowerCase()} was sent with, ${encoded}`;
+  return z.object({ id: id.meta({ description, examples: [exampleOf(id)] }) });
+}
+
+/** Returns the path parameters of an encounter's document. */
+export function documentPath(encounter: CatalogEntry) {
+  const { document_id } = documentFieldsSchema.shape;
+  const description = `The \`document_id\` that the document was uploaded with, ${encoded}`;
+  return recordPath(encounter).extend({
+    documentId: document_id.meta({ description, examples: [exampleOf(document_id)] }),
+  });
+}
+
+/** The condition of a removal. */
+export const matchHeader = z.object({
+  'If-Match': z
+    .string()
+    .regex(matchedTag)
+    .optional()
+    .meta({
+      description:
+        'A version in quotes: write only if it is the current version, otherwise 412. `*`: write only if ' +
+        'there is a version. A weak tag, such as `W/"3"`, counts as a strong one',
+      examples: ['"3"'],
+    }),
+});
+
+/** The conditions of an upsert or upload. */
+export const conditionHeaders = matchHeader.extend({
+  'If-None-Match': z
+    .literal('*')
+    .optional()
+    .meta({
+      description: 'Store only if there is none yet, otherwise 412; cannot be combined with `If-Match`',
+      examples: ['*'],
+    }),
+});
+
+/** The forms in which events are sent; the first is for clients that accept any. */
+export const eventMediaTypes = { ndjson: NDJSON, sse: 'text/event-stream' } as const;
+
+function listOf(names: string[]) {
+  return z
+    .string({ error: 'must be sent once' })
+    .refine((list) => list.split(',').every((name) => names.includes(name)), {
+      error: `must be one or more of ${names.join(', ')}, separated by commas`,
+    })
+    .overwrite((list) => [...new Set(list.split(','))].join());
+}
+
+const position = z
+  .string({ error: 'must be sent once' })
+  .refine((text) => parsePosition(text) !== undefined, { error: 'must be the position of an event' });
+
+/** Query of the event stream. */
+export const eventsQuerySchema = z.object({
+  after: position.optional().meta({
+    description:
+      'Events after this position, for example the `sequence` of the last event that you processed',
+    examples: ['0000000000008135'],
+  }),
+  from: requiredDate(
+    '2026-03-14T09:30:00Z',
+    'Begin with the first event recorded at this moment or later; cannot be combined with `after`. A plain ' +
+      'date means its first moment; a time without an offset is UTC. In the de-identified view, it must ' +
+      'be the beginning of a year',
+  ).optional(),
+  kinds: listOf([...new Set(feedEventTypes.map(({ kind }) => kind))])
+    .optional()
+    .meta({
+      description: 'Only events of these kinds, separated by commas',
+      examples: ['patient,encounter'],
+    }),
+  types: listOf(feedEventTypes.map(({ type }) => type))
+    .optional()
+    .meta({
+      description: 'Only events of these types, separated by commas',
+      examples: ['chartledger.patient.upserted.v1'],
+    }),
+  view: z
+    .enum(['full', 'deidentified'])
+    .optional()
+    .meta({
+      description: 'Default `full`, or `deidentified` for a key that is allowed no other view',
+      examples: ['full'],
+    }),
+  unchanged: z
+    .enum(unchangedEvents)
+    .default('send')
+    .meta({
+      description:
+        '`skip`: omits events that changed no field of their record, for example when a record was sent ' +
+        'again unchanged. First versions and erasures are never omitted',
+      examples: ['skip'],
+    }),
+  limit: wholeNumber(1, 10_000)
+    .default(1_000)
+    .meta({
+      description: 'Events per page, 1 to 10,000; a page of large events may have fewer',
+      examples: [1_000],
+    }),
+  wait: wholeNumber(0, 60)
+    .default(0)
+    .meta({
+      description: 'Seconds, 0 to 60, to wait for an event if the page would be empty',
+      examples: [30],
+    }),
+});
+
+export type EventsQuery = z.infer<typeof eventsQuerySchema>;
+
+/** Header sent by a reconnecting reader of server-sent events. */
+export const lastEventIdSchema = position.meta({
+  description:
+    'The `id` of the last event that you processed, as sent by clients of server-sent events; takes ' +
+    'precedence over `after` and `from`',
+  examples: ['0000000000008135'],
+});

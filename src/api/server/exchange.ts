@@ -1,11 +1,53 @@
 import type { IncomingMessage } from 'node:http';
+import { isIP } from 'node:net';
 import type { Request, Response } from 'express';
-import type { Principal } from '../../domain/events/eventMetadata.ts';
+import proxyAddr from 'proxy-addr';
+import type { Principal } from '../../domain/events/event.ts';
 import type { Caller } from '../../domain/events/newEvent.ts';
-import type { FoundKey } from '../../modules/auth/KeyDirectory.ts';
+import { validationError } from '../../domain/records/schema/validation.ts';
+import type { FoundKey } from '../../modules/auth/keyDirectory.ts';
+import { ServiceError } from '../../platform/errors.ts';
 import { isTraceparent } from '../../platform/traceparent.ts';
-import type { Bodies } from './BodyBudget.ts';
-import type { RequestLoad } from './RequestLoad.ts';
+import type { ByteRange } from '../../storage/documentStore.ts';
+import type { Bodies, RequestLoad } from './load.ts';
+
+/**
+ * Returns whether a proxy is trusted, by its address and its number counted from here: by `TRUST_PROXY` hops, or
+ * addresses and networks.
+ */
+export function proxyTrust(trustProxy: string): (address: string, hop: number) => boolean {
+  if (!isHops(trustProxy)) return proxyAddr.compile(trustProxy.split(',').map((part) => part.trim()));
+  const hops = Number(trustProxy);
+  return (_address, hop) => hop < hops;
+}
+
+function isHops(trustProxy: string): boolean {
+  return /^\d+$/.test(trustProxy);
+}
+
+/** Returns a function that determines a client's IP address behind trusted proxies. */
+export function clientIpReader(trustProxy: string): (req: IncomingMessage) => string {
+  const trust = proxyTrust(trustProxy);
+  const isDirect = isHops(trustProxy) && Number(trustProxy) === 0;
+  return (req) => {
+    const address = isDirect ? (req.socket.remoteAddress ?? '') : forwardedAddress(req, trust);
+    return plainAddress(address);
+  };
+}
+
+/** Returns an IPv4 address in its plain form, also where the system reports it mapped into IPv6. */
+export function plainAddress(address: string): string {
+  return address.startsWith('::ffff:') ? address.slice(7) : address;
+}
+
+/**
+ * Returns the client's address as reported by trusted proxies; where they pass on an invalid one, that of the last
+ * proxy that reported one.
+ */
+function forwardedAddress(req: IncomingMessage, trust: ReturnType<typeof proxyTrust>): string {
+  const told = proxyAddr.all(req, trust);
+  return told.findLast((address) => isIP(address) !== 0 && !address.includes('%')) ?? '';
+}
 
 /** One request under way: what is known about it, and who sent it once that is known. */
 export interface Exchange {
@@ -66,4 +108,52 @@ export function callerOf(exchange: Exchange): Caller {
     disclosedTo: found.key.terms,
     ...told,
   };
+}
+
+/** Returns the refusal of a range that does not exist. */
+export function rangeNotSatisfiable(): ServiceError {
+  return new ServiceError('range_not_satisfiable', 'The document does not contain the requested bytes.');
+}
+
+/**
+ * Returns the part that `Range` requests of a representation of `size` bytes (RFC 9110, section 14); undefined when
+ * all of it is to be sent: without the header, for several parts or an unknown form, and when `If-Range` names
+ * another version. Throws `range_not_satisfiable`, with `Content-Range` then giving the size.
+ */
+export function requestedRange(
+  { req, headers }: Pick<Exchange, 'req' | 'headers'>,
+  size: number,
+  etag: string,
+): ByteRange | undefined {
+  const ifRange = req.headers['if-range'];
+  if (req.method !== 'GET' || req.headers.range === undefined) return undefined;
+  if (ifRange !== undefined && ifRange !== etag) return undefined;
+  const found = req.range(size, { combine: true });
+  if (found === -1) {
+    headers.push('Content-Range', `bytes */${size}`);
+    throw rangeNotSatisfiable();
+  }
+  if (!Array.isArray(found) || found.type !== 'bytes' || found.length !== 1) return undefined;
+  const [{ start, end } = { start: 0, end: size - 1 }] = found;
+  return { start, end };
+}
+
+/** Parameters named in a refusal, and characters shown of each name. */
+const MAX_NAMED = 20;
+const MAX_SHOWN_NAME = 100;
+
+/**
+ * Refuses a query that holds more than the known parameters, with a `validation_failed` that names both: ignoring
+ * one, such as a misspelt filter, would show more than was asked for.
+ */
+export function requireKnownParameters(query: object, known: readonly string[]): void {
+  const unknown = Object.keys(query).filter((name) => !known.includes(name));
+  if (unknown.length === 0) return;
+  const takes = known.length === 0 ? 'takes none' : `takes ${known.join(', ')}`;
+  throw validationError(
+    unknown.slice(0, MAX_NAMED).map((name) => ({
+      field: name.slice(0, MAX_SHOWN_NAME).toWellFormed(),
+      message: `is not a known query parameter; this path ${takes}`,
+    })),
+  );
 }

@@ -1,17 +1,17 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Command } from 'commander';
 import type { Position } from '../../domain/events/event.ts';
-import { validationError } from '../../domain/records/schema/validate.ts';
-import { type PurgePorts, untilPurged } from '../../modules/erasure/purgeErased.ts';
+import { validationError } from '../../domain/records/schema/validation.ts';
+import { type PurgePorts, untilPurged } from '../../modules/erasure/finish.ts';
 import {
   isErased,
   type NodeState,
   readScavenges,
   requestScavenges,
 } from '../../modules/erasure/scavenges.ts';
-import { unlessUnavailable } from '../../platform/unlessUnavailable.ts';
+import { unlessUnavailable } from '../../platform/retry.ts';
 import { terminal } from '../../server/terminal.ts';
-import { writeLine } from '../lib/output.ts';
+import { writeLine } from '../lib/terminal.ts';
 
 const ASK_MS = 500;
 

@@ -1,5 +1,5 @@
 import { type Command, Option } from 'commander';
-import { type NullableTerms, purposes } from '../../domain/events/disclosureTerms.ts';
+import { type NullableTerms, purposes } from '../../domain/events/payloads.ts';
 
 /** The values of the options of `addTermOptions`; an empty one withdraws a term. */
 export interface TermOptions {

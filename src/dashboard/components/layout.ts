@@ -1,18 +1,102 @@
-import type { Workspace } from '../../modules/auth/keyState.ts';
-import { type Role, roleIn, type User } from '../../modules/auth/user.ts';
-import { assetPath } from './assets.ts';
-import { type Html, html } from './html.ts';
+import { createHash } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { createRequire, findPackageJSON } from 'node:module';
+import { dirname, extname, join } from 'node:path';
+import { Router } from 'express';
+import type { Workspace } from '../../modules/auth/apiKeys.ts';
+import { type Role, roleIn, type User } from '../../modules/auth/users.ts';
 import {
   admins,
   everyone,
+  type Html,
+  html,
   integrators,
   type Page,
   phiReaders,
   recordReaders,
   requestReaders,
-} from './route.ts';
-import { searchBox } from './searchBox.ts';
+} from './page.ts';
 import { badge } from './text.ts';
+
+/** Returns the address of a workspace's search, below `/dashboard`; of one search where its number is given. */
+export function searchPath(workspace: string, number?: number): string {
+  return `/workspaces/${workspace}/search${number === undefined ? '' : `?n=${number}`}`;
+}
+
+/** Returns the box on every page. What is typed is sent in the body: no name is in an address. */
+function searchBox(workspace: string, csrf: Html): Html {
+  return html`<form method="post" action="/dashboard${searchPath(workspace)}" class="search-box" role="search">
+${csrf}
+<label class="visually-hidden" for="search-box">Search this workspace</label>
+<input id="search-box" name="q" type="search" maxlength="200" placeholder="Search (press /)" autocomplete="off" data-focus-key="/">
+</form>`;
+}
+
+const require = createRequire(import.meta.url);
+const ownFolder = join(dirname(findPackageJSON('.', import.meta.url) as string), 'assets');
+
+/** The parts of `dashboard.css`: later ones override earlier ones. */
+const styles = ['base', 'layout', 'overview', 'reference', 'events', 'records', 'tables'];
+
+/** What pages load, by the names that they use, and the files of which it consists. */
+const files = {
+  'pico.css': [require.resolve('@picocss/pico/css/pico.min.css')],
+  'dashboard.css': styles.map((name) => join(ownFolder, 'styles', `${name}.css`)),
+  'htmx.js': [require.resolve('htmx.org/dist/htmx.min.js')],
+  'dashboard.js': [join(ownFolder, 'dashboard.js')],
+  'logo.svg': [join(ownFolder, 'logo.svg')],
+};
+
+type AssetName = keyof typeof files;
+
+const types: Record<string, string> = {
+  '.css': 'text/css; charset=utf-8',
+  '.js': 'text/javascript; charset=utf-8',
+  '.svg': 'image/svg+xml',
+};
+
+interface Asset {
+  /** Below `/dashboard`, with a hash of the content in it. */
+  path: string;
+  type: string;
+  content: Buffer;
+}
+
+function load([name, parts]: [string, string[]]): [string, Asset] {
+  const content = Buffer.concat(parts.map((file) => readFileSync(file)));
+  const hash = createHash('sha256').update(content).digest('hex').slice(0, 16);
+  const extension = extname(name);
+  const path = `/assets/${name.slice(0, -extension.length)}.${hash}${extension}`;
+  return [name, { path, type: types[extension] as string, content }];
+}
+
+let loaded: Map<string, Asset> | undefined;
+
+/** Read when the first page is requested: a service without visitors does not hold them. */
+function assets(): Map<string, Asset> {
+  loaded ??= new Map(Object.entries(files).map(load));
+  return loaded;
+}
+
+/** Returns the address of an asset; it changes with the asset's content. */
+function assetPath(name: AssetName): string {
+  return `/dashboard${assets().get(name)?.path}`;
+}
+
+/** Serves the assets, to be cached by browsers indefinitely. */
+export function assetRouter(): Router {
+  const router = Router();
+  router.get('/assets/:file', ({ path }, res, next) => {
+    const asset = [...assets().values()].find((one) => one.path === path);
+    if (asset === undefined) {
+      next();
+      return;
+    }
+    res.set({ 'Content-Type': asset.type, 'Cache-Control': 'public, max-age=31536000, immutable' });
+    res.end(asset.content);
+  });
+  return router;
+}
 
 interface Section {
   name: string;
@@ -47,7 +131,7 @@ const installationSections: Section[] = [
 ];
 
 /** What every page shows besides its body. */
-export interface Surroundings {
+interface Surroundings {
   /** Undefined before the sign-in. */
   user: User | undefined;
   /** The workspace to which the menu leads. */
@@ -156,4 +240,17 @@ function menu(user: User, { workspace }: Surroundings, current: string | undefin
 ${workspace !== undefined && html`<ul>${links(workspaceSections, `/dashboard/workspaces/${workspace}`, workspace)}</ul>`}
 <ul>${links(installationSections, '/dashboard')}</ul>
 </nav>`;
+}
+
+interface Crumb {
+  text: string;
+  /** Below `/dashboard`. */
+  path: string;
+}
+
+/** Returns the way to a page: what is above it, outermost first. */
+export function breadcrumb(crumbs: readonly Crumb[]): Html {
+  return html`<nav class="breadcrumb" aria-label="Breadcrumb"><ol>${crumbs.map(
+    ({ text, path }) => html`<li><a href="/dashboard${path}">${text}</a></li>`,
+  )}</ol></nav>`;
 }

@@ -1,21 +1,108 @@
-import type { CatalogEntry, RecordFields } from '../../domain/records/catalog.ts';
+import type { Request } from 'express';
+import { momentQuerySchema, pageQuerySchema } from '../../api/schemas/parameters.ts';
+import type { ReadinessState } from '../../domain/events/readinessEvents.ts';
+import { catalog } from '../../domain/records/catalog.ts';
+import { qualityWarnings } from '../../domain/records/fold.ts';
 import { encounter } from '../../domain/records/kinds/encounter.ts';
 import { patient } from '../../domain/records/kinds/patient.ts';
-import { qualityWarnings } from '../../domain/records/qualityWarnings.ts';
-import { recordName } from '../../domain/records/schema/recordName.ts';
-import { isVoid } from '../../modules/readiness/rules/faults.ts';
-import type { ReadinessState } from '../../modules/readiness/rules/findings.ts';
-import type { RecordView } from '../../modules/records/queries/readRecord.ts';
-import type { RecordNames } from '../../modules/records/queries/recordNames.ts';
-import { fieldLabel } from './fieldLabel.ts';
-import { type Html, type HtmlValue, html } from './html.ts';
-import { readinessBadge } from './readinessBadge.ts';
-import { fieldValue } from './recordFields.ts';
-import { recordPath } from './recordPaths.ts';
-import { pluralTitle } from './recordQuery.ts';
-import { referredLink } from './referredLink.ts';
-import { type TableColumn, table } from './table.ts';
-import { badge, code, empty, time } from './text.ts';
+import { type CatalogEntry, type RecordFields, recordName } from '../../domain/records/schema/kind.ts';
+import { isVoid } from '../../modules/readiness/rules/rule.ts';
+import type { RecordNames } from '../../modules/records/queries/lists.ts';
+import type { RecordView } from '../../modules/records/queries/records.ts';
+import { ServiceError } from '../../platform/errors.ts';
+import { breadcrumb } from './layout.ts';
+import { type Html, type HtmlValue, html } from './page.ts';
+import { fieldValue } from './records.ts';
+import { type TableColumn, table } from './tables.ts';
+import { badge, code, empty, fieldLabel, time } from './text.ts';
+import { queryInUtc } from './time.ts';
+import { recordPath, recordsPath } from './urls.ts';
+
+const badges: Record<ReadinessState, Html> = {
+  ready: badge('ready', 'good'),
+  blocked: badge('blocked', 'bad'),
+  not_completed: badge('not completed', 'neutral'),
+  voided: badge('void', 'neutral'),
+};
+
+/** Returns an encounter's state; undefined where that is not known. */
+export function readinessBadge(state: ReadinessState | undefined): Html | undefined {
+  return state && badges[state];
+}
+
+export const recordsSection = 'Records';
+
+/** The query parameters of a list's page, and of a page of one version or moment. */
+export const pageParameters: readonly string[] = Object.keys(pageQuerySchema.shape);
+export const momentParameters: readonly string[] = Object.keys(momentQuerySchema.shape);
+
+/**
+ * Returns the query without the fields that a form sent empty, and with its moments in UTC. Throws
+ * `validation_failed`.
+ */
+export function filledQuery({ query }: Request): Request['query'] {
+  return queryInUtc(Object.fromEntries(Object.entries(query).filter(([, value]) => value !== '')));
+}
+
+/** Returns the parameters of a query that were sent once, as sent. */
+export function textsOf({ query }: Pick<Request, 'query'>): Record<string, string> {
+  const isText = (pair: [string, unknown]): pair is [string, string] => typeof pair[1] === 'string';
+  return Object.fromEntries(Object.entries(query).filter(isText));
+}
+
+/** Returns the kind with a plural name, as used in paths; throws `not_found` for an unknown one. */
+export function kindOf(plural: unknown): CatalogEntry {
+  const entry = catalog.find((one) => one.plural === plural);
+  if (entry === undefined) throw new ServiceError('not_found', 'There is no such kind of record.');
+  return entry;
+}
+
+/** Returns a kind's name as the heading of several records. */
+export function pluralTitle({ plural }: CatalogEntry): string {
+  return plural.charAt(0).toUpperCase() + plural.slice(1);
+}
+
+/** Returns the breadcrumb of a record's page, or, where an id is given, of what is below that. */
+export function recordCrumbs(workspace: string, entry: CatalogEntry, id?: string): Html {
+  return breadcrumb([
+    { text: recordsSection, path: recordsPath(workspace) },
+    { text: pluralTitle(entry), path: recordsPath(workspace, entry.kind) },
+    ...(id === undefined ? [] : [{ text: id, path: recordPath(workspace, entry.kind, id) }]),
+  ]);
+}
+
+/** Returns why a query names no state of a record; rethrows any other error. */
+export function refusedQuery(error: unknown): ServiceError {
+  const codes = ['validation_failed', 'not_found', 'gone'];
+  if (error instanceof ServiceError && codes.includes(error.code)) return error;
+  throw error;
+}
+
+/**
+ * Resolves with what a part of a page reads from a read model; undefined where that is too far behind, or cannot be
+ * reached.
+ */
+export async function unlessBehind<Result>(read: Promise<Result>): Promise<Result | undefined> {
+  try {
+    return await read;
+  } catch (error) {
+    if (error instanceof ServiceError && error.code === 'unavailable') return undefined;
+    throw error;
+  }
+}
+
+/** Returns a link to a record by its name, or by its id where the name is not known. */
+export function referredLink(
+  workspace: string,
+  kind: string,
+  id: unknown,
+  names: RecordNames | undefined,
+): HtmlValue {
+  if (typeof id !== 'string') return fieldValue(undefined);
+  const link = (text: string) => html`<a href="/dashboard${recordPath(workspace, kind, id)}">${text}</a>`;
+  const name = names?.nameOf(kind, id);
+  return name === undefined ? link(id) : html`${link(name)}<br><small class="muted">${id}</small>`;
+}
 
 /** What a list of encounters names: title of the column, kind, and the field that refers to it. */
 const referredColumns = [

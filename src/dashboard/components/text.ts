@@ -1,6 +1,39 @@
-import { type Html, type HtmlValue, html } from './html.ts';
-import { presentReader } from './reader.ts';
-import { zonedTime } from './zonedTime.ts';
+import { rules } from '../../modules/readiness/rules/index.ts';
+import { type Html, type HtmlValue, html, presentReader, zonedTime } from './page.ts';
+
+/** Returns what a rule demands; for a rule that this version does not know, its code. */
+export function ruleTitle(code: string): string {
+  return rules.find((rule) => rule.code === code)?.title ?? code;
+}
+
+/** Words in field names that are written differently for people. */
+const words: Record<string, string> = {
+  id: 'ID',
+  npi: 'NPI',
+  ssn: 'SSN',
+  clia: 'CLIA',
+  zip: 'ZIP',
+  last4: 'last 4',
+  line1: 'line 1',
+  line2: 'line 2',
+};
+
+/**
+ * Returns a field's name for people: `first_name` is "First name", `primary_insurance.payer_id` "Primary insurance,
+ * payer ID".
+ */
+export function fieldLabel(field: string): string {
+  const text = field
+    .split('.')
+    .map((name) =>
+      name
+        .split('_')
+        .map((word) => words[word] ?? word)
+        .join(' '),
+    )
+    .join(', ');
+  return text.charAt(0).toUpperCase() + text.slice(1);
+}
 
 /** Returns a moment, in UTC, and next to it in the reader's own time zone. */
 export function time(iso: string): Html {
@@ -58,4 +91,15 @@ export function secretOnce(label: string, value: string): Html {
 <label for="secret-value">${label}</label>
 <div class="secret-line"><input id="secret-value" type="text" readonly value="${value}" autocomplete="off" spellcheck="false"><button type="button" data-copy="secret-value">Copy</button></div>
 </div>`;
+}
+
+/** Returns a code such as `validation_failed` for people. */
+export function wordsOf(code: string): string {
+  return code.replaceAll('_', ' ');
+}
+
+/** Returns a kind of record or setting, or another code, for people, capitalized as at the beginning of a line. */
+export function titleOf(code: string): string {
+  const text = wordsOf(code).replace(/^api /, 'API ');
+  return text.charAt(0).toUpperCase() + text.slice(1);
 }

@@ -2,35 +2,44 @@ import { pipeline } from 'node:stream/promises';
 import type { Request, RequestHandler, Response } from 'express';
 import type { Logger } from 'pino';
 import { v7 as uuidv7 } from 'uuid';
-import { asServiceError, statusOf } from '../../api/server/errorAnswer.ts';
-import { logFailure } from '../../api/server/logFailure.ts';
-import { type MeasureRequest, requestMetrics } from '../../api/server/requestMetrics.ts';
-import { requireKnownParameters } from '../../api/server/requireKnownParameters.ts';
-import type { KeyDirectory } from '../../modules/auth/KeyDirectory.ts';
+import { asServiceError, logFailure, statusOf } from '../../api/server/answer.ts';
+import { requireKnownParameters } from '../../api/server/exchange.ts';
+import { type MeasureRequest, requestMetrics } from '../../api/server/instrumentation.ts';
+import type { KeyDirectory } from '../../modules/auth/keyDirectory.ts';
 import type { SignInPorts } from '../../modules/auth/signIn.ts';
-import { hasAnyRole, type Role, roleIn, type User } from '../../modules/auth/user.ts';
+import { hasAnyRole, type Role, roleIn, type User } from '../../modules/auth/users.ts';
 import { type ErrorCode, ServiceError } from '../../platform/errors.ts';
-import { html } from '../components/html.ts';
 import { layout } from '../components/layout.ts';
-import { forReader } from '../components/reader.ts';
-import { requestsPath } from '../components/requestPaths.ts';
 import {
   type DashboardRoute,
+  forReader,
+  html,
   needsProof,
   type Page,
   type Reply,
   requestReaders,
-} from '../components/route.ts';
-import { catchUp } from './catchUp.ts';
-import { confirmIdentity } from './confirmIdentity.ts';
-import { csrfField, requireCsrfToken } from './csrf.ts';
-import { isFromOtherSite } from './origin.ts';
-import { pageBefore } from './pageBefore.ts';
-import type { RequestLimit } from './requestLimit.ts';
-import { NO_WORKSPACE, requireRole } from './requireRole.ts';
-import { currentUser, leaveSession, sessionSeconds } from './session.ts';
-import { keepTypedForm, takeTypedForm } from './typedForm.ts';
-import { createVisit, workspacesOf } from './visit.ts';
+} from '../components/page.ts';
+import { requestsPath } from '../components/urls.ts';
+import {
+  currentUser,
+  isFromOtherSite,
+  keepTypedForm,
+  leaveSession,
+  pageBefore,
+  sessionSeconds,
+  takeTypedForm,
+} from './session.ts';
+import {
+  catchUp,
+  confirmIdentity,
+  createVisit,
+  csrfField,
+  NO_WORKSPACE,
+  type RequestLimit,
+  requireCsrfToken,
+  requireRole,
+  workspacesOf,
+} from './visit.ts';
 
 export interface ResponderPorts extends SignInPorts {
   directory: KeyDirectory;

@@ -1,11 +1,306 @@
-import { createHash } from 'node:crypto';
-import type { Request, RequestHandler } from 'express';
-import session from 'express-session';
-import type { UserDirectory } from '../../modules/auth/UserDirectory.ts';
-import type { User } from '../../modules/auth/user.ts';
-import type { StateStore } from '../../storage/stateStore.ts';
-import { SessionStore, TOUCH_EVERY_MS } from './SessionStore.ts';
-import { typedFormOf } from './typedForm.ts';
+import { createHash, hkdfSync, randomBytes } from 'node:crypto';
+import cookieParser from 'cookie-parser';
+import type { Request, RequestHandler, Response } from 'express';
+import session, { type Session, type SessionData, Store } from 'express-session';
+import { z } from 'zod';
+import { toldByClient } from '../../api/server/exchange.ts';
+import type { Origin } from '../../modules/auth/signIn.ts';
+import type { User, UserDirectory } from '../../modules/auth/users.ts';
+import { SEALING_KEY_BYTES, seal, unseal } from '../../platform/encryption.ts';
+import type { StateRow, StateStore, StateTable } from '../../storage/stateStore.ts';
+import type { DashboardRoute, Reply, Visit } from '../components/page.ts';
+
+interface StoredSession {
+  cookie: SessionData['cookie'];
+  /** Everything else; undefined: stored by a version that did not seal it. */
+  sealed?: string | undefined;
+}
+
+/** A row's revision is when the session was last used, in microseconds since 1970. */
+export const sessionsTable: StateTable<StoredSession> = {
+  name: 'sessions_v1',
+  body: z.object({ cookie: z.custom<SessionData['cookie']>(isObject), sealed: z.string().optional() }),
+};
+
+const PARTITION = 'sessions';
+/** How precisely the store knows when a session was last used: not every use causes a write. */
+const TOUCH_EVERY_MS = 60_000;
+const PRUNE_EVERY_MS = 60_000;
+/** Above every revision: a session ends even if a clock that is ahead saved it last. */
+const ANY = Number.MAX_SAFE_INTEGER;
+
+type Callback<Result> = (error?: unknown, result?: Result) => void;
+
+/** Calls a callback with the result of a promise. */
+function answer<Result>(promise: Promise<Result>, callback: Callback<Result> | undefined): void {
+  promise.then(
+    (result) => callback?.(null, result),
+    (error: unknown) => callback?.(error),
+  );
+}
+
+/**
+ * Keeps sessions in the state store, so that every instance knows them: where they are lost, people sign in again.
+ * Stored under a hash of the session's id and sealed under a key derived from that id, so that nobody who reads the
+ * store can take a session over, or read what it holds: secrets shown once, searches, forms (docs/decisions/061).
+ */
+export class SessionStore extends Store {
+  readonly #state: StateStore;
+  readonly #idleMs: number;
+  /** Sessions that were already stored when their request came. */
+  readonly #loaded = new WeakSet<SessionData>();
+  #lastRevision = 0;
+  #prunedAt = 0;
+
+  /** `idleMs`: a session ends when it has not been used for this long. */
+  constructor(state: StateStore, idleMs: number) {
+    super();
+    this.#state = state;
+    this.#idleMs = idleMs;
+  }
+
+  override get(sessionId: string, callback: Callback<SessionData | null>): void {
+    answer(this.#load(sessionId), callback);
+  }
+
+  override createSession(...[req, data]: Parameters<Store['createSession']>): Session & SessionData {
+    const session = super.createSession(req, data);
+    this.#loaded.add(session);
+    return session;
+  }
+
+  override set(sessionId: string, session: SessionData, callback?: Callback<void>): void {
+    answer(this.#save(sessionId, session), callback);
+    this.#pruneNowAndThen();
+  }
+
+  override touch(sessionId: string, session: SessionData, callback?: Callback<void>): void {
+    answer(this.#touch(sessionId, session), callback);
+  }
+
+  override destroy(sessionId: string, callback?: Callback<void>): void {
+    answer(this.#state.remove(sessionsTable, [hashed(sessionId)], ANY), callback);
+  }
+
+  async #load(sessionId: string): Promise<SessionData | null> {
+    const [row] = await this.#state.load(sessionsTable, [hashed(sessionId)]);
+    if (row === undefined || isBefore(row.revision, this.#idleMs)) return null;
+    return opened(sessionId, row.body);
+  }
+
+  /** Another request may have ended a session while it was in use here: then it stays ended. */
+  async #save(sessionId: string, session: SessionData): Promise<void> {
+    const row = this.#rowOf(sessionId, session);
+    if (!this.#loaded.has(session)) {
+      await this.#state.save(sessionsTable, [row]);
+      return;
+    }
+    for (;;) {
+      const [before] = await this.#state.load(sessionsTable, [row.id]);
+      if (before === undefined) return;
+      // Who saved it last may have a clock that is ahead.
+      const revision = Math.max(row.revision, before.revision + 1);
+      if (await this.#state.swap(sessionsTable, { ...row, revision }, before.revision)) return;
+    }
+  }
+
+  async #touch(sessionId: string, session: SessionData): Promise<void> {
+    const [row] = await this.#state.load(sessionsTable, [hashed(sessionId)]);
+    if (row === undefined || !isBefore(row.revision, TOUCH_EVERY_MS)) return;
+    // Where that fails, another request has just used or ended it.
+    await this.#state.swap(sessionsTable, this.#rowOf(sessionId, session), row.revision);
+  }
+
+  #rowOf(sessionId: string, session: SessionData): StateRow<StoredSession> {
+    const id = hashed(sessionId);
+    const order = Number.parseInt(id.slice(0, 12), 16);
+    return { id, partition: PARTITION, order, revision: this.#revision(), body: sealed(sessionId, session) };
+  }
+
+  /** Removes the sessions that have ended; any that cannot be removed now are removed the next time. */
+  #pruneNowAndThen(): void {
+    const now = Date.now();
+    if (now - this.#prunedAt < PRUNE_EVERY_MS) return;
+    this.#prunedAt = now;
+    this.#state.prune(sessionsTable, (now - this.#idleMs) * 1000).catch(() => undefined);
+  }
+
+  /** Returns a place in the order of this store's writes: microseconds since 1970, each used once. */
+  #revision(): number {
+    this.#lastRevision = Math.max(this.#lastRevision + 1, Date.now() * 1000);
+    return this.#lastRevision;
+  }
+}
+
+function sealed(sessionId: string, { cookie, ...data }: SessionData): StoredSession {
+  return { cookie, sealed: seal(keyOf(sessionId), hashed(sessionId), JSON.stringify(data)) };
+}
+
+function opened(sessionId: string, { cookie, sealed }: StoredSession): SessionData | null {
+  if (sealed === undefined) return null;
+  return { cookie, ...JSON.parse(unseal(keyOf(sessionId), hashed(sessionId), sealed)) };
+}
+
+function keyOf(sessionId: string): Uint8Array {
+  return new Uint8Array(hkdfSync('sha256', sessionId, '', 'session', SEALING_KEY_BYTES));
+}
+
+function isObject(value: unknown): boolean {
+  return typeof value === 'object' && value !== null;
+}
+
+const hashed = (sessionId: string) => createHash('sha256').update(sessionId).digest('hex');
+
+const isBefore = (revision: number, ms: number) => revision / 1000 < Date.now() - ms;
+
+/** All of the dashboard's pages, and no others of the service, are below it. */
+const PATH = '/dashboard';
+const KEY_BYTES = 32;
+
+/**
+ * Reads the cookies of each request. The key differs from that of sessions, so that no cookie passes for a session.
+ */
+export function cookies(sessionSecret: Buffer): RequestHandler {
+  const key = Buffer.from(hkdfSync('sha256', sessionSecret, '', 'cookies', KEY_BYTES));
+  return cookieParser(key.toString('base64'));
+}
+
+/** Returns the value of a cookie that this service signed; undefined where there is none. */
+export function signedCookie(req: Request, name: string): string | undefined {
+  const value: unknown = req.signedCookies[name];
+  return typeof value === 'string' ? value : undefined;
+}
+
+/** Has the browser keep a signed cookie, only for the dashboard and inaccessible to scripts. */
+export function setSignedCookie(req: Request, res: Response, name: string, value: string, ms: number): void {
+  res.cookie(name, value, { ...attributesFor(req), signed: true, maxAge: ms });
+}
+
+export function clearCookie(req: Request, res: Response, name: string): void {
+  res.clearCookie(name, attributesFor(req));
+}
+
+/** Returns what every cookie of the dashboard has; `Secure` where browsers reach the service over https. */
+export function attributesFor(req: Request) {
+  return { path: PATH, httpOnly: true, sameSite: 'lax', secure: req.secure } as const;
+}
+
+const COOKIE = 'chartledger_browser';
+const KEPT_MS = 180 * 24 * 3_600_000;
+const ID_BYTES = 16;
+/** Maximum number of users remembered per browser: those who signed in last. */
+const MOST_USERS = 10;
+
+/** Returns the ids of the request's browser, by the ids of the users who have signed in with it before. */
+export function browsersOf(req: Request): Map<string, string> {
+  const pairs = (signedCookie(req, COOKIE) ?? '').split(' ').filter(Boolean);
+  return new Map(pairs.map((pair) => pair.split(':') as [string, string]));
+}
+
+/** Has the browser remember that a user has signed in with it. */
+export function rememberBrowser(req: Request, res: Response, userId: string): void {
+  const browsers = browsersOf(req);
+  const id = browsers.get(userId) ?? randomBytes(ID_BYTES).toString('base64url');
+  browsers.delete(userId);
+  const pairs = [...browsers, [userId, id]].slice(-MOST_USERS).map((pair) => pair.join(':'));
+  setSignedCookie(req, res, COOKIE, pairs.join(' '), KEPT_MS);
+}
+
+/** Returns where a request came from, whoever sent it. */
+export function originOf({ req, requestId, clientIp }: Visit): Origin {
+  return { requestId, clientIp, ...toldByClient(req) };
+}
+
+/** Whether a browser says that another site led to the request, and not this one or the user. Only over https do they say. */
+export function isFromOtherSite(req: Request): boolean {
+  return ['cross-site', 'same-site'].includes(req.get('Sec-Fetch-Site') ?? '');
+}
+
+/**
+ * Returns the address of the page from which a request was sent, including `/dashboard`, as its browser tells it. A
+ * page that was the response to a form has the form's address, at which there may be none: then it is the one on
+ * which the form is otherwise.
+ */
+export function pageBefore(req: Request, { page }: DashboardRoute): string | undefined {
+  const shown = URL.parse(req.get('HX-Current-URL') ?? req.get('Referer') ?? '');
+  if (shown === null) return undefined;
+  const isOwn = shown.pathname === req.originalUrl.split('?')[0];
+  if (page === undefined || !isOwn) return shown.pathname + shown.search;
+  return req.baseUrl + page.replace(/:(\w+)/g, (_, name) => encodeURIComponent(String(req.params[name])));
+}
+
+type Form = Visit['form'];
+
+/** A form that was sent after its session had ended: only for the user who last signed in with that browser. */
+interface TypedForm {
+  userId: string;
+  /** Of the page with the form, including `/dashboard`. */
+  path: string;
+  /** Undefined: too long to be kept. */
+  fields: Form | undefined;
+}
+
+declare module 'express-session' {
+  interface SessionData {
+    typedForm?: TypedForm | undefined;
+  }
+}
+
+/** How much a visitor without a session may leave, in characters of JSON. */
+const MOST_KEPT = 8_000;
+
+/** What proves somebody's identity, or admits somebody: never kept. */
+const secrets = [
+  'csrf_token',
+  'password',
+  'again',
+  'present',
+  'confirm_password',
+  'code',
+  'confirm_code',
+  'token',
+];
+
+/**
+ * Keeps what was typed into a form until its user has signed in again. Only a browser with the signed cookie of a
+ * sign-in can leave anything (docs/decisions/061).
+ */
+export function keepTypedForm(req: Request, path: string): void {
+  const userId = [...browsersOf(req).keys()].at(-1);
+  if (userId === undefined || !req.session) return;
+  const fields = Object.fromEntries(
+    Object.entries(req.body ?? {}).filter(([name]) => !secrets.includes(name)),
+  );
+  const isShort = JSON.stringify(fields).length <= MOST_KEPT;
+  req.session.typedForm = { userId, path, fields: isShort ? (fields as Form) : undefined };
+}
+
+/** Returns the same in the session that begins with a sign-in; what somebody else typed is forgotten. */
+function typedFormOf({ session }: Request, { id }: User): TypedForm | undefined {
+  return session.typedForm?.userId === id ? session.typedForm : undefined;
+}
+
+/**
+ * Returns what its user typed into a form of the requested page, once, with a notice; undefined where there is
+ * nothing.
+ */
+export function takeTypedForm({ req, notice }: Visit): Form | undefined {
+  // Parts of a page leave the session alone.
+  const typedForm = (req.session as Request['session'] | undefined)?.typedForm;
+  if (typedForm === undefined || req.method !== 'GET') return undefined;
+  if (pathnameOf(typedForm.path) !== pathnameOf(req.originalUrl)) return undefined;
+  req.session.typedForm = undefined;
+  notice(
+    typedForm.fields === undefined
+      ? 'Your session had ended, so nothing was changed. Your entries were too long to keep.'
+      : 'Your session had ended, so nothing was changed. Your entries are back in the form, except for passwords and codes. Check them and send the form again.',
+  );
+  return typedForm.fields;
+}
+
+function pathnameOf(path: string): string {
+  return path.split('?')[0] as string;
+}
 
 /** A session ends when it has not been used for this long. */
 const IDLE_MS = 15 * 60_000;
@@ -154,4 +449,31 @@ export async function currentUser(req: Request, users: UserDirectory): Promise<U
 export function sessionIdOf({ session, sessionID }: Request): string | undefined {
   if (session?.userId === undefined && session?.secondStep === undefined) return undefined;
   return createHash('sha256').update(sessionID).digest('hex');
+}
+
+declare module 'express-session' {
+  interface SessionData {
+    /** What the page with that path shows once. */
+    shownOnce?: { path: string; secret: object } | undefined;
+  }
+}
+
+/**
+ * Leads to a page, `path` below `/dashboard`, that shows a secret once, so that reloading it does not create a second
+ * one. Until then the session holds it.
+ */
+export function showOnce({ req }: Visit, path: string, secret: object): Reply {
+  req.session.shownOnce = { path, secret };
+  return { redirect: path };
+}
+
+/**
+ * Returns what the page with that path is to show, in the shape passed to `showOnce`; undefined from the second time
+ * on.
+ */
+export function takeShownOnce<Secret extends object>({ req }: Visit, path: string): Secret | undefined {
+  const { shownOnce } = req.session;
+  if (shownOnce?.path !== path) return undefined;
+  req.session.shownOnce = undefined;
+  return shownOnce.secret as Secret;
 }

@@ -1,36 +1,126 @@
 import { Readable } from 'node:stream';
 import type { Request } from 'express';
-import type { AuditEntry } from '../../../projections/auditEntry.ts';
+import type { AuditEntry } from '../../../projections/auditAggregation.ts';
 import type { Caller } from '../../domain/events/newEvent.ts';
-import { INSTALLATION } from '../../domain/events/streamNames.ts';
+import { INSTALLATION } from '../../domain/events/streams.ts';
+import { eventTypes } from '../../domain/events/upcasting.ts';
+import { subjectKinds } from '../../domain/records/catalog.ts';
+import { accessActions, recordAccess } from '../../modules/audit/recordAccess.ts';
 import {
+  type AuditPage,
   type AuditQuery,
   auditFilter,
   auditParameters,
   auditQuery,
   limitsOf,
-} from '../../modules/audit/auditQuery.ts';
-import { type AuditPage, readAuditTrail, wholeAuditTrail } from '../../modules/audit/readAuditTrail.ts';
-import { recordAccess } from '../../modules/audit/recordAccess.ts';
-import type { KeyDirectory } from '../../modules/auth/KeyDirectory.ts';
-import type { UserDirectory } from '../../modules/auth/UserDirectory.ts';
-import { auditHeader, auditLine } from '../../modules/integrity/auditLines.ts';
-import type { ExportFormat } from '../../modules/integrity/manifest.ts';
+  readAuditTrail,
+  wholeAuditTrail,
+} from '../../modules/audit/trail.ts';
+import type { KeyDirectory } from '../../modules/auth/keyDirectory.ts';
+import type { UserDirectory } from '../../modules/auth/users.ts';
+import { auditHeader, auditLine } from '../../modules/integrity/export.ts';
+import type { ExportFormat } from '../../modules/integrity/exportArchive.ts';
+import type { PrincipalNames } from '../../modules/records/queries/principalNames.ts';
+import type { QueryPorts } from '../../modules/records/queries/records.ts';
+import { filterForm, input, messageOf, select } from '../components/forms.ts';
+import {
+  type DashboardRoute,
+  type Html,
+  html,
+  type Page,
+  phiReaders,
+  type Refusal,
+  type Reply,
+  refusalOf,
+  type Visit,
+} from '../components/page.ts';
+import { filledQuery, textsOf } from '../components/recordTable.ts';
+import { table } from '../components/tables.ts';
+import { empty, time, titleOf } from '../components/text.ts';
+import { momentInputs, shownMoment, sinceLinks, zoneParameter } from '../components/time.ts';
+import { actionText, auditColumns, auditRows } from './auditTable.ts';
 
-import type { PrincipalNames } from '../../modules/records/queries/PrincipalNames.ts';
-import type { QueryPorts } from '../../modules/records/queries/readRecord.ts';
-import { type Html, html } from '../components/html.ts';
-import { zoneParameter } from '../components/momentFields.ts';
-import { filledQuery, textsOf } from '../components/recordQuery.ts';
-import { type DashboardRoute, type Page, phiReaders, type Reply, type Visit } from '../components/route.ts';
-import { type Refusal, refusalOf } from '../components/sentForm.ts';
-import { table } from '../components/table.ts';
-import { empty, time } from '../components/text.ts';
-import { auditColumns } from './auditColumns.ts';
-import { auditForm } from './auditForm.ts';
-import { auditRows } from './auditRows.ts';
+interface Option {
+  value: string;
+  text: string;
+}
 
-export interface AuditPagePorts extends QueryPorts {
+const settingKinds = ['api_key', 'webhook', 'workspace'];
+const actions = [...eventTypes().filter((type) => type !== 'AccessRecorded'), ...accessActions];
+const isOfInstallation = (action: string) => /^(?:User|Setup|sign_|audit\.|key\.)/.test(action);
+const isOfWorkspace = (action: string) => !/^(?:User|Setup|sign_|key\.)/.test(action);
+
+const byText = (a: Option, b: Option) => a.text.localeCompare(b.text);
+
+/**
+ * Returns the form that filters the trail: of one workspace, or of the installation. `principals` are the choices
+ * offered.
+ */
+function auditForm(
+  path: string,
+  sent: Record<string, string>,
+  principals: readonly Option[],
+  isInstallation: boolean,
+  refusal?: Refusal,
+): Html {
+  const choice = (name: string, label: string, anyText: string, options: readonly Option[]) => {
+    const chosen = sent[name] ?? '';
+    const isListed = chosen === '' || options.some((option) => option.value === chosen);
+    const listed = isListed ? options : [{ value: chosen, text: chosen }, ...options];
+    return select({ name, label, value: chosen, options: [{ value: '', text: anyText }, ...listed] });
+  };
+  const field = (name: string, label: string) => ({
+    ...{ name, label, value: sent[name], error: messageOf(refusal?.details, name) },
+  });
+  const moment = (name: string, label: string) => ({
+    ...{ ...field(name, label), value: shownMoment(sent[name]), step: 1 },
+  });
+  const kinds = isInstallation ? ['user'] : [...subjectKinds, ...settingKinds];
+  const known = actions.filter(isInstallation ? isOfInstallation : isOfWorkspace);
+  return html`${sinceLinks(path, sent)}
+${filterForm(
+  path,
+  html`${momentInputs(moment('from', 'From'), moment('to', 'Before'))}
+${choice('principal', 'Who', 'Anyone', principals)}
+${choice('action', 'Action', 'Any action', known.map((action) => ({ value: action, text: actionText(action) })).sort(byText))}
+${choice(
+  'kind',
+  'Kind',
+  'Any kind',
+  kinds.map((kind) => ({ value: kind, text: titleOf(kind) })),
+)}
+${input({ ...field('id', isInstallation ? 'User ID' : 'Record ID'), type: 'search' })}
+${
+  !isInstallation &&
+  select({
+    name: 'seen',
+    label: 'About the record',
+    value: sent.seen ?? '',
+    options: [
+      { value: '', text: 'Entries that name it' },
+      { value: 'yes', text: 'Who has seen it, including lists, streams and webhooks' },
+      { value: 'all', text: 'Who has seen the patient, including encounters and documents' },
+    ],
+    error: messageOf(refusal?.details, 'seen'),
+  })
+}
+${choice('outcome', 'Outcome', 'Any outcome', [
+  { value: 'accepted', text: 'Accepted' },
+  { value: 'refused', text: 'Refused' },
+])}
+${select({
+  name: 'without_views',
+  label: 'Page views',
+  value: sent.without_views ?? '',
+  options: [
+    { value: '', text: 'Included' },
+    { value: 'yes', text: 'Excluded' },
+  ],
+})}`,
+)}`;
+}
+
+interface AuditPagePorts extends QueryPorts {
   directory: KeyDirectory;
   users: UserDirectory;
   names: PrincipalNames;

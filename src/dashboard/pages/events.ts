@@ -1,30 +1,242 @@
 import { z } from 'zod';
-import { addressOf } from '../../api/server/addressOf.ts';
-import type { Shown } from '../../domain/events/shown.ts';
-import { validate } from '../../domain/records/schema/validate.ts';
-import { recordAccess } from '../../modules/audit/recordAccess.ts';
-import { feedEventTypes } from '../../modules/eventStream/cloudEvent.ts';
-import { formatPosition, parsePosition } from '../../modules/eventStream/position.ts';
-import type { PrincipalNames } from '../../modules/records/queries/PrincipalNames.ts';
-import { eventsPath, eventsSection, newsPath } from '../components/eventPaths.ts';
-import { fieldLabel } from '../components/fieldLabel.ts';
-import { filterForm } from '../components/filterForm.ts';
-import { select } from '../components/formFields.ts';
-import { type Html, html } from '../components/html.ts';
-import { filledQuery, unlessBehind } from '../components/recordQuery.ts';
-import { type DashboardRoute, everyone, phiReaders, type Reply, type Visit } from '../components/route.ts';
-import { empty, tryAgain } from '../components/text.ts';
-import { eventLine } from './eventLine.ts';
+import type { AuditEntry } from '../../../projections/auditAggregation.ts';
+import { addressOf } from '../../api/server/answer.ts';
+import type { Position, RecordedEvent } from '../../domain/events/event.ts';
+import type { Shown } from '../../domain/events/payloads.ts';
 import {
-  EVENTS_A_PAGE,
-  type FoundEvent,
-  type FoundEvents,
-  type NewestEventsPorts,
-  newestEvents,
-  type Wanted,
-} from './newestEvents.ts';
+  documentStream,
+  encounterReadinessStream,
+  readinessStream,
+  recordStream,
+} from '../../domain/events/streams.ts';
+import { validate } from '../../domain/records/schema/validation.ts';
+import { recordAccess } from '../../modules/audit/recordAccess.ts';
+import { readAuditTrail } from '../../modules/audit/trail.ts';
+import { ChangedFields } from '../../modules/eventStream/changedFields.ts';
+import {
+  type CloudEvent,
+  feedEventType,
+  feedEventTypes,
+  type Selection,
+  toCloudEvent,
+} from '../../modules/eventStream/cloudEvents.ts';
+import type { Deidentifier } from '../../modules/eventStream/deidentification.ts';
+import type { EventFeed } from '../../modules/eventStream/eventStream.ts';
+import { formatPosition, parsePosition } from '../../modules/eventStream/position.ts';
+import type { PrincipalNames } from '../../modules/records/queries/principalNames.ts';
+import type { QueryPorts } from '../../modules/records/queries/records.ts';
+import { UnreadableError } from '../../platform/errors.ts';
+import { filterForm, select } from '../components/forms.ts';
+import {
+  type DashboardRoute,
+  everyone,
+  type Html,
+  html,
+  phiReaders,
+  type Reply,
+  type Visit,
+} from '../components/page.ts';
+import { who } from '../components/people.ts';
+import { filledQuery, unlessBehind } from '../components/recordTable.ts';
+import { badge, code, empty, fieldLabel, time, titleOf, tryAgain } from '../components/text.ts';
+import {
+  documentsPath,
+  eventsPath,
+  eventsSection,
+  newsPath,
+  recordPath,
+  worklistPath,
+} from '../components/urls.ts';
 
-export interface EventPagePorts extends NewestEventsPorts {
+/** Maximum characters shown of a payload, so that several of them do not make the page too heavy. */
+const MOST_SHOWN = 4_000;
+
+const missingTexts: Record<Missing, string> = {
+  erased: 'This event was erased.',
+  unreadable: 'This version of the service cannot read this event.',
+};
+
+/** Who sees the events, and where. */
+interface EventViewer {
+  workspace: string;
+  /** Undefined in the de-identified view, which names nobody. */
+  names: PrincipalNames | undefined;
+}
+
+/** Returns an event of the list: what, which record, when and who, and its payload, collapsed. */
+function eventLine(found: FoundEvent, shown: EventViewer): Html {
+  const { kind, entry, event } = found;
+  const position = formatPosition(entry.position);
+  return html`<li id="event-${position}">
+<p class="event-head">${
+    typeof event === 'string'
+      ? html`<strong>${titleOf(kind)}</strong> ${badge(event, 'neutral')}`
+      : html`<strong>${event.type}</strong>`
+  } ${shown.names ? subject(found, shown.workspace) : hiddenSubject(event)}</p>
+<p class="muted">Position ${code(position)}${shown.names ? html` · ${time(entry.recordedAt)} · ${by(found, shown.names)}` : html` · ${entry.recordedAt.slice(0, 4)}`}</p>
+${
+  typeof event === 'string'
+    ? html`<p>${missingTexts[event]}</p>`
+    : html`<details><summary>Payload<span class="visually-hidden"> of ${position}</span></summary><pre tabindex="0"><code>${payload(event)}</code></pre></details>`
+}
+</li>`;
+}
+
+/**
+ * Returns the link to the record, at the version that the event created; for readiness, to the encounter or to the
+ * worklist.
+ */
+function subject({ kind, entry }: FoundEvent, workspace: string): Html {
+  const { id = '', documentId, version } = entry;
+  if (kind === 'readiness') {
+    if (entry.id === undefined) return html`<a href="${worklistPath(workspace)}">all encounters</a>`;
+    return html`<a href="/dashboard${recordPath(workspace, 'encounter', id)}">${id}</a>`;
+  }
+  const path =
+    kind === 'document' ? documentsPath(workspace, id, documentId) : recordPath(workspace, kind, id);
+  const query = kind === 'document' ? '' : `?version=${version}`;
+  return html`<a href="/dashboard${path}${query}">${documentId ?? id}</a> <span class="muted">version ${version}</span>`;
+}
+
+function hiddenSubject(event: FoundEvent['event']): Html {
+  if (typeof event === 'string') return html``;
+  return html`${code(event.subject)} <span class="muted">version ${event.data.version}</span>`;
+}
+
+function by({ entry: { principal } }: FoundEvent, names: PrincipalNames): Html {
+  return who({ ...principal, name: names.nameOf(principal) ?? null });
+}
+
+function payload(event: object): string {
+  const text = JSON.stringify(event, null, 2);
+  return text.length <= MOST_SHOWN ? text : `${text.slice(0, MOST_SHOWN)}…\nThe rest is not shown.`;
+}
+
+interface NewestEventsPorts extends QueryPorts {
+  feed: EventFeed;
+}
+
+/** Which events of a workspace are wanted, and how they are shown. */
+interface Wanted extends Pick<Selection, 'workspace' | 'view' | 'address'> {
+  /** Only events of records of this kind, of documents, or of readiness. */
+  kind: string | undefined;
+  /** Only those after this position. */
+  after?: Position;
+  pageToken?: string | undefined;
+}
+
+/** Why an event cannot be shown. */
+type Missing = 'erased' | 'unreadable';
+
+/** An event that the stream carries, and what the audit trail says about it. */
+interface FoundEvent {
+  /** As named by the stream. */
+  kind: string;
+  entry: AuditEntry;
+  event: CloudEvent | Missing;
+}
+
+interface FoundEvents {
+  items: FoundEvent[];
+  next_page_token: string | null;
+}
+
+const EVENTS_A_PAGE = 20;
+/** Events of a readiness stream that are looked at together. */
+const LOOKED_AT = 100;
+
+const readinessTypes = feedEventTypes.filter(({ kind }) => kind === 'readiness').map((one) => one.logType);
+
+/** Returns the kind of an entry's event, as named by the stream; undefined where the stream does not carry it. */
+function kindOf({ type, kind, version }: AuditEntry): string | undefined {
+  if (readinessTypes.includes(type)) return 'readiness';
+  return version === undefined ? undefined : kind;
+}
+
+/**
+ * Resolves with the newest events as returned by `GET /events`, newest first. The log can only be read forwards, so
+ * the audit trail is used to find out which they are. Rejects with `unavailable`.
+ */
+async function newestEvents(ports: NewestEventsPorts, wanted: Wanted): Promise<FoundEvents> {
+  const { workspace, kind, after = 0, pageToken } = wanted;
+  const found = await readAuditTrail(
+    ports,
+    workspace,
+    {
+      // The audit trail lists the outcome of an encounter in billing under the encounter.
+      ...(kind !== undefined && kind !== 'readiness' && { kind }),
+      scope: ['events', kind],
+      isWanted: (entry) => kindOf(entry) !== undefined && (kind === undefined || kindOf(entry) === kind),
+    },
+    { limit: EVENTS_A_PAGE, pageToken },
+  );
+  const entries = found.items.filter(({ position }) => position > after);
+  const deidentify = wanted.view === 'deidentified' ? await ports.feed.deidentifier() : undefined;
+  const items = await Promise.all(entries.map((entry) => findEvent(ports, wanted, entry, deidentify)));
+  return { items: items.filter((item) => item !== undefined), next_page_token: found.next_page_token };
+}
+
+/** Resolves with an entry's event; undefined where the event stream does not carry it. */
+async function findEvent(
+  { eventLog }: NewestEventsPorts,
+  { workspace, address }: Wanted,
+  entry: AuditEntry,
+  deidentify: Deidentifier | undefined,
+): Promise<FoundEvent | undefined> {
+  const kind = kindOf(entry) ?? 'event';
+  try {
+    const event = await eventOf(eventLog, workspace, entry);
+    if (event === undefined) return { kind, entry, event: 'erased' };
+    if (feedEventType(event) === undefined) return undefined;
+    const [change] = await new ChangedFields(eventLog).changes([event]);
+    if (change === undefined || change instanceof UnreadableError)
+      return { kind, entry, event: 'unreadable' };
+    const whole = toCloudEvent(event, change.changed, address);
+    return { kind, entry, event: deidentify ? deidentify(workspace, whole) : whole };
+  } catch (error) {
+    if (error instanceof UnreadableError) return { kind, entry, event: 'unreadable' };
+    throw error;
+  }
+}
+
+/** Resolves with an entry's event; undefined where it was erased. */
+async function eventOf(
+  eventLog: NewestEventsPorts['eventLog'],
+  workspace: string,
+  entry: AuditEntry,
+): Promise<RecordedEvent | undefined> {
+  const { kind = '', id = '', documentId = '', version = 1 } = entry;
+  if (kindOf(entry) === 'readiness') {
+    const stream =
+      entry.id === undefined ? readinessStream(workspace) : encounterReadinessStream(workspace, id);
+    return eventAt(eventLog, stream, entry.position);
+  }
+  const stream =
+    kind === 'document' ? documentStream(workspace, id, documentId) : recordStream(workspace, kind, id);
+  const [event] = await eventLog.readStream(stream, { from: version - 1, limit: 1 });
+  return event?.position === entry.position ? event : undefined;
+}
+
+/** Resolves with the event of a stream at a position, searching from the stream's end. */
+async function eventAt(
+  eventLog: NewestEventsPorts['eventLog'],
+  stream: string,
+  position: Position,
+): Promise<RecordedEvent | undefined> {
+  for (let from: number | undefined; ; ) {
+    const events = await eventLog.readStream(stream, {
+      ...{ direction: 'backwards', limit: LOOKED_AT },
+      ...(from !== undefined && { from }),
+    });
+    const last = events.at(-1);
+    if (last === undefined || last.position <= position || last.revision === 0) {
+      return events.find((event) => event.position === position);
+    }
+    from = last.revision - 1;
+  }
+}
+
+interface EventPagePorts extends NewestEventsPorts {
   names: PrincipalNames;
   publicUrl: string | undefined;
 }

@@ -1,22 +1,247 @@
-import type { KeyDirectory } from '../../modules/auth/KeyDirectory.ts';
-import { KeyManager, MAX_ROTATION_SECONDS } from '../../modules/auth/KeyManager.ts';
-import { type ApiKey, stateOf } from '../../modules/auth/keyState.ts';
-import { deleteKey, webhooksOfKey } from '../../modules/webhooks/deleteKey.ts';
-import type { WebhookDirectory } from '../../modules/webhooks/WebhookDirectory.ts';
-import type { Webhook } from '../../modules/webhooks/webhook.ts';
+import {
+  type ApiKey,
+  kindPermissions,
+  limitSentences,
+  limitsOfKey,
+  type NullableLimits,
+  type Permission,
+  permissionSchema,
+  permissions,
+  stateOf,
+  type WholePermission,
+} from '../../modules/auth/apiKeys.ts';
+import type { KeyDirectory } from '../../modules/auth/keyDirectory.ts';
+import { KeyManager, MAX_ROTATION_SECONDS } from '../../modules/auth/keyManager.ts';
+import { grantablePermissions } from '../../modules/auth/users.ts';
+import { deleteKey, webhooksOfKey } from '../../modules/webhooks/manager.ts';
+import type { Webhook, WebhookDirectory } from '../../modules/webhooks/webhook.ts';
 import { type FieldMessage, ServiceError } from '../../platform/errors.ts';
-import { confirmedChange } from '../components/confirmation.ts';
-import { endings } from '../components/endings.ts';
-import { checkboxes, input, select } from '../components/formFields.ts';
-import { type Html, html } from '../components/html.ts';
-import { type DashboardRoute, integrators, type Reply, type Visit } from '../components/route.ts';
-import { textOf, valuesOf } from '../components/sentForm.ts';
-import { termFields, termsSent } from '../components/termFields.ts';
-import { code } from '../components/text.ts';
-import { findKey } from './findKey.ts';
-import { keysPath, keysSection, toMadeKey } from './keyMadePage.ts';
-import { limitFields, limitsSent, limitTexts } from './limitFields.ts';
-import { requireGrantable } from './permissionFields.ts';
+import {
+  checkboxes,
+  confirmedChange,
+  endings,
+  input,
+  select,
+  termFields,
+  termsSent,
+} from '../components/forms.ts';
+import {
+  type DashboardRoute,
+  type Html,
+  type HtmlValue,
+  html,
+  integrators,
+  type Page,
+  type Reply,
+  textOf,
+  type Visit,
+  valuesOf,
+} from '../components/page.ts';
+import { code, secretOnce, time } from '../components/text.ts';
+import { momentInputs, momentOf, shownMoment, showsMoment } from '../components/time.ts';
+import { showOnce, takeShownOnce } from '../http/session.ts';
+
+/** Returns the key named by the path; throws `not_found` also for one of another workspace. */
+function findKey({ known }: KeyDirectory, { req, workspace }: Visit): ApiKey {
+  const key = known.keys.get(String(req.params.id));
+  if (key?.workspace === workspace) return key;
+  throw new ServiceError('not_found', 'There is no such key in the workspace.');
+}
+
+export const keysSection = 'API keys';
+
+/** Returns the address of a workspace's keys, below `/dashboard`. */
+export function keysPath(workspace: string): string {
+  return `/workspaces/${workspace}/keys`;
+}
+
+interface MadeKey {
+  id: string;
+  workspace: string;
+  key: string;
+}
+
+const madePath = ({ id, workspace }: Pick<MadeKey, 'id' | 'workspace'>) =>
+  `${keysPath(workspace)}/${id}/made`;
+
+/** Leads to the page of a key just created: the only one that ever shows the key itself. */
+export function toMadeKey(visit: Visit, made: MadeKey): Reply {
+  return showOnce(visit, madePath(made), { key: made.key });
+}
+
+/** That page; from the second visit on it leads back to the list. */
+export function keyMadeRoutes({ directory }: { directory: KeyDirectory }): DashboardRoute[] {
+  return [
+    {
+      method: 'get',
+      path: '/workspaces/:workspace/keys/:id/made',
+      roles: integrators,
+      async handle(visit) {
+        const made = findKey(directory, visit);
+        const shown = takeShownOnce<{ key: string }>(visit, madePath(made));
+        if (shown) return { page: keyMadePage(made, shown.key, directory) };
+        visit.notice(
+          `API key ${made.name} was shown once and is not stored. If nobody copied it, rotate or delete it.`,
+        );
+        return { redirect: keysPath(made.workspace) };
+      },
+    },
+  ];
+}
+
+function keyMadePage(made: ApiKey, key: string, { known }: KeyDirectory): Page {
+  const { id, name, workspace, permissions } = made;
+  const previous = [...known.keys.values()].find(({ replacedBy }) => replacedBy === id);
+  return {
+    title: 'API key created',
+    section: keysSection,
+    body: html`<h1>API key created</h1>
+${secretOnce('The key', key)}
+<p><strong>Copy it now: it will not be shown again.</strong> Anyone who has it can use it: keep it in a secret store.</p>
+<p>${name} (${code(id)}), permissions: ${permissions.join(', ')}. ${whenItWorks(previous)} ${limitSentences(limitsOfKey(made)).join(' ')}</p>
+<p><a role="button" class="outline secondary" href="/dashboard${keysPath(workspace)}">Back to API keys</a></p>`,
+  };
+}
+
+/** `previous` is the key that it replaces. */
+function whenItWorks(previous: ApiKey | undefined): Html {
+  if (previous?.expiresAt === undefined) return html`It works immediately.`;
+  return html`It replaces ${code(previous.id)}, which is refused from ${time(previous.expiresAt)} on.`;
+}
+
+/** The limits of a key in the form of its fields. */
+interface LimitTexts {
+  expires_at: string;
+  networks: string;
+  rate_limit: string;
+}
+
+/** Returns the limits of a key, in the form of its fields. */
+function limitTexts({ expiresAt, networks, rateLimit }: Partial<ApiKey>): LimitTexts {
+  return {
+    expires_at: shownMoment(expiresAt)?.slice(0, 16) ?? '',
+    networks: networks?.join(', ') ?? '',
+    rate_limit: rateLimit === undefined ? '' : String(rateLimit),
+  };
+}
+
+/** Returns what the fields were sent with, as typed. */
+export function limitTextsSent(form: Visit['form']): LimitTexts {
+  return {
+    expires_at: textOf(form, 'expires_at'),
+    networks: textOf(form, 'networks'),
+    rate_limit: textOf(form, 'rate_limit'),
+  };
+}
+
+/**
+ * Returns the fields that ask when a key ends, from where it is accepted and how many requests it may send, with what
+ * was wrong.
+ */
+export function limitFields(texts: LimitTexts, details: readonly FieldMessage[] = []): Html {
+  // A network is named by its index in the list.
+  const error = (name: string) => details.find(({ field }) => field.split('.')[0] === name)?.message;
+  const field = (name: keyof LimitTexts, label: string, hint: string) => ({
+    ...{ name, label, hint, value: texts[name], error: error(name), autocomplete: 'off' },
+  });
+  return html`<fieldset>
+<legend>Limits</legend>
+${momentInputs(field('expires_at', 'Expires', 'From then on, requests are refused with 403. Empty: never.'))}
+${input({
+  ...field(
+    'networks',
+    'Networks',
+    'Accept the key only from these addresses, separated by commas. Empty: from anywhere.',
+  ),
+  placeholder: '192.0.2.0/24, 2001:db8::/32',
+})}
+${input({
+  ...field(
+    'rate_limit',
+    'Requests a minute',
+    'Counted for the key instead of the address. Empty: shared with the other keys of the address.',
+  ),
+  type: 'number',
+  min: 1,
+})}
+</fieldset>`;
+}
+
+/**
+ * Returns what the fields were sent with, unchecked, for a key that may already have limits; an empty field removes
+ * one.
+ */
+export function limitsSent(form: Visit['form'], key: Partial<ApiKey> = {}): NullableLimits {
+  const texts = limitTextsSent(form);
+  const parts = texts.networks.split(',').map((part) => part.trim());
+  return {
+    // Sending back what is shown, without seconds and perhaps of an hour that clocks show twice, would change it.
+    expires_at: showsMoment(form, 'expires_at', key.expiresAt)
+      ? undefined
+      : momentOf(form, 'expires_at') || null,
+    networks: parts.filter(Boolean),
+    rate_limit: texts.rate_limit === '' ? null : Number(texts.rate_limit),
+  };
+}
+
+/** Returns from where a key is accepted, and how many requests it may send, for a table cell. */
+export function limitsCell({ networks, rateLimit }: ApiKey): HtmlValue {
+  if (networks === undefined && rateLimit === undefined) return html`<span class="muted">none</span>`;
+  const lines = [...(networks ?? []), ...(rateLimit === undefined ? [] : [`${rateLimit} requests a minute`])];
+  return lines.map((line, at) => html`${at > 0 && html`<br>`}${line}`);
+}
+
+/** What each permission lets a key do. */
+const permissionTexts: Record<WholePermission, string> = {
+  write: 'Send records and documents, and remove documents.',
+  read: 'Read records, documents and their history.',
+  events: 'Read the event stream in full.',
+  'events:deidentified': 'Read the event stream without data that could identify a person.',
+  webhooks: 'Create and change webhooks. Sending full events also needs the events permission.',
+};
+
+/**
+ * Returns the choice of the permissions that the user may give: those for everything, and those for a single kind;
+ * `error` is what was wrong with it.
+ */
+export function permissionFields({ role }: Visit, chosen: readonly Permission[], error?: string): Html {
+  const grantable = grantablePermissions(role);
+  const isGrantable = (value: Permission) => grantable.includes(value);
+  const isChecked = (value: Permission) => chosen.includes(value);
+  const isScoped = kindPermissions.some(isChecked);
+  return html`${checkboxes(
+    'permissions',
+    'Permissions',
+    permissions.filter(isGrantable).map((value) => ({
+      value,
+      text: value,
+      hint: permissionTexts[value],
+      isChecked: isChecked(value),
+    })),
+    error,
+  )}
+<details${isScoped && html` open`}><summary>For one kind only, instead of write or read</summary>
+${checkboxes(
+  'permissions',
+  'Permissions for one kind',
+  kindPermissions.filter(isGrantable).map((value) => ({ value, text: value, isChecked: isChecked(value) })),
+)}
+</details>`;
+}
+
+/** Returns the permissions that were chosen. */
+export function permissionsSent(form: Visit['form']): Permission[] {
+  return valuesOf(form, 'permissions').flatMap((value) => permissionSchema.safeParse(value).data ?? []);
+}
+
+/** Throws `validation_failed` unless the user may create keys with these permissions. */
+export function requireGrantable({ role }: Visit, chosen: readonly Permission[]): void {
+  const grantable = grantablePermissions(role);
+  const others = chosen.filter((permission) => !grantable.includes(permission));
+  if (others.length === 0) return;
+  const message = `Only an administrator can create a key with the permission ${others.join(', ')}.`;
+  throw new ServiceError('validation_failed', message, { details: [{ field: 'permissions', message }] });
+}
 
 export interface KeyChangePorts {
   directory: KeyDirectory;

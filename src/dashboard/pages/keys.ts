@@ -1,27 +1,46 @@
-import type { PrincipalUse } from '../../../projections/auditTally.ts';
-import { lastUses } from '../../modules/audit/auditTallies.ts';
-import { KeyManager } from '../../modules/auth/KeyManager.ts';
-import { type ApiKey, stateOf } from '../../modules/auth/keyState.ts';
-import type { PrincipalNames } from '../../modules/records/queries/PrincipalNames.ts';
-import type { QueryPorts } from '../../modules/records/queries/readRecord.ts';
-import { formError, input, messageOf } from '../components/formFields.ts';
-import { type Html, type HtmlValue, html } from '../components/html.ts';
-import { who } from '../components/principal.ts';
-import { requestsPath } from '../components/requestPaths.ts';
-import { type DashboardRoute, integrators, type Page, type Visit } from '../components/route.ts';
-import { type Refusal, refusalOf, textOf } from '../components/sentForm.ts';
-import { type TableColumn, table } from '../components/table.ts';
-import { termFields, termsSent, termsText } from '../components/termFields.ts';
+import type { PrincipalUse } from '../../../projections/auditAggregation.ts';
+import { lastUses } from '../../modules/audit/trail.ts';
+import { type ApiKey, stateOf } from '../../modules/auth/apiKeys.ts';
+import { KeyManager } from '../../modules/auth/keyManager.ts';
+import type { PrincipalNames } from '../../modules/records/queries/principalNames.ts';
+import type { QueryPorts } from '../../modules/records/queries/records.ts';
+import { formError, input, messageOf, termFields, termsSent, termsText } from '../components/forms.ts';
+import {
+  type DashboardRoute,
+  type Html,
+  type HtmlValue,
+  html,
+  integrators,
+  type Page,
+  type Refusal,
+  refusalOf,
+  textOf,
+  type Visit,
+} from '../components/page.ts';
+import { who } from '../components/people.ts';
+import { type TableColumn, table } from '../components/tables.ts';
 import { badge, code, empty, time, timeAgo } from '../components/text.ts';
-import { type KeyChangePorts, keyChanges } from './keyChanges.ts';
-import { keyMadeRoutes, keysPath, keysSection, toMadeKey } from './keyMadePage.ts';
-import { limitFields, limitsCell, limitsSent, limitTextsSent } from './limitFields.ts';
-import { permissionFields, permissionsSent, requireGrantable } from './permissionFields.ts';
+import { requestsPath } from '../components/urls.ts';
+import {
+  type KeyChangePorts,
+  keyChanges,
+  keyMadeRoutes,
+  keysPath,
+  keysSection,
+  limitFields,
+  limitsCell,
+  limitsSent,
+  limitTextsSent,
+  permissionFields,
+  permissionsSent,
+  requireGrantable,
+  toMadeKey,
+} from './keyChanges.ts';
 
 /** How long before its end a key is marked: two weeks. */
 const SOON_MS = 14 * 86_400_000;
 
-export interface KeyPagePorts extends QueryPorts, KeyChangePorts {
+interface KeyPagePorts extends QueryPorts, KeyChangePorts {
   names: PrincipalNames;
 }
 

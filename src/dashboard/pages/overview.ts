@@ -1,12 +1,245 @@
-import { addressOf } from '../../api/server/addressOf.ts';
-import { ALL_WORKSPACES } from '../../modules/auth/user.ts';
-import { type Html, html } from '../components/html.ts';
-import { admins, type DashboardRoute, everyone, phiReaders } from '../components/route.ts';
-import { onboarding } from './onboarding.ts';
-import { figures, type Overview, type OverviewPorts, readOverview } from './overviewFigures.ts';
-import { overviewPath } from './overviewLinks.ts';
-import { rangeLinks } from './rangeLinks.ts';
-import { ranges } from './ranges.ts';
+import { sumTallies } from '../../../projections/auditAggregation.ts';
+import { type FirstStep, firstSteps } from '../../../projections/auditTrail.ts';
+import { addressOf } from '../../api/server/answer.ts';
+import type { Workspace } from '../../modules/auth/apiKeys.ts';
+import type { KeyDirectory } from '../../modules/auth/keyDirectory.ts';
+import { ALL_WORKSPACES, isAdministrator } from '../../modules/auth/users.ts';
+import {
+  admins,
+  type DashboardRoute,
+  everyone,
+  type Html,
+  type HtmlValue,
+  html,
+  integrators,
+  phiReaders,
+} from '../components/page.ts';
+import { table } from '../components/tables.ts';
+import { badge, empty, time } from '../components/text.ts';
+import { requestsPath } from '../components/urls.ts';
+import { workspacesOf } from '../http/visit.ts';
+import {
+  auditPath,
+  countResults,
+  deadWebhooks,
+  figureLink,
+  figures,
+  iso,
+  type Overview,
+  type OverviewPorts,
+  overviewPath,
+  type RangeName,
+  rangeLinks,
+  rangeOf,
+  ranges,
+  readBars,
+  readOverview,
+  total,
+  webhookResults,
+} from './overviewFigures.ts';
+import { quoted } from './reference/samples.ts';
+
+const WORKSPACES_A_PAGE = 50;
+/** Maximum number of a webhook's attempts that are looked at. */
+const MOST_ATTEMPTS = 500;
+
+interface WorkspaceFigures {
+  workspace: Workspace;
+  /** When the range begins, ISO 8601. */
+  from: string;
+  requests: number;
+  writes: number;
+  refused: number;
+  /** Webhook attempts that were not accepted. */
+  notTaken: number;
+  /** Webhooks that accepted none of their attempts. */
+  dead: number;
+  /** False where there may be more of these. */
+  isWhole: boolean;
+}
+
+/** The figures of all workspaces, side by side. */
+export function allWorkspacesRoutes(ports: OverviewPorts): DashboardRoute[] {
+  return [
+    {
+      method: 'get',
+      path: '/overview',
+      roles: admins,
+      query: ['range', 'after'],
+      async handle({ req }) {
+        const range = rangeOf(req.query.range);
+        const after = typeof req.query.after === 'string' ? req.query.after : '';
+        const all = [...ports.directory.known.workspaces.values()].sort((a, b) => (a.id < b.id ? -1 : 1));
+        const rest = all.filter(({ id }) => id > after);
+        const shown = rest.slice(0, WORKSPACES_A_PAGE);
+        const rows: WorkspaceFigures[] = [];
+        for (const workspace of shown) rows.push(await readFigures(ports, workspace, range));
+        const next = rest.length > shown.length ? shown.at(-1)?.id : undefined;
+        return { page: { title: 'All workspaces', section: 'Workspaces', body: body(range, rows, next) } };
+      },
+    },
+  ];
+}
+
+async function readFigures(
+  ports: OverviewPorts,
+  workspace: Workspace,
+  range: RangeName,
+): Promise<WorkspaceFigures> {
+  const bars = await readBars(ports, workspace.id, range);
+  const since = bars[0]?.from ?? 0;
+  const found = await webhookResults(ports, workspace.id, { since, most: MOST_ATTEMPTS });
+  const { requests, writes, refused } = sumTallies(0, bars);
+  return {
+    workspace,
+    from: iso(since),
+    requests,
+    writes,
+    refused: total(refused),
+    notTaken: countResults(found.flatMap(({ results }) => results)).notTaken,
+    dead: deadWebhooks(found).length,
+    isWhole: found.every(({ isWhole }) => isWhole),
+  };
+}
+
+function body(range: RangeName, rows: WorkspaceFigures[], next: string | undefined): Html {
+  const figure = (value: number) => value.toLocaleString('en-US');
+  return html`<h1>All workspaces</h1>
+<p class="muted">Activity in ${ranges[range].words}. <a href="/dashboard/workspaces">Workspace settings</a></p>
+${rangeLinks(range, (one) => `/overview?range=${one}`)}
+${
+  rows.length === 0
+    ? empty(html`No workspaces here. <a href="/dashboard/workspaces">Create one</a>`)
+    : table<WorkspaceFigures>(
+        `Workspaces in ${ranges[range].words}`,
+        [
+          {
+            title: 'Workspace',
+            isHeader: true,
+            cell: ({ workspace: { id, sandbox, state } }) =>
+              html`<a href="/dashboard${overviewPath(id, range)}">${id}</a>${sandbox && html` ${badge('Sandbox', 'neutral')}`}${
+                state !== 'active' && html` ${badge(state, 'bad')}`
+              }`,
+          },
+          { title: 'Requests', cell: ({ requests }) => figure(requests) },
+          {
+            title: 'Writes',
+            cell: ({ workspace: { id }, writes, from }) =>
+              figureLink(
+                true,
+                figure(writes),
+                `writes-${id}`,
+                auditPath(id, { from, outcome: 'accepted', without_views: 'yes' }),
+              ),
+          },
+          {
+            title: 'Refusals',
+            cell: ({ workspace: { id }, refused, from }) =>
+              figureLink(true, figure(refused), `refusals-${id}`, requestsPath(id, { from })),
+          },
+          {
+            title: 'Failed webhook attempts',
+            cell: ({ workspace: { id }, notTaken, dead, isWhole }) =>
+              html`${figureLink(
+                true,
+                `${isWhole ? '' : 'at least '}${figure(notTaken)}`,
+                `webhooks-${id}`,
+                `/workspaces/${id}/webhooks`,
+              )}${dead > 0 && html` ${badge(`${dead} accepted nothing`, 'bad')}`}`,
+          },
+        ],
+        rows,
+      )
+}
+${next !== undefined && html`<p><a role="button" class="outline" href="/dashboard/overview?${new URLSearchParams({ range, after: next }).toString()}">More workspaces</a></p>`}`;
+}
+
+/** `/dashboard`: leads to the workspace viewed last, or to the first one. */
+export function homeRoutes({ directory }: { directory: KeyDirectory }): DashboardRoute[] {
+  return [
+    {
+      method: 'get',
+      path: '/',
+      roles: 'signed-in',
+      async handle({ req, user }) {
+        const ids = workspacesOf(directory, user).map(({ id }) => id);
+        const { workspace = '' } = req.session;
+        const chosen = ids.includes(workspace) ? workspace : ids[0];
+        if (chosen !== undefined) return { redirect: `/workspaces/${chosen}` };
+        return { redirect: isAdministrator(user) ? '/workspaces' : '/reference' };
+      },
+    },
+  ];
+}
+
+interface Step {
+  title: string;
+  /** What to do, until it is done. */
+  text(overview: Overview): HtmlValue;
+  /** What to send. */
+  curl?(address: string): string;
+}
+
+const KEY = '-H "x-api-key: $CHARTLEDGER_API_KEY"';
+
+const steps: Record<FirstStep, Step> = {
+  key: {
+    title: 'Create an API key',
+    text: ({ workspace, may }) =>
+      may(integrators)
+        ? html`<a href="/dashboard/workspaces/${workspace}/keys/new">Create an API key</a>. It is shown once: store it in <code>CHARTLEDGER_API_KEY</code>.`
+        : 'An administrator or integrator creates one on the page “API keys”. It is shown once.',
+  },
+  record: {
+    title: 'Send the first record',
+    text: () =>
+      html`With the key in <code>CHARTLEDGER_API_KEY</code>; it needs the permission <code>write</code>:`,
+    curl: (address) =>
+      `curl ${quoted(`${address}/integration/payers`)} ${KEY} \\\n  --json ${quoted('{"id": "payer-1", "name": "Aetna"}')}`,
+  },
+  events: {
+    title: 'Read the first event',
+    text: () => html`Every change is an event. The key needs the permission <code>events</code>:`,
+    curl: (address) => `curl ${quoted(`${address}/events?limit=10`)} ${KEY}`,
+  },
+  webhook: {
+    title: 'Receive events by webhook',
+    text: ({ workspace, may }) =>
+      html`${may(integrators) ? html`<a href="/dashboard/workspaces/${workspace}/webhooks/new">Create a webhook</a>, or send this` : 'Send this'} with your own URL and a key that has the permission <code>webhooks</code>:`,
+    curl: (address) =>
+      `curl ${quoted(`${address}/integration/webhooks`)} ${KEY} \\\n  --json ${quoted('{"url": "https://billing.example/hooks"}')}`,
+  },
+};
+
+/**
+ * Returns the steps to bring a workspace into use, each checked off once done. `address` is the one to which the
+ * calls go. Undefined where all are done.
+ */
+function onboarding(overview: Overview, address: string): Html | undefined {
+  const { firsts } = overview;
+  const done = firstSteps.filter((step) => firsts[step] !== undefined).length;
+  if (done === firstSteps.length) return undefined;
+  return html`<section class="card onboarding"><h2>Get started</h2>
+<p class="muted">${done} of ${firstSteps.length} steps done. This card disappears after the last one.</p>
+<ol>${firstSteps.map((step) => {
+    const at = firsts[step];
+    const { title } = steps[step];
+    return html`<li><h3>${title} ${at !== undefined && html`${badge('done', 'good')} <small class="muted">${time(at)}</small>`}</h3>
+${at === undefined && toDo(step, overview, address)}</li>`;
+  })}</ol>
+</section>`;
+}
+
+function toDo(step: FirstStep, overview: Overview, address: string): Html {
+  const { title, text, curl } = steps[step];
+  const id = `first-${step}`;
+  return html`<p>${text(overview)}</p>
+${
+  curl &&
+  html`<div class="sample"><button type="button" class="outline secondary" data-copy="${id}" aria-label="Copy the call: ${title}">Copy</button>
+<pre id="${id}" tabindex="0" aria-label="${title}"><code>${curl(address)}</code></pre></div>`
+}`;
+}
 
 const path = '/workspaces/:workspace';
 

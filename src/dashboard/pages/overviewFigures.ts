@@ -1,30 +1,501 @@
-import type { AuditFirsts } from '../../../projections/auditFirsts.ts';
-import { type AuditTally, sumTallies } from '../../../projections/auditTally.ts';
-import type { AppPorts } from '../../api/routes/index.ts';
-import { readFirsts } from '../../modules/audit/auditTallies.ts';
-import { ALL_WORKSPACES } from '../../modules/auth/user.ts';
-import { clockProblem } from '../../modules/clockProblem.ts';
-import type { Finding } from '../../modules/finding.ts';
-import { type ProjectionStatus, projectionStatus } from '../../modules/records/queries/projectionStatus.ts';
-import { type WebhookProblems, webhookProblems } from '../../modules/webhooks/webhookProblems.ts';
-import { systemClock } from '../../storage/clock.ts';
-import { type Html, html } from '../components/html.ts';
-import { everyone, integrators, phiReaders, type Visit } from '../components/route.ts';
-import { table } from '../components/table.ts';
-import { badge, time } from '../components/text.ts';
-import { webhookPath } from '../components/webhookPaths.ts';
 import {
-  barTable,
-  reasons,
-  refusalSeries,
-  requestSeries,
-  timeSeries,
-  writeSeries,
-} from './overviewCharts.ts';
-import { byKey, byKind, tiles } from './overviewTables.ts';
-import { type Bar, type RangeName, rangeOf, ranges, readBars } from './ranges.ts';
-import { webhookLine, webhookSeries, webhookTable } from './webhookFigures.ts';
-import { deadWebhooks, type WebhookResults, webhookResults } from './webhookResults.ts';
+  type AuditTally,
+  type KeyTally,
+  MAX_KEYS,
+  type Span,
+  spanNumber,
+  spans,
+  sumTallies,
+  timeBounds,
+} from '../../../projections/auditAggregation.ts';
+import type { AuditFirsts } from '../../../projections/auditTrail.ts';
+import type { AppPorts } from '../../api/routes/index.ts';
+import { validationError } from '../../domain/records/schema/validation.ts';
+import { readFirsts, readTallies } from '../../modules/audit/trail.ts';
+import { ALL_WORKSPACES, type Role } from '../../modules/auth/users.ts';
+import { clockProblem, type Finding } from '../../modules/health.ts';
+import { type ProjectionStatus, projectionStatus } from '../../modules/records/queries/records.ts';
+import { type AttemptResults, attemptResults, attemptsBefore } from '../../modules/webhooks/attempts.ts';
+import {
+  type WebhookManager,
+  type WebhookProblems,
+  webhookProblems,
+} from '../../modules/webhooks/manager.ts';
+import type { Webhook } from '../../modules/webhooks/webhook.ts';
+import { systemClock } from '../../storage/rateLimiters.ts';
+import type { ReadModels } from '../../storage/readModels.ts';
+import type { StateStore } from '../../storage/stateStore.ts';
+import { barChart, type ChartPoint } from '../components/charts.ts';
+import {
+  everyone,
+  type Html,
+  type HtmlValue,
+  html,
+  integrators,
+  phiReaders,
+  requestReaders,
+  type Visit,
+} from '../components/page.ts';
+import { table } from '../components/tables.ts';
+import { badge, empty, time, titleOf, wordsOf } from '../components/text.ts';
+import { type RequestLimits, requestsPath, webhookPath, webhooksPath } from '../components/urls.ts';
+
+/** A period up to the present moment, and the bars in which it is shown. */
+interface RangeShape {
+  /** The text of the link to it. */
+  title: string;
+  /** As part of a sentence. */
+  words: string;
+  /** What one bar stands for. */
+  per: string;
+  span: Span;
+  /** Spans per bar. */
+  spansABar: number;
+  bars: number;
+}
+
+export const ranges = {
+  '1h': {
+    title: '1 hour',
+    words: 'the last 60 minutes',
+    per: 'minute',
+    span: 'minute',
+    spansABar: 1,
+    bars: 60,
+  },
+  '24h': { title: '24 hours', words: 'the last 24 hours', per: 'hour', span: 'hour', spansABar: 1, bars: 24 },
+  '7d': { title: '7 days', words: 'the last 7 days', per: '6 hours', span: 'hour', spansABar: 6, bars: 28 },
+  '30d': { title: '30 days', words: 'the last 30 days', per: 'day', span: 'day', spansABar: 1, bars: 30 },
+} satisfies Record<string, RangeShape>;
+export type RangeName = keyof typeof ranges;
+
+/** The time of one bar. */
+export interface BarTime {
+  /** Milliseconds since 1970: at or after, and before. */
+  from: number;
+  to: number;
+  /** The time, for people. */
+  name: string;
+}
+
+/** What happened in the time of one bar. */
+interface Bar extends AuditTally, BarTime {}
+
+/**
+ * Returns the range that a query asks for; without any, one hour or `usual`. Throws `validation_failed` for an
+ * unknown one.
+ */
+export function rangeOf(sent: unknown, usual: RangeName = '1h'): RangeName {
+  if (sent === undefined) return usual;
+  if (typeof sent === 'string' && Object.hasOwn(ranges, sent)) return sent as RangeName;
+  throw validationError([{ field: 'range', message: `is one of ${Object.keys(ranges).join(', ')}` }]);
+}
+
+/** Returns the bars of a range, oldest first; the last one is not over yet. */
+export function barTimes(name: RangeName): BarTime[] {
+  const { span, spansABar, bars } = ranges[name];
+  const first = spansABar * (Math.floor(spanNumber(span, Date.now()) / spansABar) + 1 - bars);
+  return Array.from({ length: bars }, (_, at) => {
+    const from = (first + at * spansABar) * spans[span].ms;
+    return { from, to: from + spansABar * spans[span].ms, name: nameOf(span, from) };
+  });
+}
+
+/**
+ * Resolves with what happened in a workspace, bar by bar, oldest first; the last one is not over yet. Rejects with
+ * `unavailable`.
+ */
+export async function readBars(
+  ports: { readModels: ReadModels },
+  workspace: string,
+  name: RangeName,
+): Promise<Bar[]> {
+  const { span, spansABar, bars } = ranges[name];
+  const times = barTimes(name);
+  const first = Math.round((times[0] as BarTime).from / spans[span].ms);
+  const tallies = await readTallies(ports, workspace, span, { first, count: spansABar * bars });
+  return times.map((time, at) => ({
+    ...sumTallies(first + at * spansABar, tallies.slice(at * spansABar, (at + 1) * spansABar)),
+    ...time,
+  }));
+}
+
+/** Returns a moment in ISO 8601. */
+export function iso(ms: number): string {
+  return new Date(ms).toISOString();
+}
+
+function nameOf(span: Span, from: number): string {
+  const text = iso(from);
+  if (span === 'minute') return `${text.slice(11, 16)} UTC`;
+  return span === 'day' ? text.slice(0, 10) : `${text.slice(0, 10)} ${text.slice(11, 16)} UTC`;
+}
+
+/** Returns the address of a workspace's overview, below `/dashboard`. */
+export function overviewPath(workspace: string, range: RangeName): string {
+  return `/workspaces/${workspace}?range=${range}`;
+}
+
+/** Returns the address of a workspace's audit trail within limits, below `/dashboard`. */
+export function auditPath(workspace: string, limits: Record<string, string>): string {
+  return `/workspaces/${workspace}/audit?${new URLSearchParams(limits).toString()}`;
+}
+
+/** Returns what limits a list to the time of a bar. */
+function limitsOfBar({ from, to }: Bar): { from: string; to: string } {
+  return { from: iso(from), to: iso(to) };
+}
+
+/** Returns where the range begins, in ISO 8601. */
+function startOf({ bars }: Overview): string {
+  return iso(bars[0]?.from ?? 0);
+}
+
+/** Returns what makes a bar a link, where it is one. */
+function linked(isLink: boolean, path: string | undefined, id: string): Pick<ChartPoint, 'link'> | undefined {
+  return isLink && path !== undefined ? { link: { path, id } } : undefined;
+}
+
+/** Returns a figure, linked to what it counts for those who may see that; the path is below `/dashboard`. */
+export function figureLink(mayFollow: boolean, text: string, id: string, path: string): HtmlValue {
+  return mayFollow && text !== '0' ? html`<a id="${id}" href="/dashboard${path}">${text}</a>` : text;
+}
+
+/** The same for refused requests. */
+function refusalLink(
+  { may, workspace }: Overview,
+  text: string,
+  id: string,
+  limits: RequestLimits,
+): HtmlValue {
+  return figureLink(may(requestReaders), text, id, requestsPath(workspace, limits));
+}
+
+/** Returns the sum of counts. */
+export function total(counts: Record<string, number>): number {
+  return Object.values(counts).reduce((all, count) => all + count, 0);
+}
+
+/** What a row of bars shows. */
+interface Series {
+  /** How the summary begins, such as `Requests`. */
+  name: string;
+  countOf(bar: Bar): number;
+  tone?: 'bad';
+  /** Below `/dashboard`, for users with one of these roles. */
+  pathOf(bar: Bar): string;
+  readers: readonly Role[];
+}
+
+function requestSeries(overview: Overview): Html {
+  return series(overview, {
+    name: 'Requests',
+    countOf: ({ requests }) => requests,
+    pathOf: (bar) => auditPath(overview.workspace, { ...limitsOfBar(bar), without_views: 'yes' }),
+    readers: phiReaders,
+  });
+}
+
+function writeSeries(overview: Overview): Html {
+  const only = { outcome: 'accepted', without_views: 'yes' };
+  return series(overview, {
+    name: 'Writes',
+    countOf: ({ writes }) => writes,
+    pathOf: (bar) => auditPath(overview.workspace, { ...limitsOfBar(bar), ...only }),
+    readers: phiReaders,
+  });
+}
+
+function refusalSeries(overview: Overview): Html {
+  return series(overview, {
+    name: 'Refusals',
+    countOf: ({ refused }) => total(refused),
+    tone: 'bad',
+    pathOf: (bar) => requestsPath(overview.workspace, limitsOfBar(bar)),
+    readers: requestReaders,
+  });
+}
+
+/** Returns how long records take to be in the log: for each bar, the time that 99 % of them kept within. */
+function timeSeries(overview: Overview): Html {
+  const { bars, sum, range, workspace, may } = overview;
+  const { per, words } = ranges[range];
+  if (total(sum.times) === 0) return empty(`No record was sent individually in ${words}.`);
+  const points = bars.map((bar) => {
+    const path = auditPath(workspace, { ...limitsOfBar(bar), outcome: 'accepted', without_views: 'yes' });
+    const value = timeWithin(bar, 0.99);
+    return { name: bar.name, value, ...linked(may(phiReaders) && value > 0, path, `times-${bar.from}`) };
+  });
+  const within = (share: number) => `${timeWithin(sum, share).toLocaleString('en-US')} ms`;
+  return html`<p class="chart-total"><strong>${within(0.5)}</strong> <span class="muted">median, 99% within ${within(0.99)}</span></p>
+${barChart(`Milliseconds per ${per} within which 99% of records were logged: ${within(0.99)} in ${words}`, points)}`;
+}
+
+/** Returns the bound within which this share of the times lies, in milliseconds; 0 without any. */
+function timeWithin({ times }: AuditTally, share: number): number {
+  const wanted = share * total(times);
+  let seen = 0;
+  for (const bound of timeBounds) {
+    seen += times[String(bound)] ?? 0;
+    if (seen > 0 && seen >= wanted) return bound;
+  }
+  return 0;
+}
+
+function series(overview: Overview, { name, countOf, tone, pathOf, readers }: Series): Html {
+  const { bars, range, may } = overview;
+  const points: ChartPoint[] = bars.map((bar) => {
+    const value = countOf(bar);
+    return {
+      name: bar.name,
+      value,
+      ...linked(
+        may(readers) && value > 0,
+        pathOf(bar),
+        `${name.toLowerCase().replaceAll(' ', '-')}-${bar.from}`,
+      ),
+    };
+  });
+  return totalledChart(name, points, range, tone);
+}
+
+/** Returns a chart below the sum of its bars. */
+export function totalledChart(
+  name: string,
+  points: readonly ChartPoint[],
+  range: Overview['range'],
+  tone?: 'bad',
+): Html {
+  const { per, words } = ranges[range];
+  const sum = points.reduce((all, { value }) => all + value, 0);
+  const most = Math.max(...points.map(({ value }) => value));
+  const peak = points.find(({ value }) => value === most)?.name;
+  const summary =
+    sum === 0
+      ? `${name} per ${per}: none in ${words}`
+      : `${name} per ${per}: ${sum} in ${words}, at most ${most}, at ${peak}`;
+  return html`<p class="chart-total"><strong>${sum.toLocaleString('en-US')}</strong> <span class="muted">in ${words}</span></p>
+${barChart(summary, points, tone)}`;
+}
+
+function reasons(overview: Overview): Html {
+  const { sum, range } = overview;
+  const { words } = ranges[range];
+  const sorted = Object.entries(sum.refused).sort(([, a], [, b]) => b - a);
+  if (sorted.length === 0) return empty(`No refusals in ${words}.`);
+  return table(
+    `Refusals in ${words} by reason`,
+    [
+      { title: 'Reason', isHeader: true, cell: ([code]) => wordsOf(code) },
+      {
+        title: 'Refusals',
+        cell: ([code, count]) =>
+          refusalLink(overview, String(count), `refused-${code}`, { code, from: startOf(overview) }),
+      },
+    ],
+    sorted,
+  );
+}
+
+/** Returns the figures of the bars. */
+function barTable(overview: Overview): Html {
+  const { words, per } = ranges[overview.range];
+  return table<Bar>(
+    `Figures for ${words}`,
+    [
+      { title: per.charAt(0).toUpperCase() + per.slice(1), isHeader: true, cell: ({ name }) => name },
+      { title: 'Requests', cell: ({ requests }) => requests },
+      { title: 'Writes', cell: ({ writes }) => writes },
+      {
+        title: 'Refusals',
+        cell: (bar) =>
+          refusalLink(overview, String(total(bar.refused)), `refused-at-${bar.from}`, limitsOfBar(bar)),
+      },
+      {
+        title: '99% of records within',
+        cell: (bar) => total(bar.times) > 0 && `${timeWithin(bar, 0.99)} ms`,
+      },
+    ],
+    overview.bars.toReversed(),
+  );
+}
+
+/** The results of a webhook's attempts. */
+interface WebhookResults extends AttemptResults {
+  webhook: Webhook;
+}
+
+/**
+ * Resolves with the results of the attempts of each webhook of a workspace since a moment: of its last `most`.
+ * Rejects with `unavailable`.
+ */
+export async function webhookResults(
+  { webhooks, stateStore }: { webhooks: WebhookManager; stateStore: StateStore },
+  workspace: string,
+  wanted: { since: number; most: number },
+): Promise<WebhookResults[]> {
+  const all = await webhooks.all(workspace);
+  return Promise.all(
+    all.map(async (webhook) => ({ webhook, ...(await attemptResults(stateStore, webhook.id, wanted)) })),
+  );
+}
+
+/** Returns how many attempts there were, and how many of them were not accepted. */
+export function countResults(results: AttemptResults['results']): { attempts: number; notTaken: number } {
+  return { attempts: results.length, notTaken: results.filter(({ isTaken }) => !isTaken).length };
+}
+
+/** Returns the webhooks that were sent something and accepted nothing. */
+export function deadWebhooks(results: readonly WebhookResults[]): Webhook[] {
+  const isDead = ({ results: all }: WebhookResults) => all.length > 0 && all.every(({ isTaken }) => !isTaken);
+  return results.filter(isDead).map(({ webhook }) => webhook);
+}
+
+/**
+ * Returns the share of attempts delivered to the webhook with the lowest, in per cent: one of many attempts does not hide another
+ * that accepts nothing. Undefined without attempts.
+ */
+function lowestShare(results: readonly WebhookResults[]): string | undefined {
+  const [worst] = results
+    .map((one) => countResults(one.results))
+    .filter(({ attempts }) => attempts > 0)
+    .sort((a, b) => b.notTaken / b.attempts - a.notTaken / a.attempts);
+  return worst && share(worst.attempts - worst.notTaken, worst.attempts);
+}
+
+/** Returns a part of a whole, in per cent; never 100 % while anything is missing. */
+function share(part: number, whole: number): string {
+  return `${(Math.floor((1_000 * part) / whole) / 10).toLocaleString('en-US')}%`;
+}
+
+/** Returns the totals of the whole range. */
+function tiles(overview: Overview): Html {
+  const { sum, results, workspace, may } = overview;
+  const from = startOf(overview);
+  const figure = (value: number) => value.toLocaleString('en-US');
+  const trail = (id: string, text: string, only: Record<string, string> = {}) =>
+    figureLink(may(phiReaders), text, id, auditPath(workspace, { from, ...only, without_views: 'yes' }));
+  const all: Record<string, HtmlValue> = {
+    Requests: trail('to-requests', figure(sum.requests)),
+    Writes: trail('to-writes', figure(sum.writes), { outcome: 'accepted' }),
+    Refusals: refusalLink(overview, figure(total(sum.refused)), 'to-refusals', { from }),
+    'Lowest share delivered to a webhook': lowestShare(results) ?? 'no attempts',
+  };
+  return html`<dl class="tiles">${Object.entries(all).map(
+    ([name, value]) => html`<div><dt>${name}</dt><dd>${value}</dd></div>`,
+  )}</dl>`;
+}
+
+function byKind(overview: Overview): Html {
+  const { sum, range, workspace, may } = overview;
+  const { words } = ranges[range];
+  const sorted = Object.entries(sum.kinds).sort(([, a], [, b]) => b - a);
+  if (sorted.length === 0) return empty(`No writes in ${words}.`);
+  const path = (kind: string) =>
+    auditPath(workspace, { from: startOf(overview), kind, outcome: 'accepted', without_views: 'yes' });
+  return table(
+    `Writes in ${words} by kind`,
+    [
+      { title: 'Kind', isHeader: true, cell: ([kind]) => titleOf(kind) },
+      {
+        title: 'Writes',
+        cell: ([kind, count]) => figureLink(may(phiReaders), String(count), `written-${kind}`, path(kind)),
+      },
+    ],
+    sorted,
+  );
+}
+
+function byKey(overview: Overview): Html {
+  const { sum, range, workspace, may, nameOf } = overview;
+  const { words } = ranges[range];
+  const from = startOf(overview);
+  const sorted = Object.entries(sum.keys).sort(([, a], [, b]) => b.requests - a.requests);
+  if (sorted.length === 0) return empty(`No API key or source was used in ${words}.`);
+  const trail = (id: string, name: string, text: number) =>
+    figureLink(may(phiReaders), String(text), `${name}-${id}`, auditPath(workspace, { from, principal: id }));
+  const isCut = sorted.length === MAX_KEYS;
+  return html`${table<[string, KeyTally]>(
+    `Requests in ${words} by API key or source`,
+    [
+      { title: 'API key or source', isHeader: true, cell: ([id]) => nameOf(id) },
+      { title: 'Requests', cell: ([id, { requests }]) => trail(id, 'requests-of', requests) },
+      { title: 'Writes', cell: ([id, { writes }]) => trail(id, 'writes-of', writes) },
+      {
+        title: 'Refusals',
+        cell: ([id, { refused }]) =>
+          refusalLink(overview, String(refused), `refused-to-${id}`, { key: id, from }),
+      },
+    ],
+    sorted,
+  )}
+${isCut && html`<p class="muted">At most ${MAX_KEYS} are counted separately: those that came first.</p>`}`;
+}
+
+/** Returns the attempts that were not accepted; a bar leads to those of the webhook with the most of them. */
+function webhookSeries({ bars, results, range, workspace, may }: Overview): Html {
+  if (results.length === 0) {
+    return empty(
+      html`No webhooks.${may(integrators) && html` <a id="new-webhook" href="/dashboard${webhooksPath(workspace)}/new">Create one</a>`}`,
+    );
+  }
+  const points = bars.map((bar) => {
+    const failures = results
+      .map(({ webhook, results: all }) => ({ id: webhook.id, count: failuresIn(bar, all) }))
+      .sort((a, b) => b.count - a.count);
+    const value = failures.reduce((all, { count }) => all + count, 0);
+    const path = failures[0] && attemptsPath(workspace, failures[0].id, bar.to);
+    return { name: bar.name, value, ...linked(may(integrators) && value > 0, path, `attempts-${bar.from}`) };
+  });
+  return html`${totalledChart('Failed attempts', points, range, 'bad')}
+${results.some(({ isWhole }) => !isWhole) && html`<p class="muted">For webhooks with many attempts, only the last ones are counted.</p>`}`;
+}
+
+function failuresIn({ from, to }: Bar, results: WebhookResults['results']): number {
+  return results.filter(({ at, isTaken }) => !isTaken && at >= from && at < to).length;
+}
+
+/** Returns the path of the attempts before a moment. */
+function attemptsPath(workspace: string, id: string, before: number): string {
+  return `${webhookPath(workspace, id)}?${new URLSearchParams({ page_token: attemptsBefore(id, before) }).toString()}#attempts`;
+}
+
+/** Returns each webhook, for administrators: nobody else may see addresses. */
+function webhookTable({ results, range, workspace, may }: Overview): Html | undefined {
+  if (!may(integrators) || results.length === 0) return undefined;
+  return table<WebhookResults>(
+    `Webhook attempts in ${ranges[range].words}`,
+    [
+      {
+        title: 'Webhook',
+        isHeader: true,
+        cell: ({ webhook: { id, url } }) =>
+          html`<a id="webhook-${id}" href="/dashboard${webhookPath(workspace, id)}">${url}</a>`,
+      },
+      {
+        title: 'Attempts',
+        cell: ({ results: all, isWhole }) =>
+          `${isWhole ? '' : 'the last '}${all.length.toLocaleString('en-US')}`,
+      },
+      {
+        title: 'Delivered',
+        cell: ({ results: all }) => {
+          const { attempts, notTaken } = countResults(all);
+          return attempts > 0 && share(attempts - notTaken, attempts);
+        },
+      },
+    ],
+    results,
+  );
+}
+
+/** Returns the present state of the webhooks. */
+function webhookLine({ webhooks: { disabled, failing }, workspace, may }: Overview): Html {
+  if (disabled + failing === 0) return html`<p>${badge('No problems', 'good')}</p>`;
+  return html`<p class="line">${disabled > 0 && badge(`${disabled} disabled`, 'bad')}
+${failing > 0 && badge(`${failing} failing`, 'bad')}
+${may(integrators) && html`<a id="to-webhooks" href="/dashboard/workspaces/${workspace}/webhooks">View webhooks</a>`}</p>`;
+}
 
 /** Maximum number of a webhook's attempts that are looked at. */
 const MOST_ATTEMPTS = 5_000;
@@ -132,4 +603,12 @@ function projectionTable(projections: ProjectionStatus[]): Html {
     ],
     projections,
   );
+}
+
+/** Returns links to the other ranges of a page; `pathOf` is below `/dashboard`. */
+export function rangeLinks(current: RangeName, pathOf: (range: RangeName) => string): Html {
+  return html`<nav aria-label="Range"><p class="line">${(Object.keys(ranges) as RangeName[]).map(
+    (range) =>
+      html`<a href="/dashboard${pathOf(range)}"${range === current && html` aria-current="page"`}>${ranges[range].title}</a> `,
+  )}</p></nav>`;
 }

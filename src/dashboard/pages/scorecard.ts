@@ -1,37 +1,101 @@
 import { Readable } from 'node:stream';
 import type { AppPorts } from '../../api/routes/index.ts';
 import { catalogEntry } from '../../domain/records/catalog.ts';
-import { validate } from '../../domain/records/schema/validate.ts';
+import { validate } from '../../domain/records/schema/validation.ts';
 import { recordAccess } from '../../modules/audit/recordAccess.ts';
-import type { Analyses } from '../../modules/readiness/analyses.ts';
+import type { Run } from '../../modules/jobs.ts';
+import type { Analyses, ScorecardRun } from '../../modules/readiness/jobs.ts';
 import {
   type Scorecard,
   type ScorecardRow,
   scorecardColumns,
   scorecardLine,
 } from '../../modules/readiness/scorecard.ts';
-import type { ScorecardRun } from '../../modules/readiness/scorecardRun.ts';
-import { serviceDaysSchema } from '../../modules/readiness/serviceDays.ts';
+import { serviceDaysSchema } from '../../modules/readiness/worklistModel.ts';
+import type { PrincipalNames } from '../../modules/records/queries/principalNames.ts';
 import { csvLine } from '../../platform/csv.ts';
 import { notFound } from '../../platform/errors.ts';
-import { scorecardPath } from '../components/analysisPaths.ts';
-import { fieldLabel } from '../components/fieldLabel.ts';
-import { formError, input, messageOf } from '../components/formFields.ts';
-import { type Html, html } from '../components/html.ts';
-import { who } from '../components/principal.ts';
+import { formError, input, messageOf } from '../components/forms.ts';
+import { breadcrumb } from '../components/layout.ts';
 import {
   type DashboardRoute,
+  type Html,
+  type HtmlValue,
+  html,
   type Page,
+  type Refusal,
   type Reply,
   recordReaders,
+  refusalOf,
+  textOf,
   type Visit,
-} from '../components/route.ts';
-import { ruleTitle } from '../components/ruleTitle.ts';
-import { type Refusal, refusalOf, textOf } from '../components/sentForm.ts';
-import { table } from '../components/table.ts';
-import { empty } from '../components/text.ts';
-import { readinessSection } from '../components/worklistPaths.ts';
-import { analysisCrumbs, runEnded, runFacts, runStatus, type ShownRun } from './runStatus.ts';
+} from '../components/page.ts';
+import { who } from '../components/people.ts';
+import { facts } from '../components/records.ts';
+import { table } from '../components/tables.ts';
+import { badge, empty, fieldLabel, ruleTitle, time } from '../components/text.ts';
+import { readinessSection, scorecardPath } from '../components/urls.ts';
+
+const POLL = 'every 2s';
+
+/** Returns the breadcrumb of an analysis's page. */
+export function analysisCrumbs(workspace: string): Html {
+  return breadcrumb([{ text: readinessSection, path: `/workspaces/${workspace}/readiness` }]);
+}
+
+/** A run, with its progress. */
+export interface ShownRun {
+  run: Run;
+  done: number;
+  total: number;
+  /** Its page. */
+  path: string;
+  /** What is asked in order to continue an interrupted run; undefined where it starts over. */
+  goOn?: Html;
+}
+
+/** Returns the status of a run; it refreshes itself where scripts run, until the run has ended. */
+export function runStatus({ run, done, total, path, goOn }: ShownRun): Html {
+  const { outcome } = run;
+  if (outcome === undefined) {
+    return html`<div id="run" hx-get="${path}/state" hx-trigger="${POLL}" hx-swap="outerHTML">${progress(done, total, path)}</div>`;
+  }
+  return html`<div id="run">${outcome !== 'done' && html`<p>${badge('Interrupted', 'bad')} ${whys[outcome]}</p>${goOn}`}</div>`;
+}
+
+/** Returns what replaces the status once the run has ended: the findings are on the page. */
+export function runEnded(path: string): Html {
+  return html`<div id="run"><p role="status">The run has ended. <a href="${path}">Show the result</a></p></div>`;
+}
+
+const whys: Record<string, string> = {
+  stopped: 'The service stopped.',
+  failed: 'A store may have been unavailable; see the service log.',
+};
+
+function progress(done: number, total: number, path: string): Html {
+  // What is under way is never shown as finished.
+  const percent = total === 0 ? 0 : Math.min(99, Math.floor((done / total) * 100));
+  const figures = `${done.toLocaleString('en-US')} of ${total.toLocaleString('en-US')} encounters`;
+  return html`<p>${badge('In progress', 'neutral')} ${figures}. <a href="${path}">Reload the page</a> to see the progress; with scripts enabled, it updates automatically.</p>
+<progress max="100" value="${percent}" aria-label="Progress in encounters"></progress>`;
+}
+
+/** Returns who asked for it, when, and for which days of service. */
+export function runFacts(
+  { asked_by, started_at, ended_at }: Run,
+  { from, to }: { from?: string | undefined; to?: string | undefined },
+  names: PrincipalNames,
+  more: readonly (readonly [HtmlValue, HtmlValue])[],
+): Html {
+  return facts([
+    ['Requested by', who({ ...asked_by, name: names.nameOf(asked_by) ?? null })],
+    ['Started', time(started_at)],
+    ...(ended_at ? ([['Ended', time(ended_at)]] as const) : []),
+    ['Dates of service', from || to ? `${from ?? 'the first'} to ${to ?? 'the last'}` : 'all'],
+    ...more,
+  ]);
+}
 
 type Ports = Pick<AppPorts, 'eventLog' | 'names'> & { analyses: Analyses };
 

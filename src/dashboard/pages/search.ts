@@ -1,30 +1,90 @@
+import type { Request } from 'express';
+import { validate as isUuid } from 'uuid';
 import { z } from 'zod';
-import { validate } from '../../domain/records/schema/validate.ts';
-import { recordAccess } from '../../modules/audit/recordAccess.ts';
-import { searchAccess } from '../../modules/audit/searchAccess.ts';
-import { scopeKinds } from '../../modules/auth/permissions.ts';
-import type { QueryPorts } from '../../modules/records/queries/readRecord.ts';
-import { type Found, searchRecords } from '../../modules/records/queries/searchRecords.ts';
-import { searchTextSchema, tidied } from '../../modules/records/queries/searchText.ts';
-import { fieldLabel } from '../components/fieldLabel.ts';
-import { messageOf } from '../components/formFields.ts';
-import { type Html, html } from '../components/html.ts';
-import { documentsPath, recordPath } from '../components/recordPaths.ts';
-import { recordsSection, textsOf, unlessBehind } from '../components/recordQuery.ts';
+import type { RefusedRequest } from '../../../projections/auditTrail.ts';
+import { refusedRequestView } from '../../api/routes/requests.ts';
+import { validate } from '../../domain/records/schema/validation.ts';
+import { searchAccess } from '../../modules/audit/accesses.ts';
+import { type AccessRecorded, recordAccess } from '../../modules/audit/recordAccess.ts';
+import { findRefusedRequest } from '../../modules/audit/requestLog.ts';
+import { scopeKinds } from '../../modules/auth/apiKeys.ts';
+import type { QueryPorts } from '../../modules/records/queries/records.ts';
+import { type Found, searchRecords, searchTextSchema, tidied } from '../../modules/records/queries/search.ts';
+import { messageOf, searchForm } from '../components/forms.ts';
+import { searchPath } from '../components/layout.ts';
 import {
   type DashboardRoute,
+  type Html,
+  html,
   type Reply,
   recordReaders,
+  refusalOf,
   requestReaders,
+  textOf,
   type Visit,
-} from '../components/route.ts';
-import { searchPath } from '../components/searchBox.ts';
-import { searchForm } from '../components/searchForm.ts';
-import { refusalOf, textOf } from '../components/sentForm.ts';
-import { table } from '../components/table.ts';
-import { badge, code, empty, time, tryAgain } from '../components/text.ts';
-import { refusedRequestOf, requestResult } from './refusedRequestOf.ts';
-import { type RememberedSearch, rememberedSearch, rememberSearch } from './rememberedSearches.ts';
+} from '../components/page.ts';
+import { recordsSection, textsOf, unlessBehind } from '../components/recordTable.ts';
+import { table } from '../components/tables.ts';
+import { badge, code, empty, fieldLabel, time, tryAgain } from '../components/text.ts';
+import { documentsPath, recordPath, requestPath } from '../components/urls.ts';
+import { reason } from './requests.ts';
+
+/**
+ * Resolves with the refused request whose full id was entered in the general search, and the access to be recorded
+ * before it is shown. Rejects with `unavailable`.
+ */
+async function refusedRequestOf(
+  ports: QueryPorts,
+  workspace: string,
+  { text, kind }: Pick<RememberedSearch, 'text' | 'kind'>,
+): Promise<{ entry: RefusedRequest; access: AccessRecorded } | undefined> {
+  if (kind !== undefined || !isUuid(text)) return undefined;
+  const entry = await findRefusedRequest(ports, workspace, text.toLowerCase());
+  return entry && { entry, access: { action: 'audit.read', query: { request_id: text.toLowerCase() } } };
+}
+
+/** Returns the line of results that leads to it. */
+function requestResult(workspace: string, entry: RefusedRequest): Html {
+  const { id, method, route } = refusedRequestView(entry);
+  return html`<p>Refused request <a href="/dashboard${requestPath(workspace, id)}">${method} ${route}</a>: ${reason(entry)}, ${time(entry.recordedAt)}</p>`;
+}
+
+/** Searches that a session remembers, so that Back leads to each of them. */
+const REMEMBERED = 20;
+
+/** What somebody searched for. */
+interface RememberedSearch {
+  /** The number by which its address names it. */
+  number: number;
+  workspace: string;
+  text: string;
+  /** Only among these. */
+  kind?: string;
+}
+
+declare module 'express-session' {
+  interface SessionData {
+    /** The latest searches, kept in the session as no name may be in an address. */
+    searches?: RememberedSearch[];
+  }
+}
+
+/** Remembers a search; returns its number. */
+function rememberSearch({ session }: Request, search: Omit<RememberedSearch, 'number'>): number {
+  const earlier = session.searches ?? [];
+  const number = (earlier.at(-1)?.number ?? 0) + 1;
+  session.searches = [...earlier, { number, ...search }].slice(-REMEMBERED);
+  return number;
+}
+
+/** Returns the search with that number in a workspace; undefined when it is no longer remembered. */
+function rememberedSearch(
+  { session }: Request,
+  workspace: string,
+  number: string | undefined,
+): RememberedSearch | undefined {
+  return session.searches?.find((one) => one.workspace === workspace && String(one.number) === number);
+}
 
 const PAGE = 25;
 const path = '/workspaces/:workspace/search';

@@ -1,24 +1,204 @@
 import type { AppPorts } from '../../api/routes/index.ts';
-import { validationError } from '../../domain/records/schema/validate.ts';
-import { simulationAccess } from '../../modules/audit/readinessAccesses.ts';
+import { documentFieldsSchema } from '../../domain/records/document.ts';
+import { encounter, visitTypes } from '../../domain/records/kinds/encounter.ts';
+import { payer } from '../../domain/records/kinds/payer.ts';
+import { validate, validationError } from '../../domain/records/schema/validation.ts';
+import { simulationAccess } from '../../modules/audit/accesses.ts';
 import { recordAccess } from '../../modules/audit/recordAccess.ts';
-import type { Analyses } from '../../modules/readiness/analyses.ts';
-import { readRuleSettings } from '../../modules/readiness/rules/ruleSettings.ts';
-import type { SimulationRun } from '../../modules/readiness/simulationRun.ts';
-import { simulationPath } from '../components/analysisPaths.ts';
-import { type Html, html } from '../components/html.ts';
+import type { Analyses, SimulationRun } from '../../modules/readiness/jobs.ts';
+import { rules } from '../../modules/readiness/rules/index.ts';
+import {
+  choiceOf,
+  type RequiredDocuments,
+  type RuleSettings,
+  readRuleSettings,
+  ruleChoices,
+} from '../../modules/readiness/rules/rule.ts';
+import {
+  type CandidateSettings,
+  candidateSettingsSchema,
+  type Simulation,
+} from '../../modules/readiness/simulation.ts';
+import { serviceDaysSchema } from '../../modules/readiness/worklistModel.ts';
+import { formError, input, messageOf, select } from '../components/forms.ts';
 import {
   type DashboardRoute,
+  type Html,
+  html,
   type Page,
+  type Refusal,
   type Reply,
   recordReaders,
+  refusalOf,
+  textOf,
   type Visit,
-} from '../components/route.ts';
-import { type Refusal, refusalOf, textOf } from '../components/sentForm.ts';
-import { readinessSection } from '../components/worklistPaths.ts';
-import { analysisCrumbs, runEnded, runFacts, runStatus, type ShownRun } from './runStatus.ts';
-import { simulationForm, simulationSent } from './simulationForm.ts';
-import { simulationResult, triedSettings } from './simulationResult.ts';
+} from '../components/page.ts';
+import { table } from '../components/tables.ts';
+import { code, empty, ruleTitle } from '../components/text.ts';
+import { readinessSection, recordPath, simulationPath } from '../components/urls.ts';
+import { analysisCrumbs, runEnded, runFacts, runStatus, type ShownRun } from './scorecard.ts';
+import { type ShownState, stateTexts } from './worklist.ts';
+
+type Form = Visit['form'];
+
+const categories = documentFieldsSchema.shape.category.options;
+const AS_NOW = '';
+
+/**
+ * Returns the form for settings to be tried; `form` is what it was sent with. Its fields have the names used in a
+ * candidate.
+ */
+function simulationForm({ workspace, csrf, form }: Visit, settings: RuleSettings, refusal?: Refusal): Html {
+  const errorOf = (...fields: string[]) =>
+    fields.map((field) => messageOf(refusal?.details, field)).find((message) => message !== undefined);
+  const line = (name: string, label: string, type: 'text' | 'number' | 'date', ...errors: string[]) =>
+    input({ name, label, type, value: textOf(form, name), error: errorOf(name, ...errors) });
+  const choice = (name: string, label: string, options: readonly string[], hint?: string) =>
+    select({
+      ...{ name, label, hint, value: textOf(form, name), error: errorOf(name) },
+      options: [{ value: AS_NOW, text: 'No change' }, ...options.map((value) => ({ value, text: value }))],
+    });
+  return html`${formError(refusal?.text)}
+<form method="post" action="${simulationPath(workspace)}">${csrf}
+<details${refusal && html` open`}><summary>Rules</summary>
+<div class="filter-fields">${rules.map((rule) =>
+    choice(`rules.${rule.code}`, rule.title, [...ruleChoices, 'default'], `Now: ${choiceOf(settings, rule)}`),
+  )}</div>
+</details>
+<div class="filter-fields">
+${line('filing_limits.default', 'Filing limit for all payers, in days', 'number')}
+${line('payer_id', 'Payer ID with a different filing limit', 'text')}
+${line('payer_days', 'Filing limit for this payer, in days', 'number', `filing_limits.payers.${textOf(form, 'payer_id')}`)}
+${choice('visit_type', 'Visit type that requires one more document', visitTypes)}
+${choice('category', 'Document category', categories)}
+${line('from', 'Date of service, from', 'date')}
+${line('to', 'Date of service, to', 'date')}
+</div>
+<div class="actions"><button type="submit">Simulate</button></div>
+</form>`;
+}
+
+/** Returns what such a form was sent with. Throws `validation_failed`. */
+function simulationSent(form: Form, settings: RuleSettings) {
+  const sent = (name: string) => textOf(form, name) || undefined;
+  const chosen = rules.flatMap(({ code }) => (sent(`rules.${code}`) ? [[code, sent(`rules.${code}`)]] : []));
+  const limit = sent('filing_limits.default');
+  const [payer, days] = [sent('payer_id'), sent('payer_days')];
+  const required = requiredSent(sent('visit_type'), sent('category'), settings.requiredDocuments);
+  const candidates: CandidateSettings = validate(candidateSettingsSchema, {
+    ...(chosen.length > 0 && { rules: Object.fromEntries(chosen) }),
+    ...((limit || payer) && {
+      filing_limits: {
+        ...(limit && { default: Number(limit) }),
+        ...(payer && { payers: { [payer]: Number(days) } }),
+      },
+    }),
+    ...(required && { required_documents: required }),
+  });
+  return { candidates, days: validate(serviceDaysSchema, { from: sent('from'), to: sent('to') }) };
+}
+
+/** Returns the documents that the visit type requires, and one more. */
+function requiredSent(
+  visitType: string | undefined,
+  category: string | undefined,
+  required: RequiredDocuments,
+): Record<string, string[]> | undefined {
+  if (visitType === undefined || category === undefined) return undefined;
+  return { [visitType]: [...new Set([...(required.get(visitType) ?? []), category])] };
+}
+
+const MOST_PAYERS = 50;
+
+interface Flip {
+  payer: string;
+  states: string;
+  count: number;
+}
+
+/** Returns what a simulation has found. */
+function simulationResult(workspace: string, { encounters, flips, byPayer, byRule }: Simulation): Html {
+  const all = Object.values(flips).reduce((sum, count) => sum + count, 0);
+  const rules = Object.entries(byRule).map(([rule, counts]) => ({ rule, ...counts }));
+  return html`<h2>Result</h2>
+<p>Of ${figure(encounters)} encounters, <strong>${figure(all)}</strong> would be in a different state.</p>
+${all > 0 && flipTables(workspace, flips, byPayer)}
+${rules.length === 0 && empty('Each rule would have the same findings as now.')}
+${rules.length > 0 && ruleTable(workspace, rules)}`;
+}
+
+function flipTables(workspace: string, flips: Simulation['flips'], byPayer: Simulation['byPayer']): Html {
+  const ofPayers = Object.entries(byPayer)
+    .flatMap(([id, counts]) => flipsOf(id, counts))
+    .sort((a, b) => b.count - a.count);
+  const columns = [
+    { title: 'Now', cell: ({ states }: Flip) => stateText(states, 0) },
+    { title: 'Simulated', cell: ({ states }: Flip) => stateText(states, 1) },
+    { title: 'Encounters', cell: ({ count }: Flip) => figure(count) },
+  ];
+  const payerLink = ({ payer: id }: Flip) =>
+    id === '' ? 'none' : html`<a href="/dashboard${recordPath(workspace, payer.kind, id)}">${id}</a>`;
+  return html`${table('Encounters in a different state', columns, flipsOf('', flips))}
+<h3>By payer</h3>
+${ofPayers.length > MOST_PAYERS && html`<p>Showing the payers with the most encounters.</p>`}
+${table(
+  'Encounters in a different state, by payer',
+  [{ title: 'Payer', isHeader: true, cell: payerLink }, ...columns],
+  ofPayers.slice(0, MOST_PAYERS),
+)}`;
+}
+
+function ruleTable(
+  workspace: string,
+  rules: { rule: string; found: number; gone: number; examples: string[] }[],
+): Html {
+  const link = (id: string) =>
+    html`<li><a href="/dashboard${recordPath(workspace, encounter.kind, id)}">${id}</a></li>`;
+  return html`<h3>By rule</h3>
+${table(
+  'Encounters by rule',
+  [
+    { title: 'Rule', isHeader: true, cell: ({ rule }) => ruleTitle(rule) },
+    { title: 'Would find', cell: ({ found }) => figure(found) },
+    { title: 'Would no longer find', cell: ({ gone }) => figure(gone) },
+    { title: 'Examples', cell: ({ examples }) => html`<ul class="plain">${examples.map(link)}</ul>` },
+  ],
+  rules,
+)}`;
+}
+
+/** Returns which settings were tried. */
+function triedSettings({ rules, filing_limits, required_documents }: CandidateSettings): Html {
+  const lines = [
+    ...Object.entries(rules ?? {}).map(([rule, choice]) => html`${ruleTitle(rule)}: ${code(choice ?? '')}`),
+    ...(filing_limits?.default === undefined
+      ? []
+      : [html`Filing limit for all payers: ${days(filing_limits.default)}`]),
+    ...Object.entries(filing_limits?.payers ?? {}).map(
+      ([id, limit]) => html`Filing limit for payer ${code(id)}: ${days(limit)}`,
+    ),
+    ...Object.entries(required_documents ?? {}).map(
+      ([visitType, categories]) => html`Documents for ${code(visitType)}: ${(categories ?? []).join(', ')}`,
+    ),
+  ];
+  return html`<ul class="plain">${lines.map((line) => html`<li>${line}</li>`)}</ul>`;
+}
+
+function days(limit: number | null): string {
+  return limit === null ? 'none' : `${limit} days`;
+}
+
+function flipsOf(id: string, counts: Record<string, number>): Flip[] {
+  return Object.entries(counts).map(([states, count]) => ({ payer: id, states, count }));
+}
+
+function stateText(states: string, place: 0 | 1): string {
+  return stateTexts[states.split(' ')[place] as ShownState];
+}
+
+function figure(count: number): string {
+  return count.toLocaleString('en-US');
+}
 
 type Ports = Pick<AppPorts, 'eventLog' | 'names'> & { analyses: Analyses };
 

@@ -1,19 +1,192 @@
-import { validationError } from '../../domain/records/schema/validate.ts';
-import type { KeyDirectory } from '../../modules/auth/KeyDirectory.ts';
-import { configureSource } from '../../modules/integrations/configureSource.ts';
-import { readSources } from '../../modules/integrations/readSources.ts';
-import { removeSource } from '../../modules/integrations/removeSource.ts';
-import type { Source, SourceInput } from '../../modules/integrations/source.ts';
-import { confirmedChange } from '../components/confirmation.ts';
-import { formError, input, messageOf } from '../components/formFields.ts';
-import { html } from '../components/html.ts';
-import { type DashboardRoute, integrators, type Page, type Reply, type Visit } from '../components/route.ts';
-import { type Refusal, refusalOf } from '../components/sentForm.ts';
-import { sourcePath, sourcesPath, sourcesSection } from '../components/sourcePaths.ts';
+import { validationError } from '../../domain/records/schema/validation.ts';
+import type { KeyDirectory } from '../../modules/auth/keyDirectory.ts';
+import { mappingOptions } from '../../modules/integrations/mapping.ts';
+import { configureSource, removeSource } from '../../modules/integrations/sourceCommands.ts';
+import {
+  DEFAULT_RETENTION_DAYS,
+  DEFAULT_TIME_ZONE,
+  idSystemTypes,
+  readSources,
+  type Source,
+  type SourceInput,
+  sourceFormats,
+} from '../../modules/integrations/sources.ts';
+import type { FieldMessage } from '../../platform/errors.ts';
+import { confirmedChange, formError, input, messageOf, select, textArea } from '../components/forms.ts';
+import {
+  type DashboardRoute,
+  type Html,
+  html,
+  integrators,
+  type Page,
+  type Refusal,
+  type Reply,
+  refusalOf,
+  textOf,
+  type Visit,
+} from '../components/page.ts';
 import { code } from '../components/text.ts';
-import { findSource } from './findSource.ts';
-import { type SourceTexts, sourceFields, sourceSent, sourceTexts, sourceTextsSent } from './sourceFields.ts';
-import type { SourcePagePorts } from './sources.ts';
+import { sourcePath, sourcesPath, sourcesSection } from '../components/urls.ts';
+import { formatTexts } from './messages.ts';
+import { findSource, type SourcePagePorts } from './sources.ts';
+
+const systemField = (type: string) => `id_systems.${type}`;
+const names = [
+  ...['id', 'format', 'key', 'time_zone', 'retention_days'],
+  ...['mllp.networks', 'mllp.certificates', 'mllp.port'],
+  ...idSystemTypes.map(systemField),
+  ...['patient_authority', 'visit_authority', 'facility.id', 'facility.name', 'mapping'],
+];
+
+/** The settings of a source in the form of its fields, by their names; empty where nothing is set. */
+type SourceTexts = Readonly<Record<string, string>>;
+
+/** Returns a source, in the form of its fields. */
+function sourceTexts(source: Source): SourceTexts {
+  const { id, format, key = '', time_zone, retention_days: days = '' } = source;
+  const { networks, certificates, port } = source.mllp ?? {};
+  const { id_systems = {}, patient_authority = '', visit_authority = '', facility, mapping } = source;
+  const systems = Object.entries(id_systems).map(([type, uri]) => [systemField(type), uri]);
+  return {
+    ...{ id, format, key, time_zone, retention_days: String(days), patient_authority, visit_authority },
+    'mllp.networks': networks?.join(', ') ?? '',
+    'mllp.certificates': certificates?.join('; ') ?? '',
+    'mllp.port': String(port ?? ''),
+    ...Object.fromEntries(systems),
+    ...(mapping && { mapping: JSON.stringify(mapping, undefined, 2) }),
+    ...(facility && { 'facility.id': facility.id, 'facility.name': facility.name }),
+  };
+}
+
+/** Returns what the fields were sent with, as typed. */
+function sourceTextsSent(form: Visit['form']): SourceTexts {
+  return Object.fromEntries(names.map((name) => [name, textOf(form, name)]));
+}
+
+/** Parses a text as JSON; invalid JSON stays a text, and is refused by name. */
+function mappingSent(text: string | undefined): unknown {
+  if (text === undefined) return undefined;
+  try {
+    return JSON.parse(text);
+  } catch {
+    return text;
+  }
+}
+
+/**
+ * Returns the source that the fields describe, unchecked; an empty one sets nothing. What they do not contain stays
+ * as it was `before`.
+ */
+function sourceSent(texts: SourceTexts, before: Partial<Source> = {}): SourceInput {
+  const filled = (name: string) => texts[name] || undefined;
+  const systems = idSystemTypes.flatMap((type) => {
+    const uri = filled(systemField(type));
+    return uri === undefined ? [] : [[type, uri]];
+  });
+  const [facilityId, facilityName] = [filled('facility.id'), filled('facility.name')];
+  const days = filled('retention_days');
+  const given = {
+    ...{ key: filled('key'), time_zone: filled('time_zone'), mllp: mllpSent(texts) },
+    id_systems: systems.length === 0 ? undefined : Object.fromEntries(systems),
+    ...{ patient_authority: filled('patient_authority'), visit_authority: filled('visit_authority') },
+    facility: facilityId || facilityName ? { id: facilityId, name: facilityName } : undefined,
+    retention_days: days === undefined ? undefined : Number(days),
+    mapping: mappingSent(filled('mapping')),
+  };
+  const all = { ...before, ...given, id: filled('id'), format: filled('format') };
+  const set = Object.entries(all).filter(([, value]) => value !== undefined);
+  // What is missing is refused by name.
+  return Object.fromEntries(set) as SourceInput;
+}
+
+function mllpSent(texts: SourceTexts): SourceInput['mllp'] {
+  const { 'mllp.networks': networks = '', 'mllp.certificates': certificates = '', 'mllp.port': port } = texts;
+  if (!networks && !certificates && !port) return undefined;
+  const listed = (text: string, separator: RegExp) => {
+    const parts = text.split(separator).map((part) => part.trim());
+    return parts.filter(Boolean);
+  };
+  return {
+    ...(networks && { networks: listed(networks, /,/) }),
+    // Subjects contain commas of their own.
+    ...(certificates && { certificates: listed(certificates, /;/) }),
+    ...(port && { port: Number(port) }),
+  };
+}
+
+/** Returns the fields of a source, with what was wrong with them. `keys` are those of the workspace. */
+function sourceFields(
+  texts: SourceTexts,
+  keys: readonly { value: string; text: string }[],
+  details: readonly FieldMessage[] = [],
+): Html {
+  // A part of a list is named by its index.
+  const errorOf = (name: string) => messageOf(details.map(unnumbered), name);
+  const line = (name: string, label: string, hint?: string) =>
+    input({ ...{ name, label, hint, value: texts[name], error: errorOf(name) }, autocomplete: 'off' });
+  const choice = (
+    name: string,
+    label: string,
+    options: readonly { value: string; text: string }[],
+    hint?: string,
+  ) => select({ name, label, options, hint, value: texts[name], error: messageOf(details, name) });
+  const formats = sourceFormats.map((value) => ({ value, text: formatTexts[value] }));
+  const anyKey = { value: '', text: 'None, or any key that no other source of the format has' };
+  return html`${choice('format', 'Format', formats)}
+${choice('key', 'API key', [anyKey, ...keys], 'The key that the EMR uses over HTTP. Each key can belong to one source per format, and one source per format can have neither a key nor MLLP connections.')}
+${line('time_zone', 'Time zone', `For times sent without an offset, such as America/Chicago. Empty: ${DEFAULT_TIME_ZONE}.`)}
+${input({
+  ...{ name: 'retention_days', label: 'Message retention, in days', type: 'number', min: 1 },
+  value: texts.retention_days,
+  hint: `How long messages are kept as received. Empty: ${DEFAULT_RETENTION_DAYS}.`,
+  error: messageOf(details, 'retention_days'),
+})}
+<fieldset>
+<legend>FHIR: identifier systems of record IDs</legend>
+${wrong(details, 'id_systems')}
+${idSystemTypes.map((type) => line(systemField(type), type))}
+<small class="muted">URIs, such as https://hospital.example/mrn or urn:oid:2.16.840.1.113883.19.5. Empty: the resource ID.</small>
+</fieldset>
+<fieldset>
+<legend>HL7 v2: MLLP connections</legend>
+${wrong(details, 'mllp')}
+${line('mllp.networks', 'Networks', 'Addresses that it connects from, separated by commas: 192.0.2.0/24, 2001:db8::/32.')}
+${line('mllp.certificates', 'Client certificates', 'SHA-256 fingerprints or whole subjects, separated by semicolons: CN=lab,O=Hospital. If networks are given as well, both must match.')}
+${line('mllp.port', 'Port', 'One of the ports in MLLP_PORT. Empty: any of them.')}
+</fieldset>
+<fieldset>
+<legend>HL7 v2: IDs and facility</legend>
+${line('patient_authority', 'Assigning authority of patients', 'CX.4 of the identifier in PID-3 that is the patient ID. Empty: the first.')}
+${line('visit_authority', 'Assigning authority of visits', 'CX.4 of the identifier in PV1-19 that is the encounter ID. Empty: the first.')}
+${wrong(details, 'facility')}
+${line('facility.id', 'Facility ID', 'For encounters without a facility.')}
+${line('facility.name', 'Facility name')}
+</fieldset>
+${textArea({
+  ...{ name: 'mapping', label: 'Mapping, as JSON', rows: 6, value: texts.mapping },
+  hint: html`Where the default rules do not fit this EMR, such as ${code('{"visit_types": {"OBV": "observation"}}')}: ${mappingOptions.join(', ')}. Empty: none.`,
+  error: mappingProblems(details),
+})}`;
+}
+
+/** Returns what is wrong with the options of the mapping, each by its name. */
+function mappingProblems(details: readonly FieldMessage[]): string | undefined {
+  const found = details.filter(({ field }) => field === 'mapping' || field.startsWith('mapping.'));
+  const texts = found.map(
+    ({ field, message }) => `${field === 'mapping' ? 'It' : field.slice('mapping.'.length)} ${message}.`,
+  );
+  return texts.length === 0 ? undefined : texts.join(' ');
+}
+
+function unnumbered({ field, message }: FieldMessage): FieldMessage {
+  return { field: field.replace(/\.\d+$/, ''), message };
+}
+
+/** Returns what is wrong with a group of fields. */
+function wrong(details: readonly FieldMessage[], name: string): Html | undefined {
+  const message = messageOf(details, name);
+  return message === undefined ? undefined : html`<p class="error">${message}</p>`;
+}
 
 /** The forms for a new source and for changing one, and the page that asks whether to remove one. */
 export function sourceFormRoutes(ports: SourcePagePorts): DashboardRoute[] {

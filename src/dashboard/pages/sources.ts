@@ -1,29 +1,39 @@
-import type { KeyDirectory } from '../../modules/auth/KeyDirectory.ts';
+import type { KeyDirectory } from '../../modules/auth/keyDirectory.ts';
 import { setIn } from '../../modules/integrations/mapping.ts';
-import { bindingTexts } from '../../modules/integrations/mllpBinding.ts';
-import { readSources } from '../../modules/integrations/readSources.ts';
 import {
   BUILT_IN_SOURCE,
+  bindingTexts,
   DEFAULT_RETENTION_DAYS,
   DEFAULT_TIME_ZONE,
+  isDefault,
+  readSources,
   type Source,
   sourceFormats,
-} from '../../modules/integrations/source.ts';
-import { isDefault } from '../../modules/integrations/sourceOf.ts';
+} from '../../modules/integrations/sources.ts';
+import { notFound } from '../../platform/errors.ts';
 import type { EventLog } from '../../storage/eventLog.ts';
-import { type Html, type HtmlValue, html } from '../components/html.ts';
-import { messagesPath } from '../components/messagePaths.ts';
 import {
   type DashboardRoute,
+  type Html,
+  type HtmlValue,
+  html,
   integrators,
   type Page,
   requestReaders,
   type Visit,
-} from '../components/route.ts';
-import { sourcePath, sourcesPath, sourcesSection } from '../components/sourcePaths.ts';
-import { table } from '../components/table.ts';
+} from '../components/page.ts';
+import { table } from '../components/tables.ts';
 import { badge, code } from '../components/text.ts';
-import { formatTexts } from './messageTexts.ts';
+import { messagesPath, sourcePath, sourcesPath, sourcesSection } from '../components/urls.ts';
+import { formatTexts } from './messages.ts';
+
+/** Resolves with the source named by the path. Rejects with `not_found`. */
+export async function findSource(eventLog: EventLog, { req, workspace }: Visit): Promise<Source> {
+  const sources = await readSources(eventLog, workspace);
+  const found = sources.find(({ id }) => id === req.params.source);
+  if (found === undefined) throw notFound('Source');
+  return found;
+}
 
 export interface SourcePagePorts {
   eventLog: EventLog;

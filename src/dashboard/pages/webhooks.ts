@@ -1,11 +1,102 @@
-import type { WebhookManager } from '../../modules/webhooks/WebhookManager.ts';
-import type { WebhookStatusView } from '../../modules/webhooks/webhookView.ts';
-import { type Html, html } from '../components/html.ts';
-import { type DashboardRoute, integrators, type Page } from '../components/route.ts';
-import { table } from '../components/table.ts';
-import { code, empty, timeAgo } from '../components/text.ts';
-import { webhookCaller, webhookPath, webhooksPath, webhooksSection } from '../components/webhookPaths.ts';
-import { pausedNote, pendingText, webhookState } from './webhookState.ts';
+import type { NewSecret, WebhookManager, WebhookStatusView } from '../../modules/webhooks/manager.ts';
+import {
+  type DashboardRoute,
+  type Html,
+  html,
+  integrators,
+  type Page,
+  type Reply,
+  type Visit,
+} from '../components/page.ts';
+import { table } from '../components/tables.ts';
+import { badge, code, empty, secretOnce, time, timeAgo } from '../components/text.ts';
+import { webhookCaller, webhookId, webhookPath, webhooksPath, webhooksSection } from '../components/urls.ts';
+import { showOnce, takeShownOnce } from '../http/session.ts';
+
+/** What the page shows of a secret just created. */
+interface MadeSecret {
+  title: string;
+  secret: string;
+  /** ISO 8601; null where there is no previous one. */
+  previousEnds: string | null;
+}
+
+const madePath = (workspace: string, id: string) => `${webhookPath(workspace, id)}/made`;
+
+/** Leads to the page of a secret just created: the only one that ever shows it. */
+export function toMadeSecret(visit: Visit, title: string, { webhook, secret }: NewSecret): Reply {
+  const made: MadeSecret = { title, secret, previousEnds: webhook.previous_secret_expires_at };
+  return showOnce(visit, madePath(visit.workspace, webhook.id), made);
+}
+
+/** That page; from the second visit on it leads to the webhook. */
+export function webhookSecretRoutes({ webhooks }: { webhooks: WebhookManager }): DashboardRoute[] {
+  return [
+    {
+      method: 'get',
+      path: '/workspaces/:workspace/webhooks/:id/made',
+      roles: integrators,
+      async handle(visit) {
+        const { id, url } = await webhooks.find(webhookCaller(visit), webhookId(visit));
+        const made = takeShownOnce<MadeSecret>(visit, madePath(visit.workspace, id));
+        if (made) return { page: secretPage(visit, { id, url }, made) };
+        visit.notice('The secret was shown once. If nobody copied it, rotate it.');
+        return { redirect: webhookPath(visit.workspace, id) };
+      },
+    },
+  ];
+}
+
+function secretPage(
+  { workspace }: Visit,
+  { id, url }: { id: string; url: string },
+  { title, secret, previousEnds }: MadeSecret,
+): Page {
+  return {
+    title,
+    section: webhooksSection,
+    body: html`<h1>${title}</h1>
+${secretOnce('Signing secret', secret)}
+<p><strong>Copy it now: it will not be shown again.</strong> Your endpoint uses it to verify the signature of every message, as Standard Webhooks specifies.</p>
+<p>Webhook ${code(id)}, to ${url}.${previousEnds !== null && html` The previous secret also signs until ${time(previousEnds)}.`}</p>
+<p><a role="button" class="outline secondary" href="/dashboard${webhookPath(workspace, id)}">Go to webhook</a></p>`,
+  };
+}
+
+const disabledTexts: Record<string, string> = {
+  caller: 'disabled manually',
+  key_deleted: 'the API key that created it was deleted',
+  gone: 'its endpoint responded 410 Gone',
+  failing: 'its endpoint accepted nothing for days',
+};
+
+/** Returns a webhook's state, and the reason. */
+export function webhookState({ state, disabled_reason, delivery }: WebhookStatusView): Html {
+  if (state === 'disabled') {
+    return html`${badge('disabled', 'bad')}<br>${disabledTexts[disabled_reason ?? '']}`;
+  }
+  const { failing_since, problem } = delivery;
+  if (problem === 'secret_unreadable') {
+    return html`${badge('blocked', 'bad')}<br>its secret cannot be decrypted with the service’s key (WEBHOOK_SECRETS_KEY): rotate the secret`;
+  }
+  if (failing_since !== null) return html`${badge('failing', 'bad')}<br>since ${timeAgo(failing_since)}`;
+  return badge('enabled', 'good');
+}
+
+/** Returns how many messages are waiting, and since when the oldest has been. */
+export function pendingText({
+  pending,
+  oldest_pending_at: oldest,
+}: WebhookStatusView['delivery']): Html | string {
+  if (pending === 0 || oldest === null) return 'none';
+  return html`${pending.toLocaleString('en-US')}, oldest ${timeAgo(oldest)}`;
+}
+
+/** Returns a note that nothing is sent while the workspace is deactivated; undefined while it is active. */
+export function pausedNote(webhooks: WebhookManager, { workspace }: Visit): Html | undefined {
+  if (!webhooks.isDeactivated(workspace)) return undefined;
+  return html`<p class="error" role="alert">The workspace is deactivated: nothing is sent until it is activated again.</p>`;
+}
 
 /** Settings, Webhooks of a workspace. */
 export function webhooksRoutes(ports: { webhooks: WebhookManager }): DashboardRoute[] {

@@ -1,24 +1,421 @@
-import { worklistAccesses } from '../../modules/audit/readinessAccesses.ts';
-import { recordAccess } from '../../modules/audit/recordAccess.ts';
-import { readWorklist, type Worklist } from '../../modules/readiness/readWorklist.ts';
-import { shownCounts } from '../../modules/readiness/shownCounts.ts';
-import { isEmpty } from '../../modules/readiness/tally.ts';
-import type { QueryPorts } from '../../modules/records/queries/readRecord.ts';
-import { scorecardPath, simulationPath } from '../components/analysisPaths.ts';
-import { formError } from '../components/formFields.ts';
-import { type Html, html } from '../components/html.ts';
-import { type DashboardRoute, type Page, recordReaders, type Visit } from '../components/route.ts';
-import { refusalOf } from '../components/sentForm.ts';
-import { code, empty } from '../components/text.ts';
-import { readinessSection, worklistPath } from '../components/worklistPaths.ts';
-import { exportWorklist } from './exportWorklist.ts';
-import { progressNote } from './progressNote.ts';
-import { readNames } from './records/referredNames.ts';
-import { trendChart } from './trendChart.ts';
-import { monthChart, ruleChart, stateTabs } from './worklistCharts.ts';
-import { worklistForm } from './worklistForm.ts';
-import { sentLimits, type WorklistQuery, worklistParameters, worklistQuery } from './worklistQuery.ts';
-import { namedRecords, worklistTable } from './worklistTable.ts';
+import { Readable } from 'node:stream';
+import type { Request } from 'express';
+import { z } from 'zod';
+import { worklistFilterSchema } from '../../api/routes/readiness.ts';
+import { readinessStates } from '../../domain/events/readinessEvents.ts';
+import { catalogEntry } from '../../domain/records/catalog.ts';
+import { encounter } from '../../domain/records/kinds/encounter.ts';
+import { validate } from '../../domain/records/schema/validation.ts';
+import { worklistAccesses } from '../../modules/audit/accesses.ts';
+import { recordAccess, recordFurtherAccess } from '../../modules/audit/recordAccess.ts';
+import {
+  daysIn,
+  isEmpty,
+  readTrend,
+  type ShownCounts,
+  shownCounts,
+  type Tally,
+} from '../../modules/readiness/counts.ts';
+import { rules } from '../../modules/readiness/rules/index.ts';
+import { dayOf } from '../../modules/readiness/rules/rule.ts';
+import {
+  readProgress,
+  readWorklist,
+  requireSelectedRecords,
+  type Worklist,
+  type WorklistProgress,
+  wholeWorklist,
+} from '../../modules/readiness/worklist.ts';
+import type { WorklistSelection } from '../../modules/readiness/worklistFanOut.ts';
+import type { WorklistEntry, WorklistFinding } from '../../modules/readiness/worklistModel.ts';
+import type { RecordNames } from '../../modules/records/queries/lists.ts';
+import type { QueryPorts } from '../../modules/records/queries/records.ts';
+import { csvLine } from '../../platform/csv.ts';
+import { unavailable } from '../../platform/errors.ts';
+import type { EventLog } from '../../storage/eventLog.ts';
+import type { ReadModels } from '../../storage/readModels.ts';
+import { barChart, type ChartPoint, rankedBars } from '../components/charts.ts';
+import { filterForm, formError, input, messageOf, select } from '../components/forms.ts';
+import {
+  type DashboardRoute,
+  type Html,
+  html,
+  type Page,
+  type Refusal,
+  type Reply,
+  recordReaders,
+  refusalOf,
+  type Visit,
+} from '../components/page.ts';
+import { fieldValue } from '../components/records.ts';
+import { filledQuery, readinessBadge, referredLink, textsOf } from '../components/recordTable.ts';
+import { table } from '../components/tables.ts';
+import { badge, code, empty, fieldLabel, ruleTitle } from '../components/text.ts';
+import {
+  readinessSection,
+  recordPath,
+  scorecardPath,
+  simulationPath,
+  worklistPath,
+} from '../components/urls.ts';
+import { readNames } from './records/shared.ts';
+
+/** The states by which the worklist can be limited; `any` is all of them. */
+const shownStates = ['blocked', 'ready', 'not_completed', 'voided', 'any'] as const;
+export type ShownState = (typeof shownStates)[number];
+
+/** The same for people. */
+export const stateTexts: Record<ShownState, string> = {
+  blocked: 'Blocked',
+  ready: 'Ready',
+  not_completed: 'Not completed',
+  voided: 'Void',
+  any: 'All',
+};
+
+/** People come for what is in the way; `any` shows all. */
+const pageSchema = worklistFilterSchema.extend({
+  state: z.enum(shownStates).default('blocked'),
+  page_token: z.string().optional(),
+});
+
+/** The names of the page's parameters. */
+const worklistParameters: readonly string[] = Object.keys(pageSchema.shape);
+
+/** What a page of the worklist is asked for. */
+interface WorklistQuery {
+  selection: WorklistSelection;
+  pageToken: string | undefined;
+  /** What limits the list, as in the address, without the page. */
+  limits: Record<string, string>;
+  /** The same as in the interface, for the audit trail. */
+  asked: Record<string, unknown>;
+}
+
+/** Returns the query of a page. Throws `validation_failed`. */
+function worklistQuery(req: Request): WorklistQuery {
+  const { page_token: pageToken, state: shown, ...limits } = validate(pageSchema, filledQuery(req));
+  const { payer_id: payer, facility_id: facility, provider_id: provider, ...same } = limits;
+  const state = shown === 'any' ? undefined : shown;
+  return {
+    selection: { ...same, state, payer, facility, provider },
+    pageToken,
+    limits: textsOf({ query: { state: shown, ...limits } }),
+    asked: { state, ...limits },
+  };
+}
+
+/** Returns what a refused query was sent with, for its form. */
+function sentLimits(req: Request): Record<string, string> {
+  const { page_token: _token, ...sent } = textsOf({ query: filledQuery(req) });
+  return sent;
+}
+
+const columns = [
+  'encounter_id',
+  'state',
+  'date_of_service',
+  'patient_id',
+  'payer_id',
+  'facility_id',
+  'provider_id',
+  'rule',
+  'severity',
+  'record_kind',
+  'record_id',
+  'field',
+] as const;
+
+/**
+ * Resolves with the worklist within the limits of its page as a CSV file: a line for each finding, and one for an
+ * encounter without any. What each part shows is recorded before it is sent. Rejects with `unavailable` where the
+ * worklist is not current: a file would not reveal that later.
+ */
+async function exportWorklist(ports: QueryPorts, visit: Visit): Promise<Reply> {
+  const { workspace, req } = visit;
+  const query = worklistQuery(req);
+  await requireSelectedRecords(ports.eventLog, workspace, query.selection);
+  const { isCurrent } = await readProgress(ports, workspace);
+  if (!isCurrent) throw unavailable('list');
+  const today = new Date().toISOString().slice(0, 10);
+  return {
+    download: {
+      type: 'text/csv; charset=utf-8',
+      name: `readiness-${workspace}-${today}.csv`,
+      body: Readable.from(exported(ports, visit, query)),
+    },
+  };
+}
+
+async function* exported(
+  { eventLog, readModels }: QueryPorts,
+  { workspace, caller }: Visit,
+  { selection, asked }: WorklistQuery,
+): AsyncGenerator<string> {
+  let record: typeof recordAccess | typeof recordFurtherAccess = recordAccess;
+  let header = csvLine(columns);
+  for await (const entries of wholeWorklist(readModels, workspace, selection)) {
+    for (const access of worklistAccesses(entries, { ...asked, format: 'csv' }, 'readiness.export')) {
+      await record(eventLog, caller, access);
+      record = recordFurtherAccess;
+    }
+    yield `${header}${entries.flatMap(linesOf).join('')}`;
+    header = '';
+  }
+}
+
+function linesOf(entry: WorklistEntry): string[] {
+  const { encounter_id, state, date_of_service, patient_id, payer_id, facility_id, provider_id } = entry;
+  const own = { encounter_id, state, date_of_service, patient_id, payer_id, facility_id, provider_id };
+  const findings = entry.findings.map(({ rule, severity, kind, id, field }) => ({
+    ...{ rule, severity, record_kind: kind, record_id: id, field },
+  }));
+  return (findings.length === 0 ? [{}] : findings).map((finding) => {
+    const line: Partial<Record<(typeof columns)[number], string | undefined>> = { ...own, ...finding };
+    return csvLine(columns.map((column) => line[column]));
+  });
+}
+
+/** What changed where that is not a record. */
+const ofAll: Record<string, string> = {
+  workspace: 'A change to the rule settings',
+  code_set: 'A newly loaded code set',
+};
+
+/**
+ * Returns a note on how up to date a worklist is that is not current, with the address for reloading the page;
+ * nothing for one that is.
+ */
+export function progressNote(
+  workspace: string,
+  { isCurrent, underWay }: WorklistProgress,
+  address: string,
+): Html | undefined {
+  if (isCurrent) return undefined;
+  const lines = underWay.map(({ kind, id, done, total }) => {
+    const what =
+      ofAll[kind] ??
+      html`A change to the ${kind} <a href="/dashboard${recordPath(workspace, kind, id)}">${id}</a>`;
+    return html`<li>${what} is being applied: ${figure(done)} of ${figure(total)} encounters.</li>`;
+  });
+  return html`<div class="banner"><p>This list is not up to date yet. Nothing is lost. <a href="${address}">Reload</a></p>
+${lines.length > 0 && html`<ul>${lines}</ul>`}</div>`;
+}
+
+function figure(count: number): string {
+  return count.toLocaleString('en-US');
+}
+
+const MONTHS = 12;
+
+/** Returns links to each state, with how many encounters are in it, where that is known. */
+function stateTabs(workspace: string, { limits }: WorklistQuery, counts?: ShownCounts): Html {
+  const figure = (state: ShownState) =>
+    counts && html` <strong>${countIn(counts, state).toLocaleString('en-US')}</strong>`;
+  return html`<nav class="tabs" aria-label="States"><ul>${shownStates.map(
+    (state) =>
+      html`<li><a href="${worklistPath(workspace, { ...limits, state })}"${
+        state === limits.state && html` aria-current="page"`
+      }>${stateTexts[state]}${figure(state)}</a></li>`,
+  )}</ul></nav>`;
+}
+
+/** Returns the rules that encounters do not meet, the most frequent first; each leads to these encounters. */
+function ruleChart(workspace: string, { limits, selection }: WorklistQuery, counts?: Tally): Html {
+  if (counts === undefined) {
+    return empty(
+      'Counts are available for one payer, facility or provider, or for dates, but not for several of these together.',
+    );
+  }
+  if (isEmpty(counts)) return empty('No encounters match.');
+  const bars = Object.entries(shownCounts(counts, selection).rules).map(([rule, value]) => ({
+    name: ruleTitle(rule),
+    value,
+    href: worklistPath(workspace, { ...limits, rule }),
+    isShown: rule === limits.rule,
+  }));
+  return bars.length === 0 ? empty('All rules are met.') : rankedBars('Encounters by unmet rule', bars);
+}
+
+/**
+ * Resolves with how many encounters of each of the last months of service are in the selected state and do not meet
+ * the selected rule; each bar leads to these. Undefined where a payer, facility or provider is selected: there are no
+ * such counts by day. Rejects with `unavailable`.
+ */
+async function monthChart(
+  readModels: ReadModels,
+  workspace: string,
+  { selection, limits }: WorklistQuery,
+): Promise<Html | undefined> {
+  const { state = 'any', rule, payer, facility, provider } = selection;
+  if ([payer, facility, provider].some((one) => one !== undefined)) return undefined;
+  const months = lastMonths(selection.to ?? new Date().toISOString());
+  const counts = new Map(months.map(({ name }) => [name, 0]));
+  const days = { from: months[0]?.from, to: months.at(-1)?.to };
+  for await (const { value, tally } of daysIn(readModels, workspace, days)) {
+    const name = monthOf(value);
+    counts.set(name, (counts.get(name) ?? 0) + countIn(shownCounts(tally, { rule }), state));
+  }
+  const points = months.map(({ name, from, to }): ChartPoint => {
+    const value = counts.get(name) ?? 0;
+    const path = worklistPath(workspace, { ...limits, from, to }).replace('/dashboard', '');
+    return { name, value, ...(value > 0 && { link: { path, id: `month-${name}` } }) };
+  });
+  const sum = [...counts.values()].reduce((all, count) => all + count, 0).toLocaleString('en-US');
+  const words = `in ${MONTHS} months until ${months.at(-1)?.name}`;
+  return html`<p class="chart-total"><strong>${sum}</strong> <span class="muted">${words}</span></p>
+${barChart(`Encounters by month of service: ${sum} ${words}`, points)}`;
+}
+
+/** Returns the months up to that of a day, with their first and last days. */
+function lastMonths(day: string): { name: string; from: string; to: string }[] {
+  const [year, month] = monthOf(day).split('-').map(Number) as [number, number];
+  const dayAt = (months: number, date: number) =>
+    new Date(Date.UTC(year, months, date)).toISOString().slice(0, 10);
+  return Array.from({ length: MONTHS }, (_, at) => {
+    const index = month - MONTHS + at;
+    const from = dayAt(index, 1);
+    return { name: monthOf(from), from, to: dayAt(index + 1, 0) };
+  });
+}
+
+/** `2026-03` of `2026-03-14`. */
+function monthOf(day: string): string {
+  return day.slice(0, 7);
+}
+
+/** Returns how many encounters are in a state. */
+function countIn({ states }: ShownCounts, state: ShownState): number {
+  if (state !== 'any') return states[state];
+  return readinessStates.reduce((sum, one) => sum + states[one], 0);
+}
+
+const DAYS = 30;
+const DAY_MS = 86_400_000;
+
+/**
+ * Resolves with how many encounters were in the selected state, and did not meet the selected rule, at the end of
+ * each of the last days, and how many are now. Undefined where more than that is selected: there are no such counts.
+ * Rejects with `unavailable`.
+ */
+async function trendChart(
+  eventLog: EventLog,
+  workspace: string,
+  { selection }: WorklistQuery,
+  now: Tally | undefined,
+): Promise<Html | undefined> {
+  const { state = 'any', rule, ...others } = selection;
+  if (now === undefined || Object.values(others).some((one) => one !== undefined)) return undefined;
+  const counted = await readTrend(eventLog, workspace, DAYS);
+  if (counted.length === 0) return empty('The trend starts at the end of the first day.');
+  const countOf = (tally: Tally) => countIn(shownCounts(tally, { rule }), state);
+  const points = lastDays(DAYS - 1).map((day) => {
+    // Nothing was counted while the service was down: nothing changed then.
+    const last = counted.findLast((one) => one.day <= day);
+    return { name: day, value: last ? countOf(last.tally) : 0 };
+  });
+  const [first, today] = [points.find(({ value }) => value > 0)?.value ?? 0, countOf(now)];
+  const change = `${today.toLocaleString('en-US')} now, ${first.toLocaleString('en-US')} at first`;
+  return html`<p class="chart-total"><strong>${today.toLocaleString('en-US')}</strong> <span class="muted">now, and at the end of each of the last ${DAYS - 1} days</span></p>
+${barChart(`Encounters day by day: ${change}`, [...points, { name: 'now', value: today }])}`;
+}
+
+/** Returns the days before today (UTC), in order. */
+function lastDays(count: number): string[] {
+  const today = Date.now();
+  return Array.from({ length: count }, (_, at) =>
+    new Date(today - (count - at) * DAY_MS).toISOString().slice(0, 10),
+  );
+}
+
+/** Returns the form that limits the worklist; `sent` is what it was sent with. */
+function worklistForm(workspace: string, sent: Record<string, string>, refusal?: Refusal): Html {
+  const line = (name: string, label: string, type: 'search' | 'date', hint?: string) =>
+    input({ name, label, type, hint, value: sent[name], error: messageOf(refusal?.details, name) });
+  const choice = (name: string, label: string, value: string, options: { value: string; text: string }[]) =>
+    select({ name, label, value, options, error: messageOf(refusal?.details, name) });
+  return filterForm(
+    worklistPath(workspace),
+    html`${choice(
+      'state',
+      'State',
+      sent.state ?? 'blocked',
+      shownStates.map((value) => ({ value, text: stateTexts[value] })),
+    )}
+${choice('rule', 'Unmet rule', sent.rule ?? '', [
+  { value: '', text: 'Any' },
+  ...rules.map(({ code, title }) => ({ value: code, text: title })),
+])}
+${line('payer_id', 'Payer ID', 'search', 'Payer of the primary insurance.')}
+${line('facility_id', 'Facility ID', 'search')}
+${line('provider_id', 'Provider ID', 'search', 'The billing provider.')}
+${line('from', 'Date of service, from', 'date')}
+${line('to', 'Date of service, to', 'date')}`,
+  );
+}
+
+/** Maximum number of an encounter's findings; its page has all. */
+const MOST_SHOWN = 5;
+
+/** Returns the records that such a list names. */
+function namedRecords(entries: readonly WorklistEntry[]): { kind: string; id: string }[] {
+  return entries.flatMap(({ patient_id, payer_id, facility_id }) =>
+    [
+      { kind: 'patient', id: patient_id },
+      { kind: 'payer', id: payer_id },
+      { kind: 'facility', id: facility_id },
+    ].filter((one): one is { kind: string; id: string } => one.id !== undefined),
+  );
+}
+
+/** Returns encounters with the rules that they do not meet, each linked to the record at fault. */
+function worklistTable(
+  workspace: string,
+  entries: readonly WorklistEntry[],
+  names: RecordNames | undefined,
+): Html {
+  const referred = (kind: string, id: string | undefined) => referredLink(workspace, kind, id, names);
+  return table(
+    'Encounters',
+    [
+      {
+        title: 'Encounter',
+        isHeader: true,
+        cell: ({ encounter_id: id }) =>
+          html`<a href="/dashboard${recordPath(workspace, encounter.kind, id)}">${id}</a>`,
+      },
+      { title: 'State', cell: ({ state }) => readinessBadge(state) },
+      { title: 'Date of service', cell: ({ date_of_service: date }) => fieldValue(date && dayOf(date)) },
+      { title: 'Patient', cell: ({ patient_id: id }) => referred('patient', id) },
+      { title: 'Payer', cell: ({ payer_id: id }) => referred('payer', id) },
+      { title: 'Facility', cell: ({ facility_id: id }) => referred('facility', id) },
+      { title: 'Unmet rules', cell: (entry) => findingList(workspace, entry) },
+    ],
+    entries,
+  );
+}
+
+/** Blocking findings come first; the fields of one record that do not meet a rule are one item. */
+function findingList(workspace: string, { encounter_id, findings }: WorklistEntry): Html {
+  const groups = Map.groupBy(findings, ({ rule, kind, id }) => JSON.stringify([rule, kind, id]));
+  const sorted = [...groups.values()].toSorted((a, b) => Number(isWarning(a)) - Number(isWarning(b)));
+  if (sorted.length === 0) return html`<span class="muted">none</span>`;
+  const more = sorted.length - MOST_SHOWN;
+  const path = `/dashboard${recordPath(workspace, encounter.kind, encounter_id)}`;
+  return html`<ul class="plain">${sorted.slice(0, MOST_SHOWN).map((group) => findingItem(workspace, group))}${
+    more > 0 && html`<li><a href="${path}">and ${more} more</a></li>`
+  }</ul>`;
+}
+
+function findingItem(workspace: string, group: readonly WorklistFinding[]): Html {
+  const { rule, kind, id } = group[0] as WorklistFinding;
+  const fields = group.map(({ field }) => fieldLabel(field)).join('; ');
+  return html`<li>${isWarning(group) && html`${badge('warns', 'neutral')} `}<a href="/dashboard${recordPath(workspace, kind, id)}">${ruleTitle(rule)}</a><br><small class="muted">${catalogEntry(kind).title}: ${fields}</small></li>`;
+}
+
+function isWarning([first]: readonly WorklistFinding[]): boolean {
+  return first?.severity === 'warns';
+}
 
 const ENCOUNTERS_A_PAGE = 50;
 

@@ -1,15 +1,22 @@
-import type { KeyDirectory } from '../../modules/auth/KeyDirectory.ts';
-import { KeyManager } from '../../modules/auth/KeyManager.ts';
-import { stateOf, type Workspace } from '../../modules/auth/keyState.ts';
-import { retentionText } from '../../modules/auth/retention.ts';
-import { confirmedChange } from '../components/confirmation.ts';
-import { checkboxes, formError, input } from '../components/formFields.ts';
-import { holdsPath } from '../components/holdPaths.ts';
-import { type Html, html } from '../components/html.ts';
-import { admins, type DashboardRoute, type Page, type Visit } from '../components/route.ts';
-import { type Refusal, refusalOf, textOf, valuesOf } from '../components/sentForm.ts';
-import { table } from '../components/table.ts';
+import { retentionText, stateOf, type Workspace } from '../../modules/auth/apiKeys.ts';
+import type { KeyDirectory } from '../../modules/auth/keyDirectory.ts';
+import { KeyManager } from '../../modules/auth/keyManager.ts';
+import { checkboxes, confirmedChange, formError, input } from '../components/forms.ts';
+import {
+  admins,
+  type DashboardRoute,
+  type Html,
+  html,
+  type Page,
+  type Refusal,
+  refusalOf,
+  textOf,
+  type Visit,
+  valuesOf,
+} from '../components/page.ts';
+import { table } from '../components/tables.ts';
 import { badge, empty, time } from '../components/text.ts';
+import { holdsPath } from '../components/urls.ts';
 
 interface WorkspacePagePorts {
   directory: KeyDirectory;

@@ -1,10 +1,30 @@
+import { randomBytes } from 'node:crypto';
 import { v7 as uuidv7 } from 'uuid';
 import { sortMembers } from './canonicalJson.ts';
-import type { DisclosureTerms } from './disclosureTerms.ts';
-import type { JsonObject, NewEvent } from './event.ts';
-import type { EventMetadata, EventSource, Principal } from './eventMetadata.ts';
-import { makeSalt } from './makeSalt.ts';
-import { currentVersion } from './upcast.ts';
+import type { EventMetadata, EventSource, JsonObject, NewEvent, Principal } from './event.ts';
+import type { DisclosureTerms } from './payloads.ts';
+import { currentVersion } from './upcasting.ts';
+
+const SALT_BYTES = 16;
+const DIGITS = 2 * SALT_BYTES;
+/**
+ * Number of salts for which random bytes are requested and formatted at a time: requesting them takes longer than generating
+ * them.
+ */
+const SALTS = 256;
+
+let pool = '';
+let used = 0;
+
+/** Returns 16 random bytes in hex, so that the leaf of an erased event reveals nothing about it. */
+function makeSalt(): string {
+  if (used === pool.length) {
+    pool = randomBytes(SALTS * SALT_BYTES).toString('hex');
+    used = 0;
+  }
+  used += DIGITS;
+  return pool.slice(used - DIGITS, used);
+}
 
 /** Who makes a request, for which workspace, and in which request. */
 export interface Caller {

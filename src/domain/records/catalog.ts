@@ -1,13 +1,15 @@
-import { addEventType } from '../events/upcast.ts';
+import type { RecordedEvent } from '../events/event.ts';
+import { erasureStep, READINESS_ERASED, RECORD_ERASED } from '../events/payloads.ts';
+import { encounterReadinessTypes } from '../events/readinessEvents.ts';
+import { kindOfStream } from '../events/streams.ts';
+import { addEventType } from '../events/upcasting.ts';
+import { documentEventTypes } from './document.ts';
 import { encounter } from './kinds/encounter.ts';
 import { facility } from './kinds/facility.ts';
 import { patient } from './kinds/patient.ts';
 import { payer } from './kinds/payer.ts';
 import { provider } from './kinds/provider.ts';
-import type { CatalogEntry } from './schema/defineKind.ts';
-import { registeredKinds } from './schema/registerKind.ts';
-
-export type { CatalogEntry, FilterField, RecordFields, ReferenceField } from './schema/defineKind.ts';
+import { type CatalogEntry, type RecordFields, registeredKinds } from './schema/kind.ts';
 
 /** In dependency order: a kind comes after every other kind it refers to (spec section 1). */
 const builtIn = [payer, patient, provider, facility, encounter] as const;
@@ -39,4 +41,76 @@ for (const entry of catalog) {
 /** Returns the catalog entry of a kind, which must be in the catalog. */
 export function catalogEntry(kind: string): CatalogEntry {
   return byKind.get(kind) as CatalogEntry;
+}
+
+/** The kinds of subject that events have and exports can be limited to: those of records, and `document`. */
+export const subjectKinds: readonly string[] = [...catalog.map(({ kind }) => kind), 'document'];
+
+/**
+ * What an event is about; for an `AccessRecorded`, what was read; for a legal hold, the record that is held; for the
+ * outcome of an encounter in billing, the encounter. Empty for events of keys and workspaces.
+ */
+export interface EventSubject {
+  kind?: string | undefined;
+  /** For a document, the id of its encounter. */
+  recordId?: string | undefined;
+  documentId?: string | undefined;
+}
+
+const kindByEventType = new Map<string, string>([
+  ...catalog.map(({ eventType, kind }) => [eventType, kind] as const),
+  ...documentEventTypes.map((type) => [type, 'document'] as const),
+]);
+
+/** Returns the kind of record or document that an event changed; undefined when it changed none. */
+export function changedKind({ type, stream }: Pick<RecordedEvent, 'type' | 'stream'>): string | undefined {
+  return type === RECORD_ERASED ? kindOfStream(stream) : kindByEventType.get(type);
+}
+
+/**
+ * Returns the types of the events that change records of a kind, or documents; for `readiness`, those of the outcomes
+ * of encounters in billing.
+ */
+export function eventTypesOf(kind: string): string[] {
+  if (kind === 'readiness') return [...encounterReadinessTypes, READINESS_ERASED];
+  const types = [...kindByEventType].filter(([, one]) => one === kind).map(([type]) => type);
+  return kind === 'document' ? types : [...types, RECORD_ERASED];
+}
+
+/** Types of the events of legal holds; those of a hold on a workspace are not about any record. */
+const holdTypes = ['HoldAdded', 'HoldReleased'];
+
+export function eventSubject(event: RecordedEvent): EventSubject {
+  const { type, data } = event;
+  const text = (name: string) => data[name] as string | undefined;
+  if (type === READINESS_ERASED) return { kind: 'encounter', recordId: text('record_id') };
+  if (encounterReadinessTypes.includes(type)) return { kind: 'encounter', recordId: text('encounter_id') };
+  const kind = changedKind(event);
+  if (erasureStep(event)) return { kind, recordId: text('record_id'), documentId: text('document_id') };
+  if (kind === 'document') return { kind, recordId: text('encounter_id'), documentId: text('document_id') };
+  if (kind) return { kind, recordId: text('id') };
+  if (type !== 'AccessRecorded' && !holdTypes.includes(type)) return {};
+  return {
+    kind: text('kind'),
+    recordId: text('record_id'),
+    documentId: text('document_id'),
+  };
+}
+
+/** Returns the ids of the records of a kind that a record's fields refer to; empty where they refer to none. */
+export function referredIds(
+  { references }: CatalogEntry,
+  fields: Partial<RecordFields>,
+  kind: string,
+): string[] {
+  const ids = new Set<string>();
+  for (const reference of references) {
+    if (reference.kind !== kind) continue;
+    const id = reference.path.reduce<unknown>(
+      (value, name) => (value as Record<string, unknown> | null | undefined)?.[name],
+      fields,
+    );
+    if (typeof id === 'string') ids.add(id);
+  }
+  return [...ids];
 }

@@ -1,9 +1,7 @@
 import { z } from 'zod';
-import { dataAs, type RecordedEvent } from '../events/event.ts';
-import { laterTime } from '../events/laterTime.ts';
-import { erasureStepAfter } from '../events/recordErased.ts';
-import { requireNext } from '../events/requireNext.ts';
-import { upcast } from '../events/upcast.ts';
+import { dataAs, laterTime, type RecordedEvent } from '../events/event.ts';
+import { erasureStepAfter } from '../events/payloads.ts';
+import { requireNext, upcast } from '../events/upcasting.ts';
 import { identifier } from './schema/fields.ts';
 
 /** 250 MB (spec section 8), taken as mebibytes. */

@@ -1,14 +1,18 @@
 import { csvLine } from '../../platform/csv.ts';
-import type { DisclosedThing, Disclosure } from './disclosure.ts';
-import { isDisclosure } from './disclosureStatus.ts';
-import type { DisclosureReport } from './readDisclosures.ts';
-import { type DisclosureSummary, summarizeDisclosures } from './summarizeDisclosures.ts';
+import {
+  type DisclosedThing,
+  type Disclosure,
+  type DisclosureReport,
+  type DisclosureSummary,
+  isDisclosure,
+  summarizeDisclosures,
+} from './disclosures.ts';
 
 export const reportFormats = ['csv', 'json'] as const;
 export type ReportFormat = (typeof reportFormats)[number];
 
 /** The text of a cell for what was not stated. */
-export const NOT_GIVEN = 'not given';
+const NOT_GIVEN = 'not given';
 
 type Cell = string | number | undefined;
 type Columns<Row> = readonly (readonly [name: string, cell: (row: Row) => Cell])[];

@@ -1,11 +1,16 @@
-import type { DisclosureTerms } from '../../domain/events/disclosureTerms.ts';
+import type { AuditEntry } from '../../../projections/auditAggregation.ts';
 import type { JsonObject, Position } from '../../domain/events/event.ts';
 import { type Caller, newActorEvent, newEvent } from '../../domain/events/newEvent.ts';
-import type { RefusedLines } from '../../domain/events/refusedLines.ts';
-import type { Shown } from '../../domain/events/shown.ts';
-import { auditStream } from '../../domain/events/streamNames.ts';
+import type { DisclosureTerms, RefusedLines, Shown } from '../../domain/events/payloads.ts';
+import { auditStream } from '../../domain/events/streams.ts';
 import type { ErrorCode } from '../../platform/errors.ts';
 import type { EventLog } from '../../storage/eventLog.ts';
+
+/** Whether a user looked at something on the dashboard: not a change, an export or download, a sign-in, or anything refused. */
+export function isPageView({ action = '', principal, code }: AuditEntry): boolean {
+  if (principal.type !== 'user' || code !== undefined) return false;
+  return /\.(?:read|list|history|readiness|attempts|search)$/.test(action);
+}
 
 /** Everything that is recorded besides changes: reads of protected data, refused requests, sign-ins. */
 export const accessActions = [

@@ -1,15 +1,91 @@
-import type { Principal } from '../../domain/events/eventMetadata.ts';
+import { createHash } from 'node:crypto';
+import ipaddr from 'ipaddr.js';
+import type { Principal } from '../../domain/events/event.ts';
 import type { Caller } from '../../domain/events/newEvent.ts';
-import { INSTALLATION } from '../../domain/events/streamNames.ts';
+import { INSTALLATION } from '../../domain/events/streams.ts';
 import { ServiceError } from '../../platform/errors.ts';
 import type { EventLog } from '../../storage/eventLog.ts';
-import { type Count, secondsUntilReset } from '../../storage/rateLimiters.ts';
+import {
+  type Count,
+  type RateLimiter,
+  type RateLimiters,
+  secondsUntilReset,
+} from '../../storage/rateLimiters.ts';
 import { recordAccess, type SignInRefusal } from '../audit/recordAccess.ts';
-import { verifyPassword } from './password.ts';
-import type { SecondFactor } from './SecondFactor.ts';
-import { type Budget, browserBudget, type SignInLimits, signInBudgets } from './signInLimits.ts';
-import type { UserDirectory } from './UserDirectory.ts';
-import type { User } from './user.ts';
+import { verifyPassword } from './passwords.ts';
+import type { SecondFactor } from './twoFactor.ts';
+import { nameKey, type User, type UserDirectory } from './users.ts';
+
+/**
+ * Returns what an IP address is counted under: for IPv6 the /64, which belongs to a single customer (RFC 6177);
+ * for IPv4, and for what is not an address, the text itself.
+ */
+export function networkOf(address: string): string {
+  if (!address.includes(':') || !ipaddr.IPv6.isValid(address)) return address;
+  const parsed = ipaddr.IPv6.parse(address);
+  if (parsed.isIPv4MappedAddress()) return parsed.toIPv4Address().toString();
+  const network = new ipaddr.IPv6([...parsed.parts.slice(0, 4), 0, 0, 0, 0]);
+  return `${network.toRFC5952String()}/64`;
+}
+
+/** Limits for attempts to authenticate. */
+interface SignInLimits {
+  /** From one network, by unknown browsers: 10 times a minute. */
+  byNetwork: RateLimiter;
+  /** For one name, whether or not there is such a user, by unknown browsers: 5 times in 15 minutes without success. */
+  byName: RateLimiter;
+  /** For one user in one known browser, or in one session: 5 times in 15 minutes without success. */
+  byBrowser: RateLimiter;
+}
+
+/** One of the counts that an attempt goes into. */
+interface Budget {
+  limiter: RateLimiter;
+  key: string;
+}
+
+export function openSignInLimits(limiters: RateLimiters): SignInLimits {
+  const seconds = 15 * 60;
+  return {
+    byNetwork: limiters.limiter({ name: 'sign-in-network', points: 10, seconds: 60 }),
+    byName: limiters.limiter({ name: 'sign-in-name', points: 5, seconds }),
+    byBrowser: limiters.limiter({ name: 'sign-in-browser', points: 5, seconds }),
+  };
+}
+
+/**
+ * Returns the counts for an attempt to sign in by a name. A browser in which the user has signed in before has its own count,
+ * which nobody else can use up; all others share those of the network and of the name.
+ */
+function signInBudgets(
+  limits: SignInLimits,
+  attempt: {
+    name: string;
+    /** The user with that name, if any. */
+    user: User | undefined;
+    /** The browser's id, if the user has signed in with it before. */
+    browser: string | undefined;
+    clientIp: string | undefined;
+  },
+): Budget[] {
+  const { name, user, browser, clientIp = '' } = attempt;
+  if (user && browser !== undefined) return [browserBudget(limits, user, browser)];
+  return [
+    { limiter: limits.byNetwork, key: networkOf(clientIp) },
+    // Unlocking a name, or setting its password, restarts its count in every process.
+    { limiter: limits.byName, key: hashed(nameKey(name), user?.passwordSetAt, user?.unlockedAt) },
+  ];
+}
+
+/** Returns the count for a user's attempts in one browser or session, by its id. */
+function browserBudget({ byBrowser }: SignInLimits, user: User, id: string): Budget {
+  return { limiter: byBrowser, key: hashed(user.id, id, user.unlockedAt) };
+}
+
+/** What is typed as a name may be a password, and a session's id gives access to it: neither is stored. */
+function hashed(...parts: (string | undefined)[]): string {
+  return createHash('sha256').update(JSON.stringify(parts)).digest('hex');
+}
 
 /** Where a sign-in comes from, and in which request. */
 export type Origin = Omit<Caller, 'workspace' | 'principal'>;
@@ -22,7 +98,7 @@ export interface SignInPorts {
 }
 
 /** Browser ids, by the ids of users who have signed in with that browser before. */
-export type KnownBrowsers = ReadonlyMap<string, string>;
+type KnownBrowsers = ReadonlyMap<string, string>;
 
 /** Someone trying a name that no user has. */
 const NOBODY: Principal = { type: 'service', id: 'dashboard' };
@@ -102,7 +178,7 @@ export async function recordSignOut({ eventLog }: SignInPorts, user: User, origi
 }
 
 /** How a signed-in user authenticates again, and the session's id, which has its own count. */
-export type Proof = { session: string } & ({ password: string } | { code: string });
+type Proof = { session: string } & ({ password: string } | { code: string });
 
 /**
  * Whether a signed-in user knows the current password, or a code, which is used up by this. Recorded like a sign-in, but counted

@@ -1,9 +1,9 @@
 import type { Caller } from '../../domain/events/newEvent.ts';
 import { ServiceError } from '../../platform/errors.ts';
 import { recordAccess } from '../audit/recordAccess.ts';
-import type { Workspace } from '../auth/keyState.ts';
-import { eraseExpired, type RetentionResult, type RetentionTally } from './eraseExpired.ts';
-import type { ErasurePorts } from './finishErasure.ts';
+import type { Workspace } from '../auth/apiKeys.ts';
+import type { ErasurePorts } from './finish.ts';
+import { eraseExpired, type RetentionResult, type RetentionTally } from './retention.ts';
 
 /** Sorts after every ISO 8601 time. */
 const AFTER_ALL = 'Z';

@@ -1,10 +1,9 @@
 import { z } from 'zod';
 import type { Position } from '../../domain/events/event.ts';
 import { ServiceError } from '../../platform/errors.ts';
-import type { EventLog } from '../../storage/eventLog.ts';
-import type { Scavenger } from '../../storage/scavenger.ts';
+import type { EventLog, Scavenger } from '../../storage/eventLog.ts';
 import type { StateStore, StateTable } from '../../storage/stateStore.ts';
-import { purgesTable } from './purgeErased.ts';
+import { purgesTable } from './finish.ts';
 
 /** After this time a node is asked again: whether it still scavenges, is reachable, or succeeds now. */
 const ASK_AGAIN_MS = 10_000;
@@ -35,11 +34,11 @@ const scavengesSchema = z.object({
 });
 
 export type NodeState = (typeof nodeStates)[number];
-export type ScavengedNode = z.infer<typeof nodeSchema>;
-export type Scavenges = z.infer<typeof scavengesSchema>;
+type ScavengedNode = z.infer<typeof nodeSchema>;
+type Scavenges = z.infer<typeof scavengesSchema>;
 
 /** For each log, by its identity. If lost, scavenges have to be requested again. */
-export const scavengesTable: StateTable<Scavenges> = { name: 'scavenges_v1', body: scavengesSchema };
+const scavengesTable: StateTable<Scavenges> = { name: 'scavenges_v1', body: scavengesSchema };
 
 export interface ScavengePorts {
   eventLog: EventLog;
@@ -58,7 +57,7 @@ export function isErased(scavenges: Scavenges | undefined, position: Position): 
 }
 
 /** Where bytes of what was erased still are. */
-export interface ErasedBytes {
+interface ErasedBytes {
   /** Whether the files of the stores contain none. */
   erased: boolean;
   /** Nodes of the event log that are to be scavenged, and their state; empty if none were requested, or it has no nodes. */

@@ -2,6 +2,274 @@ import { z } from 'zod';
 import { documentFieldsSchema } from '../../domain/records/document.ts';
 import { visitTypes } from '../../domain/records/kinds/encounter.ts';
 
+const places = ['city', 'state', 'zip_code', 'country'];
+const fhirAddress = ['address_line_1', 'address_line_2', ...places];
+const facilities = ['Organization', 'Location'];
+
+/** For records that are only mentioned in passing. */
+export const IN_PASSING = 'passing';
+
+/** How fields are read from FHIR R4 resources. */
+export const fhirRules: readonly MappingRule[] = [
+  {
+    ...{ name: 'id', sets: '`id`, `document_id`', fields: ['id', 'document_id'] },
+    of: ['Patient', 'Organization', 'Location', 'Practitioner', 'Encounter', 'DocumentReference'],
+    from: 'the `identifier` of the system that the source names for the type, else `id`',
+  },
+  {
+    ...{ name: 'person.name', of: ['Patient', 'Practitioner'], sets: 'name' },
+    fields: ['first_name', 'last_name'],
+    from: '`name`: one with `given` and `family`, in force, official first',
+  },
+  {
+    ...{ name: 'person.birth', of: ['Patient'], fields: ['date_of_birth'], sets: '`date_of_birth`' },
+    from: '`birthDate`',
+  },
+  {
+    ...{ name: 'person.gender', of: ['Patient'], fields: ['gender'], sets: '`gender`' },
+    from: '`gender`; `unknown` says nothing',
+  },
+  {
+    ...{ name: 'patient.merge', of: ['Patient'], fields: ['merged_into'], sets: '`merged_into`' },
+    from: '`link.other` of the type `replaced-by`',
+  },
+  {
+    ...{ name: 'person.ssn', of: ['Patient'], fields: ['ssn_last4'], sets: '`ssn_last4`' },
+    from: '`identifier` of the system for Social Security numbers: its last four digits; the rest is never stored',
+  },
+  {
+    ...{ name: 'organization.name', of: facilities, fields: ['name'], sets: 'name of a payer or facility' },
+    from: '`name`, else the first `alias` of an Organization, the `description` of a Location',
+  },
+  {
+    ...{ name: 'numbers', of: ['Organization', 'Location', 'Practitioner'] },
+    sets: '`npi`, `tax_id`, `clia_number`, `payer_code`',
+    fields: ['npi', 'tax_id', 'clia_number', 'payer_code'],
+    from: '`identifier` of the systems for NPI, EIN, CLIA and NAIC numbers',
+  },
+  {
+    ...{
+      name: 'contact',
+      of: ['Patient', 'Practitioner', ...facilities],
+      sets: 'phone, fax, email, website',
+    },
+    fields: ['phone', 'email', 'fax', 'contact_phone', 'contact_email', 'website'],
+    from: '`telecom`: by system, in force; of the best `rank`, then by use',
+  },
+  {
+    ...{ name: 'address', of: ['Patient', 'Practitioner', ...facilities], sets: 'address' },
+    fields: [...fhirAddress, 'address_line1', 'address_line2'],
+    from: '`address`: in force, home first',
+  },
+  {
+    ...{ name: 'role.specialty', of: ['PractitionerRole'], fields: ['taxonomy_code', 'specialty'] },
+    sets: '`taxonomy_code`, `specialty`',
+    from: 'a code of NUCC’s taxonomy in `specialty`, else in `code`',
+  },
+  {
+    ...{ name: 'coverage', of: ['Coverage', 'ExplanationOfBenefit'], sets: 'insurance, its rank by `order`' },
+    fields: [
+      ...['payer_id', 'policy_number', 'group_number', 'effective_date', 'termination_date'],
+      ...['subscriber_id', 'subscriber_relationship'],
+    ],
+    from: '`payor`; `identifier` of type `MB`, else `subscriberId`; `class` of type `group`; `period`; `relationship`',
+  },
+  {
+    ...{ name: 'coverage.subscriber', of: ['Coverage', 'ExplanationOfBenefit'], sets: 'subscriber' },
+    fields: ['first_name', 'last_name', 'date_of_birth', 'address_line_1', ...places].map(
+      (field) => `subscriber_${field}`,
+    ),
+    from: 'the resource to which `subscriber` refers, unless the relationship is `self`',
+  },
+  {
+    ...{ name: 'encounter.patient', of: ['Encounter'], fields: ['patient_id'], sets: '`patient_id`' },
+    from: '`subject`',
+  },
+  {
+    ...{ name: 'encounter.participants', of: ['Encounter'], sets: '`provider_id`, `rendering_provider_id`' },
+    fields: ['provider_id', 'rendering_provider_id'],
+    from: '`participant`: who is `ATND`, else `PPRF`; who is `PPRF`; the first where none has a type',
+  },
+  {
+    ...{ name: 'encounter.facility', of: ['Encounter'], fields: ['facility_id'], sets: '`facility_id`' },
+    from: '`location` that is not `completed`, else `serviceProvider`',
+  },
+  {
+    ...{ name: 'encounter.time', of: ['Encounter'], fields: ['date_of_service'], sets: '`date_of_service`' },
+    from: '`period.start`',
+  },
+  {
+    ...{ name: 'encounter.class', of: ['Encounter'], fields: ['visit_type'], sets: '`visit_type`' },
+    from: '`class`: `AMB` outpatient, `EMER` emergency, `IMP`, `ACUTE` and `NONAC` inpatient, `OBSENC` observation, `VR` telehealth',
+  },
+  {
+    ...{
+      name: 'encounter.status',
+      of: ['Encounter'],
+      sets: '`status`, `is_completed`, `voided_at`, `void_reason`',
+    },
+    fields: ['status', 'is_completed', 'voided_at', 'void_reason'],
+    from: '`status`: `finished` is completed, `cancelled` and `entered-in-error` are void since the end or start of `period`',
+  },
+  {
+    ...{ name: 'document', of: ['DocumentReference'], sets: 'document' },
+    fields: ['category', 'filename', 'file'],
+    from: '`category` by the LOINC code of `type`, else of `category`, otherwise `medical_record`; the first `attachment` that is a PDF or DOCX, its name from `title`',
+  },
+  {
+    ...{ name: IN_PASSING, sets: 'a payer or provider who is named in passing', of: [], fields: [] },
+    from: 'a contained resource, or the text of a reference',
+  },
+];
+
+const hl7Address = ['address_line_1', 'address_line_2', 'city', 'state', 'zip_code', 'country'];
+const subscriberPlace = ['address_line_1', 'city', 'state', 'zip_code', 'country'];
+
+/** How fields are read from HL7 v2 messages. */
+export const hl7Rules: readonly MappingRule[] = [
+  {
+    ...{ name: 'patient.id', of: ['patient'], fields: ['id'], sets: 'patient `id`' },
+    from: "PID-3: the identifier of the source's authority, else the first; never a Social Security number (type `SS`)",
+  },
+  {
+    ...{ name: 'patient.merge', of: ['patient'], fields: ['merged_into'], sets: '`merged_into`' },
+    from: 'PID-3 of the survivor; the patient that has it is the one of MRG-1',
+  },
+  {
+    ...{ name: 'patient.name', of: ['patient'], fields: ['first_name', 'last_name'], sets: 'name' },
+    from: 'PID-5: the one of type `L`, else the first',
+  },
+  {
+    ...{ name: 'patient.birth', of: ['patient'], fields: ['date_of_birth'], sets: '`date_of_birth`' },
+    from: 'PID-7, the day as it is written',
+  },
+  {
+    ...{ name: 'patient.gender', of: ['patient'], fields: ['gender'], sets: '`gender`' },
+    from: 'PID-8: `M`, `F`; `O`, `A`, `N` and `X` are `other`; `U` says nothing',
+  },
+  {
+    ...{ name: 'patient.address', of: ['patient'], fields: hl7Address, sets: 'address' },
+    from: 'PID-11: home first; birth places and bad addresses are not taken',
+  },
+  {
+    ...{ name: 'patient.contact', of: ['patient'], fields: ['phone', 'email'], sets: '`phone`, `email`' },
+    from: 'PID-13, then PID-14: by use, equipment or looks; no fax, no pager',
+  },
+  {
+    ...{ name: 'patient.ssn', of: ['patient'], fields: ['ssn_last4'], sets: '`ssn_last4`' },
+    from: 'PID-19, or PID-3 of type `SS`: its last four digits; the rest is never stored',
+  },
+  {
+    ...{ name: 'insurance.rank', of: ['patient'], sets: 'insurance' },
+    fields: ['primary_insurance', 'secondary_insurance', 'tertiary_insurance'],
+    from: 'IN1, its rank from IN1-22, else IN1-1; three at most',
+  },
+  {
+    ...{ name: 'insurance.payer', of: ['insurance'], fields: ['payer_id'], sets: '`payer_id`' },
+    from: 'IN1-3',
+  },
+  {
+    ...{ name: 'insurance.policy', of: ['insurance'], fields: ['policy_number'], sets: '`policy_number`' },
+    from: 'IN1-36',
+  },
+  {
+    ...{ name: 'insurance.group', of: ['insurance'], fields: ['group_number'], sets: '`group_number`' },
+    from: 'IN1-8',
+  },
+  {
+    ...{ name: 'insurance.period', of: ['insurance'], sets: 'coverage' },
+    fields: ['effective_date', 'termination_date'],
+    from: 'IN1-12, IN1-13',
+  },
+  {
+    ...{ name: 'insurance.subscriber', of: ['insurance'], sets: 'subscriber' },
+    fields: [...['first_name', 'last_name', 'date_of_birth', 'relationship', 'id', ...subscriberPlace]].map(
+      (field) => `subscriber_${field}`,
+    ),
+    from: 'IN1-16 to IN1-19, IN1-49',
+  },
+  {
+    ...{ name: 'encounter.id', of: ['encounter'], fields: ['id'], sets: 'encounter `id`' },
+    from: "PV1-19: of several the one of the source's authority, else the first",
+  },
+  {
+    ...{ name: 'encounter.patient', of: ['encounter'], fields: ['patient_id'], sets: '`patient_id`' },
+    from: 'as the `id` of the patient',
+  },
+  {
+    ...{ name: 'encounter.class', of: ['encounter'], fields: ['visit_type'], sets: '`visit_type`' },
+    from: 'PV1-2: `I`, `B` inpatient; `O`, `R` outpatient; `E` emergency; `OBS` observation',
+  },
+  {
+    ...{ name: 'encounter.attending', of: ['encounter'], fields: ['provider_id'], sets: '`provider_id`' },
+    from: 'PV1-7',
+  },
+  {
+    ...{ name: 'encounter.performer', of: ['encounter'], sets: '`rendering_provider_id`' },
+    fields: ['rendering_provider_id'],
+    from: 'FT1-20',
+  },
+  {
+    ...{ name: 'encounter.facility', of: ['encounter'], fields: ['facility_id'], sets: '`facility_id`' },
+    from: 'PV1-39, else the facility of PV1-3, else the one of the source',
+  },
+  {
+    ...{ name: 'encounter.time', of: ['encounter'], fields: ['date_of_service'], sets: '`date_of_service`' },
+    from: 'PV1-44; of appointments TQ1-7, else SCH-11, else AIS-4',
+  },
+  {
+    ...{ name: 'encounter.status', of: ['encounter'], sets: '`status`, `is_completed`' },
+    fields: ['status', 'is_completed'],
+    from: 'MSH-9: [the event](#messages-that-are-taken)',
+  },
+  {
+    ...{ name: 'encounter.void', of: ['encounter'], sets: '`voided_at`, `void_reason`' },
+    fields: ['voided_at', 'void_reason'],
+    from: 'EVN-2, else MSH-7; EVN-4, of appointments SCH-6, else the event (MSH-9)',
+  },
+  {
+    ...{ name: 'payer', of: ['payer'], sets: 'payer' },
+    fields: [
+      ...['id', 'name', 'contact_phone', 'address_line1', 'address_line2'],
+      ...['city', 'state', 'zip_code', 'country'],
+    ],
+    from: 'IN1-3, IN1-4, IN1-5, IN1-7',
+  },
+  {
+    ...{ name: 'provider', of: ['provider'], sets: 'provider' },
+    fields: ['id', 'first_name', 'last_name', 'npi'],
+    from: 'PV1-7, FT1-20: id, family name, given name; `npi` of type or authority `NPI`',
+  },
+  {
+    ...{ name: 'facility', of: ['facility'], fields: ['id', 'name'], sets: 'facility' },
+    from: 'as `facility_id`, which is its name as well; or as the source has it',
+  },
+  {
+    ...{ name: 'document', of: ['document'], sets: 'document' },
+    fields: ['document_id', 'category', 'filename', 'file'],
+    from: '`document_id` TXA-12, `category` by TXA-2 (table 0270, otherwise `medical_record`), file name TXA-16, the file OBX-5',
+  },
+];
+
+/** How fields of a record are read from messages. */
+export interface MappingRule {
+  /** The name used in the guides, and wherever it is reported which rule set a field. */
+  name: string;
+  /** What it sets, as worded in the guide. */
+  sets: string;
+  /** From what, as worded in the guide. */
+  from: string;
+  /** Kind of the record (HL7 v2), including `insurance` and `document`; type of the resource (FHIR). */
+  of: readonly string[];
+  /** The fields; of an insurance without its rank. */
+  fields: readonly string[];
+}
+
+/** Returns the rule that sets a field of one of these. */
+export function ruleOf(rules: readonly MappingRule[], of: string, field: string): MappingRule | undefined {
+  return rules.find((rule) => rule.of.includes(of) && rule.fields.includes(field));
+}
+
 /** Codes per table: more than any EMR has that departs from the standard. */
 const MAX_CODES = 500;
 

@@ -1,13 +1,16 @@
 import { z } from 'zod';
 import { dataAs, type RecordedEvent } from '../../domain/events/event.ts';
-import { erasureStep, type RecordErased } from '../../domain/events/recordErased.ts';
-import type { QueryPorts } from '../records/queries/readRecord.ts';
-import type { PublicKeys } from './PublicKeys.ts';
-import { parseStatement } from './parseStatement.ts';
-import { inclusionProofSchema, proofProblem } from './proof.ts';
-import { proveEvent } from './proveEvent.ts';
-import { type SigningKey, signObject } from './SigningKey.ts';
-import { signatureFields, signTreeHead, treeHeadSchema } from './treeHead.ts';
+import { erasureStep, type RecordErased } from '../../domain/events/payloads.ts';
+import type { QueryPorts } from '../records/queries/records.ts';
+import { inclusionProofSchema, parseStatement, proofProblem, proveEvent } from './proofs.ts';
+import {
+  type PublicKeys,
+  type SigningKey,
+  signatureFields,
+  signObject,
+  signTreeHead,
+  treeHeadSchema,
+} from './publicKeys.ts';
 
 const CERTIFICATE = 'chartledger.erasure_certificate.v1';
 

@@ -2,11 +2,8 @@ import { createHash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { CsvError, parse } from 'csv-parse';
-import { eventLeaf } from '../../domain/eventLeaf.ts';
 import { MAX_EVENT_BYTES } from '../../domain/events/event.ts';
-import { addLeaf, emptyTree, treeRoot } from '../../domain/hashTree.ts';
-import { ErasureCheck } from './ErasureCheck.ts';
-
+import { addLeaf, emptyTree, eventLeaf, treeRoot } from '../../domain/merkle.ts';
 import {
   type ErasedLine,
   type ExportedEvent,
@@ -14,15 +11,15 @@ import {
   isComplete,
   manifestPath,
   manifestSchema,
-} from './manifest.ts';
-import type { PublicKeys } from './PublicKeys.ts';
-import type { Signed } from './SigningKey.ts';
+} from './exportArchive.ts';
+import type { PublicKeys, Signed } from './publicKeys.ts';
+import { ErasureCheck } from './verify.ts';
 
 /** No event is nearly as long, so no more of a file is kept in memory. */
 const MAX_LINE_BYTES = 4 * MAX_EVENT_BYTES;
 
 /** The result of checking an export. */
-export interface ExportCheck {
+interface ExportCheck {
   manifest?: ExportManifest;
   /** What is wrong, in one sentence without any of the data; undefined: nothing. */
   problem?: string;

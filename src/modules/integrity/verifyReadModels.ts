@@ -1,19 +1,30 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { isDeepStrictEqual } from 'node:util';
 import { projections } from '../../../projections/index.ts';
-import { modelName, type Projection } from '../../../projections/projection.ts';
+import { modelName, type Projection, readinessModel } from '../../../projections/projection.ts';
+import { recordsModel } from '../../../projections/records.ts';
 import { timeline } from '../../../projections/timeline.ts';
 import type { Position, RecordedEvent } from '../../domain/events/event.ts';
-import { erasureStep } from '../../domain/events/recordErased.ts';
-import { sharedStreams } from '../../domain/events/streamNames.ts';
+import { erasureStep } from '../../domain/events/payloads.ts';
+import { kindPartition, recordIdOf, recordStream, sharedStreams } from '../../domain/events/streams.ts';
+import { encounter } from '../../domain/records/kinds/encounter.ts';
 import { asUnreadable, UnreadableError } from '../../platform/errors.ts';
 import type { EventLog } from '../../storage/eventLog.ts';
-import type { ReadModels, Row } from '../../storage/readModels.ts';
-import { foldBatch } from '../projections/foldBatch.ts';
-import { type LogMismatch, logMismatch } from '../projections/logMismatch.ts';
-import { ownPart } from '../projections/project.ts';
-import { Tombstones } from '../projections/Tombstones.ts';
-import { type RangeBatch, readLog } from './readLog.ts';
+import type { ModelName, ReadModels, Row } from '../../storage/readModels.ts';
+import { type LogMismatch, logMismatch } from '../projections/checkpoints.ts';
+import { foldBatch, ownPart, Tombstones } from '../projections/projector.ts';
+import { type Evaluation, evaluate } from '../readiness/evaluate.ts';
+import { readRuleSettings } from '../readiness/rules/rule.ts';
+import { fanOutsModel, fanOutsPartition } from '../readiness/worklistFanOut.ts';
+import {
+  entryOf,
+  listsOf,
+  worklistEntry,
+  worklistModel,
+  worklistPartition,
+} from '../readiness/worklistModel.ts';
+import { worklistEventTypes } from '../readiness/worklistUpdater.ts';
+import { type RangeBatch, readLog, type VerifyPorts } from './verify.ts';
 
 const ROWS_AT_ONCE = 200;
 const UNWRITTEN_MS = 2_000;
@@ -32,10 +43,10 @@ export interface RowDifference {
 }
 
 /** A row compared; `unwritten`: its writer has not written what the log yields yet. */
-export type Compared = 'same' | 'unwritten' | RowDifference;
+type Compared = 'same' | 'unwritten' | RowDifference;
 
 /** How long the comparisons of a read model wait, in all, for rows that its writer has begun to write. */
-export class WaitBudget {
+class WaitBudget {
   #leftMs = UNWRITTEN_MS;
 
   /** Waits before the next look; returns false, without a wait, once the budget is spent. */
@@ -61,7 +72,7 @@ export interface VerifiedModel {
   unreadable?: Position;
 }
 
-export interface VerifyReadModelsPorts {
+interface VerifyReadModelsPorts {
   eventLog: EventLog;
   /** The stored ones. */
   readModels: ReadModels;
@@ -69,7 +80,7 @@ export interface VerifyReadModelsPorts {
   folded: ReadModels;
 }
 
-export interface VerifyReadModelsOptions {
+interface VerifyReadModelsOptions {
   /** The only workspace whose rows are compared; default: all. */
   workspace?: string | undefined;
   /** Called with the position in the log, where it will end, both over all read models, and the number of events folded. */
@@ -321,4 +332,137 @@ function timeless(row: Row): Row {
 
 function placeOf({ partition, position }: Row): Pick<RowDifference, 'partition' | 'position'> {
   return { partition, position };
+}
+
+const ENCOUNTERS_AT_ONCE = 200;
+
+type WorklistRow = Parameters<typeof entryOf>[0];
+
+/**
+ * Reevaluates all encounters of some workspaces from the stored records and the log, and compares the stored worklist with the
+ * result, up to the first difference. The records themselves are compared by `verifyReadModels`. Rejects with `unavailable`, with
+ * `unreadable`, and at the signal.
+ */
+export async function verifyWorklist(
+  ports: VerifyPorts,
+  workspaces: readonly string[],
+  signal: AbortSignal,
+): Promise<VerifiedModel> {
+  const result: VerifiedModel = { projection: 'readiness', model: readinessModel, rows: 0, unwritten: 0 };
+  const mismatch = await logMismatch(ports, readinessModel);
+  if (mismatch) return { ...result, mismatch };
+  const budget = new WaitBudget();
+  for (const workspace of workspaces) {
+    for await (const found of new Worklist(ports, workspace, budget).compared()) {
+      signal.throwIfAborted();
+      if (found === 'same') result.rows += 1;
+      else if (found === 'unwritten') result.unwritten += 1;
+      else return { ...result, difference: found };
+    }
+  }
+  return result;
+}
+
+/** The worklist of a workspace. */
+class Worklist {
+  readonly #ports: VerifyPorts;
+  readonly #workspace: string;
+  readonly #budget: WaitBudget;
+
+  constructor(ports: VerifyPorts, workspace: string, budget: WaitBudget) {
+    this.#ports = ports;
+    this.#workspace = workspace;
+    this.#budget = budget;
+  }
+
+  /** Yields the result for each encounter, and for each row that stands for none. */
+  async *compared(): AsyncGenerator<Compared> {
+    const { readModels } = this.#ports;
+    const partition = kindPartition(this.#workspace, encounter.kind);
+    for await (const streams of streamsOf(readModels, recordsModel, partition)) {
+      const rows = await this.#rows(streams);
+      const evaluated = await this.#evaluate(streams);
+      for (const stream of streams) {
+        const isExpected = this.#isExpected(rows.get(stream), evaluated.get(stream));
+        yield isExpected ? 'same' : await this.#look(stream);
+      }
+    }
+    for await (const streams of streamsOf(readModels, worklistModel, worklistPartition(this.#workspace))) {
+      const known = new Set((await readModels.load(recordsModel, streams)).map(({ id }) => id));
+      for (const stream of streams) if (!known.has(stream)) yield this.#look(stream);
+    }
+  }
+
+  /** Compares one row, which may change during the comparison, as may its encounter. */
+  async #look(stream: string): Promise<Compared> {
+    for (;;) {
+      const before = (await this.#evaluate([stream])).get(stream);
+      const isDone = await this.#isDone(await this.#ports.eventLog.head());
+      const row = (await this.#rows([stream])).get(stream);
+      const evaluation = (await this.#evaluate([stream])).get(stream);
+      if (this.#isExpected(row, evaluation)) return 'same';
+      // Where it was the same before and after, the row was not evaluated from anything else.
+      if (isDone && isDeepStrictEqual(before, evaluation)) {
+        const place = { partition: row?.partition ?? worklistPartition(this.#workspace) };
+        const what = row === undefined ? 'missing' : evaluation === undefined ? 'added' : 'changed';
+        return { what, ...place, position: row?.position ?? evaluation?.position ?? 0 };
+      }
+      if (!(await this.#budget.spend())) return 'unwritten';
+    }
+  }
+
+  /** Whether everything up to a position in the log is evaluated. */
+  async #isDone(position: Position): Promise<boolean> {
+    const { eventLog, readModels } = this.#ports;
+    const after = await readModels.checkpoint(readinessModel);
+    if (after < position) {
+      const { signal } = new AbortController();
+      const filter = { eventTypes: worklistEventTypes };
+      for await (const batch of eventLog.follow({ after, filter, signal })) {
+        if (batch.events.some((event) => event.position <= position)) return false;
+        if (batch.position >= position) break;
+      }
+    }
+    const query = { partition: fanOutsPartition(this.#workspace), limit: 1 };
+    return (await readModels.page(fanOutsModel, query)).length === 0;
+  }
+
+  /** A finding that has begun or ended with time since the row was written is evaluated soon. */
+  #isExpected(row: WorklistRow, evaluation: Evaluation | undefined): boolean {
+    const stored = entryOf(row);
+    if (stored === undefined || row === undefined || evaluation === undefined)
+      return stored === undefined && evaluation === undefined;
+    const entry = worklistEntry(evaluation, Math.min(Date.now(), (stored.flips_at ?? Infinity) - 1));
+    return isDeepStrictEqual(
+      [row.partition, row.body, row.lists],
+      [worklistPartition(this.#workspace), JSON.parse(JSON.stringify(entry)), listsOf(entry)],
+    );
+  }
+
+  async #rows(streams: string[]): Promise<Map<string, NonNullable<WorklistRow>>> {
+    const rows = await this.#ports.readModels.load(worklistModel, streams);
+    return new Map(rows.map((row) => [row.id, row]));
+  }
+
+  async #evaluate(streams: readonly string[]): Promise<Map<string, Evaluation>> {
+    const settings = await readRuleSettings(this.#ports.eventLog, this.#workspace);
+    const ids = streams.map(recordIdOf);
+    const evaluated = await evaluate(this.#ports, this.#workspace, ids, settings, () => true);
+    const streamOf = (id: string) => recordStream(this.#workspace, encounter.kind, id);
+    return new Map([...evaluated].map(([id, evaluation]) => [streamOf(id), evaluation]));
+  }
+}
+
+async function* streamsOf<Body extends object>(
+  readModels: ReadModels,
+  model: ModelName<Body>,
+  partition: string,
+): AsyncGenerator<string[]> {
+  for (let after: Row['order'] | undefined; ; ) {
+    const query = { partition, limit: ENCOUNTERS_AT_ONCE, ...(after !== undefined && { after }) };
+    const rows = await readModels.page(model, query);
+    if (rows.length > 0) yield rows.map(({ id }) => id);
+    if (rows.length < ENCOUNTERS_AT_ONCE) return;
+    after = rows.at(-1)?.order;
+  }
 }

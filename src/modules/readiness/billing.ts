@@ -1,13 +1,19 @@
+import { dataAs, type Position, type Principal, type RecordedEvent } from '../../domain/events/event.ts';
+import { erasureStep, READINESS_ERASED } from '../../domain/events/payloads.ts';
 import type {
   BillingChangeAcknowledged,
   EncounterBilled,
   UsedVersion,
-} from '../../domain/events/encounterReadiness.ts';
-import { dataAs, type Position, type RecordedEvent } from '../../domain/events/event.ts';
-import type { Principal } from '../../domain/events/eventMetadata.ts';
-import { erasureStep, READINESS_ERASED } from '../../domain/events/recordErased.ts';
-import { upcast } from '../../domain/events/upcast.ts';
-import type { FirstBilled } from './rules/rule.ts';
+} from '../../domain/events/readinessEvents.ts';
+import { encounterReadinessStream, recordStream } from '../../domain/events/streams.ts';
+import { upcast } from '../../domain/events/upcasting.ts';
+import { evolveRecord, type RecordState } from '../../domain/records/fold.ts';
+import type { RecordFields } from '../../domain/records/schema/kind.ts';
+import { asUnreadable, type UnreadableError } from '../../platform/errors.ts';
+import type { EventLog } from '../../storage/eventLog.ts';
+import { foldStream } from '../records/queries/records.ts';
+import { billedRecord, partsOf, recordKey } from './rules/facts.ts';
+import type { BilledVersion, BillingFacts, FirstBilled } from './rules/rule.ts';
 
 /** Who did something, and when: ISO 8601, UTC. */
 interface Done {
@@ -79,4 +85,87 @@ function withBilled(
 ): FirstBilled {
   const payer = versions.find(({ part }) => part === 'payer');
   return payer === undefined || before.has(payer.id) ? before : new Map([...before, [payer.id, at]]);
+}
+
+/**
+ * The versions that were billed of some encounters of a workspace, with what stood in them. The log is asked for those alone that are no longer
+ * the present ones, and once for each of them.
+ */
+class BilledVersions {
+  readonly #eventLog: EventLog;
+  readonly #workspace: string;
+  readonly #read = new Map<string, Promise<RecordFields | undefined>>();
+
+  constructor(eventLog: EventLog, workspace: string) {
+    this.#eventLog = eventLog;
+    this.#workspace = workspace;
+  }
+
+  /**
+   * Of one encounter. Without fields is what was erased, and what is no part of it any more: the field tells that names another record. Rejects
+   * with `unavailable`, `unreadable`.
+   */
+  of(billing: Billing, facts: BillingFacts): Promise<BilledVersion[]> {
+    const present = [...Object.values(partsOf(facts)), ...(facts.merged ?? [])];
+    const versions = new Map(
+      present.flatMap((record) => (record ? [[recordKey(record.kind, record.id), record]] : [])),
+    );
+    return Promise.all(
+      versionsOf(billing).map(async (used) => {
+        const record = versions.get(recordKey(used.kind, used.id));
+        const isPresent = record?.version === used.version;
+        const fields = isPresent || record === undefined ? record?.fields : await this.#fieldsOf(used);
+        return { ...used, fields };
+      }),
+    );
+  }
+
+  #fieldsOf({ kind, id, version }: UsedVersion): Promise<RecordFields | undefined> {
+    const key = `${version}-${recordKey(kind, id)}`;
+    const reading = this.#read.get(key) ?? this.#fold(kind, id, version);
+    this.#read.set(key, reading);
+    return reading;
+  }
+
+  async #fold(kind: string, id: string, version: number): Promise<RecordFields | undefined> {
+    const stream = recordStream(this.#workspace, kind, id);
+    const evolve = (state: RecordState | undefined, event: RecordedEvent) => evolveRecord(kind, state, event);
+    const state = await foldStream(this.#eventLog, stream, evolve, { version });
+    return state?.version === version ? billedRecord(state, id)?.fields : undefined;
+  }
+}
+
+const AT_ONCE = 50;
+
+/** What rules look at of what was billed, and where in the log the last billing event is. */
+interface BilledFacts extends Required<Pick<BillingFacts, 'billed' | 'firstBilled'>> {
+  position: Position;
+}
+
+/**
+ * Resolves with what was billed for encounters, by their ids and according to the log: nothing for one that was not
+ * billed, and an error for one that cannot be read. Rejects with `unavailable`.
+ */
+export async function readBilling(
+  eventLog: EventLog,
+  workspace: string,
+  encounters: readonly BillingFacts[],
+): Promise<Map<string, BilledFacts | UnreadableError>> {
+  const found = new Map<string, BilledFacts | UnreadableError>();
+  const versions = new BilledVersions(eventLog, workspace);
+  const read = async (facts: BillingFacts): Promise<BilledFacts | undefined> => {
+    const stream = encounterReadinessStream(workspace, facts.encounter.id);
+    const billing = (await foldStream(eventLog, stream, evolveBilling))?.billing;
+    if (billing === undefined) return undefined;
+    const { firstBilled, position } = billing;
+    return { billed: await versions.of(billing, facts), firstBilled, position };
+  };
+  const look = async (facts: BillingFacts) => {
+    const billed = await read(facts).catch(asUnreadable);
+    if (billed !== undefined) found.set(facts.encounter.id, billed);
+  };
+  for (let at = 0; at < encounters.length; at += AT_ONCE) {
+    await Promise.all(encounters.slice(at, at + AT_ONCE).map(look));
+  }
+  return found;
 }

@@ -1,22 +1,56 @@
 import { bodyOf, type Incomplete } from '../../../projections/projection.ts';
-import { recordsModel } from '../../../projections/records.ts';
+import { documentsModel, recordsModel } from '../../../projections/records.ts';
 import type { Position } from '../../domain/events/event.ts';
-import { recordIdOf, recordStream } from '../../domain/events/streamNames.ts';
-import type { RecordState } from '../../domain/records/fold.ts';
-import { visitList } from '../../domain/records/visits.ts';
+import type { ReadinessState } from '../../domain/events/readinessEvents.ts';
+import { kindPartition, recordIdOf, recordStream } from '../../domain/events/streams.ts';
+import { type RecordState, visitList } from '../../domain/records/fold.ts';
+import { encounter } from '../../domain/records/kinds/encounter.ts';
 import { UnreadableError } from '../../platform/errors.ts';
 import type { ReadModels, Row } from '../../storage/readModels.ts';
-import type { QueryPorts } from '../records/queries/readRecord.ts';
-import { readBilling } from './readBilling.ts';
-import { documentCategories } from './rules/documentCategories.ts';
-import { billedRecord, factsOf, type Named, namedBy, partsOf, recordKey } from './rules/factsOf.ts';
-import { filingEnd } from './rules/filingLimits.ts';
-import { type Finding, findingsOf } from './rules/findings.ts';
-import type { BilledRecord, BillingFacts } from './rules/rule.ts';
-import { choiceOf, type RuleSettings } from './rules/ruleSettings.ts';
-import { sameVisitOf } from './rules/sameVisitOf.ts';
-import { suspectedDuplicate } from './rules/suspectedDuplicate.ts';
-import { visitRows } from './visitRows.ts';
+import { caughtUp } from '../records/queries/paging.ts';
+import type { QueryPorts } from '../records/queries/records.ts';
+import { readBilling } from './billing.ts';
+import { suspectedDuplicate } from './rules/encounter.ts';
+import {
+  billedRecord,
+  factsOf,
+  type Named,
+  namedBy,
+  partsOf,
+  recordKey,
+  sameVisitOf,
+} from './rules/facts.ts';
+import { type Finding, findingsOf, readinessState, standsAt } from './rules/index.ts';
+import {
+  type BilledRecord,
+  type BillingFacts,
+  choiceOf,
+  documentCategories,
+  filingEnd,
+  type RuleSettings,
+  readRuleSettings,
+} from './rules/rule.ts';
+
+/** Maximum number of encounters looked at that belong or belonged to one visit: those created first. */
+const MOST_LOOKED_AT = 20;
+
+type VisitRows = ReadonlyMap<string, readonly Row<RecordState | Incomplete>[]>;
+
+/**
+ * Resolves with the rows of the first encounters, in the order of creation, that belong or belonged to the visits of
+ * some encounters, by the `visitList` of each. Rejects with `unavailable`.
+ */
+export async function visitRows(
+  readModels: ReadModels,
+  workspace: string,
+  encounters: readonly BilledRecord[],
+): Promise<VisitRows> {
+  const lists = [...new Set(encounters.flatMap(({ fields }) => visitList(fields) ?? []))];
+  if (lists.length === 0) return new Map();
+  const partition = kindPartition(workspace, encounter.kind);
+  const heads = await readModels.heads(recordsModel, { partition, lists, limit: MOST_LOOKED_AT });
+  return new Map(lists.map((list, at) => [list, heads[at] ?? []]));
+}
 
 type Records = Map<string, BilledRecord | undefined>;
 /** Where in the log the latest versions are. */
@@ -123,4 +157,29 @@ async function loadRecords(
     records.set(recordKey(kind, id), record);
     return record ? [record] : [];
   });
+}
+
+/**
+ * Resolves with the current state of these encounters, by their ids, including every write acknowledged before the
+ * call. Rejects with `unavailable`, also where a read model is too far behind.
+ */
+export async function readinessOf(
+  ports: QueryPorts,
+  workspace: string,
+  encounterIds: readonly string[],
+): Promise<Map<string, ReadinessState>> {
+  await caughtUp(ports, recordsModel, 'readiness');
+  const settings = await readRuleSettings(ports.eventLog, workspace);
+  if (settings.requiredDocuments.size > 0) await caughtUp(ports, documentsModel, 'readiness');
+  const evaluated = await evaluate(ports, workspace, encounterIds, settings, () => true);
+  const now = Date.now();
+  return new Map(
+    [...evaluated].map(([id, { facts, findings }]) => [
+      id,
+      readinessState(
+        facts,
+        findings.filter((finding) => standsAt(finding, now)),
+      ),
+    ]),
+  );
 }

@@ -1,8 +1,7 @@
 import { type Actor, newActorEvent } from '../../domain/events/newEvent.ts';
-import { codeSetStream, INSTALLATION } from '../../domain/events/streamNames.ts';
-import { appendBehind } from '../../storage/appendBehind.ts';
-import type { EventLog } from '../../storage/eventLog.ts';
-import { CODE_SET_LOADED, type CodeSetLoaded, readTaxonomySets, TAXONOMY } from './rules/taxonomySet.ts';
+import { codeSetStream, INSTALLATION } from '../../domain/events/streams.ts';
+import { appendBehind, type EventLog } from '../../storage/eventLog.ts';
+import { CODE_SET_LOADED, type CodeSetLoaded, readTaxonomySets, TAXONOMY } from './rules/rule.ts';
 
 /**
  * Loads the codes, each given once, against which the rule `taxonomy_code` checks those of every workspace from now

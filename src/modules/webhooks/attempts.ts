@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { z } from 'zod';
-import { subjectKinds } from '../../domain/records/eventSubject.ts';
-import { RowOrder } from '../../storage/RowOrder.ts';
+import { subjectKinds } from '../../domain/records/catalog.ts';
+import { RowOrder } from '../../storage/readModels.ts';
 import type { StateRow, StateStore, StateTable } from '../../storage/stateStore.ts';
 import {
   decodeToken,
@@ -9,8 +9,39 @@ import {
   type Page,
   type PageRequest,
   type TokenScope,
-} from '../records/queries/page.ts';
-import { attemptErrors } from './attempt.ts';
+} from '../records/queries/paging.ts';
+
+/**
+ * Why an attempt failed, apart from what a status says: no response in time, an address or protocol that is not
+ * allowed, a name without an address, no trusted TLS connection, no connection or a broken one, a response that is a
+ * redirect (redirects are not followed) or not HTTP, or the caller's signal.
+ */
+const attemptErrors = [
+  'timeout',
+  'refused_address',
+  'dns',
+  'tls',
+  'connection',
+  'redirect',
+  'invalid_answer',
+  'aborted',
+] as const;
+export type AttemptError = (typeof attemptErrors)[number];
+
+/** The result of one attempt to deliver a message. */
+export interface Attempt {
+  /** When it began, ISO 8601 in UTC. */
+  at: string;
+  durationMs: number;
+  /** The response's status, whenever there was a response. 200 to 299: delivered. */
+  status?: number;
+  /** Never set together with a status, except for `redirect`. */
+  error?: AttemptError;
+  /** The first 1,000 characters of the response body, which is whatever the endpoint chose to send. */
+  answer?: string;
+  /** The value of the response's `Retry-After`. */
+  retryAfterSeconds?: number;
+}
 
 export const ATTEMPTS_KEPT_DAYS = 30;
 const KEPT_MS = ATTEMPTS_KEPT_DAYS * 86_400_000;
@@ -216,4 +247,90 @@ export async function findMessage(
 /** Removes attempts that are more than 30 days old. */
 export function pruneAttempts(stateStore: StateStore, now: number): Promise<void> {
   return stateStore.prune(attemptsTable, now - KEPT_MS);
+}
+
+const PAGE = 500;
+
+/**
+ * Removes a webhook's attempts that concern events of a stream below a revision: a response may repeat what was sent. Can be repeated: those that
+ * tell of the erasure itself, and of who uses the id again, stay.
+ */
+export async function removeAttempts(
+  stateStore: StateStore,
+  webhookId: string,
+  stream: string,
+  below: number,
+): Promise<void> {
+  for (let after = -1; ; ) {
+    const rows = await stateStore.page(attemptsTable, { partition: webhookId, after, limit: PAGE });
+    const told = rows.filter(({ body: { event } }) => event?.stream === stream && event.revision < below);
+    const newest = Math.max(0, ...told.map(({ revision }) => revision));
+    if (told.length > 0) {
+      await stateStore.remove(
+        attemptsTable,
+        told.map(({ id }) => id),
+        newest,
+      );
+    }
+    const last = rows.at(-1);
+    if (last === undefined || rows.length < PAGE) return;
+    after = last.order;
+  }
+}
+
+const SECOND = 1_000;
+const MINUTE = 60 * SECOND;
+const HOUR = 60 * MINUTE;
+const DAY = 24 * HOUR;
+
+/** Delays between a failed attempt and the next, in milliseconds; there is one attempt more than there are delays. */
+export type RetrySchedule = readonly number[];
+
+/** At once, then after these delays: ten attempts in a little over three days. */
+export const retrySchedule: RetrySchedule = [
+  5 * SECOND,
+  5 * MINUTE,
+  30 * MINUTE,
+  2 * HOUR,
+  5 * HOUR,
+  10 * HOUR,
+  14 * HOUR,
+  20 * HOUR,
+  24 * HOUR,
+];
+
+/** An endpoint that accepted nothing for this long is disabled. */
+export const FAILING_MS = 5 * DAY;
+
+/** The longest `Retry-After` that is obeyed. */
+const MAX_RETRY_AFTER_MS = 24 * HOUR;
+
+/** Delays vary by a tenth, so that what failed together does not come back together. */
+const JITTER = 0.1;
+
+/** What a response says about when to come back. */
+interface Answer {
+  status?: number;
+  retryAfterSeconds?: number;
+}
+
+/** Returns for how long an endpoint asked not to be sent anything (429, 503), in milliseconds; 0 when it did not. */
+export function retryAfterMs({ status, retryAfterSeconds = 0 }: Answer): number {
+  if (status !== 429 && status !== 503) return 0;
+  return Math.min(retryAfterSeconds * SECOND, MAX_RETRY_AFTER_MS);
+}
+
+/**
+ * Returns the milliseconds until the next attempt for a message that failed `tries` times, never less than the
+ * endpoint asked for; undefined when that was the last one. `random` is a number from 0 to 1.
+ */
+export function nextDelay(
+  schedule: RetrySchedule,
+  tries: number,
+  answer: Answer,
+  random = Math.random(),
+): number | undefined {
+  const delay = schedule[tries - 1];
+  if (delay === undefined) return undefined;
+  return Math.max(delay * (1 - JITTER + 2 * JITTER * random), retryAfterMs(answer));
 }

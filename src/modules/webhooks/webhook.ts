@@ -1,8 +1,18 @@
-import { type DisclosureTerms, type NullableTerms, termsOf } from '../../domain/events/disclosureTerms.ts';
-import { dataAs, type Position, type RecordedEvent } from '../../domain/events/event.ts';
-import type { Principal } from '../../domain/events/eventMetadata.ts';
-import { upcast } from '../../domain/events/upcast.ts';
-import type { UnchangedEvents } from '../eventStream/selection.ts';
+import { v7 as uuidv7 } from 'uuid';
+import {
+  dataAs,
+  type NewEvent,
+  type Position,
+  type Principal,
+  type RecordedEvent,
+} from '../../domain/events/event.ts';
+import type { Caller } from '../../domain/events/newEvent.ts';
+import { type DisclosureTerms, type NullableTerms, termsOf } from '../../domain/events/payloads.ts';
+import { WEBHOOKS_STREAM } from '../../domain/events/streams.ts';
+import { upcast } from '../../domain/events/upcasting.ts';
+import type { EventLog } from '../../storage/eventLog.ts';
+import { FollowedStream } from '../auth/keyDirectory.ts';
+import { feedEventTypes, type UnchangedEvents } from '../eventStream/cloudEvents.ts';
 
 /** How much of an event a webhook's messages hold. */
 export const webhookPayloads = ['reference', 'full', 'deidentified'] as const;
@@ -15,8 +25,8 @@ export type WebhookPayload = (typeof webhookPayloads)[number];
 export const disabledReasons = ['caller', 'key_deleted', 'gone', 'failing'] as const;
 export type DisabledReason = (typeof disabledReasons)[number];
 
-/** A secret that signs messages, sealed (`sealSecret.ts`). */
-export interface WebhookSecret {
+/** A secret that signs messages, sealed (`secrets.ts`). */
+interface WebhookSecret {
   sealed: string;
   /**
    * Until when it signs alongside newer ones, ISO 8601; undefined for the newest, which signs until it is rotated.
@@ -79,7 +89,7 @@ export interface Webhook extends DisclosureTerms {
 }
 
 /** All webhooks of all workspaces, by id in the order of their creation. */
-export interface Webhooks {
+interface Webhooks {
   webhooks: Map<string, Webhook>;
   /** Revision of the last event folded; -1 before the first. */
   revision: number;
@@ -237,4 +247,65 @@ export function evolveWebhooks(all: Webhooks, recorded: RecordedEvent): void {
 /** Returns the secrets that sign at a moment (milliseconds since 1970), newest first. */
 export function validSecrets(secrets: readonly WebhookSecret[], now: number): WebhookSecret[] {
   return secrets.filter(({ expiresAt }) => expiresAt === undefined || Date.parse(expiresAt) > now);
+}
+
+/**
+ * All webhooks of all workspaces, in memory, following their stream: a change made anywhere is seen here within a
+ * quarter of a second. While the event log cannot be reached, the last known state stands.
+ */
+export class WebhookDirectory {
+  readonly #stream: FollowedStream<Webhooks>;
+
+  private constructor(stream: FollowedStream<Webhooks>) {
+    this.#stream = stream;
+  }
+
+  /** Reads the stream of webhooks and begins to follow it. Rejects when the event log cannot be reached. */
+  static async open(eventLog: EventLog): Promise<WebhookDirectory> {
+    return new WebhookDirectory(
+      await FollowedStream.open(eventLog, WEBHOOKS_STREAM, emptyWebhooks(), evolveWebhooks),
+    );
+  }
+
+  /** Returns every webhook ever created, including deleted ones, in the order of their creation. */
+  all(): Webhook[] {
+    return [...this.#stream.state.webhooks.values()];
+  }
+
+  /** Returns the ids of a workspace's webhooks, including deleted ones. */
+  idsOf(workspace: string): string[] {
+    return this.all().flatMap((webhook) => (webhook.workspace === workspace ? [webhook.id] : []));
+  }
+
+  /** Returns the webhook with an id, as of now; a deleted one too. */
+  find(id: string): Webhook | undefined {
+    return this.#stream.state.webhooks.get(id);
+  }
+
+  /** Reads what the stream holds beyond what is known. */
+  refresh(): Promise<void> {
+    return this.#stream.refresh();
+  }
+
+  /** Changes webhooks by the event that `decide` returns given all of them (`FollowedStream`). */
+  change(decide: (all: Webhooks) => NewEvent | undefined): Promise<void> {
+    return this.#stream.change(decide);
+  }
+
+  close(): void {
+    this.#stream.close();
+  }
+}
+
+/** Returns the caller for what the part of the service that sends messages does on its own behalf. */
+export function serviceCaller({ workspace }: Pick<Webhook, 'workspace'>): Caller {
+  return { workspace, principal: { type: 'service', id: 'webhooks' }, requestId: uuidv7() };
+}
+
+/** Returns the types of events, as the log has them, that a webhook wants. */
+export function wantedEventTypes({ kinds, types }: Pick<Webhook, 'kinds' | 'types'>): Set<string> {
+  const wanted = feedEventTypes.filter(
+    ({ kind, type }) => (kinds?.includes(kind) ?? true) && (types?.includes(type) ?? true),
+  );
+  return new Set(wanted.map(({ eventType }) => eventType));
 }

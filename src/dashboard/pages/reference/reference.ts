@@ -1,16 +1,141 @@
 import { openapiDocument } from '../../../api/routes/index.ts';
-import { addressOf } from '../../../api/server/addressOf.ts';
+import { addressOf } from '../../../api/server/answer.ts';
 import { ServiceError } from '../../../platform/errors.ts';
-import { type Html, type HtmlValue, html } from '../../components/html.ts';
-import { textsOf } from '../../components/recordQuery.ts';
-import type { DashboardRoute, Page, Visit } from '../../components/route.ts';
-import { type OpenApiDocument, operationsOf, type PlacedOperation } from './document.ts';
-import { messageHeaders, messageSection, operationPart, responseSection } from './operationParts.ts';
-import { type Group, outlineOf } from './outline.ts';
-import { referenceFrame } from './referenceFrame.ts';
-import { referenceIndex } from './referenceIndex.ts';
-import { schemaPart } from './schemas.ts';
-import { TryIt, type TryItPorts } from './TryIt.ts';
+import { input } from '../../components/forms.ts';
+import { breadcrumb } from '../../components/layout.ts';
+import {
+  type DashboardRoute,
+  type Html,
+  type HtmlValue,
+  html,
+  type Page,
+  type Visit,
+} from '../../components/page.ts';
+import { textsOf } from '../../components/recordTable.ts';
+import { empty } from '../../components/text.ts';
+import { referencePath } from '../../components/urls.ts';
+import {
+  messageHeaders,
+  messageSection,
+  methodMark,
+  operationPart,
+  responseSection,
+  schemaPart,
+} from './operation.ts';
+import {
+  type Entry,
+  type FoundEntry,
+  type Group,
+  inline,
+  markdown,
+  type OpenApiDocument,
+  operationsOf,
+  outlineOf,
+  type PlacedOperation,
+  searchOutline,
+} from './outline.ts';
+import { TryIt, type TryItPorts } from './tryIt.ts';
+
+/** The menu's entry. */
+const referenceSection = 'API reference';
+
+/**
+ * Returns a page of the reference next to its contents; `current` is the id of the entry or the group to which it
+ * belongs.
+ */
+function referenceFrame(outline: readonly Group[], current: string, title: string, body: HtmlValue): Page {
+  return {
+    title,
+    section: referenceSection,
+    body: html`${breadcrumb([{ text: referenceSection, path: '/reference' }])}
+<h1>${title}</h1>
+<div class="reference">
+<div class="contents">
+${searchForm('')}
+${contents(outline, current)}
+</div>
+<div>${body}</div>
+</div>`,
+  };
+}
+
+/**
+ * Returns the form that searches the reference. The search text says nothing about anybody, so it may be in the
+ * address.
+ */
+function searchForm(text: string): Html {
+  return html`<form method="get" action="${referencePath}" class="find" aria-label="API reference">
+${input({ name: 'q', label: 'Search the reference', type: 'search', value: text, autocomplete: 'off' })}
+<button type="submit">Search</button>
+</form>`;
+}
+
+function contents(outline: readonly Group[], current: string): Html {
+  return html`<nav aria-label="API reference"><ul>${outline.map(({ id, title, entries }) => {
+    const isOpen = id === current || entries.some((entry) => entry.id === current);
+    return html`<li><a href="${referencePath}#${id}"${id === current && html` aria-current="page"`}>${title}</a>${
+      isOpen &&
+      html`<ul>${entries.map(
+        (entry) =>
+          html`<li><a href="${entry.path}"${entry.id === current && html` aria-current="page"`}>${entry.title}</a></li>`,
+      )}</ul>`
+    }</li>`;
+  })}</ul></nav>`;
+}
+
+/** Returns the first page of the reference: where everything is, or what matches a search. */
+function referenceIndex(
+  { info }: OpenApiDocument,
+  outline: readonly Group[],
+  url: string,
+  text: string,
+): Page {
+  const body = text === '' ? overview(info, outline, url) : results(searchOutline(outline, text), text);
+  return {
+    title: text === '' ? referenceSection : `Search: ${referenceSection}`,
+    section: referenceSection,
+    body: html`<h1>API reference</h1>
+${searchForm(text)}
+${body}`,
+  };
+}
+
+function overview({ version, description }: OpenApiDocument['info'], outline: readonly Group[], url: string) {
+  return html`<section id="introduction" class="reference-index">
+<p class="muted">Version ${version}. For programs: <code>GET ${url}/openapi/json</code> (OpenAPI 3.1).</p>
+${markdown(description)}
+<p>The samples read the URL and the API key from the environment:</p>
+<pre tabindex="0"><code>export CHARTLEDGER_URL=${url}
+export CHARTLEDGER_API_KEY=clk_…</code></pre>
+</section>
+${outline.map(
+  ({ id, title, description, entries }) => html`<section class="reference-index" id="${id}">
+<h2>${title}</h2>
+${description && html`<p>${inline(description)}</p>`}
+<ul>${entries.map((entry) => html`<li id="${entry.id}">${line(entry)}</li>`)}</ul>
+</section>`,
+)}`;
+}
+
+/** Links from outside, to a part of what was once a single page, end at its line here. */
+function line({ path, title, operation }: Entry): Html {
+  return html`<a href="${path}">${title}</a>${
+    operation &&
+    html` <span class="endpoint">${operation.path.startsWith('/') && methodMark(operation)} <code>${operation.path}</code></span>`
+  }`;
+}
+
+function results(found: readonly FoundEntry[], text: string): Html {
+  const all = html`<p><a href="${referencePath}">Whole reference</a></p>`;
+  if (found.length === 0) {
+    return html`${empty(html`Nothing in the reference matches all of <code>${text}</code>. Try fewer words, or part of a word.`)}${all}`;
+  }
+  return html`<section class="reference-index" aria-label="Results">
+<h2>${found.length} ${found.length === 1 ? 'result' : 'results'}</h2>
+<ul>${found.map((entry) => html`<li>${line(entry)} <span class="muted">${entry.group}</span></li>`)}</ul>
+</section>
+${all}`;
+}
 
 /** What `GET /openapi/json` returns, and where the reference has it. */
 interface Described {

@@ -1,7 +1,7 @@
-import { defineKind } from '../schema/defineKind.ts';
 import { yearAlone } from '../schema/deidentification.ts';
-import { inLifetime, notSsn } from '../schema/fieldChecks.ts';
 import { date, flag, identifier, oneOf, reference, requiredReference, text } from '../schema/fields.ts';
+import { defineKind } from '../schema/kind.ts';
+import { inLifetime, notSsn } from '../schema/validation.ts';
 
 export const visitTypes = [
   'office_visit',

@@ -1,5 +1,6 @@
-import { defineKind } from '../schema/defineKind.ts';
 import { addressDecisions } from '../schema/deidentification.ts';
+import { digits, foundBy, identifier, oneOf, requiredName, text } from '../schema/fields.ts';
+import { defineKind } from '../schema/kind.ts';
 import {
   addressChecks,
   cliaNumber,
@@ -10,8 +11,7 @@ import {
   notSsn,
   npi,
   phone,
-} from '../schema/fieldChecks.ts';
-import { digits, foundBy, identifier, oneOf, requiredName, text } from '../schema/fields.ts';
+} from '../schema/validation.ts';
 
 /** Spec section 2.5. */
 export const facility = defineKind({

@@ -1,16 +1,4 @@
-import { defineKind } from '../schema/defineKind.ts';
 import { addressDecisions, countryAlone, stateAlone, yearAlone } from '../schema/deidentification.ts';
-import {
-  addressChecks,
-  afterStart,
-  email,
-  inLifetime,
-  notBlank,
-  notSsn,
-  phone,
-  state,
-  zipCode,
-} from '../schema/fieldChecks.ts';
 import {
   date,
   digits,
@@ -25,7 +13,18 @@ import {
   requiredReference,
   text,
 } from '../schema/fields.ts';
-import { defineNested } from '../schema/nestedObject.ts';
+import { defineKind, defineNested } from '../schema/kind.ts';
+import {
+  addressChecks,
+  afterStart,
+  email,
+  inLifetime,
+  notBlank,
+  notSsn,
+  phone,
+  state,
+  zipCode,
+} from '../schema/validation.ts';
 
 /** Spec section 2.2: an insurance object, nested in a patient. */
 export const insurance = defineNested({

@@ -1,8 +1,8 @@
 import { z } from 'zod';
-import { defineKind } from '../schema/defineKind.ts';
 import { listed, placeDecisions } from '../schema/deidentification.ts';
-import { addressChecks, email, notBlank, notSsn, phone, website } from '../schema/fieldChecks.ts';
 import { foundBy, identifier, requiredName, text } from '../schema/fields.ts';
+import { defineKind } from '../schema/kind.ts';
+import { addressChecks, email, notBlank, notSsn, phone, website } from '../schema/validation.ts';
 
 /** Spec section 2.3. */
 export const payer = defineKind({

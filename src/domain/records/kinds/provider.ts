@@ -1,8 +1,8 @@
 import { z } from 'zod';
-import { defineKind } from '../schema/defineKind.ts';
 import { addressDecisions, type Rule } from '../schema/deidentification.ts';
-import { addressChecks, email, notBlank, notSsn, npi, phone, taxonomyCode } from '../schema/fieldChecks.ts';
 import { digits, foundBy, identifier, oneOf, requiredName, text } from '../schema/fields.ts';
+import { defineKind } from '../schema/kind.ts';
+import { addressChecks, email, notBlank, notSsn, npi, phone, taxonomyCode } from '../schema/validation.ts';
 
 /** The rest of the code, the area of specialization, may identify a provider where few share it. */
 const taxonomyClass: Rule = {

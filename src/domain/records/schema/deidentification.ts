@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { referenceOf } from './fields.ts';
-import { uspsStates } from './uspsStates.ts';
+import { uspsStates } from './states.ts';
 
 /** What a rule may know besides the value. */
 export interface DeidentifyContext {

@@ -1,11 +1,9 @@
+import type { Operation } from '../apply.ts';
 import { inTable } from '../mapping.ts';
-import type { Operation } from '../operation.ts';
-import { encounterOf, requiredVisitIdOf } from './encounter.ts';
-import type { MappingContext } from './MappingContext.ts';
-import type { EventMappings } from './mapEvent.ts';
+import { type EventMappings, type MappingContext, Told } from './context.ts';
+import type { Segment } from './parser.ts';
 import { patientIdOf, patientOf } from './patient.ts';
-import type { Segment } from './Segment.ts';
-import { Told } from './Told.ts';
+import { encounterOf, requiredVisitIdOf } from './records.ts';
 
 /** Medical records (HL7 v2.5.1, chapter 9): documents with their content. */
 export const mdm: EventMappings = new Map([['T02', newDocument]]);

@@ -1,7 +1,21 @@
 import { z } from 'zod';
-import { principalTypes } from '../../../domain/events/eventMetadata.ts';
-import type { StateTable } from '../../../storage/stateStore.ts';
-import type { Held } from '../../idempotency/HeldRow.ts';
+import { principalTypes } from '../../../domain/events/event.ts';
+import { recordStream } from '../../../domain/events/streams.ts';
+import type { StateRow, StateStore, StateTable } from '../../../storage/stateStore.ts';
+import type { Held } from '../../idempotency/reservations.ts';
+
+type Parts =
+  | ('source' | 'format' | 'media_type' | 'request' | 'control' | 'about')
+  | ('corrects' | 'ordered_at');
+
+/** A message as it arrives. */
+export interface IncomingMessage extends Pick<MessageBody, Parts> {
+  /** A UUID; also the id of its bytes in the document store. */
+  id: string;
+  bytes: readonly Buffer[];
+  /** How long it is kept. */
+  retentionDays: number;
+}
 
 /**
  * The state of a message: `received` while it is carried out, or when that was interrupted; `accepted` where all of
@@ -122,3 +136,85 @@ export const messageClaimsTable: StateTable<ClaimBody> = {
   name: 'message_claims_v1',
   body: z.object({ message: z.string(), heldUntil: z.number() }),
 };
+
+/** Partition of the links to all messages, by when they expire. */
+export const EXPIRING = '* expiring';
+/** Names the list of those that were not accepted completely. */
+const REJECTED = 'rejected';
+
+/**
+ * Returns the partition of the links to the messages of a workspace that were not accepted completely, or are not
+ * finished.
+ */
+export function rejectedPartition(workspace: string): string {
+  return `${workspace} ${REJECTED}`;
+}
+
+/** Returns all partitions that lead to a message, except for `EXPIRING`. */
+export function partitionsOf({ workspace, about, control }: MessageBody): string[] {
+  const named = control === undefined ? [] : [controlPartition(control)];
+  return [rejectedPartition(workspace), ...named, ...streamsOf(workspace, about)];
+}
+
+/** Returns the partition of the links to the messages of one name. */
+export function controlPartition({ name }: MessageControl): string {
+  return `* control ${name}`;
+}
+
+/** Returns the streams of the records that a message concerns. */
+export function streamsOf(workspace: string, about: MessageBody['about']): string[] {
+  return about.map((one) => streamOf(workspace, one));
+}
+
+export function streamOf(workspace: string, { kind, id }: MessageBody['about'][number]): string {
+  return recordStream(workspace, kind, id);
+}
+
+export function linkId(partition: string, message: string): string {
+  return `${partition}/${message}`;
+}
+
+/** Leads to a message. */
+export type LinkRow = StateRow<{ message: string }>;
+
+export function linkRow(partition: string, message: string, order: number): LinkRow {
+  return { id: linkId(partition, message), partition, order, revision: 1, body: { message } };
+}
+
+export function rowOf({ id, ...body }: Message, order: number, revision: number): StateRow<MessageBody> {
+  return { id, partition: body.workspace, order, revision, body };
+}
+
+export function toMessage({ id, body }: StateRow<MessageBody>): Message {
+  return { ...body, id };
+}
+
+const CHUNK = 200;
+
+/**
+ * Resolves with whether a message concerns any of these records, also among those whose results are not kept. Rejects
+ * with `unavailable`.
+ */
+export async function concernsAny(
+  stateStore: StateStore,
+  { id, workspace }: Message,
+  records: readonly { kind: string; id: string }[],
+): Promise<boolean> {
+  const links = records.map((one) => linkId(streamOf(workspace, one), id));
+  for (let at = 0; at < links.length; at += CHUNK) {
+    const found = await stateStore.load(messageLinksTable, links.slice(at, at + CHUNK));
+    if (found.length > 0) return true;
+  }
+  return false;
+}
+
+/**
+ * Returns the time that counts for the order of messages, ISO 8601, UTC: when it arrived; for a correction, that of
+ * the message it corrects.
+ */
+export function orderTimeOf({
+  ordered_at,
+  received_at,
+}: Pick<MessageBody, 'ordered_at' | 'received_at'>): string {
+  return ordered_at ?? received_at;
+}

@@ -1,29 +1,38 @@
-import { addressIncomplete } from './addressIncomplete.ts';
-import { changedAfterBilling } from './changedAfterBilling.ts';
-import { cliaNumber } from './cliaNumber.ts';
-import { coverageNotInForce } from './coverageNotInForce.ts';
-import { documentMissing } from './documentMissing.ts';
-import { facilityMissing } from './facilityMissing.ts';
-import { facilityNpi } from './facilityNpi.ts';
-import { facilityTaxId } from './facilityTaxId.ts';
-import { filingLimitNear } from './filingLimitNear.ts';
-import { insuranceRankGap } from './insuranceRankGap.ts';
-import { payerCodeMissing } from './payerCodeMissing.ts';
-import { policyNumberMissing } from './policyNumberMissing.ts';
-import { primaryInsuranceMissing } from './primaryInsuranceMissing.ts';
-import { providerMissing } from './providerMissing.ts';
-import { providerNpi } from './providerNpi.ts';
-import { renderingRole } from './renderingRole.ts';
-import type { Rule } from './rule.ts';
-import { serviceBeforeBirth } from './serviceBeforeBirth.ts';
-import { serviceDateInFuture } from './serviceDateInFuture.ts';
-import { serviceDateMissing } from './serviceDateMissing.ts';
-import { subscriberIncomplete } from './subscriberIncomplete.ts';
-import { suspectedDuplicate } from './suspectedDuplicate.ts';
-import { taxonomyCode } from './taxonomyCode.ts';
-import { taxonomyCodeMissing } from './taxonomyCodeMissing.ts';
-import { timelyFiling } from './timelyFiling.ts';
-import { zipOfOtherState } from './zipOfOtherState.ts';
+import type { ReadinessState } from '../../../domain/events/readinessEvents.ts';
+import {
+  filingLimitNear,
+  serviceBeforeBirth,
+  serviceDateInFuture,
+  serviceDateMissing,
+  timelyFiling,
+} from './dates.ts';
+import { changedAfterBilling, documentMissing, suspectedDuplicate } from './encounter.ts';
+import { cliaNumber, facilityMissing, facilityNpi, facilityTaxId } from './facility.ts';
+import {
+  coverageNotInForce,
+  insuranceRankGap,
+  payerCodeMissing,
+  policyNumberMissing,
+  primaryInsuranceMissing,
+  subscriberIncomplete,
+} from './insurance.ts';
+import { addressIncomplete, zipOfOtherState } from './patient.ts';
+import {
+  providerMissing,
+  providerNpi,
+  renderingRole,
+  taxonomyCode,
+  taxonomyCodeMissing,
+} from './provider.ts';
+import {
+  type BillingFacts,
+  choiceOf,
+  type Fault,
+  isVoid,
+  type Rule,
+  type RuleSettings,
+  type Severity,
+} from './rule.ts';
 
 /** Every rule, in the order in which a claim is filled in. */
 export const rules: readonly Rule[] = [
@@ -53,3 +62,45 @@ export const rules: readonly Rule[] = [
   suspectedDuplicate,
   changedAfterBilling,
 ];
+
+/** A fault with the rule that found it, and how much that counts in the workspace. */
+export interface Finding extends Fault {
+  rule: Rule;
+  severity: Severity;
+}
+
+/**
+ * What the rules, or some of them, find in the facts, also what begins or ends by itself some day; in the order of the rules. In a void
+ * encounter only those find anything that hold for one.
+ */
+export function findingsOf(
+  facts: BillingFacts,
+  settings: RuleSettings,
+  applied: readonly Rule[] = rules,
+): Finding[] {
+  const holding = isVoid(facts.encounter) ? applied.filter((rule) => rule.holdsForVoid) : applied;
+  return holding.flatMap((rule) => {
+    const severity = choiceOf(settings, rule);
+    return severity === 'off'
+      ? []
+      : rule.check(facts, settings).map((fault) => ({ ...fault, rule, severity }));
+  });
+}
+
+/** Whether a finding stands at a moment, in milliseconds since 1970. */
+export function standsAt(
+  { from = -Infinity, until = Infinity }: Pick<Fault, 'from' | 'until'>,
+  at: number,
+): boolean {
+  return from <= at && at < until;
+}
+
+/** How an encounter stands by the findings that stand: what is void, or not completed, is not billed, whatever else is right. */
+export function readinessState(
+  { encounter }: BillingFacts,
+  standing: readonly Pick<Finding, 'severity'>[],
+): ReadinessState {
+  if (isVoid(encounter)) return 'voided';
+  if (encounter.fields.is_completed !== true) return 'not_completed';
+  return standing.some(({ severity }) => severity === 'blocks') ? 'blocked' : 'ready';
+}

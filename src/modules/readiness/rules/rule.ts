@@ -1,7 +1,158 @@
-import type { UsedVersion } from '../../../domain/events/encounterReadiness.ts';
-import type { RecordFields } from '../../../domain/records/catalog.ts';
+import { bodyOf } from '../../../../projections/projection.ts';
+import { documentPartitions, documentsModel } from '../../../../projections/records.ts';
+import { dataAs, type RecordedEvent } from '../../../domain/events/event.ts';
+import type { UsedVersion } from '../../../domain/events/readinessEvents.ts';
+import { codeSetStream, readinessStream, recordStream } from '../../../domain/events/streams.ts';
+import { upcast } from '../../../domain/events/upcasting.ts';
 import type { DocumentCategory } from '../../../domain/records/document.ts';
-import type { RuleSettings } from './ruleSettings.ts';
+import { instantOf } from '../../../domain/records/schema/fields.ts';
+import type { RecordFields } from '../../../domain/records/schema/kind.ts';
+import type { EventLog } from '../../../storage/eventLog.ts';
+import type { ReadModels } from '../../../storage/readModels.ts';
+import { allRows } from '../../records/queries/paging.ts';
+import { foldStream } from '../../records/queries/records.ts';
+
+/** The text of a field, dotted when nested; undefined where there is none or it is blank. */
+export function textOf(record: BilledRecord | undefined, field: string): string | undefined {
+  let value: unknown = record?.fields;
+  for (const name of field.split('.')) value = (value as Record<string, unknown> | undefined)?.[name];
+  return typeof value === 'string' && value.trim() !== '' ? value : undefined;
+}
+
+/** A fault for each of the fields that a record has no text in; none where there is no record. */
+export function missing(record: BilledRecord | undefined, fields: readonly string[], why: string): Fault[] {
+  if (record === undefined) return [];
+  return fields
+    .filter((field) => textOf(record, field) === undefined)
+    .map((field) => ({ record, field, text: `${why} This field is empty.` }));
+}
+
+/** A fault where a record has a text in a field that does not pass; none without a text. */
+export function wrong(
+  record: BilledRecord | undefined,
+  field: string,
+  passes: (value: string) => boolean,
+  text: string,
+): Fault[] {
+  const value = textOf(record, field);
+  return record === undefined || value === undefined || passes(value) ? [] : [{ record, field, text }];
+}
+
+/** Each record once, whatever parts it has in a claim. */
+export function distinct(...records: (BilledRecord | undefined)[]): BilledRecord[] {
+  const byId = new Map(
+    records.flatMap((record) => (record ? [[`${record.kind}-${record.id}`, record]] : [])),
+  );
+  return [...byId.values()];
+}
+
+/** Whether the address of a record is one of the United States. */
+export function isInUs({ fields }: BilledRecord): boolean {
+  return fields.country === undefined || fields.country === 'US';
+}
+
+/** Whether an encounter is void: kept and readable, and not billed. */
+export function isVoid({ fields }: Pick<BilledRecord, 'fields'>): boolean {
+  return typeof fields.voided_at === 'string';
+}
+
+/** The day of a date or date-time, as it was written. */
+export function dayOf(date: string): string {
+  return date.slice(0, 10);
+}
+
+const AT_ONCE = 16;
+
+/**
+ * Resolves with the categories of encounters' documents according to the read model of documents, by the encounters'
+ * ids; only for those whose visit type requires some. Rejects with `unavailable`.
+ */
+export async function documentCategories(
+  readModels: ReadModels,
+  workspace: string,
+  encounters: readonly BilledRecord[],
+  required: RequiredDocuments,
+): Promise<Map<string, ReadonlySet<DocumentCategory>>> {
+  const wanted = encounters.filter((encounter) => required.has(textOf(encounter, 'visit_type') ?? ''));
+  const found = new Map<string, ReadonlySet<DocumentCategory>>();
+  const look = async ({ kind, id }: BilledRecord) => {
+    const [present = ''] = documentPartitions(recordStream(workspace, kind, id));
+    const rows = await Array.fromAsync(allRows(readModels, documentsModel, present));
+    const categories = rows.flatMap((row) => bodyOf(row)?.document?.category ?? []);
+    found.set(id, new Set(categories));
+  };
+  for (let at = 0; at < wanted.length; at += AT_ONCE) {
+    await Promise.all(wanted.slice(at, at + AT_ONCE).map(look));
+  }
+  return found;
+}
+
+/** The categories of the documents that every encounter of a visit type needs, by visit type. */
+export type RequiredDocuments = ReadonlyMap<string, readonly DocumentCategory[]>;
+
+/** Data of `RequiredDocumentSet`. */
+export interface RequiredDocumentSet {
+  visit_type: string;
+  category: DocumentCategory;
+  required: boolean;
+}
+
+/** Returns what is required after an event; the given requirements are not changed. */
+function withRequiredDocument(
+  before: RequiredDocuments,
+  { visit_type: visitType, category, required }: RequiredDocumentSet,
+): RequiredDocuments {
+  const others = (before.get(visitType) ?? []).filter((one) => one !== category);
+  const categories = required ? [...others, category] : others;
+  const after = new Map(before);
+  if (categories.length === 0) after.delete(visitType);
+  else after.set(visitType, categories);
+  return after;
+}
+
+/** For how many days after the date of service payers take a claim. */
+export interface FilingLimits {
+  /** Of payers without a limit of their own. */
+  default?: number;
+  /** By the ids of the payers. */
+  byPayer: ReadonlyMap<string, number>;
+}
+
+/** Data of `FilingLimitSet`: the limit of a payer, or the default without one; `null` takes it away. */
+export interface FilingLimitSet {
+  days: number | null;
+  payer_id?: string;
+}
+
+const DAY_MS = 86_400_000;
+
+/** The limits with what an event sets; those before stay as they are. */
+function withFilingLimit(limits: FilingLimits, { days, payer_id: payerId }: FilingLimitSet): FilingLimits {
+  if (payerId === undefined) {
+    return { byPayer: limits.byPayer, ...(days !== null && { default: days }) };
+  }
+  const byPayer = new Map(limits.byPayer);
+  if (days === null) byPayer.delete(payerId);
+  else byPayer.set(payerId, days);
+  return { ...limits, byPayer };
+}
+
+/**
+ * The first moment at which the payer of the primary insurance takes no claim any more, in milliseconds since 1970: the
+ * midnight (UTC) after the last day. Undefined where there is no limit, date of service or payer, or the payer has had a claim before.
+ */
+export function filingEnd(
+  { encounter, patient, firstBilled }: BillingFacts,
+  limits: FilingLimits,
+): number | undefined {
+  const service = textOf(encounter, 'date_of_service');
+  const payerId = textOf(patient, 'primary_insurance.payer_id');
+  if (service === undefined || payerId === undefined) return undefined;
+  const days = limits.byPayer.get(payerId) ?? limits.default;
+  if (days === undefined) return undefined;
+  const end = instantOf(dayOf(service)) + (days + 1) * DAY_MS;
+  return (firstBilled?.get(payerId) ?? end) < end ? undefined : end;
+}
 
 /** `blocks`: the payer would refuse the claim. `warns`: it may. */
 export const severities = ['blocks', 'warns'] as const;
@@ -85,4 +236,144 @@ export interface Rule {
   holdsForVoid?: true;
   /** Returns what is wrong: a pure function of the facts, and of the workspace's settings. */
   check(facts: BillingFacts, settings: RuleSettings): Fault[];
+}
+
+/** The name, among code sets, of the taxonomy of providers published by NUCC. */
+export const TAXONOMY = 'nucc';
+
+/** The type of the events that load a code set. */
+export const CODE_SET_LOADED = 'CodeSetLoaded';
+
+/** Data of `CodeSetLoaded`. */
+export interface CodeSetLoaded {
+  set: typeof TAXONOMY;
+  codes: string[];
+  /** What its publisher calls it: `26.0`. */
+  release?: string;
+}
+
+/** The set, as loaded for the whole installation. */
+interface TaxonomySet {
+  event: Pick<RecordedEvent, 'id' | 'position' | 'revision' | 'recordedAt' | 'metadata'>;
+  codes: ReadonlySet<string>;
+  release?: string | undefined;
+}
+
+interface TaxonomySets {
+  version: number;
+  /** All that were loaded; the last one counts. */
+  sets: readonly TaxonomySet[];
+}
+
+/** What was read from the streams, so that a set is read once. */
+const known = new WeakMap<EventLog, TaxonomySets>();
+
+/** Folds the next event of the set's stream; the given state is not changed. Throws an `UnreadableError`. */
+export function evolveTaxonomySets(state: TaxonomySets | undefined, event: RecordedEvent): TaxonomySets {
+  const { codes, release } = dataAs<CodeSetLoaded>(upcast(event).data);
+  const { id, position, revision, recordedAt, metadata } = event;
+  const set = { event: { id, position, revision, recordedAt, metadata }, codes: new Set(codes), release };
+  return { version: revision + 1, sets: [...(state?.sets ?? []), set] };
+}
+
+/**
+ * Resolves with every taxonomy set that was loaded, oldest first, as of everything acknowledged before the call: only
+ * what is new since the last call is read. Rejects with `unavailable` and `unreadable`.
+ */
+export async function readTaxonomySets(eventLog: EventLog): Promise<readonly TaxonomySet[]> {
+  const state = await foldStream(eventLog, codeSetStream(TAXONOMY), evolveTaxonomySets, {
+    state: known.get(eventLog),
+  });
+  if (state === undefined) return [];
+  known.set(eventLog, state);
+  return state.sets;
+}
+
+/** The possible choices for a rule: a severity, whatever its own is, or not to apply it. */
+export const ruleChoices = [...severities, 'off'] as const;
+export type RuleChoice = (typeof ruleChoices)[number];
+
+/** Data of `ReadinessRuleSet`; `default`: the rule gets its own severity back. */
+export interface ReadinessRuleSet {
+  rule: string;
+  choice: RuleChoice | 'default';
+}
+
+/** The types of the events that change a workspace's settings. */
+export const ruleSettingTypes: readonly string[] = [
+  'ReadinessRuleSet',
+  'FilingLimitSet',
+  'RequiredDocumentSet',
+];
+
+/** What a workspace's rules use besides the facts: its settings, as folded from its stream, and sets of codes. */
+export interface RuleSettings {
+  /** How many events of the workspace's stream were folded. */
+  version: number;
+  /** By the codes of the rules. */
+  choices: ReadonlyMap<string, RuleChoice>;
+  filingLimits: FilingLimits;
+  requiredDocuments: RequiredDocuments;
+  /** The latest taxonomy set loaded for the whole installation, where there is one. */
+  taxonomyCodes?: ReadonlySet<string>;
+  /** How many such sets were loaded; left out for none. */
+  taxonomySets?: number;
+}
+
+export const noSettings: RuleSettings = {
+  version: 0,
+  choices: new Map(),
+  filingLimits: { byPayer: new Map() },
+  requiredDocuments: new Map(),
+};
+
+/** Returns a workspace's choice for a rule. */
+export function choiceOf({ choices }: RuleSettings, rule: Rule): RuleChoice {
+  return choices.get(rule.code) ?? rule.severity;
+}
+
+/** Folds the next event of the settings stream; the given state is not changed. Throws an `UnreadableError`. */
+export function evolveRuleSettings(state: RuleSettings | undefined, event: RecordedEvent): RuleSettings {
+  const { type, data } = upcast(event);
+  const before = { ...(state ?? noSettings), version: event.revision + 1 };
+  switch (type) {
+    case 'FilingLimitSet':
+      return {
+        ...before,
+        filingLimits: withFilingLimit(before.filingLimits, dataAs<FilingLimitSet>(data)),
+      };
+    case 'RequiredDocumentSet':
+      return {
+        ...before,
+        requiredDocuments: withRequiredDocument(before.requiredDocuments, dataAs<RequiredDocumentSet>(data)),
+      };
+    case 'ReadinessRuleSet':
+      return { ...before, choices: withChoice(before.choices, dataAs<ReadinessRuleSet>(data)) };
+    default:
+      return before;
+  }
+}
+
+function withChoice(
+  before: RuleSettings['choices'],
+  { rule, choice }: ReadinessRuleSet,
+): RuleSettings['choices'] {
+  const choices = new Map(before);
+  if (choice === 'default') choices.delete(rule);
+  else choices.set(rule, choice);
+  return choices;
+}
+
+/**
+ * Resolves with the settings of a workspace's rules, as of every change acknowledged before the call. Rejects with
+ * `unavailable` and `unreadable`.
+ */
+export async function readRuleSettings(eventLog: EventLog, workspace: string): Promise<RuleSettings> {
+  const [settings = noSettings, sets] = await Promise.all([
+    foldStream(eventLog, readinessStream(workspace), evolveRuleSettings),
+    readTaxonomySets(eventLog),
+  ]);
+  const taxonomyCodes = sets.at(-1)?.codes;
+  const taxonomySets = sets.length;
+  return taxonomyCodes === undefined ? settings : { ...settings, taxonomyCodes, taxonomySets };
 }

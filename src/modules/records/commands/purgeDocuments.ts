@@ -1,11 +1,11 @@
 import { z } from 'zod';
 import type { Position, RecordedEvent } from '../../../domain/events/event.ts';
-import { UnknownSchemaVersion } from '../../../domain/events/upcast.ts';
+import { UnknownSchemaVersion } from '../../../domain/events/upcasting.ts';
 import { documentEventTypes, uploadedBy } from '../../../domain/records/document.ts';
 import { UnreadableError } from '../../../platform/errors.ts';
-import type { Clock } from '../../../storage/clock.ts';
 import type { DocumentStore } from '../../../storage/documentStore.ts';
 import type { EventLog } from '../../../storage/eventLog.ts';
+import type { Clock } from '../../../storage/rateLimiters.ts';
 import type { StateStore, StateTable } from '../../../storage/stateStore.ts';
 
 const DAY_MS = 86_400_000;
@@ -25,7 +25,7 @@ const HELD_AT_ONCE = 500;
 /** The event that replaced a document's bytes. */
 type Replaced = Pick<RecordedEvent, 'stream' | 'revision'>;
 
-export interface PurgePorts {
+interface PurgePorts {
   eventLog: EventLog;
   stateStore: StateStore;
   documentStore: DocumentStore;

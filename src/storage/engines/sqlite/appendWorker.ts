@@ -1,19 +1,17 @@
 import { parentPort, receiveMessageOnPort, workerData } from 'node:worker_threads';
-import { measurements } from '../../../platform/metrics/Measurements.ts';
-import { reportMeasurements } from '../../../platform/threads/reportMeasurements.ts';
+import { measurements } from '../../../platform/metrics/metrics.ts';
+import { reportMeasurements } from '../../../platform/threads/workers.ts';
 import type { WriterLink } from '../../eventLog.ts';
-import { fileProblem, movedProblem } from '../fileProblem.ts';
-import { OpenedFiles } from '../OpenedFiles.ts';
+import { fileProblem, movedProblem, OpenedFiles } from '../shared.ts';
+import { AppendWriter, BackgroundCheckpoint, NotErasable } from './appendWriter.ts';
+import { openForAppending } from './eventLogFile.ts';
 import type {
   AppendOutcome,
   AppendRequest,
   WriterMessage,
   WriterRequest,
   WriterThreadMessage,
-} from './appendProtocol.ts';
-import { AppendWriter, NotErasable } from './appendWriter.ts';
-import { BackgroundCheckpoint } from './BackgroundCheckpoint.ts';
-import { openForAppending } from './eventLogFile.ts';
+} from './protocol.ts';
 
 /** A request, and where its answer goes. */
 interface Received<Request = WriterRequest> {

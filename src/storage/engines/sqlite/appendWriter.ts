@@ -1,10 +1,159 @@
 import type { DatabaseSync } from 'node:sqlite';
-import { parse as parseUuid } from 'uuid';
-import { type Clock, SteadyClock } from '../../clock.ts';
+import { Worker } from 'node:worker_threads';
+import { stringify as formatUuid, parse as parseUuid } from 'uuid';
+import { workerUrl } from '../../../platform/threads/workerUrl.ts';
 import type { Appended, ExpectedRevision } from '../../eventLog.ts';
-import type { AppendOutcome, AppendRequest, EraseRequest } from './appendProtocol.ts';
-import { LogMemory } from './LogMemory.ts';
-import { MetadataTemplates } from './MetadataTemplates.ts';
+import { type Clock, SteadyClock } from '../../rateLimiters.ts';
+import { checkpoint } from './eventLogFile.ts';
+import { MetadataTemplates } from './eventRows.ts';
+import type { AppendOutcome, AppendRequest, EraseRequest } from './protocol.ts';
+
+/**
+ * Number of events between two checkpoints, about 12 MB of write-ahead log: small enough that the disk and commits run smoothly.
+ */
+const EVENTS = 2_000;
+
+/**
+ * Has a separate thread copy the write-ahead log into the file while commits continue, so that no commit waits for it. Commits
+ * add to the log meanwhile: the last bit, after which the log restarts, is copied here, between two commits. The thread is started
+ * with the first copy: most commands write less than that. Should it fail, everything is copied here.
+ */
+export class BackgroundCheckpoint {
+  readonly #path: string;
+  readonly #db: DatabaseSync;
+  #worker: Worker | undefined;
+  #events = 0;
+  #copying = false;
+
+  /** `db`: the writer's connection to the file at `path`. */
+  constructor(path: string, db: DatabaseSync) {
+    this.#path = path;
+    this.#db = db;
+  }
+
+  /** Reports the number of events added to the log. */
+  committed(events: number): void {
+    this.#events += events;
+    if (this.#events < EVENTS || this.#copying) return;
+    this.#copying = true;
+    this.#worker ??= this.#start();
+    this.#worker.postMessage('copy');
+  }
+
+  async close(): Promise<void> {
+    if (this.#worker === undefined) return;
+    const ended = new Promise((resolve) => this.#worker?.on('exit', resolve));
+    this.#worker.postMessage('close');
+    await ended;
+  }
+
+  #start(): Worker {
+    const workerData = { path: this.#path };
+    const worker = new Worker(workerUrl('checkpointWorker', import.meta.url), { workerData });
+    worker.on('message', () => this.#copied());
+    worker.on('error', () => {
+      this.#worker = undefined;
+      this.#copied();
+    });
+    return worker;
+  }
+
+  #copied(): void {
+    checkpoint(this.#db);
+    this.#events = 0;
+    this.#copying = false;
+  }
+}
+
+/** The end of a stream. */
+interface StreamHead {
+  /** Of its row in `streams`. */
+  id: number;
+  /** Of its last event; -1 when there is none. */
+  revision: number;
+  /** Whether earlier events of it were removed. */
+  erased: boolean;
+  /** No event of the stream has an id above this one. */
+  greatestId: string;
+}
+
+/** Number of streams whose ends are remembered, in about 250 bytes each. */
+const MAX_HEADS = 50_000;
+
+/**
+ * What the writer of an event log's file knows of it without a query: the ends of streams, and the greatest id. It is valid until
+ * another connection, in this process or another, commits, which `begin` detects, and until a transaction fails, after which its
+ * writer calls `forget`.
+ *
+ * Ids of events are generated in ascending order, so that a new one is above the previous ones; only one that is not may be a
+ * repeat and has to be searched for.
+ */
+class LogMemory {
+  readonly #heads = new Map<string, StreamHead>();
+  readonly #statements;
+  #dataVersion: unknown;
+  /** The greatest id of an event in the log. */
+  #greatestId: string | undefined;
+
+  constructor(db: DatabaseSync) {
+    this.#statements = {
+      dataVersion: db.prepare('PRAGMA data_version'),
+      greatestId: db.prepare('SELECT max(event_id) AS id FROM events'),
+      head: db.prepare(
+        `SELECT id, erased, (SELECT max(revision) FROM events WHERE stream_id = id) AS revision
+         FROM streams WHERE name = ?`,
+      ),
+    };
+  }
+
+  /** Must be called first in each transaction of the writer. */
+  begin(): void {
+    const { dataVersion, greatestId } = this.#statements;
+    const version = dataVersion.get()?.data_version;
+    if (version !== this.#dataVersion) this.forget();
+    this.#dataVersion = version;
+    if (this.#greatestId !== undefined) return;
+    const greatest = greatestId.get()?.id;
+    this.#greatestId = greatest == null ? '' : formatUuid(greatest as Uint8Array);
+  }
+
+  /** Returns the end of a stream; undefined when there is no such stream. */
+  head(stream: string): StreamHead | undefined {
+    return this.#heads.get(stream) ?? this.#readHead(stream);
+  }
+
+  /** Whether the stream may already contain an event with this id. */
+  mayHold(head: StreamHead, eventId: string): boolean {
+    return eventId <= head.greatestId;
+  }
+
+  /** Records that an event was appended to a stream; `head` is undefined for the first one. */
+  appended(head: StreamHead | undefined, eventId: string): void {
+    if (eventId > (this.#greatestId as string)) this.#greatestId = eventId;
+    if (head === undefined) return;
+    head.revision += 1;
+    if (eventId > head.greatestId) head.greatestId = eventId;
+  }
+
+  forget(): void {
+    this.#heads.clear();
+    this.#greatestId = undefined;
+  }
+
+  #readHead(stream: string): StreamHead | undefined {
+    const row = this.#statements.head.get(stream);
+    if (row === undefined) return undefined;
+    const head: StreamHead = {
+      id: row.id as number,
+      revision: (row.revision ?? -1) as number,
+      erased: row.erased !== null,
+      greatestId: this.#greatestId as string,
+    };
+    if (this.#heads.size >= MAX_HEADS) this.#heads.clear();
+    this.#heads.set(stream, head);
+    return head;
+  }
+}
 
 function holds(expected: ExpectedRevision, lastRevision: number): boolean {
   return expected === 'any' || lastRevision === (expected === 'none' ? -1 : expected);

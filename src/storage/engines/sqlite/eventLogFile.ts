@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { dirname } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
-import { giveSqliteFile } from '../folderOwner.ts';
-import { raiseFormat } from './fileFormat.ts';
+import { giveSqliteFile } from '../shared.ts';
+import { raiseFormat } from './database.ts';
 
 const schema = `
   CREATE TABLE IF NOT EXISTS log (

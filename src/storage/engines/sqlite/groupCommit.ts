@@ -1,16 +1,8 @@
 import { unavailable } from '../../../platform/errors.ts';
-import type { Appended } from '../../eventLog.ts';
-import { versionConflict } from '../../eventLogRefusals.ts';
-import { fileProblem } from '../fileProblem.ts';
-import type {
-  AppendOutcome,
-  AppendRequest,
-  EraseRequest,
-  WriterMessage,
-  WriterRequest,
-} from './appendProtocol.ts';
-import { LoneAppends } from './LoneAppends.ts';
-import type { WriterConnection } from './WriterConnection.ts';
+import { type Appended, versionConflict } from '../../eventLog.ts';
+import { fileProblem } from '../shared.ts';
+import type { AppendOutcome, AppendRequest, EraseRequest, WriterMessage, WriterRequest } from './protocol.ts';
+import { LoneAppends, type WriterConnection } from './writerClient.ts';
 
 interface Waiting {
   request: AppendRequest;

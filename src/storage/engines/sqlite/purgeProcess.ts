@@ -1,9 +1,9 @@
 import { closeSync, fsyncSync, openSync, readSync, statSync, writeSync } from 'node:fs';
 import { DatabaseSync } from 'node:sqlite';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { PurgeAnswer } from './purgeFreeSpace.ts';
-import { mergeTermIndexes } from './termIndex.ts';
-import { resultCode, TRY_MS, untilFree } from './untilFree.ts';
+import { resultCode, TRY_MS, untilFree } from './database.ts';
+import type { PurgeAnswer } from './file.ts';
+import { mergeTermIndexes } from './queries.ts';
 
 /** How long others can have the file between two parts. */
 const PAUSE_MS = 100;

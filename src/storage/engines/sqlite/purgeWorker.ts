@@ -1,7 +1,7 @@
 import { parentPort, workerData } from 'node:worker_threads';
+import { resultCode, TRY_MS, untilFree } from './database.ts';
+import type { PurgeMessage } from './eventLog.ts';
 import { openForCheckpoints, rewriteOnce } from './eventLogFile.ts';
-import type { PurgeMessage } from './purgeFile.ts';
-import { resultCode, TRY_MS, untilFree } from './untilFree.ts';
 
 if (parentPort === null) throw new Error('purgeWorker runs as a worker thread');
 const port = parentPort;

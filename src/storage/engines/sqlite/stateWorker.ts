@@ -2,8 +2,8 @@ import { existsSync } from 'node:fs';
 import { parentPort, workerData } from 'node:worker_threads';
 import { ServiceError } from '../../../platform/errors.ts';
 import type { StateTable } from '../../stateStore.ts';
-import { SqliteStateStore } from './SqliteStateStore.ts';
-import type { StateAnswer, StateCall } from './stateProtocol.ts';
+import { SqliteStateStore } from './stateStore.ts';
+import type { StateAnswer, StateCall } from './stateThread.ts';
 
 if (parentPort === null) throw new Error('stateWorker runs as a worker thread');
 const port = parentPort;

@@ -1,0 +1,244 @@
+import type { Logger } from 'pino';
+import { v7 as uuidv7 } from 'uuid';
+import type { Caller } from '../../domain/events/newEvent.ts';
+import { recordAccess } from '../../modules/audit/recordAccess.ts';
+import { isInNetworks, type Workspace } from '../../modules/auth/apiKeys.ts';
+import type { KeyDirectory } from '../../modules/auth/keyDirectory.ts';
+import { acknowledge } from '../../modules/integrations/hl7/acknowledge.ts';
+import { splitMessages } from '../../modules/integrations/hl7/framing.ts';
+import { type Hl7Issue, parseMessage } from '../../modules/integrations/hl7/parser.ts';
+import { type ReceivePorts, receiveMessage } from '../../modules/integrations/hl7/receive.ts';
+import {
+  claimOf,
+  type MllpBinding,
+  type Peer,
+  type RememberedSources,
+  type Source,
+  sourceOf,
+} from '../../modules/integrations/sources.ts';
+import { describeError, type ErrorCode, ServiceError } from '../../platform/errors.ts';
+import { type BatchPorts, BatchTally, recordBatch } from '../routes/batchRunner.ts';
+import { tallyMessage } from '../routes/hl7.ts';
+import { mediaTypes } from '../schemas/errors.ts';
+import { asServiceError, logFailure, statusOf } from '../server/answer.ts';
+import { type Frame, NotTaken } from './connection.ts';
+
+/** The source whose messages arrive on a connection. */
+export interface Sender {
+  workspace: Workspace;
+  source: Source;
+}
+
+/** Why a connection belongs to no source, for operators. */
+export type NoSender = 'no_source' | 'several_sources' | 'several_workspaces';
+
+export interface SenderPorts {
+  directory: Pick<KeyDirectory, 'known'>;
+  sources: Pick<RememberedSources, 'of'>;
+}
+
+const loopback = ['127.0.0.0/8', '::1/128'];
+
+/** Determines to whom connections belong, by the bindings of the sources of all workspaces. */
+export class Senders {
+  readonly #directory: SenderPorts['directory'];
+  readonly #sources: SenderPorts['sources'];
+
+  constructor({ directory, sources }: SenderPorts) {
+    this.#directory = directory;
+    this.#sources = sources;
+  }
+
+  /**
+   * Resolves with the source that claims a connection most surely. While no source of any workspace is bound, a
+   * connection from this machine belongs to the default source of the only active workspace. Rejects with
+   * `unavailable` and `unreadable`.
+   */
+  async of(peer: Peer): Promise<Sender | NoSender> {
+    const bound = await this.#bound();
+    if (bound.length === 0) return this.#unbound(peer);
+    const claims = bound.map((one) => ({ one, claim: claimOf(one.source.mllp, peer) }));
+    const surest = Math.max(...claims.map(({ claim }) => claim));
+    const [found, another] = claims.filter(({ claim }) => claim > 0 && claim === surest);
+    if (found === undefined) return 'no_source';
+    return another === undefined ? found.one : 'several_sources';
+  }
+
+  /**
+   * Resolves with the sender as it is now; undefined where the connection no longer belongs to its source: checked for
+   * each message. Rejects with `unavailable` and `unreadable`.
+   */
+  async present({ workspace, source }: Sender, peer: Peer): Promise<Sender | undefined> {
+    const found = await this.of(peer);
+    if (typeof found === 'string') return undefined;
+    return found.workspace.id === workspace.id && found.source.id === source.id ? found : undefined;
+  }
+
+  async #bound(): Promise<(Sender & { source: { mllp: MllpBinding } })[]> {
+    const workspaces = [...this.#directory.known.workspaces.values()];
+    const sources = await Promise.all(workspaces.map(({ id }) => this.#sources.of(id)));
+    return workspaces.flatMap((workspace, at) =>
+      (sources[at] ?? []).flatMap((source) => {
+        const { mllp } = source;
+        return mllp === undefined ? [] : [{ workspace, source: { ...source, mllp } }];
+      }),
+    );
+  }
+
+  async #unbound({ address }: Peer): Promise<Sender | NoSender> {
+    if (!isInNetworks(loopback, address)) return 'no_source';
+    const active = [...this.#directory.known.workspaces.values()].filter(({ state }) => state === 'active');
+    const [workspace, another] = active;
+    if (workspace === undefined || another !== undefined) return 'several_workspaces';
+    return { workspace, source: sourceOf(await this.#sources.of(workspace.id), 'hl7v2') };
+  }
+}
+
+export interface MllpPorts extends ReceivePorts, BatchPorts {
+  logger: Logger;
+}
+
+/** How the audit trail and the log name what arrived. */
+const came = { method: 'MLLP', route: 'message' } as const;
+
+/** How much is looked at of a message that is refused unread. */
+const HEADER_BYTES = 4096;
+
+/** The refusal of a message, whatever it says. */
+interface Refusal {
+  code: 'AE' | 'AR';
+  why: ErrorCode;
+  issue: Pick<Hl7Issue, 'code' | 'text'>;
+}
+
+const tooLarge: Refusal = {
+  code: 'AE',
+  why: 'payload_too_large',
+  issue: { code: '104', text: 'A message can have at most 1 MB.' },
+};
+const oddlyFramed: Refusal = {
+  code: 'AE',
+  why: 'malformed_body',
+  issue: { code: '102', text: 'A message must not contain the framing characters 0B (VT) and 1C (FS).' },
+};
+const deactivated: Refusal = {
+  code: 'AR',
+  why: 'workspace_deactivated',
+  issue: { code: '207', text: 'The workspace is deactivated, so messages are not accepted.' },
+};
+
+/**
+ * Returns the messages of a frame, usually one: also those of a batch (BHS) in it, each by itself. Anything that is
+ * not a message is returned as one that is refused.
+ */
+export function messagesIn({ bytes, isTooLarge }: Frame): Buffer[] {
+  if (isTooLarge || isOddlyFramed(bytes)) return [bytes];
+  try {
+    return splitMessages(bytes);
+  } catch (error) {
+    if (error instanceof ServiceError) return [bytes];
+    throw error;
+  }
+}
+
+/** Where the previous frame was cut off, or one ends within it: no part of it can be trusted. */
+function isOddlyFramed(bytes: Buffer): boolean {
+  return bytes.includes(0x0b) || bytes.includes(0x1c);
+}
+
+/**
+ * Resolves with the response to a sender's message; by then everything that it says is durable. What left no event is
+ * in the audit trail. Rejects with `NotTaken`, and logs why, where the service cannot take it now: the message must
+ * then not be acknowledged.
+ */
+export async function answerMessage(
+  ports: MllpPorts,
+  sender: Sender,
+  clientIp: string,
+  frame: Frame,
+): Promise<Buffer> {
+  const startedAt = performance.now();
+  const { workspace, source } = sender;
+  const caller: Caller = {
+    workspace: workspace.id,
+    principal: { type: 'source', id: source.id },
+    requestId: uuidv7(),
+    clientIp,
+  };
+  const { requestId } = caller;
+  const log = (code: string) => {
+    const ms = Math.round((performance.now() - startedAt) * 100) / 100;
+    ports.logger.info({ code, ms, requestId, source: source.id, workspace: workspace.id }, 'message');
+  };
+  try {
+    const refusal = refusalOf(workspace.state, frame);
+    const answer = refusal
+      ? await refuse(ports, caller, frame, refusal)
+      : await take(ports, caller, sender, frame);
+    log(answer.code);
+    return answer.acknowledgement;
+  } catch (thrown) {
+    const error = asServiceError(thrown);
+    logFailure(ports.logger, error, { requestId, route: came.route }, 'request');
+    log(error.code);
+    throw new NotTaken(error.code);
+  }
+}
+
+interface Answer {
+  code: 'AA' | 'AE' | 'AR';
+  acknowledgement: Buffer;
+}
+
+async function take(
+  ports: MllpPorts,
+  caller: Caller,
+  { workspace, source }: Sender,
+  { bytes }: Frame,
+): Promise<Answer> {
+  const { lines: limiter, stopping } = ports.batches;
+  const run = { limiter, stopping, authorize: () => undefined };
+  const readAs = { ...source, maySendTests: workspace.sandbox === true };
+  const received = await receiveMessage(ports, run, readAs, { caller, bytes, type: mediaTypes[0] });
+  const tally = new BatchTally(1);
+  tallyMessage(tally, received);
+  await recordBatch(ports, { caller, options: {}, ...came }, tally);
+  return received;
+}
+
+async function refuse(
+  ports: MllpPorts,
+  caller: Caller,
+  { bytes }: Frame,
+  { code, why, ...refusal }: Refusal,
+): Promise<Answer> {
+  await recordRefusal(ports, caller, why);
+  const header = parseMessage(bytes.subarray(0, HEADER_BYTES));
+  const stamp = { controlId: uuidv7(), at: new Date() };
+  const issue = { severity: 'error', ...refusal.issue } as const;
+  return { code, acknowledgement: acknowledge(header, code, [issue], stamp) };
+}
+
+function refusalOf(state: Sender['workspace']['state'], { bytes, isTooLarge }: Frame): Refusal | undefined {
+  if (state === 'deactivated') return deactivated;
+  if (isTooLarge) return tooLarge;
+  return isOddlyFramed(bytes) ? oddlyFramed : undefined;
+}
+
+/** A refusal that the log does not accept is answered anyway: nothing was written. */
+async function recordRefusal(ports: MllpPorts, caller: Caller, code: ErrorCode): Promise<void> {
+  const access = {
+    action: 'request.refused',
+    outcome: 'refused',
+    code,
+    ...came,
+    status: statusOf[code],
+  } as const;
+  try {
+    await recordAccess(ports.eventLog, caller, access);
+  } catch (error) {
+    const { requestId, principal } = caller;
+    const fields = { requestId, source: principal.id, error: describeError(error) };
+    ports.logger.warn(fields, 'a refused message could not be recorded in the audit trail');
+  }
+}

@@ -1,0 +1,398 @@
+import { createHash } from 'node:crypto';
+import type { Readable } from 'node:stream';
+import { z } from 'zod';
+import type { Caller } from '../../domain/events/newEvent.ts';
+import { documentFieldsSchema, documentFormats } from '../../domain/records/document.ts';
+import { recordAccess } from '../../modules/audit/recordAccess.ts';
+import { onKind } from '../../modules/auth/apiKeys.ts';
+import { KeptAnswer } from '../../modules/idempotency/reservations.ts';
+import {
+  type DocumentPorts,
+  type ReceivedFile,
+  receiveFile,
+  removeDocument,
+  requireEncounter,
+  uploadDocument as upload,
+} from '../../modules/records/commands/documents.ts';
+import {
+  type DocumentContent,
+  listDocuments as list,
+  readContentAt,
+  readDocument,
+  type WantedPart,
+} from '../../modules/records/queries/documents.ts';
+import type { QueryPorts } from '../../modules/records/queries/records.ts';
+import { endpoint } from '../schemas/endpoint.ts';
+import { documentExample, exampleOf } from '../schemas/examples.ts';
+import {
+  conditionHeaders,
+  matchHeader,
+  momentQuerySchema,
+  pageQuerySchema,
+  pageRequest,
+  requestedMoment,
+  writeCondition,
+} from '../schemas/parameters.ts';
+import { listPageOf, timestamp, versionNumber } from '../schemas/records.ts';
+import { callerOf, type Exchange, requestedRange } from '../server/exchange.ts';
+import {
+  type IdempotencyPorts,
+  idempotencyKey,
+  onceIfKeyed,
+  payloadOf,
+  replay,
+  reserve,
+  runReserved,
+} from '../server/idempotency.ts';
+import { brokenForm, type Multipart, readMultipart } from '../server/multipart.ts';
+import {
+  collectionParams,
+  documentCollection,
+  documentId,
+  documentMember,
+  documentParams,
+  documentSubject,
+  encounterId,
+  requireReadableEncounter,
+} from './history.ts';
+
+const removedSchema = z
+  .object({ success: z.literal(true), message: z.string() })
+  .meta({ id: 'DocumentRemoved', description: 'A document was removed.' });
+
+const removed = { success: true, message: 'Document removed' } as const;
+
+/** `DELETE /integration/encounters/{id}/documents/{documentId}` (spec 4.7). */
+export const deleteDocument = endpoint({
+  method: 'delete',
+  path: documentMember,
+  operationId: 'deleteDocument',
+  summary: 'Remove a document',
+  description: 'The document can no longer be read. Its history is kept.',
+  tag: 'Documents',
+  permission: onKind('write', 'document'),
+  params: documentParams,
+  headers: matchHeader,
+  takesIdempotencyKey: true,
+  answers: { 200: { description: 'The document is removed.', schema: removedSchema, example: removed } },
+  errors: ['DocumentNotFound', 'ErasedSince', 'VersionConflict'],
+  subject: documentSubject,
+  handler:
+    ({ eventLog, existence, reservations }: DocumentPorts & IdempotencyPorts) =>
+    async (exchange) => {
+      const encounter = encounterId(exchange.req);
+      const condition = writeCondition(exchange.req);
+      await onceIfKeyed({ reservations }, exchange, undefined, async (caller) => {
+        await requireEncounter(existence, caller.workspace, encounter);
+        await removeDocument(eventLog, caller, encounter, documentId(exchange.req), condition);
+      });
+      return { body: removed };
+    },
+});
+
+const file = { schema: { type: 'string', format: 'binary' } } as const;
+const files = Object.fromEntries(Object.values(documentFormats).map((type) => [type, file]));
+const fileHeaders = [
+  'ETag',
+  'Content-Disposition',
+  'Content-Length',
+  'Accept-Ranges',
+  'Repr-Digest',
+] as const;
+
+const rangeHeaders = z.object({
+  Range: z
+    .string()
+    .optional()
+    .meta({
+      description: 'One part of the file, in bytes; multiple ranges are not supported',
+      examples: ['bytes=0-1023'],
+    }),
+  'If-Range': z
+    .string()
+    .optional()
+    .meta({
+      description: 'The `ETag` of the parts received so far: if it has changed, the whole file is sent',
+      examples: ['"1"'],
+    }),
+});
+
+/** `GET /integration/encounters/{id}/documents/{documentId}`: the bytes, also those of another version or moment. */
+export const downloadDocument = endpoint({
+  method: 'get',
+  path: documentMember,
+  operationId: 'downloadDocument',
+  summary: 'Download a document',
+  description:
+    'The latest file of the document, or an earlier one: the one given by `version`, or the one current ' +
+    'at the time `as_of`, even if the document has been removed since. Replaced and removed files are ' +
+    'kept for the retention period.',
+  tag: 'Documents',
+  permission: onKind('read', 'document'),
+  params: documentParams,
+  query: momentQuerySchema,
+  headers: rangeHeaders,
+  answers: {
+    200: { description: 'The file.', headers: fileHeaders, stream: files },
+    206: {
+      description:
+        'The part of the file requested by `Range`. Unlike the whole file, it is not compared with the ' +
+        'digest.',
+      headers: [...fileHeaders, 'Content-Range'],
+      stream: files,
+    },
+  },
+  errors: ['DocumentNotFound', 'Erased', 'RangeNotSatisfiable'],
+  subject: documentSubject,
+  handler:
+    ({ eventLog, documentStore }: DocumentPorts) =>
+    async (exchange) => {
+      const caller = callerOf(exchange);
+      const [encounter, id] = [encounterId(exchange.req), documentId(exchange.req)];
+      const { workspace } = caller;
+      const at = requestedMoment(exchange.req);
+      const name = { workspace, encounterId: encounter, documentId: id };
+      const part: WantedPart = ({ size }, version) => requestedRange(exchange, size, `"${version}"`);
+      const found = at
+        ? await readContentAt({ eventLog, documentStore }, name, at.moment, part)
+        : await readDocument(eventLog, documentStore, workspace, encounter, id, part);
+      const { range, content } = found;
+      const query = { ...at?.query, ...(range && { bytes: `${range.start}-${range.end}` }) };
+      const read = {
+        kind: 'document',
+        record_id: encounter,
+        document_id: id,
+        ...(Object.keys(query).length > 0 && { query }),
+      } as const;
+      try {
+        await recordAccess(eventLog, caller, { action: 'document.download', ...read });
+      } catch (error) {
+        content.destroy();
+        throw error;
+      }
+      return { status: range ? 206 : 200, headers: headersOf(found), body: { stream: content } };
+    },
+});
+
+function headersOf({ document, version, range }: DocumentContent): Record<string, string> {
+  const { format, filename, size, sha256 } = document;
+  return {
+    'Content-Type': documentFormats[format],
+    'Content-Length': String(range ? range.end - range.start + 1 : size),
+    ...(range && { 'Content-Range': `bytes ${range.start}-${range.end}/${size}` }),
+    'Accept-Ranges': 'bytes',
+    'Content-Disposition': `attachment; filename*=UTF-8''${encodeFilename(filename)}`,
+    'Repr-Digest': `sha-256=:${Buffer.from(sha256, 'hex').toString('base64')}:`,
+    ETag: `"${version}"`,
+  };
+}
+
+/** Returns an RFC 8187 `ext-value`: what encodeURIComponent leaves alone beyond `attr-char` is encoded too. */
+function encodeFilename(filename: string): string {
+  return encodeURIComponent(filename).replace(
+    /['()*]/g,
+    (character) => `%${character.charCodeAt(0).toString(16)}`,
+  );
+}
+
+const { document_id, category } = documentFieldsSchema.shape;
+
+const documentSchema = z
+  .object({
+    document_id,
+    category,
+    filename: z.string().meta({ description: 'As sent', examples: ['results.pdf'] }),
+    content_type: z.enum(Object.values(documentFormats)),
+    size: z.int().min(0).meta({ description: 'Bytes' }),
+    sha256: z.hash('sha256').meta({ description: 'Digest of the file, lowercase hex' }),
+    version: versionNumber,
+    created_at: timestamp('When the document was first uploaded'),
+    updated_at: timestamp('When its file was last replaced'),
+  })
+  .meta({ id: 'Document', description: 'A document of an encounter, without its file.' });
+
+const pageSchema = listPageOf(documentSchema).meta({
+  id: 'DocumentPage',
+  description: 'A page of the documents of an encounter.',
+});
+
+/** `GET /integration/encounters/{id}/documents`. */
+export const listDocuments = endpoint({
+  method: 'get',
+  path: documentCollection,
+  operationId: 'listDocuments',
+  summary: 'List the documents of an encounter',
+  description:
+    'The documents of the encounter, in the order of their creation, with every write that was answered before the ' +
+    'request.',
+  tag: 'Documents',
+  permission: onKind('read', 'document'),
+  params: collectionParams,
+  query: pageQuerySchema,
+  answers: {
+    200: {
+      description: 'A page of documents.',
+      schema: pageSchema,
+      example: { items: [documentExample], next_page_token: null, unreadable: [] },
+    },
+  },
+  errors: ['EncounterNotFound', 'Erased'],
+  subject: documentSubject,
+  handler: (ports: DocumentPorts & QueryPorts) => async (exchange) => {
+    const caller = callerOf(exchange);
+    const encounter = encounterId(exchange.req);
+    const request = pageRequest(exchange.req);
+    await requireReadableEncounter(ports, caller.workspace, encounter);
+    const body = await list(ports, caller.workspace, encounter, request);
+    await recordAccess(ports.eventLog, caller, {
+      action: 'document.list',
+      kind: 'document',
+      record_id: encounter,
+      query: { ...request },
+    });
+    return { body };
+  },
+});
+
+/** How an upload is read, with its file going into the store, and how it is written. */
+interface UploadSteps<Result> {
+  read(): Promise<Multipart<ReceivedFile>>;
+  write(caller: Caller, form: Multipart<ReceivedFile>): Promise<Result>;
+  discard(file: ReceivedFile): Promise<void>;
+}
+
+/**
+ * Resolves with the result of the first upload with that `Idempotency-Key` (see `once`). What a form says is known
+ * only once it has been read: a repeat's file is digested as it arrives, and is not stored.
+ */
+async function uploadOnce<Result>(
+  ports: IdempotencyPorts,
+  exchange: Exchange,
+  key: string,
+  { read, write, discard }: UploadSteps<Result>,
+): Promise<Result> {
+  const reserved = await reserve(ports, exchange, key);
+  if (reserved instanceof KeptAnswer) {
+    const form = await readMultipart(exchange, digestFile, async () => undefined);
+    return replay<Result>(exchange, reserved, payloadOfForm(exchange, form));
+  }
+  return runReserved(exchange, reserved, async (caller) => {
+    const form = await read();
+    try {
+      await reserved.bind(payloadOfForm(exchange, form));
+    } catch (error) {
+      if (form.file) await discard(form.file);
+      throw error;
+    }
+    return write(caller, form);
+  });
+}
+
+type DigestedFile = Pick<ReceivedFile, 'filename' | 'sha256'>;
+
+async function digestFile(filename: string, source: Readable): Promise<DigestedFile> {
+  const hash = createHash('sha256');
+  for await (const chunk of source) hash.update(chunk);
+  return { filename, sha256: hash.digest('hex') };
+}
+
+function payloadOfForm({ req }: Exchange, { fields, file }: Multipart<DigestedFile>): object {
+  return payloadOf(req, { ...fields, file: file && [file.filename, file.sha256] });
+}
+
+const uploadSchema = documentFieldsSchema
+  .extend({
+    // No type, so that generated clients take a file or its bytes here rather than text (OpenAPI 3.1.0, section
+    // 4.8.14.2).
+    file: z.any().meta({
+      format: 'binary',
+      contentMediaType: 'application/octet-stream',
+      description:
+        'A PDF (`.pdf`) or DOCX (`.docx`) with a file name of at most 255 characters, at most 250 MB ' +
+        '(262,144,000 bytes); recognized by name and content',
+    }),
+  })
+  .required()
+  .meta({ id: 'DocumentUpload', description: 'A document and its file. The parts may come in any order.' });
+
+const uploadedSchema = z
+  .object({
+    success: z.literal(true),
+    document_id: documentFieldsSchema.shape.document_id,
+    version: versionNumber,
+  })
+  .meta({ id: 'DocumentUploaded', description: 'A document was stored.' });
+
+/** `POST /integration/encounters/{id}/documents` (spec 4.6). */
+export const uploadDocument = endpoint({
+  method: 'post',
+  path: documentCollection,
+  operationId: 'uploadDocument',
+  summary: 'Upload a document',
+  description:
+    'Attaches a document to the encounter, as a form with three parts. Replaces a document with the same ' +
+    '`document_id` on the encounter.',
+  tag: 'Documents',
+  permission: onKind('write', 'document'),
+  params: collectionParams,
+  headers: conditionHeaders,
+  takesIdempotencyKey: true,
+  body: {
+    required: true,
+    content: {
+      'multipart/form-data': {
+        schema: uploadSchema,
+        encoding: { file: { contentType: Object.values(documentFormats).join(', ') } },
+        examples: {
+          pdf: {
+            summary: 'A PDF, sent with the file name results.pdf',
+            value: {
+              ...(exampleOf(documentFieldsSchema) as object),
+              file: '%PDF-1.7\n% the rest of the file\n%%EOF\n',
+            },
+          },
+        },
+      },
+    },
+  },
+  answers: {
+    200: {
+      description: 'The document is durably stored.',
+      headers: ['ETag'],
+      schema: uploadedSchema,
+      example: { success: true, document_id: documentExample.document_id, version: 1 },
+    },
+  },
+  errors: [
+    'InvalidUpload',
+    'EncounterNotFound',
+    'ErasedSince',
+    'VersionConflict',
+    'FileTooLarge',
+    'NotMultipart',
+  ],
+  subject: documentSubject,
+  handler: (ports: DocumentPorts & IdempotencyPorts) => async (exchange) => {
+    const caller = callerOf(exchange);
+    const encounter = encounterId(exchange.req);
+    const condition = writeCondition(exchange.req);
+    const key = idempotencyKey(exchange.req);
+    const discard = ({ objectId }: ReceivedFile) => ports.documentStore.discard(objectId);
+    const read = async () => {
+      await requireEncounter(ports.existence, caller.workspace, encounter);
+      const left = new AbortController();
+      exchange.res.once('close', () => left.abort(brokenForm()));
+      const receive = (filename: string, source: Readable) =>
+        receiveFile(ports.documentStore, filename, source, left.signal);
+      return readMultipart(exchange, receive, discard);
+    };
+    const write = (by: Caller, form: Multipart<ReceivedFile>) =>
+      upload(ports, by, encounter, form, condition);
+    const uploaded =
+      key === undefined
+        ? await write(caller, await read())
+        : await uploadOnce(ports, exchange, key, { read, write, discard });
+    const { documentId: document_id, version } = uploaded;
+    return { headers: { ETag: `"${version}"` }, body: { success: true, document_id, version } };
+  },
+});

@@ -1,0 +1,245 @@
+import { Readable } from 'node:stream';
+import { z } from 'zod';
+import { catalog, catalogEntry } from '../../domain/records/catalog.ts';
+import type { RecordState } from '../../domain/records/fold.ts';
+import { validate } from '../../domain/records/schema/validation.ts';
+import { recordAccess } from '../../modules/audit/recordAccess.ts';
+import type { FoundKey } from '../../modules/auth/keyDirectory.ts';
+import {
+  buildAsyncapi,
+  type EventSchema,
+  eventSchemas,
+  jsonSchemaOf,
+} from '../../modules/eventStream/asyncapi.ts';
+import { type SnapshotLine, snapshotLine } from '../../modules/eventStream/changedFields.ts';
+import { formatPosition } from '../../modules/eventStream/position.ts';
+import { type Snapshot, snapshotOf } from '../../modules/records/queries/lists.ts';
+import { version } from '../../platform/version.ts';
+import { descriptionAccess, endpoint } from '../schemas/endpoint.ts';
+import { schemaNotFound } from '../schemas/errors.ts';
+import { requireUsable } from '../server/admission.ts';
+import { NDJSON } from '../server/answer.ts';
+import { callerOf } from '../server/exchange.ts';
+import {
+  cacheable,
+  cacheHeaders,
+  EVENT_ACCESS,
+  type EventsPorts,
+  ifNoneMatch,
+  notModified,
+  type Tagged,
+  tagged,
+  viewOf,
+} from './events.ts';
+
+const asyncapiSchema = z
+  .looseObject({
+    asyncapi: z.literal('3.0.0'),
+    info: z.looseObject({ title: z.string(), version: z.string() }),
+    channels: z.looseObject({}),
+    operations: z.looseObject({}),
+    components: z.looseObject({}),
+  })
+  .meta({ id: 'AsyncApi', description: 'The event catalog.' });
+
+type AsyncApi = z.output<typeof asyncapiSchema>;
+
+/** `GET /asyncapi/json`: the catalogue of events; needs a key, unless the descriptions are public. */
+export function readAsyncApi(openapiPublic: boolean) {
+  return endpoint({
+    method: 'get',
+    path: '/asyncapi/json',
+    operationId: 'getAsyncApi',
+    summary: 'Read the event catalog',
+    description: 'Every event of `GET /events` in both views, as an AsyncAPI 3.0.0 document.',
+    tag: 'Events',
+    ...descriptionAccess(openapiPublic),
+    headers: ifNoneMatch,
+    answers: {
+      200: {
+        description: 'The document.',
+        headers: cacheHeaders,
+        schema: asyncapiSchema,
+        example: {
+          asyncapi: '3.0.0',
+          info: { title: 'Chartledger events', version: '1.0.0' },
+          channels: {},
+          operations: {},
+          components: {},
+        },
+      },
+      304: notModified,
+    },
+    handler() {
+      let document: Tagged<AsyncApi> | undefined;
+      return async (exchange) => {
+        document ??= tagged(buildAsyncapi(version) as AsyncApi);
+        return cacheable(exchange, document, openapiPublic ? 'public' : 'private');
+      };
+    },
+  });
+}
+
+const jsonSchemaSchema = z
+  .looseObject({
+    $schema: z.literal('https://json-schema.org/draft/2020-12/schema'),
+    $id: z.string(),
+    title: z.string(),
+    description: z.string(),
+    type: z.literal('object'),
+  })
+  .meta({ id: 'JsonSchema', description: 'A JSON Schema document.' });
+
+type JsonSchema = z.output<typeof jsonSchemaSchema>;
+
+const example = eventSchemas.get('chartledger.document.removed.v1') as EventSchema;
+
+const name = z.string().meta({
+  description:
+    'The type of an event, such as `chartledger.patient.upserted.v1`; with the suffix `.deidentified` for ' +
+    'the de-identified view. It is the last part of the event’s `dataschema`.',
+  examples: [example.name],
+});
+
+/** `GET /schemas/{name}`: the JSON Schema of an event's `data`; needs a key, unless the descriptions are public. */
+export function readEventSchema(openapiPublic: boolean) {
+  const { permission, errors } = descriptionAccess(openapiPublic);
+  return endpoint({
+    method: 'get',
+    path: '/schemas/{name}',
+    operationId: 'getEventSchema',
+    summary: 'Read the schema of an event',
+    description:
+      "The JSON Schema (2020-12) of the `data` of an event: the document that the event's `dataschema` " +
+      'points to.',
+    tag: 'Events',
+    permission,
+    params: z.object({ name }),
+    headers: ifNoneMatch,
+    answers: {
+      200: {
+        description: 'The schema.',
+        headers: cacheHeaders,
+        schema: jsonSchemaSchema,
+        example: jsonSchemaOf(example),
+      },
+      304: notModified,
+    },
+    errors: ['SchemaNotFound', ...errors],
+    handler() {
+      const built = new Map<string, Tagged<JsonSchema>>();
+      return async (exchange) => {
+        const schema = eventSchemas.get(String(exchange.req.params.name));
+        if (schema === undefined) {
+          throw schemaNotFound();
+        }
+        const document = built.get(schema.name) ?? tagged(jsonSchemaOf(schema) as JsonSchema);
+        built.set(schema.name, document);
+        return cacheable(exchange, document, openapiPublic ? 'public' : 'private');
+      };
+    },
+  });
+}
+
+const snapshotQuerySchema = z.object({
+  kind: z
+    .enum(catalog.map(({ kind }) => kind))
+    .meta({ description: 'The kind of record', examples: ['encounter'] }),
+  view: z
+    .enum(['full', 'deidentified'])
+    .optional()
+    .meta({
+      description: 'Default `full`, or `deidentified` for a key that is allowed no other view',
+      examples: ['full'],
+    }),
+});
+
+const exampleLines = [
+  { snapshot: { kind: 'payer', view: 'full', position: '0000000000008136' } },
+  {
+    subject: 'payer/payer-aetna',
+    version: 2,
+    created_at: '2026-03-14T09:00:00.000Z',
+    updated_at: '2026-03-14T09:30:00.000Z',
+    record: { id: 'payer-aetna', name: 'Aetna', state: 'CT' },
+  } satisfies SnapshotLine,
+  { end: { count: 1, unreadable: 0 } },
+];
+
+/** `GET /integration/snapshot`: every record of a kind, from which to continue with the event stream. */
+export function readSnapshot() {
+  return endpoint({
+    method: 'get',
+    path: '/integration/snapshot',
+    operationId: 'readSnapshot',
+    summary: 'Read every record of a kind',
+    description:
+      'Every record of a kind in the workspace, one line of JSON each, in the view that the key has on ' +
+      '`GET /events`. Use it to start consuming the stream without processing it from its first event. ' +
+      'The first line and the header `Chartledger-Position` contain the position after which to continue ' +
+      'with `GET /events`. A record may be newer than this position: skip events whose `version` is not ' +
+      'higher than the one here. `record` has the fields as they were sent, merged. The last line, `end`, ' +
+      'says how many records there were; if it is missing, the snapshot is incomplete and must be read ' +
+      'again. `unreadable` counts additional records that are omitted because one of their events cannot ' +
+      'be read; lists name them. Erased records are not included.',
+    tag: 'Events',
+    permission: EVENT_ACCESS,
+    query: snapshotQuerySchema,
+    answers: {
+      200: {
+        description: 'The records, in the order of their creation.',
+        headers: ['Chartledger-Position'],
+        stream: {
+          [NDJSON]: {
+            schema: { type: 'string' },
+            example: exampleLines.map((line) => `${JSON.stringify(line)}\n`).join(''),
+          },
+        },
+      },
+    },
+    handler: (ports: EventsPorts) => async (exchange) => {
+      const query = validate(snapshotQuerySchema, exchange.req.query);
+      const entry = catalogEntry(query.kind);
+      const found = exchange.found as FoundKey;
+      const view = viewOf(found, query.view);
+      const caller = callerOf(exchange);
+      const deidentify = view === 'deidentified' ? await ports.feed.deidentifier() : undefined;
+      const snapshot = await snapshotOf(ports, caller.workspace, entry);
+      const position = formatPosition(snapshot.position);
+      await recordAccess(ports.eventLog, caller, {
+        action: 'export',
+        kind: entry.kind,
+        query: { snapshot: true, kind: entry.kind, view },
+        shown: {
+          ranges: [{ from: 0, to: snapshot.position }],
+          event_types: [entry.eventType],
+          ...(deidentify && { view: 'deidentified' }),
+        },
+      });
+      const check = () => requireUsable(ports.directory.current(found), EVENT_ACCESS, exchange.clientIp);
+      const first = { snapshot: { kind: entry.kind, view, position } };
+      const toLine = (state: RecordState) => snapshotLine(caller.workspace, entry, state, deidentify);
+      return {
+        headers: { 'Content-Type': NDJSON, 'Chartledger-Position': position },
+        body: { stream: Readable.from(linesOf(first, snapshot.parts(check), toLine)) },
+      };
+    },
+  });
+}
+
+/** Yields a text for each part. */
+async function* linesOf(
+  first: object,
+  parts: ReturnType<Snapshot['parts']>,
+  toLine: (state: RecordState) => SnapshotLine,
+): AsyncGenerator<string> {
+  yield `${JSON.stringify(first)}\n`;
+  const end = { count: 0, unreadable: 0 };
+  for await (const part of parts) {
+    const readable = part.filter((state) => state !== undefined);
+    end.count += readable.length;
+    end.unreadable += part.length - readable.length;
+    yield readable.map((state) => `${JSON.stringify(toLine(state))}\n`).join('');
+  }
+  yield `${JSON.stringify({ end })}\n`;
+}

@@ -1,0 +1,255 @@
+import { onKind, scopeKinds } from '../../modules/auth/apiKeys.ts';
+import type { FoundKey, KeyDirectory } from '../../modules/auth/keyDirectory.ts';
+import { MessageKeeper, type OperationResult, type RawMessage } from '../../modules/integrations/apply.ts';
+import type { FhirEntry } from '../../modules/integrations/fhir/bundle.ts';
+import { isRefused } from '../../modules/integrations/fhir/interpreter.ts';
+import { contextOf } from '../../modules/integrations/fhir/resources/index.ts';
+import {
+  fieldPaths,
+  type Issue,
+  issueCodes,
+  refused,
+} from '../../modules/integrations/fhir/resources/issues.ts';
+import {
+  type EntryOutcome,
+  MessageRefused,
+  processedBy,
+  sendMessage,
+} from '../../modules/integrations/fhir/send.ts';
+import type { MessageStore } from '../../modules/integrations/messages/store.ts';
+import { type RememberedSources, sourceOf } from '../../modules/integrations/sources.ts';
+import { type LineResult, WorkSlices } from '../../modules/records/commands/batchOrder.ts';
+import { type ErrorCode, ServiceError } from '../../platform/errors.ts';
+import type { DocumentStore } from '../../storage/documentStore.ts';
+import { requirePermission } from '../server/admission.ts';
+import { type Answer, asServiceError, errorAnswer, logFailure } from '../server/answer.ts';
+import { isUtf8Type, parseBody, readBody } from '../server/body.ts';
+import type { ServedEndpoint } from '../server/dispatch.ts';
+import { callerOf, type Exchange } from '../server/exchange.ts';
+import { type BatchPorts, BatchTally, recordBatch } from './batchRunner.ts';
+
+/** Media type of FHIR in JSON (FHIR R4, 2.6.2). */
+export const FHIR_JSON = 'application/fhir+json';
+
+/** Maximum number of issues reported for a message that is refused as a whole. */
+const MOST_ISSUES = 1000;
+
+/** A refusal that says what is wrong in the message, element by element, as far as possible. */
+export class FhirRefusal extends ServiceError {
+  readonly issues: readonly Issue[];
+
+  constructor(code: ErrorCode, issues: readonly Issue[]) {
+    const told = issues.slice(0, MOST_ISSUES);
+    const details = told.map(({ expression, diagnostics }) => ({
+      // Only an element's name, wherever in the message it stands.
+      field: expression.replaceAll(/\[\d+\]/g, ''),
+      message: diagnostics,
+    }));
+    super(code, 'The message was refused.', { details });
+    this.issues = told;
+  }
+}
+
+/** Returns an `OperationOutcome` (FHIR R4, 2.28) of these issues; of none it says that all is well. */
+export function operationOutcome(issues: readonly Issue[]): object {
+  const told = issues.map(({ severity, code, expression, diagnostics }) => ({
+    ...{ severity, code, diagnostics },
+    ...(expression !== '' && { expression: [expression] }),
+  }));
+  const fine = { severity: 'information', code: 'informational', diagnostics: 'All OK.' };
+  return { resourceType: 'OperationOutcome', issue: told.length > 0 ? told : [fine] };
+}
+
+/** Returns the response to a failed request, as an `OperationOutcome`. */
+export function refuseAsFhir(error: ServiceError, requestId: string): Answer {
+  const { status, headers } = errorAnswer(error, requestId);
+  const whole = refused(issueCodes[error.code] ?? 'exception', '', error.message);
+  const issues = error instanceof FhirRefusal ? error.issues : [whole];
+  return {
+    ...(status !== undefined && { status }),
+    ...(headers && { headers }),
+    type: FHIR_JSON,
+    body: operationOutcome(issues),
+  };
+}
+
+export interface FhirPorts extends BatchPorts {
+  documentStore: DocumentStore;
+  sources: RememberedSources;
+  directory: Pick<KeyDirectory, 'known'>;
+  messages: MessageStore;
+}
+
+/** A message as a request brings it. */
+export interface Message {
+  entries: readonly FhirEntry[];
+  /** Nothing of it is written if anything would be refused. */
+  isAtomic: boolean;
+  /** The endpoint's route, for the log and the audit trail. */
+  route: string;
+  /** The errors with which those of its entries are refused that could not be read. */
+  unread?: readonly unknown[];
+  /** As it arrived. */
+  bytes: readonly Buffer[];
+  /** What is requested with a resource that was sent by itself. */
+  request?: RawMessage['request'];
+}
+
+/**
+ * Carries out the message of a request, which `read` returns once it has arrived, as configured for the source of its
+ * key; what leaves no event of its own is recorded in the audit trail. Rejects as `read` does, and with a
+ * `FhirRefusal`, `overloaded`, `rate_limited` and `unavailable`. `isOne`: it is one resource, which does not count
+ * among the batches under way.
+ */
+export async function carryMessage(
+  ports: FhirPorts,
+  exchange: Exchange,
+  read: () => Message | Promise<Message>,
+  { isOne = false } = {},
+): Promise<EntryOutcome[]> {
+  const { batches } = ports;
+  const { entries, isAtomic, route, unread = [], bytes, request } = await read();
+  const leave = isOne ? undefined : await batches.enter(exchange);
+  try {
+    const { workspace } = callerOf(exchange);
+    const found = exchange.found as FoundKey;
+    const source = sourceOf(await ports.sources.of(workspace), 'fhir', {
+      keyId: found.key.id,
+      known: ports.directory.known,
+    });
+    const raw = {
+      format: 'fhir',
+      media_type: exchange.req.headers['content-type'] ?? FHIR_JSON,
+      ...{ bytes, ...(request && { request }) },
+    } as const;
+    const keeper = new MessageKeeper(ports.messages, callerOf(exchange), source, raw);
+    const { caller } = keeper;
+    const run = {
+      ...{ caller, limiter: batches.lines, stopping: batches.stopping },
+      authorize: (kind: string) => requirePermission(found, onKind('write', kind)),
+    };
+    const context = contextOf(source, Date.now());
+    const keep = keeper.keep.bind(keeper);
+    const outcomes = await sendMessage(ports, run, { entries, context, isAtomic, keep }).catch(
+      async (error) => {
+        if (error instanceof MessageRefused)
+          await keeper.processed(processedBy(error.outcomes, unread.length));
+        throw error;
+      },
+    );
+    await keeper.processed(processedBy(outcomes, unread.length));
+    const tally = new BatchTally(entries.length + unread.length);
+    const slices = new WorkSlices();
+    const failures = new Map<string, ServiceError>();
+    for (const error of unread) tally.count({ kind: null, id: null, error });
+    for (const outcome of outcomes) {
+      if (slices.isOver) await slices.next();
+      tallyOf(tally, outcome);
+      if (!isFailed(outcome.result)) continue;
+      const failure = asServiceError(outcome.result.error);
+      failures.set(failure.code, failures.get(failure.code) ?? failure);
+    }
+    for (const failure of failures.values())
+      logFailure(batches.logger, failure, { requestId: caller.requestId, route }, 'request');
+    await recordBatch(ports, { caller, options: {}, route, ...(!isOne && { status: 200 }) }, tally);
+    return outcomes;
+  } catch (error) {
+    throw error instanceof MessageRefused ? refusalOf(error) : error;
+  } finally {
+    leave?.();
+  }
+}
+
+/** Returns the refusal of a message of which nothing was written: with the code of the first thing that is wrong. */
+function refusalOf({ outcomes }: MessageRefused): FhirRefusal {
+  const failed = outcomes.flatMap(({ result }) =>
+    isFailed(result) ? [asServiceError(result.error).code] : [],
+  );
+  const isUnread = outcomes.some(({ interpreted }) => isRefused(interpreted));
+  const issues = outcomes.flatMap((outcome) => outcome.issues.filter(({ severity }) => severity === 'error'));
+  return new FhirRefusal(isUnread ? 'validation_failed' : (failed[0] ?? 'validation_failed'), issues);
+}
+
+export function isFailed(result: OperationResult | undefined): result is { error: unknown } {
+  return result !== undefined && 'error' in result;
+}
+
+function tallyOf(tally: BatchTally, { interpreted, result }: EntryOutcome): void {
+  const nothing = { kind: null, id: null };
+  if (isRefused(interpreted)) {
+    tally.count({ ...nothing, error: new FhirRefusal('validation_failed', interpreted.issues) });
+  } else if (isFailed(result)) tally.count({ ...nothing, error: result.error });
+  else if (result && 'version' in result) {
+    const written = { ...result, isSkipped: result.outcome === 'unchanged' };
+    tally.count({ ...nothing, written } satisfies LineResult);
+  }
+}
+
+/** The elements whose names may appear in the audit trail. */
+const elements: ReadonlySet<string> = new Set([
+  ...Object.values(fieldPaths).flatMap((paths) => Object.values(paths ?? {})),
+  ...['Coverage.beneficiary', 'PractitionerRole.practitioner', 'DocumentReference.context.encounter'],
+  ...['Bundle.type', 'Bundle.entry.request.method', 'Bundle.entry.request.url'],
+]);
+
+/**
+ * An endpoint that takes resources, and refuses in FHIR's form. A key that may write only some kinds can send only
+ * those.
+ */
+export function fhirEndpoint(route: string, handle: (exchange: Exchange) => Promise<Answer>): ServedEndpoint {
+  const permission = ['write', ...scopeKinds.flatMap((kind) => onKind('write', kind).slice(1))] as const;
+  return {
+    route,
+    permission: [...permission] as ServedEndpoint['permission'],
+    fields: elements,
+    handle,
+    refuse: refuseAsFhir,
+  };
+}
+
+/** By type of resource, the kinds of the records that it is written to. */
+const kindsOf = new Map([
+  ['Patient', ['patient']],
+  ['Coverage', ['patient']],
+  ['Organization', ['payer', 'facility']],
+  ['Location', ['facility']],
+  ['Practitioner', ['provider']],
+  ['PractitionerRole', ['provider']],
+  ['Encounter', ['encounter']],
+  ['DocumentReference', ['document']],
+]);
+
+/**
+ * Throws `permission_denied` when a key may write no record of resources of a type, before anything of a resource is
+ * read; what is written is checked again, record by record.
+ */
+export function requireType({ found }: Pick<Exchange, 'found'>, type: string | undefined): void {
+  const kinds = kindsOf.get(type ?? '') ?? [];
+  if (kinds.length === 0) return;
+  requirePermission(found as FoundKey, [...new Set(kinds.flatMap((kind) => onKind('write', kind)))]);
+}
+
+/** 16 MB: a patient's entire history, with documents of a few pages. */
+export const MAX_FHIR_BYTES = 16 * 1024 * 1024;
+/** Values of a Bundle: of 16 MB of resources without attachments. */
+const MAX_FHIR_VALUES = 500_000;
+
+/** A body, as it arrived and as parsed. */
+interface FhirBody {
+  value: unknown;
+  bytes: Buffer;
+}
+
+/**
+ * Resolves with the JSON body of a FHIR request. Rejects as `readBody` does, and with `unsupported_media_type` for
+ * XML and other types.
+ */
+export async function readFhir(exchange: Exchange): Promise<FhirBody> {
+  const type = exchange.req.headers['content-type'] ?? '';
+  if (!isUtf8Type(type, FHIR_JSON) && !isUtf8Type(type, 'application/json')) {
+    const text = `Send FHIR R4 in UTF-8 with Content-Type: ${FHIR_JSON}. XML is not supported.`;
+    throw new ServiceError('unsupported_media_type', text);
+  }
+  const body = await readBody(exchange, MAX_FHIR_BYTES);
+  return { value: parseBody(body, MAX_FHIR_VALUES), bytes: body.bytes };
+}

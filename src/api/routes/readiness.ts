@@ -1,0 +1,356 @@
+import { z } from 'zod';
+import { readinessStates } from '../../domain/events/readinessEvents.ts';
+import { catalog, catalogEntry } from '../../domain/records/catalog.ts';
+import { identifier, instantOf } from '../../domain/records/schema/fields.ts';
+import { validate } from '../../domain/records/schema/validation.ts';
+import { readinessAccess, worklistAccesses } from '../../modules/audit/accesses.ts';
+import { recordAccess } from '../../modules/audit/recordAccess.ts';
+import { billingPrincipals } from '../../modules/readiness/billing.ts';
+import { shownCounts } from '../../modules/readiness/counts.ts';
+import { readReadiness } from '../../modules/readiness/queries.ts';
+import type { CausedFinding } from '../../modules/readiness/replay.ts';
+import { rules } from '../../modules/readiness/rules/index.ts';
+import { severities } from '../../modules/readiness/rules/rule.ts';
+import { readWorklist, type Worklist } from '../../modules/readiness/worklist.ts';
+import type { WorklistEntry } from '../../modules/readiness/worklistModel.ts';
+import type { HistoryPorts } from '../../modules/records/queries/history.ts';
+import type { QueryPorts } from '../../modules/records/queries/records.ts';
+import { endpoint } from '../schemas/endpoint.ts';
+import {
+  accessSubject,
+  momentQuerySchema,
+  pageQuerySchema,
+  pathId,
+  recordPath,
+  withPlus,
+} from '../schemas/parameters.ts';
+import { pageOf, principal, tagOf, timestamp, versionNumber } from '../schemas/records.ts';
+import { callerOf } from '../server/exchange.ts';
+import { billedSchema, viewBilling } from './billing.ts';
+import { exampleSender } from './history.ts';
+
+const entry = catalogEntry('encounter');
+
+const recordSchema = z.object({
+  kind: z.enum(catalog.map(({ kind }) => kind)),
+  id: z.string().meta({ description: "The caller's id of the record" }),
+  version: versionNumber,
+});
+
+const findingSchema = z
+  .object({
+    rule: z.enum(rules.map(({ code }) => code)),
+    severity: z.enum(severities).meta({
+      description: '`blocks`: the payer would refuse the claim; `warns`: it may',
+    }),
+    text: z.string().meta({ description: 'What is wrong, without any values' }),
+    source: z.string().meta({ description: 'The source of the requirement' }),
+    field: z.string().meta({ description: 'The field at fault, in dot notation if nested' }),
+    record: recordSchema.meta({ description: 'The record at fault, in the version that was evaluated' }),
+    billed_version: versionNumber.optional().meta({
+      description:
+        'For `changed_after_billing`: the version of the record that was billed, or acknowledged since',
+      examples: [6],
+    }),
+    since: timestamp(
+      'Since when the finding has existed without interruption: the time of `cause`, or a later time at ' +
+        'which it began by itself',
+    ),
+    cause: recordSchema
+      .extend({
+        kind: z.enum([...catalog.map(({ kind }) => kind), 'document', 'workspace', 'code_set']).meta({
+          description:
+            '`workspace`: a rule setting of the workspace; `code_set`: a code set that was loaded, such ' +
+            'as `nucc`',
+        }),
+        event_id: z.uuid(),
+        principal: principal('Who did it'),
+      })
+      .meta({ description: 'The write that caused the finding' }),
+  })
+  .meta({ id: 'ReadinessFinding', description: 'A problem with billing an encounter.' });
+
+const readinessSchema = z
+  .object({
+    id: z.string().meta({ description: "The caller's id of the encounter", examples: ['encounter-4001'] }),
+    version: versionNumber,
+    state: z.enum(readinessStates).meta({
+      description:
+        '`ready`: nothing blocks billing; `blocked`: something does; `not_completed`: `is_completed` is ' +
+        'not `true`, regardless of findings; `voided`: `voided_at` is set, regardless of everything else',
+    }),
+    as_of: timestamp('The time that this describes'),
+    billed: billedSchema.nullable().meta({ description: 'The last billing; `null` if there was none' }),
+    findings: z.array(findingSchema).meta({ description: 'Blocking findings come first' }),
+  })
+  .meta({
+    id: 'EncounterReadiness',
+    description: 'Whether an encounter can be billed, and what is in the way.',
+  });
+
+const readinessExample: z.infer<typeof readinessSchema> = {
+  ...{ id: 'encounter-4001', version: 2, state: 'blocked', as_of: '2026-03-15T08:00:00.000Z' },
+  billed: null,
+  findings: [
+    {
+      ...{ rule: 'policy_number_missing', severity: 'blocks' },
+      text: 'A claim needs the policy number. This field is empty.',
+      source: 'X12 005010X222A1 (837P), loop 2010BA, NM109',
+      field: 'primary_insurance.policy_number',
+      record: { kind: 'patient', id: 'patient-1001', version: 7 },
+      since: '2026-03-14T16:05:12.480Z',
+      cause: {
+        ...{ kind: 'patient', id: 'patient-1001', version: 7 },
+        event_id: '019cebb0-9d1f-7b52-8e60-3a9c41d7f215',
+        principal: exampleSender.principal as z.infer<ReturnType<typeof principal>>,
+      },
+    },
+  ],
+};
+
+const querySchema = momentQuerySchema.pick({ as_of: true });
+
+/** `GET /integration/encounters/{id}/readiness`. */
+export const readEncounterReadiness = endpoint({
+  method: 'get',
+  path: '/integration/encounters/{id}/readiness',
+  operationId: 'getEncounterReadiness',
+  summary: 'Find out whether an encounter can be billed',
+  description:
+    'What billing would refuse about the encounter, its patient, providers and facility, and the payer of ' +
+    'the primary insurance: for each finding, the rule, the field and record at fault, since when it has ' +
+    'existed, and which write by whom caused it. With `as_of`, the result is based on everything recorded ' +
+    'up to that time.',
+  tag: tagOf(entry),
+  permission: 'read',
+  params: recordPath(entry),
+  query: querySchema,
+  answers: {
+    200: {
+      description: 'The readiness of the encounter.',
+      schema: readinessSchema,
+      example: readinessExample,
+    },
+  },
+  errors: ['RecordNotFound', 'Erased'],
+  subject: ({ req }) => accessSubject('encounter', req.params.id),
+  handler: (ports: HistoryPorts & QueryPorts) => async (exchange) => {
+    const { eventLog, names } = ports;
+    const id = pathId(exchange.req, 'id', entry.title);
+    const caller = callerOf(exchange);
+    const { as_of: asked } = validate(querySchema, withPlus(exchange.req, 'as_of'));
+    const asOf = asked === undefined ? undefined : instantOf(asked);
+    const readiness = await readReadiness(ports, caller.workspace, id, asOf);
+    const { encounter, state, at, findings, billing } = readiness;
+    await names.learn([
+      ...findings.map(({ cause }) => cause.event.metadata.principal),
+      ...billingPrincipals(billing),
+    ]);
+    await recordAccess(eventLog, caller, readinessAccess(readiness, asked));
+    return {
+      body: {
+        id,
+        version: encounter.version,
+        state,
+        as_of: new Date(at).toISOString(),
+        billed: billing === undefined ? null : viewBilling(billing, names),
+        findings: findings.map((finding) => findingView(finding, names)),
+      },
+    };
+  },
+});
+
+function findingView(
+  { rule, severity, text, field, record, billedVersion, since, cause }: CausedFinding,
+  names: HistoryPorts['names'],
+): z.infer<typeof findingSchema> {
+  const { event } = cause;
+  const { principal: sender } = event.metadata;
+  return {
+    ...{ rule: rule.code, severity, text, source: rule.source, field },
+    record: { kind: record.kind, id: record.id, version: record.version },
+    ...(billedVersion !== undefined && { billed_version: billedVersion }),
+    since,
+    cause: {
+      ...{ kind: cause.kind, id: cause.id, version: cause.version },
+      event_id: event.id,
+      principal: { ...sender, name: names.nameOf(sender) ?? null },
+    },
+  };
+}
+
+const kinds = catalog.map(({ kind }) => kind);
+const ruleCode = z.enum(rules.map(({ code }) => code));
+
+const day = (description: string) =>
+  z.iso
+    .date({ error: 'must be a date, such as 2026-03-14' })
+    .optional()
+    .meta({ description, examples: ['2026-03-14'] });
+
+/** Query of the worklist, without the page. */
+export const worklistFilterSchema = z.object({
+  state: z
+    .enum(readinessStates)
+    .optional()
+    .meta({ description: 'Only encounters in this state', examples: ['blocked'] }),
+  rule: ruleCode
+    .optional()
+    .meta({ description: 'Encounters with a finding of this rule', examples: ['policy_number_missing'] }),
+  payer_id: identifier(
+    'Only encounters whose patient has primary insurance with this payer',
+    'payer-1',
+  ).optional(),
+  facility_id: identifier('Only encounters at this facility', 'facility-3001').optional(),
+  provider_id: identifier('Only encounters of this billing provider', 'provider-2001').optional(),
+  from: day('Only encounters with a day of service on or after this day, as the date was sent'),
+  to: day('Only encounters with a day of service on or before this day'),
+});
+
+const query = pageQuerySchema.extend(worklistFilterSchema.shape);
+
+const count = z.int().min(0);
+const byState = z.object(Object.fromEntries(readinessStates.map((state) => [state, count])));
+
+const worklistFindingSchema = z
+  .object({
+    rule: ruleCode,
+    severity: z.enum(severities),
+    field: z.string().meta({ description: 'The field at fault, in dot notation if nested' }),
+    record: z.object({ kind: z.enum(kinds), id: z.string() }).meta({ description: 'The record at fault' }),
+  })
+  .meta({ id: 'WorklistFinding', description: 'A problem with billing an encounter.' });
+
+const itemSchema = z
+  .object({
+    id: z.string().meta({ description: "The caller's id of the encounter", examples: ['encounter-4001'] }),
+    state: z.enum(readinessStates),
+    date_of_service: z.string().nullable(),
+    patient_id: z.string().nullable(),
+    payer_id: z.string().nullable().meta({ description: "Payer of the patient's primary insurance" }),
+    facility_id: z.string().nullable(),
+    provider_id: z.string().nullable(),
+    findings: z.array(worklistFindingSchema),
+  })
+  .meta({ id: 'WorklistItem', description: 'An encounter, and what is in the way of billing it.' });
+
+const pageSchema = pageOf(itemSchema)
+  .extend({
+    counts: z
+      .object({
+        states: byState.meta({
+          description:
+            'Encounters in each state; with the filter `rule`, only those with a finding of that rule',
+        }),
+        rules: z.record(z.string(), count).meta({
+          description:
+            'Encounters with a finding of each rule; with the filter `state`, only those in that state',
+        }),
+      })
+      .nullable()
+      .meta({
+        description:
+          'How many there are. `null` if more than one of `payer_id`, `facility_id`, `provider_id` and ' +
+          'the days is used as a filter',
+      }),
+    progress: z
+      .object({
+        is_current: z.boolean().meta({
+          description: 'Whether the list includes every write that was answered before the request',
+        }),
+        under_way: z
+          .array(
+            z.object({
+              kind: z.enum([...kinds, 'workspace', 'code_set']),
+              id: z.string(),
+              done: count,
+              total: count,
+            }),
+          )
+          .meta({
+            description:
+              'Recent changes, and how many of the encounters that depend on each have been evaluated ' +
+              'since; `workspace`: a rule was set; `code_set`: a code set was loaded',
+          }),
+      })
+      .meta({ description: 'How up to date the list is' }),
+  })
+  .meta({ id: 'Worklist', description: 'Encounters, with what prevents billing them.' });
+
+const worklistExample: z.infer<typeof pageSchema> = {
+  items: [
+    {
+      ...{ id: 'encounter-4001', state: 'blocked', date_of_service: '2026-03-14T09:30:00Z' },
+      ...{ patient_id: 'patient-1001', payer_id: 'payer-1', facility_id: 'facility-3001' },
+      provider_id: 'provider-2001',
+      findings: [
+        {
+          ...{ rule: 'policy_number_missing', severity: 'blocks', field: 'primary_insurance.policy_number' },
+          record: { kind: 'patient', id: 'patient-1001' },
+        },
+      ],
+    },
+  ],
+  next_page_token: null,
+  counts: {
+    states: { ready: 812, blocked: 1, not_completed: 40, voided: 3 },
+    rules: { policy_number_missing: 1 },
+  },
+  progress: { is_current: true, under_way: [] },
+};
+
+/** `GET /integration/readiness`. */
+export const readReadinessWorklist = endpoint({
+  method: 'get',
+  path: '/integration/readiness',
+  operationId: 'listReadiness',
+  summary: 'List encounters by what is in the way of billing them',
+  description:
+    'The encounters of the workspace with what billing would refuse about them, in the order of their ' +
+    'creation (by day of service if days are the only filter), and how many there are in each state and ' +
+    'by rule. A change to a payer, provider or facility reaches all encounters that depend on it, with a ' +
+    'short delay if there are many: `progress` says how up to date the list is. With filters, a page may ' +
+    'have fewer items than `limit`, or none: the list continues as long as there is a `next_page_token`. ' +
+    'An encounter that changes between two pages may be on both, or on neither. The readiness of an ' +
+    'encounter says since when a finding has existed, and who caused it.',
+  tag: tagOf(entry),
+  permission: 'read',
+  query,
+  answers: { 200: { description: 'A page of encounters.', schema: pageSchema, example: worklistExample } },
+  subject: () => ({ kind: entry.kind }),
+  handler: (ports: QueryPorts) => async (exchange) => {
+    const { limit, page_token: pageToken, ...asked } = validate(query, exchange.req.query);
+    const { payer_id: payer, facility_id: facility, provider_id: provider, ...same } = asked;
+    const caller = callerOf(exchange);
+    const selection = { ...same, payer, facility, provider };
+    const worklist = await readWorklist(ports, caller.workspace, selection, { limit, pageToken });
+    await recordAccess(
+      ports.eventLog,
+      caller,
+      ...worklistAccesses(worklist.items, { limit, page_token: pageToken, ...asked }),
+    );
+    return { body: worklistView(worklist, asked) };
+  },
+});
+
+function worklistView(
+  { items, next_page_token, counts, progress }: Worklist,
+  { state, rule }: z.infer<typeof worklistFilterSchema>,
+): z.infer<typeof pageSchema> {
+  return {
+    items: items.map(itemOf),
+    next_page_token,
+    counts: counts === undefined ? null : shownCounts(counts, { state, rule }),
+    progress: { is_current: progress.isCurrent, under_way: progress.underWay },
+  };
+}
+
+function itemOf(entry: WorklistEntry): z.infer<typeof itemSchema> {
+  const { encounter_id: id, state, date_of_service = null, patient_id = null } = entry;
+  const { payer_id = null, facility_id = null, provider_id = null } = entry;
+  const findings = entry.findings.map(({ rule, severity, field, kind, id }) => ({
+    ...{ rule, severity, field },
+    record: { kind, id },
+  }));
+  return { id, state, date_of_service, patient_id, payer_id, facility_id, provider_id, findings };
+}

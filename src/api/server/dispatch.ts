@@ -1,0 +1,194 @@
+import type { IncomingMessage } from 'node:http';
+import type { Request, Response } from 'express';
+import type { Logger } from 'pino';
+import { v7 as uuidv7 } from 'uuid';
+import type { z } from 'zod';
+import { type AccessSubject, recordAccess } from '../../modules/audit/recordAccess.ts';
+import type { Permission } from '../../modules/auth/apiKeys.ts';
+import { describeError, type ErrorCode, type ServiceError } from '../../platform/errors.ts';
+import { isTracing } from '../../platform/tracing.ts';
+import type { EventLog } from '../../storage/eventLog.ts';
+import { admit, type Gate } from './admission.ts';
+import {
+  type Answer,
+  asServiceError,
+  errorAnswer,
+  failingFields,
+  logFailure,
+  sendAnswer,
+  statusOf,
+} from './answer.ts';
+import {
+  callerOf,
+  commonHeaders,
+  type Exchange,
+  requireKnownParameters,
+  type ToldByClient,
+  toldByClient,
+} from './exchange.ts';
+import { requestMetrics, tracedRequest } from './instrumentation.ts';
+import type { Bodies, RequestLoad } from './load.ts';
+
+/**
+ * Appends to the audit trail that a request with a known key was refused, why, and for which fields. Requests without
+ * one, and those that failed for the service's own reasons, are skipped. Rejects with `unavailable`.
+ */
+export async function recordRefusal(
+  eventLog: EventLog,
+  { route, subject, fields: known }: ServedEndpoint,
+  exchange: Exchange,
+  { code, details }: ServiceError,
+): Promise<void> {
+  const status = statusOf[code];
+  if (exchange.found === undefined || status >= 500) return;
+  const fields = failingFields(details, known);
+  await recordAccess(eventLog, callerOf(exchange), {
+    action: 'request.refused',
+    outcome: 'refused',
+    code,
+    method: exchange.req.method,
+    route,
+    status,
+    ...(fields.length > 0 && { fields }),
+    ...subject?.(exchange),
+  });
+}
+
+/** What all endpoints share. */
+export interface EndpointContext {
+  gate: Gate;
+  /** Records the refusals of known keys. */
+  eventLog: EventLog;
+  logger: Logger;
+  /** Aborts when the service shuts down: from then on a response is the last one on its connection. */
+  draining: AbortSignal;
+  clientIp(req: IncomingMessage): string;
+  bodies: Bodies;
+  load: RequestLoad;
+}
+
+/** An endpoint as the router serves it. */
+export interface ServedEndpoint {
+  /** The route's template: the only form of a path that reaches a log. */
+  route: string;
+  /** `public`: no key needed; `key`: any key; otherwise the permissions one of which the key must have. */
+  permission: 'public' | 'key' | Permission | readonly Permission[];
+  /** Schema of its query; `ignored`: anything goes. Without one it accepts none. Any other parameter is refused. */
+  query?: z.ZodObject | 'ignored';
+  /** The names of the fields, parameters and headers that it accepts: no other such name reaches the audit trail. */
+  fields?: ReadonlySet<string>;
+  /** Returns what a refused request is about, for the audit trail; it may not have been read yet. */
+  subject?(exchange: Exchange): AccessSubject;
+  handle(exchange: Exchange): Promise<Answer>;
+  /** Returns the response to a failed request, where it has a form of its own. */
+  refuse?(error: ServiceError, requestId: string): Answer;
+}
+
+/** An endpoint, and the method by which the router finds it along with its route. */
+export interface Route {
+  method: 'get' | 'post' | 'put' | 'patch' | 'delete';
+  endpoint: ServedEndpoint;
+}
+
+const withoutBody: ReadonlySet<string> = new Set(['GET', 'HEAD', 'DELETE']);
+
+export type EndpointListener = (req: Request, res: Response) => Promise<void>;
+
+/** Returns the listener for an endpoint's requests: it admits, handles, answers and logs. It never rejects. */
+export function serveEndpoint(context: EndpointContext, served: ServedEndpoint): EndpointListener {
+  const { route, permission, query, handle, refuse = errorAnswer } = served;
+  const parameters = query === 'ignored' ? undefined : Object.keys(query?.shape ?? {});
+  const permissions = permission === 'public' || permission === 'key' ? [] : [permission].flat();
+  const measure = requestMetrics(route);
+  const serve = async (req: Request, res: Response, told: ToldByClient): Promise<ErrorCode | undefined> => {
+    const startedAt = performance.now();
+    const requestId = uuidv7();
+    const exchange: Exchange = {
+      req,
+      res,
+      requestId,
+      headers: commonHeaders(requestId),
+      clientIp: context.clientIp(req),
+      told,
+      bodies: context.bodies,
+      load: context.load,
+      found: undefined,
+      input: undefined,
+    };
+    const send = (answer: Answer) => {
+      if (context.draining.aborted) res.shouldKeepAlive = false;
+      return sendAnswer(exchange, answer);
+    };
+    let code: ErrorCode | undefined;
+    try {
+      // Nearly every request is admitted, and answered, synchronously: it waits only for its handler.
+      const admitted = permission === 'public' ? undefined : admit(context.gate, exchange, permissions);
+      if (admitted) await admitted;
+      if (parameters && req.url.includes('?')) requireKnownParameters(req.query, parameters);
+      // A request with a body is counted once the body has arrived.
+      if (permission !== 'public' && withoutBody.has(req.method)) context.load.enter(exchange);
+      const answer = await handle(exchange);
+      // What is streamed may take as long as its reader likes.
+      context.load.leave(exchange);
+      const sending = send(answer);
+      if (sending) await sending;
+    } catch (thrown) {
+      const error = asServiceError(thrown);
+      code = error.code;
+      logFailure(context.logger, error, { requestId, route }, 'request');
+      await auditRefusal(context, served, exchange, error);
+      context.load.leave(exchange);
+      if (res.headersSent) res.destroy();
+      else await send(refuse(error, requestId));
+    }
+    const ms = performance.now() - startedAt;
+    measure(req.method, res.statusCode, ms, code);
+    logRequest(context.logger, exchange, route, code, ms);
+    return code;
+  };
+  return async (req, res) => {
+    const told = toldByClient(req);
+    if (isTracing()) await tracedRequest(req, res, route, told, (within) => serve(req, res, within));
+    else await serve(req, res, told);
+  };
+}
+
+/** A refusal that the log does not accept is answered anyway: nothing left the service. */
+async function auditRefusal(
+  { eventLog, logger }: EndpointContext,
+  served: ServedEndpoint,
+  exchange: Exchange,
+  refusal: ServiceError,
+): Promise<void> {
+  try {
+    await recordRefusal(eventLog, served, exchange, refusal);
+  } catch (error) {
+    const { requestId, found } = exchange;
+    const fields = { requestId, route: served.route, key: found?.key.id, error: describeError(error) };
+    logger.warn(fields, 'a refused request could not be recorded in the audit trail');
+  }
+}
+
+function logRequest(
+  logger: Logger,
+  { req, res, requestId, told, found }: Exchange,
+  route: string,
+  code: ErrorCode | undefined,
+  ms: number,
+): void {
+  logger.info(
+    {
+      method: req.method,
+      route,
+      status: res.statusCode,
+      code,
+      ms: Math.round(ms * 100) / 100,
+      requestId,
+      clientRequestId: told.clientRequestId,
+      traceparent: told.traceparent,
+      key: found?.key.id,
+      workspace: found?.workspace.id,
+    },
+    'request',
+  );
+}

@@ -1,0 +1,110 @@
+import type { IncomingMessage } from 'node:http';
+import type { Caller } from '../../domain/events/newEvent.ts';
+import { validationError } from '../../domain/records/schema/validation.ts';
+import type { FoundKey } from '../../modules/auth/keyDirectory.ts';
+import { KeptAnswer, type Reservation, type Reservations } from '../../modules/idempotency/reservations.ts';
+import { callerOf, type Exchange } from './exchange.ts';
+
+/** The permitted form of an `Idempotency-Key`. */
+export const idempotencyKeyForm = /^[\x20-\x7e]{1,255}$/;
+
+/** Returns the `Idempotency-Key` of a request, as sent; undefined without one. Throws `validation_failed`. */
+export function idempotencyKey(req: IncomingMessage): string | undefined {
+  if (req.headers['idempotency-key'] === undefined) return undefined;
+  const [key = '', ...more] = req.headersDistinct['idempotency-key'] ?? [];
+  if (more.length === 0 && idempotencyKeyForm.test(key)) return key;
+  throw validationError([
+    { field: 'Idempotency-Key', message: 'must be sent once, as 1 to 255 printable ASCII characters' },
+  ]);
+}
+
+export interface IdempotencyPorts {
+  reservations: Reservations;
+}
+
+/**
+ * Resolves with the result of `work`, a JSON value, for the first request with that `Idempotency-Key`: a repeat gets
+ * the same without `work`, and its response says so. `work` must pass its caller on to what it appends, which looks
+ * for what an earlier try appended (`findEarlier`). Rejects as `Reservations.reserve` and `work` do.
+ */
+export async function once<Result>(
+  ports: IdempotencyPorts,
+  exchange: Exchange,
+  key: string,
+  body: unknown,
+  work: (caller: Caller) => Promise<Result>,
+): Promise<Result> {
+  const payload = payloadOf(exchange.req, body);
+  const reserved = await reserve(ports, exchange, key, payload);
+  if (reserved instanceof KeptAnswer) {
+    return replay<Result>(exchange, reserved, payload);
+  }
+  return runReserved(exchange, reserved, work);
+}
+
+/**
+ * Reserves an `Idempotency-Key` as `Reservations.reserve` does. It belongs to the sender: an API key and those that
+ * replace it share it.
+ */
+export function reserve(
+  { reservations }: IdempotencyPorts,
+  exchange: Exchange,
+  key: string,
+  payload?: object,
+): Promise<Reservation | KeptAnswer> {
+  const { key: apiKey } = exchange.found as FoundKey;
+  const principal = exchange.principal ?? { type: 'api_key', id: apiKey.sender };
+  return reservations.reserve({ ...callerOf(exchange), principal }, key, payload);
+}
+
+/** Resolves with the result of `work`; only for the first request where an `Idempotency-Key` is sent (see `once`). */
+export function onceIfKeyed<Result>(
+  ports: IdempotencyPorts,
+  exchange: Exchange,
+  body: unknown,
+  work: (caller: Caller) => Promise<Result>,
+): Promise<Result> {
+  const key = idempotencyKey(exchange.req);
+  return key === undefined ? work(callerOf(exchange)) : once(ports, exchange, key, body, work);
+}
+
+/** Resolves with the result of `work` under a reservation, which ends with it. Rejects as `work` does. */
+export async function runReserved<Result>(
+  exchange: Exchange,
+  reservation: Reservation,
+  work: (caller: Caller) => Promise<Result>,
+): Promise<Result> {
+  const { earlier } = reservation;
+  try {
+    const result = await work({ ...callerOf(exchange), earlier });
+    await reservation.complete(result);
+    if (earlier?.appended) markReplayed(exchange);
+    return result;
+  } catch (error) {
+    await reservation.abandon(error);
+    throw error;
+  }
+}
+
+/**
+ * Returns everything that makes two requests the same: method, path and query, conditions, and the body's content.
+ */
+export function payloadOf({ method, url, headers }: IncomingMessage, body: unknown): object {
+  const { 'if-match': ifMatch = null, 'if-none-match': ifNoneMatch = null } = headers;
+  return { method, url, ifMatch, ifNoneMatch, body: body ?? null };
+}
+
+/**
+ * Returns the kept result, for a response that is marked as replayed. Throws `idempotency_key_reused` when the
+ * payload is different.
+ */
+export function replay<Result>(exchange: Exchange, kept: KeptAnswer, payload: object): Result {
+  const result = kept.resultFor(payload) as Result;
+  markReplayed(exchange);
+  return result;
+}
+
+/** Marks a response as that of an earlier request. */
+export function markReplayed({ headers }: Exchange): void {
+  headers.push('Idempotent-Replayed', 'true');
+}

@@ -1,0 +1,81 @@
+import { Argument, type Command, Option } from 'commander';
+import { patient } from '../../domain/records/kinds/patient.ts';
+import { type ReportFormat, reportFormats, reportText } from '../../modules/audit/disclosureFormats.ts';
+import { reportDisclosures } from '../../modules/audit/disclosures.ts';
+import { withCurrentModels, withWorkspace } from '../../server/stores.ts';
+import { parseInstant } from '../lib/options.ts';
+import { example, print } from '../lib/terminal.ts';
+
+interface DisclosuresOptions {
+  workspace: string;
+  /** ISO 8601, UTC, to the millisecond. */
+  from?: string;
+  to?: string;
+  accounting?: boolean;
+  omitExempt?: boolean;
+  summary?: boolean;
+  format: ReportFormat;
+}
+
+async function showDisclosures(_kind: string, patientId: string, options: DisclosuresOptions): Promise<void> {
+  const { workspace, from, to, accounting, omitExempt, summary = false, format } = options;
+  const form = accounting ? 'accounting' : 'access_report';
+  await withWorkspace(workspace, ({ eventLog, names, caller }) =>
+    withCurrentModels(eventLog, async (readModels) => {
+      const query = { patientId, form, from, to, omitExempt } as const;
+      const how = { format, ...(summary && { summary }) };
+      const report = await reportDisclosures({ eventLog, readModels, names }, caller, query, how);
+      await print(reportText(workspace, report, format, summary));
+    }),
+  );
+}
+
+/** `chartledger disclosures` */
+export function addDisclosuresCommand(program: Command): void {
+  program
+    .command('disclosures')
+    .description(
+      "Report who received a patient's data: its record, every record that refers or ever referred to it, " +
+        'and their documents, even if the patient was erased. Lists every access, newest first, or with ' +
+        '--accounting the disclosures under 45 CFR 164.528. The report contains ids and versions but no ' +
+        'values; the audit trail records who requested it.',
+    )
+    .addArgument(new Argument('<kind>', 'kind of the record').choices([patient.kind]))
+    .argument('<id>', 'the id that the patient was sent with')
+    .requiredOption('--workspace <id>', 'the workspace of the patient')
+    .option(
+      '--from <time>',
+      'at or after this ISO 8601 date or date-time (default: the beginning; for an accounting, six years ' +
+        'ago)',
+      parseInstant,
+    )
+    .option('--to <time>', 'before this ISO 8601 date or date-time (default: now)', parseInstant)
+    .option(
+      '--accounting',
+      'only disclosures, without uses by the organization itself and de-identified data; treatment, ' +
+        'payment and operations are marked exempt',
+    )
+    .addOption(
+      new Option('--omit-exempt', 'an accounting without exempt disclosures').implies({ accounting: true }),
+    )
+    .addOption(
+      new Option(
+        '--summary',
+        'an accounting with one line per recipient and purpose: the first disclosure, their number and the ' +
+          'last',
+      ).implies({ accounting: true }),
+    )
+    .addOption(
+      new Option('--format <format>', 'csv: one line per entry; json: one object')
+        .choices(reportFormats)
+        .makeOptionMandatory(),
+    )
+    .addHelpText(
+      'after',
+      example(
+        'chartledger disclosures patient patient-1001 --workspace clinic --format csv > access-report.csv',
+        'chartledger disclosures patient patient-1001 --workspace clinic --accounting --omit-exempt --format csv > accounting.csv',
+      ),
+    )
+    .action(showDisclosures);
+}

@@ -1,0 +1,338 @@
+import { readFile } from 'node:fs/promises';
+import { pipeline } from 'node:stream/promises';
+import { type Command, Option } from 'commander';
+import { v7 as uuidv7 } from 'uuid';
+import { messageAccesses } from '../../modules/audit/accesses.ts';
+import { recordAccess } from '../../modules/audit/recordAccess.ts';
+import type { Message } from '../../modules/integrations/messages/message.ts';
+import { MessageStore, type ProcessedMessage } from '../../modules/integrations/messages/store.ts';
+import { presentSource, type RecordLineage, readLineage } from '../../modules/integrations/replay/lineage.ts';
+import {
+  correctMessage,
+  isBefore,
+  requireCorrectable,
+  resendMessage,
+} from '../../modules/integrations/replay/resend.ts';
+import { numberOf, readConfigurations } from '../../modules/integrations/sources.ts';
+import { notFound, ServiceError } from '../../platform/errors.ts';
+import { terminal } from '../../server/terminal.ts';
+import { withErasure } from '../../server/withErasure.ts';
+import { type IngestTools, withIngest } from '../../server/withIngest.ts';
+import { ofFile } from '../lib/files.ts';
+import { parsePositive } from '../lib/options.ts';
+import { example, FAILED, printable, writeJson, writeLine, writeTable } from '../lib/terminal.ts';
+
+/** How long a message may be under way; after that it was interrupted. */
+const UNDER_WAY_MS = 600_000;
+
+/** Whether the receiver of a message may currently be carrying it out. */
+function mayBeUnderWay({ state, received_at }: Message): boolean {
+  return state === 'received' && Date.now() - Date.parse(received_at) < UNDER_WAY_MS;
+}
+
+/** Prints the result of a message, by record, and what is wrong in it. */
+function writeOutcome({ about, problems }: Pick<ProcessedMessage, 'about' | 'problems'>): void {
+  for (const { kind, id, outcome = 'under way', version } of about) {
+    writeLine(`${outcome}: ${kind} ${printable(id)}${version === undefined ? '' : `, version ${version}`}`);
+  }
+  for (const { severity, code, at, text } of problems) writeLine(`${severity} ${code} ${at}: ${text}`);
+}
+
+interface CorrectOptions {
+  workspace: string;
+  file: string;
+  dryRun?: boolean;
+  force?: boolean;
+  json?: boolean;
+}
+
+/** `chartledger messages correct` */
+function addCorrectCommand(messages: Command): void {
+  messages
+    .command('correct')
+    .description(
+      'Process a corrected version of a message that was not fully accepted, in its place in the order. ' +
+        'The original message is kept unchanged; the correction is kept as a message of its own. This is ' +
+        'recorded in the audit trail.',
+    )
+    .argument('<id>', 'the id of the message, as listed')
+    .requiredOption('--workspace <id>', 'the workspace')
+    .requiredOption(
+      '--file <file>',
+      'the complete corrected message, for example the output of `messages show --raw` with the errors fixed',
+    )
+    .option('--dry-run', 'show what the outcome would be, without storing anything')
+    .option(
+      '--force',
+      'also overwrite values newer than the message, and process messages that may still be in progress',
+    )
+    .option('--json', 'print the result as JSON')
+    .addHelpText(
+      'after',
+      example(
+        'chartledger messages correct 019cec3f-5f5b-7000-8000-000000000001 --file corrected.hl7 --workspace clinic',
+      ),
+    )
+    .action(correct);
+}
+
+async function correct(id: string, options: CorrectOptions): Promise<void> {
+  const { workspace: workspaceId, file, dryRun: isTrial = false, force = false, json } = options;
+  const sent = await ofFile(file, () => readFile(file));
+  const corrected = await withIngest(workspaceId, async ({ ports, caller, workspace }) => {
+    const original = await ports.messages.load(workspaceId, id);
+    if (original === undefined) throw notFound('Message');
+    requireCorrectable(original);
+    if (!force && mayBeUnderWay(original)) {
+      throw new ServiceError(
+        'conflict',
+        'It arrived within the last ten minutes and may still be in progress.',
+      );
+    }
+    const configurations = await readConfigurations(ports.eventLog, workspaceId);
+    const source = presentSource(configurations.at(-1)?.sources ?? [], original, ports.directory.known);
+    if (source === undefined) throw new ServiceError('conflict', 'Its source is no longer configured.');
+    const own = { ...caller, requestId: uuidv7() };
+    await recordAccess(ports.eventLog, own, ...messageAccesses(original, true));
+    const configuration = numberOf(configurations, source.id);
+    const isSandbox = workspace.sandbox === true;
+    return correctMessage(ports, own, original, sent, { source, configuration, isSandbox, force, isTrial });
+  });
+  if (json) writeJson({ ...corrected, id: corrected.id ?? null, corrects: id });
+  else {
+    const name = corrected.id === undefined ? 'It would be' : `${corrected.id}:`;
+    writeLine(`${name} ${corrected.state}`);
+    writeOutcome(corrected);
+  }
+  if (corrected.state !== 'accepted') terminal().exitCode = FAILED;
+}
+
+interface ResendOptions {
+  workspace: string;
+  source?: string;
+  force?: boolean;
+  json?: boolean;
+}
+
+/** The result of a message that was to be resent. */
+type Resent = Pick<Message, 'id' | 'received_at' | 'source'> &
+  (ProcessedMessage | { state: Message['state']; skipped: string });
+
+/** `chartledger messages resend` */
+function addResendCommand(messages: Command): void {
+  messages
+    .command('resend')
+    .description(
+      'Process messages that were not fully accepted again, oldest first, using the current configuration ' +
+        'of their source. Values that changed after a message arrived are not overwritten. Each message ' +
+        'is recorded in the audit trail.',
+    )
+    .argument('[ids...]', 'the ids of the messages; default: all that were not fully accepted')
+    .requiredOption('--workspace <id>', 'the workspace')
+    .option('--source <id>', 'only messages of this source')
+    .option(
+      '--force',
+      'also overwrite values newer than the message, and process messages that may still be in progress',
+    )
+    .option('--json', 'print a JSON array')
+    .addHelpText(
+      'after',
+      example(
+        'chartledger messages resend --workspace clinic --source epic',
+        'chartledger messages resend 019cec3f-5f5b-7000-8000-000000000001 --workspace clinic',
+      ),
+    )
+    .action(resend);
+}
+
+async function resend(ids: string[], options: ResendOptions): Promise<void> {
+  const { workspace, json } = options;
+  const all: Resent[] = [];
+  await withIngest(workspace, async (tools) => {
+    for (const message of await waiting(tools, ids, options)) {
+      const { id, received_at, source } = message;
+      const resent = { id, received_at, source, ...(await resendOne(tools, message, options)) };
+      all.push(resent);
+      if (!json) writeResent(resent);
+    }
+  });
+  if (json) writeJson(all);
+  else if (all.length === 0) writeLine(`No message of workspace ${workspace} waits to be sent again.`);
+  if (all.some(({ state }) => state !== 'accepted')) terminal().exitCode = FAILED;
+}
+
+/** Returns the requested messages, in order of arrival. Rejects with `not_found`. */
+async function waiting(
+  { ports: { messages }, workspace }: IngestTools,
+  ids: string[],
+  { source }: ResendOptions,
+): Promise<Message[]> {
+  const found =
+    ids.length === 0
+      ? await Array.fromAsync(messages.rejected(workspace.id))
+      : await Promise.all([...new Set(ids)].map((id) => loaded(messages.load(workspace.id, id))));
+  return found
+    .filter((one) => source === undefined || one.source === source)
+    .toSorted((one, other) => (isBefore(one, other) ? -1 : 1));
+}
+
+async function loaded(loading: Promise<Message | undefined>): Promise<Message> {
+  const message = await loading;
+  if (message === undefined) throw notFound('Message');
+  return message;
+}
+
+async function resendOne(
+  { ports, caller, workspace }: IngestTools,
+  listed: Message,
+  { force = false }: ResendOptions,
+): Promise<ProcessedMessage | Pick<Extract<Resent, { skipped: string }>, 'state' | 'skipped'>> {
+  // As it is now: its turn may come long after the list was read.
+  const message = await ports.messages.load(workspace.id, listed.id);
+  if (message === undefined) return { state: listed.state, skipped: 'It no longer exists.' };
+  const { state } = message;
+  const configurations = await readConfigurations(ports.eventLog, workspace.id);
+  const source = presentSource(configurations.at(-1)?.sources ?? [], message, ports.directory.known);
+  if (state === 'accepted') return { state, skipped: 'It was fully accepted.' };
+  if (message.corrected_by !== undefined)
+    return { state, skipped: `It was corrected by ${message.corrected_by}.` };
+  if (!force && mayBeUnderWay(message)) {
+    return { state, skipped: 'It arrived within the last ten minutes and may still be in progress.' };
+  }
+  if (source === undefined) return { state, skipped: 'Its source is no longer configured.' };
+  // Each as a request of its own.
+  const own = { ...caller, requestId: uuidv7() };
+  await recordAccess(ports.eventLog, own, ...messageAccesses(message));
+  const configuration = numberOf(configurations, source.id);
+  const isSandbox = workspace.sandbox === true;
+  return resendMessage(ports, own, message, { source, configuration, isSandbox, force });
+}
+
+function writeResent(resent: Resent): void {
+  const { id, state } = resent;
+  if ('skipped' in resent) writeLine(`${id}: skipped. ${resent.skipped}`);
+  else {
+    writeLine(`${id}: ${state}`);
+    writeOutcome(resent);
+  }
+}
+
+/** Shows where the fields of a message's records come from. The values are shown, as with `--raw`. */
+async function showFields(id: string, workspaceId: string): Promise<void> {
+  const lineage = await withIngest(workspaceId, async ({ ports, caller, workspace }) => {
+    const message = await ports.messages.load(workspaceId, id);
+    if (message === undefined) throw notFound('Message');
+    const found = await readLineage(ports, workspace, message);
+    await recordAccess(ports.eventLog, caller, ...messageAccesses(message, true));
+    return found;
+  });
+  if (lineage.length === 0) writeLine('Read again, it says nothing of any record.');
+  for (const one of lineage) writeRecord(one);
+}
+
+function writeRecord({ kind, id, fields }: RecordLineage): void {
+  writeLine(`${kind} ${printable(id)}`);
+  for (const { field, value, at, rule, setting } of fields) {
+    const said = value === undefined ? '' : ` = ${printable(JSON.stringify(value))}`;
+    const by = [rule && `rule ${rule}`, setting && `setting ${setting}`].filter(Boolean).join(', ');
+    writeLine(`  ${field}${said}  from ${at === null ? 'no place' : printable(at)}${by && ` (${by})`}`);
+  }
+}
+
+interface ListOptions {
+  workspace: string;
+  rejected?: boolean;
+  limit: number;
+  json?: boolean;
+}
+
+const DEFAULT_LIMIT = 50;
+
+/** `chartledger messages …` */
+export function addMessageCommands(program: Command): void {
+  const messages = program
+    .command('messages')
+    .description('The FHIR and HL7 v2 messages that EMRs sent, in their original form, and their outcomes.');
+
+  messages
+    .command('list')
+    .description('List the messages of a workspace, newest first.')
+    .requiredOption('--workspace <id>', 'the workspace')
+    .option('--rejected', 'only messages that were not fully accepted')
+    .addOption(
+      new Option('--limit <n>', 'at most this many messages').argParser(parsePositive).default(DEFAULT_LIMIT),
+    )
+    .option('--json', 'print a JSON array')
+    .addHelpText('after', example('chartledger messages list --workspace clinic --rejected'))
+    .action(listMessages);
+
+  messages
+    .command('show')
+    .description(
+      'Show the outcome of a message, or the original message. This is recorded in the audit trail.',
+    )
+    .argument('<id>', 'the id of the message, as in the list and in the history of a record')
+    .requiredOption('--workspace <id>', 'the workspace')
+    .addOption(new Option('--raw', 'write only its original bytes').conflicts('fields'))
+    .option('--fields', 'show where in the message each field of its records comes from, and by which rule')
+    .addHelpText(
+      'after',
+      example(
+        'chartledger messages show 019cec3f-5f5b-7000-8000-000000000001 --workspace clinic --raw',
+        'chartledger messages show 019cec3f-5f5b-7000-8000-000000000001 --workspace clinic --fields',
+      ),
+    )
+    .action(showMessage);
+
+  addResendCommand(messages);
+  addCorrectCommand(messages);
+}
+
+async function listMessages({ workspace, rejected = false, limit, json }: ListOptions): Promise<void> {
+  const found = await withErasure(workspace, async (ports, caller) => {
+    const query = { limit: String(limit), rejected: String(rejected) };
+    await recordAccess(ports.eventLog, caller, { action: 'message.list', query });
+    const page = await new MessageStore(ports).list(workspace, { limit, rejected, pageToken: undefined });
+    return page.items;
+  });
+  // Digests are of no use to anyone.
+  if (json) writeJson(found.map(({ control: _, ...told }) => told));
+  else if (found.length === 0) writeLine(`Workspace ${workspace} has no such messages.`);
+  else
+    writeTable(
+      ['MESSAGE', 'RECEIVED', 'SOURCE', 'FORMAT', 'STATE', 'RECORDS', 'PROBLEMS'],
+      found.map(({ id, received_at, source, format, state, records, problems }) => [
+        ...[id, received_at, source, format, state],
+        ...[String(records), String(problems.length)],
+      ]),
+    );
+}
+
+interface ShowOptions {
+  workspace: string;
+  raw?: boolean;
+  fields?: boolean;
+}
+
+function showMessage(id: string, { workspace, raw, fields }: ShowOptions): Promise<void> {
+  if (fields) return showFields(id, workspace);
+  return withErasure(workspace, async (ports, caller) => {
+    const store = new MessageStore(ports);
+    const message = await store.load(workspace, id);
+    if (message === undefined) throw notFound('Message');
+    await recordAccess(ports.eventLog, caller, ...messageAccesses(message, raw));
+    if (raw) await pipeline(await store.bytes(message), terminal().stdout, { end: false });
+    else writeMessage(message);
+  });
+}
+
+function writeMessage({ about, problems, request, control: _, ...told }: Message): void {
+  for (const [name, value] of Object.entries(told)) {
+    writeLine(
+      `${name.padEnd(12)}  ${typeof value === 'object' ? `${value.type} ${value.id}` : printable(String(value))}`,
+    );
+  }
+  for (const [name, value] of Object.entries(request ?? {}))
+    writeLine(`asked for ${name}: ${printable(String(value))}`);
+  writeOutcome({ about, problems });
+}

@@ -1,0 +1,424 @@
+import { existsSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { Argument, type Command, Option } from 'commander';
+import { type DocumentCategory, documentFieldsSchema } from '../../domain/records/document.ts';
+import { visitTypes } from '../../domain/records/kinds/encounter.ts';
+import { validate } from '../../domain/records/schema/validation.ts';
+import { simulationAccess } from '../../modules/audit/accesses.ts';
+import { recordAccess } from '../../modules/audit/recordAccess.ts';
+import { timelyFiling } from '../../modules/readiness/rules/dates.ts';
+import { documentMissing } from '../../modules/readiness/rules/encounter.ts';
+import { rules } from '../../modules/readiness/rules/index.ts';
+import {
+  choiceOf,
+  type FilingLimits,
+  type RequiredDocuments,
+  type RuleChoice,
+  readRuleSettings,
+  ruleChoices,
+} from '../../modules/readiness/rules/rule.ts';
+import {
+  makeScorecard,
+  type Scorecard,
+  scorecardColumns,
+  scorecardLine,
+} from '../../modules/readiness/scorecard.ts';
+import { setFilingLimit, setRequiredDocument, setRule } from '../../modules/readiness/settings.ts';
+import {
+  type CandidateSettings,
+  candidateSettingsSchema,
+  type Found,
+  foundSchema,
+  noSimulation,
+  openSimulation,
+  type Simulation,
+} from '../../modules/readiness/simulation.ts';
+import { serviceDaysSchema } from '../../modules/readiness/worklistModel.ts';
+import type { PrincipalNames } from '../../modules/records/queries/principalNames.ts';
+import { csvLine } from '../../platform/csv.ts';
+import { ServiceError } from '../../platform/errors.ts';
+import { withCurrentModels, withWorkspace } from '../../server/stores.ts';
+import { parseDays } from '../lib/options.ts';
+import { withProgressBar } from '../lib/progress.ts';
+import {
+  count,
+  counted,
+  example,
+  printable,
+  untilInterrupted,
+  writeJson,
+  writeLine,
+  writePaced,
+  writeTable,
+} from '../lib/terminal.ts';
+
+/** Lists the rules and a workspace's settings for them. */
+async function listRules({ workspace, json }: { workspace: string; json?: boolean }): Promise<void> {
+  await withWorkspace(workspace, async ({ eventLog }) => {
+    const settings = await readRuleSettings(eventLog, workspace);
+    const limits = limitRows(settings.filingLimits);
+    const required = requiredRows(settings.requiredDocuments);
+    const found = rules.map((rule) => ({
+      rule: rule.code,
+      choice: choiceOf(settings, rule),
+      default: rule.severity,
+      title: rule.title,
+      source: rule.source,
+      ...(rule === timelyFiling && { limits }),
+      ...(rule === documentMissing && { required }),
+    }));
+    if (json) {
+      writeJson(found);
+      return;
+    }
+    writeTable(
+      ['RULE', 'CHOICE', 'DEFAULT', 'WHAT IT DEMANDS'],
+      found.map((one) => [one.rule, one.choice, one.default, one.title]),
+    );
+    writeBelow(
+      ['FILING LIMIT OF', 'DAYS'],
+      limits.map(({ payer_id: payer, days }) => [
+        payer === null ? 'all other payers' : printable(payer),
+        String(days),
+      ]),
+    );
+    writeBelow(
+      ['VISIT TYPE', 'REQUIRED DOCUMENT'],
+      required.map(({ visit_type: visitType, category }) => [visitType, category]),
+    );
+  });
+}
+
+/** Prints another table, if it has rows. */
+function writeBelow(header: string[], rows: string[][]): void {
+  if (rows.length === 0) return;
+  writeLine();
+  writeTable(header, rows);
+}
+
+/** Returns the limits of payers, then the one for all others. */
+function limitRows({ byPayer, default: others }: FilingLimits): { payer_id: string | null; days: number }[] {
+  return [
+    ...[...byPayer].map(([id, days]) => ({ payer_id: id, days })),
+    ...(others === undefined ? [] : [{ payer_id: null, days: others }]),
+  ];
+}
+
+function requiredRows(required: RequiredDocuments): { visit_type: string; category: string }[] {
+  return [...required].flatMap(([visitType, categories]) =>
+    categories.map((category) => ({ visit_type: visitType, category })),
+  );
+}
+
+interface ScorecardOptions {
+  workspace: string;
+  from?: string;
+  to?: string;
+  format: keyof typeof writers;
+}
+
+/** `chartledger readiness scorecard` */
+function addScorecardCommand(readiness: Command): void {
+  readiness
+    .command('scorecard')
+    .description(
+      'For each key and field, report how many defects were sent, how long they took to be fixed, and how ' +
+        'many encounters they delayed, based on the full history of the encounters.',
+    )
+    .requiredOption('--workspace <id>', 'the workspace')
+    .option('--from <day>', 'only encounters with a day of service on or after this day: 2026-03-14')
+    .option('--to <day>', 'only encounters with a day of service on or before this day')
+    .addOption(
+      new Option('--format <format>', 'the output format').choices(Object.keys(writers)).default('table'),
+    )
+    .addHelpText(
+      'after',
+      example('chartledger readiness scorecard --workspace clinic --from 2026-01-01 --format csv'),
+    )
+    .action((options: ScorecardOptions) => untilInterrupted((signal) => runScorecard(options, signal)));
+}
+
+async function runScorecard(options: ScorecardOptions, signal: AbortSignal): Promise<void> {
+  const { workspace, from, to, format } = options;
+  validate(serviceDaysSchema, { from, to });
+  await withWorkspace(workspace, ({ eventLog, caller, names }) =>
+    withCurrentModels(eventLog, async (readModels) => {
+      const query = { ...(from !== undefined && { from }), ...(to !== undefined && { to }) };
+      await recordAccess(eventLog, caller, { action: 'readiness.scorecard', query });
+      let scorecard: Scorecard | undefined;
+      await withProgressBar(async (reached) => {
+        for await (const progress of makeScorecard({ eventLog, readModels }, workspace, { from, to })) {
+          reached(progress.encounters, progress.total);
+          scorecard = progress.scorecard;
+          signal.throwIfAborted();
+        }
+      });
+      if (scorecard === undefined) return;
+      await names.learn(scorecard.rows.map(({ principal }) => principal));
+      await writers[format](scorecard, names);
+    }),
+  );
+}
+
+const writers = { table: writeAsTable, json: writeAsJson, csv: writeAsCsv };
+
+function writeAsTable({ encounters, unreadable, rows }: Scorecard, names: PrincipalNames): void {
+  writeLine(`${counted(encounters, 'encounter')}.`);
+  if (unreadable > 0) writeLine(`Of these ${count(unreadable)} cannot be read, and are not counted.`);
+  if (rows.length === 0) return;
+  writeLine();
+  writeTable(
+    ['WHO', 'FIELD', 'DEFECTS', 'OPEN', 'HOURS UNTIL MENDED', 'ENCOUNTERS DELAYED'],
+    linesOf(rows, names).map((line) => [
+      printable(line.principal_name ?? line.principal_id),
+      `${line.record_kind}.${line.field}`,
+      ...[line.defects, line.open, line.median_hours_until_mended ?? '', line.encounters_delayed].map(String),
+    ]),
+  );
+}
+
+function writeAsJson({ rows, ...rest }: Scorecard, names: PrincipalNames): void {
+  writeJson({
+    ...rest,
+    rows: rows.map(({ principal, ...row }) => ({
+      principal: { ...principal, name: names.nameOf(principal) ?? null },
+      ...row,
+    })),
+  });
+}
+
+async function writeAsCsv({ rows }: Scorecard, names: PrincipalNames): Promise<void> {
+  await writePaced(csvLine(scorecardColumns));
+  for (const line of linesOf(rows, names)) {
+    await writePaced(csvLine(scorecardColumns.map((column) => line[column])));
+  }
+}
+
+function linesOf(rows: Scorecard['rows'], names: PrincipalNames) {
+  return rows.map((row) => scorecardLine(row, names.nameOf(row.principal)));
+}
+
+interface SimulateOptions {
+  workspace: string;
+  rules: string;
+  from?: string;
+  to?: string;
+  state?: string;
+  json?: boolean;
+}
+
+const OWNER_ONLY = 0o600;
+
+/** `chartledger readiness simulate` */
+function addSimulateCommand(readiness: Command): void {
+  readiness
+    .command('simulate')
+    .description(
+      'Simulate other settings on the encounters of the workspace, and report how many would change state, ' +
+        'by payer and rule. Changes nothing. The file is JSON with the settings to change: {"rules": ' +
+        '{"facility_tax_id": "warns"}, "filing_limits": {"default": 365, "payers": {"payer-1": 90}}, ' +
+        '"required_documents": {"inpatient": ["discharge_summary"]}}.',
+    )
+    .requiredOption('--workspace <id>', 'the workspace')
+    .requiredOption('--rules <file>', 'the settings')
+    .option('--from <day>', 'only encounters with a day of service on or after this day: 2026-03-14')
+    .option('--to <day>', 'only encounters with a day of service on or before this day')
+    .option('--state <file>', 'where to keep intermediate results, so that an interrupted run can resume')
+    .option('--json', 'print JSON')
+    .addHelpText(
+      'after',
+      example('chartledger readiness simulate --rules candidate.json --from 2026-01-01 --workspace clinic'),
+    )
+    .action((options: SimulateOptions) => untilInterrupted((signal) => runSimulation(options, signal)));
+}
+
+async function runSimulation(options: SimulateOptions, signal: AbortSignal): Promise<void> {
+  const { workspace, from, to, state, json } = options;
+  const candidates = readCandidates(options.rules);
+  validate(serviceDaysSchema, { from, to });
+  await withWorkspace(workspace, ({ eventLog, caller }) =>
+    withCurrentModels(eventLog, async (readModels) => {
+      const simulation = await openSimulation({ eventLog, readModels }, { workspace, candidates, from, to });
+      const { question, total } = simulation;
+      const file = new StateFile(state, question);
+      const earlier = file.read();
+      let { result } = earlier ?? { result: noSimulation };
+      await withProgressBar(async (reached) => {
+        for await (result of simulation.results(earlier)) {
+          reached(result.encounters, total);
+          file.write(result);
+          signal.throwIfAborted();
+        }
+      });
+      await recordAccess(eventLog, caller, simulationAccess(result, { from, to }));
+      if (json) writeJson(result);
+      else tell(result);
+      file.remove();
+    }),
+  );
+}
+
+function readCandidates(path: string): CandidateSettings {
+  const text = readFileSync(path, 'utf8');
+  try {
+    return validate(candidateSettingsSchema, JSON.parse(text));
+  } catch (error) {
+    if (!(error instanceof SyntaxError)) throw error;
+    throw new ServiceError('validation_failed', `${path} is not JSON: ${error.message}.`);
+  }
+}
+
+/** What was found so far, in a file named by the operator, if wanted; results of a different question are ignored. */
+class StateFile {
+  readonly #path: string | undefined;
+  readonly #question: string;
+
+  constructor(path: string | undefined, question: string) {
+    this.#path = path;
+    this.#question = question;
+  }
+
+  /** Returns what an earlier run of the same question found. */
+  read(): Found | undefined {
+    if (this.#path === undefined || !existsSync(this.#path)) return undefined;
+    const found = validate(foundSchema, JSON.parse(readFileSync(this.#path, 'utf8')));
+    return found.question === this.#question ? found : undefined;
+  }
+
+  write(result: Simulation): void {
+    if (this.#path === undefined) return;
+    const beside = `${this.#path}.new`;
+    writeFileSync(beside, JSON.stringify({ question: this.#question, result }), { mode: OWNER_ONLY });
+    renameSync(beside, this.#path);
+  }
+
+  remove(): void {
+    if (this.#path !== undefined) rmSync(this.#path, { force: true });
+  }
+}
+
+function tell({ encounters, flips, byPayer, byRule }: Simulation): void {
+  const all = Object.values(flips).reduce((sum, one) => sum + one, 0);
+  writeLine(`Of ${count(encounters)} encounters ${count(all)} would be in another state.`);
+  const flipRows = (named: Record<string, number>) =>
+    Object.entries(named).map(([flip, one]) => [...flip.split(' '), String(one)]);
+  table(['NOW', 'THEN', 'ENCOUNTERS'], flipRows(flips));
+  table(
+    ['PAYER', 'NOW', 'THEN', 'ENCOUNTERS'],
+    Object.entries(byPayer).flatMap(([payer, sums]) =>
+      flipRows(sums).map((row) => [payer === '' ? 'none' : printable(payer), ...row]),
+    ),
+  );
+  table(
+    ['RULE', 'WOULD FIND', 'WOULD FIND NO MORE', 'FOR EXAMPLE'],
+    Object.entries(byRule).map(([rule, { found, gone, examples }]) => [
+      ...[rule, String(found), String(gone), examples.map(printable).join(' ')],
+    ]),
+  );
+}
+
+function table(header: string[], rows: string[][]): void {
+  if (rows.length === 0) return;
+  writeLine();
+  writeTable(header, rows);
+}
+
+const categories = documentFieldsSchema.shape.category.options;
+
+interface SettingOptions {
+  workspace: string;
+}
+
+/** `chartledger readiness …` */
+export function addReadinessCommands(program: Command): void {
+  const readiness = program
+    .command('readiness')
+    .description(
+      'Rules that decide whether the encounters of a workspace are ready to be billed, and the effect of ' +
+        'each.',
+    );
+
+  readiness
+    .command('rules')
+    .description('List the rules and the effect of their findings.')
+    .requiredOption('--workspace <id>', 'the workspace')
+    .option('--json', 'print a JSON array')
+    .addHelpText('after', example('chartledger readiness rules --workspace clinic'))
+    .action(listRules);
+
+  readiness
+    .command('set')
+    .description("Set the effect of a rule's findings on every encounter of the workspace, from now on.")
+    .argument('<rule>', 'the rule, as listed')
+    .addArgument(
+      new Argument(
+        '<choice>',
+        'blocks: the encounter is not ready; warns: it can still be ready; off: no findings; default: the ' +
+          "rule's own severity",
+      ).choices([...ruleChoices, 'default']),
+    )
+    .requiredOption('--workspace <id>', 'the workspace')
+    .addHelpText('after', example('chartledger readiness set taxonomy_code warns --workspace clinic'))
+    .action((rule: string, choice: RuleChoice | 'default', { workspace }: SettingOptions) =>
+      withWorkspace(workspace, async ({ eventLog, caller }) => {
+        await setRule(eventLog, caller, rule, choice);
+        writeLine(`Rule ${rule} in workspace ${workspace}: ${choice}.`);
+      }),
+    );
+
+  readiness
+    .command('filing-limit')
+    .description(
+      'Set how many days after the date of service payers accept a claim; used by the rules timely_filing ' +
+        'and filing_limit_near.',
+    )
+    .argument(
+      '<days>',
+      'the last day on which a claim is accepted, counted from the date of service; or none',
+      parseDays,
+    )
+    .option('--payer <id>', 'only for this payer; without it, for all payers that have no limit of their own')
+    .requiredOption('--workspace <id>', 'the workspace')
+    .addHelpText(
+      'after',
+      example(
+        'chartledger readiness filing-limit 365 --workspace clinic',
+        'chartledger readiness filing-limit 90 --payer payer-1 --workspace clinic',
+      ),
+    )
+    .action((days: number | null, { payer, workspace }: SettingOptions & { payer?: string }) =>
+      withWorkspace(workspace, async ({ eventLog, caller }) => {
+        await setFilingLimit(eventLog, caller, days, payer);
+        const whose = payer === undefined ? '' : ` of payer ${printable(payer)}`;
+        const limit = days === null ? 'none' : `${days} days`;
+        writeLine(`Filing limit${whose} in workspace ${workspace}: ${limit}.`);
+      }),
+    );
+
+  readiness
+    .command('require-document')
+    .description('Require a document for encounters of a visit type; used by the rule document_missing.')
+    .addArgument(new Argument('<visit_type>', 'the visit type').choices(visitTypes))
+    .addArgument(new Argument('<category>', 'the category of the document').choices(categories))
+    .option('--remove', 'no longer require it')
+    .requiredOption('--workspace <id>', 'the workspace')
+    .addHelpText(
+      'after',
+      example('chartledger readiness require-document inpatient discharge_summary --workspace clinic'),
+    )
+    .action(
+      (
+        visitType: string,
+        category: DocumentCategory,
+        { remove = false, workspace }: SettingOptions & { remove?: boolean },
+      ) =>
+        withWorkspace(workspace, async ({ eventLog, caller }) => {
+          const data = { visit_type: visitType, category, required: !remove };
+          await setRequiredDocument(eventLog, caller, data);
+          const isRequired = remove ? 'not required' : 'required';
+          writeLine(`Document ${category} of ${visitType} in workspace ${workspace}: ${isRequired}.`);
+        }),
+    );
+
+  addSimulateCommand(readiness);
+  addScorecardCommand(readiness);
+}

@@ -1,0 +1,285 @@
+import { type Command, InvalidArgumentError, Option } from 'commander';
+import { setIn } from '../../modules/integrations/mapping.ts';
+import { configureSource, removeSource } from '../../modules/integrations/sourceCommands.ts';
+import {
+  bindingTexts,
+  DEFAULT_RETENTION_DAYS,
+  DEFAULT_TIME_ZONE,
+  type IdSystemType,
+  idSystemTypes,
+  isDefault,
+  readSources,
+  type Source,
+  type SourceFormat,
+  type SourceInput,
+  sourceFormats,
+} from '../../modules/integrations/sources.ts';
+import { withWorkspace } from '../../server/stores.ts';
+import { readJsonFile } from '../lib/files.ts';
+import { count, example, printable, writeJson, writeLine, writeTable } from '../lib/terminal.ts';
+
+/** Lists the sources of a workspace. */
+async function listSources({ workspace, json }: { workspace: string; json?: boolean }): Promise<void> {
+  const sources = await withWorkspace(workspace, ({ eventLog }) => readSources(eventLog, workspace));
+  if (json) writeJson(sources.map(sourceView));
+  else if (sources.length === 0) writeLine(`There are no sources yet in workspace ${workspace}.`);
+  else
+    writeTable(
+      ['SOURCE', 'FORMAT', 'KEY', 'MLLP', 'TIME ZONE', 'IDS, FACILITY, MAPPING'],
+      sources.map((source) => [
+        source.id,
+        source.format,
+        source.key ?? (isDefault(source) ? 'any other' : '-'),
+        source.mllp
+          ? bindingTexts(source.mllp)
+              .map((text) => printable(text))
+              .join(', ')
+          : '-',
+        source.time_zone,
+        settingsOf(source).join(', ') || '-',
+      ]),
+    );
+}
+
+const nothingConfigured = {
+  key: null,
+  mllp: null,
+  id_systems: {},
+  patient_authority: null,
+  visit_authority: null,
+  facility: null,
+  mapping: {},
+  retention_days: DEFAULT_RETENTION_DAYS,
+};
+
+/** Returns a source's form in JSON. */
+function sourceView({ id, format, time_zone, ...configured }: Source) {
+  return { id, format, time_zone, ...nothingConfigured, ...configured };
+}
+
+function settingsOf({ id_systems, patient_authority, visit_authority, facility, mapping }: Source): string[] {
+  const named = {
+    ...id_systems,
+    patient: patient_authority,
+    visit: visit_authority,
+    facility: facility && `${facility.id} (${facility.name})`,
+    ...Object.fromEntries(setIn(mapping).map(([option, what]) => [option, mappedTo(what)])),
+  };
+  return Object.entries(named).flatMap(([name, value]) =>
+    value === undefined ? [] : `${name}=${printable(value)}`,
+  );
+}
+
+/** Returns a place as it is; for codes, how many there are. */
+function mappedTo(what: string | Record<string, string>): string {
+  return typeof what === 'string' ? what : `${count(Object.keys(what).length)} codes`;
+}
+
+type IdSystems = Partial<Record<IdSystemType, string>>;
+
+/** The values of the options of `addSourceOptions`. */
+interface SourceOptions {
+  format: SourceFormat;
+  key?: string;
+  mllpNetwork?: string[];
+  mllpCertificate?: string[];
+  mllpPort?: number;
+  timeZone: string;
+  idSystem?: IdSystems;
+  patientAuthority?: string;
+  visitAuthority?: string;
+  facility?: string;
+  facilityName?: string;
+  /** Path of a file. */
+  mapping?: string;
+  retentionDays?: number;
+}
+
+/** `Patient=https://hospital.example/mrn`, may be repeated. */
+function parseIdSystem(text: string, before: IdSystems = {}): IdSystems {
+  const [type, ...uri] = text.split('=');
+  const known = idSystemTypes.find((one) => one === type);
+  if (known !== undefined && uri.length > 0) return { ...before, [known]: uri.join('=') };
+  throw new InvalidArgumentError(`Specify TYPE=URI, where TYPE is one of ${idSystemTypes.join(', ')}.`);
+}
+
+/** `192.0.2.0/24,2001:db8::/32`, may be repeated. */
+function parseNetworks(text: string, before: string[] = []): string[] {
+  return [...before, ...text.split(',').map((part) => part.trim())];
+}
+
+/** Adds the options that configure a source. */
+function addSourceOptions(command: Command): Command {
+  return command
+    .addOption(
+      new Option('--format <format>', 'what the source sends').choices(sourceFormats).makeOptionMandatory(),
+    )
+    .option(
+      '--key <key-id>',
+      'the API key that it sends with; without it, and without --mllp-…, it is the default source of the ' +
+        'format',
+    )
+    .option(
+      '--mllp-network <cidr>',
+      'HL7 v2: it sends over MLLP from this network, such as 192.0.2.0/24; separate several with commas, ' +
+        'or repeat the option',
+      parseNetworks,
+    )
+    .option(
+      '--mllp-certificate <name>',
+      'HL7 v2: it sends over MLLP with the client certificate that has this SHA-256 fingerprint or full ' +
+        'subject, such as CN=lab,O=Hospital; repeat the option for each',
+      (name: string, before: string[] = []) => [...before, name],
+    )
+    .option(
+      '--mllp-port <port>',
+      'HL7 v2: it sends over MLLP only to this port, one of those in MLLP_PORT',
+      Number,
+    )
+    .option('--time-zone <zone>', 'the time zone of times that it sends without an offset', DEFAULT_TIME_ZONE)
+    .option(
+      '--id-system <type=uri>',
+      'FHIR: the system of the identifiers used as record ids, by resource type ' +
+        `(${idSystemTypes.join(', ')}); repeat the option for each`,
+      parseIdSystem,
+    )
+    .option(
+      '--patient-authority <name>',
+      'HL7 v2: the assigning authority of the identifier in PID-3 that is the id of the patient',
+    )
+    .option(
+      '--visit-authority <name>',
+      'HL7 v2: the assigning authority of the identifier in PV1-19 that is the id of the encounter',
+    )
+    .option('--facility <id>', 'HL7 v2: the facility for encounters that do not name one')
+    .option('--facility-name <name>', 'HL7 v2: the name of that facility')
+    .option(
+      '--mapping <file>',
+      "a JSON file with this EMR's exceptions to the default mapping: codes, and where fields are found",
+    )
+    .option(
+      '--retention-days <days>',
+      `how long its original messages are kept (default: ${DEFAULT_RETENTION_DAYS})`,
+      Number,
+    );
+}
+
+/** Returns the source given by options. Rejects with `conflict` and `validation_failed` when the mapping file cannot be read. */
+async function sourceOfOptions(id: string, options: SourceOptions): Promise<SourceInput> {
+  const {
+    format,
+    key,
+    mllpNetwork: networks,
+    mllpCertificate: certificates,
+    mllpPort: port,
+    timeZone,
+    idSystem,
+    patientAuthority,
+    visitAuthority,
+    facility,
+    facilityName,
+    mapping,
+    retentionDays,
+  } = options;
+  const mllp = definedOf({ networks, certificates, port });
+  const hasFacility = facility !== undefined || facilityName !== undefined;
+  const given = {
+    key,
+    mllp: Object.keys(mllp).length > 0 ? mllp : undefined,
+    id_systems: idSystem,
+    patient_authority: patientAuthority,
+    visit_authority: visitAuthority,
+    retention_days: retentionDays,
+    mapping: mapping === undefined ? undefined : await readJsonFile(mapping),
+    // Missing parts are refused by name.
+    facility: hasFacility ? { id: facility, name: facilityName } : undefined,
+  };
+  return { id, format, time_zone: timeZone, ...definedOf(given) };
+}
+
+function definedOf(fields: object) {
+  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined));
+}
+
+interface SetOptions extends SourceOptions {
+  workspace: string;
+  json?: boolean;
+}
+
+/** `chartledger sources …` */
+export function addSourceCommands(program: Command): void {
+  const sources = program
+    .command('sources')
+    .description(
+      'EMRs that send FHIR or HL7 v2 to a workspace, and how their messages are read. A running service ' +
+        'picks up every change automatically.',
+    );
+
+  sources
+    .command('list')
+    .description('List the sources of a workspace.')
+    .requiredOption('--workspace <id>', 'the workspace')
+    .option('--json', 'print a JSON array')
+    .addHelpText('after', example('chartledger sources list --workspace clinic'))
+    .action(listSources);
+
+  addSourceOptions(
+    sources
+      .command('set')
+      .description(
+        'Set the complete configuration of a source: options that are not given are no longer set.',
+      )
+      .argument('<id>', 'the id of the source: 1 to 64 of a to z, 0 to 9, _ and -')
+      .requiredOption('--workspace <id>', 'the workspace'),
+  )
+    .option('--json', 'print the source as JSON')
+    .addHelpText(
+      'after',
+      example(
+        'chartledger sources set epic --workspace clinic --format fhir --key key_4fTq9LmZs2Xw8RbC --id-system Patient=https://hospital.example/mrn',
+        'chartledger sources set lab --workspace clinic --format hl7v2 --time-zone America/Chicago --patient-authority HOSP --facility main --facility-name "Main Campus"',
+        'chartledger sources set lab --workspace clinic --format hl7v2 --mllp-network 192.0.2.0/24',
+      ),
+    )
+    .action(setSource);
+
+  sources
+    .command('remove')
+    .description('Remove a source. Everything that it sent is kept.')
+    .argument('<id>', 'the id of the source, as listed')
+    .requiredOption('--workspace <id>', 'the workspace')
+    .addHelpText('after', example('chartledger sources remove epic --workspace clinic'))
+    .action((id: string, { workspace }: { workspace: string }) =>
+      withWorkspace(workspace, async ({ eventLog, caller }) => {
+        await removeSource(eventLog, caller, id);
+        writeLine(`Source ${id} of workspace ${workspace} is removed.`);
+      }),
+    );
+}
+
+async function setSource(id: string, { workspace, json, ...options }: SetOptions): Promise<void> {
+  const input = await sourceOfOptions(id, options);
+  const source = await withWorkspace(workspace, ({ caller, ...ports }) =>
+    configureSource(ports, caller, input),
+  );
+  if (json) {
+    writeJson(sourceView(source));
+    return;
+  }
+  writeLine(`Source ${id} in workspace ${workspace}: what is sent as ${source.format} ${senderOf(source)}.`);
+}
+
+function senderOf(source: Source): string {
+  if (isDefault(source)) return 'with any key that has no source of its own';
+  const { key, mllp } = source;
+  return [
+    ...(key === undefined ? [] : [`with key ${key}`]),
+    ...(mllp === undefined
+      ? []
+      : [
+          `over MLLP (${bindingTexts(mllp)
+            .map((text) => printable(text))
+            .join(', ')})`,
+        ]),
+  ].join(' and ');
+}

@@ -1,0 +1,151 @@
+import { type Command, InvalidArgumentError, Option } from 'commander';
+import { type UnchangedChoice, unchangedChoices } from '../../domain/events/event.ts';
+import { type RetentionChoice, retentionText, type Workspace } from '../../modules/auth/apiKeys.ts';
+import { eventLogName, retentionSetting, withKeys } from '../../server/stores.ts';
+import { example, writeJson, writeLine, writeTable } from '../lib/terminal.ts';
+import { addResetCommand } from './erase.ts';
+
+interface JsonOption {
+  json?: boolean;
+}
+
+function view({ id, state, createdAt, sandbox = false, ...choices }: Workspace) {
+  const { retention = 'default', unchanged = 'append' } = choices;
+  return { id, state, sandbox, created_at: createdAt, retention, unchanged };
+}
+
+/** `7`, `off`, `default`. */
+function parseRetention(text: string): RetentionChoice {
+  if (text === 'off' || text === 'default') return text;
+  if (/^\d{1,9}$/.test(text)) return Number(text);
+  throw new InvalidArgumentError('Specify a number of years, off, or default.');
+}
+
+/** `chartledger workspaces …` */
+export function addWorkspaceCommands(program: Command): void {
+  const workspaces = program
+    .command('workspaces')
+    .description('Workspaces: each has its own records and its own keys to access them.');
+
+  workspaces
+    .command('create')
+    .description('Create a workspace.')
+    .argument('<id>', '2 to 40 characters: lowercase letters, digits, underscores')
+    .option(
+      '--sandbox',
+      'for tests: its keys begin with clk_test_, and it can be emptied; this cannot be changed later',
+    )
+    .option('--json', 'print the workspace as JSON')
+    .addHelpText(
+      'after',
+      example(
+        'chartledger workspaces create north_clinic',
+        'chartledger workspaces create sandbox --sandbox',
+      ),
+    )
+    .action((id: string, { json, sandbox = false }: JsonOption & { sandbox?: boolean }) =>
+      withKeys(async ({ known, manager }) => {
+        await manager.createWorkspace(id, { sandbox });
+        if (json) writeJson(view(known.workspaces.get(id) as Workspace));
+        else writeLine(`Made ${sandbox ? 'sandbox' : 'workspace'} ${id} in the event log ${eventLogName()}.`);
+      }),
+    );
+
+  workspaces
+    .command('list')
+    .description('List all workspaces.')
+    .option('--json', 'print a JSON array')
+    .addHelpText('after', example('chartledger workspaces list'))
+    .action(({ json }: JsonOption) =>
+      withKeys(async ({ known }) => {
+        const found = [...known.workspaces.values()].map(view);
+        if (json) writeJson(found);
+        else if (found.length === 0)
+          writeLine(`There are no workspaces yet in the event log ${eventLogName()}.`);
+        else
+          writeTable(
+            ['WORKSPACE', 'STATE', 'CREATED', 'RETENTION', 'UNCHANGED', 'SANDBOX'],
+            found.map((one) => [
+              one.id,
+              one.state,
+              one.created_at,
+              retentionText(one.retention, retentionSetting()),
+              one.unchanged,
+              one.sandbox ? 'yes' : '-',
+            ]),
+          );
+      }),
+    );
+
+  addResetCommand(workspaces);
+
+  workspaces
+    .command('deactivate')
+    .description(
+      'Refuse the keys of a workspace, and send nothing to its webhooks, until it is activated again.',
+    )
+    .argument('<id>', 'the workspace')
+    .addHelpText('after', example('chartledger workspaces deactivate north_clinic'))
+    .action((id: string) =>
+      withKeys(async ({ manager }) => {
+        await manager.setWorkspaceState(id, 'deactivated');
+        writeLine(`Workspace ${id} is deactivated: its keys are refused, its webhooks send nothing.`);
+      }),
+    );
+
+  workspaces
+    .command('activate')
+    .description('Accept the keys of a deactivated workspace again.')
+    .argument('<id>', 'the workspace')
+    .addHelpText('after', example('chartledger workspaces activate north_clinic'))
+    .action((id: string) =>
+      withKeys(async ({ manager }) => {
+        await manager.setWorkspaceState(id, 'active');
+        writeLine(`Workspace ${id} is active.`);
+      }),
+    );
+
+  workspaces
+    .command('retention')
+    .description(
+      'Set how long the records of a workspace are kept; `chartledger retention` lists and erases older ' +
+        'ones.',
+    )
+    .argument('<id>', 'the workspace')
+    .argument(
+      '<years>',
+      'a number of years, off to keep everything, or default for the value of RETENTION_YEARS',
+      parseRetention,
+    )
+    .addHelpText('after', example('chartledger workspaces retention north_clinic 10'))
+    .action((id: string, choice: RetentionChoice) =>
+      withKeys(async ({ manager }) => {
+        await manager.setRetention(id, choice);
+        writeLine(`Retention of workspace ${id}: ${retentionText(choice, retentionSetting())}.`);
+      }),
+    );
+
+  workspaces
+    .command('set')
+    .description('Set the defaults for requests to a workspace.')
+    .argument('<id>', 'the workspace')
+    .addOption(
+      new Option(
+        '--unchanged <choice>',
+        'what to do with a write that changes no field: append an event as for any other write, or skip it',
+      )
+        .choices(unchangedChoices)
+        .makeOptionMandatory(),
+    )
+    .addHelpText('after', example('chartledger workspaces set north_clinic --unchanged skip'))
+    .action((id: string, { unchanged }: { unchanged: UnchangedChoice }) =>
+      withKeys(async ({ manager }) => {
+        await manager.setUnchanged(id, unchanged);
+        writeLine(
+          unchanged === 'skip'
+            ? `Writes to workspace ${id} that change no field are skipped.`
+            : `Every write to workspace ${id} appends an event.`,
+        );
+      }),
+    );
+}

@@ -1,0 +1,222 @@
+import express, { type ErrorRequestHandler, type Express, type RequestHandler } from 'express';
+import helmet from 'helmet';
+import type { AppPorts } from '../api/routes/index.ts';
+import { inviteBody } from '../api/server/answer.ts';
+import { proxyTrust } from '../api/server/exchange.ts';
+import { overloaded } from '../api/server/load.ts';
+import { networkOf } from '../modules/auth/signIn.ts';
+import type { ErasurePorts } from '../modules/erasure/finish.ts';
+import type { EvidencePorts } from '../modules/integrity/jobs.ts';
+import type { Analyses } from '../modules/readiness/jobs.ts';
+import type { WebhookDirectory } from '../modules/webhooks/webhook.ts';
+import { ServiceError } from '../platform/errors.ts';
+import { FairBudget } from '../platform/threads/fairBudget.ts';
+import { assetRouter } from './components/layout.ts';
+import type { DashboardRoute } from './components/page.ts';
+import { createResponder, type ResponderPorts } from './http/respond.ts';
+import { cookies, sessions } from './http/session.ts';
+import type { RequestLimit } from './http/visit.ts';
+import {
+  accountRoutes,
+  secondStepRoutes,
+  type TwoFactorPagePorts,
+  twoFactorRoutes,
+} from './pages/account.ts';
+import { auditRoutes } from './pages/audit.ts';
+import { acknowledgeBillingRoutes } from './pages/billing.ts';
+import { disclosureRoutes } from './pages/disclosures.ts';
+import { eventsRoutes } from './pages/events.ts';
+import { holdChangeRoutes, holdsRoutes } from './pages/holds.ts';
+import { evidenceRoutes } from './pages/integrity.ts';
+import { keyChangeRoutes } from './pages/keyChanges.ts';
+import { keysRoutes } from './pages/keys.ts';
+import { messagePageRoutes } from './pages/message.ts';
+import { messagesRoutes } from './pages/messages.ts';
+import { allWorkspacesRoutes, homeRoutes, overviewRoutes } from './pages/overview.ts';
+import { recordCompareRoutes, recordPrintRoutes } from './pages/records/compare.ts';
+import { recordDocumentsRoutes } from './pages/records/documents.ts';
+import { recordEraseRoutes } from './pages/records/erase.ts';
+import { recordsRoutes } from './pages/records/list.ts';
+import { recordCertificateRoutes, recordProofRoutes } from './pages/records/proof.ts';
+import { recordStateRoutes } from './pages/records/record.ts';
+import { recordFieldRoutes, recordTimelineRoutes } from './pages/records/timeline.ts';
+import { referenceRoutes } from './pages/reference/reference.ts';
+import { requestsRoutes } from './pages/requests.ts';
+import { scorecardRoutes } from './pages/scorecard.ts';
+import { searchRoutes } from './pages/search.ts';
+import {
+  invitationRoutes,
+  type OpenIdConnectPagePorts,
+  openIdConnectRoutes,
+  prolongRoutes,
+  setupRoutes,
+  signInRoutes,
+} from './pages/signIn.ts';
+import { simulationRoutes } from './pages/simulation.ts';
+import { sourceFormRoutes } from './pages/sourceForm.ts';
+import { sourcesRoutes } from './pages/sources.ts';
+import { userRoutes, usersRoutes } from './pages/users.ts';
+import { webhookPageRoutes } from './pages/webhook.ts';
+import { webhookChangeRoutes, webhookFormRoutes } from './pages/webhookForm.ts';
+import { webhookSecretRoutes, webhooksRoutes } from './pages/webhooks.ts';
+import { worklistRoutes } from './pages/worklist.ts';
+import { workspacesRoutes } from './pages/workspaces.ts';
+
+export interface DashboardPorts extends AppPorts, ErasurePorts, OpenIdConnectPagePorts, TwoFactorPagePorts {
+  webhookDirectory: WebhookDirectory;
+  /** `RETENTION_YEARS`; undefined: everything is kept. */
+  retentionYears: number | undefined;
+  /** Whether the description of the interface is served without a key. */
+  openapiPublic: boolean;
+  requestLimit: RequestLimit;
+  evidence: EvidencePorts;
+  analyses: Analyses;
+}
+
+/** Every page of the dashboard: a file for each, with its forms, and a line here. */
+export function dashboardRoutes(ports: DashboardPorts): DashboardRoute[] {
+  return [
+    ...signInRoutes(ports),
+    ...openIdConnectRoutes(ports),
+    ...secondStepRoutes(ports),
+    ...setupRoutes(ports),
+    ...invitationRoutes(ports),
+    ...accountRoutes(ports),
+    ...prolongRoutes(),
+    ...twoFactorRoutes(ports),
+    ...usersRoutes(ports),
+    ...userRoutes(ports),
+    ...homeRoutes(ports),
+    ...overviewRoutes(ports),
+    ...allWorkspacesRoutes(ports),
+    ...referenceRoutes(ports),
+    ...searchRoutes(ports),
+    ...recordsRoutes(ports),
+    ...worklistRoutes(ports),
+    ...acknowledgeBillingRoutes(ports),
+    ...simulationRoutes(ports),
+    ...scorecardRoutes(ports),
+    ...recordDocumentsRoutes(ports),
+    ...recordCompareRoutes(ports),
+    ...recordFieldRoutes(ports),
+    ...recordTimelineRoutes(ports),
+    ...recordPrintRoutes(ports),
+    ...recordEraseRoutes(ports),
+    ...disclosureRoutes(ports),
+    ...recordCertificateRoutes(ports),
+    ...recordProofRoutes(ports),
+    ...recordStateRoutes(ports),
+    ...holdsRoutes(ports),
+    ...holdChangeRoutes(ports),
+    ...eventsRoutes(ports),
+    ...messagesRoutes(ports),
+    ...messagePageRoutes(ports),
+    ...requestsRoutes(ports),
+    ...auditRoutes(ports),
+    ...evidenceRoutes(ports),
+    ...workspacesRoutes(ports),
+    ...keysRoutes(ports),
+    ...keyChangeRoutes(ports),
+    ...sourcesRoutes(ports),
+    ...sourceFormRoutes(ports),
+    ...webhooksRoutes(ports),
+    ...webhookFormRoutes(ports),
+    ...webhookChangeRoutes(ports),
+    ...webhookPageRoutes(ports),
+    ...webhookSecretRoutes(ports),
+  ];
+}
+
+const FORM_BYTES = 100 * 1024;
+/**
+ * Maximum number of forms under way at once, and the part of what is left that one client may have: 40 of them, alone. Anybody may
+ * send forms, with or without a key.
+ */
+const MOST_FORMS = 320;
+const NETWORK_DIVISOR = 7;
+
+interface DashboardContext extends Pick<ResponderPorts, 'logger' | 'clientIp'> {
+  ports: DashboardPorts;
+  /** Signs the cookies. */
+  sessionSecret: Buffer;
+  /** `TRUST_PROXY`: whose word on `https:` is accepted. */
+  trustProxy: string;
+  /** Aborts when the service shuts down: from then on a response is the last one on its connection. */
+  draining: AbortSignal;
+}
+
+/** Creates the dashboard, to be mounted at `/dashboard`: pages rendered here, for people who sign in. */
+export function dashboardApp(context: DashboardContext): Express {
+  const { ports, logger, clientIp, sessionSecret, trustProxy, draining } = context;
+  const app = express();
+  app.set('trust proxy', proxyTrust(trustProxy));
+  // Browsers then use https, even if no proxy is trusted to say so: every cookie is `Secure`.
+  if (ports.publicUrl?.startsWith('https:')) Object.defineProperty(app.request, 'secure', { value: true });
+  app.use(lastAnswers(draining));
+  app.use(securityHeaders());
+  app.use(assetRouter());
+  app.use(noStore);
+  app.use(cookies(sessionSecret));
+  app.use(boundForms(clientIp));
+  app.use(express.urlencoded({ extended: false, limit: FORM_BYTES }));
+  // Read once a form has arrived: its session may have ended meanwhile.
+  app.use(sessions(ports.stateStore, sessionSecret));
+  const responder = createResponder({ ...ports, logger, clientIp });
+  for (const route of dashboardRoutes(ports)) app[route.method](route.path, responder.respond(route));
+  app.use(responder.fail(() => new ServiceError('not_found', 'There is no such page.')));
+  app.use(((error, req, res, next) =>
+    responder.fail(() => error)(req, res, next)) satisfies ErrorRequestHandler);
+  return app;
+}
+
+/** Nothing is loaded from elsewhere, no script or style is inlined in a page, no other site frames it. */
+function securityHeaders(): RequestHandler {
+  return helmet({
+    contentSecurityPolicy: {
+      useDefaults: false,
+      directives: {
+        defaultSrc: ["'none'"],
+        scriptSrc: ["'self'"],
+        styleSrc: ["'self'"],
+        imgSrc: ["'self'", 'data:'],
+        connectSrc: ["'self'"],
+        frameSrc: ["'self'"],
+        formAction: ["'self'"],
+        baseUri: ["'none'"],
+        frameAncestors: ["'none'"],
+      },
+    },
+    referrerPolicy: { policy: 'same-origin' },
+    xFrameOptions: { action: 'deny' },
+  });
+}
+
+function lastAnswers(draining: AbortSignal): RequestHandler {
+  return (_req, res, next) => {
+    if (draining.aborted) res.shouldKeepAlive = false;
+    next();
+  };
+}
+
+/** Bounds the memory that half-sent forms hold, and requests those that wait to be asked for. */
+function boundForms(clientIp: DashboardContext['clientIp']): RequestHandler {
+  const budget = new FairBudget(MOST_FORMS, [NETWORK_DIVISOR]);
+  return (req, res, next) => {
+    if (req.complete || req.method !== 'POST') {
+      next();
+      return;
+    }
+    const form = budget.share([networkOf(clientIp(req))]);
+    if (!form.take(1)) throw overloaded();
+    const give = () => form.giveAll();
+    req.once('end', give);
+    res.once('close', give);
+    inviteBody(req, res);
+    next();
+  };
+}
+
+const noStore: RequestHandler = (_req, res, next) => {
+  res.set('Cache-Control', 'no-store');
+  next();
+};

@@ -1,0 +1,386 @@
+import type { Caller } from '../../domain/events/newEvent.ts';
+import {
+  type DisclosureTerms,
+  type NullableTerms,
+  type Purpose,
+  purposes,
+  type termNames,
+  termsOf,
+} from '../../domain/events/payloads.ts';
+import { parseTerms } from '../../modules/audit/disclosureTerms.ts';
+import { scopeKinds } from '../../modules/auth/apiKeys.ts';
+import type { Role } from '../../modules/auth/users.ts';
+import { type FieldMessage, ServiceError } from '../../platform/errors.ts';
+import { searchPath } from './layout.ts';
+import {
+  admins,
+  type DashboardRoute,
+  forReader,
+  type Html,
+  type HtmlValue,
+  html,
+  type Page,
+  passwordOf,
+  presentReader,
+  type Refusal,
+  type Reply,
+  refusalOf,
+  textOf,
+  type Visit,
+  valuesOf,
+} from './page.ts';
+import { fieldLabel } from './text.ts';
+
+interface Field {
+  name: string;
+  label: string;
+  value?: string | undefined;
+  /** Shown below the field. */
+  hint?: HtmlValue;
+  /** What is wrong with the value. */
+  error?: string | undefined;
+}
+
+export interface InputField extends Field {
+  type?: 'text' | 'password' | 'email' | 'url' | 'number' | 'datetime-local' | 'search' | 'date';
+  isRequired?: boolean;
+  autocomplete?: string;
+  placeholder?: string;
+  min?: number;
+  /** Step between the allowed values; for a time, in seconds. */
+  step?: number;
+}
+
+/** Returns the message about a field, if there is one. */
+export function messageOf(details: readonly FieldMessage[] | undefined, field: string): string | undefined {
+  return details?.find((detail) => detail.field === field)?.message;
+}
+
+/** Returns what the reader typed into fields with that name earlier; undefined: nothing. */
+function typedInto(name: string): string[] | undefined {
+  const { typed } = presentReader();
+  return typed?.[name] === undefined ? undefined : valuesOf(typed, name);
+}
+
+/** Returns a single-line input with its label, hint and message. */
+export function input(field: InputField): Html {
+  const { name, label, type = 'text', isRequired, autocomplete, placeholder, min, step } = field;
+  const value = (type === 'password' ? undefined : typedInto(name)?.[0]) ?? field.value ?? '';
+  return html`<div class="field">
+<label for="${name}">${label}</label>
+<input id="${name}" name="${name}" type="${type}" value="${value}"${isRequired && html` required`}${
+    autocomplete && html` autocomplete="${autocomplete}"`
+  }${placeholder && html` placeholder="${placeholder}"`}${min !== undefined && html` min="${min}"`}${
+    step !== undefined && html` step="${step}"`
+  }${describedBy(field)}>
+${notes(field)}
+</div>`;
+}
+
+/** Returns a multi-line input, for text without spelling correction. */
+export function textArea(field: Field & { rows: number }): Html {
+  const { name, label, rows } = field;
+  return html`<div class="field">
+<label for="${name}">${label}</label>
+<textarea id="${name}" name="${name}" rows="${rows}" spellcheck="false" autocomplete="off"${describedBy(field)}>${typedInto(name)?.[0] ?? field.value ?? ''}</textarea>
+${notes(field)}
+</div>`;
+}
+
+interface SelectField extends Field {
+  options: readonly { value: string; text: string }[];
+}
+
+/** Returns a choice of one. */
+export function select(field: SelectField): Html {
+  const { name, label, options } = field;
+  const value = typedInto(name)?.[0] ?? field.value;
+  return html`<div class="field">
+<label for="${name}">${label}</label>
+<select id="${name}" name="${name}"${describedBy(field)}>${options.map(
+    (option) =>
+      html`<option value="${option.value}"${option.value === value && html` selected`}>${option.text}</option>`,
+  )}</select>
+${notes(field)}
+</div>`;
+}
+
+interface Choice {
+  value: string;
+  text: string;
+  hint?: string;
+  isChecked?: boolean;
+}
+
+/** Returns a choice of any number: check boxes under one name. */
+export function checkboxes(name: string, legend: string, choices: readonly Choice[], error?: string): Html {
+  const { typed } = presentReader();
+  // A form in which no box is ticked is sent without the name.
+  const ticked = typed && valuesOf(typed, name);
+  return html`<fieldset>
+<legend>${legend}</legend>
+${choices.map(
+  ({ value, text, hint, isChecked }) =>
+    html`<label><input type="checkbox" name="${name}" value="${value}"${(ticked?.includes(value) ?? isChecked) && html` checked`}> ${text}${
+      hint && html` <small class="muted">${hint}</small>`
+    }</label>`,
+)}
+${error && html`<small class="error">${error}</small>`}
+</fieldset>`;
+}
+
+/**
+ * Returns what is wrong with a form as a whole. The first of everything marked as wrong has the focus when the page
+ * is loaded.
+ */
+export function formError(text: string | undefined): Html {
+  return html`${text && html`<p class="error" role="alert" tabindex="-1" autofocus>${text}</p>`}`;
+}
+
+function describedBy({ name, hint, error }: Field): Html {
+  const ids = [error && `${name}-error`, hint && `${name}-hint`].filter(Boolean).join(' ');
+  return html`${error && html` aria-invalid="true" autofocus`}${ids && html` aria-describedby="${ids}"`}`;
+}
+
+function notes({ name, hint, error }: Field): Html {
+  return html`${error && html`<small class="error" id="${name}-error">${error}</small>`}${
+    hint && html`<small id="${name}-hint">${hint}</small>`
+  }`;
+}
+
+/** Returns the search form, filled in with what was sent; `problem` is what is wrong with its text. */
+export function searchForm({ workspace, csrf }: Visit, text = '', kind = '', problem?: string): Html {
+  const kinds = scopeKinds.map((value) => ({ value, text: fieldLabel(value) }));
+  return html`<form method="post" action="/dashboard${searchPath(workspace)}" class="find" aria-label="Search">
+${csrf}
+${input({
+  ...{ name: 'q', label: 'Search for', type: 'search', value: text, error: problem, autocomplete: 'off' },
+  hint: 'Names, dates of birth, IDs and parts of them, NPIs, policy numbers, file names, IDs of refused requests.',
+})}
+${select({ name: 'kind', label: 'Kind', value: kind, options: [{ value: '', text: 'Any kind' }, ...kinds] })}
+<button type="submit">Search</button>
+</form>`;
+}
+
+/** Returns the field for the code of an authenticator app. */
+export function codeField({
+  name = 'code',
+  hint,
+  error,
+}: {
+  name?: string;
+  hint: HtmlValue;
+  error?: string | undefined;
+}): Html {
+  return input({ name, label: 'Code', isRequired: true, autocomplete: 'one-time-code', hint, error });
+}
+
+export interface Confirmation {
+  /** The question, which names what is changed. */
+  title: string;
+  section: string;
+  /** What will happen. */
+  text: HtmlValue;
+  /** The fields of the answer, besides the button. */
+  fields?: Html | undefined;
+  /** Undefined where the change cannot be made. */
+  button: string | undefined;
+  isDangerous?: boolean | undefined;
+  /** Where declining leads to: a path below `/dashboard`. */
+  back: string;
+}
+
+/** A change that is confirmed before it is made. */
+interface ConfirmedChange<Subject> {
+  path: string;
+  /** Who may make it; default: administrators. */
+  roles?: readonly Role[];
+  isInstallationWide?: boolean;
+  /** Returns what is changed, as named by the path. */
+  find(visit: Visit): Subject | Promise<Subject>;
+  /** `details`: what was wrong with the previous answer. */
+  question(
+    subject: Subject,
+    visit: Visit,
+    details?: readonly FieldMessage[],
+  ): Confirmation | Promise<Confirmation>;
+  make(subject: Subject, visit: Visit): Promise<Reply>;
+}
+
+/** The confirmation page and its action, which makes the change, or asks once more and says why it was not made. */
+export function confirmedChange<Subject>(change: ConfirmedChange<Subject>): DashboardRoute[] {
+  const { path, roles = admins, isInstallationWide, find, question, make } = change;
+  return [
+    {
+      method: 'get',
+      path,
+      roles,
+      isInstallationWide,
+      handle: async (visit) => ({ page: questionPage(await question(await find(visit), visit), visit) }),
+    },
+    {
+      method: 'post',
+      path,
+      roles,
+      isInstallationWide,
+      async handle(visit) {
+        const subject = await find(visit);
+        try {
+          return await make(subject, visit);
+        } catch (error) {
+          const { text, status, details } = refusalOf(error);
+          // What was answered stays in the fields.
+          const asked = await forReader({ ...presentReader(), typed: visit.form }, () =>
+            question(subject, visit, details),
+          );
+          return { page: { ...questionPage(asked, visit, text), status } };
+        }
+      },
+    },
+  ];
+}
+
+/** Its form is sent to the address of the page. */
+function questionPage(asked: Confirmation, { csrf }: Visit, error?: string): Page {
+  const { title, section, text, fields, button, isDangerous, back } = asked;
+  return {
+    title,
+    section,
+    body: html`<h1>${title}</h1>
+<p>${text}</p>
+${formError(error)}
+<form method="post">${csrf}
+${fields}
+<div class="actions">${button && html`<button type="submit"${isDangerous && html` class="danger"`}>${button}</button>`}
+<a role="button" class="outline secondary" href="/dashboard${back}">Cancel</a></div>
+</form>`,
+  };
+}
+
+const durations = [
+  { value: '0', text: 'now' },
+  { value: '3600', text: 'in 1 hour' },
+  { value: '86400', text: 'in 24 hours' },
+  { value: '604800', text: 'in 7 days' },
+  { value: '2592000', text: 'in 30 days' },
+];
+
+/** Returns when something may end, for a choice whose values are seconds. */
+export function endings(maxSeconds: number) {
+  return durations.filter(({ value }) => Number(value) <= maxSeconds);
+}
+
+/** Returns the form above a list that filters it; `path` is the list's, which shows everything without it. */
+export function filterForm(path: string, fields: Html): Html {
+  return html`<form method="get" action="${path}">
+<div class="filter-fields">
+${fields}
+</div>
+<div class="actions"><button type="submit">Show</button>
+<a role="button" class="outline secondary" href="${path}">Clear</a></div>
+</form>`;
+}
+
+/** Returns two fields for choosing a password; what was typed before is never shown again. */
+export function newPasswordFields(refusal: Refusal | undefined, label = 'Password'): Html {
+  const field = { type: 'password', isRequired: true, autocomplete: 'new-password' } as const;
+  return html`${input({
+    ...field,
+    name: 'password',
+    label,
+    hint: 'At least 12 characters. A few unrelated words are easy to remember and hard to guess.',
+    error: messageOf(refusal?.details, 'password'),
+  })}
+${input({ ...field, name: 'again', label: 'Confirm password', error: messageOf(refusal?.details, 'again') })}`;
+}
+
+/** Returns the password in those two fields; throws `validation_failed` when they differ. */
+export function repeatedPassword(form: Visit['form']): string {
+  const password = passwordOf(form, 'password');
+  if (password === passwordOf(form, 'again')) return password;
+  const message = 'The passwords do not match.';
+  throw new ServiceError('validation_failed', message, { details: [{ field: 'again', message }] });
+}
+
+/** Purposes as shown to people. */
+export const purposeTexts: Record<Purpose, string> = {
+  treatment: 'Treatment',
+  payment: 'Payment',
+  operations: 'Health care operations',
+  other: 'Other',
+};
+
+/** Returns to whom data are sent and why, for a table cell. */
+export function termsText({ recipient, purpose }: NullableTerms = {}): HtmlValue {
+  if (!recipient && !purpose) return html`<span class="muted">not given</span>`;
+  return html`${recipient ?? 'recipient not given'}<br><small class="muted">${purpose ? purposeTexts[purpose] : 'purpose not given'}</small>`;
+}
+
+/**
+ * Returns the fields that ask to whom data are sent and why, with what was entered before, and what was wrong with
+ * it.
+ */
+export function termFields(terms: NullableTerms = {}, details?: readonly FieldMessage[]): Html {
+  const line = (name: (typeof termNames)[number], label: string, hint: string) =>
+    input({
+      ...{ name, label, hint, autocomplete: 'off' },
+      value: terms[name] ?? '',
+      error: messageOf(details, name),
+    });
+  return html`<fieldset>
+<legend>Who receives data, and why</legend>
+${line('recipient', 'Recipient', 'The organization or person. Disclosure reports name it.')}
+${line('recipient_address', 'Recipient address', 'If known.')}
+${select({
+  name: 'purpose',
+  label: 'Purpose',
+  value: terms.purpose ?? '',
+  options: [
+    { value: '', text: 'Not given' },
+    ...purposes.map((value) => ({ value, text: purposeTexts[value] })),
+  ],
+  hint: 'An accounting of disclosures (45 CFR 164.528) marks treatment, payment and operations as exempt.',
+  error: messageOf(details, 'purpose'),
+})}
+${line('purpose_statement', 'Purpose statement', 'The basis in one sentence, for the patient. Required for purpose Other.')}
+</fieldset>`;
+}
+
+/**
+ * Returns a form, omitted on paper, that asks who receives a page or file that is handed out; it is sent to `action`,
+ * with additional `fields`.
+ */
+export function handedOutForm(
+  { csrf }: Visit,
+  action: string,
+  button: string,
+  terms?: NullableTerms,
+  fields?: Html,
+): Html {
+  return html`<details class="no-print"><summary>For a recipient outside the organization</summary>
+<form method="post" action="${action}">${csrf}
+${fields}
+${termFields(terms)}
+<div class="actions"><button type="submit" class="outline">${button}</button></div>
+</form></details>`;
+}
+
+/**
+ * Returns who receives what a request asks for, according to the form that was sent, with the terms for the audit
+ * trail; never according to an address, which may be a link on another site. Throws `validation_failed`.
+ */
+export function handedOut({ caller, form }: Visit): { caller: Caller; terms: DisclosureTerms | undefined } {
+  const terms = termsOf(parseTerms(termsSent(form)));
+  return { caller: { ...caller, disclosedTo: terms }, terms };
+}
+
+/** Returns what these fields were sent with, unchecked; an empty one removes a term. */
+export function termsSent(form: Visit['form']): NullableTerms {
+  const value = (name: string) => textOf(form, name) || null;
+  return {
+    recipient: value('recipient'),
+    recipient_address: value('recipient_address'),
+    purpose: value('purpose') as Purpose | null,
+    purpose_statement: value('purpose_statement'),
+  };
+}

@@ -1,0 +1,140 @@
+import type { Principal } from '../../domain/events/event.ts';
+import type { KeyDirectory } from '../../modules/auth/keyDirectory.ts';
+import {
+  ALL_WORKSPACES,
+  type Role,
+  type Roles,
+  roles,
+  stateOf,
+  type User,
+} from '../../modules/auth/users.ts';
+import { ServiceError } from '../../platform/errors.ts';
+import { checkboxes, messageOf, select } from './forms.ts';
+import { type Html, html, type Refusal, textOf, type Visit, valuesOf } from './page.ts';
+import { badge, code, time } from './text.ts';
+
+/** The names of the types of principals. */
+export const principalTexts: Record<Principal['type'], string> = {
+  api_key: 'API key',
+  source: 'source',
+  user: 'user',
+  operator: 'command line',
+  service: 'service',
+};
+
+/** Returns who it was: the name of the key or user, where it is known, and which of the two. */
+export function who({ type, id, name }: Principal & { name: string | null }): Html {
+  return html`<strong>${name ?? code(id)}</strong> <span class="muted">(${principalTexts[type]})</span>`;
+}
+
+/** What each role may see and do in a workspace, in a few words. */
+const roleTexts: Record<Role, string> = {
+  admin: 'everything',
+  compliance: 'everything that is read, evidence and legal holds; no keys, webhooks or erasures',
+  billing: 'overview, readiness, records and documents',
+  integrator: 'overview, keys, webhooks, sources, requests and messages; no patient data',
+  viewer: 'overview, de-identified events and API reference; no patient data',
+};
+
+/** Returns a user's roles, each with its workspace. */
+export function roleList(all: Roles): Html {
+  const entries = Object.entries(all).toSorted(([one], [other]) => (one < other ? -1 : 1));
+  if (entries.length === 0) return html`<span class="muted">none</span>`;
+  return html`${entries.map(
+    ([workspace, role], at) =>
+      html`${at > 0 && html`<br>`}${role} <span class="muted">in ${workspace === ALL_WORKSPACES ? 'all workspaces' : workspace}</span>`,
+  )}`;
+}
+
+/** Returns how a user signs in. */
+export function signsInBy({ origin, totpSetAt }: User): string {
+  if (origin === 'openid_connect') return 'identity provider';
+  return totpSetAt === undefined ? 'password' : 'password and app';
+}
+
+const stateTones = { active: 'good', invited: 'neutral', disabled: 'bad' } as const;
+
+export function userState(user: User): Html {
+  const state = stateOf(user);
+  return badge(state, stateTones[state]);
+}
+
+/** Returns what there is to know about a user. */
+export function userFacts(user: User): Html {
+  const { id, name, roles, createdAt, passwordSetAt, totpSetAt } = user;
+  return html`<dl class="fields">
+<div><dt>Name</dt><dd>${name}</dd></div>
+<div><dt>${Object.keys(roles).length === 1 ? 'Role' : 'Roles'}</dt><dd>${roleList(roles)}</dd></div>
+<div><dt>State</dt><dd>${userState(user)}</dd></div>
+<div><dt>Signs in with</dt><dd>${signsInBy(user)}</dd></div>
+<div><dt>Created</dt><dd>${time(createdAt)}</dd></div>
+${passwordSetAt && html`<div><dt>Password set</dt><dd>${time(passwordSetAt)}</dd></div>`}
+${totpSetAt && html`<div><dt>Authenticator app set up</dt><dd>${time(totpSetAt)}</dd></div>`}
+<div><dt>ID</dt><dd>${code(id)}</dd></div>
+</dl>`;
+}
+
+const NO_ROLE = 'none';
+
+/** A role as chosen in a form, and where; undefined: none there. */
+interface ChosenRole {
+  role: Role | undefined;
+  workspaces: readonly string[];
+}
+
+/** Returns the chosen role and workspaces; throws `validation_failed` when one of them is missing or unknown. */
+export function roleSent(form: Visit['form'], { known }: Pick<KeyDirectory, 'known'>): ChosenRole {
+  const text = textOf(form, 'role');
+  const role = roles.find((one) => one === text);
+  if (role === undefined && text !== NO_ROLE) throw invalid('role', 'Choose a role.');
+  const workspaces = valuesOf(form, 'workspaces');
+  const isUnknown = (id: string) => id !== ALL_WORKSPACES && !known.workspaces.has(id);
+  if (workspaces.length === 0 || workspaces.some(isUnknown)) {
+    throw invalid('workspaces', 'Choose at least one workspace, or all of them.');
+  }
+  return { role, workspaces };
+}
+
+function invalid(field: string, message: string): ServiceError {
+  return new ServiceError('validation_failed', message, { details: [{ field, message }] });
+}
+
+interface RoleChoice {
+  form: Visit['form'];
+  /** Whether a role can be taken away as well. */
+  withNone?: boolean;
+  refusal?: Refusal | undefined;
+}
+
+/** Returns the choice of a role, with what each may do, and of the workspaces in which it applies. */
+export function roleFields(
+  { known }: Pick<KeyDirectory, 'known'>,
+  { form, withNone = false, refusal }: RoleChoice,
+): Html {
+  const chosen = valuesOf(form, 'workspaces');
+  const workspaces = [...known.workspaces.keys()].map((id) => ({ value: id, text: id }));
+  return html`${select({
+    name: 'role',
+    label: 'Role',
+    value: textOf(form, 'role') || 'viewer',
+    options: [
+      ...roles.toReversed().map((role) => ({ value: role, text: role })),
+      ...(withNone ? [{ value: NO_ROLE, text: 'no role' }] : []),
+    ],
+    hint: roles.toReversed().map((role, at) => html`${at > 0 && html`<br>`}${role}: ${roleTexts[role]}`),
+    error: messageOf(refusal?.details, 'role'),
+  })}
+${checkboxes(
+  'workspaces',
+  'Workspaces',
+  [
+    {
+      value: ALL_WORKSPACES,
+      text: 'All workspaces',
+      hint: 'Also those created later. An administrator of all workspaces manages users and workspaces.',
+    },
+    ...workspaces,
+  ].map((choice) => ({ ...choice, isChecked: chosen.includes(choice.value) })),
+  messageOf(refusal?.details, 'workspaces'),
+)}`;
+}

@@ -1,0 +1,201 @@
+import type { DocumentView } from '../../domain/records/document.ts';
+import { qualityWarnings } from '../../domain/records/fold.ts';
+import { encounter } from '../../domain/records/kinds/encounter.ts';
+import type { CatalogEntry, RecordFields } from '../../domain/records/schema/kind.ts';
+import { type Holding, holdingText } from '../../modules/erasure/holdState.ts';
+import type { FieldLineage } from '../../modules/integrations/replay/lineage.ts';
+import { rulesOf, type SourceFormat } from '../../modules/integrations/sources.ts';
+import type { ListedDocument } from '../../modules/records/queries/documents.ts';
+import type { RecordNames } from '../../modules/records/queries/lists.ts';
+import type { FieldMessage } from '../../platform/errors.ts';
+import { type Html, type HtmlValue, html } from './page.ts';
+import { who } from './people.ts';
+import { type TableColumn, table } from './tables.ts';
+import { badge, code, empty, fieldLabel, time } from './text.ts';
+import { documentsPath, holdsPath, recordPath } from './urls.ts';
+
+/** Returns the banner on the pages of a record that legal holds protect; `kind` is the record's. */
+export function heldBanner(workspace: string, kind: string, holding: Holding | undefined): Html | undefined {
+  if (holding === undefined) return undefined;
+  return html`<p class="banner"><strong>This ${kind} cannot be erased:</strong> ${holdingText(holding)}. <a href="/dashboard${holdsPath(workspace)}">Legal holds</a></p>`;
+}
+
+/** Returns where in a message a field comes from, by which rule and setting of the source. */
+export function originCell(
+  format: SourceFormat,
+  { at, rule, setting }: Pick<FieldLineage, 'at' | 'rule' | 'setting'>,
+): Html {
+  const found = rulesOf[format].find(({ name }) => name === rule);
+  return html`${at === null ? html`<span class="muted">not from the message</span>` : code(at)}${
+    found && html`<br><small class="muted">rule ${code(found.name)}: ${plain(found.from)}</small>`
+  }${setting !== null && html`<br><small class="muted">source setting: ${code(setting)}</small>`}`;
+}
+
+/** Returns a text of the guides without its markup. */
+function plain(text: string): string {
+  return text.replaceAll(/\[([^\]]+)\]\([^)]+\)/g, '$1').replaceAll('`', '');
+}
+
+/** Returns a size in bytes, for people. */
+export function fileSize(bytes: number): string {
+  if (bytes < 1000) return `${bytes} B`;
+  return bytes < 1e6 ? `${(bytes / 1e3).toFixed(1)} kB` : `${(bytes / 1e6).toFixed(1)} MB`;
+}
+
+type FactColumns = TableColumn<Pick<DocumentView, 'category' | 'size' | 'version'>>[];
+
+const factColumns: FactColumns = [
+  { title: 'Category', cell: ({ category }) => category },
+  { title: 'Size', cell: ({ size }) => html`<span class="nowrap">${fileSize(size)}</span>` },
+  { title: 'Version', cell: ({ version }) => version },
+];
+
+interface DocumentTable {
+  /** Default: Documents. */
+  label?: string;
+  /** They belong to several encounters. */
+  isOfSeveral?: boolean;
+}
+
+/** Returns documents, each with its history and its bytes; removed ones say when and by whom they were removed. */
+export function documentTable(
+  workspace: string,
+  documents: readonly ListedDocument[],
+  { label, isOfSeveral = false }: DocumentTable = {},
+): Html {
+  const path = ({ encounter_id, document_id }: ListedDocument) =>
+    `/dashboard${documentsPath(workspace, encounter_id, document_id)}`;
+  const encounterColumn: TableColumn<ListedDocument> = {
+    title: encounter.title,
+    cell: ({ encounter_id: id }) =>
+      html`<a href="/dashboard${recordPath(workspace, encounter.kind, id)}">${id}</a>`,
+  };
+  const columns: TableColumn<ListedDocument>[] = [
+    {
+      title: 'Document',
+      isHeader: true,
+      cell: (one) =>
+        html`<a href="${path(one)}">${one.document_id}</a><br><small class="muted">${one.filename}</small>`,
+    },
+    { title: 'Last change', cell: lastChange },
+    ...(isOfSeveral ? [encounterColumn] : []),
+    ...factColumns,
+    {
+      title: 'Download',
+      isTitleHidden: true,
+      cell: (one) =>
+        !one.removed_by &&
+        html`<a href="${path(one)}/download" aria-label="Download ${one.document_id}">Download</a>`,
+    },
+  ];
+  if (documents.length === 0) {
+    return empty(
+      html`No documents. Systems send them with ${code('POST /integration/encounters/{id}/documents')}.`,
+    );
+  }
+  return table(label ?? 'Documents', columns, documents);
+}
+
+function lastChange({ updated_at, removed_by }: ListedDocument): Html {
+  if (removed_by === undefined) return time(updated_at);
+  return html`${badge('removed', 'bad')} ${time(updated_at)}<br><small>by ${who(removed_by)}</small>`;
+}
+
+/** Returns an encounter's documents for paper, with what distinguishes a file from any other. */
+export function printedDocuments(documents: readonly DocumentView[]): Html {
+  const columns: TableColumn<DocumentView>[] = [
+    {
+      title: 'Document',
+      isHeader: true,
+      cell: ({ document_id, filename }) => html`${document_id}<br><small>${filename}</small>`,
+    },
+    ...factColumns,
+    {
+      title: 'Uploaded, SHA-256',
+      cell: ({ updated_at, sha256 }) => html`${time(updated_at)}<br><code class="digest">${sha256}</code>`,
+    },
+  ];
+  return documents.length === 0 ? empty('No documents.') : table('Documents', columns, documents);
+}
+
+/** Returns what replaces something of a kind that was erased. */
+export function erasedBanner(kind: string, erasedAt: string): Html {
+  return html`<p class="banner"><strong>This ${kind} was erased</strong> at ${time(erasedAt)}. Nothing that was sent about it can be read any more. Who erased it, when and why is kept.</p>`;
+}
+
+/** Returns what is known about one thing: names with their values. */
+export function facts(pairs: readonly (readonly [name: HtmlValue, value: HtmlValue])[]): Html {
+  return html`<dl class="facts">${pairs.map(([name, value]) => html`<div><dt>${name}</dt><dd>${value}</dd></div>`)}</dl>`;
+}
+
+/** Returns a field's value for people; `null` means none. */
+export function fieldValue(value: unknown): HtmlValue {
+  if (value === null || value === undefined) return html`<span class="muted">none</span>`;
+  if (value === '') return html`<span class="muted">empty text</span>`;
+  if (typeof value === 'boolean') return value ? 'Yes' : 'No';
+  return String(value);
+}
+
+interface FieldLinks {
+  /** Names of what the record refers to. */
+  names?: RecordNames | undefined;
+  /** Returns the address of the history of a field, which is dotted inside an insurance; below `/dashboard`. */
+  historyPath?(field: string): string;
+}
+
+/**
+ * Returns a record's fields in the order of the schema, insurances as groups of their own; what it refers to is
+ * linked, and what billing is likely to refuse is noted next to the field.
+ */
+export function recordFields(
+  workspace: string,
+  entry: CatalogEntry,
+  record: RecordFields,
+  { names, historyPath }: FieldLinks = {},
+): Html {
+  const warnings = qualityWarnings(entry, record, record);
+  const shown = (field: string, value: unknown) => {
+    const reference = entry.references.find((one) => one.field === field);
+    const text = fieldValue(value);
+    if (reference === undefined) return text;
+    const name = names?.nameOf(reference.kind, String(value));
+    return html`<a href="/dashboard${recordPath(workspace, reference.kind, String(value))}">${text}</a>${name && html` ${name}`}`;
+  };
+  const label = (field: string, path: string) =>
+    historyPath
+      ? html`<a class="quiet-link" href="/dashboard${historyPath(path)}" title="History of this field">${fieldLabel(field)}</a>`
+      : fieldLabel(field);
+  const list = (fields: [string, unknown][], prefix = '') =>
+    facts(
+      fields.map(([field, value]) => {
+        const name = prefix + field;
+        return [label(field, name), html`${shown(name, value)}${remarks(warnings, name)}`];
+      }),
+    );
+  const fields = Object.entries(record);
+  const groups = fields.filter(([, value]) => isGroup(value));
+  return html`${warningCount(warnings)}
+${list(fields.filter(([, value]) => !isGroup(value)))}
+${groups.map(
+  ([group, inner]) =>
+    html`<section class="field-group"><h3>${fieldLabel(group)}</h3>${list(Object.entries(inner as object), `${group}.`)}</section>`,
+)}`;
+}
+
+function isGroup(value: unknown): boolean {
+  return typeof value === 'object' && value !== null;
+}
+
+function warningCount({ length }: FieldMessage[]): Html {
+  const text =
+    length === 1
+      ? 'Billing is likely to refuse one value. It is marked below.'
+      : `Billing is likely to refuse ${length} values. They are marked below.`;
+  return html`${length > 0 && html`<p class="warning">${text}</p>`}`;
+}
+
+function remarks(warnings: FieldMessage[], field: string): Html[] {
+  return warnings
+    .filter((warning) => warning.field === field)
+    .map(({ message }) => html`<small class="warning">Warning: ${message}</small>`);
+}

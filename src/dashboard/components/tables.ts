@@ -1,0 +1,48 @@
+import { type Html, type HtmlValue, html } from './page.ts';
+
+export interface TableColumn<Item> {
+  title: string;
+  cell(item: Item): HtmlValue;
+  /** The cell names its row, as a header. */
+  isHeader?: boolean;
+  /**
+   * The title links to the list in the order of the column; `order` says how it is sorted if it already is in that
+   * order.
+   */
+  sort?: { href: string; order?: 'ascending' | 'descending' };
+  /** The title is only for screen readers: a column of buttons. */
+  isTitleHidden?: boolean;
+}
+
+/**
+ * Returns a table that scrolls by itself where it is wider than the page; on a phone its rows are stacked, each cell
+ * under the title of its column. `label` says what it lists.
+ */
+export function table<Item>(label: string, columns: TableColumn<Item>[], items: readonly Item[]): Html {
+  return html`<div class="table-scroll" role="region" aria-label="${label}" tabindex="0">
+<table>
+<thead><tr>${columns.map(heading)}</tr></thead>
+<tbody>${rows(columns, items)}</tbody>
+</table>
+</div>`;
+}
+
+function heading<Item>({ title, sort, isTitleHidden }: TableColumn<Item>): Html {
+  if (isTitleHidden) return html`<th scope="col"><span class="visually-hidden">${title}</span></th>`;
+  if (sort === undefined) return html`<th scope="col">${title}</th>`;
+  const { href, order } = sort;
+  const arrow = order && html` <span aria-hidden="true">${order === 'ascending' ? '↑' : '↓'}</span>`;
+  return html`<th scope="col"${order && html` aria-sort="${order}"`}><a href="${href}">${title}</a>${arrow}</th>`;
+}
+
+/** Returns the rows of such a table, so that more of them can be added. */
+function rows<Item>(columns: TableColumn<Item>[], items: readonly Item[]): Html[] {
+  return items.map(
+    (item) =>
+      html`<tr>${columns.map(({ title, cell, isHeader, isTitleHidden }) =>
+        isHeader
+          ? html`<th scope="row">${cell(item)}</th>`
+          : html`<td${!isTitleHidden && html` data-title="${title}"`}>${cell(item)}</td>`,
+      )}</tr>`,
+  );
+}

@@ -1,0 +1,339 @@
+import { Readable } from 'node:stream';
+import type { Request } from 'express';
+import { z } from 'zod';
+import { pathId } from '../../api/schemas/parameters.ts';
+import type { Purpose } from '../../domain/events/payloads.ts';
+import { patient } from '../../domain/records/kinds/patient.ts';
+import { instantOf, requiredDate } from '../../domain/records/schema/fields.ts';
+import { validate } from '../../domain/records/schema/validation.ts';
+import {
+  type ReportFormat,
+  reportFormats,
+  reportText,
+  termText,
+  whatText,
+} from '../../modules/audit/disclosureFormats.ts';
+import {
+  type Disclosure,
+  type DisclosureForm,
+  type DisclosurePage,
+  type DisclosurePorts,
+  type DisclosureQuery,
+  type DisclosureStatus,
+  disclosureForms,
+  readDisclosures,
+  reportDisclosures,
+} from '../../modules/audit/disclosures.ts';
+import { checkboxes, filterForm, formError, messageOf, purposeTexts } from '../components/forms.ts';
+import {
+  type DashboardRoute,
+  type Html,
+  html,
+  type Page,
+  phiReaders,
+  type Refusal,
+  type Reply,
+  refusalOf,
+  type Visit,
+} from '../components/page.ts';
+import { principalTexts } from '../components/people.ts';
+import { facts } from '../components/records.ts';
+import { filledQuery, recordCrumbs, recordsSection, textsOf } from '../components/recordTable.ts';
+import { type TableColumn, table } from '../components/tables.ts';
+import { badge, code, empty, time } from '../components/text.ts';
+import { momentInputs, shownMoment, zoneParameter } from '../components/time.ts';
+import { disclosuresPath } from '../components/urls.ts';
+import { actionText } from './auditTable.ts';
+
+const moment = requiredDate('2026-03-14T12:00').optional();
+const yes = z.literal('yes').optional();
+
+const querySchema = z.object({
+  form: z.enum(disclosureForms).default('access_report'),
+  from: moment,
+  to: moment,
+  omit_exempt: yes,
+  page_token: z.string().optional(),
+});
+
+const exportSchema = querySchema.extend({ format: z.enum(reportFormats), summary: yes });
+
+/** The names of the parameters of a disclosures page, and of those of its download. */
+const disclosureParameters: readonly string[] = [...Object.keys(querySchema.shape), zoneParameter];
+const exportParameters: readonly string[] = Object.keys(exportSchema.shape);
+
+/** Returns the query in a page's address; times without an offset are in UTC. Throws `validation_failed`. */
+function disclosureQuery(req: Request, patientId: string) {
+  const { page_token, ...query } = validate(querySchema, filledQuery(req));
+  return { query: toQuery(query, patientId), pageToken: page_token, limits: limitsOf(query) };
+}
+
+/** Returns the query of a download. Throws `validation_failed`. */
+function exportQuery(req: Request, patientId: string) {
+  const { format, summary, ...query } = validate(exportSchema, filledQuery(req));
+  return { query: toQuery(query, patientId), format, isSummary: summary === 'yes' };
+}
+
+type Sent = Omit<z.infer<typeof querySchema>, 'page_token'>;
+
+function toQuery({ form, from, to, omit_exempt }: Sent, patientId: string): DisclosureQuery {
+  const instant = (sent: string | undefined) => sent && new Date(instantOf(sent)).toISOString();
+  return { patientId, form, from: instant(from), to: instant(to), omitExempt: omit_exempt === 'yes' };
+}
+
+/** Returns what limits the report, as sent: for links. */
+function limitsOf({ form, from, to, omit_exempt }: Sent): Record<string, string> {
+  return { form, ...(from && { from }), ...(to && { to }), ...(omit_exempt && { omit_exempt }) };
+}
+
+/** Returns the form that limits a report; `sent` are the limits as sent. */
+function disclosureFilter(
+  path: string,
+  form: DisclosureForm,
+  sent: Record<string, string>,
+  refusal?: Refusal,
+): Html {
+  const moment = (name: string, label: string, hint: string) => ({
+    ...{ name, label, hint, step: 1, value: shownMoment(sent[name]) },
+    error: messageOf(refusal?.details, name),
+  });
+  const isAccounting = form === 'accounting';
+  const begin = isAccounting ? 'Default: six years ago.' : 'Default: no limit.';
+  return filterForm(
+    `${path}?form=${form}`,
+    html`<input type="hidden" name="form" value="${form}">
+${momentInputs(moment('from', 'From', begin), moment('to', 'Before', 'Default: now.'))}
+${
+  isAccounting &&
+  checkboxes('omit_exempt', 'Exempt disclosures', [
+    { value: 'yes', text: 'Leave out', isChecked: sent.omit_exempt === 'yes' },
+  ])
+}`,
+  );
+}
+
+const statusTexts: Record<DisclosureStatus, [text: string, tone: 'good' | 'bad' | 'neutral']> = {
+  accountable: ['accountable', 'bad'],
+  purpose_not_given: ['purpose not given', 'bad'],
+  exempt: ['exempt', 'good'],
+  internal_use: ['internal use', 'neutral'],
+  deidentified: ['de-identified', 'neutral'],
+};
+
+/** Returns disclosures, or accesses, as a page shows them. */
+function disclosureTable(form: DisclosureForm, items: readonly Disclosure[]): Html {
+  const title = form === 'accounting' ? 'Disclosures, newest first' : 'Accesses, newest first';
+  return table(title, form === 'accounting' ? accountingColumns : accessColumns, items);
+}
+
+const when: TableColumn<Disclosure> = { title: 'When', cell: ({ disclosed_at }) => time(disclosed_at) };
+
+const what: TableColumn<Disclosure> = {
+  title: 'What',
+  cell: (disclosure) => {
+    const { action, found_by, view } = disclosure;
+    const perhaps = found_by === 'range' ? 'May have included: ' : '';
+    return html`${actionText(action)}${view && html` (${view})`}<br><small class="muted">${perhaps}${whatText(disclosure)}</small>`;
+  },
+};
+
+const recipient: TableColumn<Disclosure> = {
+  title: 'Recipient',
+  cell: (disclosure) =>
+    html`${termText(disclosure, 'recipient')}${
+      disclosure.recipient !== null &&
+      html`<br><small class="muted">${disclosure.recipient_address ?? 'address not given'}</small>`
+    }`,
+};
+
+const purpose: TableColumn<Disclosure> = {
+  title: 'Purpose',
+  cell: (disclosure) => {
+    const text = purposeTexts[disclosure.purpose as Purpose] ?? termText(disclosure, 'purpose');
+    const statement = disclosure.purpose_statement;
+    const isMissing = disclosure.purpose === 'other' && statement === null;
+    return html`${text}${(statement || isMissing) && html`<br><small class="muted">${statement ?? 'no statement given'}</small>`}`;
+  },
+};
+
+const status: TableColumn<Disclosure> = {
+  title: 'Under 45 CFR 164.528',
+  cell: (disclosure) => {
+    const [text, tone] = statusTexts[disclosure.status];
+    return html`${badge(text, tone)}${disclosure.exemption && html`<br><small>${disclosure.exemption}</small>`}`;
+  },
+};
+
+function giver(title: string): TableColumn<Disclosure> {
+  return {
+    title,
+    cell: ({ principal, webhook_id, client_ip }) =>
+      webhook_id === null || principal.type !== 'service'
+        ? html`${principal.name ?? principal.id}<br><small class="muted">${principalTexts[principal.type]}${client_ip && html`, ${client_ip}`}</small>`
+        : html`webhook<br>${code(webhook_id)}`,
+  };
+}
+
+const accessColumns = [when, giver('Who'), what, recipient, purpose, status];
+const accountingColumns = [when, recipient, what, purpose, status, giver('Via')];
+
+const SHOWN_A_PAGE = 50;
+const PRINTED_A_PAGE = 1_000;
+
+const mediaTypes: Record<ReportFormat, string> = { csv: 'text/csv; charset=utf-8', json: 'application/json' };
+
+const titles: Record<DisclosureForm, string> = {
+  access_report: 'Access report',
+  accounting: 'Accounting of disclosures',
+};
+
+const explanations: Record<DisclosureForm, Html> = {
+  access_report: html`Everyone who received, or may have received, data about the patient: the patient’s record, every record that refers or ever referred to it, and their documents.`,
+  accounting: html`The disclosures that 45 CFR 164.528 covers. What the organization’s own workforce saw, and de-identified data, are not disclosures of protected health information. Disclosures for treatment, payment or health care operations are marked exempt (164.528(a)(1)(i)). Disclosures without a purpose are not treated as exempt.`,
+};
+
+/** `…/records/patients/{id}/disclosures`: to whom a patient's data went; pages, printed or downloaded. */
+export function disclosureRoutes(ports: DisclosurePorts): DashboardRoute[] {
+  const path = '/workspaces/:workspace/records/patients/:id/disclosures';
+  const route = (suffix: string, query: readonly string[], handle: (visit: Visit) => Promise<Reply>) =>
+    ({ method: 'get', path: path + suffix, roles: phiReaders, query, handle }) as const;
+  return [
+    route('', disclosureParameters, async (visit) => ({ page: await reportPage(ports, visit) })),
+    route('/print', disclosureParameters, async (visit) => ({ page: await printedPage(ports, visit) })),
+    route('/export', exportParameters, (visit) => download(ports, visit)),
+  ];
+}
+
+const patientIdOf = ({ req }: Visit) => pathId(req, 'id', patient.title);
+
+async function reportPage(ports: DisclosurePorts, visit: Visit): Promise<Page> {
+  const { req, caller } = visit;
+  let asked: ReturnType<typeof disclosureQuery>;
+  try {
+    asked = disclosureQuery(req, patientIdOf(visit));
+  } catch (error) {
+    const sent = textsOf({ query: filledQuery(req) });
+    return framed(
+      visit,
+      sent.form === 'accounting' ? 'accounting' : 'access_report',
+      sent,
+      html``,
+      refusalOf(error),
+    );
+  }
+  const { query, pageToken, limits } = asked;
+  const found = await readDisclosures(ports, caller, query, { limit: SHOWN_A_PAGE, pageToken });
+  const body = html`${period(found.query)}
+${listed(found, pageToken === undefined)}
+${further(visit, '', limits, found, SHOWN_A_PAGE)}`;
+  return framed(visit, query.form, limits, body);
+}
+
+/** Returns the page with the links to both forms and the filter above its body. */
+function framed(
+  visit: Visit,
+  form: DisclosureForm,
+  sent: Record<string, string>,
+  body: Html,
+  refusal?: Refusal,
+): Page {
+  const id = patientIdOf(visit);
+  const path = `/dashboard${disclosuresPath(visit.workspace, id)}`;
+  return {
+    title: titles[form],
+    section: recordsSection,
+    ...(refusal && { status: refusal.status }),
+    body: html`${recordCrumbs(visit.workspace, patient, id)}
+<div class="page-head"><h1>${titles[form]}</h1>${!refusal && links(path, form, sent)}</div>
+<nav class="tabs" aria-label="Reports"><ul>${disclosureForms.map(
+      (one) =>
+        html`<li><a href="${path}?form=${one}"${one === form && html` aria-current="page"`}>${titles[one]}</a></li>`,
+    )}</ul></nav>
+<p>${explanations[form]}</p>
+${formError(refusal?.text)}
+${disclosureFilter(path, form, sent, refusal)}
+${body}`,
+  };
+}
+
+function links(path: string, form: DisclosureForm, limits: Record<string, string>): Html {
+  const link = (suffix: string, more: Record<string, string>, text: string) => {
+    const query = new URLSearchParams({ ...limits, form, ...more });
+    const isFile = suffix === '/export';
+    return html`<a role="button" class="outline secondary" href="${path}${suffix}?${query.toString()}"${isFile && html` download`}>${text}</a>`;
+  };
+  return html`<div class="actions">${link('/export', { format: 'csv' }, 'Export as CSV')}
+${link('/export', { format: 'json' }, 'Export as JSON')}
+${form === 'accounting' && link('/export', { format: 'csv', summary: 'yes' }, 'Summary as CSV')}
+${link('/print', {}, 'Printable page')}</div>`;
+}
+
+async function printedPage(ports: DisclosurePorts, visit: Visit): Promise<Page> {
+  const { req, caller, workspace, user, requestId } = visit;
+  const id = patientIdOf(visit);
+  const { query, pageToken, limits } = disclosureQuery(req, id);
+  const found = await readDisclosures(ports, caller, query, { limit: PRINTED_A_PAGE, pageToken });
+  const { form } = query;
+  const back = `/dashboard${disclosuresPath(workspace, id)}?${new URLSearchParams(limits).toString()}`;
+  const now = new Date().toISOString();
+  return {
+    title: `${titles[form]}, printable`,
+    section: recordsSection,
+    body: html`<div class="paper">
+<p class="actions"><a role="button" class="outline secondary" href="${back}">Back to report</a>
+<button type="button" data-print hidden>Print</button></p>
+<h1>${titles[form]}</h1>
+${facts([
+  ['Patient', code(id)],
+  ['Workspace', code(workspace)],
+  ['Period', periodText(found.query)],
+  ...(query.omitExempt ? ([['Left out', 'exempt disclosures']] as const) : []),
+  ['Printed', html`${time(now)} by ${user.name}, request ${code(requestId)}`],
+])}
+<p>${explanations[form]}</p>
+${listed(found, pageToken === undefined)}
+${further(visit, '/print', limits, found, PRINTED_A_PAGE)}
+</div>`,
+  };
+}
+
+function listed({ items, query, next_page_token }: DisclosurePage, isNewest: boolean): Html {
+  if (items.length > 0) return disclosureTable(query.form, items);
+  if (next_page_token !== null) return html``;
+  return empty(isNewest ? 'None in this period. Try a longer one.' : 'Nothing older.');
+}
+
+/** Returns the link to the next page, and says how far an incomplete report goes. */
+function further(
+  { workspace, req }: Visit,
+  suffix: string,
+  limits: Record<string, string>,
+  { next_page_token: token, lookedBackTo, items }: DisclosurePage,
+  limit: number,
+): Html {
+  if (token === null) return html``;
+  const path = `/dashboard${disclosuresPath(workspace, String(req.params.id))}${suffix}`;
+  const url = `${path}?${new URLSearchParams({ ...limits, page_token: token }).toString()}`;
+  const isShort = items.length < limit && lookedBackTo !== null;
+  return html`<p class="muted">Earlier entries may exist that are not on this page.${isShort && html` Searched back to ${time(lookedBackTo)}.`}</p>
+<p class="actions"><a role="button" class="outline" href="${url}" rel="next">${isShort ? 'Look further back' : 'Older'}</a></p>`;
+}
+
+function period(query: DisclosureQuery): Html {
+  return html`<p class="muted">Period: ${periodText(query)}.</p>`;
+}
+
+function periodText({ from, to }: DisclosureQuery): Html {
+  return html`${from ? html`from ${time(from)}` : 'from the beginning'}${to ? html`, before ${time(to)}` : ' until now'}`;
+}
+
+async function download(ports: DisclosurePorts, visit: Visit): Promise<Reply> {
+  const { req, caller, workspace } = visit;
+  const { query, format, isSummary } = exportQuery(req, patientIdOf(visit));
+  const how = { format, ...(isSummary && { summary: true }) };
+  const report = await reportDisclosures(ports, caller, query, how);
+  const today = new Date().toISOString().slice(0, 10);
+  const name = `${query.form.replace('_', '-')}${isSummary ? '-summary' : ''}-${workspace}-${today}.${format}`;
+  const body = Readable.from(reportText(workspace, report, format, isSummary));
+  return { download: { type: mediaTypes[format], name, body } };
+}

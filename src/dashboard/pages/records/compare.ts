@@ -1,0 +1,243 @@
+import { z } from 'zod';
+import { momentQuerySchema, pathId } from '../../../api/schemas/parameters.ts';
+import { statusOf } from '../../../api/server/answer.ts';
+import type { DisclosureTerms } from '../../../domain/events/payloads.ts';
+import type { DocumentView } from '../../../domain/records/document.ts';
+import { diffFields, dottedFields, type FieldChange } from '../../../domain/records/fold.ts';
+import { encounter } from '../../../domain/records/kinds/encounter.ts';
+import { type CatalogEntry, fieldOrder, recordName } from '../../../domain/records/schema/kind.ts';
+import { validate } from '../../../domain/records/schema/validation.ts';
+import { type AccessRecorded, recordAccess } from '../../../modules/audit/recordAccess.ts';
+import { listDocuments } from '../../../modules/records/queries/documents.ts';
+import {
+  type RecordVersion,
+  readRecordAt,
+  readRecordHistory,
+} from '../../../modules/records/queries/history.ts';
+import type { Page as ListPage } from '../../../modules/records/queries/paging.ts';
+import { type QueryPorts, type RecordView, readRecord } from '../../../modules/records/queries/records.ts';
+import type { ServiceError } from '../../../platform/errors.ts';
+import { formError, handedOut, handedOutForm, input, termsText } from '../../components/forms.ts';
+import { after, before, changeWord, printedVersion } from '../../components/history.ts';
+import {
+  type DashboardRoute,
+  type Html,
+  html,
+  type Reply,
+  recordReaders,
+  type Visit,
+} from '../../components/page.ts';
+import { facts, fieldValue, printedDocuments, recordFields } from '../../components/records.ts';
+import {
+  kindOf,
+  recordCrumbs,
+  recordsSection,
+  refusedQuery,
+  unlessBehind,
+} from '../../components/recordTable.ts';
+import { table } from '../../components/tables.ts';
+import { code, fieldLabel, time, tryAgain } from '../../components/text.ts';
+import { recordPath } from '../../components/urls.ts';
+import { type ErasedPorts, orErased } from './shared.ts';
+
+const { version } = momentQuerySchema.shape;
+const querySchema = z.object({ from: version.unwrap(), to: version.unwrap() });
+
+interface ComparePorts extends QueryPorts, ErasedPorts {}
+
+/** `…/records/{kinds}/{id}/compare?from=1&to=3`: two versions of a record, field by field. */
+export function recordCompareRoutes(ports: ComparePorts): DashboardRoute[] {
+  return [
+    orErased(ports, {
+      method: 'get',
+      path: '/workspaces/:workspace/records/:kind/:id/compare',
+      roles: recordReaders,
+      query: Object.keys(querySchema.shape),
+      handle: (visit) => comparePage(ports, visit),
+    }),
+  ];
+}
+
+interface Comparison {
+  from: RecordView;
+  to: RecordView;
+}
+
+async function comparePage(ports: ComparePorts, visit: Visit): Promise<Reply> {
+  const { eventLog } = ports;
+  const { req, workspace, caller } = visit;
+  const entry = kindOf(req.params.kind);
+  const id = pathId(req, 'id', entry.title);
+  const read = (version: number) => readRecordAt(eventLog, workspace, entry, id, { version });
+  let compared: Comparison | undefined;
+  let refusal: ServiceError | undefined;
+  try {
+    const asked = validate(querySchema, req.query);
+    const [from, to] = await Promise.all([read(asked.from), read(asked.to)]);
+    compared = { from, to };
+    const subject = { action: 'record.read', kind: entry.kind, record_id: id } as const;
+    await recordAccess(
+      eventLog,
+      caller,
+      { ...subject, query: { version: asked.from } },
+      { ...subject, query: { version: asked.to } },
+    );
+  } catch (error) {
+    refusal = refusedQuery(error);
+    // A record whose id is in use again has other versions to compare.
+    if (refusal.code === 'gone') await readRecord(ports, workspace, entry, id);
+  }
+  const body = html`${recordCrumbs(workspace, entry, id)}
+<h1>Compare versions</h1>
+${versionForm(req.query, refusal)}
+${compared && comparison(entry, compared)}`;
+  const status = refusal ? statusOf[refusal.code] : 200;
+  return { page: { title: 'Compare versions', section: recordsSection, status, body } };
+}
+
+function versionForm(query: Visit['req']['query'], refusal: ServiceError | undefined): Html {
+  const field = (name: 'from' | 'to', label: string) =>
+    input({
+      name,
+      label,
+      type: 'number',
+      min: 1,
+      isRequired: true,
+      value: [query[name] ?? ''].flat().join(),
+    });
+  return html`<form method="get" class="moment">
+${formError(refusal?.message)}
+<div class="line">${field('from', 'From version')}${field('to', 'To version')}<button type="submit" class="outline">Compare</button></div>
+</form>`;
+}
+
+interface Row {
+  field: string;
+  from: unknown;
+  to: unknown;
+  change: FieldChange | undefined;
+}
+
+/** Returns every field that either version has, in the order of the schema. */
+function rowsOf(entry: CatalogEntry, { from, to }: Comparison): Row[] {
+  const [old, now] = [dottedFields(from.record), dottedFields(to.record)];
+  const changes = new Map(diffFields(from.record, to.record).map((change) => [change.field, change]));
+  const place = fieldOrder(entry);
+  return [...new Set([...old.keys(), ...now.keys()])]
+    .sort((a, b) => place(a) - place(b))
+    .map((field) => ({ field, from: old.get(field), to: now.get(field), change: changes.get(field) }));
+}
+
+function comparison(entry: CatalogEntry, compared: Comparison): Html {
+  const { from, to } = compared;
+  const rows = rowsOf(entry, compared);
+  const differing = rows.filter(({ change }) => change !== undefined).length;
+  const count = differing === 1 ? 'One field differs.' : `${differing || 'No'} fields differ.`;
+  return html`<p>Version ${from.version} was recorded at ${time(from.updated_at)}, version ${to.version} at ${time(to.updated_at)}. <strong>${count}</strong></p>
+${table<Row>(
+  'Fields of both versions',
+  [
+    { title: 'Field', isHeader: true, cell: ({ field }) => fieldLabel(field) },
+    {
+      title: `Version ${from.version}`,
+      cell: (row) => (row.change && row.from !== undefined ? before(row.from) : fieldValue(row.from)),
+    },
+    {
+      title: `Version ${to.version}`,
+      cell: (row) => (row.change && row.to !== undefined ? after(row.to) : fieldValue(row.to)),
+    },
+    {
+      title: 'Difference',
+      cell: ({ change }) => change && html`<span class="change-word">${changeWord(change)}</span>`,
+    },
+  ],
+  rows,
+)}`;
+}
+
+/** Maximum number of versions, and of documents, that are printed. */
+const MAX_PRINTED = 1000;
+const most = MAX_PRINTED.toLocaleString('en-US');
+
+interface PrintPorts extends QueryPorts, ErasedPorts {}
+
+/** `…/records/{kinds}/{id}/print`: a record's current state and its whole timeline, for paper. */
+export function recordPrintRoutes(ports: PrintPorts): DashboardRoute[] {
+  const route = (method: DashboardRoute['method']) =>
+    orErased(ports, {
+      method,
+      path: '/workspaces/:workspace/records/:kind/:id/print',
+      roles: recordReaders,
+      query: [],
+      handle: (visit) => printPage(ports, visit),
+    });
+  return [route('get'), route('post')];
+}
+
+async function printPage(ports: PrintPorts, visit: Visit): Promise<Reply> {
+  const { req, workspace } = visit;
+  const { caller, terms } = handedOut(visit);
+  const entry = kindOf(req.params.kind);
+  const id = pathId(req, 'id', entry.title);
+  const request = { limit: MAX_PRINTED, pageToken: undefined };
+  const history = await readRecordHistory(ports, workspace, entry, id, request);
+  // The state that the newest of these versions created, whatever was sent since.
+  const version = history.items[0]?.version as number;
+  const view = await readRecordAt(ports.eventLog, workspace, entry, id, { version });
+  const documents =
+    entry.kind === encounter.kind && (await unlessBehind(listDocuments(ports, workspace, id, request)));
+  const query = { limit: MAX_PRINTED };
+  const accesses: AccessRecorded[] = [{ action: 'record.history', kind: entry.kind, record_id: id, query }];
+  if (documents) accesses.push({ action: 'document.list', kind: 'document', record_id: id, query });
+  await recordAccess(
+    ports.eventLog,
+    caller,
+    { action: 'record.read', kind: entry.kind, record_id: id, query: { version } },
+    ...accesses,
+  );
+  const body = html`<div class="paper">
+<p class="actions"><a role="button" class="outline secondary" href="/dashboard${recordPath(workspace, entry.kind, id)}">Back to record</a>
+<button type="button" data-print hidden>Print</button></p>
+<h1>${entry.title} ${recordName(view.record)}</h1>
+${printedFacts(visit, view, terms)}
+${handedOutForm(visit, `/dashboard${recordPath(workspace, entry.kind, id)}/print`, 'Set recipient', terms)}
+<h2>Current state</h2>
+${recordFields(workspace, entry, view.record)}
+${entry.kind === encounter.kind && documentSection(documents || undefined, req.originalUrl)}
+<h2>Timeline</h2>
+${timelineSection(workspace, history)}
+</div>`;
+  return { page: { title: `${entry.title}, printable`, section: recordsSection, body } };
+}
+
+/** Returns which record it is, and who had it printed when. */
+function printedFacts(
+  { workspace, user, requestId }: Visit,
+  view: RecordView,
+  terms: DisclosureTerms | undefined,
+): Html {
+  const { id, version, created_at, updated_at } = view;
+  const now = new Date().toISOString();
+  return facts([
+    ['ID', code(id)],
+    ['Workspace', code(workspace)],
+    ['Version', version],
+    ['Created', time(created_at)],
+    ['Last change', time(updated_at)],
+    ['Printed', html`${time(now)} by ${user.name}, request ${code(requestId)}`],
+    ...(terms === undefined ? [] : ([['Recipient', termsText(terms)]] as const)),
+  ]);
+}
+
+function documentSection(list: ListPage<DocumentView> | undefined, address: string): Html {
+  return html`<h2>Documents</h2>
+${list ? printedDocuments(list.items) : tryAgain(address)}
+${list?.next_page_token && html`<p>Only the first ${most} documents are printed here.</p>`}`;
+}
+
+function timelineSection(workspace: string, { items, next_page_token }: ListPage<RecordVersion>): Html {
+  const all = items.length === 1 ? 'The only version.' : `All ${items.length} versions, newest first.`;
+  const newest = `The newest ${most} versions, newest first. Older ones are not printed here.`;
+  return html`<p>${next_page_token === null ? all : newest}</p>
+${items.map((version) => printedVersion(workspace, version))}`;
+}

@@ -1,0 +1,252 @@
+import { documentPartitions, documentsModel } from '../../../../projections/records.ts';
+import { documentId, encounterId, requireReadableEncounter } from '../../../api/routes/history.ts';
+import { pageRequest, requestedMoment } from '../../../api/schemas/parameters.ts';
+import { statusOf } from '../../../api/server/answer.ts';
+import { recordStream } from '../../../domain/events/streams.ts';
+import { documentFormats } from '../../../domain/records/document.ts';
+import { encounter } from '../../../domain/records/kinds/encounter.ts';
+import { recordAccess } from '../../../modules/audit/recordAccess.ts';
+import type { RecordExistence } from '../../../modules/records/commands/references.ts';
+import {
+  type DocumentName,
+  type DocumentVersion,
+  type LatestDocuments,
+  latestDocuments,
+  listDocuments,
+  readContentAt,
+  readDocument,
+  readDocumentHistory,
+} from '../../../modules/records/queries/documents.ts';
+import { totalOf } from '../../../modules/records/queries/paging.ts';
+import type { QueryPorts } from '../../../modules/records/queries/records.ts';
+import type { DocumentStore } from '../../../storage/documentStore.ts';
+import { total } from '../../components/charts.ts';
+import { handedOut, handedOutForm, select } from '../../components/forms.ts';
+import { origin } from '../../components/history.ts';
+import {
+  type DashboardRoute,
+  type Html,
+  type HtmlValue,
+  html,
+  type Reply,
+  recordReaders,
+  type Visit,
+} from '../../components/page.ts';
+import { documentTable, erasedBanner, fileSize } from '../../components/records.ts';
+import {
+  momentParameters,
+  pageParameters,
+  recordCrumbs,
+  recordsSection,
+  unlessBehind,
+} from '../../components/recordTable.ts';
+import { table } from '../../components/tables.ts';
+import { badge, code, leftOut, tryAgain } from '../../components/text.ts';
+import { documentsPath } from '../../components/urls.ts';
+import { type ErasedPorts, orErased } from './shared.ts';
+
+/** Maximum number of removed documents below the present ones. */
+const REMOVED_SHOWN = 50;
+
+interface DocumentPagePorts extends QueryPorts, ErasedPorts {
+  existence: RecordExistence;
+  documentStore: DocumentStore;
+}
+
+/** `…/records/encounters/{id}/documents`: an encounter's documents, the history of each, and their bytes. */
+export function recordDocumentsRoutes(ports: DocumentPagePorts): DashboardRoute[] {
+  const path = '/workspaces/:workspace/records/encounters/:id/documents';
+  const route = (
+    suffix: string,
+    query: readonly string[],
+    page: (ports: DocumentPagePorts, visit: Visit) => Promise<Reply>,
+  ) =>
+    ({
+      method: 'get',
+      path: path + suffix,
+      roles: recordReaders,
+      query,
+      handle: (visit: Visit) => page(ports, visit),
+    }) as const;
+  return [
+    orErased(ports, route('', pageParameters, listPage)),
+    route('/:documentId', [...pageParameters, 'preview'], historyPage),
+    route('/:documentId/download', momentParameters, download),
+    {
+      ...{
+        method: 'post',
+        path: `${path}/:documentId/download`,
+        page: `${path}/:documentId`,
+        roles: recordReaders,
+      },
+      handle: (visit) => download(ports, visit),
+    },
+    route('/:documentId/preview', momentParameters, preview),
+  ];
+}
+
+async function listPage(ports: DocumentPagePorts, { req, workspace, caller }: Visit): Promise<Reply> {
+  const id = encounterId(req);
+  const request = pageRequest(req);
+  await requireReadableEncounter(ports, workspace, id);
+  const list = await unlessBehind(listDocuments(ports, workspace, id, request));
+  const removed =
+    list && (await unlessBehind(latestDocuments(ports, workspace, [id], REMOVED_SHOWN, removedPartition)));
+  if (list) {
+    const access = { kind: 'document', record_id: id, query: { ...request } } as const;
+    await recordAccess(ports.eventLog, caller, { action: 'document.list', ...access });
+  }
+  const partition = recordStream(workspace, encounter.kind, id);
+  const counted = list && (await totalOf(ports.readModels, documentsModel, { partition }));
+  const documents = list?.items.map((view) => ({ ...view, encounter_id: id }));
+  const body = html`${recordCrumbs(workspace, encounter, id)}
+<h1>Documents</h1>
+${documents && documents.length > 0 && total(counted, 'document', 'documents')}
+${documents ? documentTable(workspace, documents) : tryAgain(req.originalUrl)}
+${list && leftOut(list.unreadable)}
+${list && next(`/dashboard${documentsPath(workspace, id)}`, list.next_page_token, 'Next page')}
+${removed && removedSection(workspace, removed)}`;
+  return { page: { title: 'Documents', section: recordsSection, status: list ? 200 : 503, body } };
+}
+
+function removedPartition(encounterStream: string): string[] {
+  return documentPartitions(encounterStream).slice(1);
+}
+
+/** Returns the removed documents, latest first; nothing where there are none. */
+function removedSection(workspace: string, { items, isWhole }: LatestDocuments): Html | undefined {
+  if (items.length === 0) return undefined;
+  return html`<h2>Removed documents</h2>
+${documentTable(workspace, items, { label: 'Removed documents' })}
+${!isWhole && html`<p class="muted">Only the most recently removed documents; the timeline has all of them.</p>`}`;
+}
+
+async function historyPage(ports: DocumentPagePorts, visit: Visit): Promise<Reply> {
+  const { req, workspace, caller } = visit;
+  const name = nameOf(req, workspace);
+  const request = pageRequest(req);
+  const { items, next_page_token } = await readDocumentHistory(ports, name, request);
+  await recordAccess(ports.eventLog, caller, {
+    action: 'document.history',
+    ...subjectOf(name),
+    query: { ...request },
+  });
+  const path = `/dashboard${documentsPath(workspace, name.encounterId, name.documentId)}`;
+  const [newest] = items;
+  const erasedAt = newest?.reason === undefined ? undefined : newest.recorded_at;
+  const body = html`${recordCrumbs(workspace, encounter, name.encounterId)}
+<h1>Document</h1>
+<p class="record-facts"><span>ID ${code(name.documentId)}</span></p>
+${erasedAt && erasedBanner('document', erasedAt)}
+${previewed(path, items, req.query.preview)}
+<h2>Timeline</h2>
+${versionTable(workspace, path, items)}
+${downloadForm(visit, path, items)}
+${next(path, next_page_token, 'Older versions')}`;
+  return {
+    page: { title: 'Document', section: recordsSection, status: erasedAt ? statusOf.gone : 200, body },
+  };
+}
+
+const whatWasDone: Record<DocumentVersion['type'], string> = {
+  DocumentUploaded: 'uploaded',
+  DocumentRemoved: 'removed',
+  DocumentErased: 'erased',
+};
+
+function versionTable(workspace: string, path: string, versions: readonly DocumentVersion[]): Html {
+  return table(
+    'Versions of the document',
+    [
+      { title: 'Version', isHeader: true, cell: ({ version }) => version },
+      {
+        title: 'Action',
+        cell: ({ type }) => badge(whatWasDone[type], type === 'DocumentUploaded' ? 'good' : 'bad'),
+      },
+      { title: 'When, by whom', cell: (version) => origin(workspace, version) },
+      { title: 'File', cell: file },
+      {
+        title: 'Download',
+        isTitleHidden: true,
+        cell: ({ version, sha256, content_type, content_available }) => {
+          if (sha256 === null) return undefined;
+          if (!content_available) return html`<span class="muted">no longer kept</span>`;
+          const shown = html`<a href="${path}?preview=${version}#preview" aria-label="Preview version ${version}">Preview</a><br>`;
+          return html`${content_type === documentFormats.pdf && shown}<a href="${path}/download?version=${version}" aria-label="Download version ${version}">Download</a>`;
+        },
+      },
+    ],
+    versions,
+  );
+}
+
+/** Returns a version in a frame, on request: loading it is a download, and in the audit trail as such. */
+function previewed(path: string, versions: readonly DocumentVersion[], asked: unknown): Html | undefined {
+  const shown = versions.find(({ version }) => String(version) === asked);
+  if (!shown?.content_available || shown.content_type !== documentFormats.pdf) return undefined;
+  const { version } = shown;
+  return html`<h2 id="preview">Preview of version ${version}</h2>
+<iframe class="preview no-print" src="${path}/preview?version=${version}" title="Version ${version} of the document"></iframe>
+<p class="muted">If nothing is shown, your browser has no PDF viewer: <a href="${path}/download?version=${version}">download it</a>.</p>`;
+}
+
+/** Returns the form that downloads a version for an outside recipient, who is named in the audit trail. */
+function downloadForm(visit: Visit, path: string, versions: readonly DocumentVersion[]): Html {
+  const options = versions
+    .filter(({ content_available }) => content_available)
+    .map(({ version }) => ({ value: String(version), text: `version ${version}` }));
+  if (options.length === 0) return html``;
+  const choice = select({ name: 'version', label: 'Version', options });
+  return handedOutForm(visit, `${path}/download`, 'Download for recipient', undefined, choice);
+}
+
+function file({ filename, category, size, sha256 }: DocumentVersion): HtmlValue {
+  if (size === null) return undefined;
+  return html`${filename}<br><span class="muted">${category}, ${fileSize(size)}, SHA-256</span> <code class="digest">${sha256}</code>`;
+}
+
+function preview(ports: DocumentPagePorts, visit: Visit): Promise<Reply> {
+  return download(ports, visit, true);
+}
+
+/** Resolves with the bytes, to be saved, or to be shown in the page that asks for a preview. */
+async function download(
+  { eventLog, documentStore }: DocumentPagePorts,
+  visit: Visit,
+  isPreview = false,
+): Promise<Reply> {
+  const { req, res, workspace } = visit;
+  const { caller } = handedOut(visit);
+  const name = nameOf(req, workspace);
+  const at = requestedMoment(req.method === 'POST' ? { query: visit.form } : req);
+  const { document, content } = at
+    ? await readContentAt({ eventLog, documentStore }, name, at.moment)
+    : await readDocument(eventLog, documentStore, workspace, name.encounterId, name.documentId);
+  try {
+    await recordAccess(eventLog, caller, {
+      action: 'document.download',
+      ...subjectOf(name),
+      ...((at || isPreview) && { query: { ...at?.query, ...(isPreview && { preview: true }) } }),
+    });
+  } catch (error) {
+    content.destroy();
+    throw error;
+  }
+  res.set('Content-Length', String(document.size));
+  const { format, filename } = document;
+  // Of the formats, browsers display only this one.
+  const isShown = isPreview && format === 'pdf';
+  return { download: { type: documentFormats[format], name: filename, body: content, isShown } };
+}
+
+function nameOf(req: Visit['req'], workspace: string): DocumentName {
+  return { workspace, encounterId: encounterId(req), documentId: documentId(req) };
+}
+
+function subjectOf({ encounterId: record_id, documentId: document_id }: DocumentName) {
+  return { kind: 'document', record_id, document_id } as const;
+}
+
+function next(address: string, token: string | null, text: string): Html {
+  return html`${token && html`<p><a href="${address}?page_token=${encodeURIComponent(token)}" rel="next">${text}</a></p>`}`;
+}

@@ -1,0 +1,377 @@
+import type { ClaimPart, ReadinessState, UsedVersion } from '../../../domain/events/readinessEvents.ts';
+import { recordIdOf } from '../../../domain/events/streams.ts';
+import { catalogEntry } from '../../../domain/records/catalog.ts';
+import { encounter } from '../../../domain/records/kinds/encounter.ts';
+import { patient } from '../../../domain/records/kinds/patient.ts';
+import { instantOf } from '../../../domain/records/schema/fields.ts';
+import type { CatalogEntry } from '../../../domain/records/schema/kind.ts';
+import { readinessAccess } from '../../../modules/audit/accesses.ts';
+import type { AccessRecorded } from '../../../modules/audit/recordAccess.ts';
+import { type Billing, billingPrincipals } from '../../../modules/readiness/billing.ts';
+import { readinessOf } from '../../../modules/readiness/evaluate.ts';
+import { type Readiness, readReadiness } from '../../../modules/readiness/queries.ts';
+import { changedAfterBilling } from '../../../modules/readiness/rules/encounter.ts';
+import { type BilledRecord, type Fault, noSettings } from '../../../modules/readiness/rules/rule.ts';
+import {
+  type Blocked,
+  MOST_LOOKED_AT,
+  readBlocked,
+  readProgress,
+} from '../../../modules/readiness/worklist.ts';
+import { readCounts } from '../../../modules/readiness/worklistFanOut.ts';
+import { type LatestDocuments, latestDocuments } from '../../../modules/records/queries/documents.ts';
+import type { HistoryPorts } from '../../../modules/records/queries/history.ts';
+import { encountersOf, listRecords } from '../../../modules/records/queries/lists.ts';
+import type { PrincipalNames } from '../../../modules/records/queries/principalNames.ts';
+import {
+  mergedPatients,
+  type QueryPorts,
+  type RecordView,
+} from '../../../modules/records/queries/records.ts';
+import { encountersAt, MOST_ENCOUNTERS } from '../../../modules/records/queries/timeline.ts';
+import { asUnreadable, UnreadableError } from '../../../platform/errors.ts';
+import { type Html, html, type Visit } from '../../components/page.ts';
+import { who } from '../../components/people.ts';
+import { documentTable, facts, fieldValue } from '../../components/records.ts';
+import { namedFields, readinessBadge, recordTable, unlessBehind } from '../../components/recordTable.ts';
+import { code, empty, fieldLabel, leftOut, ruleTitle, time, tryAgain } from '../../components/text.ts';
+import {
+  acknowledgePath,
+  comparePath,
+  documentsPath,
+  filteredPath,
+  recordPath,
+  worklistPath,
+} from '../../components/urls.ts';
+import { findingList, readReferredNames } from './shared.ts';
+
+const parts: Record<ClaimPart, string> = {
+  encounter: 'Encounter',
+  patient: 'Patient',
+  payer: 'Payer',
+  provider: 'Billing provider',
+  rendering_provider: 'Rendering provider',
+  facility: 'Facility',
+};
+
+/** Returns what has changed in what the claim carries, whether or not the workspace applies the rule. */
+export function changesSince({ facts }: Readiness): Fault[] {
+  return changedAfterBilling.check(facts, noSettings);
+}
+
+/**
+ * Resolves with what was last billed for an encounter: the claim, by whom, on which versions it is based, what has
+ * changed since, and why that is acceptable; undefined before it was billed.
+ */
+export async function billedSummary(
+  workspace: string,
+  names: PrincipalNames,
+  readiness: Readiness,
+): Promise<Html | undefined> {
+  const { billing } = readiness;
+  if (billing === undefined) return undefined;
+  await names.learn(billingPrincipals(billing));
+  const { claimId, versions, acknowledged } = billing;
+  const by = ({ at, principal }: Pick<Billing, 'at' | 'principal'>) =>
+    html`${time(at)}<br>${who({ ...principal, name: names.nameOf(principal) ?? null })}`;
+  return html`${facts([
+    ['Claim', code(claimId)],
+    ['Billed', by(billing)],
+    ['Versions', versionList(workspace, versions)],
+    ...(acknowledged
+      ? ([
+          ['Changes acknowledged', by(acknowledged)],
+          ['Reason', acknowledged.reason],
+          ['Up to', versionList(workspace, acknowledged.versions)],
+        ] as const)
+      : []),
+  ])}
+${changeList(workspace, changesSince(readiness), acknowledged !== undefined)}`;
+}
+
+/**
+ * Returns what has changed since an encounter was billed, or since that was last acknowledged, each with links to
+ * both versions.
+ */
+function changeList(workspace: string, changes: readonly Fault[], isAcknowledged: boolean): Html {
+  const since = isAcknowledged ? 'since it was acknowledged' : 'since';
+  if (changes.length === 0) return html`<p>Nothing in the claim has changed ${since}.</p>`;
+  return html`<p>Claim data that has changed ${since}:</p>
+<ul>${changes.map(({ record: { kind, id, version }, field, billedVersion = version }) => {
+    const path = comparePath(workspace, kind, id, billedVersion, version);
+    return html`<li>${catalogEntry(kind).title}: ${fieldLabel(field)} (<a href="/dashboard${path}">versions ${billedVersion} and ${version}</a>)</li>`;
+  })}</ul>`;
+}
+
+function versionList(workspace: string, versions: readonly UsedVersion[]): Html {
+  return html`<ul class="plain">${versions.map(
+    ({ part, kind, id, version }) =>
+      html`<li><a href="/dashboard${recordPath(workspace, kind, id)}?version=${version}">${parts[part]}, version ${version}</a></li>`,
+  )}</ul>`;
+}
+
+/** The page does not wait longer for the worklist, which may be far behind. */
+const WAIT_MS = 250;
+
+/**
+ * Resolves with how many encounters a patient, payer, provider or facility keeps from being billed, by which rules.
+ * Nothing of the encounters is shown, so nothing is recorded.
+ */
+async function recordBlocks(
+  ports: QueryPorts,
+  { workspace }: Visit,
+  { kind }: CatalogEntry,
+  id: string,
+): Promise<RecordPart> {
+  const read = async () => {
+    const { isCurrent } = await readProgress(ports, workspace, WAIT_MS);
+    const [blocked, tally] = await Promise.all([
+      readBlocked(ports.readModels, workspace, { kind, id }),
+      kind === patient.kind ? undefined : readCounts(ports.readModels, workspace, { [kind]: id }),
+    ]);
+    const path = (limits: Record<string, string>) =>
+      worklistPath(workspace, { [`${kind}_id`]: id, ...limits });
+    return html`<p>${countText(blocked)}</p>
+${ruleList(blocked, tally && ((rule) => path({ rule })))}
+${
+  tally &&
+  html`<p><a href="${path({ state: 'blocked' })}">All blocked encounters that depend on it</a>, for any reason: ${(tally.states.blocked ?? 0).toLocaleString('en-US')}</p>`
+}
+${!isCurrent && html`<p class="muted">These figures do not include every change yet.</p>`}`;
+  };
+  const found = await unlessBehind(read()).catch(asUnreadable);
+  const isThere = found !== undefined && !(found instanceof UnreadableError);
+  const body = isThere ? found : html`<p class="muted">This is not available right now.</p>`;
+  return { body: html`<h2>What it blocks</h2>${body}`, accesses: [] };
+}
+
+function countText({ count, isWhole }: Blocked): string {
+  if (!isWhole) return `Of the first ${MOST_LOOKED_AT} encounters that depend on it, it blocks ${count}.`;
+  return count === 0 ? 'Blocks no encounters.' : `Blocks ${encounters(count)}.`;
+}
+
+/** Returns the rules with how many encounters do not meet them; `pathOf` is where each leads, if anywhere. */
+function ruleList({ rules }: Blocked, pathOf?: (rule: string) => string): Html | undefined {
+  const sorted = Object.entries(rules).toSorted(([, a], [, b]) => b - a);
+  if (sorted.length === 0) return undefined;
+  return html`<ul>${sorted.map(([rule, count]) => {
+    const title = pathOf ? html`<a href="${pathOf(rule)}">${ruleTitle(rule)}</a>` : ruleTitle(rule);
+    return html`<li>${title}: not met by ${encounters(count)}</li>`;
+  })}</ul>`;
+}
+
+function encounters(count: number): string {
+  return `${count.toLocaleString('en-US')} ${count === 1 ? 'encounter' : 'encounters'}`;
+}
+
+const texts: Record<ReadinessState, string> = {
+  ready: 'Nothing blocks billing.',
+  blocked: 'A payer would refuse it.',
+  not_completed: 'It is not marked as completed.',
+  voided: 'It is void and must not be billed.',
+};
+
+/**
+ * Resolves with whether an encounter can be billed, now or as of a moment (as it was asked for), and what is in the
+ * way.
+ */
+export async function encounterReadiness(
+  ports: HistoryPorts & QueryPorts,
+  { workspace, req }: Visit,
+  id: string,
+  asOf?: string,
+): Promise<RecordPart> {
+  const moment = asOf === undefined ? undefined : instantOf(asOf);
+  const readiness = await unlessBehind(readReadiness(ports, workspace, id, moment)).catch(asUnreadable);
+  if (readiness === undefined) {
+    return { body: html`<h2>Readiness</h2>${tryAgain(req.originalUrl)}`, accesses: [] };
+  }
+  if (readiness instanceof UnreadableError) {
+    const why = empty(
+      'A record that it refers to has an event that this version of the service cannot read.',
+    );
+    return { body: html`<h2>Readiness</h2>${why}`, accesses: [] };
+  }
+  const { names } = ports;
+  const { state, findings, encounter } = readiness;
+  await names.learn(findings.map(({ cause }) => cause.event.metadata.principal));
+  const billed = await billedSummary(workspace, names, readiness);
+  const mayChangesStay = asOf === undefined && changesSince(readiness).length > 0;
+  return {
+    body: html`<h2>Readiness</h2>
+<p>${readinessBadge(state)} ${texts[state]}</p>
+${state === 'voided' && voidFacts(encounter)}
+${findings.length > 0 && findingList(workspace, names, readiness)}
+${billed && html`<h3>What was billed</h3>${billed}`}
+${mayChangesStay && html`<p><a role="button" class="outline secondary" href="/dashboard${acknowledgePath(workspace, id)}">Acknowledge changes</a></p>`}`,
+    accesses: [readinessAccess(readiness, asOf)],
+  };
+}
+
+/** Returns since when, and why, an encounter is void, as sent. */
+function voidFacts({ fields }: BilledRecord): Html {
+  return facts([
+    ['Void since', fieldValue(fields.voided_at)],
+    ['Reason', fieldValue(fields.void_reason)],
+  ]);
+}
+
+/**
+ * Resolves with the encounters of a patient as they were at an instant (ms since 1970 UTC), for the page of the
+ * patient's state at that time.
+ */
+export async function encountersThen(
+  ports: PartPorts,
+  { workspace, req }: Visit,
+  patientId: string,
+  asOf: number,
+): Promise<RecordPart> {
+  const found = await unlessBehind(encountersAt(ports, workspace, patientId, asOf));
+  if (found === undefined)
+    return { body: html`<h2>Encounters at that time</h2>${tryAgain(req.originalUrl)}`, accesses: [] };
+  const { items, isWhole, unreadable } = found;
+  const fields = namedFields(encounter.kind, patient.kind);
+  const { names, accesses } = await readReferredNames(ports, workspace, encounter, items, fields);
+  const time = new Date(asOf).toISOString();
+  const things = items.map(({ id }) => ({ kind: encounter.kind, record_id: id }));
+  return {
+    body: html`<h2>Encounters at that time</h2>
+${recordTable({ workspace, entry: encounter, records: items, names, partOf: patient.kind, asOf: time })}
+${leftOut(unreadable)}
+${!isWhole && html`<p class="muted">Only the first 200 encounters that ever belonged to the patient were checked.</p>`}`,
+    accesses: [
+      {
+        action: 'record.list',
+        kind: encounter.kind,
+        query: { patient_id: patientId, as_of: time },
+        shown: { ranges: [], count: things.length, things },
+      },
+      ...accesses,
+    ],
+  };
+}
+
+/** Maximum number of encounters on the page of a patient; pages of their own list all. */
+const SHOWN = 10;
+/** Maximum number of merged patients whose encounters are shown. */
+const MOST_MERGED = 20;
+
+/**
+ * Resolves with the encounters of a patient, and of the patients merged into that one, whom it names; most recently
+ * changed first.
+ */
+async function patientEncounters(ports: PartPorts, visit: Visit, patientId: string): Promise<RecordPart> {
+  const { workspace, req } = visit;
+  const asked = { limit: SHOWN, sort: '-updated_at' } as const;
+  const listOf = (value: string) =>
+    unlessBehind(
+      listRecords(ports, workspace, encounter, {
+        ...{ ...asked, pageToken: undefined },
+        filters: [{ field: 'patient_id', value }],
+      }),
+    );
+  const own = await listOf(patientId);
+  // By then the read model has every merge.
+  const rows = own ? await mergedPatients(ports.readModels, workspace, patientId) : [];
+  const ids = [patientId, ...rows.slice(0, MOST_MERGED).map((row) => recordIdOf(row.id))];
+  const lists = [own, ...(await Promise.all(ids.slice(1).map(listOf)))].filter((list) => list !== undefined);
+  if (lists.length < ids.length)
+    return { body: html`<h2>Encounters</h2>${tryAgain(req.originalUrl)}`, accesses: [] };
+  const records = newest(lists.flatMap(({ page }) => page.items));
+  const fields = namedFields(encounter.kind, patient.kind);
+  const { names, accesses } = await readReferredNames(ports, workspace, encounter, records, fields);
+  const readiness = await unlessBehind(
+    readinessOf(
+      ports,
+      workspace,
+      records.map(({ id }) => id),
+    ),
+  );
+  const read = lists.map(({ shown }, place) => ({
+    ...({ action: 'record.list', kind: encounter.kind } as const),
+    query: { ...asked, patient_id: ids[place] as string },
+    ...(shown && { shown }),
+  }));
+  const pathOf = (id: string) => `/dashboard${filteredPath(workspace, encounter.kind, { patient_id: id })}`;
+  const merged = ids
+    .slice(1)
+    .map(
+      (id) =>
+        html`<li><a href="/dashboard${recordPath(workspace, patient.kind, id)}">${id}</a>: <a href="${pathOf(id)}">all encounters</a></li>`,
+    );
+  return {
+    body: html`<h2>Encounters</h2>
+${recordTable({ workspace, entry: encounter, records, names, readiness, partOf: patient.kind })}
+${leftOut(lists.flatMap(({ page }) => page.unreadable))}
+<p><a href="${pathOf(patientId)}">All encounters</a></p>
+${merged.length > 0 && html`<p>Patients merged into this one, with their encounters:</p><ul>${merged}</ul>`}`,
+    accesses: [...read, ...accesses],
+  };
+}
+
+function newest(records: readonly RecordView[]): RecordView[] {
+  return records.toSorted((one, other) => other.updated_at.localeCompare(one.updated_at)).slice(0, SHOWN);
+}
+
+interface PartPorts extends QueryPorts, HistoryPorts {}
+
+/** A part of a record's page, and the accesses to be recorded before it is shown. */
+export interface RecordPart {
+  body: Html;
+  accesses: AccessRecorded[];
+}
+
+/**
+ * Resolves with what is below a record on its page: for an encounter its readiness and documents, for all others what
+ * they block; for a patient also its encounters and their documents.
+ */
+export function readRecordParts(
+  ports: PartPorts,
+  visit: Visit,
+  entry: CatalogEntry,
+  id: string,
+): Promise<RecordPart[]> {
+  if (entry.kind === encounter.kind) {
+    return Promise.all([encounterReadiness(ports, visit, id), encounterDocumentsPart(ports, visit, id)]);
+  }
+  const blocks = recordBlocks(ports, visit, entry, id);
+  if (entry.kind !== patient.kind) return Promise.all([blocks]);
+  return Promise.all([blocks, patientEncounters(ports, visit, id), patientDocumentsPart(ports, visit, id)]);
+}
+
+async function patientDocumentsPart(ports: PartPorts, visit: Visit, id: string): Promise<RecordPart> {
+  const { workspace, req } = visit;
+  const encounters = await unlessBehind(encountersOf(ports, workspace, id, MOST_ENCOUNTERS));
+  const ids = encounters?.places.map((one) => one.id);
+  const list = ids && (await unlessBehind(latestDocuments(ports, workspace, ids, SHOWN)));
+  const isWhole = list?.isWhole && encounters?.isWhole;
+  return {
+    body: html`<h2>Documents</h2>
+${list ? documentTable(workspace, list.items, { isOfSeveral: true }) : tryAgain(req.originalUrl)}
+${list && leftOut(list.unreadable)}
+${list && !isWhole && html`<p class="muted">Only the most recently changed documents. The page of each encounter lists all of its documents.</p>`}`,
+    accesses: accessesTo(list),
+  };
+}
+
+async function encounterDocumentsPart(ports: PartPorts, visit: Visit, id: string): Promise<RecordPart> {
+  const { workspace, req } = visit;
+  const list = await unlessBehind(latestDocuments(ports, workspace, [id], SHOWN));
+  const all = `/dashboard${documentsPath(workspace, id)}`;
+  return {
+    body: html`<h2>Documents</h2>
+${list ? documentTable(workspace, list.items) : tryAgain(req.originalUrl)}
+${list && leftOut(list.unreadable)}
+${list && !list.isWhole && html`<p><a href="${all}">All documents</a></p>`}`,
+    accesses: list ? [accessTo(id)] : [],
+  };
+}
+
+/** Returns an access for each encounter whose documents are shown. */
+function accessesTo(list: LatestDocuments | undefined): AccessRecorded[] {
+  return [...new Set(list?.items.map(({ encounter_id }) => encounter_id))].map(accessTo);
+}
+
+function accessTo(encounterId: string): AccessRecorded {
+  return { action: 'document.list', kind: 'document', record_id: encounterId, query: { limit: SHOWN } };
+}

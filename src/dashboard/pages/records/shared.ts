@@ -1,0 +1,209 @@
+import { pageRequest, pathId } from '../../../api/schemas/parameters.ts';
+import { statusOf } from '../../../api/server/answer.ts';
+import { recordStream } from '../../../domain/events/streams.ts';
+import { catalogEntry, referredIds } from '../../../domain/records/catalog.ts';
+import { encounter } from '../../../domain/records/kinds/encounter.ts';
+import { patient } from '../../../domain/records/kinds/patient.ts';
+import type { CatalogEntry } from '../../../domain/records/schema/kind.ts';
+import { type AccessRecorded, recordAccess } from '../../../modules/audit/recordAccess.ts';
+import { type ScavengePorts, whereBytesAre } from '../../../modules/erasure/scavenges.ts';
+import type { Readiness } from '../../../modules/readiness/queries.ts';
+import type { CausedFinding, Step } from '../../../modules/readiness/replay.ts';
+import {
+  beforeVersion,
+  type HistoryPorts,
+  type RecordVersion,
+  readRecordHistory,
+} from '../../../modules/records/queries/history.ts';
+import { type RecordNames, readRecordNames } from '../../../modules/records/queries/lists.ts';
+import type { Page } from '../../../modules/records/queries/paging.ts';
+import type { QueryPorts, RecordView } from '../../../modules/records/queries/records.ts';
+import { ServiceError } from '../../../platform/errors.ts';
+import { unlessUnavailable } from '../../../platform/retry.ts';
+import { timeline } from '../../components/history.ts';
+import {
+  type DashboardRoute,
+  type Html,
+  type HtmlValue,
+  html,
+  phiReaders,
+  type Reply,
+  type Visit,
+} from '../../components/page.ts';
+import { who } from '../../components/people.ts';
+import { erasedBanner } from '../../components/records.ts';
+import {
+  filledQuery,
+  kindOf,
+  recordCrumbs,
+  recordsSection,
+  unlessBehind,
+} from '../../components/recordTable.ts';
+import { badge, code, fieldLabel, time } from '../../components/text.ts';
+import { disclosuresPath, documentsPath, recordPath, seenPath } from '../../components/urls.ts';
+
+/**
+ * Returns what is in the way of billing an encounter, and since which write; the fields of one record that the same
+ * write left that way are one item.
+ */
+export function findingList(
+  workspace: string,
+  names: HistoryPorts['names'],
+  { encounter, findings }: Readiness,
+): Html {
+  const groups = Map.groupBy(findings, ({ rule, record: { kind, id }, text, since, cause }) =>
+    JSON.stringify([rule.code, kind, id, text, since, cause.event.id]),
+  );
+  const items = [...groups.values()].map((group) => findingItem(workspace, names, encounter.id, group));
+  return html`<ul class="findings" aria-label="Findings">${items}</ul>`;
+}
+
+function findingItem(
+  workspace: string,
+  names: HistoryPorts['names'],
+  encounterId: string,
+  group: readonly CausedFinding[],
+): Html {
+  const { rule, severity, text, record, since, cause } = group[0] as CausedFinding;
+  const { principal } = cause.event.metadata;
+  const fields = group.map(({ field }) => fieldLabel(field)).join('; ');
+  return html`<li>
+<p>${badge(severity, severity === 'blocks' ? 'bad' : 'neutral')} <strong>${text}</strong></p>
+<p><a href="/dashboard${recordPath(workspace, record.kind, record.id)}">${catalogEntry(record.kind).title}</a>: ${fields}</p>
+<p class="muted">Since ${time(since)}: ${causeLink(workspace, encounterId, cause)}, by ${who({ ...principal, name: names.nameOf(principal) ?? null })}</p>
+<p class="muted">${rule.title} ${code(rule.code)}</p>
+</li>`;
+}
+
+/** Returns the link to the version from which a finding follows; rule settings have no page. */
+function causeLink(workspace: string, encounterId: string, { kind, id, version }: Step): HtmlValue {
+  if (kind === 'workspace') return 'rule settings of the workspace were changed';
+  if (kind === 'code_set') return `code set ${id} was loaded`;
+  if (kind === 'document') {
+    return html`<a href="/dashboard${documentsPath(workspace, encounterId, id)}">document, version ${version}</a>`;
+  }
+  const path = recordPath(workspace, kind, id);
+  return html`<a href="/dashboard${path}?version=${version}">${catalogEntry(kind).title.toLowerCase()}, version ${version}</a>`;
+}
+
+const VERSIONS_A_PAGE = 20;
+/** Number of versions newer than the requested one on the page that shows it. */
+const NEWER_SHOWN = 9;
+
+/**
+ * Resolves with the page of a record's versions that a request asks for, and the access to be recorded before it is
+ * shown; where it asks for none, the one with the version `around`, or the newest.
+ */
+export async function readTimeline(
+  ports: HistoryPorts,
+  { req, workspace }: Visit,
+  entry: CatalogEntry,
+  id: string,
+  around?: number,
+): Promise<{ versions: Page<RecordVersion>; access: AccessRecorded }> {
+  const stream = recordStream(workspace, entry.kind, id);
+  const nearby = around !== undefined && { page_token: beforeVersion(stream, around + NEWER_SHOWN + 1) };
+  const query = { limit: String(VERSIONS_A_PAGE), ...nearby, ...filledQuery(req) };
+  const request = pageRequest({ query });
+  const versions = await readRecordHistory(ports, workspace, entry, id, request);
+  const access: AccessRecorded = {
+    action: 'record.history',
+    kind: entry.kind,
+    record_id: id,
+    query: { ...request },
+  };
+  return { versions, access };
+}
+
+export interface ErasedPorts extends HistoryPorts, ScavengePorts {}
+
+/** Returns the page of a record; for an erased record, a page that says so, with what is left: the timeline. */
+export function orErased(ports: ErasedPorts, route: DashboardRoute): DashboardRoute {
+  return {
+    ...route,
+    async handle(visit) {
+      try {
+        return await route.handle(visit);
+      } catch (error) {
+        if (error instanceof ServiceError && error.code === 'gone') return erasedPage(ports, visit, error);
+        throw error;
+      }
+    },
+  };
+}
+
+async function erasedPage(ports: ErasedPorts, visit: Visit, error: ServiceError): Promise<Reply> {
+  const { req, workspace, may } = visit;
+  const entry = kindOf(req.params.kind ?? encounter.plural);
+  const id = pathId(req, 'id', entry.title);
+  const { versions, access } = await readTimeline(ports, visit, entry, id);
+  await recordAccess(ports.eventLog, visit.caller, access);
+  const body = html`${recordCrumbs(workspace, entry)}
+<div class="record-heading">
+<h1>${entry.title}</h1>
+${
+  may(phiReaders) &&
+  html`<p class="actions"><a role="button" class="outline" href="/dashboard${recordPath(workspace, entry.kind, id)}/certificate">Erasure certificate</a>
+<a role="button" class="outline secondary" href="/dashboard${seenPath(workspace, entry.kind, id)}">Who has seen it</a>
+${
+  entry.kind === patient.kind &&
+  html`<a role="button" class="outline secondary" href="/dashboard${disclosuresPath(workspace, id)}">Disclosures</a>`
+}</p>`
+}
+</div>
+<p class="record-facts"><span>ID ${code(id)}</span></p>
+${erasedBanner(entry.kind, error.erasedAt as string)}
+${await bytesNote(ports, recordStream(workspace, entry.kind, id))}
+<h2>Timeline</h2>
+${timeline(workspace, recordPath(workspace, entry.kind, id), versions)}`;
+  return { page: { title: entry.title, section: recordsSection, status: statusOf.gone, error, body } };
+}
+
+/** Says where its bytes still are; nothing when the state store cannot be reached. */
+async function bytesNote(ports: ErasedPorts, stream: string): Promise<Html | undefined> {
+  const [last] = await ports.eventLog.readStream(stream, { direction: 'backwards', limit: 1 });
+  const bytes = last && (await unlessUnavailable(whereBytesAre(ports, last.position)));
+  if (bytes === undefined) return undefined;
+  if (bytes.erased) return html`<p>No byte of it is left in the stores’ files.</p>`;
+  if (ports.eventLog.scavenger === undefined)
+    return html`<p>Its bytes are being removed from the stores’ files.</p>`;
+  return bytes.nodes.length > 0
+    ? html`<p>The event log’s files still contain its bytes on ${bytes.nodes.map(({ node }) => node).join(', ')}. These nodes are scavenged one after the other.</p>`
+    : html`<p>The event log’s files contain its bytes until each of its nodes has scavenged.</p>`;
+}
+
+/** The names of what records refer to, and the accesses to be recorded before they are shown. */
+interface ReferredNames {
+  /** Undefined while the read model is too far behind. */
+  names: RecordNames | undefined;
+  accesses: AccessRecorded[];
+}
+
+/** Reads the names; `fields` are the referring fields to use, by default all of them. */
+export async function readReferredNames(
+  ports: QueryPorts,
+  workspace: string,
+  entry: CatalogEntry,
+  records: readonly Pick<RecordView, 'record'>[],
+  fields?: readonly string[],
+): Promise<ReferredNames> {
+  const references = entry.references.filter(({ field }) => fields?.includes(field) ?? true);
+  const kinds = [...new Set(references.map(({ kind }) => kind))];
+  const referred = records.flatMap(({ record }) =>
+    kinds.flatMap((kind) => referredIds({ ...entry, references }, record, kind).map((id) => ({ kind, id }))),
+  );
+  return readNames(ports, workspace, referred);
+}
+
+/** Reads the names of these records. */
+export async function readNames(
+  ports: QueryPorts,
+  workspace: string,
+  records: readonly { kind: string; id: string }[],
+): Promise<ReferredNames> {
+  const names = await unlessBehind(readRecordNames(ports, workspace, records));
+  const accesses = (names?.shown ?? []).map(
+    ({ kind, shown }): AccessRecorded => ({ action: 'record.list', kind, query: { fields: 'name' }, shown }),
+  );
+  return { names, accesses };
+}

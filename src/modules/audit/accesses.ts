@@ -1,0 +1,139 @@
+import type { ShownThing } from '../../domain/events/payloads.ts';
+import type { Readiness } from '../readiness/queries.ts';
+import { recordKey } from '../readiness/rules/facts.ts';
+import type { Simulation } from '../readiness/simulation.ts';
+import type { WorklistEntry } from '../readiness/worklistModel.ts';
+import { type Found, looksFor, type SearchRequest } from '../records/queries/search.ts';
+import type { AccessRecorded } from './recordAccess.ts';
+
+/** Number of records that one entry names: however long their ids, it is no larger than an event may be. */
+const MOST_THINGS = 400;
+
+type Records = readonly { kind: string; id: string }[];
+type Accesses = [AccessRecorded, ...AccessRecorded[]];
+
+/**
+ * Returns the entries for viewing an EMR message: the records that it is about were shown with it; a single entry, unless these
+ * are many. `isRaw`: in its original form, not only its outcome.
+ */
+export function messageAccesses({ id, about }: { id: string; about: Records }, isRaw = false): Accesses {
+  return accessesTo({ message: id, ...(isRaw && { raw: true }) }, about);
+}
+
+/** Returns the entries for a comparison of mappings: messages of a source were read, as requested, and these records shown. */
+export function mappingAccesses(query: Record<string, unknown>, records: Records): Accesses {
+  return accessesTo(query, records);
+}
+
+function accessesTo(query: Record<string, unknown>, records: Records): Accesses {
+  const accessTo = (part: Records): AccessRecorded => ({
+    action: 'message.read',
+    query,
+    shown: {
+      ...{ ranges: [], count: part.length },
+      things: part.map((one) => ({ kind: one.kind, record_id: one.id })),
+    },
+  });
+  const others: AccessRecorded[] = [];
+  for (let at = MOST_THINGS; at < records.length; at += MOST_THINGS) {
+    others.push(accessTo(records.slice(at, at + MOST_THINGS)));
+  }
+  return [accessTo(records.slice(0, MOST_THINGS)), ...others];
+}
+
+/**
+ * Returns the single entry for a read of an encounter's readiness: the records at fault were shown with it, and those whose
+ * versions were billed. `asOf`: as requested.
+ */
+export function readinessAccess(
+  { encounter, findings, billing }: Readiness,
+  asOf: string | undefined,
+): AccessRecorded {
+  const billed = [billing, billing?.acknowledged].flatMap((one) => one?.versions ?? []);
+  const things = thingsOf([encounter, ...findings.map(({ record }) => record), ...billed]);
+  return {
+    action: 'record.readiness',
+    kind: encounter.kind,
+    record_id: encounter.id,
+    ...(asOf !== undefined && { query: { as_of: asOf } }),
+    shown: { ranges: [], things },
+  };
+}
+
+/**
+ * Returns the entries for a read of the worklist, or of a part of its export: its encounters, and the records at fault, were
+ * shown; a single entry, unless these are many. `query`: as requested.
+ */
+export function worklistAccesses(
+  items: readonly WorklistEntry[],
+  query: Record<string, unknown>,
+  action: 'record.readiness' | 'readiness.export' = 'record.readiness',
+): [AccessRecorded, ...AccessRecorded[]] {
+  const accessTo = (part: readonly WorklistEntry[]): AccessRecorded => {
+    const named = part.flatMap(({ encounter_id: id, findings }) => [{ kind: 'encounter', id }, ...findings]);
+    const shown = { ranges: [], count: part.length, things: thingsOf(named) };
+    return { action, kind: 'encounter', query, shown };
+  };
+  const [first = [], ...others] = partsOf(items);
+  return [accessTo(first), ...others.map(accessTo)];
+}
+
+/** Divides a list into parts that an entry can name. */
+function partsOf(items: readonly WorklistEntry[]): WorklistEntry[][] {
+  const parts: WorklistEntry[][] = [];
+  let room = 0;
+  for (const item of items) {
+    const size = 1 + item.findings.length;
+    if (size > room) {
+      parts.push([]);
+      room = MOST_THINGS;
+    }
+    parts.at(-1)?.push(item);
+    room -= size;
+  }
+  return parts;
+}
+
+/** Returns the single entry for the result of a simulation of settings: the encounters named in it were shown. */
+export function simulationAccess(
+  { encounters, byRule }: Simulation,
+  query: Record<string, unknown>,
+): AccessRecorded {
+  const ids = Object.values(byRule).flatMap(({ examples }) => examples);
+  return {
+    ...{ action: 'readiness.simulation', kind: 'encounter', query },
+    shown: {
+      ranges: [],
+      count: encounters,
+      things: thingsOf(ids.map((id) => ({ kind: 'encounter', id }))),
+    },
+  };
+}
+
+/** Returns each record once. */
+function thingsOf(records: readonly { kind: string; id: string }[]): ShownThing[] {
+  const things = new Map(records.map(({ kind, id }) => [recordKey(kind, id), { kind, record_id: id }]));
+  return [...things.values()];
+}
+
+/**
+ * Returns the single entry for a search: what it showed, and what sort of words were searched for. The words themselves are not
+ * included, as they are names; `kind` is present if one was requested.
+ */
+export function searchAccess(
+  { text, limit }: SearchRequest,
+  kind: string | undefined,
+  items: readonly Found[],
+): AccessRecorded {
+  return {
+    action: 'record.search',
+    query: { for: looksFor(text), ...(kind !== undefined && { kind }), limit },
+    shown: { ranges: [], count: items.length, things: items.map(shownThing) },
+  };
+}
+
+function shownThing({ kind, id, details }: Found): ShownThing {
+  return kind === 'document'
+    ? { kind, record_id: details.encounter_id as string, document_id: id }
+    : { kind, record_id: id };
+}

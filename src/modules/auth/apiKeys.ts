@@ -1,0 +1,512 @@
+import { createHash, randomInt } from 'node:crypto';
+import { BlockList, isIP } from 'node:net';
+import { crc32 } from 'node:zlib';
+import ipaddr from 'ipaddr.js';
+import { z } from 'zod';
+import {
+  dataAs,
+  type Principal,
+  type RecordedEvent,
+  type UnchangedChoice,
+} from '../../domain/events/event.ts';
+import { type DisclosureTerms, type NullableTerms, termsOf } from '../../domain/events/payloads.ts';
+import { upcast } from '../../domain/events/upcasting.ts';
+import { catalog } from '../../domain/records/catalog.ts';
+import { instantOf, requiredDate } from '../../domain/records/schema/fields.ts';
+import { validate, validationError } from '../../domain/records/schema/validation.ts';
+import { ServiceError } from '../../platform/errors.ts';
+import { MAX_RETENTION_YEARS, MIN_RETENTION_YEARS } from '../../platform/settings.ts';
+
+const PREFIX = 'clk_';
+/** No other key starts with this: the random characters contain no underscore. */
+const TEST_PREFIX = 'clk_test_';
+const RANDOM_LENGTH = 32;
+const CHECK_LENGTH = 6;
+const BASE62 = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
+const shape = new RegExp(`^${PREFIX}(?:test_)?[0-9A-Za-z]{${RANDOM_LENGTH + CHECK_LENGTH}}$`);
+
+function randomBase62(length: number): string {
+  return Array.from({ length }, () => BASE62[randomInt(BASE62.length)]).join('');
+}
+
+function checksum(body: string): string {
+  let rest = crc32(body);
+  let digits = '';
+  for (let place = 0; place < CHECK_LENGTH; place++) {
+    digits = BASE62[rest % BASE62.length] + digits;
+    rest = Math.floor(rest / BASE62.length);
+  }
+  return digits;
+}
+
+/** Generates an API key: `clk_`, 32 random base62 characters, 6 base62 characters of the CRC32 of everything before them. */
+export function generateApiKey(): string {
+  return generateKey(PREFIX);
+}
+
+/** Generates a sandbox key: the same with the prefix `clk_test_`. */
+export function generateTestKey(): string {
+  return generateKey(TEST_PREFIX);
+}
+
+function generateKey(prefix: string): string {
+  const body = prefix + randomBase62(RANDOM_LENGTH);
+  return body + checksum(body);
+}
+
+/** Generates an id for things that people and logs refer to: the prefix, `_`, and 16 random base62 characters. */
+export function generateId(prefix: string): string {
+  return `${prefix}_${randomBase62(16)}`;
+}
+
+/** Whether a text can be an API key at all: recognizes typos without a lookup. */
+export function looksLikeApiKey(text: string): boolean {
+  return shape.test(text) && checksum(text.slice(0, -CHECK_LENGTH)) === text.slice(-CHECK_LENGTH);
+}
+
+/** What is stored of a key: its SHA-256, lower-case hex. A key has 190 random bits, so no salt is needed. */
+export function hashApiKey(key: string): string {
+  return createHash('sha256').update(key).digest('hex');
+}
+
+const compiled = new WeakMap<readonly string[], BlockList>();
+
+/**
+ * Returns a network in CIDR notation as it is stored: with the host bits cleared, and an IPv4-mapped IPv6 network as IPv4. A bare
+ * address is a network of its own. Undefined if the text is not a network.
+ */
+export function canonicalNetwork(text: string): string | undefined {
+  const [, address = '', bits] = /^([^/%]+)(?:\/(\d{1,3}))?$/.exec(text.trim()) ?? [];
+  // For IPv4, ipaddr.js accepts forms whose authors meant something else, such as 10.1/16.
+  const family = isIP(address);
+  const most = family === 4 ? 32 : 128;
+  const length = bits === undefined ? most : Number(bits);
+  if (family === 0 || length > most) return undefined;
+  if (family === 4) return `${ipaddr.IPv4.networkAddressFromCIDR(`${address}/${length}`)}/${length}`;
+  const network = ipaddr.IPv6.networkAddressFromCIDR(`${address}/${length}`);
+  if (length >= 96 && network.isIPv4MappedAddress()) return `${network.toIPv4Address()}/${length - 96}`;
+  return `${network.toRFC5952String()}/${length}`;
+}
+
+/** Whether an IP address is in one of the networks, which come from `canonicalNetwork`; false for what is not an address. */
+export function isInNetworks(networks: readonly string[], address: string): boolean {
+  const [plain = ''] = address.split('%');
+  const family = isIP(plain);
+  if (family === 0) return false;
+  let list = compiled.get(networks);
+  if (list === undefined) {
+    list = listOf(networks);
+    compiled.set(networks, list);
+  }
+  return list.check(plain, family === 4 ? 'ipv4' : 'ipv6');
+}
+
+function listOf(networks: readonly string[]): BlockList {
+  const list = new BlockList();
+  for (const network of networks) {
+    const [address = '', bits] = network.split('/');
+    list.addSubnet(address, Number(bits), isIP(address) === 4 ? 'ipv4' : 'ipv6');
+  }
+  return list;
+}
+
+/** Restrictions on the use of a key, as in its events; what is absent does not restrict it. */
+export interface KeyLimits {
+  /** The key is refused from this time, ISO 8601, UTC. */
+  expires_at?: string | undefined;
+  /** In CIDR notation: requests from anywhere else are refused. */
+  networks?: readonly string[] | undefined;
+  /** Requests per minute, counted for this key instead of for the client address. */
+  rate_limit?: number | undefined;
+}
+
+export const limitNames = ['expires_at', 'networks', 'rate_limit'] as const satisfies (keyof KeyLimits)[];
+
+/** Limits in which `null` removes one. */
+export type NullableLimits = { [Name in keyof KeyLimits]?: KeyLimits[Name] | null };
+
+const MAX_NETWORKS = 50;
+const MAX_RATE_LIMIT = 1_000_000;
+
+/** The last end that ISO 8601 can write with a year of four digits. */
+const LAST_END = Date.UTC(9999, 11, 31, 23, 59, 59, 999);
+
+/** Returns the end of a key at a moment (milliseconds since 1970), ISO 8601; beyond the calendar, its last moment. */
+export function endAt(moment: number): string {
+  return new Date(Math.min(moment, LAST_END)).toISOString();
+}
+
+const network = z.string().transform((text, context) => {
+  const found = canonicalNetwork(text);
+  if (found !== undefined) return found;
+  context.addIssue({ code: 'custom', message: 'must be a network such as 192.0.2.0/24 or 2001:db8::/32' });
+  return z.NEVER;
+});
+
+const schema = z.object({
+  expires_at: requiredDate('2027-06-30').nullable().optional(),
+  networks: z
+    .array(network)
+    .max(MAX_NETWORKS, { error: `must have at most ${MAX_NETWORKS} networks` })
+    .nullable()
+    .optional(),
+  rate_limit: z.int().min(1).max(MAX_RATE_LIMIT).nullable().optional(),
+});
+
+/**
+ * Validates limits at a moment (milliseconds since 1970): the expiry is in the future, networks are normalized and unique; an
+ * empty list becomes `null`. Throws `validation_failed` with one detail per bad field.
+ */
+export function parseLimits(input: NullableLimits, now: number): NullableLimits {
+  const sent = validate(schema, input);
+  const parsed: NullableLimits = { ...sent };
+  if (sent.expires_at) {
+    const end = instantOf(sent.expires_at);
+    if (end <= now) throw validationError([{ field: 'expires_at', message: 'must be in the future' }]);
+    parsed.expires_at = endAt(end);
+  }
+  if (sent.networks) parsed.networks = sent.networks.length === 0 ? null : [...new Set(sent.networks)];
+  return parsed;
+}
+
+/** Returns the limits among the given fields, omitting those not set; as separate members, as in events. */
+export function limitsOf(fields: NullableLimits): KeyLimits {
+  const given = limitNames.flatMap((name) => {
+    const value = fields[name];
+    return value === undefined || value === null ? [] : [[name, value]];
+  });
+  return Object.fromEntries(given);
+}
+
+/** Returns a sentence for each limit, for display; none if there are no limits. */
+export function limitSentences({ expires_at: end, networks, rate_limit: rate }: KeyLimits): string[] {
+  return [
+    ...(end === undefined ? [] : [`It expires at ${end}.`]),
+    ...(networks === undefined ? [] : [`It is accepted only from ${networks.join(', ')}.`]),
+    ...(rate === undefined ? [] : [`Its own limit: ${rate} requests per minute.`]),
+  ];
+}
+
+export interface Workspace {
+  id: string;
+  state: 'active' | 'deactivated';
+  createdAt: string;
+  /** Whether it is for testing: its keys are test keys, and it may be emptied. Fixed at creation. */
+  sandbox?: boolean;
+  /** How long its records are kept; undefined: as set by `RETENTION_YEARS`. */
+  retention?: RetentionChoice;
+  /** What happens to a write that changes no field, unless the request says; undefined: `append`. */
+  unchanged?: UnchangedChoice;
+}
+
+export interface ApiKey {
+  id: string;
+  workspace: string;
+  name: string;
+  permissions: Permission[];
+  /** SHA-256 of the key, lower-case hex. */
+  sha256: string;
+  state: 'active' | 'deactivated' | 'deleted';
+  createdAt: string;
+  createdBy: Principal;
+  /** The key is refused from this time, ISO 8601; undefined: it does not expire. */
+  expiresAt?: string;
+  /** Where requests may come from, in CIDR notation; undefined: anywhere. */
+  networks?: readonly string[];
+  /** Requests per minute, if the key has its own limit. */
+  rateLimit?: number;
+  /** Id of the first key of its sender: a rotation replaces the key, and the sender stays the same. */
+  sender: string;
+  /** Id of the key that replaced it. */
+  replacedBy?: string;
+  /** Recipient and purpose of what is read with it; absent if not stated. */
+  terms?: DisclosureTerms;
+}
+
+/** All workspaces and keys, folded from the stream of keys. */
+export interface KeyState {
+  workspaces: Map<string, Workspace>;
+  keys: Map<string, ApiKey>;
+  keyIdByHash: Map<string, string>;
+  /** Revision of the last event folded; -1 before the first. */
+  revision: number;
+}
+
+export function noKeys(): KeyState {
+  return { workspaces: new Map(), keys: new Map(), keyIdByHash: new Map(), revision: -1 };
+}
+
+/** Data of `WorkspaceCreated`. */
+export interface WorkspaceCreated {
+  workspace: string;
+  sandbox?: boolean;
+}
+
+/** Data of `ApiKeyCreated`. */
+export interface ApiKeyCreated extends DisclosureTerms, KeyLimits {
+  key_id: string;
+  name: string;
+  permissions: Permission[];
+  sha256: string;
+}
+
+/** Data of `ApiKeyUpdated`: the terms that changed, for all keys of the sender; `null` withdraws one. */
+interface ApiKeyUpdated extends NullableTerms {
+  key_id: string;
+}
+
+/** Data of `ApiKeyLimitsSet`: the limits that changed; `null` removes one. */
+export interface ApiKeyLimitsSet extends NullableLimits {
+  key_id: string;
+}
+
+/** Data of `WorkspaceRetentionSet`. */
+export interface WorkspaceRetentionSet {
+  workspace: string;
+  /** Years, or `off`, or `default`. */
+  retention: RetentionChoice;
+}
+
+/** Data of `WorkspaceUnchangedSet`. */
+export interface WorkspaceUnchangedSet {
+  workspace: string;
+  unchanged: UnchangedChoice;
+}
+
+/** Data of `ApiKeyRotated`: the replacement is created, and the key expires. */
+export interface ApiKeyRotated {
+  key_id: string;
+  /** ISO 8601. */
+  expires_at: string;
+  replacement: ApiKeyCreated;
+}
+
+/** Whether a key has expired at a moment (milliseconds since 1970), whatever its state. */
+export function isExpired({ expiresAt }: ApiKey, now: number): boolean {
+  return expiresAt !== undefined && Date.parse(expiresAt) <= now;
+}
+
+/** Returns the state of a key at a moment (milliseconds since 1970), for display. */
+export function stateOf(key: ApiKey, now: number): ApiKey['state'] | 'expired' {
+  return key.state !== 'deleted' && isExpired(key, now) ? 'expired' : key.state;
+}
+
+/** Returns the ids of all keys of a key's sender, oldest first; only its own if the key is unknown. */
+export function keysOfSender({ keys }: Pick<KeyState, 'keys'>, keyId: string): string[] {
+  const ids: string[] = [];
+  for (let id = keys.get(keyId)?.sender ?? keyId; ; ) {
+    ids.push(id);
+    const next = keys.get(id)?.replacedBy;
+    if (next === undefined) return ids;
+    id = next;
+  }
+}
+
+/** Returns the limits of a key, as in events. */
+export function limitsOfKey({ expiresAt, networks, rateLimit }: ApiKey): KeyLimits {
+  return limitsOf({ expires_at: expiresAt, networks, rate_limit: rateLimit });
+}
+
+/** Returns when a replaced key expires: at a moment (milliseconds since 1970), or earlier if it would have expired anyway. */
+export function endOfReplaced({ expiresAt }: ApiKey, at: number): string {
+  return expiresAt !== undefined && Date.parse(expiresAt) < at ? expiresAt : endAt(at);
+}
+
+/** Returns when the replacement of a key expires if created now: it has the same lifetime. */
+export function endOfReplacement({ createdAt, expiresAt }: ApiKey, now: number): string | undefined {
+  if (expiresAt === undefined) return undefined;
+  return endAt(now + Date.parse(expiresAt) - Date.parse(createdAt));
+}
+
+function withLimits(
+  { expiresAt: _end, networks: _from, rateLimit: _rate, ...key }: ApiKey,
+  limits: KeyLimits,
+): ApiKey {
+  const { expires_at: expiresAt, networks, rate_limit: rateLimit } = limits;
+  return {
+    ...key,
+    ...(expiresAt && { expiresAt }),
+    ...(networks && { networks }),
+    ...(rateLimit && { rateLimit }),
+  };
+}
+
+function addKey(
+  known: KeyState,
+  { metadata, recordedAt }: RecordedEvent,
+  made: ApiKeyCreated,
+  sender = made.key_id,
+): void {
+  const { key_id: id, name, permissions, sha256 } = made;
+  const { workspace, principal: createdBy } = metadata;
+  const terms = termsOf(made);
+  const key: ApiKey = {
+    id,
+    workspace,
+    name,
+    permissions,
+    sha256,
+    state: 'active',
+    createdAt: recordedAt,
+    createdBy,
+    sender,
+    ...(terms && { terms }),
+  };
+  known.keys.set(id, withLimits(key, limitsOf(made)));
+  known.keyIdByHash.set(sha256, id);
+}
+
+function setWorkspaceState(known: KeyState, event: RecordedEvent, state: Workspace['state']): void {
+  const workspace = known.workspaces.get(event.metadata.workspace);
+  if (workspace) known.workspaces.set(workspace.id, { ...workspace, state });
+}
+
+function setKeyState(known: KeyState, event: RecordedEvent, state: ApiKey['state']): void {
+  const key = known.keys.get(event.data.key_id as string);
+  if (key) known.keys.set(key.id, { ...key, state });
+}
+
+function updateKey(known: KeyState, { data }: RecordedEvent): void {
+  const { key_id, ...changed } = dataAs<ApiKeyUpdated>(data);
+  for (const id of keysOfSender(known, key_id)) {
+    const key = known.keys.get(id);
+    if (key === undefined) continue;
+    const { terms: before, ...rest } = key;
+    const terms = termsOf({ ...before, ...changed });
+    known.keys.set(id, { ...rest, ...(terms && { terms }) });
+  }
+}
+
+function setLimits(known: KeyState, { data }: RecordedEvent): void {
+  const { key_id, ...changed } = dataAs<ApiKeyLimitsSet>(data);
+  const key = known.keys.get(key_id);
+  if (key) known.keys.set(key_id, withLimits(key, limitsOf({ ...limitsOfKey(key), ...changed })));
+}
+
+const folds: Record<string, (known: KeyState, event: RecordedEvent) => void> = {
+  WorkspaceCreated(known, { data, metadata: { workspace: id }, recordedAt: createdAt }) {
+    const { sandbox } = dataAs<WorkspaceCreated>(data);
+    known.workspaces.set(id, { id, state: 'active', createdAt, ...(sandbox && { sandbox }) });
+  },
+  WorkspaceDeactivated: (known, event) => setWorkspaceState(known, event, 'deactivated'),
+  WorkspaceActivated: (known, event) => setWorkspaceState(known, event, 'active'),
+  WorkspaceRetentionSet(known, { data, metadata }) {
+    const { retention } = dataAs<WorkspaceRetentionSet>(data);
+    const workspace = known.workspaces.get(metadata.workspace);
+    if (workspace) known.workspaces.set(workspace.id, { ...workspace, retention });
+  },
+  WorkspaceUnchangedSet(known, { data, metadata }) {
+    const { unchanged } = dataAs<WorkspaceUnchangedSet>(data);
+    const workspace = known.workspaces.get(metadata.workspace);
+    if (workspace) known.workspaces.set(workspace.id, { ...workspace, unchanged });
+  },
+  ApiKeyCreated: (known, event) => addKey(known, event, dataAs<ApiKeyCreated>(event.data)),
+  ApiKeyUpdated: updateKey,
+  ApiKeyLimitsSet: setLimits,
+  ApiKeyRotated(known, event) {
+    const { key_id, expires_at: expiresAt, replacement } = dataAs<ApiKeyRotated>(event.data);
+    const key = known.keys.get(key_id);
+    addKey(known, event, replacement, key?.sender);
+    if (key) known.keys.set(key_id, { ...key, expiresAt, replacedBy: replacement.key_id });
+  },
+  ApiKeyDeactivated: (known, event) => setKeyState(known, event, 'deactivated'),
+  ApiKeyActivated: (known, event) => setKeyState(known, event, 'active'),
+  ApiKeyDeleted: (known, event) => setKeyState(known, event, 'deleted'),
+};
+
+/**
+ * Folds the next event of the stream of keys into `known`, in place. Throws, and changes nothing, when the event has an unknown
+ * schema version: this process can then no longer tell who may do what.
+ */
+export function evolveKeys(known: KeyState, event: RecordedEvent): void {
+  const fold = folds[event.type];
+  if (fold) fold(known, upcast(event));
+  known.revision = event.revision;
+}
+
+/** What a key may be permitted in its whole workspace. */
+export const permissions = ['write', 'read', 'events', 'events:deidentified', 'webhooks'] as const;
+export type WholePermission = (typeof permissions)[number];
+
+/** Permissions that may be limited to one kind. */
+const scopable = ['write', 'read'] as const;
+type Scopable = (typeof scopable)[number];
+
+/** The same for a single kind: `write:encounter`. Documents count as a kind of their own. */
+type KindPermission = `${Scopable}:${string}`;
+export type Permission = WholePermission | KindPermission;
+
+/** What keys may be scoped to: the kinds of records, and documents. */
+export const scopeKinds: readonly string[] = [...catalog.map(({ kind }) => kind), 'document'];
+
+export const kindPermissions: readonly KindPermission[] = scopable.flatMap((permission) =>
+  scopeKinds.map((kind): KindPermission => `${permission}:${kind}`),
+);
+
+export const permissionSchema: z.ZodType<Permission> = z.enum([...permissions, ...kindPermissions]);
+
+/** Returns the permissions of which one is required for one kind: `write`, `write:encounter`. */
+export function onKind(permission: Scopable, kind: string): Permission[] {
+  return [permission, `${permission}:${kind}`];
+}
+
+/**
+ * Returns the chosen permissions in their usual order. Throws `validation_failed` when there are none, as such a key would be
+ * refused everywhere, and when a permission and a part of it are both chosen, which cannot be intended.
+ */
+export function arrangePermissions(chosen: readonly Permission[]): Permission[] {
+  if (chosen.length === 0) {
+    const message = 'A key needs at least one permission.';
+    throw new ServiceError('validation_failed', message, { details: [{ field: 'permissions', message }] });
+  }
+  const arranged = [...permissions, ...kindPermissions].filter((permission) => chosen.includes(permission));
+  for (const whole of scopable) {
+    const part = arranged.find((permission) => permission.startsWith(`${whole}:`));
+    if (part === undefined || !arranged.includes(whole)) continue;
+    throw new ServiceError(
+      'validation_failed',
+      `The permission ${whole} applies to every kind. Choose either ${whole} or ${part}, not both.`,
+    );
+  }
+  return arranged;
+}
+
+/** The setting of a workspace: a number of years, to keep everything, or the value of `RETENTION_YEARS`. */
+export type RetentionChoice = number | 'off' | 'default';
+
+/** How long records are kept. */
+export interface RetentionPolicy {
+  years: number;
+  /** A record has expired when it was not changed, and has no encounter dated, at or after this: ISO 8601, UTC. */
+  before: string;
+}
+
+/** Throws `validation_failed` for too few or too many years. */
+export function requireRetention(choice: RetentionChoice): void {
+  if (typeof choice === 'string') return;
+  if (Number.isInteger(choice) && choice >= MIN_RETENTION_YEARS && choice <= MAX_RETENTION_YEARS) return;
+  throw new ServiceError(
+    'validation_failed',
+    `Retention must be ${MIN_RETENTION_YEARS} to ${MAX_RETENTION_YEARS} years. HIPAA requires documentation to be kept for six years (45 CFR ` +
+      '164.316); states require more for medical records.',
+  );
+}
+
+/** Returns the policy that applies to a workspace at a moment (milliseconds since 1970); undefined: everything is kept. */
+export function retentionPolicy(
+  choice: RetentionChoice,
+  setting: number | undefined,
+  now: number,
+): RetentionPolicy | undefined {
+  const years = choice === 'default' ? setting : choice;
+  if (years === undefined || years === 'off') return undefined;
+  const before = new Date(now);
+  before.setUTCFullYear(before.getUTCFullYear() - years);
+  return { years, before: before.toISOString() };
+}
+
+/** Returns the policy that applies to a workspace, in words: `7 years`, `off`, `7 years by default`. */
+export function retentionText(choice: RetentionChoice, setting: number | undefined): string {
+  if (choice === 'default') return `${retentionText(setting ?? 'off', setting)} by default`;
+  return choice === 'off' ? choice : `${choice} years`;
+}

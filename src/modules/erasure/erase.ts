@@ -1,0 +1,309 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { z } from 'zod';
+import { bodyOf } from '../../../projections/projection.ts';
+import { recordsModel } from '../../../projections/records.ts';
+import { dataAs, type Position, type RecordedEvent } from '../../domain/events/event.ts';
+import type { Caller } from '../../domain/events/newEvent.ts';
+import { erasureStep, type RecordErased, tombstoneTypes } from '../../domain/events/payloads.ts';
+import { encounterReadinessTypes } from '../../domain/events/readinessEvents.ts';
+import { encounterBeside, kindOfStream, recordStream } from '../../domain/events/streams.ts';
+import { catalog } from '../../domain/records/catalog.ts';
+import { encounter } from '../../domain/records/kinds/encounter.ts';
+import { patient } from '../../domain/records/kinds/patient.ts';
+import type { CatalogEntry } from '../../domain/records/schema/kind.ts';
+import { asUnreadable, ServiceError, UnreadableError } from '../../platform/errors.ts';
+import { unlessUnavailable } from '../../platform/retry.ts';
+import type { EventBatch, EventLog } from '../../storage/eventLog.ts';
+import type { ReadModels } from '../../storage/readModels.ts';
+import type { StateRow, StateTable } from '../../storage/stateStore.ts';
+import { untilReached } from '../records/queries/paging.ts';
+import type { QueryPorts } from '../records/queries/records.ts';
+import {
+  appendTombstones,
+  type ErasureGuard,
+  type ErasurePorts,
+  eraseDocument,
+  eraseReadiness,
+  finishErasure,
+  PurgePace,
+  purgeErased,
+  purgesTable,
+} from './finish.ts';
+import { currentHolding, ErasureRefused, heldBefore, refuseHeld, requireReason } from './holdState.ts';
+import { findReferrers, type Referrer } from './references.ts';
+
+/**
+ * Returns the events up to a position that may have been appended after the erasure of their encounter: all except those whose
+ * encounter exists in the read model of records. Costs one read of that model; when it lags, all given events are returned.
+ */
+async function possiblyLate(
+  { readModels }: QueryPorts,
+  events: readonly RecordedEvent[],
+  position: Position,
+): Promise<ReadonlySet<RecordedEvent>> {
+  if (events.length === 0) return new Set();
+  const streams = new Set(events.map(({ stream }) => encounterBeside(stream)));
+  const there = await unlessUnavailable(thereAt(readModels, [...streams], position));
+  return new Set(events.filter(({ stream }) => !there?.has(encounterBeside(stream))));
+}
+
+async function thereAt(
+  readModels: ReadModels,
+  streams: string[],
+  position: Position,
+): Promise<ReadonlySet<string>> {
+  await untilReached(readModels, recordsModel, position, 'list');
+  const rows = await readModels.load(recordsModel, streams);
+  return new Set(
+    rows.flatMap((row) => {
+      const body = bodyOf(row);
+      return body && !body.erased ? row.id : [];
+    }),
+  );
+}
+
+/**
+ * Erases what was accepted before the erasure of its encounter but appended after it (a document, or the encounter's billing),
+ * and returns whether the event is such a case. Can be repeated. Rejects with `unavailable`, and with `unreadable`.
+ */
+async function eraseLate(ports: ErasurePorts, event: RecordedEvent): Promise<boolean> {
+  const { stream, position } = event;
+  const encounter = encounterBeside(stream);
+  const [last] = await ports.eventLog.readStream(encounter, { direction: 'backwards', limit: 1 });
+  if (last === undefined || erasureStep(last) !== 'done' || position < last.position) return false;
+  // Its encounter is not erased: a legal hold came first.
+  if (await heldBefore(ports.eventLog, last, async () => [])) return false;
+  await (kindOfStream(stream) === 'document'
+    ? eraseDocument(ports, last, stream)
+    : eraseReadiness(ports, last));
+  return true;
+}
+
+/** How often the log is polled: following it would cost the projector time for every event. */
+const LOOK_EVERY_MS = 1_000;
+/** How many positions the log advances before the place is saved without an erasure. */
+const PLACE_EVERY = 10_000;
+
+/** Event types that may be appended after the erasure of their encounter. */
+const lateTypes: readonly string[] = ['DocumentUploaded', ...encounterReadinessTypes];
+const isLateType = ({ type }: RecordedEvent) => lateTypes.includes(type);
+
+/** How far erasures are complete in each log, by the log's identity. */
+const placeTable: StateTable<{ position: Position }> = {
+  name: 'erasures_v1',
+  body: z.object({ position: z.number() }),
+};
+
+/**
+ * Until the signal, completes every erasure in the log, including those that another process began and did not survive to finish,
+ * erases what was appended after the erasure of its encounter, and purges the bytes from the stores' files. If the place is lost,
+ * completed erasures are just checked again. `onFailure` is called for one that comes to an event that cannot be read: the next
+ * call begins with it again, and the others are completed; and for a purge that failed, which alone is repeated. Rejects with
+ * `unavailable`.
+ */
+export async function completeErasures(
+  ports: ErasurePorts,
+  signal: AbortSignal,
+  onFailure: (error: ServiceError) => void = () => undefined,
+): Promise<void> {
+  const { eventLog, stateStore } = ports;
+  const log = await eventLog.identity();
+  const [row] = await stateStore.load(placeTable, [log]);
+  const isPlace = row !== undefined && (await eventLog.hasPosition(row.body.position));
+  const after = isPlace ? row.body.position : 0;
+  if (row && !isPlace) {
+    for (const table of [placeTable, purgesTable])
+      await stateStore.remove(table, [log], Number.MAX_SAFE_INTEGER);
+  }
+  // The place is saved after a purge.
+  if (isPlace) await stateStore.save(purgesTable, [placeRow(log, after)]);
+  let saved = after;
+  /** Everything up to here is complete. */
+  let reached = after;
+  let isWhole = true;
+  let toPurge = false;
+  const pace = new PurgePace();
+  for await (const { events, position, caughtUp } of looks(eventLog, after, signal)) {
+    const late = await possiblyLate(ports, events.filter(isLateType), position);
+    for (const event of events) {
+      const isErased = await complete(ports, event, late).catch(asUnreadable);
+      if (isErased instanceof UnreadableError) {
+        isWhole = false;
+        onFailure(isErased);
+      }
+      // Of what cannot be read as a whole, the rest is erased.
+      toPurge = isErased !== false || toPurge;
+    }
+    if (isWhole) reached = position;
+    if (!caughtUp || (toPurge ? !pace.isDue : position <= saved + PLACE_EVERY)) continue;
+    if (toPurge) {
+      const failure = await pace.during(purgeErased(ports, signal)).catch(asUnavailable);
+      if (signal.aborted) return;
+      if (failure) {
+        onFailure(failure);
+        continue;
+      }
+      await stateStore.save(purgesTable, [placeRow(log, position)]);
+    }
+    toPurge = false;
+    saved = position;
+    if (reached > after) await stateStore.save(placeTable, [placeRow(log, reached)]);
+  }
+}
+
+function placeRow(log: string, position: Position): StateRow<{ position: Position }> {
+  return { id: log, partition: log, order: 0, revision: position, body: { position } };
+}
+
+/** Returns an error that a repeat may overcome; throws any other. */
+function asUnavailable(error: unknown): ServiceError {
+  if (error instanceof ServiceError && error.code === 'unavailable') return error;
+  throw error;
+}
+
+/** Does what an event requires, and returns whether something was erased. */
+async function complete(
+  ports: ErasurePorts,
+  event: RecordedEvent,
+  late: ReadonlySet<RecordedEvent>,
+): Promise<boolean> {
+  if (isLateType(event)) return late.has(event) && eraseLate(ports, event);
+  if (erasureStep(event) !== 'done') return false;
+  try {
+    await finishErasure(ports, event);
+    return true;
+  } catch (error) {
+    if (error instanceof ErasureRefused) return false;
+    throw error;
+  }
+}
+
+/** Yields batches of tombstones, and of events that may be late, after a position, at least one per poll, until the signal. */
+async function* looks(eventLog: EventLog, after: Position, signal: AbortSignal): AsyncGenerator<EventBatch> {
+  const filter = { eventTypes: [...tombstoneTypes, ...lateTypes] };
+  for (let position = after; !signal.aborted; ) {
+    for await (const batch of eventLog.follow({ after: position, filter, signal })) {
+      position = batch.position;
+      yield batch;
+      if (batch.caughtUp) break;
+    }
+    await sleep(LOOK_EVERY_MS, undefined, { signal }).catch(() => undefined);
+  }
+}
+
+/** The number of each kind, in words: `2 encounters and 1 document`. Empty when there are none. */
+export function countByKind(kinds: readonly string[]): string {
+  const counts = Map.groupBy(kinds, (kind) => kind);
+  return [...counts]
+    .map(([kind, { length }]) => `${length.toLocaleString('en-US')} ${length === 1 ? kind : pluralOf(kind)}`)
+    .join(' and ');
+}
+
+function pluralOf(kind: string): string {
+  return catalog.find((entry) => entry.kind === kind)?.plural ?? `${kind}s`;
+}
+
+interface EraseOptions {
+  /** The reason, in words that do not reveal whom it concerns: it is kept. */
+  reason: string;
+  /** For a patient: also erases the encounters that refer to it, with their documents. */
+  withEncounters?: boolean;
+  /** Checks again, right before the erasure, whether to erase; rejects if not. */
+  lookAgain?: ErasureGuard;
+}
+
+/** An erasure that is recorded in the log. */
+export interface RecordedErasure {
+  /** The last tombstones of everything erased, the record's own first; for an incomplete erasure, only that one. */
+  tombstones: RecordedEvent[];
+  /**
+   * Whether only tombstones are left in the event log and the document store. Otherwise the service completes the erasure in the
+   * background.
+   */
+  isComplete: boolean;
+}
+
+/**
+ * Permanently erases a record; an encounter together with its documents. Read models follow. Rejects with `not_found`, with
+ * `gone` when it is already erased, with `conflict` (`ErasureRefused`) when it or what goes with it is under legal hold or when
+ * other records refer to it, with `validation_failed` without a reason, with `unreadable`, and with `unavailable` as long as
+ * nothing was erased; if interrupted after its first tombstone, it is completed by the service.
+ */
+export async function eraseRecord(
+  ports: ErasurePorts,
+  caller: Caller,
+  entry: CatalogEntry,
+  id: string,
+  { reason, withEncounters = false, lookAgain }: EraseOptions,
+): Promise<RecordedErasure> {
+  const said = requireReason(reason);
+  const { workspace } = caller;
+  const { kind, title } = entry;
+  const stream = recordStream(workspace, kind, id);
+  const referrers = await findReferrers(ports, workspace, kind, id);
+  const takesEncounters = kind === 'patient' && withEncounters;
+  const guard: ErasureGuard = async (last) => {
+    await lookAgain?.(last);
+    const holding = await currentHolding(ports.eventLog, workspace, { kind, id }, async () => referrers);
+    refuseHeld(title, holding);
+    if (referrers.length > 0 && !takesEncounters) throw stillReferredTo(entry, referrers);
+  };
+  const erasure = {
+    kind,
+    record_id: id,
+    reason: said,
+    ...(takesEncounters && { with_encounters: true as const }),
+  };
+  const done = await appendTombstones(ports.eventLog, caller, stream, title, erasure, guard);
+  const finished = await unlessUnavailable(finishErasure(ports, done));
+  return finished ? { tombstones: finished, isComplete: true } : { tombstones: [done], isComplete: false };
+}
+
+function stillReferredTo({ title, kind }: CatalogEntry, referrers: Referrer[]): ErasureRefused {
+  const counts = countByKind(referrers.map((referrer) => referrer.kind));
+  const verb = referrers.length === 1 ? 'refers' : 'refer';
+  const way = kind === 'patient' ? 'Erase those first, or together with the patient.' : 'Erase those first.';
+  return new ErasureRefused(
+    'referred_to',
+    `${title} cannot be erased: ${counts} still ${verb} to it. ${way}`,
+  );
+}
+
+/** Kinds whose erasure also erases others. */
+const takingKinds: readonly string[] = [patient.kind, encounter.kind];
+
+/**
+ * Returns the erasure of an erased record, completing it if it was interrupted; undefined when the stream is not erased. Rejects
+ * with `unavailable` when the event log is unreachable, and with `unreadable`.
+ */
+export async function erasureOf(ports: ErasurePorts, stream: string): Promise<RecordedErasure | undefined> {
+  const { eventLog } = ports;
+  const [done] = await eventLog.readStream(stream, { direction: 'backwards', limit: 1 });
+  if (done === undefined || erasureStep(done) !== 'done') return undefined;
+  if (!(await unlessUnavailable(finishErasure(ports, done))))
+    return { tombstones: [done], isComplete: false };
+  const isTaking = takingKinds.includes(dataAs<RecordErased>(done.data).kind);
+  return { tombstones: isTaking ? [done, ...(await goneWith(ports, done))] : [done], isComplete: true };
+}
+
+/** Returns the last tombstones of what was erased together with a record: they come after its own. */
+async function goneWith({ eventLog }: ErasurePorts, done: RecordedEvent): Promise<RecordedEvent[]> {
+  const { erasure_id, kind, record_id } = dataAs<RecordErased>(done.data);
+  const stop = new AbortController();
+  const filter = { eventTypes: [...tombstoneTypes] };
+  const found: RecordedEvent[] = [];
+  try {
+    for await (const batch of eventLog.follow({ after: done.position, filter, signal: stop.signal })) {
+      const isWith = (event: RecordedEvent) =>
+        erasureStep(event) === 'done' &&
+        event.data.erasure_id === erasure_id &&
+        // For an encounter erased with its patient: what was erased with that encounter.
+        (kind === patient.kind || event.data.record_id === record_id);
+      found.push(...batch.events.filter(isWith));
+      if (batch.caughtUp) break;
+    }
+  } finally {
+    stop.abort();
+  }
+  return found;
+}

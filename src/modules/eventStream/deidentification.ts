@@ -1,0 +1,146 @@
+import { createHmac, createSecretKey, hkdfSync, type KeyObject } from 'node:crypto';
+import { LRUCache } from 'lru-cache';
+import { z } from 'zod';
+import { catalog } from '../../domain/records/catalog.ts';
+import { documentFieldsSchema, documentFormats } from '../../domain/records/document.ts';
+import {
+  type DeidentifyContext,
+  type FieldRules,
+  hashed,
+  listed,
+  showFields,
+  shownNames,
+} from '../../domain/records/schema/deidentification.ts';
+import { type CloudEvent, type FeedEventType, feedEventTypes, readinessRules } from './cloudEvents.ts';
+
+const documentRules: FieldRules = {
+  encounter_id: hashed('encounter'),
+  document_id: hashed('document'),
+  category: listed(documentFieldsSchema.shape.category),
+  filename: 'left out',
+  format: listed(z.enum(Object.keys(documentFormats))),
+  size: 'left out',
+  sha256: 'left out',
+  object_id: 'left out',
+};
+
+const rulesByKind = new Map<string, FieldRules>([
+  ...catalog.map(({ kind, deidentified }) => [kind, deidentified] as const),
+  ['document', documentRules],
+]);
+
+/** What distinguishes events. */
+type Told = Pick<FeedEventType, 'kind' | 'logType'>;
+
+/** Returns which fields of events the de-identified view shows: the same for all events of a kind, except those of readiness. */
+export function deidentifiedFields({ kind, logType }: Told): FieldRules {
+  return (readinessRules.get(logType) ?? rulesByKind.get(kind)) as FieldRules;
+}
+
+/** Returns the names of the event fields that the view shows; dotted for those of an insurance. */
+export function shownFieldNames(told: Told): string[] {
+  return shownNames(deidentifiedFields(told));
+}
+
+/** Returns an event of a workspace as the de-identified view shows it. Pure: equal events give equal results, also in replays. */
+export type Deidentifier = (workspace: string, event: CloudEvent) => CloudEvent;
+
+/** The key for the hashes. */
+export interface PseudonymKey {
+  /** At least 32 bytes. */
+  key: Uint8Array;
+  /** The key's number, counted from the first: 1, 2, 3 … Hashes of different epochs are unrelated. */
+  epoch: number;
+}
+
+const MIN_SECRET_BYTES = 32;
+/** 132 bits. */
+const PSEUDONYM_LENGTH = 22;
+/** Events refer to the same few providers, payers and patients again and again. */
+const REMEMBERED_PSEUDONYMS = 20_000;
+
+const byType = new Map<string, FeedEventType>(feedEventTypes.map((one) => [one.type, one]));
+const namesByType = new Map(feedEventTypes.map((one) => [one.type, new Set(shownFieldNames(one))]));
+
+/** Returns the name of the JSON Schema for the `data` of a type in the de-identified view. */
+export function deidentifiedSchemaName(type: string): string {
+  return `${type}.deidentified`;
+}
+
+/**
+ * De-identifies according to HIPAA's Safe Harbor (45 CFR 164.514(b)(2)): of the data, shows only what `deidentifiedFields`
+ * permits, every date and the event's own time reduced to the year, every id as a keyed hash. Each workspace's hashes have their
+ * own key, derived from the key, so they join within a workspace and nowhere else; from the second epoch on, each event names the
+ * epoch.
+ */
+export function createDeidentifier({ key: secret, epoch }: PseudonymKey): Deidentifier {
+  if (secret.length < MIN_SECRET_BYTES) {
+    throw new Error(`the key of the de-identified view must have at least ${MIN_SECRET_BYTES} bytes`);
+  }
+  const keys = new Map<string, KeyObject>();
+  const keyOf = (workspace: string): KeyObject => {
+    let key = keys.get(workspace);
+    if (key === undefined) {
+      const bytes = hkdfSync('sha256', secret, '', `chartledger deidentification ${workspace}`, 32);
+      key = createSecretKey(Buffer.from(bytes));
+      keys.set(workspace, key);
+    }
+    return key;
+  };
+  const known = new LRUCache<string, string>({ max: REMEMBERED_PSEUDONYMS });
+  return (workspace, event) =>
+    deidentify(event, workspace, epoch, (kind, id) => {
+      const name = `${workspace}\0${kind}\0${id}`;
+      let pseudonym = known.get(name);
+      if (pseudonym === undefined) {
+        pseudonym = pseudonymOf(keyOf(workspace), kind, id);
+        known.set(name, pseudonym);
+      }
+      return pseudonym;
+    });
+}
+
+/** Ids contain no control characters, so the NUL between kind and id keeps all pairs distinct. */
+function pseudonymOf(key: KeyObject, kind: string, id: string): string {
+  const digest = createHmac('sha256', key).update(`${kind}\0${id}`).digest('base64url');
+  return digest.slice(0, PSEUDONYM_LENGTH);
+}
+
+type Pseudonym = (kind: string, id: string) => string;
+
+function deidentify(event: CloudEvent, workspace: string, epoch: number, pseudonym: Pseudonym): CloudEvent {
+  const feedType = byType.get(event.type);
+  if (feedType === undefined) throw new Error('not an event of the stream');
+  const year = event.time.slice(0, 4);
+  const context: DeidentifyContext = { year: Number(year), pseudonym };
+  const names = namesByType.get(event.type);
+  return {
+    specversion: '1.0',
+    id: pseudonym('event', event.id),
+    source: `/workspaces/${pseudonym('workspace', workspace)}`,
+    type: event.type,
+    subject: subjectOf(feedType.kind, event.subject, pseudonym),
+    time: `${year}-01-01T00:00:00.000Z`,
+    datacontenttype: 'application/json',
+    ...(event.dataschema !== undefined && {
+      dataschema: event.dataschema.replace(/[^/]*$/, deidentifiedSchemaName(event.type)),
+    }),
+    sequence: event.sequence,
+    ...(epoch > 1 && { pseudonymepoch: epoch }),
+    data: {
+      version: event.data.version,
+      sent: showFields(deidentifiedFields(feedType), event.data.sent, context),
+      changed: event.data.changed.filter((field) => names?.has(field)),
+    },
+  };
+}
+
+function subjectOf(kind: string, subject: string, pseudonym: Pseudonym): string {
+  const ids = subject.split('/').slice(1).map(decodeURIComponent);
+  const [outer, inner] = ids;
+  // The workspace's own.
+  if (outer === undefined) return kind;
+  if (kind === 'readiness') return `readiness/${pseudonym('encounter', outer)}`;
+  if (kind !== 'document' || inner === undefined) return `${kind}/${pseudonym(kind, outer)}`;
+  return `document/${pseudonym('encounter', outer)}/${pseudonym('document', inner)}`;
+}

@@ -1,0 +1,225 @@
+import { v7 as uuidv7 } from 'uuid';
+import type { Caller } from '../../../domain/events/newEvent.ts';
+import { ServiceError } from '../../../platform/errors.ts';
+import {
+  type AboutRecord,
+  becameOf,
+  becameOfOperation,
+  carryOut,
+  eachOnce,
+  type IngestPorts,
+  type IngestRun,
+  MessageKeeper,
+  type Operation,
+  type OperationResult,
+  recordOf,
+} from '../apply.ts';
+import { MessageClaim, type MessageClaims } from '../messages/claims.ts';
+import { MAX_PROBLEMS, type Message } from '../messages/message.ts';
+import type { MessageStore, ProcessedMessage } from '../messages/store.ts';
+import type { Source } from '../sources.ts';
+import { acknowledge, isLater, issuesOf } from './acknowledge.ts';
+import { type Hl7Source, MappingContext } from './context.ts';
+import { type ConditionCode, type Hl7Issue, type Hl7Message, parseMessage } from './parser.ts';
+import { patientIdIn } from './patient.ts';
+import { visitIdOf } from './records.ts';
+import { mapMessage } from './triggerEvents.ts';
+
+/** Returns the result of an acknowledged message. */
+export function becameOfMessage({
+  code,
+  issues,
+  subjects,
+  operations,
+  results,
+}: TakenMessage): ProcessedMessage {
+  const isTaken = code === 'AA';
+  const about = operations.flatMap((one, place) =>
+    becameOfOperation(one, isTaken ? results[place] : undefined),
+  );
+  return {
+    state: isTaken ? 'accepted' : 'rejected',
+    about: eachOnce([...(isTaken ? [] : subjects.map((one) => becameOf(one, undefined))), ...about]),
+    problems: issues.slice(0, MAX_PROBLEMS).map(({ severity, code: problem, location = '', text }) => ({
+      severity,
+      code: problem,
+      at: location,
+      text,
+    })),
+  };
+}
+
+/**
+ * Returns the patients and the visit of a message, as far as it names them: also for a message of which nothing is
+ * accepted.
+ */
+function subjectsOf(message: Hl7Message, source: Hl7Source): AboutRecord[] {
+  // Problems with them are reported elsewhere.
+  const context = new MappingContext(message, source);
+  const patients = [
+    ...message.all('PID').map((segment) => patientIdIn(context, segment, 3)),
+    ...message.all('MRG').map((segment) => patientIdIn(context, segment, 1)),
+  ];
+  const visit = visitIdOf(context);
+  return [
+    ...patients.flatMap((id) => (id === undefined ? [] : [{ kind: 'patient', id }])),
+    ...(visit === undefined ? [] : [{ kind: 'encounter', id: visit }]),
+  ];
+}
+
+/** The result of a message. */
+export interface TakenMessage {
+  /** How it is acknowledged. */
+  code: 'AA' | 'AE' | 'AR';
+  issues: Hl7Issue[];
+  /** Whom and what it is about, whatever its result. */
+  subjects: AboutRecord[];
+  /** The operations derived from it. */
+  operations: Operation[];
+  /** The results of these operations. */
+  results: OperationResult[];
+}
+
+/**
+ * Carries out what a message says: all of it, durably, or nothing, where anything in it is wrong. Rejects where the
+ * service cannot do so now, as with `unavailable`; the same message then completes what was begun. `keep` is called
+ * with the records that it concerns, before anything is written.
+ */
+export async function takeMessage(
+  ports: IngestPorts,
+  run: IngestRun,
+  source: Hl7Source,
+  message: Hl7Message,
+  keep: (about: AboutRecord[]) => Promise<void>,
+): Promise<TakenMessage> {
+  const said = mapMessage(message, source);
+  const operations = 'refused' in said ? [] : said.operations;
+  const subjects = subjectsOf(message, source);
+  await keep(eachOnce([...subjects, ...operations.map(recordOf)]));
+  if ('refused' in said) {
+    return { code: said.refused, issues: said.issues, subjects, operations, results: [] };
+  }
+  const foreseen = await carriedOut(ports, { ...run, dryRun: true }, operations);
+  const isRefused = foreseen.some((result) => 'error' in result);
+  const results = isRefused ? foreseen : await carriedOut(ports, run, operations);
+  const issues = operations.flatMap((operation, place) =>
+    issuesOf(operation, results[place] as OperationResult),
+  );
+  const isWrong = issues.some(({ severity }) => severity === 'error');
+  return { code: isWrong ? 'AE' : 'AA', issues: [...said.issues, ...issues], subjects, operations, results };
+}
+
+async function carriedOut(
+  ports: IngestPorts,
+  run: IngestRun,
+  operations: readonly Operation[],
+): Promise<OperationResult[]> {
+  const results = await carryOut(ports, run, operations);
+  for (const result of results) {
+    if ('error' in result && (!(result.error instanceof ServiceError) || isLater(result.error)))
+      throw result.error;
+  }
+  return results;
+}
+
+interface TakeOncePorts extends IngestPorts {
+  claims: MessageClaims;
+}
+
+const reused: Hl7Issue = {
+  severity: 'warning',
+  code: '205',
+  location: 'MSH^1^10',
+  text: 'Another message had this control id; this message was accepted as well. Send each message with its own control id.',
+};
+
+/**
+ * Keeps a message, carries it out as `takeMessage` does, and notes its result. A message that was taken before, with
+ * the same content and the same control id from the same sender, is answered as it was then: nothing is carried out,
+ * so that it undoes nothing that came later. Rejects as `takeMessage` does, and with `unavailable` where the same
+ * message is under way and does not finish.
+ */
+async function takeOnce(
+  ports: TakeOncePorts,
+  run: Omit<IngestRun, 'caller'>,
+  source: Hl7Source,
+  message: Hl7Message,
+  keeper: MessageKeeper,
+): Promise<TakenMessage> {
+  const own = { ...run, caller: keeper.caller };
+  const keep = keeper.keep.bind(keeper);
+  if (message.controlId === '') {
+    const taken = await takeMessage(ports, own, source, message, keep);
+    await keeper.processed(becameOfMessage(taken));
+    return taken;
+  }
+  const control = [3, 4, 10].map((field) => message.header.text(field));
+  const claim = await keeper.claim(ports.claims, control, run.stopping);
+  if (!(claim instanceof MessageClaim)) return takenBefore(claim);
+  let isNoted = false;
+  try {
+    const taken = await takeMessage(ports, own, source, message, keep);
+    const others = await claim.others();
+    const isReused = others.some(
+      (other) => other.state === 'accepted' && other.control?.claim !== claim.control.claim,
+    );
+    const told = isReused ? { ...taken, issues: [...taken.issues, reused] } : taken;
+    await keeper.processed(becameOfMessage(told));
+    isNoted = true;
+    if (taken.code === 'AA') await claim.settle(others);
+    return told;
+  } finally {
+    await claim.end({ isNoted });
+  }
+}
+
+/** Returns the result of a message that was taken, and changes nothing now. */
+function takenBefore({ about, problems }: Message): TakenMessage {
+  const results = about.flatMap(({ version }): OperationResult[] =>
+    version === undefined ? [] : [{ outcome: 'unchanged', version, warnings: [] }],
+  );
+  const issues = problems.map(
+    ({ severity, code, at, text }) =>
+      ({
+        severity: severity === 'error' ? severity : 'warning',
+        code: code as ConditionCode,
+        ...(at && { location: at }),
+        text,
+      }) satisfies Hl7Issue,
+  );
+  return { code: 'AA', issues, subjects: [], operations: [], results };
+}
+
+export interface ReceivePorts extends TakeOncePorts {
+  messages: MessageStore;
+}
+
+/** A message as it arrived. */
+interface SentMessage {
+  caller: Caller;
+  bytes: Buffer;
+  /** The media type with which it is kept. */
+  type: string;
+}
+
+/** The result of a message, and the response to its sender. */
+interface ReceivedMessage extends TakenMessage {
+  acknowledgement: Buffer;
+}
+
+/**
+ * Takes a source's message as `takeOnce` does, and rejects as that does: the message must then not be acknowledged.
+ */
+export async function receiveMessage(
+  ports: ReceivePorts,
+  run: Omit<IngestRun, 'caller'>,
+  source: Hl7Source & Source,
+  { caller, bytes, type }: SentMessage,
+): Promise<ReceivedMessage> {
+  const message = parseMessage(bytes);
+  const raw = { format: 'hl7v2', media_type: type, bytes: [bytes] } as const;
+  const keeper = new MessageKeeper(ports.messages, caller, source, raw);
+  const taken = await takeOnce(ports, run, source, message, keeper);
+  const stamp = { controlId: uuidv7(), at: new Date() };
+  return { ...taken, acknowledgement: acknowledge(message, taken.code, taken.issues, stamp) };
+}

@@ -1,0 +1,195 @@
+import type { RecordOperation } from '../apply.ts';
+import { inTable, mappingPlaces } from '../mapping.ts';
+import {
+  type Hl7Source,
+  type MappingContext,
+  recordOperation,
+  Told,
+  type ToldFields,
+  told,
+  unlessCleared,
+} from './context.ts';
+import { assignedBy, isOf, type Place, placeOf } from './dataTypes.ts';
+import type { Repetition, Segment } from './parser.ts';
+import { patientIdTold } from './patient.ts';
+
+/**
+ * Returns where a visit takes place, for the field that refers to it: PV1-39, or the facility of PV1-3, or that of
+ * the source.
+ */
+function facilityOf(
+  { source }: MappingContext,
+  visit: Segment | undefined,
+): { id: Told | undefined; operations: RecordOperation[] } {
+  const named = (field: number, component = 1, subcomponent = 1) =>
+    told(visit?.value(field, component, subcomponent), visit?.at(field, component));
+  const own = named(39);
+  const inMessage = unlessCleared(own) ?? unlessCleared(named(3, 4)) ?? named(3, 4, 2);
+  const id = unlessCleared(inMessage) ?? told(source.facility?.id, undefined, 'facility');
+  if (id === undefined) return { id: inMessage, operations: [] };
+  const name = unlessCleared(inMessage) ?? told(source.facility?.name, undefined, 'facility');
+  const at = `PV1^1^${own?.value ? 39 : 3}`;
+  return { id, operations: [recordOperation('facility', at, { id, name }, true)] };
+}
+
+/** As named by assigning authorities (HD) and types of identifiers (table 0203). */
+const NPI = 'NPI';
+const NPI_SYSTEM = '2.16.840.1.113883.4.6';
+
+/** What a field of people (XCN) says about a provider. */
+export interface NamedProvider {
+  /** The provider's id, for the field that refers to it. */
+  id: Told | undefined;
+  operations: RecordOperation[];
+}
+
+/**
+ * Returns the first provider that a field names; further identifiers of the same person are repetitions with the same
+ * name, or with none.
+ */
+export function providerOf(
+  context: MappingContext,
+  segment: Segment | undefined,
+  field: number,
+): NamedProvider {
+  const [person, ...others] = segment?.repetitions(field) ?? [];
+  if (segment === undefined || person === undefined) return { id: undefined, operations: [] };
+  const [id, last, first] = [1, 2, 3].map((component) => told(person.value(component), person.at(component)));
+  if (id === undefined) {
+    context.warn('101', segment.at(field, 1, person.number), 'A provider without an identifier is ignored.');
+  }
+  if (!id?.value || !first?.value || !last?.value) return { id, operations: [] };
+  const same = others.filter(
+    (one) => one.value(2) === undefined || (one.value(2) === last.value && one.value(3) === first.value),
+  );
+  const numbered = [person, ...same].find(isNpi);
+  const npi = told(numbered?.value(1), numbered?.at(1));
+  const fields = { id: unlessCleared(id), first_name: first, last_name: last, npi };
+  return { id, operations: [recordOperation('provider', segment.at(field), fields, true)] };
+}
+
+function isNpi(person: Repetition): boolean {
+  const isTyped = person.value(13) === NPI || isOf(NPI, person, 9) || isOf(NPI_SYSTEM, person, 9);
+  return isTyped && /^\d{10}$/.test(person.value(1) ?? '');
+}
+
+/** HL7 table 0004, and `OBS`, which many add to it. Other codes have no visit type. */
+const VISIT_TYPES: Partial<Record<string, string>> = {
+  ...{ E: 'emergency', I: 'inpatient', B: 'inpatient' },
+  ...{ O: 'outpatient', R: 'outpatient', OBS: 'observation' },
+};
+
+/** Its codes without meaning here: not applicable, unknown. */
+const WITHOUT_CLASS = new Set(['N', 'U']);
+
+/** Returns where the number of a visit is. */
+function visitPlaceOf({ mapping }: Hl7Source): Place {
+  return placeOf(mapping?.visit_id ?? mappingPlaces.visit_id[0]);
+}
+
+/** The same, in the form of an issue's `location`. */
+export function visitLocationOf({ source }: MappingContext): string {
+  const { segment, field } = visitPlaceOf(source);
+  return `${segment}^1^${field}`;
+}
+
+/**
+ * Returns the number of the visit that a message is about (PV1-19, or the place set for the source); undefined where
+ * it names none.
+ */
+export function visitIdOf(context: MappingContext): string | undefined {
+  return visitIdTold(context)?.value;
+}
+
+/** The same, with its place. */
+function visitIdTold({ message, source }: MappingContext): Told<string> | undefined {
+  const { segment, field } = visitPlaceOf(source);
+  const numbers = message.first(segment)?.repetitions(field) ?? [];
+  const ofAuthority = assignedBy(source.visit_authority, numbers);
+  const found = ofAuthority ?? numbers[0];
+  const setting = source.mapping?.visit_id ? 'mapping.visit_id' : ofAuthority && 'visit_authority';
+  return unlessCleared(told(found?.value(1), found?.at(1), setting));
+}
+
+/** The same for a message that must name one; a missing number is an error. */
+export function requiredVisitIdOf(context: MappingContext): string | undefined {
+  const id = visitIdOf(context);
+  if (id === undefined) context.refuse('101', visitLocationOf(context), 'Send the visit number.');
+  return id;
+}
+
+/** What an event says about a visit, beyond its PV1. */
+export interface VisitFields {
+  /** Values that the event itself implies are plain. */
+  status?: string;
+  is_completed?: boolean;
+  voided_at?: Told<string> | null;
+  void_reason?: Told<string> | null;
+  date_of_service?: Told | undefined;
+  rendering_provider_id?: Told | undefined;
+}
+
+/** Returns what a message says about a visit and the people and places involved in it, the latter first. */
+export function encounterOf(
+  context: MappingContext,
+  ids: { id: string; patient_id: string },
+  more: VisitFields,
+  how?: 'ifAbsent',
+): RecordOperation[] {
+  const visit = context.message.first('PV1');
+  const attending = providerOf(context, visit, 7);
+  const facility = facilityOf(context, visit);
+  const fields = {
+    ...idsTold(context, ids),
+    provider_id: attending.id,
+    facility_id: facility.id,
+    visit_type: visitTypeOf(context, visit),
+    date_of_service: context.moment(visit, 44),
+    ...eventFields(context, more),
+  };
+  return [
+    ...attending.operations,
+    ...facility.operations,
+    recordOperation('encounter', 'PV1^1', fields, how === 'ifAbsent'),
+  ];
+}
+
+/** Returns the ids of a visit and its patient, with their places where they are those of the message. */
+function idsTold(context: MappingContext, { id, patient_id }: { id: string; patient_id: string }) {
+  const found = visitIdTold(context);
+  return {
+    id: found?.value === id ? found : new Told(id, {}),
+    patient_id: patientIdTold(context, patient_id),
+  };
+}
+
+/** Returns what an event says: whatever has no field of its own has the event's code as its place. */
+function eventFields({ message }: MappingContext, fields: VisitFields): ToldFields {
+  const at = message.eventPlace;
+  return Object.fromEntries(
+    Object.entries(fields)
+      .filter(([, one]) => one !== undefined)
+      .map(([name, one]) => [name, one instanceof Told ? one : new Told(one, { at })]),
+  );
+}
+
+/** Says that a visit does not take place. */
+export function voided(
+  context: MappingContext,
+  ids: { id: string; patient_id: string },
+  fields: Required<Pick<VisitFields, 'voided_at' | 'void_reason'>>,
+): RecordOperation {
+  return recordOperation('encounter', 'PV1^1', { ...idsTold(context, ids), ...eventFields(context, fields) });
+}
+
+function visitTypeOf(context: MappingContext, visit: Segment | undefined): Told | undefined {
+  const code = visit?.value(2);
+  if (visit === undefined || code === undefined) return undefined;
+  if (code === null) return told<null>(code, visit.at(2, 1));
+  const ownType = inTable(context.source.mapping?.visit_types, code);
+  if (ownType === undefined && WITHOUT_CLASS.has(code)) return undefined;
+  const type = ownType ?? VISIT_TYPES[code.toUpperCase()];
+  if (type === undefined)
+    context.warn('103', visit.at(2), 'No visit type corresponds to this class, so it is ignored.');
+  return told(type, visit.at(2, 1), ownType && 'mapping.visit_types');
+}

@@ -1,0 +1,177 @@
+import { createHash } from 'node:crypto';
+import { setTimeout } from 'node:timers/promises';
+import { ServiceError } from '../../../platform/errors.ts';
+import type { Clock } from '../../../storage/rateLimiters.ts';
+import type { StateRow, StateStore } from '../../../storage/stateStore.ts';
+import { HeldRow, HOLD_MS, isHeld, KeyedDigests } from '../../idempotency/reservations.ts';
+import {
+  type ClaimBody,
+  controlPartition,
+  linkId,
+  type Message,
+  type MessageControl,
+  messageClaimsTable,
+  messageLinksTable,
+  rejectedPartition,
+} from './message.ts';
+import type { MessageStore } from './store.ts';
+
+/** Maximum number of messages with the same name that are looked at. */
+const MOST_OTHERS = 50;
+
+interface ClaimedMessage {
+  workspace: string;
+  /** The message's id. */
+  id: string;
+  control: MessageControl;
+}
+
+/** A message that only this process carries out. Should the process die, it is free again some seconds later. */
+export class MessageClaim {
+  /** To be kept with the message: by it the claim is removed along with the message. */
+  readonly control: MessageControl;
+  readonly #ports: { stateStore: StateStore; messages: MessageStore };
+  readonly #message: ClaimedMessage;
+  readonly #held: HeldRow<ClaimBody>;
+
+  constructor(
+    ports: { stateStore: StateStore; messages: MessageStore },
+    message: ClaimedMessage,
+    held: HeldRow<ClaimBody>,
+  ) {
+    this.control = message.control;
+    this.#ports = ports;
+    this.#message = message;
+    this.#held = held;
+  }
+
+  /** Resolves with the last messages of the same name except this one, newest first. Rejects with `unavailable`. */
+  async others(): Promise<Message[]> {
+    const { stateStore, messages } = this.#ports;
+    const query = { partition: controlPartition(this.control), limit: MOST_OTHERS };
+    const links = await stateStore.page(messageLinksTable, query);
+    const ids = links.map(({ body }) => body.message).filter((id) => id !== this.#message.id);
+    const others = await Promise.all(ids.map((id) => messages.load(this.#message.workspace, id)));
+    return others.filter((one) => one !== undefined);
+  }
+
+  /**
+   * Notes that messages with the same content that were not accepted no longer wait to be sent again, as this one
+   * was. Rejects with `unavailable`.
+   */
+  async settle(others: readonly Message[]): Promise<void> {
+    const partition = rejectedPartition(this.#message.workspace);
+    const alike = others.filter(({ control }) => control?.claim === this.control.claim);
+    const links = alike.map(({ id }) => linkId(partition, id));
+    if (links.length > 0) await this.#ports.stateStore.remove(messageLinksTable, links, 1);
+  }
+
+  /**
+   * Ends the claim. Whether the message is accepted again depends on what was noted of it; where nothing could be
+   * noted, the next one with the same content is carried out at once. Never rejects.
+   */
+  async end({ isNoted }: { isNoted: boolean }): Promise<void> {
+    const release = () => this.#held.write((body) => ({ ...body, heldUntil: 0 }));
+    await this.#held.end(isNoted ? undefined : release);
+  }
+}
+
+const POLL_MS = 100;
+/** By then a hold that nobody renews has expired. */
+const PATIENCE_MS = HOLD_MS + 2_000;
+
+interface ClaimPorts {
+  stateStore: StateStore;
+  clock: Clock;
+  messages: MessageStore;
+  /**
+   * Resolves with the keys of the digests; the same in all instances of an installation. The first is in use, the
+   * others are earlier ones.
+   */
+  secrets(): Promise<readonly Uint8Array[]>;
+}
+
+/** What identifies a message. */
+export interface MessageIdentity {
+  workspace: string;
+  /** Id of the source that sent it. */
+  source: string;
+  /** The name its sender gives it, in the order of its parts. */
+  control: readonly string[];
+  bytes: readonly Buffer[];
+}
+
+/**
+ * Which messages were taken: each once, across all instances, for as long as it is kept. What is kept for that
+ * reveals nothing about a message to anyone without the service's secret, and is removed with it. Where the state
+ * store is lost, a message is treated as new.
+ */
+export class MessageClaims {
+  readonly #ports: ClaimPorts;
+
+  constructor(ports: ClaimPorts) {
+    this.#ports = ports;
+  }
+
+  /**
+   * Claims a message that is to be kept under an id, or resolves with the one that was taken before, with the same
+   * content under the same name. It waits while that one is under way. Rejects with `unavailable`, also where that
+   * takes too long; with the signal's reason when it aborts.
+   */
+  async take(identity: MessageIdentity, id: string, signal: AbortSignal): Promise<MessageClaim | Message> {
+    const { stateStore, clock, messages } = this.#ports;
+    const { workspace } = identity;
+    const control = await this.#controlOf(identity);
+    const fresh = newRow(control.claim, { message: id, heldUntil: clock.now() + HOLD_MS });
+    const claimed = (row: StateRow<ClaimBody>) =>
+      new MessageClaim(
+        this.#ports,
+        { workspace, id, control },
+        new HeldRow(this.#ports, messageClaimsTable, row),
+      );
+    if (await stateStore.swap(messageClaimsTable, fresh, undefined)) return claimed(fresh);
+    const until = clock.elapsed() + PATIENCE_MS;
+    do {
+      const [found] = await stateStore.load(messageClaimsTable, [control.claim]);
+      const earlier = found && (await messages.load(workspace, found.body.message));
+      if (earlier?.state === 'accepted') return earlier;
+      const isUnderWay =
+        found && isHeld(found.body, clock.now()) && (earlier?.state ?? 'received') === 'received';
+      if (!isUnderWay) {
+        const body = { message: id, heldUntil: clock.now() + HOLD_MS };
+        const row = found ? { ...found, revision: found.revision + 1, body } : newRow(control.claim, body);
+        if (await stateStore.swap(messageClaimsTable, row, found?.revision)) return claimed(row);
+      }
+      await setTimeout(POLL_MS, undefined, { signal });
+    } while (clock.elapsed() < until);
+    throw new ServiceError('unavailable', 'The same message is being processed. Send it again in a moment.', {
+      retryAfterSeconds: 2,
+    });
+  }
+
+  /** Resolves with what it is identified by: digests of an earlier key, where it was claimed with that. */
+  async #controlOf(identity: MessageIdentity): Promise<MessageControl> {
+    const [control, ...before] = (await this.#ports.secrets()).map((secret) => controlOf(identity, secret));
+    for (const earlier of before) {
+      const [found] = await this.#ports.stateStore.load(messageClaimsTable, [earlier.claim]);
+      if (found) return earlier;
+    }
+    return control as MessageControl;
+  }
+}
+
+function controlOf(
+  { workspace, source, control, bytes }: MessageIdentity,
+  secret: Uint8Array,
+): MessageControl {
+  const digests = new KeyedDigests(secret, 'messages');
+  const name = digests.of('control id', [workspace, source, ...control]).toString('base64url');
+  const content = createHash('sha256');
+  for (const part of bytes) content.update(part);
+  const claim = digests.of('message', [name, content.digest('hex')]).toString('base64url');
+  return { name, claim };
+}
+
+function newRow(id: string, body: ClaimBody): StateRow<ClaimBody> {
+  return { id, partition: id, order: 0, revision: 1, body };
+}

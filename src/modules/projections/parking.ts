@@ -1,0 +1,82 @@
+import { modelName, type Projection, readinessModel } from '../../../projections/projection.ts';
+import type { RecordedEvent } from '../../domain/events/event.ts';
+import { describeError, unreadablePlace } from '../../platform/errors.ts';
+import { markOutdated } from './checkpoints.ts';
+import { canBeTakenUp, type ProjectorMessage, type ProjectorPorts, rebuildProjection } from './projector.ts';
+
+type Parked = ProjectorMessage & { kind: 'parked' };
+
+const FIRST_MS = 1_000;
+const NEXT_MS = 60_000;
+
+/**
+ * Counts parked events by read model and cause, and reports each count: a second after the first event, and from then
+ * on at most once a minute.
+ */
+export class ParkedTally {
+  readonly #tell: (message: Parked) => void;
+  readonly #counts = new Map<string, { parked: Parked; timer: NodeJS.Timeout }>();
+
+  constructor(tell: (message: Parked) => void) {
+    this.#tell = tell;
+  }
+
+  add(model: string, event: Pick<RecordedEvent, 'id' | 'stream' | 'position'>, thrown: unknown): void {
+    const error = describeError(thrown);
+    const cause = JSON.stringify([model, error]);
+    const first = { eventId: event.id, ...unreadablePlace(event) };
+    const known = this.#counts.get(cause);
+    if (known === undefined) {
+      const parked: Parked = { kind: 'parked', model, events: 1, ...first, error };
+      this.#counts.set(cause, { parked, timer: setTimeout(() => this.#tellOf(cause), FIRST_MS) });
+      return;
+    }
+    // Of those reported together, the place of the first one.
+    if (known.parked.events === 0) Object.assign(known.parked, first);
+    known.parked.events += 1;
+  }
+
+  /** Reports what has not been reported yet. */
+  close(): void {
+    for (const { parked, timer } of this.#counts.values()) {
+      clearTimeout(timer);
+      if (parked.events > 0) this.#tell(parked);
+    }
+    this.#counts.clear();
+  }
+
+  #tellOf(cause: string): void {
+    const count = this.#counts.get(cause);
+    if (count === undefined) return;
+    if (count.parked.events === 0) {
+      this.#counts.delete(cause);
+      return;
+    }
+    this.#tell({ ...count.parked });
+    count.parked.events = 0;
+    count.timer = setTimeout(() => this.#tellOf(cause), NEXT_MS);
+  }
+}
+
+/**
+ * Rebuilds the read models that an earlier version of the service kept when it met events that only this one can
+ * read; they continue to serve meanwhile. The worklist of readiness, which is based on them, is then built anew. Rejects when a store
+ * cannot be reached.
+ */
+export async function takeUpParked(
+  projections: readonly Projection[],
+  ports: ProjectorPorts,
+  signal: AbortSignal,
+): Promise<void> {
+  const { readModels } = ports;
+  for (const projection of projections) {
+    const parked = await readModels.parked(modelName(projection));
+    const takenUp = parked.find(({ reason }) => canBeTakenUp(reason));
+    if (takenUp === undefined) continue;
+    // Noted beforehand, as nothing else would tell of it after an interruption.
+    await readModels.park(readinessModel, takenUp);
+    await rebuildProjection(projection, ports, signal, true);
+  }
+  const lacked = await readModels.parked(readinessModel);
+  if (lacked.length > 0) await markOutdated(readModels, readinessModel);
+}

@@ -1,0 +1,78 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import type { Position } from '../../domain/events/event.ts';
+import type { ReadinessState, UsedVersion } from '../../domain/events/readinessEvents.ts';
+import { gone, notFound, ServiceError } from '../../platform/errors.ts';
+import type { QueryPorts } from '../records/queries/records.ts';
+import type { Billing } from './billing.ts';
+import { BillingHistory, type CausedFinding, ReadinessReplay, type Step } from './replay.ts';
+import { usedVersions } from './rules/facts.ts';
+import { readinessState, standsAt } from './rules/index.ts';
+import type { BilledRecord, BillingFacts } from './rules/rule.ts';
+
+/** Steps between which other requests are served. */
+const STEPS_AT_ONCE = 100;
+
+export interface Readiness {
+  encounter: BilledRecord;
+  facts: BillingFacts;
+  /** The versions on which a claim is based now. */
+  used: UsedVersion[];
+  /** What was last billed for it. */
+  billing: Billing | undefined;
+  /** Of the encounter's first version, since its last erasure where there was one. */
+  begunAt: Position;
+  state: ReadinessState;
+  /** The moment at which this is true, in milliseconds since 1970. */
+  at: number;
+  /** Blocking findings come first. */
+  findings: CausedFinding[];
+}
+
+/**
+ * Resolves with whether an encounter can be billed now, or as of a moment (milliseconds since 1970) by what was
+ * recorded up to then: what is in the way, since when, and because of which event. From the log alone. Rejects with
+ * `not_found`, `gone`, `unreadable` and `unavailable`.
+ */
+export async function readReadiness(
+  ports: QueryPorts,
+  workspace: string,
+  encounterId: string,
+  asOf: number | undefined,
+): Promise<Readiness> {
+  const at = asOf ?? Date.now();
+  const steps = await new BillingHistory(ports, workspace, asOf ?? Number.POSITIVE_INFINITY).steps(
+    encounterId,
+  );
+  const replay = new ReadinessReplay(encounterId);
+  for (const [index, step] of steps.entries()) {
+    replay.take(step);
+    if (index % STEPS_AT_ONCE === STEPS_AT_ONCE - 1) await nextTurn();
+  }
+  const { facts, billing } = replay;
+  const ownSteps = steps.filter(({ kind, id }) => kind === 'encounter' && id === encounterId);
+  if (facts === undefined) throw nothing(ownSteps, asOf);
+  const findings = replay.findings.filter((finding) => standsAt(finding, at));
+  return {
+    encounter: facts.encounter,
+    facts,
+    used: usedVersions(facts),
+    billing,
+    begunAt: begunAt(ownSteps),
+    at,
+    state: readinessState(facts, findings),
+    findings: findings.toSorted((a, b) => Number(a.severity === 'warns') - Number(b.severity === 'warns')),
+  };
+}
+
+/** Returns where an encounter's own steps begin. */
+function begunAt(own: readonly Step[]): Position {
+  const erased = own.findLastIndex(({ record }) => record === undefined);
+  return (own[erased + 1] as Step).event.position;
+}
+
+function nothing(own: readonly Step[], asOf: number | undefined): ServiceError {
+  const last = own.at(-1);
+  if (last) return gone('Encounter', last.event.recordedAt);
+  if (asOf !== undefined) return new ServiceError('not_found', 'The encounter did not exist at that time.');
+  return notFound('Encounter');
+}

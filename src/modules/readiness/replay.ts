@@ -1,0 +1,323 @@
+import { recordsModel } from '../../../projections/records.ts';
+import type { RecordedEvent } from '../../domain/events/event.ts';
+import {
+  codeSetStream,
+  documentIdsOf,
+  encounterReadinessStream,
+  readinessStream,
+  recordIdOf,
+  recordStream,
+} from '../../domain/events/streams.ts';
+import { type DocumentCategory, type DocumentState, evolveDocument } from '../../domain/records/document.ts';
+import { evolveRecord, type RecordState } from '../../domain/records/fold.ts';
+import { documentRows } from '../records/queries/documents.ts';
+import { caughtUp } from '../records/queries/paging.ts';
+import { type Evolve, foldStream, type QueryPorts } from '../records/queries/records.ts';
+import { type Billing, evolveBilling, versionsOf } from './billing.ts';
+import { visitRows } from './evaluate.ts';
+import { suspectedDuplicate } from './rules/encounter.ts';
+import { billedRecord, factsOf, namedBy, recordKey, sameVisitOf } from './rules/facts.ts';
+import { type Finding, findingsOf } from './rules/index.ts';
+import {
+  type BilledRecord,
+  type BilledVersion,
+  type BillingFacts,
+  choiceOf,
+  evolveRuleSettings,
+  noSettings,
+  type RuleSettings,
+  readTaxonomySets,
+  TAXONOMY,
+} from './rules/rule.ts';
+
+/** A version of a record or document, of the rule settings, or of what was billed, and the event that created it. */
+export interface Step {
+  event: Pick<RecordedEvent, 'id' | 'position' | 'recordedAt' | 'metadata'>;
+  /**
+   * Of a record or document; `workspace` for its rule settings, `code_set` for a set that was loaded, `readiness` for
+   * what was billed.
+   */
+  kind: string;
+  id: string;
+  version: number;
+  /** Undefined where it was erased, and for anything that is not a record. */
+  record?: BilledRecord | undefined;
+  /** Without a category where it was removed. */
+  document?: { category?: DocumentCategory };
+  /** The settings that the event has set. */
+  settings?: Partial<RuleSettings>;
+  billing?: Billing;
+}
+
+/** The steps in streams on which other encounters may depend as well, by the names of the streams. */
+export interface RememberedSteps {
+  get(stream: string): Promise<Step[]> | undefined;
+  set(stream: string, steps: Promise<Step[]>): unknown;
+}
+
+/** Only the one encounter depends on these. */
+const ownKinds = ['encounter', 'document', 'readiness'];
+
+/** What a state of a stream reports. */
+type Told = Pick<Step, 'record' | 'document' | 'settings' | 'billing'> & { recordedAt?: string };
+
+/**
+ * All versions, recorded up to a moment, of an encounter, of what it referred to in any of them and what that refers
+ * to in turn, of other encounters of its visits, of its documents where any are required, of what was billed for it,
+ * and of the rule settings: from the log alone. Read models only tell where in the log other encounters and documents
+ * are.
+ */
+export class BillingHistory {
+  readonly #ports: QueryPorts;
+  readonly #workspace: string;
+  readonly #asOf: number;
+  readonly #remembered: RememberedSteps | undefined;
+  readonly #versions = new Map<string, Step[]>();
+
+  /**
+   * `asOf`: milliseconds since 1970. `remembered`: what was read for other encounters of the workspace as of the same
+   * moment; what is read for this one is added.
+   */
+  constructor(ports: QueryPorts, workspace: string, asOf: number, remembered?: RememberedSteps) {
+    this.#ports = ports;
+    this.#workspace = workspace;
+    this.#asOf = asOf;
+    this.#remembered = remembered;
+  }
+
+  /**
+   * Resolves with every version, in the order of the log; empty where there was no such encounter. `isPresent`:
+   * include other encounters that were written just now. Rejects with `unavailable`, `unreadable`.
+   */
+  async steps(encounterId: string, { isPresent = true } = {}): Promise<Step[]> {
+    const encounters = await this.#read('encounter', encounterId);
+    if (encounters.length === 0) return [];
+    const [settings] = await Promise.all([this.#readSettings(), this.#readTaxonomySets()]);
+    if (settings.some(({ settings }) => settings?.requiredDocuments?.size)) {
+      await this.#readDocuments(encounterId);
+    }
+    const present = { ...noSettings, ...settings.at(-1)?.settings };
+    if (choiceOf(present, suspectedDuplicate) !== 'off') {
+      if (isPresent) await caughtUp(this.#ports, recordsModel, 'readiness');
+      await this.#readOthers(encounterId, encounters);
+    }
+    await this.#readBilling(encounterId);
+    for (let found = encounters; found.length > 0; ) found = await this.#readAll(found);
+    return [...this.#versions.values()].flat().sort((a, b) => a.event.position - b.event.position);
+  }
+
+  /** Resolves with every version of everything that some versions name and that has not been read yet. */
+  async #readAll(steps: readonly Step[]): Promise<Step[]> {
+    const named = steps.flatMap(({ record }) => (record ? namedBy(record) : []));
+    const unread = named.filter((one) => !this.#versions.has(recordKey(...one)));
+    const distinct = new Map(unread.map((one) => [recordKey(...one), one]));
+    return (await Promise.all([...distinct.values()].map((one) => this.#read(...one)))).flat();
+  }
+
+  #read(kind: string, id: string): Promise<Step[]> {
+    const evolve = (state: RecordState | undefined, event: RecordedEvent) => evolveRecord(kind, state, event);
+    const stream = recordStream(this.#workspace, kind, id);
+    return this.#fold(kind, id, stream, evolve, (state) => ({
+      recordedAt: state.updatedAt,
+      record: billedRecord(state, id),
+    }));
+  }
+
+  /**
+   * Reads every version of the other encounters that belong or belonged to a visit to which the encounter belongs or
+   * belonged.
+   */
+  async #readOthers(encounterId: string, encounters: readonly Step[]): Promise<void> {
+    const versions = encounters.flatMap(({ record }) => record ?? []);
+    const rows = await visitRows(this.#ports.readModels, this.#workspace, versions);
+    const ids = new Set([...rows.values()].flat().map(({ id }) => recordIdOf(id)));
+    ids.delete(encounterId);
+    await Promise.all([...ids].map((id) => this.#read('encounter', id)));
+  }
+
+  async #readDocuments(encounterId: string): Promise<void> {
+    const rows = await documentRows(this.#ports, this.#workspace, [encounterId]);
+    const told = (state: DocumentState) => ({
+      recordedAt: state.updatedAt,
+      document: state.removed ? {} : { category: state.document.category },
+    });
+    await Promise.all(
+      rows.map(({ id }) => this.#fold('document', documentIdsOf(id).documentId, id, evolveDocument, told)),
+    );
+  }
+
+  #readSettings(): Promise<Step[]> {
+    const stream = readinessStream(this.#workspace);
+    return this.#fold('workspace', this.#workspace, stream, evolveRuleSettings, (settings) => ({ settings }));
+  }
+
+  async #readTaxonomySets(): Promise<void> {
+    const read = async () =>
+      (await readTaxonomySets(this.#ports.eventLog))
+        .filter(({ event }) => this.#isWanted(event))
+        .map(({ event, codes }) => ({
+          ...{ event, kind: 'code_set', id: TAXONOMY, version: event.revision + 1 },
+          settings: { taxonomyCodes: codes },
+        }));
+    await this.#take('code_set', TAXONOMY, codeSetStream(TAXONOMY), read);
+  }
+
+  #isWanted({ recordedAt }: Pick<RecordedEvent, 'recordedAt'>): boolean {
+    return Date.parse(recordedAt) <= this.#asOf;
+  }
+
+  #readBilling(encounterId: string): Promise<Step[]> {
+    const stream = encounterReadinessStream(this.#workspace, encounterId);
+    return this.#fold('readiness', encounterId, stream, evolveBilling, ({ billing }, before) =>
+      billing === undefined || billing === before?.billing ? undefined : { billing },
+    );
+  }
+
+  /**
+   * Resolves with every version in a stream that reports something; `toldBy` returns what a state reports, and since
+   * when where that is not the event's own time.
+   */
+  #fold<State extends { version: number }>(
+    kind: string,
+    id: string,
+    stream: string,
+    evolve: Evolve<State>,
+    toldBy: (state: State, before: State | undefined) => Told | undefined,
+  ): Promise<Step[]> {
+    const steps: Step[] = [];
+    const take: Evolve<State> = (before, event) => {
+      const state = evolve(before, event);
+      const toldNow = toldBy(state, before);
+      if (toldNow === undefined) return state;
+      const { recordedAt = event.recordedAt, ...told } = toldNow;
+      const { id: eventId, position, metadata } = event;
+      steps.push({
+        event: { id: eventId, position, metadata, recordedAt },
+        kind,
+        id,
+        version: state.version,
+        ...told,
+      });
+      return state;
+    };
+    return this.#take(kind, id, stream, async () => {
+      await foldStream(this.#ports.eventLog, stream, take, { isWanted: (event) => this.#isWanted(event) });
+      return steps;
+    });
+  }
+
+  /** Takes the steps in a stream, reading it unless that has already been done. */
+  async #take(kind: string, id: string, stream: string, read: () => Promise<Step[]>): Promise<Step[]> {
+    const remembered = ownKinds.includes(kind) ? undefined : this.#remembered;
+    const reading = remembered?.get(stream) ?? read();
+    remembered?.set(stream, reading);
+    const steps = await reading;
+    this.#versions.set(recordKey(kind, id), steps);
+    return steps;
+  }
+}
+
+/** A finding, and what caused it. */
+export interface CausedFinding extends Finding {
+  /** The write from which it has followed without interruption. */
+  cause: Step;
+  /** Since when it has stood, in ISO 8601: the moment of that write, or a later one at which it began by itself. */
+  since: string;
+}
+
+/**
+ * What the rules find in an encounter after each of the versions on which it depends, taken in the order of the log.
+ */
+export class ReadinessReplay {
+  readonly #encounterId: string;
+  readonly #records = new Map<string, BilledRecord | undefined>();
+  /** The steps of records, each by its version. */
+  readonly #versions = new Map<string, Step>();
+  /** Categories of documents by their ids; undefined once removed. */
+  readonly #documents = new Map<string, DocumentCategory | undefined>();
+  #settings = noSettings;
+  #facts: BillingFacts | undefined;
+  #billing: Billing | undefined;
+  #known = new Map<string, CausedFinding>();
+
+  constructor(encounterId: string) {
+    this.#encounterId = encounterId;
+  }
+
+  /** Undefined where the encounter does not exist, or was erased. */
+  get facts(): BillingFacts | undefined {
+    return this.#facts;
+  }
+
+  get settings(): RuleSettings {
+    return this.#settings;
+  }
+
+  get billing(): Billing | undefined {
+    return this.#billing;
+  }
+
+  /** Including those that will begin or end by themselves some day. */
+  get findings(): CausedFinding[] {
+    return [...this.#known.values()];
+  }
+
+  take(step: Step): void {
+    if (step.settings) this.#settings = { ...this.#settings, ...step.settings };
+    else if (step.document) this.#documents.set(step.id, step.document.category);
+    else if (step.billing) this.#billing = step.billing;
+    else this.#takeRecord(step);
+    const facts = factsOf(this.#records, this.#encounterId);
+    const documents = new Set([...this.#documents.values()].filter((one) => one !== undefined));
+    const { firstBilled } = this.#billing ?? {};
+    this.#facts = facts && {
+      ...facts,
+      documents,
+      sameVisit: sameVisitOf(facts.encounter, [...this.#records.values()]),
+      billed: this.#billedVersions(),
+      firstBilled,
+    };
+    const found = this.#facts === undefined ? [] : findingsOf(this.#facts, this.#settings);
+    this.#known = new Map(
+      found.map((finding) => {
+        const key = keyOf(finding);
+        const cause = this.#known.get(key)?.cause ?? this.#causeOf(finding, step);
+        return [key, { ...finding, cause, since: sinceOf(finding, cause) }];
+      }),
+    );
+  }
+
+  #takeRecord(step: Step): void {
+    const { kind, id, version, record } = step;
+    this.#records.set(recordKey(kind, id), record);
+    this.#versions.set(versionKey(kind, id, version), step);
+    // What was billed is erased along with it.
+    if (kind === 'encounter' && id === this.#encounterId && record === undefined) this.#billing = undefined;
+  }
+
+  #billedVersions(): BilledVersion[] | undefined {
+    if (this.#billing === undefined) return undefined;
+    return versionsOf(this.#billing).map((used) => {
+      const step = this.#versions.get(versionKey(used.kind, used.id, used.version));
+      return { ...used, fields: step?.record?.fields };
+    });
+  }
+
+  /** Billing changes no record: where it came too late for a change, the change is the cause. */
+  #causeOf({ record: { kind, id, version } }: Finding, step: Step): Step {
+    return step.billing === undefined ? step : (this.#versions.get(versionKey(kind, id, version)) ?? step);
+  }
+}
+
+function versionKey(kind: string, id: string, version: number): string {
+  return `${version}-${recordKey(kind, id)}`;
+}
+
+/** Returns a key by which a finding is recognized in every version. */
+function keyOf({ rule, record, field, from, until }: Finding): string {
+  return JSON.stringify([rule.code, record.kind, record.id, field, from, until]);
+}
+
+function sinceOf({ from = -Infinity }: Finding, { event }: Step): string {
+  return from > Date.parse(event.recordedAt) ? new Date(from).toISOString() : event.recordedAt;
+}

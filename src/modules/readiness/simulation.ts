@@ -1,0 +1,215 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { z } from 'zod';
+import { documentFieldsSchema } from '../../domain/records/document.ts';
+import { visitTypes } from '../../domain/records/kinds/encounter.ts';
+import type { QueryPorts } from '../records/queries/records.ts';
+import { totalOf } from './counts.ts';
+import { evaluate } from './evaluate.ts';
+import { rules } from './rules/index.ts';
+import { type RuleSettings, readRuleSettings, ruleChoices } from './rules/rule.ts';
+import { readCounts } from './worklistFanOut.ts';
+import {
+  codesOf,
+  entryOf,
+  isWithin,
+  type ServiceDays,
+  type WorklistEntry,
+  worklistEntry,
+  worklistModel,
+  worklistPartition,
+} from './worklistModel.ts';
+
+/** The file is an operator's own: its surplus names may be repeated. */
+const unknownNames: z.core.$ZodErrorMap = (issue) =>
+  issue.code === 'unrecognized_keys' ? `must not have ${issue.keys.join(', ')}` : undefined;
+
+/** Returns the schema of an object with some of these names, and no others. */
+function someOf<Value extends z.ZodType>(values: readonly (readonly [name: string, value: Value])[]) {
+  const shape = Object.fromEntries(values.map(([name, value]) => [name, value.optional()]));
+  return z.strictObject(shape, { error: unknownNames }).optional();
+}
+
+const days = z.int().min(1).nullable();
+
+/** Settings that are not in force: only what is to change; `null` and `default` remove a setting. */
+export const candidateSettingsSchema = z.strictObject(
+  {
+    rules: someOf(rules.map((rule) => [rule.code, z.enum([...ruleChoices, 'default'])])),
+    filing_limits: z
+      .strictObject(
+        { default: days.optional(), payers: z.record(z.string(), days).optional() },
+        { error: unknownNames },
+      )
+      .optional(),
+    required_documents: someOf(
+      visitTypes.map((type) => [type, z.array(documentFieldsSchema.shape.category)]),
+    ),
+  },
+  { error: unknownNames },
+);
+export type CandidateSettings = z.infer<typeof candidateSettingsSchema>;
+
+/** Returns the settings that the rules would use: the present ones, changed. */
+export function withCandidates(present: RuleSettings, candidates: CandidateSettings): RuleSettings {
+  const { default: limit = present.filingLimits.default, payers = {} } = candidates.filing_limits ?? {};
+  return {
+    ...present,
+    choices: changed(present.choices, candidates.rules, 'default'),
+    filingLimits: {
+      byPayer: changed(present.filingLimits.byPayer, payers, null),
+      ...(typeof limit === 'number' && { default: limit }),
+    },
+    requiredDocuments: changed(present.requiredDocuments, candidates.required_documents, undefined),
+  };
+}
+
+/** Returns a map with other values; `gone` removes one. */
+function changed<Value, Gone>(
+  before: ReadonlyMap<string, Value>,
+  changes: Partial<Record<string, Value | Gone>> | undefined,
+  gone: Gone,
+): ReadonlyMap<string, Value> {
+  const after = new Map(before);
+  for (const [key, value] of Object.entries(changes ?? {})) {
+    if (value === gone || value === undefined) after.delete(key);
+    else after.set(key, value as Value);
+  }
+  return after;
+}
+
+/** Encounters evaluated at once. */
+const AT_ONCE = 500;
+const MOST_EXAMPLES = 5;
+
+const counts = z.record(z.string(), z.int());
+
+/** What a simulation has found so far. */
+const simulationSchema = z.object({
+  /** Place, in the order of creation, of the last encounter looked at. */
+  after: z.int(),
+  encounters: z.int(),
+  /** How many would be in another state, by both states: `ready blocked`. */
+  flips: counts,
+  /** The same by the payers of the primary insurances; '' where there is none. */
+  byPayer: z.record(z.string(), counts),
+  /**
+   * By the codes of the rules: encounters in which each finds something that it did not find before, and the other
+   * way round, with the ids of some.
+   */
+  byRule: z.record(z.string(), z.object({ found: z.int(), gone: z.int(), examples: z.array(z.string()) })),
+});
+export type Simulation = z.infer<typeof simulationSchema>;
+
+export const noSimulation: Simulation = { after: -1, encounters: 0, flips: {}, byPayer: {}, byRule: {} };
+
+/** Which encounters are looked at, and with which settings. */
+interface SimulationQuestion extends ServiceDays {
+  workspace: string;
+  present: RuleSettings;
+  candidate: RuleSettings;
+}
+
+/**
+ * Applies settings that are not in force to the worklist's encounters, as they are now, alongside those that are:
+ * yields its findings after each step. It changes nothing; given earlier findings, it continues after them. Rejects
+ * with `unavailable`.
+ */
+export async function* simulate(
+  ports: QueryPorts,
+  question: SimulationQuestion,
+  before: Simulation = noSimulation,
+): AsyncGenerator<Simulation> {
+  const { workspace, present, candidate } = question;
+  const result = structuredClone(before);
+  const partition = worklistPartition(workspace);
+  for (;;) {
+    const rows = await ports.readModels.page(worklistModel, {
+      partition,
+      after: result.after,
+      limit: AT_ONCE,
+    });
+    const entries = rows.flatMap((row) => entryOf(row) ?? []).filter((entry) => isWithin(entry, question));
+    const ids = entries.map(({ encounter_id }) => encounter_id);
+    const billed = new Set(
+      entries.flatMap(({ is_billed, encounter_id }) => (is_billed ? [encounter_id] : [])),
+    );
+    const [now, then] = await Promise.all(
+      [present, candidate].map((settings) =>
+        evaluate(ports, workspace, ids, settings, (id) => billed.has(id)),
+      ),
+    );
+    const at = Date.now();
+    for (const [id, evaluation] of now ?? []) {
+      const other = then?.get(id);
+      if (other) compare(result, worklistEntry(evaluation, at), worklistEntry(other, at));
+    }
+    result.after = rows.at(-1)?.order ?? result.after;
+    yield structuredClone(result);
+    if (rows.length < AT_ONCE) return;
+    await nextTurn();
+  }
+}
+
+function compare(result: Simulation, now: WorklistEntry, then: WorklistEntry): void {
+  result.encounters += 1;
+  if (now.state !== then.state) {
+    const flip = `${now.state} ${then.state}`;
+    const { payer_id = '' } = now;
+    // An id may be the name of something that every object has, such as `__proto__`.
+    if (!Object.hasOwn(result.byPayer, payer_id)) result.byPayer = { ...result.byPayer, [payer_id]: {} };
+    for (const sums of [result.flips, result.byPayer[payer_id] as Record<string, number>])
+      sums[flip] = (sums[flip] ?? 0) + 1;
+  }
+  const [before, after] = [codesOf(now), codesOf(then)];
+  const changes = [
+    ...after.filter((code) => !before.includes(code)).map((code) => [code, 'found'] as const),
+    ...before.filter((code) => !after.includes(code)).map((code) => [code, 'gone'] as const),
+  ];
+  for (const [code, what] of changes) {
+    result.byRule[code] ??= { found: 0, gone: 0, examples: [] };
+    const rule = result.byRule[code];
+    rule[what] += 1;
+    if (rule.examples.length < MOST_EXAMPLES) rule.examples.push(now.encounter_id);
+  }
+}
+
+/** What to simulate. */
+export interface SimulationAsked extends ServiceDays {
+  workspace: string;
+  candidates: CandidateSettings;
+}
+
+/** What a simulation has found, and the question that it answers. */
+export const foundSchema = z.object({ question: z.string(), result: simulationSchema });
+export type Found = z.infer<typeof foundSchema>;
+
+/** A simulation compared with the settings in force. */
+interface OpenSimulation {
+  /** Distinguishes it from simulations of something else, or compared with other settings. */
+  question: string;
+  /** Approximately how many encounters are to be looked at. */
+  total: number;
+  /** As `simulate`; continues after what was found earlier, where that answers the same question. */
+  results(earlier: Found | undefined): AsyncGenerator<Simulation>;
+}
+
+/** Rejects with `unreadable` and `unavailable`. */
+export async function openSimulation(
+  ports: QueryPorts,
+  { workspace, candidates, from, to }: SimulationAsked,
+): Promise<OpenSimulation> {
+  const present = await readRuleSettings(ports.eventLog, workspace);
+  const question = JSON.stringify([workspace, candidates, present.version, from, to]);
+  const settings = { present, candidate: withCandidates(present, candidates) };
+  const counts = await readCounts(ports.readModels, workspace, { from, to });
+  return {
+    question,
+    total: counts ? totalOf(counts) : 0,
+    results: (earlier) =>
+      simulate(
+        ports,
+        { workspace, ...settings, from, to },
+        earlier?.question === question ? earlier.result : noSimulation,
+      ),
+  };
+}

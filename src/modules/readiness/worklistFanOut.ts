@@ -1,0 +1,361 @@
+import { readinessModel } from '../../../projections/projection.ts';
+import type { Position, RecordedEvent } from '../../domain/events/event.ts';
+import { type ReadinessState, readinessStates } from '../../domain/events/readinessEvents.ts';
+import { kindOfStream, recordIdOf, recordStream, workspaceOfStream } from '../../domain/events/streams.ts';
+import type { ModelName, ReadModels, Row } from '../../storage/readModels.ts';
+import type { QueryPorts } from '../records/queries/records.ts';
+import {
+  add,
+  daysIn,
+  type Tally,
+  TallyChanges,
+  type TallyFilter,
+  type Trigger,
+  talliesModel,
+  tallyId,
+  totalOf,
+  triggerOf,
+} from './counts.ts';
+import { type Evaluation, evaluate } from './evaluate.ts';
+import { CODE_SET_LOADED, dayOf, type RuleSettings, ruleSettingTypes } from './rules/rule.ts';
+import {
+  entryOf,
+  filtersOf,
+  listOf,
+  listsOf,
+  listsResting,
+  type WorklistEntry,
+  type WorklistFilter,
+  worklistEntry,
+  worklistModel,
+  worklistPartition,
+} from './worklistModel.ts';
+
+/** Which encounters are wanted: those that match all of it. */
+export interface WorklistSelection {
+  state?: ReadinessState | undefined;
+  rule?: string | undefined;
+  payer?: string | undefined;
+  facility?: string | undefined;
+  provider?: string | undefined;
+  /** First and last day of service, such as `2026-03-14`; as the date was sent. */
+  from?: string | undefined;
+  to?: string | undefined;
+}
+
+/** An encounter that the walk came to. */
+interface Step {
+  entry: WorklistEntry;
+  isWanted: boolean;
+  /** Its day as a number where the walk goes by days; otherwise 0. */
+  day: number;
+  order: number;
+}
+
+/** Read at once from each list. */
+const CHUNK = 200;
+
+/** Returns the filters by one value, usually the most selective first. */
+function valueFilters({ rule, payer, facility, provider }: WorklistSelection): WorklistFilter[] {
+  const all: { by: WorklistFilter['by']; value: string | undefined }[] = [
+    { by: 'rule', value: rule },
+    { by: 'provider', value: provider },
+    { by: 'facility', value: facility },
+    { by: 'payer', value: payer },
+  ];
+  return all.filter((one): one is WorklistFilter => one.value !== undefined);
+}
+
+/** Whether days of service are asked for. */
+function isOfDays({ from, to }: WorklistSelection): boolean {
+  return from !== undefined || to !== undefined;
+}
+
+/**
+ * Yields the encounters on the list that leaves few of them, from after a place on; by days where only days are asked
+ * for.
+ */
+export async function* walkWorklist(
+  readModels: ReadModels,
+  workspace: string,
+  selection: WorklistSelection,
+  after: Pick<Step, 'day' | 'order'> = { day: 0, order: -1 },
+): AsyncGenerator<Step> {
+  const [filter] = valueFilters(selection);
+  if (filter !== undefined || !isOfDays(selection)) {
+    yield* alongLists(readModels, workspace, selection, filter, { ...after, day: 0 });
+    return;
+  }
+  for await (const { day, value } of daysIn(readModels, workspace, selection, after.day)) {
+    const order = day === after.day ? after.order : -1;
+    yield* alongLists(readModels, workspace, selection, { by: 'day', value }, { day, order });
+  }
+}
+
+/** Goes along one list for each state that is wanted, all in the order of creation. */
+async function* alongLists(
+  readModels: ReadModels,
+  workspace: string,
+  selection: WorklistSelection,
+  filter: WorklistFilter | undefined,
+  { day, order: after }: Pick<Step, 'day' | 'order'>,
+): AsyncGenerator<Step> {
+  const states = selection.state === undefined ? readinessStates : [selection.state];
+  const partition = worklistPartition(workspace);
+  for (let behind = after; ; ) {
+    const pages = await Promise.all(
+      states.map((state) =>
+        readModels.page(worklistModel, {
+          partition,
+          list: listOf(state, filter),
+          after: behind,
+          limit: CHUNK,
+        }),
+      ),
+    );
+    const rows: Row[] = pages.flat().sort((a, b) => a.order - b.order);
+    // After the end of a full page, its list may continue before what others have.
+    const ends = pages.flatMap((page) => (page.length === CHUNK ? [page.at(-1)?.order ?? 0] : []));
+    const end = Math.min(Number.POSITIVE_INFINITY, ...ends);
+    for (const row of rows) {
+      const entry = entryOf(row);
+      if (row.order > end || entry === undefined) continue;
+      yield { entry, isWanted: isWanted(entry, selection), day, order: row.order };
+    }
+    if (ends.length === 0) return;
+    behind = end;
+  }
+}
+
+function isWanted(entry: WorklistEntry, selection: WorklistSelection): boolean {
+  const { from = '', to = '9999-12-31' } = selection;
+  const day = entry.date_of_service && dayOf(entry.date_of_service);
+  const isIn = !isOfDays(selection) || (day !== undefined && day >= from && day <= to);
+  const own = filtersOf(entry);
+  return (
+    isIn &&
+    valueFilters(selection).every(({ by, value }) => own.some((one) => one.by === by && one.value === value))
+  );
+}
+
+/**
+ * Resolves with how many encounters there are in each state, and by rule, whatever state and rule are selected;
+ * undefined where no counts are kept for the rest of the selection: they are kept for one payer, one facility, one
+ * provider, or for days, not for several of these together. Rejects with `unavailable`.
+ */
+export async function readCounts(
+  readModels: ReadModels,
+  workspace: string,
+  selection: WorklistSelection,
+): Promise<Tally | undefined> {
+  const filters = valueFilters(selection).filter((one): one is TallyFilter => one.by !== 'rule');
+  const [filter] = filters;
+  if (filters.length + Number(isOfDays(selection)) > 1) return undefined;
+  if (!isOfDays(selection)) {
+    const [row] = await readModels.load(talliesModel, [tallyId(workspace, filter)]);
+    return row?.body ?? { states: {}, rules: {} };
+  }
+  const sum: Tally = { states: {}, rules: {} };
+  for await (const { tally } of daysIn(readModels, workspace, selection)) add(sum, tally);
+  return sum;
+}
+
+/** Why an encounter is to be evaluated. */
+export interface Due {
+  /** Its place in the order of creation; left out: it is left alone unless it has one. */
+  order?: number;
+  trigger: Trigger;
+  /** Whether other events led to it as well. */
+  isOneOfSeveral?: boolean;
+  /** Whether one of them says that it was billed. */
+  isBilled?: boolean;
+}
+
+/** Encounters of a workspace that are to be evaluated, by their ids. */
+export type Encounters = ReadonlyMap<string, Due>;
+
+/** How the entry of an encounter changed. */
+export interface EntryChange {
+  before: WorklistEntry | undefined;
+  after: WorklistEntry | undefined;
+  trigger: Trigger;
+  /**
+   * Whether something other than the trigger may have led to it: another event, or a later write that the facts
+   * already include.
+   */
+  isUnsure: boolean;
+}
+
+/**
+ * Evaluates encounters by what `evaluate` looks at, which has everything up to `position`: resolves with what is to
+ * be written for them, and for the counts; only for those that changed. `visits`: where there are any, the ids of the
+ * other encounters of the visits, by those of the encounters. Without `settings`, which cannot be read, nothing is
+ * reported about any of them. Rejects with `unavailable`.
+ */
+export async function evaluateRows(
+  ports: QueryPorts,
+  workspace: string,
+  encounters: Encounters,
+  settings: RuleSettings | undefined,
+  position: number,
+): Promise<{ rows: Row[]; changes: EntryChange[]; visits: Map<string, string[]> }> {
+  const { readModels } = ports;
+  const ids = [...encounters.keys()];
+  const streamOf = (id: string) => recordStream(workspace, 'encounter', id);
+  const stored = await readModels.load(worklistModel, ids.map(streamOf));
+  const rowsBefore = new Map(stored.map((row) => [row.id, row]));
+  const wasBilled = (id: string) => entryOf(rowsBefore.get(streamOf(id)))?.is_billed === true;
+  const mayBeBilled = (id: string) => encounters.get(id)?.isBilled === true || wasBilled(id);
+  const evaluated = settings
+    ? await evaluate(ports, workspace, ids, settings, mayBeBilled)
+    : new Map<string, Evaluation>();
+  const now = Date.now();
+  const tallies = new TallyChanges(workspace);
+  const rows: Row[] = [];
+  const changes: EntryChange[] = [];
+  for (const [id, { order, trigger, isOneOfSeveral = false }] of encounters) {
+    const rowBefore = rowsBefore.get(streamOf(id));
+    const before = entryOf(rowBefore);
+    const evaluation = evaluated.get(id);
+    const after = evaluation && worklistEntry(evaluation, now);
+    const place = rowBefore?.order ?? order;
+    if (place === undefined) continue;
+    if (rowBefore && JSON.stringify(before) === JSON.stringify(after)) continue;
+    tallies.count(before, -1);
+    tallies.count(after, 1);
+    const isAhead = evaluation !== undefined && evaluation.position > trigger.position;
+    changes.push({ before, after, trigger, isUnsure: isOneOfSeveral || isAhead });
+    rows.push({
+      id: streamOf(id),
+      partition: after ? worklistPartition(workspace) : `${workspace} left out`,
+      order: place,
+      // It rises with each write, also where something that the encounter depends on changed and nothing came after
+      // it.
+      position: Math.max(position, (rowBefore?.position ?? 0) + 1),
+      body: after ?? {},
+      ...(after && { lists: listsOf(after) }),
+    });
+  }
+  const counted = await readModels.load(talliesModel, tallies.ids);
+  const visits = new Map<string, string[]>();
+  for (const [id, { facts }] of evaluated) {
+    const others = (facts.sameVisit ?? []).map((other) => other.id);
+    if (others.length > 0) visits.set(id, others);
+  }
+  return { rows: [...rows, ...tallies.rows(counted, position)], changes, visits };
+}
+
+/** Many encounters that are to be evaluated again because something on which they depend has changed. */
+export interface FanOut {
+  workspace: string;
+  /** Of the record that changed; `workspace` for its rule settings, `code_set` for a set that was loaded. */
+  kind: string;
+  id: string;
+  /** Lists that are still to be gone through; the first one from after `after` on. Null: all encounters. */
+  lists: (string | null)[];
+  after: number;
+  trigger: Trigger;
+  /** The rule settings have changed: no encounter is announced because of that. */
+  isQuiet: boolean;
+  /** Where it is quiet: encounters in each state before. */
+  before?: Tally['states'];
+  /** Encounters. */
+  done: number;
+  /** As far as they are counted; otherwise 0. */
+  total: number;
+}
+
+/** The body of one that is finished. */
+type Done = Record<never, never>;
+
+export const fanOutsModel = readinessModel as ModelName<FanOut | Done>;
+
+/** Kinds by whose records encounters are not counted. */
+const uncounted = ['patient', 'encounter'];
+
+/** Returns the partition that lists what is under way in a workspace, in the order in which it began. */
+export function fanOutsPartition(workspace: string): string {
+  return `${workspace} under way`;
+}
+
+/** Whether all encounters of a workspace depend on what an event changed: on the rule settings. */
+export function isOfAll({ type }: Pick<RecordedEvent, 'type'>): boolean {
+  return type === CODE_SET_LOADED || ruleSettingTypes.includes(type);
+}
+
+/**
+ * Returns the workspaces, among those that have encounters, some of whose encounters may depend on what an event
+ * changed.
+ */
+export function workspacesOf(
+  { type, stream }: Pick<RecordedEvent, 'stream' | 'type'>,
+  all: readonly string[],
+): readonly string[] {
+  return type === CODE_SET_LOADED ? all : all.filter((workspace) => workspace === workspaceOfStream(stream));
+}
+
+/**
+ * Resolves with what has to be evaluated again in a workspace because of an event of a record, or of the rule
+ * settings, as a row.
+ */
+export async function fanOutOf(
+  readModels: ReadModels,
+  workspace: string,
+  event: RecordedEvent,
+): Promise<Row<FanOut>> {
+  const { stream, position } = event;
+  const isSetting = ruleSettingTypes.includes(event.type);
+  const [kind, id] = isSetting ? ['workspace', workspace] : [kindOfStream(stream), recordIdOf(stream)];
+  const lists = isOfAll(event) ? [null] : listsResting(kind, id);
+  const counted = isOfAll(event) ? {} : uncounted.includes(kind) ? undefined : { [kind]: id };
+  const counts = counted && (await readCounts(readModels, workspace, counted));
+  return {
+    id: `${workspace} fan-out ${position}`,
+    partition: fanOutsPartition(workspace),
+    order: position,
+    position,
+    body: {
+      workspace,
+      kind,
+      id,
+      lists,
+      after: -1,
+      trigger: triggerOf(event),
+      isQuiet: isOfAll(event),
+      ...(isOfAll(event) && counts && { before: counts.states }),
+      done: 0,
+      total: counts ? totalOf(counts) : 0,
+    },
+  };
+}
+
+/** Resolves with the next encounters, at most `limit`. */
+export async function nextOf(
+  readModels: ReadModels,
+  { workspace, lists: [list = null], after }: Pick<FanOut, 'workspace' | 'lists' | 'after'>,
+  limit: number,
+): Promise<Row[]> {
+  return readModels.page(worklistModel, { ...queryOf(workspace, list), after, limit });
+}
+
+/**
+ * Returns the row of a fan-out after a step that went through `rows`, of at most `limit`; after the last step it has
+ * no lists.
+ */
+export function afterStep(row: Row<FanOut>, rows: readonly Row[], limit: number): Row<FanOut> {
+  const { body } = row;
+  const isThrough = rows.length < limit;
+  const lists = isThrough ? body.lists.slice(1) : body.lists;
+  const next = { ...row, position: row.position + 1 };
+  const after = isThrough ? -1 : ((rows.at(-1)?.order ?? -1) as Position);
+  return { ...next, body: { ...body, lists, after, done: body.done + rows.length } };
+}
+
+/** Returns the row of a finished fan-out. */
+export function doneRow(row: Row<FanOut>): Row<Done> {
+  return { ...row, position: row.position + 1, partition: `${row.body.workspace} done`, body: {} };
+}
+
+function queryOf(workspace: string, list: string | null) {
+  return { partition: worklistPartition(workspace), ...(list !== null && { list }) };
+}

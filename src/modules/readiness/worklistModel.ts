@@ -1,0 +1,239 @@
+import { createHash } from 'node:crypto';
+import { z } from 'zod';
+import { readinessModel } from '../../../projections/projection.ts';
+import type { Position } from '../../domain/events/event.ts';
+import { type ReadinessState, readinessStates } from '../../domain/events/readinessEvents.ts';
+import type { ModelName, ReadModels, Row } from '../../storage/readModels.ts';
+import type { Evaluation } from './evaluate.ts';
+import { type Finding, readinessState, standsAt } from './rules/index.ts';
+import { dayOf, type RuleSettings, type Severity, textOf } from './rules/rule.ts';
+
+/** What is written at once, as a row of its own, so that it can be completed. */
+interface LastWrite {
+  rows: Row[];
+  checkpoint: Position;
+}
+
+const lastWriteModel = readinessModel as ModelName<LastWrite>;
+const LAST_WRITE = 'last write';
+
+/**
+ * Writes the rows of the worklist; there must be only one writer. Counts are increments on what was there: if they
+ * were written without the encounters, or the other way round, they would be wrong for good. A store need not have
+ * transactions, so each write is noted as a whole before it is made, and an interrupted one is completed when the
+ * next writer opens.
+ */
+export class WorklistRows {
+  readonly #readModels: ReadModels;
+  #place: Position;
+
+  private constructor(readModels: ReadModels, place: Position) {
+    this.#readModels = readModels;
+    this.#place = place;
+  }
+
+  /** Completes the last write. Rejects with `unavailable`, and with `conflict` as `ReadModels.write` does. */
+  static async open(readModels: ReadModels): Promise<WorklistRows> {
+    const [last] = await readModels.load(lastWriteModel, [LAST_WRITE]);
+    if (last) await readModels.write({ model: readinessModel, ...last.body });
+    return new WorklistRows(readModels, last?.position ?? 0);
+  }
+
+  /** Writes rows, all or none, then the checkpoint; 0 leaves it as it is. */
+  async write(rows: Row[], checkpoint: Position = 0): Promise<void> {
+    this.#place += 1;
+    const note = { id: LAST_WRITE, partition: LAST_WRITE, order: 0, position: this.#place };
+    await this.#readModels.write(
+      ...(rows.length === 0
+        ? []
+        : [{ model: readinessModel, rows: [{ ...note, body: { rows, checkpoint } }], checkpoint: 0 }]),
+      { model: readinessModel, rows, checkpoint },
+    );
+  }
+}
+
+/**
+ * Returns the version of the rules applied: the same text for as long as neither the rules nor a workspace's settings
+ * for them change.
+ */
+export function rulesVersion(settings: RuleSettings): string {
+  const { choices, filingLimits, requiredDocuments, taxonomySets = 0 } = settings;
+  const sorted = <Value>(map: ReadonlyMap<string, Value>) => [...map].sort(([a], [b]) => (a < b ? -1 : 1));
+  const parts = [
+    ...[sorted(choices), filingLimits.default ?? null, sorted(filingLimits.byPayer)],
+    ...[sorted(requiredDocuments), taxonomySets],
+  ];
+  const digest = createHash('sha256').update(JSON.stringify(parts)).digest('hex').slice(0, 12);
+  return `${readinessModel}.${digest}`;
+}
+
+const day = z.iso.date().optional();
+
+/** First and last day of service, such as `2026-03-14`; as the date was sent. */
+export const serviceDaysSchema = z.object({ from: day, to: day });
+export type ServiceDays = z.infer<typeof serviceDaysSchema>;
+
+/**
+ * Whether an encounter's service was within a range of days; one without a date is within any range without a first
+ * day.
+ */
+export function isWithin({ date_of_service }: WorklistEntry, { from = '', to = '9999-12-31' }: ServiceDays) {
+  const day = date_of_service === undefined ? '' : dayOf(date_of_service);
+  return day >= from && day <= to;
+}
+
+/** A finding in the worklist: where it is, without a text. */
+export interface WorklistFinding {
+  rule: string;
+  severity: Severity;
+  /** Of the record at fault. */
+  kind: string;
+  id: string;
+  /** Dotted when nested. */
+  field: string;
+}
+
+/** An encounter's state when it was evaluated, and what it is found by. */
+export interface WorklistEntry {
+  encounter_id: string;
+  patient_id?: string | undefined;
+  /** The other patients on whom it depends, because they and that one were merged. */
+  merged_patient_ids?: string[];
+  payer_id?: string | undefined;
+  facility_id?: string | undefined;
+  provider_id?: string | undefined;
+  rendering_provider_id?: string | undefined;
+  date_of_service?: string | undefined;
+  state: ReadinessState;
+  findings: WorklistFinding[];
+  /** Whether it was billed: what it depends on is then compared with what was billed. */
+  is_billed?: true;
+  /** When the next finding begins or ends by itself, in milliseconds since 1970. */
+  flips_at?: number;
+}
+
+/** The body for an encounter about which nothing is reported: it was erased, or cannot be read. */
+type Nothing = Record<never, never>;
+
+export const worklistModel = readinessModel as ModelName<WorklistEntry | Nothing>;
+
+/** Returns what a row says about its encounter; undefined where that is nothing. */
+export function entryOf(row: Row<WorklistEntry | Nothing> | undefined): WorklistEntry | undefined {
+  return row !== undefined && 'state' in row.body ? row.body : undefined;
+}
+
+/** Returns an encounter's state at a moment, in milliseconds since 1970. */
+export function worklistEntry(
+  { facts, findings }: Pick<Evaluation, 'facts' | 'findings'>,
+  now: number,
+): WorklistEntry {
+  const { encounter, patient, merged = [] } = facts;
+  const named = textOf(encounter, 'patient_id');
+  const others = [...merged.map(({ id }) => id), ...(patient ? [patient.id] : [])].filter(
+    (id) => id !== named,
+  );
+  const standing = findings.filter((finding) => standsAt(finding, now));
+  const flips = findings.flatMap(({ from = 0, until = 0 }) => [from, until]).filter((at) => at > now);
+  return {
+    encounter_id: encounter.id,
+    patient_id: named,
+    ...(others.length > 0 && { merged_patient_ids: others }),
+    payer_id: textOf(patient, 'primary_insurance.payer_id'),
+    facility_id: textOf(encounter, 'facility_id'),
+    provider_id: textOf(encounter, 'provider_id'),
+    rendering_provider_id: textOf(encounter, 'rendering_provider_id'),
+    date_of_service: textOf(encounter, 'date_of_service'),
+    state: readinessState(facts, standing),
+    findings: standing.map(toWorklist),
+    ...(facts.billed !== undefined && { is_billed: true }),
+    ...(flips.length > 0 && { flips_at: Math.min(...flips) }),
+  };
+}
+
+function toWorklist({ rule, severity, record, field }: Finding): WorklistFinding {
+  return { rule: rule.code, severity, kind: record.kind, id: record.id, field };
+}
+
+/** Returns the codes of the rules that found something, without duplicates. */
+export function codesOf({ findings }: WorklistEntry): string[] {
+  return [...new Set(findings.map(({ rule }) => rule))];
+}
+
+/** Whether the rules that find something are exactly these, in any order. */
+export function finds(entry: WorklistEntry, codes: readonly string[] | undefined): boolean {
+  const own = codesOf(entry);
+  return codes !== undefined && own.length === codes.length && own.every((code) => codes.includes(code));
+}
+
+/** A filter of the worklist, besides the state. */
+export type WorklistFilter = { by: 'rule' | 'payer' | 'facility' | 'provider' | 'day'; value: string };
+
+export const MINUTE_MS = 60_000;
+
+/** Returns the partition that lists the encounters of a workspace. */
+export function worklistPartition(workspace: string): string {
+  return `${workspace}.encounter`;
+}
+
+/** Returns the list of the encounters in a state, or of those of them that match a filter. */
+export function listOf(state: ReadinessState, filter?: WorklistFilter): string {
+  return filter === undefined ? state : `${state} ${filter.by}=${filter.value}`;
+}
+
+/** Returns the filters that an encounter matches. */
+export function filtersOf(entry: WorklistEntry): WorklistFilter[] {
+  const { payer_id, facility_id, provider_id, date_of_service } = entry;
+  const filters: { by: WorklistFilter['by']; value: string | undefined }[] = [
+    ...codesOf(entry).map((value) => ({ by: 'rule', value }) as const),
+    { by: 'payer', value: payer_id },
+    { by: 'facility', value: facility_id },
+    { by: 'provider', value: provider_id },
+    { by: 'day', value: date_of_service && dayOf(date_of_service) },
+  ];
+  return filters.filter((one): one is WorklistFilter => one.value !== undefined);
+}
+
+/** Returns all lists that an encounter is on. */
+export function listsOf(entry: WorklistEntry): string[] {
+  const { state, patient_id, merged_patient_ids = [], provider_id, rendering_provider_id, flips_at } = entry;
+  const isOther = rendering_provider_id !== undefined && rendering_provider_id !== provider_id;
+  return [
+    listOf(state),
+    ...filtersOf(entry).map((filter) => listOf(state, filter)),
+    ...(patient_id === undefined ? [] : [patient_id, ...merged_patient_ids].map((id) => `patient=${id}`)),
+    ...(isOther ? [`rendering=${rendering_provider_id}`] : []),
+    ...namedEncounters(entry).map((id) => `encounter=${id}`),
+    ...(flips_at === undefined ? [] : [flipsList(minuteOf(flips_at))]),
+  ];
+}
+
+/**
+ * Returns the lists of the encounters that depend on a record. Given states, they leave out encounters in others as
+ * far as lists can.
+ */
+export function listsResting(
+  kind: string,
+  id: string,
+  states: readonly ReadinessState[] = readinessStates,
+): string[] {
+  if (kind === 'patient' || kind === 'encounter') return [`${kind}=${id}`];
+  const filter = { by: kind as 'payer' | 'facility' | 'provider', value: id };
+  const lists = states.map((state) => listOf(state, filter));
+  return kind === 'provider' ? [...lists, `rendering=${id}`] : lists;
+}
+
+/** Returns the other encounters at fault. */
+function namedEncounters({ encounter_id, findings }: WorklistEntry): string[] {
+  const ids = findings.flatMap(({ kind, id }) => (kind === 'encounter' && id !== encounter_id ? [id] : []));
+  return [...new Set(ids)];
+}
+
+/** Returns the list of the encounters whose next finding begins or ends within a minute. */
+export function flipsList(minute: number): string {
+  return `flips=${minute}`;
+}
+
+/** Returns the minute, counted from 1970, of a moment in milliseconds. */
+export function minuteOf(moment: number): number {
+  return Math.floor(moment / MINUTE_MS);
+}

@@ -1,0 +1,448 @@
+import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises';
+import { readinessModel } from '../../../projections/projection.ts';
+import { documentsModel, recordsModel } from '../../../projections/records.ts';
+import type { Position, RecordedEvent } from '../../domain/events/event.ts';
+import { RECORD_ERASED } from '../../domain/events/payloads.ts';
+import {
+  encounterOfDocument,
+  kindOfStream,
+  recordIdOf,
+  workspaceOfStream,
+} from '../../domain/events/streams.ts';
+import { catalog } from '../../domain/records/catalog.ts';
+import { documentEventTypes } from '../../domain/records/document.ts';
+import { asUnreadable, UnreadableError } from '../../platform/errors.ts';
+import type { EventBatch, FollowOptions } from '../../storage/eventLog.ts';
+import type { ModelName, ReadModels, Row } from '../../storage/readModels.ts';
+import { resumeAfter, type SameLogPorts, untilOutdated, whileSameLog } from '../projections/checkpoints.ts';
+import { allRows, growingPauses } from '../records/queries/paging.ts';
+import type { QueryPorts } from '../records/queries/records.ts';
+import { announceChanges, announceRules } from './announce.ts';
+import { type Trigger, triggerOf } from './counts.ts';
+import { CODE_SET_LOADED, dayOf, readRuleSettings, ruleSettingTypes } from './rules/rule.ts';
+import { countDay } from './worklist.ts';
+import {
+  afterStep,
+  type Due,
+  doneRow,
+  type Encounters,
+  evaluateRows,
+  type FanOut,
+  fanOutOf,
+  fanOutsModel,
+  fanOutsPartition,
+  isOfAll,
+  nextOf,
+  workspacesOf,
+} from './worklistFanOut.ts';
+import {
+  entryOf,
+  flipsList,
+  listsResting,
+  MINUTE_MS,
+  minuteOf,
+  rulesVersion,
+  WorklistRows,
+  worklistModel,
+  worklistPartition,
+} from './worklistModel.ts';
+
+/** Encounters evaluated, and written, at once. */
+const AT_ONCE = 500;
+
+const workspacesModel = readinessModel as ModelName<{ workspace: string }>;
+const WORKSPACES = 'workspaces';
+const begunModel = readinessModel as ModelName<{ at: Position }>;
+const BEGUN = 'begun';
+
+/** Shared by all that keep up the worklist: they evaluate one after the other, as each changes the counts. */
+export class WorklistWork {
+  readonly #ports: QueryPorts;
+  readonly #rows: WorklistRows;
+  readonly #workspaces = new Set<string>();
+  readonly #quietUntil: Position;
+  #last: Promise<unknown> = Promise.resolve();
+
+  private constructor(ports: QueryPorts, rows: WorklistRows, quietUntil: Position) {
+    this.#ports = ports;
+    this.#rows = rows;
+    this.#quietUntil = quietUntil;
+  }
+
+  /** Rejects with `unavailable`. */
+  static async open(ports: QueryPorts): Promise<WorklistWork> {
+    const rows = await WorklistRows.open(ports.readModels);
+    const work = new WorklistWork(ports, rows, await begunAt(ports, rows));
+    for await (const { body } of allRows(ports.readModels, workspacesModel, WORKSPACES)) {
+      work.#workspaces.add(body.workspace);
+    }
+    return work;
+  }
+
+  /** Those that have encounters. */
+  get workspaces(): readonly string[] {
+    return [...this.#workspaces];
+  }
+
+  /**
+   * Evaluates encounters by what is known at `position` or later, announces the changes, unless it is quiet, and
+   * writes them; with the last of them the rows `beside`. Resolves with the ids of the other encounters of their
+   * visits, where there are any, by their own ids. Rejects with `unavailable`.
+   */
+  async evaluate(
+    workspace: string,
+    encounters: Encounters,
+    position: Position,
+    { beside = [], isQuiet = false }: { beside?: readonly Row[]; isQuiet?: boolean } = {},
+  ): Promise<Map<string, string[]>> {
+    const chunks = chunksOf(encounters);
+    const found = new Map<string, string[]>();
+    for (const [index, chunk] of chunks.entries()) {
+      await this.#alone(async () => {
+        // What one workspace cannot read keeps no other from its worklist.
+        const read = await readRuleSettings(this.#ports.eventLog, workspace).catch(asUnreadable);
+        const settings = read instanceof UnreadableError ? undefined : read;
+        const { rows, changes, visits } = await evaluateRows(
+          this.#ports,
+          workspace,
+          chunk,
+          settings,
+          position,
+        );
+        if (!isQuiet && settings) {
+          const announcing = {
+            workspace,
+            rulesVersion: rulesVersion(settings),
+            quietUntil: this.#quietUntil,
+          };
+          await announceChanges(this.#ports, changes, announcing);
+        }
+        const known = this.#workspaces.has(workspace) ? [] : workspaceRows(workspace, chunk, position);
+        await this.#rows.write([...known, ...rows, ...(index === chunks.length - 1 ? beside : [])]);
+        this.#workspaces.add(workspace);
+        for (const [id, ids] of visits) found.set(id, ids);
+      });
+      await nextTurn();
+    }
+    return found;
+  }
+
+  /** Writes rows, then the checkpoint. Rejects with `unavailable`. */
+  write(rows: Row[], checkpoint?: Position): Promise<void> {
+    return this.#alone(() => this.#rows.write(rows, checkpoint));
+  }
+
+  #alone<Result>(work: () => Promise<Result>): Promise<Result> {
+    const done = this.#last.then(work);
+    this.#last = done.catch(() => undefined);
+    return done;
+  }
+}
+
+/** Resolves with where the log ended when the worklist was begun. */
+async function begunAt({ eventLog, readModels }: QueryPorts, rows: WorklistRows): Promise<Position> {
+  const [begun] = await readModels.load(begunModel, [BEGUN]);
+  if (begun) return begun.body.at;
+  const at = await eventLog.head();
+  await rows.write([{ id: BEGUN, partition: BEGUN, order: 0, position: 1, body: { at } }]);
+  return at;
+}
+
+/** Returns at least one chunk, which may be empty. */
+function chunksOf(encounters: Encounters): Encounters[] {
+  const all = [...encounters];
+  const count = Math.max(1, Math.ceil(all.length / AT_ONCE));
+  return Array.from({ length: count }, (_, at) => new Map(all.slice(at * AT_ONCE, (at + 1) * AT_ONCE)));
+}
+
+function workspaceRows(workspace: string, encounters: Encounters, position: Position): Row[] {
+  const [order] = [...encounters.values()].flatMap((due) => due.order ?? []);
+  if (order === undefined) return [];
+  return [{ id: `${workspace} workspace`, partition: WORKSPACES, order, position, body: { workspace } }];
+}
+
+/** Up to this many encounters that depend on a record are evaluated with the batch that changed it. */
+const FEW = 200;
+/** Changes looked at in parallel. */
+const SIDE_BY_SIDE = 16;
+
+const billingTypes = ['EncounterBilled', 'BillingChangeAcknowledged'];
+/** The types of the events that may change the worklist. */
+export const worklistEventTypes = [
+  ...catalog.map(({ eventType }) => eventType),
+  ...documentEventTypes,
+  ...[...billingTypes, RECORD_ERASED, ...ruleSettingTypes, CODE_SET_LOADED],
+];
+
+/** Encounters to be evaluated, by workspace and id. */
+type AllDue = Map<string, Map<string, Due>>;
+
+/**
+ * Follows the log from `after` on, until the signal: whatever an event changes in the worklist is evaluated once the
+ * read models of records and documents have it. Where more than a few depend on a record, they go to `fanOut`
+ * instead. Rejects with `unavailable`.
+ */
+async function followRecords(
+  ports: QueryPorts,
+  work: WorklistWork,
+  options: Pick<FollowOptions, 'after' | 'gather' | 'signal'>,
+  fanOut: (row: Row<FanOut>) => void,
+): Promise<void> {
+  const { eventLog, readModels } = ports;
+  const { signal } = options;
+  for await (const batch of eventLog.follow({ ...options, filter: { eventTypes: worklistEventTypes } })) {
+    for (const model of [recordsModel, documentsModel]) {
+      if (!(await isReached(readModels, model, batch.position, signal))) return;
+    }
+    const { due, fanOuts } = await changedBy(readModels, batch);
+    for (const [workspace, encounters] of due) {
+      const visits = await work.evaluate(workspace, encounters, batch.position);
+      const others = othersOf(visits, encounters);
+      if (others.size > 0) await work.evaluate(workspace, others, batch.position);
+    }
+    const rows = await Promise.all(
+      fanOuts.flatMap((event) =>
+        workspacesOf(event, work.workspaces).map((workspace) => fanOutOf(readModels, workspace, event)),
+      ),
+    );
+    await work.write(rows, batch.position);
+    for (const row of rows) fanOut(row);
+  }
+}
+
+/** Waits for a read model; resolves with false at the signal. */
+async function isReached(
+  readModels: ReadModels,
+  model: string,
+  position: Position,
+  signal: AbortSignal,
+): Promise<boolean> {
+  for (const pause = growingPauses(signal); (await readModels.checkpoint(model)) < position; await pause()) {
+    if (signal.aborted) return false;
+  }
+  return true;
+}
+
+async function changedBy(
+  readModels: ReadModels,
+  { events }: EventBatch,
+): Promise<{ due: AllDue; fanOuts: RecordedEvent[] }> {
+  const due: AllDue = new Map();
+  const latest = new Map<string, RecordedEvent>();
+  for (const event of events) {
+    const kind = kindOfStream(event.stream);
+    const isBilled = billingTypes.includes(event.type);
+    if (kind === 'encounter' || isBilled) addTo(due, event.stream, event.position, event);
+    if (kind === 'document') addTo(due, encounterOfDocument(event.stream), event.position, event);
+    // Nothing depends on what is new, or was billed.
+    else if ((event.revision > 0 && !isBilled) || isOfAll(event)) latest.set(event.stream, event);
+  }
+  const { ofAll = [], ofRecords = [] } = Object.groupBy(latest.values(), (event) =>
+    isOfAll(event) ? 'ofAll' : 'ofRecords',
+  );
+  const fanOuts = [...ofAll];
+  const byWorkspace = Map.groupBy(ofRecords, ({ stream }) => workspaceOfStream(stream));
+  for (const [workspace, changed] of byWorkspace) {
+    for (let at = 0; at < changed.length; at += SIDE_BY_SIDE) {
+      const some = changed.slice(at, at + SIDE_BY_SIDE);
+      for (const [event, rows] of await restingOn(readModels, workspace, some)) {
+        if (rows.length > FEW) fanOuts.push(event);
+        else for (const { id, order } of rows) addTo(due, id, order, event);
+      }
+    }
+  }
+  return { due, fanOuts };
+}
+
+/**
+ * Resolves with the rows of encounters that depend on the record of each of these events: more than a few, where
+ * there are more.
+ */
+async function restingOn(
+  readModels: ReadModels,
+  workspace: string,
+  changed: readonly RecordedEvent[],
+): Promise<Map<RecordedEvent, Row[]>> {
+  const partition = worklistPartition(workspace);
+  const lists = changed.map(({ stream }) => listsResting(kindOfStream(stream), recordIdOf(stream)));
+  const query = { partition, lists: lists.flat(), limit: FEW + 1 };
+  const heads = await readModels.heads(worklistModel, query);
+  return new Map(
+    changed.map((event, index) => [event, heads.splice(0, lists[index]?.length ?? 0).flat()] as const),
+  );
+}
+
+/** Returns the others of the visits of evaluated encounters, except for those that were evaluated themselves. */
+function othersOf(visits: ReadonlyMap<string, readonly string[]>, evaluated: Encounters): Encounters {
+  const others = new Map<string, Due>();
+  for (const [id, ids] of visits) {
+    const { trigger, isOneOfSeveral = false } = evaluated.get(id) as Due;
+    for (const other of ids) {
+      if (!evaluated.has(other)) addDue(others, other, { trigger, isOneOfSeveral });
+    }
+  }
+  return others;
+}
+
+function addTo(due: AllDue, stream: string, order: number, event: RecordedEvent): void {
+  const workspace = workspaceOfStream(stream);
+  const encounters = due.get(workspace) ?? new Map<string, Due>();
+  const isBilled = billingTypes.includes(event.type);
+  addDue(encounters, recordIdOf(stream), { order, trigger: triggerOf(event), isBilled });
+  due.set(workspace, encounters);
+}
+
+/** The first event of an encounter gives its place; the last one is the most likely cause of its state. */
+function addDue(encounters: Map<string, Due>, id: string, due: Due): void {
+  const before = encounters.get(id);
+  if (before === undefined) encounters.set(id, due);
+  else {
+    const { trigger } = before.trigger.position < due.trigger.position ? due : before;
+    const isBilled = before.isBilled === true || due.isBilled === true;
+    encounters.set(id, { ...before, trigger, isOneOfSeveral: true, isBilled });
+  }
+}
+
+const LOOK_MS = 1_000;
+/** Where more minutes than these have passed, all encounters are gone through instead: a clock may be decades off. */
+const MOST_MINUTES = 1_440;
+const BY_ITSELF: Trigger = { position: Number.POSITIVE_INFINITY };
+
+/**
+ * The minute, counted from 1970, up to which findings that begin or end by themselves were looked at; and the day (UTC)
+ * to be counted once it has ended, by default the day of that minute.
+ */
+const clockModel = readinessModel as ModelName<{ minute: number; day?: string }>;
+const CLOCK = 'clock';
+
+/**
+ * Evaluates encounters again when one of their findings begins or ends by itself, and counts them when a day ends,
+ * until the signal. Rejects with `unavailable`.
+ */
+export async function watchClock(ports: QueryPorts, work: WorklistWork, signal: AbortSignal): Promise<void> {
+  const [saved] = await ports.readModels.load(clockModel, [CLOCK]);
+  let place = saved?.position ?? 0;
+  let minute = saved?.body.minute ?? minuteOf(Date.now());
+  let day = saved?.body.day ?? dayOfMinute(minute);
+  while (!signal.aborted) {
+    const now = minuteOf(Date.now());
+    const first = minute;
+    const today = dayOfMinute(now);
+    const isCounted = day < today && (await countDay(ports, work.workspaces, day));
+    if (isCounted || day > today) day = today;
+    // Where the clock was set back, minutes are repeated.
+    minute = Math.min(minute, now);
+    if (now - minute > MOST_MINUTES) {
+      await evaluateFlipped(ports, work, undefined);
+      minute = now;
+    }
+    // What was evaluated before the end of a minute may be written after it: each is looked at again with the next one.
+    if (minute < now) minute -= 1;
+    for (; minute < now && !signal.aborted; minute += 1) await evaluateFlipped(ports, work, minute);
+    await evaluateFlipped(ports, work, minute);
+    if (isCounted || minute !== first || place === 0) {
+      place += 1;
+      await work.write([{ id: CLOCK, partition: CLOCK, order: 0, position: place, body: { minute, day } }]);
+    }
+    await sleep(LOOK_MS, undefined, { signal }).catch(() => undefined);
+  }
+}
+
+/** Returns the day (UTC) of a minute. */
+function dayOfMinute(minute: number): string {
+  return dayOf(new Date(minute * MINUTE_MS).toISOString());
+}
+
+/** Evaluates what has changed by itself up to now: in a minute, or ever. */
+async function evaluateFlipped(
+  { readModels }: QueryPorts,
+  work: WorklistWork,
+  minute: number | undefined,
+): Promise<void> {
+  const list = minute === undefined ? {} : { list: flipsList(minute) };
+  for (const workspace of work.workspaces) {
+    const query = { partition: worklistPartition(workspace), ...list, limit: AT_ONCE };
+    for (let after = -1; ; ) {
+      const rows = await readModels.page(worklistModel, { ...query, after });
+      const now = Date.now();
+      const flipped = rows.flatMap((row) => {
+        const entry = entryOf(row);
+        return entry?.flips_at !== undefined && entry.flips_at <= now
+          ? [[entry.encounter_id, { order: row.order, trigger: BY_ITSELF }] as const]
+          : [];
+      });
+      if (flipped.length > 0) await work.evaluate(workspace, new Map(flipped), 0);
+      if (rows.length < AT_ONCE) break;
+      after = rows.at(-1)?.order ?? after;
+      await nextTurn();
+    }
+  }
+}
+
+const IDLE_MS = 50;
+
+/**
+ * Keeps the readiness worklist up to date with the log, until the signal; only one process does so at a time. Rejects
+ * when a store cannot be reached, the log is another one, or the worklist is outdated; calling it again continues from where it was, or
+ * begins it anew.
+ */
+export async function keepWorklist(
+  ports: SameLogPorts & Pick<FollowOptions, 'gather'>,
+  signal: AbortSignal,
+): Promise<void> {
+  await resumeAfter(readinessModel, ports);
+  const work = await WorklistWork.open(ports);
+  // An interrupted write may have brought it further.
+  const after = await ports.readModels.checkpoint(readinessModel);
+  const fanOuts: Row<FanOut>[] = [];
+  for (const workspace of work.workspaces) {
+    for await (const row of allRows(ports.readModels, fanOutsModel, fanOutsPartition(workspace))) {
+      if ('lists' in row.body) fanOuts.push(row as Row<FanOut>);
+    }
+  }
+  const end = new AbortController();
+  const until = AbortSignal.any([signal, end.signal]);
+  const options = { after, gather: ports.gather, signal: until };
+  const tasks = [
+    followRecords(ports, work, options, (row) => fanOuts.push(row)),
+    goThrough(ports, work, fanOuts, until),
+    watchClock(ports, work, until),
+    whileSameLog(ports.eventLog, until),
+    untilOutdated(ports.readModels, readinessModel, until),
+  ];
+  try {
+    await Promise.all(tasks);
+  } finally {
+    end.abort();
+    await Promise.allSettled(tasks);
+  }
+}
+
+/** Goes through what is under way, a step of each in turn, until the signal. */
+async function goThrough(
+  ports: SameLogPorts,
+  work: WorklistWork,
+  fanOuts: Row<FanOut>[],
+  signal: AbortSignal,
+): Promise<void> {
+  while (!signal.aborted) {
+    const row = fanOuts.shift();
+    if (row === undefined) {
+      await sleep(IDLE_MS, undefined, { signal }).catch(() => undefined);
+      continue;
+    }
+    if (row.body.lists.length === 0) {
+      await announceRules(ports, row.body);
+      await work.write([doneRow(row)]);
+      continue;
+    }
+    const next = await nextOf(ports.readModels, row.body, AT_ONCE);
+    const after = afterStep(row, next, AT_ONCE);
+    fanOuts.push(after);
+    // On to the next list.
+    if (next.length === 0) continue;
+    const { workspace, trigger, isQuiet } = row.body;
+    const encounters = new Map(next.map(({ id, order }) => [recordIdOf(id), { order, trigger }]));
+    await work.evaluate(workspace, encounters, row.order, { beside: [after], isQuiet });
+  }
+}

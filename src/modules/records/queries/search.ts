@@ -1,0 +1,239 @@
+import { z } from 'zod';
+import { bodyOf, type Incomplete } from '../../../../projections/projection.ts';
+import { type Findable, isRecordState, searchModel } from '../../../../projections/search.ts';
+import type { Position } from '../../../domain/events/event.ts';
+import { documentIdsOf, kindOfStream, kindPartition, recordIdOf } from '../../../domain/events/streams.ts';
+import { catalogEntry } from '../../../domain/records/catalog.ts';
+import { recordName } from '../../../domain/records/schema/kind.ts';
+import {
+  dateTerm,
+  dayIn,
+  initialTerm,
+  isYear,
+  joinedWord,
+  tellingFields,
+  wholeTerm,
+  wordsOf,
+} from '../../../domain/records/searchIndex.ts';
+import type { Row, SearchQuery, TermPattern } from '../../../storage/readModels.ts';
+import {
+  caughtUp,
+  decodeToken,
+  encodeToken,
+  type Page,
+  type PageRequest,
+  type TokenScope,
+} from './paging.ts';
+import type { QueryPorts } from './records.ts';
+
+/**
+ * What a search is for, as far as the form of its words shows: a date, a number, something with digits as in ids, or
+ * a name.
+ */
+const searchedFor = ['name', 'id', 'date', 'number'] as const;
+type SearchedFor = (typeof searchedFor)[number];
+
+/** The ways to match, from the best fit to the weakest. */
+export const matches = ['whole', 'words', 'beginnings'] as const;
+type Match = (typeof matches)[number];
+
+/** Maximum number of parts; words with a lot of punctuation may have more, which are dropped. */
+const MAX_PATTERNS = 16;
+
+const MAX_TEXT = 200;
+const MAX_WORDS = 8;
+
+/** What people may enter into a search. */
+export const searchTextSchema = z
+  .string()
+  .max(MAX_TEXT)
+  .refine((text) => tidied(text) !== '', { error: 'must not be empty' })
+  .refine((text) => tidied(text).split(' ').length <= MAX_WORDS, {
+    error: `must have at most ${MAX_WORDS} words`,
+  })
+  .meta({
+    description: `Words that must all match, up to ${MAX_WORDS} words and ${MAX_TEXT} characters`,
+    examples: ['lopez mar 1984'],
+  });
+
+/** The terms that each word of a text asks for; all words have to match. */
+type Words = readonly (readonly TermPattern[])[];
+
+/** Returns search input with one blank between words and none around them. */
+export function tidied(text: string): string {
+  return text.trim().replace(/\s+/gu, ' ');
+}
+
+/**
+ * Returns the patterns that match a text, for each way to match; a text without words and numbers matches only as a
+ * whole.
+ */
+export function patternsOf(text: string): Record<Match, Words> {
+  const words = text.split(' ').flatMap(partsOf).slice(0, MAX_PATTERNS);
+  const whole = wholeTerm(text);
+  return {
+    whole: [[{ term: whole }]],
+    words: words.map(({ word, terms }) => [word, ...terms].map((term) => ({ term }))),
+    beginnings: words.map(({ word, terms, isWhole }) => [
+      ...(isWhole ? [{ term: word }] : beginningOf(word)),
+      ...terms.map((term) => ({ term })),
+    ]),
+  };
+}
+
+interface Part {
+  word: string;
+  /** What else it may stand for: a day or a year. */
+  terms: string[];
+  /**
+   * It is followed by punctuation, so it is not a beginning: of `patient-12`, `12` may begin a longer word, `patient`
+   * cannot.
+   */
+  isWhole: boolean;
+}
+
+function partsOf(word: string): Part[] {
+  const day = dayIn(word);
+  if (day !== undefined) return [{ word: joinedWord(word), terms: [dateTerm(day)], isWhole: false }];
+  const parts = wordsOf(word);
+  return parts.map((part, at) => ({
+    word: part,
+    terms: isYear(part) ? [dateTerm(part)] : [],
+    isWhole: at < parts.length - 1,
+  }));
+}
+
+/** A single letter matches only initials of names: everything that begins with it would be too much. */
+function beginningOf(word: string): TermPattern[] {
+  return [...word].length === 1 ? [{ term: word }, { term: initialTerm(word) }] : [{ beginning: word }];
+}
+
+/** Returns what the words of a text look like, without duplicates. */
+export function looksFor(text: string): SearchedFor[] {
+  const sorts = text.split(' ').map((word): SearchedFor => {
+    if (dayIn(word) !== undefined || isYear(word)) return 'date';
+    if (/^[\d\s./-]+$/.test(word)) return 'number';
+    return /\d/.test(word) ? 'id' : 'name';
+  });
+  return searchedFor.filter((sort) => sorts.includes(sort));
+}
+
+/** Whether terms contain, for each word, one that it asks for. Without words nothing matches. */
+function hasTerms(terms: ReadonlySet<string>, words: Words): boolean {
+  const fits = (pattern: TermPattern) =>
+    'term' in pattern
+      ? terms.has(pattern.term)
+      : [...terms].some((term) => term.startsWith(pattern.beginning));
+  return words.length > 0 && words.every((patterns) => patterns.some(fits));
+}
+
+/** Rows looked at for one page: where most were already found by a better match, a page ends before it is full. */
+const MAX_SCANNED = 1_000;
+
+/** A search request: `text` is normalized by `tidied`. */
+export interface SearchRequest extends PageRequest {
+  text: string;
+  /** Kinds of records, and `document`, to search. */
+  kinds: readonly string[];
+}
+
+/** A record or document that was found. */
+export interface Found {
+  kind: string;
+  /** The caller's id; for a document, `details.encounter_id` is that of its encounter. */
+  id: string;
+  /** What people call it: its name, or its file's; otherwise its id. */
+  title: string;
+  /** What tells it apart from others of the same name: fields by their dotted names. */
+  details: Record<string, string>;
+  matched: Match;
+  /** Set for a removed document. */
+  removed?: true;
+  version: number;
+  created_at: string;
+  /** For a removed document: when it was removed. */
+  updated_at: string;
+}
+
+/**
+ * Resolves with one page of what matches every word of a text, including every write acknowledged before the call:
+ * first what has it as a whole id or number, then what has its words, then what has words that begin with them;
+ * within each, those whose searchable content changed last come first. A page may have fewer than `limit` and still
+ * have a token. Rejects with `unavailable`, and with `validation_failed` for an invalid token.
+ */
+export async function searchRecords(
+  ports: QueryPorts,
+  workspace: string,
+  { text, kinds, limit, pageToken }: SearchRequest,
+): Promise<Page<Found>> {
+  const scope = ['search', workspace, text, kinds];
+  let place: Place | undefined = pageToken === undefined ? { tier: 0 } : placeOf(pageToken, scope);
+  const patterns = patternsOf(text);
+  const partitions = kinds.map((kind) => kindPartition(workspace, kind));
+  await caughtUp(ports, searchModel, 'search');
+  const found: { item: Found; place: Place }[] = [];
+  for (let scanned = 0; place !== undefined && found.length <= limit && scanned < MAX_SCANNED; ) {
+    const { tier, below }: Place = place;
+    const matched = matches[tier] as Match;
+    const most = limit + 1 - found.length;
+    const query: SearchQuery = { partitions, words: patterns[matched], below, limit: most };
+    const rows: Row<Findable | Incomplete>[] = await ports.readModels.search(searchModel, query);
+    const better = matches.slice(0, tier).map((match) => patterns[match]);
+    for (const row of rows) {
+      const { terms = [], since } = row.search ?? {};
+      if (better.some((words) => hasTerms(new Set(terms), words))) continue;
+      for (const item of itemsOf(row, matched)) found.push({ item, place: { tier, below: since } });
+    }
+    scanned += rows.length;
+    place = rows.length < most ? nextTier(tier) : { tier, below: rows.at(-1)?.search?.since };
+  }
+  const next = found.length > limit ? found[limit - 1]?.place : place;
+  return {
+    items: found.slice(0, limit).map(({ item }) => item),
+    next_page_token: next
+      ? `${next.tier}.${encodeToken(next.below ?? Number.MAX_SAFE_INTEGER, scope)}`
+      : null,
+  };
+}
+
+/** How far a search has got. */
+interface Place {
+  /** Index of the way to match. */
+  tier: number;
+  /** Within it, everything from this position onwards is done. */
+  below?: Position | undefined;
+}
+
+function nextTier(tier: number): Place | undefined {
+  return tier + 1 < matches.length ? { tier: tier + 1 } : undefined;
+}
+
+function placeOf(token: string, scope: TokenScope): Place {
+  const [, tier, rest] = /^([0-2])\.([\w-]+)$/.exec(token) ?? [];
+  return { tier: Number(tier), below: decodeToken(rest ?? '', scope) };
+}
+
+function itemsOf(row: Row<Findable | Incomplete>, matched: Match): Found[] {
+  const state = bodyOf<Findable>(row);
+  if (state === undefined) return [];
+  const { version, createdAt: created_at, updatedAt: updated_at } = state;
+  return [{ ...shownOf(row.id, state), matched, version, created_at, updated_at }];
+}
+
+function shownOf(
+  stream: string,
+  state: Findable,
+): Pick<Found, 'kind' | 'id' | 'title' | 'details' | 'removed'> {
+  if (isRecordState(state)) {
+    const { kind, fields } = state;
+    const id = recordIdOf(stream);
+    return { kind, id, title: recordName(fields) ?? id, details: tellingFields(catalogEntry(kind), fields) };
+  }
+  const { encounterId: encounter_id, documentId: id } = documentIdsOf(stream);
+  const { filename = id, category } = state.document ?? {};
+  return {
+    ...{ kind: kindOfStream(stream), id, title: filename },
+    details: { encounter_id, ...(category && { category }) },
+    ...(state.removed && { removed: true }),
+  };
+}

@@ -1,0 +1,416 @@
+import type { Position, RecordedEvent } from '../../domain/events/event.ts';
+import { termsOf } from '../../domain/events/payloads.ts';
+import { isUnavailable, pause, whenAvailable } from '../../platform/retry.ts';
+import type { Clock } from '../../storage/rateLimiters.ts';
+import { SentEvents } from '../audit/sightings.ts';
+import { isUnchanged } from '../eventStream/changedFields.ts';
+import { selectedAs } from '../eventStream/cloudEvents.ts';
+import type { ToldOfChange } from './messages.ts';
+import {
+  MessageDelivery,
+  type Outcome,
+  Retries,
+  type SessionPorts,
+  type Telling,
+  tryAgain,
+  WantedEvents,
+  type Wants,
+} from './retries.ts';
+import { DeliveryNotes, type DeliveryState } from './sessionState.ts';
+import { type Webhook, type WebhookRequest, wantedEventTypes } from './webhook.ts';
+
+/** How long nothing is sent to an endpoint, on the monotonic clock. */
+class EndpointPause {
+  readonly #clock: Clock;
+  #until = Number.NEGATIVE_INFINITY;
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  /** Whether nothing is to be sent now. */
+  get holds(): boolean {
+    return this.#clock.elapsed() < this.#until;
+  }
+
+  /** Holds for this long from now on, or longer where it already was to. */
+  extend(ms: number): void {
+    this.#until = Math.max(this.#until, this.#clock.elapsed() + ms);
+  }
+
+  /** Holds for good; returns false when it already did. */
+  forEver(): boolean {
+    const isNew = this.#until !== Number.POSITIVE_INFINITY;
+    this.#until = Number.POSITIVE_INFINITY;
+    return isNew;
+  }
+
+  /** Ends the pause, unless it holds for good. */
+  lift(): void {
+    if (this.#until !== Number.POSITIVE_INFINITY) this.#until = Number.NEGATIVE_INFINITY;
+  }
+}
+
+/** A message that was read from the log and is still to be delivered. */
+interface Pending {
+  event: RecordedEvent;
+  /** What the event did. */
+  change: ToldOfChange;
+  /** The place in the log before the event: following from here yields it. */
+  before: Position;
+}
+
+/**
+ * The messages in memory that are not delivered yet, in the order of the log: those of one record are handed out one
+ * after the other, those of different records in parallel.
+ */
+class RecordWindow {
+  /** By stream; the first of each is on its way, or the next to be handed out. */
+  readonly #records = new Map<string, Pending[]>();
+  /** Streams whose first message is to be handed out. */
+  readonly #ready = new Set<string>();
+  /** All messages by their place, in the order of the log. */
+  readonly #unfinished = new Map<Position, Pending>();
+
+  /** How many messages are in memory. */
+  get size(): number {
+    return this.#unfinished.size;
+  }
+
+  /** The place before the oldest message; undefined when there is none. */
+  get floor(): Position | undefined {
+    const [oldest] = this.#unfinished.values();
+    return oldest?.before;
+  }
+
+  /** When the event of the oldest message was recorded, milliseconds since 1970; undefined when there is none. */
+  get oldestAt(): number | undefined {
+    const [oldest] = this.#unfinished.values();
+    return oldest && Date.parse(oldest.event.recordedAt);
+  }
+
+  add(pending: Pending): void {
+    const { stream, position } = pending.event;
+    this.#unfinished.set(position, pending);
+    const record = this.#records.get(stream);
+    if (record) {
+      record.push(pending);
+    } else {
+      this.#records.set(stream, [pending]);
+      this.#ready.add(stream);
+    }
+  }
+
+  /**
+   * Returns the next message to send; none when the others wait for one of their record. `finish` or `block`
+   * completes it.
+   */
+  next(): Pending | undefined {
+    const [stream] = this.#ready;
+    if (stream === undefined) return undefined;
+    this.#ready.delete(stream);
+    return this.#records.get(stream)?.[0];
+  }
+
+  /** Completes a message; the next one of its record may be sent. */
+  finish({ event: { stream, position } }: Pending): void {
+    this.#unfinished.delete(position);
+    const record = this.#records.get(stream);
+    record?.shift();
+    if (record?.length) this.#ready.add(stream);
+    else this.#records.delete(stream);
+  }
+
+  /** Forgets the message and all that follow it in its record; returns the revision of the last one. */
+  block({ event: { stream, revision } }: Pending): number {
+    const record = this.#records.get(stream) ?? [];
+    for (const { event } of record) this.#unfinished.delete(event.position);
+    this.#records.delete(stream);
+    return record.at(-1)?.event.revision ?? revision;
+  }
+}
+
+interface SendingEvents {
+  /** Called when something under way failed. */
+  failed(error: unknown): void;
+  /** Called when something is no longer under way. */
+  settled(): void;
+}
+
+/** What is being sent to an endpoint. */
+class Sending {
+  readonly #events: SendingEvents;
+  readonly #tasks = new Set<Promise<void>>();
+
+  constructor(events: SendingEvents) {
+    this.#events = events;
+  }
+
+  /** How much is under way. */
+  get size(): number {
+    return this.#tasks.size;
+  }
+
+  start(work: () => Promise<void>): void {
+    const task = work()
+      .catch((error) => this.#events.failed(error))
+      .finally(() => {
+        this.#tasks.delete(task);
+        this.#events.settled();
+      });
+    this.#tasks.add(task);
+  }
+
+  /** Resolves when nothing is under way. */
+  async settle(): Promise<void> {
+    while (this.#tasks.size > 0) await Promise.all(this.#tasks);
+  }
+}
+
+/** Maximum number of a webhook's messages in memory. */
+export const WINDOW = 500;
+/** Concurrent requests to one endpoint. */
+export const PARALLEL = 32;
+/** Of these, attempts after the first, so that failing messages never take them all. */
+const PARALLEL_RETRIES = PARALLEL / 2;
+/** Records and messages that may wait for another attempt; beyond that the webhook waits for them. */
+export const MAX_WAITING = 10_000;
+/** Attempts that may still be unsaved. */
+const MAX_UNSAVED = 5_000;
+const TICK_MS = 100;
+const SAVE_MS = 1_000;
+/** Time allowed for what is under way when the work is to end. */
+const GRACE_MS = 1_000;
+
+/**
+ * Follows the log from where a webhook's delivery has got to, and delivers what it wants. Messages of one record are
+ * sent one after the other, in order; different records in parallel. A record whose message is not accepted waits
+ * without being kept in memory: its further messages are read from the log when they are due.
+ */
+export class DeliverySession {
+  readonly #ports: SessionPorts;
+  readonly #state: DeliveryState;
+  readonly #messages: MessageDelivery;
+  readonly #follower: WantedEvents;
+  readonly #end = new AbortController();
+  readonly #brokenOff = new AbortController();
+  readonly #window = new RecordWindow();
+  readonly #sent: SentEvents;
+  readonly #retries: Retries;
+  readonly #notes: DeliveryNotes;
+  readonly #sending: Sending;
+  readonly #pause: EndpointPause;
+  #webhook: Webhook;
+  /** Resolves when something has changed that the follower may be waiting for. */
+  #progress = Promise.withResolvers<void>();
+  #failure: { error: unknown } | undefined;
+  #lost = false;
+
+  constructor(ports: SessionPorts, state: DeliveryState, webhook: Webhook) {
+    this.#ports = ports;
+    this.#state = state;
+    this.#webhook = webhook;
+    this.#messages = new MessageDelivery(ports, state, this.#brokenOff.signal);
+    const eventTypes = wantedEventTypes(webhook);
+    const wants: Wants = (event, change) =>
+      eventTypes.has(selectedAs(event)) && (webhook.unchanged !== 'skip' || !isUnchanged(event, change));
+    this.#follower = new WantedEvents(ports, webhook, eventTypes, wants, state.at.position);
+    this.#sent = new SentEvents((sent, terms) => ports.recordSent(webhook, sent, terms));
+    this.#notes = new DeliveryNotes(ports, state);
+    this.#pause = new EndpointPause(ports.clock);
+    this.#sending = new Sending({
+      failed: (error) => {
+        if (!isUnavailable(error)) this.#fail(error);
+      },
+      settled: () => {
+        this.#wake();
+        this.#pump();
+      },
+    });
+    this.#retries = new Retries({
+      ...ports,
+      state,
+      deliver: (telling) => this.#deliver(telling),
+      webhook: () => this.#webhook,
+      wants,
+      followed: () => this.followed,
+    });
+  }
+
+  /** The place in the log up to which messages were read. */
+  get followed(): Position {
+    return this.#follower.followed;
+  }
+
+  /**
+   * Works until the signal or `end`; then what is under way is given a moment, and everything is saved. `onTick` is
+   * called ten times a second. Resolves with false when the state was lost: it has to be opened anew. Rejects with
+   * whatever else ended it.
+   */
+  async run(signal: AbortSignal, onTick: () => Promise<void>): Promise<boolean> {
+    const end = () => this.end();
+    signal.addEventListener('abort', end, { once: true });
+    if (signal.aborted) this.end();
+    const loops = [
+      this.#follower.run(this.#end.signal, (event, change) => this.#take(event, change)),
+      this.#keepTicking(onTick),
+      this.#keepSaving(),
+    ];
+    await Promise.all(loops.map((loop) => loop.catch((error) => this.#fail(error))));
+    signal.removeEventListener('abort', end);
+    const grace = setTimeout(() => this.#brokenOff.abort(), GRACE_MS);
+    await this.#sending.settle();
+    clearTimeout(grace);
+    await this.#sent.flush().catch((error) => this.#ports.onDelay(this.#webhook.id, error));
+    if (!this.#lost) await this.#save();
+    if (this.#failure !== undefined) throw this.#failure.error;
+    return !this.#lost;
+  }
+
+  /** Begins nothing more, and lets `run` finish. */
+  end(): void {
+    this.#end.abort();
+    this.#wake();
+  }
+
+  /** Continues with another version of the webhook, which sends the same of the same events. */
+  update(webhook: Webhook): void {
+    if (webhook.url !== this.#webhook.url) this.#pause.lift();
+    this.#webhook = webhook;
+  }
+
+  /** Tries everything that is waiting now, whatever the endpoint asked for. */
+  retryAll(): void {
+    this.#pause.lift();
+    this.#retries.retryAll();
+  }
+
+  /** Sends a ping alongside everything else. */
+  ping(request: WebhookRequest): void {
+    this.#sending.start(() => this.#messages.ping(this.#webhook, request));
+  }
+
+  get #ended(): boolean {
+    return this.#end.signal.aborted;
+  }
+
+  #fail(error: unknown): void {
+    this.#failure ??= { error };
+    this.end();
+  }
+
+  #wake(): void {
+    this.#progress.resolve();
+    this.#progress = Promise.withResolvers();
+  }
+
+  /** Takes an event into memory as soon as there is room, unless its record is waiting. */
+  async #take(event: RecordedEvent, change: ToldOfChange): Promise<void> {
+    for (; !this.#ended; await this.#progress.promise) {
+      if (this.#retries.takes(event)) break;
+      if (this.#window.size < WINDOW && this.#state.waiting.size < MAX_WAITING) {
+        this.#window.add({ event, change, before: this.followed });
+        break;
+      }
+    }
+    if (this.#ended) return;
+    // At once: a record that no longer waits must not be mistaken for one the follower has yet to reach.
+    this.#follower.passed(event);
+    this.#pump();
+  }
+
+  async #keepTicking(onTick: () => Promise<void>): Promise<void> {
+    for (; !this.#ended; await pause(TICK_MS, this.#end.signal)) {
+      await onTick();
+      this.#retries.look();
+      this.#pump();
+    }
+  }
+
+  async #keepSaving(): Promise<void> {
+    for (;;) {
+      await pause(SAVE_MS, this.#end.signal);
+      if (this.#ended) return;
+      await this.#save().catch((error) => this.#ports.onDelay(this.#webhook.id, error));
+      if (this.#lost) return this.end();
+      await this.#notes
+        .appendDue(this.#webhook)
+        .catch((error) => this.#ports.onDelay(this.#webhook.id, error));
+      this.#pump();
+    }
+  }
+
+  async #save(): Promise<void> {
+    const { at } = this.#state;
+    at.position = this.#window.floor ?? this.followed;
+    at.followed = this.followed;
+    this.#state.count(this.#window);
+    if (this.#state.changed && !(await this.#state.save())) this.#lost = true;
+  }
+
+  /** Begins as many attempts as may be under way. */
+  #pump(): void {
+    if (this.#pause.holds) return;
+    while (!this.#ended && this.#sending.size < PARALLEL && this.#state.unsavedAttempts < MAX_UNSAVED) {
+      const retry = this.#retries.busy < PARALLEL_RETRIES ? this.#retries.next() : undefined;
+      const pending = retry ? undefined : this.#window.next();
+      if (retry) this.#sending.start(retry);
+      else if (pending) this.#sending.start(() => this.#first(pending));
+      else return;
+    }
+  }
+
+  async #first(pending: Pending): Promise<void> {
+    const { stream, revision: next, position, recordedAt } = pending.event;
+    const outcome = await this.#deliver({ ...pending, tries: 0, step: 0 });
+    if (outcome.kind === 'ended') return;
+    if (outcome.kind !== 'failed' || outcome.delayMs === undefined) return this.#window.finish(pending);
+    this.#state.wait({
+      ...{ stream, next, position, before: pending.before, since: Date.parse(recordedAt), tries: 1 },
+      ...tryAgain(outcome, this.#ports.clock),
+      last: this.#window.block(pending),
+      triedVersion: this.#webhook.version,
+    });
+  }
+
+  /** Makes one attempt, and acts on what it reveals about the endpoint as a whole. */
+  async #deliver(telling: Telling): Promise<Outcome> {
+    const { position } = telling.event;
+    const isErased = await this.#whenAvailable(() => this.#ports.erased.has(telling.event));
+    if (this.#ended) return { kind: 'ended', gone: false };
+    if (isErased) return { kind: 'erased' };
+    // While the audit trail cannot be written, nothing more is sent.
+    await this.#whenAvailable(() => this.#sent.recordDue());
+    if (this.#ended) return { kind: 'ended', gone: false };
+    const webhook = this.#webhook;
+    const outcome = await this.#messages.deliver(webhook, telling, () =>
+      this.#sent.add({ from: position, to: position }, 1, termsOf(webhook)),
+    );
+    await this.#whenAvailable(() => this.#sent.recordDue());
+    if (outcome.kind === 'ended' && outcome.gone) this.#disable(webhook, 'gone');
+    if (outcome.kind === 'delivered') {
+      this.#notes.delivered();
+      this.#retries.taken();
+    }
+    if (outcome.kind === 'failed') {
+      // Another endpoint may have taken its place meanwhile.
+      if (webhook.url === this.#webhook.url) this.#pause.extend(outcome.pauseMs);
+      if (outcome.endpointFails) this.#disable(webhook, 'failing');
+    }
+    return outcome;
+  }
+
+  /** Resolves with the result of `work` once the store can be reached; undefined when the session ends before. */
+  #whenAvailable<Result>(work: () => Promise<Result>): Promise<Result | undefined> {
+    return whenAvailable(work, (error) => this.#ports.onDelay(this.#webhook.id, error), this.#end.signal);
+  }
+
+  /** Begins no more attempts, and ends the session when the webhook is disabled. */
+  #disable(webhook: Webhook, reason: 'gone' | 'failing'): void {
+    if (!this.#pause.forEver()) return;
+    this.#ports.disable(webhook, reason).then(
+      () => this.end(),
+      (error) => this.#fail(error),
+    );
+  }
+}

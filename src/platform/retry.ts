@@ -1,0 +1,81 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { ServiceError } from './errors.ts';
+
+const TRIES = 30;
+const PAUSE_MS = 1_000;
+
+/**
+ * Returns the result of `work`, retrying each second for half a minute or more while a store is unreachable or a read model lags,
+ * so that a large erasure is not aborted by a temporary problem. Rejects as the last try does, and at once with anything but
+ * `unavailable`.
+ */
+export async function patiently<Result>(work: () => Promise<Result>): Promise<Result> {
+  for (let tries = 1; ; tries++) {
+    try {
+      return await work();
+    } catch (error) {
+      if (!(error instanceof ServiceError) || error.code !== 'unavailable' || tries === TRIES) throw error;
+      await sleep(PAUSE_MS);
+    }
+  }
+}
+
+/** Returns the result of `work`; undefined when a store is unreachable, or a read model lags. */
+export async function unlessUnavailable<Result>(work: Promise<Result>): Promise<Result | undefined> {
+  try {
+    return await work;
+  } catch (error) {
+    if (error instanceof ServiceError && error.code === 'unavailable') return undefined;
+    throw error;
+  }
+}
+
+const RETRY_MS = 250;
+
+/**
+ * Returns the result of `work`, which is repeated for as long as it rejects with `unavailable`; undefined when the signal aborts
+ * in the meantime. Rejects with any other error.
+ */
+export async function untilAvailable<Result>(
+  work: () => Promise<Result>,
+  signal: AbortSignal,
+): Promise<Result | undefined> {
+  while (!signal.aborted) {
+    try {
+      return await work();
+    } catch (error) {
+      if (!(error instanceof ServiceError && error.code === 'unavailable')) throw error;
+    }
+    await sleep(RETRY_MS, undefined, { signal }).catch(() => undefined);
+  }
+  return undefined;
+}
+
+export function isUnavailable(error: unknown): boolean {
+  return error instanceof ServiceError && error.code === 'unavailable';
+}
+
+/** Resolves after a while, or at the signal. */
+export async function pause(ms: number, signal: AbortSignal): Promise<void> {
+  await sleep(ms, undefined, { signal }).catch(() => undefined);
+}
+
+/**
+ * Resolves with the result of `work`, which is repeated while a store cannot be reached, with a call to `onDelay`.
+ * Undefined at the signal.
+ */
+export async function whenAvailable<Result>(
+  work: () => Promise<Result>,
+  onDelay: (error: unknown) => void,
+  signal: AbortSignal,
+): Promise<Result | undefined> {
+  for (; !signal.aborted; await pause(RETRY_MS, signal)) {
+    try {
+      return await work();
+    } catch (error) {
+      if (!isUnavailable(error)) throw error;
+      onDelay(error);
+    }
+  }
+  return undefined;
+}

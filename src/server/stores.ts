@@ -1,0 +1,404 @@
+import { existsSync, rmSync, writeFileSync } from 'node:fs';
+import { userInfo } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { v7 as uuidv7 } from 'uuid';
+import { projections } from '../../projections/index.ts';
+import { modelName } from '../../projections/projection.ts';
+import type { Position, Principal } from '../domain/events/event.ts';
+import type { Actor, Caller } from '../domain/events/newEvent.ts';
+import { INSTALLATION } from '../domain/events/streams.ts';
+import { type KeyState, permissions } from '../modules/auth/apiKeys.ts';
+import { KeyDirectory } from '../modules/auth/keyDirectory.ts';
+import { KeyManager } from '../modules/auth/keyManager.ts';
+import { resetSecondFactor } from '../modules/auth/twoFactor.ts';
+import { UserLinks, UserManager } from '../modules/auth/userManager.ts';
+import { UserDirectory } from '../modules/auth/users.ts';
+import type { SigningKey } from '../modules/integrity/publicKeys.ts';
+import { KnownKeys } from '../modules/keyring.ts';
+import { projectAll } from '../modules/projections/projector.ts';
+import { PrincipalNames } from '../modules/records/queries/principalNames.ts';
+import { WebhookManager } from '../modules/webhooks/manager.ts';
+import { createAddressRules, type WebhookCaller } from '../modules/webhooks/settings.ts';
+import { WebhookDirectory } from '../modules/webhooks/webhook.ts';
+import { ConfigError, listeningAddress, loadConfig } from '../platform/config.ts';
+import { asUnreadable, ServiceError } from '../platform/errors.ts';
+import type { DocumentStore } from '../storage/documentStore.ts';
+import type { EventLog } from '../storage/eventLog.ts';
+import type { ReadModels } from '../storage/readModels.ts';
+import { findSigningKey, lastingKeys, openSigningKey } from './keys.ts';
+import { openDocumentStore, openEventLog, openOwnStateStore, openReadModels, pathOf } from './openStorage.ts';
+import { type Terminal, terminal } from './terminal.ts';
+
+function markerOf(dataDir: string): string {
+  return join(dataDir, 'restore-under-way');
+}
+
+/** Marks the contents of a data folder as incomplete. Throws the file system's error. */
+export function markRestore(dataDir: string): void {
+  writeFileSync(markerOf(dataDir), '', { flush: true });
+}
+
+/** Marks the contents of the folder as complete. */
+export function unmarkRestore(dataDir: string): void {
+  rmSync(markerOf(dataDir), { force: true });
+}
+
+/** Whether a restore into a data folder was not completed. */
+export function isHalfRestored(dataDir: string): boolean {
+  return existsSync(markerOf(dataDir));
+}
+
+/** Prevents any use of a data folder that contains half a backup. Throws `ConfigError`. */
+export function requireRestored(dataDir: string): void {
+  if (isHalfRestored(dataDir))
+    throw new ConfigError(
+      `The restore into ${dataDir} was not completed. Run it again: chartledger restore.`,
+    );
+}
+
+interface KeyTools {
+  /** Workspaces and keys as they were when the command began, or after the last change. */
+  known: Readonly<KeyState>;
+  manager: KeyManager;
+  /** The user who runs the command. */
+  actor: Actor;
+  eventLog: EventLog;
+}
+
+/** Returns the user who runs the command, by the operating system's user name. */
+export function operator(): Principal {
+  try {
+    return { type: 'operator', id: userInfo().username };
+  } catch {
+    return { type: 'operator', id: `uid-${process.getuid?.()}` };
+  }
+}
+
+const settingUp = new WeakSet<Terminal>();
+
+/** From now on missing stores are created, as on the first start of a service. */
+export function setUpStores(): void {
+  settingUp.add(terminal());
+}
+
+/** Returns the event log named by the environment, for display: a file's path, or a URL without secrets. */
+export function eventLogName(): string {
+  const { eventLogUrl } = loadConfig(terminal().env);
+  if (eventLogUrl.startsWith('sqlite:')) return pathOf(eventLogUrl);
+  return eventLogUrl.replace(/\/\/[^@]*@/, '//').replace(/\?.*$/, '');
+}
+
+/** `RETENTION_YEARS`, which applies to workspaces without their own retention. */
+export function retentionSetting(): number | undefined {
+  return loadConfig(terminal().env).retentionYears;
+}
+
+/** Prevents accidentally creating local stores beside a service that has its own elsewhere. */
+function requireStore(path: string, what: string, setting: string): void {
+  if (settingUp.has(terminal()) || existsSync(path)) return;
+  throw new ServiceError(
+    'not_found',
+    `There is no ${what} at ${path}. Set ${setting} to the value that the service uses, or use --init to create one there.`,
+  );
+}
+
+/** A key that is not set is in the data folder of the service. */
+export function requireKeyFolder(set: string | undefined, dataDir: string): void {
+  if (set === undefined) requireStore(dataDir, 'data folder', 'DATA_DIR');
+}
+
+/**
+ * Runs `work` on the event log named by the environment, as a service would find it (`src/platform/config.ts`). A service may be running
+ * on it. Rejects with what `work` rejects with, `ConfigError`, or `not_found` when there is none and `setUpStores` was not
+ * called.
+ */
+export async function withEventLog<Result>(work: (eventLog: EventLog) => Promise<Result>): Promise<Result> {
+  const { eventLogUrl, dataDir } = loadConfig(terminal().env);
+  requireRestored(dataDir);
+  if (eventLogUrl.startsWith('sqlite:')) {
+    requireStore(pathOf(eventLogUrl), 'event log', 'DATA_DIR or EVENT_LOG_URL');
+  }
+  const eventLog = await openEventLog(eventLogUrl);
+  try {
+    return await work(eventLog);
+  } finally {
+    await eventLog.close();
+  }
+}
+
+/** Runs `work` on the workspaces and keys of that event log. */
+export function withKeys<Result>(work: (tools: KeyTools) => Promise<Result>): Promise<Result> {
+  return withEventLog((eventLog) =>
+    withClosing(KeyDirectory.open(eventLog), (directory) => {
+      const actor = { principal: operator() };
+      const manager = new KeyManager(directory, actor);
+      return work({ known: directory.known, manager, actor, eventLog });
+    }),
+  );
+}
+
+export interface UserTools {
+  users: UserDirectory;
+  /** The ids of all workspaces. */
+  workspaces: ReadonlySet<string>;
+  manager: UserManager;
+  links: UserLinks;
+  /** Removes a user's second factor. */
+  resetTotp(id: string): Promise<void>;
+}
+
+/** Returns the service's address for users: `PUBLIC_URL`, otherwise where a service with these settings listens. */
+export function serviceAddress(): string {
+  const { publicUrl, host, port } = loadConfig(terminal().env);
+  return publicUrl ?? listeningAddress(host, port);
+}
+
+/** Runs `work` on the users of that event log. */
+export function withUsers<Result>(work: (tools: UserTools) => Promise<Result>): Promise<Result> {
+  return withEventLog((eventLog) =>
+    withClosing(UserDirectory.open(eventLog), async (users) => {
+      const actor = { principal: operator() };
+      const workspaces = await withClosing(
+        KeyDirectory.open(eventLog),
+        async ({ known }) => known.workspaces,
+      );
+      return work({
+        users,
+        workspaces: new Set(workspaces.keys()),
+        manager: new UserManager(users, actor),
+        links: new UserLinks(users, actor),
+        resetTotp: (id) => resetSecondFactor(users, id, actor),
+      });
+    }),
+  );
+}
+
+/** What a command needs to read the data of a workspace. */
+export interface WorkspaceTools {
+  eventLog: EventLog;
+  directory: KeyDirectory;
+  names: PrincipalNames;
+  /** The user who runs the command, for the audit trail. */
+  caller: Caller;
+}
+
+/** Runs `work` on one workspace of that event log; rejects with `not_found` when there is none with that id. */
+export function withWorkspace<Result>(
+  workspace: string,
+  work: (tools: WorkspaceTools) => Promise<Result>,
+): Promise<Result> {
+  return withTools(workspace, (tools) => {
+    requireWorkspace(tools.directory, workspace);
+    return work(tools);
+  });
+}
+
+/** Runs `work` on what belongs to no workspace in that event log: its users, and their sign-ins. */
+export function withInstallation<Result>(work: (tools: WorkspaceTools) => Promise<Result>): Promise<Result> {
+  return withTools(INSTALLATION, work);
+}
+
+function withTools<Result>(
+  workspace: string,
+  work: (tools: WorkspaceTools) => Promise<Result>,
+): Promise<Result> {
+  return withEventLog((eventLog) =>
+    withClosing(KeyDirectory.open(eventLog), (directory) =>
+      withClosing(UserDirectory.open(eventLog), async (users) => {
+        const names = new PrincipalNames({ api_key: directory, user: users });
+        return work({ eventLog, directory, names, caller: operatorOn(workspace) });
+      }),
+    ),
+  );
+}
+
+/**
+ * Runs `work` on what is to be verified: one workspace of that event log, or `INSTALLATION`; rejects with `not_found` when there
+ * is none with that id. Damage that prevents reading workspaces or users does not prevent verification.
+ */
+export function withLogToVerify<Result>(
+  workspace: string,
+  work: (tools: Pick<WorkspaceTools, 'eventLog' | 'caller'>) => Promise<Result>,
+): Promise<Result> {
+  return withEventLog(async (eventLog) => {
+    if (workspace !== INSTALLATION) {
+      const check = async (directory: KeyDirectory) => requireWorkspace(directory, workspace);
+      await withClosing(KeyDirectory.open(eventLog), check).catch(asUnreadable);
+    }
+    return work({ eventLog, caller: operatorOn(workspace) });
+  });
+}
+
+function requireWorkspace({ known }: KeyDirectory, workspace: string): void {
+  if (!known.workspaces.has(workspace))
+    throw new ServiceError('not_found', `Workspace ${workspace} does not exist.`);
+}
+
+function operatorOn(workspace: string): Caller {
+  return { workspace, principal: operator(), requestId: uuidv7() };
+}
+
+/** Runs `work` on what was opened, and closes it whatever the outcome. */
+async function withClosing<Opened extends { close(): void }, Result>(
+  opening: Promise<Opened>,
+  work: (opened: Opened) => Promise<Result>,
+): Promise<Result> {
+  const opened = await opening;
+  try {
+    return await work(opened);
+  } finally {
+    opened.close();
+  }
+}
+
+/** Runs `work` on the document store named by the environment. */
+export async function withDocumentStore<Result>(
+  work: (store: DocumentStore) => Promise<Result>,
+): Promise<Result> {
+  const store = await openDocumentStore(loadConfig(terminal().env).documentsUrl);
+  try {
+    return await work(store);
+  } finally {
+    await store.close();
+  }
+}
+
+/** Runs `work` on the read models named by the environment. */
+export async function withReadModels<Result>(
+  work: (readModels: ReadModels) => Promise<Result>,
+): Promise<Result> {
+  const readModels = await openReadModels(loadConfig(terminal().env).readModelUrl);
+  try {
+    return await work(readModels);
+  } finally {
+    await readModels.close();
+  }
+}
+
+/**
+ * Runs `work` on empty read models in a temporary file in the data folder. The file is removed afterwards; one that a killed process
+ * left is deleted by hand.
+ */
+export async function withTemporaryModels<Result>(
+  work: (readModels: ReadModels) => Promise<Result>,
+): Promise<Result> {
+  const path = join(loadConfig(terminal().env).dataDir, `verify-${uuidv7()}.db`);
+  try {
+    const readModels = await openReadModels(`sqlite:${encodeURIComponent(path)}`);
+    return await work(readModels).finally(() => readModels.close());
+  } finally {
+    for (const end of ['', '-wal', '-shm']) rmSync(path + end, { force: true });
+  }
+}
+
+/**
+ * Runs `work` on read models that are kept up to date with the event log meanwhile, including what `work` appends: by the service
+ * that runs on it, or by this process when they stand still behind the log. Writes to read models are guarded by
+ * positions, so both may write.
+ */
+export function withCurrentModels<Result>(
+  eventLog: EventLog,
+  work: (readModels: ReadModels) => Promise<Result>,
+): Promise<Result> {
+  return withReadModels((own) =>
+    withReadModels(async (readModels) => {
+      const stop = new AbortController();
+      const keeping = keepCurrent(eventLog, own, stop.signal).catch(() => undefined);
+      try {
+        await untilCurrent(eventLog, readModels, keeping);
+        return await work(readModels);
+      } finally {
+        stop.abort();
+        await keeping;
+      }
+    }),
+  );
+}
+
+/** How long read models stand still behind the log until no service seems to project. */
+const STANDSTILL_MS = 500;
+const LOOK_MS = 50;
+
+/** Projects until the signal, once the read models stand still behind the log. */
+async function keepCurrent(eventLog: EventLog, readModels: ReadModels, signal: AbortSignal): Promise<void> {
+  let before = 0;
+  for (let since = performance.now(); performance.now() - since < STANDSTILL_MS; ) {
+    const reached = await projectedUpTo(readModels);
+    if (reached !== before || reached >= (await eventLog.head())) since = performance.now();
+    before = reached;
+    await sleep(LOOK_MS, undefined, { signal });
+  }
+  const ports = { eventLog, readModels, onParked: () => undefined, onMismatch: () => undefined };
+  await projectAll(projections, ports, signal);
+}
+
+/** Resolves when the read models hold what the log held at the call, or are no longer kept: what waits for them then says so. */
+async function untilCurrent(
+  eventLog: EventLog,
+  readModels: ReadModels,
+  keeping: Promise<void>,
+): Promise<void> {
+  const head = await eventLog.head();
+  const ended = keeping.then(() => true);
+  while ((await projectedUpTo(readModels)) < head) {
+    if (await Promise.race([ended, sleep(LOOK_MS, false)])) return;
+  }
+}
+
+async function projectedUpTo(readModels: ReadModels): Promise<Position> {
+  return Math.min(...(await Promise.all(projections.map((one) => readModels.checkpoint(modelName(one))))));
+}
+
+/** Runs `work` on that event log and those read models. */
+export function withStores<Result>(
+  work: (eventLog: EventLog, readModels: ReadModels) => Promise<Result>,
+): Promise<Result> {
+  return withEventLog((eventLog) => withReadModels((readModels) => work(eventLog, readModels)));
+}
+
+/** Runs `work` on the webhooks of one workspace; rejects with `not_found` when there is none with that id. */
+export function withWebhooks<Result>(
+  workspace: string,
+  work: (manager: WebhookManager, caller: WebhookCaller) => Promise<Result>,
+): Promise<Result> {
+  const config = loadConfig(terminal().env);
+  return withWorkspace(workspace, ({ eventLog, directory: keys, names, caller }) =>
+    withReadModels(async (readModels) => {
+      const stateStore = await openOwnStateStore(config, eventLog);
+      const directory = await WebhookDirectory.open(eventLog);
+      const knownKeys = new KnownKeys(eventLog, lastingKeys(config));
+      try {
+        const manager = new WebhookManager({
+          eventLog,
+          readModels,
+          stateStore,
+          directory,
+          keys,
+          names,
+          addresses: createAddressRules(config.webhookAllowNetworks),
+          secretsKeys: async (isNow) => {
+            requireKeyFolder(config.webhookSecretsKey, config.dataDir);
+            return knownKeys.all('webhookSecrets', isNow);
+          },
+        });
+        return await work(manager, { ...caller, permissions });
+      } finally {
+        directory.close();
+        await stateStore.close();
+      }
+    }),
+  );
+}
+
+/** Returns the signing key, as `findSigningKey` does, if it is available here. */
+export function ownSigningKey(eventLog: EventLog): Promise<SigningKey | undefined> {
+  return findSigningKey(eventLog, loadConfig(terminal().env), false);
+}
+
+/** Returns the current key for signing exports and tree heads, as `openSigningKey` does. */
+export async function loadSigningKey(eventLog: EventLog): Promise<SigningKey> {
+  const config = loadConfig(terminal().env);
+  requireKeyFolder(config.signingKey, config.dataDir);
+  return openSigningKey(eventLog, config);
+}
