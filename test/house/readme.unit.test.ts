@@ -23,6 +23,6 @@ test('explains every dependency', () => {
 
 test('says what is in every folder of the sources', () => {
   const folders = readdirSync('src', { withFileTypes: true }).filter((entry) => entry.isDirectory());
-  const map = sectionOf('The rooms');
+  const map = sectionOf('The source tree');
   expect(folders.map(({ name }) => `\`src/${name}\``).filter((name) => !map.includes(name))).toEqual([]);
 });
