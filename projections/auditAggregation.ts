@@ -8,10 +8,10 @@ import {
   type RecordedEvent,
 } from '../src/domain/events/event.ts';
 import {
+  type DisclosedRange,
   type DisclosureTerms,
   type ListedEvent,
   type RefusedLines,
-  type Shown,
   type Written,
   writtenOf,
 } from '../src/domain/events/payloads.ts';
@@ -61,7 +61,7 @@ export interface AuditEntry {
   /** What was requested besides the subject, as the event has it: never words that were searched for. */
   query?: Record<string, unknown>;
   /** What was shown or sent, if more than one thing. */
-  shown?: Shown;
+  shown?: DisclosedRange;
   /** How many there were, if the entry stands for several. */
   count?: number;
   /** Recipient and purpose, as stated at the time of disclosure. */
@@ -128,7 +128,7 @@ function addAccess(entry: AuditEntry, { data }: RecordedEvent): void {
   if (data.disclosed_to !== undefined)
     entry.disclosedTo = dataAs<DisclosureTerms>(data.disclosed_to as object);
   if (data.count !== undefined) entry.count = data.count as number;
-  if (data.shown !== undefined) entry.shown = dataAs<Shown>(data.shown as object);
+  if (data.shown !== undefined) entry.shown = dataAs<DisclosedRange>(data.shown as object);
 }
 
 function addQuery(entry: AuditEntry, query: Record<string, unknown>): void {

@@ -1,4 +1,4 @@
-import { isProgram, laterTime, type Position, type RecordedEvent } from '../src/domain/events/event.ts';
+import { isProgram, maxTime, type Position, type RecordedEvent } from '../src/domain/events/event.ts';
 import { workspaceOfStream } from '../src/domain/events/streams.ts';
 import type { ModelName, Row } from '../src/storage/readModels.ts';
 import {
@@ -243,8 +243,8 @@ function withEntry(
   if (entries.length < ENTRIES_A_CHUNK) return [headRow(row, place, { ...head, size, entries })];
   const times = entries.map(({ recordedAt }) => recordedAt);
   const index: AuditIndex = {
-    from: laterTime(head.latest, times[0] as string),
-    to: times.reduce(laterTime, head.latest),
+    from: maxTime(head.latest, times[0] as string),
+    to: times.reduce(maxTime, head.latest),
     earliest: times.toSorted()[0] as string,
     signatures: signaturesOf(entries),
   };
@@ -284,7 +284,7 @@ export function lastSetBack({
   for (const [at, { recordedAt, position }] of entries.entries()) {
     const isSetBack = Date.parse(time) - Date.parse(recordedAt) > CLOCKS_APART_MS;
     if (isSetBack) last = { number: size - entries.length + at, position, latest: time };
-    time = laterTime(time, recordedAt);
+    time = maxTime(time, recordedAt);
   }
   return last ? { setBack: last } : {};
 }

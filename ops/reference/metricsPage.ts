@@ -1,9 +1,9 @@
-import { definitionOf, type MetricName, metricTable } from '../../src/platform/metrics/catalog.ts';
+import { definitionOf, type MetricName, metricDefinitions } from '../../src/platform/metrics/catalog.ts';
 import { prometheusName } from '../../src/platform/metrics/metrics.ts';
 
 import { code, page, table } from './markdown.ts';
 
-const names = Object.keys(metricTable) as MetricName[];
+const names = Object.keys(metricDefinitions) as MetricName[];
 
 function rowOf(name: MetricName): string[] {
   const { kind, unit, description, attributes = {}, ofService } = definitionOf(name);

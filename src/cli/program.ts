@@ -14,7 +14,7 @@ interface Family {
 }
 
 /** All commands by name, in the order of the help. Their modules, and all that these use, are loaded only when needed. */
-export const families: readonly Family[] = [
+export const commandGroups: readonly Family[] = [
   { names: ['serve'], load: async () => (await import('./commands/serve.ts')).addServeCommand },
   {
     names: ['workspaces'],
@@ -125,7 +125,7 @@ export async function commandProgram(command?: string): Promise<Command> {
       writeErr: (text) => terminal().stderr.write(text),
     });
   for (const add of await Promise.all(familiesOf(command).map(({ load }) => load()))) add(program);
-  takeInit(program.commands);
+  acceptInit(program.commands);
   return program;
 }
 
@@ -134,17 +134,17 @@ function initOption(): Option {
 }
 
 /** Allows the program's option after a command, too. */
-function takeInit(commands: readonly Command[]): void {
+function acceptInit(commands: readonly Command[]): void {
   for (const command of commands) {
     if (command.commands.length === 0) command.addOption(initOption().hideHelp());
-    takeInit(command.commands);
+    acceptInit(command.commands);
   }
 }
 
-function familiesOf(command: string | undefined): typeof families {
-  if (command === undefined || command === COMPLETION) return families;
-  const own = families.filter(({ names }) => names.includes(command));
-  return own.length > 0 ? own : families;
+function familiesOf(command: string | undefined): typeof commandGroups {
+  if (command === undefined || command === COMPLETION) return commandGroups;
+  const own = commandGroups.filter(({ names }) => names.includes(command));
+  return own.length > 0 ? own : commandGroups;
 }
 
 const WRONG_USAGE = 2;

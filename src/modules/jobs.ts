@@ -2,11 +2,11 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { z } from 'zod';
 import { type Principal, principalTypes } from '../domain/events/event.ts';
 import { describeError, ServiceError } from '../platform/errors.ts';
-import type { SharedPlaces } from '../platform/threads/semaphore.ts';
+import type { SharedSemaphore } from '../platform/threads/semaphore.ts';
 import type { StateRow, StateStore, StateTable } from '../storage/stateStore.ts';
 
 /** A workspace's run that this process has taken on. */
-class Turn<Body extends Run> {
+class JobLease<Body extends Job> {
   readonly #stateStore: StateStore;
   readonly #table: StateTable<Body>;
   readonly #workspace: string;
@@ -67,7 +67,7 @@ const TELL_MS = 1_000;
 /** A process that has given no sign of life for this long is gone. */
 const SILENT_MS = 15_000;
 
-interface RunPorts<Body extends Run> {
+interface JobPorts<Body extends Job> {
   stateStore: StateStore;
   /** One row per workspace. Where it is lost, so is the result of the last run. */
   table: StateTable<Body>;
@@ -85,22 +85,22 @@ interface RunPorts<Body extends Run> {
   /** Called with the reason when one failed. */
   onFailure(error: Record<string, unknown>): void;
   /** The number that can run at once in the process. */
-  places: SharedPlaces;
+  places: SharedSemaphore;
 }
 
 /** What a run begins with; the rest is the same for all. */
-type Begun<Body extends Run> = Omit<Body, keyof Run>;
+type Begun<Body extends Job> = Omit<Body, keyof Job>;
 
 /**
  * Long-running work requested on the dashboard: several at a time in this process, and one at a time per workspace
  * across all processes. Its progress, and the result of the last run, are kept in the state store for all processes.
  */
-export class Runs<Body extends Run> {
-  readonly #ports: RunPorts<Body>;
+export class JobRunner<Body extends Job> {
+  readonly #ports: JobPorts<Body>;
   readonly #stop = new AbortController();
   readonly #running = new Set<Promise<void>>();
 
-  constructor(ports: RunPorts<Body>) {
+  constructor(ports: JobPorts<Body>) {
     this.#ports = ports;
   }
 
@@ -125,14 +125,14 @@ export class Runs<Body extends Run> {
     record: () => Promise<unknown>,
   ): Promise<void> {
     if (this.#stop.signal.aborted || !this.#ports.places.take()) throw this.#underWay();
-    const { promise: claimed, resolve: claim } = Promise.withResolvers<Turn<Body> | undefined>();
+    const { promise: claimed, resolve: claim } = Promise.withResolvers<JobLease<Body> | undefined>();
     const running = claimed
       .then((turn) => this.#run(turn))
       .finally(() => {
         this.#running.delete(running);
       });
     this.#running.add(running);
-    let turn: Turn<Body> | undefined;
+    let turn: JobLease<Body> | undefined;
     try {
       const before = await this.#load(workspace);
       if (before && before.body.outcome === undefined && !isCutOff(before.body)) throw this.#underWay();
@@ -140,7 +140,7 @@ export class Runs<Body extends Run> {
       const common = { asked_by: askedBy, started_at, updated_at: started_at };
       const body = { ...begin(before?.body), ...common } as unknown as Body;
       await record();
-      const taken = new Turn(this.#ports, workspace, body, before?.revision);
+      const taken = new JobLease(this.#ports, workspace, body, before?.revision);
       if (!(await taken.tell())) throw this.#underWay();
       turn = taken;
     } finally {
@@ -165,7 +165,7 @@ export class Runs<Body extends Run> {
   }
 
   /** Gives the place back once the work is done; never rejects. */
-  async #run(turn: Turn<Body> | undefined): Promise<void> {
+  async #run(turn: JobLease<Body> | undefined): Promise<void> {
     const ended = turn && (await this.#work(turn));
     // Before its end is reported: whoever reads that may begin the next one.
     this.#ports.places.give();
@@ -183,7 +183,7 @@ export class Runs<Body extends Run> {
   }
 
   /** Does the work of a turn, and reports its progress. */
-  async #work(turn: Turn<Body>): Promise<Partial<Body>> {
+  async #work(turn: JobLease<Body>): Promise<Partial<Body>> {
     const lost = new AbortController();
     const signal = AbortSignal.any([this.#stop.signal, lost.signal]);
     const telling = setInterval(async () => {
@@ -196,7 +196,7 @@ export class Runs<Body extends Run> {
     return ended;
   }
 
-  async #outcome(turn: Turn<Body>, signal: AbortSignal): Promise<Partial<Body>> {
+  async #outcome(turn: JobLease<Body>, signal: AbortSignal): Promise<Partial<Body>> {
     const endedAs = (outcome: string) => ({ outcome }) as Partial<Body>;
     try {
       return await this.#ports.work(turn.body, turn.reached.bind(turn), signal);
@@ -208,7 +208,7 @@ export class Runs<Body extends Run> {
   }
 }
 
-function isCutOff({ outcome, updated_at }: Run): boolean {
+function isCutOff({ outcome, updated_at }: Job): boolean {
   // One that is alive would have corrected what a clock that was ahead made of it.
   return outcome === undefined && Math.abs(Date.now() - Date.parse(updated_at)) > SILENT_MS;
 }
@@ -234,4 +234,4 @@ export const runSchema = z.object({
 export const brokenOff = ['stopped', 'failed'] as const;
 
 /** A run, as all processes see it; without an outcome it is under way. */
-export type Run = z.infer<typeof runSchema> & { outcome?: string | undefined };
+export type Job = z.infer<typeof runSchema> & { outcome?: string | undefined };

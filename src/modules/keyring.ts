@@ -32,7 +32,7 @@ async function eventsOf(eventLog: Pick<EventLog, 'readStream'>, stream: string):
 const FINGERPRINT_DIGITS = 16;
 
 /** A key on which the content of the log depends. */
-export interface LastingKey {
+export interface ManagedKey {
   setting: string;
   /** The consequence of using another one, as the end of a sentence. */
   consequence: string;
@@ -52,7 +52,7 @@ export interface LastingKey {
 
 /** Returns what is wrong with a key that the log knows by its fingerprint, given what was found. */
 function problemOf(
-  { setting, place, consequence }: LastingKey,
+  { setting, place, consequence }: ManagedKey,
   found: readonly Buffer[],
   known: string,
 ): string | undefined {
@@ -72,7 +72,7 @@ function fingerprintOf(setting: string, bytes: Buffer): string {
 }
 
 /** Whether a rotation replaced a key, according to the log's events about keys. */
-function wasEnded({ setting }: LastingKey, key: Buffer, events: readonly RecordedEvent[]): boolean {
+function wasEnded({ setting }: ManagedKey, key: Buffer, events: readonly RecordedEvent[]): boolean {
   const fingerprint = fingerprintOf(setting, key);
   return events.some(
     ({ type, data }) =>
@@ -107,13 +107,13 @@ type Fingerprints = readonly string[];
  * log, as is one that replaces it, and any other one is noticed. The fingerprint reveals nothing about the key, which
  * is random.
  */
-export class KnownKeys<Name extends string> {
+export class Keyring<Name extends string> {
   readonly #eventLog: EventLog;
-  readonly #keys: Record<Name, LastingKey>;
+  readonly #keys: Record<Name, ManagedKey>;
   /** Keys found to be in use, and when, on the monotonic clock. */
   readonly #trusted = new Map<Name, KeysInUse & { at: number }>();
 
-  constructor(eventLog: EventLog, keys: Record<Name, LastingKey>) {
+  constructor(eventLog: EventLog, keys: Record<Name, ManagedKey>) {
     this.#eventLog = eventLog;
     this.#keys = keys;
   }
@@ -179,8 +179,8 @@ export class KnownKeys<Name extends string> {
   }
 
   /** Undefined when another process adopted a key at the same time. */
-  async #open(key: LastingKey, known: Fingerprints, last: number): Promise<readonly Buffer[] | undefined> {
-    if (known.length > 0) return held(key, known);
+  async #open(key: ManagedKey, known: Fingerprints, last: number): Promise<readonly Buffer[] | undefined> {
+    if (known.length > 0) return presentKeys(key, known);
     const bytes = await key.load();
     return (await this.#adopt(key, bytes, last)) && [bytes];
   }
@@ -197,7 +197,7 @@ export class KnownKeys<Name extends string> {
 
   /**
    * Replaces the key in use with another one. What is recorded in the log besides the fingerprints comes from
-   * `describe`. An interrupted rotation is completed. Rejects as `current` and `LastingKey.next`.
+   * `describe`. An interrupted rotation is completed. Rejects as `current` and `ManagedKey.next`.
    */
   async rotate(
     name: Name,
@@ -240,7 +240,7 @@ export class KnownKeys<Name extends string> {
     const known = fingerprintsIn(events);
     let last = lastAdoption(events);
     const problems: string[] = [];
-    for (const [name, key] of Object.entries(this.#keys) as [Name, LastingKey][]) {
+    for (const [name, key] of Object.entries(this.#keys) as [Name, ManagedKey][]) {
       const fingerprint = known.get(key.setting)?.at(-1);
       const isNeeded = needed.includes(name);
       const found = await key.find();
@@ -291,7 +291,7 @@ export class KnownKeys<Name extends string> {
   /**
    * Records a key in the log, behind the adoption that was seen last. Undefined, with nothing recorded, when there are later ones.
    */
-  #adopt({ setting }: LastingKey, bytes: Buffer, last: number): Promise<Appended | undefined> {
+  #adopt({ setting }: ManagedKey, bytes: Buffer, last: number): Promise<Appended | undefined> {
     const id = uuidv7();
     const event: NewEvent = {
       id,
@@ -327,7 +327,7 @@ function lastAdoption(events: readonly RecordedEvent[]): number {
  * Resolves with the present key, created when there is none, which takes the place of the one that the log knows. Rejects with
  * `ConfigError` when a rotation replaced it.
  */
-async function loadInPlace(key: LastingKey, events: readonly RecordedEvent[]): Promise<Buffer> {
+async function loadInPlace(key: ManagedKey, events: readonly RecordedEvent[]): Promise<Buffer> {
   const bytes = await key.load();
   if (key.endsForGood && wasEnded(key, bytes, events)) {
     throw new ConfigError(
@@ -341,7 +341,7 @@ async function loadInPlace(key: LastingKey, events: readonly RecordedEvent[]): P
  * Resolves with the keys that are known, the one in use first; that key is put in its place where a rotation was
  * interrupted when the log already knew it.
  */
-async function held(key: LastingKey, known: Fingerprints): Promise<readonly Buffer[]> {
+async function presentKeys(key: ManagedKey, known: Fingerprints): Promise<readonly Buffer[]> {
   const found = await key.find();
   const inUse = known.at(-1) as string;
   const problem = problemOf(key, found, inUse);

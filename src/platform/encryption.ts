@@ -12,7 +12,7 @@ const TAG_BYTES = 16;
  * `SEALING_KEY_BYTES`. `context` says whose it is and is needed to open it, so that what is sealed for one owner
  * cannot pass for another's; empty: nobody's.
  */
-export function seal(key: Uint8Array, context: string, text: string): string {
+export function encrypt(key: Uint8Array, context: string, text: string): string {
   const nonce = randomBytes(NONCE_BYTES);
   const cipher = createCipheriv(CIPHER, key, nonce).setAAD(Buffer.from(context));
   const encrypted = Buffer.concat([cipher.update(text, 'utf8'), cipher.final()]);
@@ -22,7 +22,7 @@ export function seal(key: Uint8Array, context: string, text: string): string {
 /**
  * Returns the text that was passed to `seal`. Throws when it was sealed with another key or context, or is damaged.
  */
-export function unseal(key: Uint8Array, context: string, sealed: string): string {
+export function decrypt(key: Uint8Array, context: string, sealed: string): string {
   const bytes = Buffer.from(sealed, 'base64');
   const nonce = bytes.subarray(0, NONCE_BYTES);
   const tag = bytes.subarray(NONCE_BYTES, NONCE_BYTES + TAG_BYTES);

@@ -9,7 +9,7 @@ const PAUSE_MS = 1_000;
  * so that a large erasure is not aborted by a temporary problem. Rejects as the last try does, and at once with anything but
  * `unavailable`.
  */
-export async function patiently<Result>(work: () => Promise<Result>): Promise<Result> {
+export async function withRetry<Result>(work: () => Promise<Result>): Promise<Result> {
   for (let tries = 1; ; tries++) {
     try {
       return await work();
@@ -21,7 +21,7 @@ export async function patiently<Result>(work: () => Promise<Result>): Promise<Re
 }
 
 /** Returns the result of `work`; undefined when a store is unreachable, or a read model lags. */
-export async function unlessUnavailable<Result>(work: Promise<Result>): Promise<Result | undefined> {
+export async function ignoreUnavailable<Result>(work: Promise<Result>): Promise<Result | undefined> {
   try {
     return await work;
   } catch (error) {
@@ -36,7 +36,7 @@ const RETRY_MS = 250;
  * Returns the result of `work`, which is repeated for as long as it rejects with `unavailable`; undefined when the signal aborts
  * in the meantime. Rejects with any other error.
  */
-export async function untilAvailable<Result>(
+export async function retryUntilAbort<Result>(
   work: () => Promise<Result>,
   signal: AbortSignal,
 ): Promise<Result | undefined> {
@@ -64,7 +64,7 @@ export async function pause(ms: number, signal: AbortSignal): Promise<void> {
  * Resolves with the result of `work`, which is repeated while a store cannot be reached, with a call to `onDelay`.
  * Undefined at the signal.
  */
-export async function whenAvailable<Result>(
+export async function retryWhileUnavailable<Result>(
   work: () => Promise<Result>,
   onDelay: (error: unknown) => void,
   signal: AbortSignal,

@@ -4,13 +4,13 @@ import { makeScorecard } from '../modules/readiness/scorecard.ts';
 import { openSimulation } from '../modules/readiness/simulation.ts';
 import type { QueryPorts } from '../modules/records/queries/records.ts';
 import type { Config } from '../platform/config.ts';
-import { yieldToRequests } from '../platform/threads/workers.ts';
+import { lowerThreadPriority } from '../platform/threads/workers.ts';
 import { openEventLog, openReadModels } from './openStorage.ts';
 import { taskFailure } from './tasks.ts';
 
 if (parentPort === null) throw new Error('analysisWorker runs as a worker thread');
 const port = parentPort;
-yieldToRequests();
+lowerThreadPriority();
 const { config, task } = workerData as { config: Config; task: AnalysisTask };
 
 async function* analyse(ports: QueryPorts): AsyncGenerator<AnalysisMessage> {

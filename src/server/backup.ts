@@ -13,7 +13,7 @@ import {
   requireManifest,
   type ServiceKeys,
 } from '../modules/backup/format.ts';
-import { ConcernedStreams, type RestoreTask, restoreBackup } from '../modules/backup/restore.ts';
+import { AffectedStreams, type RestoreTask, restoreBackup } from '../modules/backup/restore.ts';
 import { type BackupOptions, type BackupResult, takeBackup } from '../modules/backup/take.ts';
 import type { RemovalPorts } from '../modules/erasure/finish.ts';
 import {
@@ -23,7 +23,7 @@ import {
   readNotices,
   type UnknownErasure,
 } from '../modules/erasure/notices.ts';
-import { keptRequests } from '../modules/idempotency/reservations.ts';
+import { reservedRequests } from '../modules/idempotency/reservations.ts';
 import {
   messageClaimsTable,
   messageLinksTable,
@@ -79,7 +79,7 @@ const PATIENCE_MS = 10_000;
  * still does after the time for which a killed one would seem to, and with `unavailable`. If the lease could not be renewed in
  * time, another one may have begun: `work` is passed a function that rejects with `conflict` while one is in progress.
  */
-async function asOnlyOne<Result>(
+async function withExclusiveLock<Result>(
   stateUrl: string,
   work: (requireOnly: () => Promise<void>) => Promise<Result>,
 ): Promise<Result> {
@@ -124,7 +124,7 @@ export const backedUpTables: readonly StateTable<object>[] = [
   messagesTable,
   messageLinksTable,
   messageClaimsTable,
-  keptRequests,
+  reservedRequests,
   sentHeadsTable,
   noticesTable,
 ];
@@ -172,7 +172,7 @@ export async function backUp(place: string, options: BackupOptions): Promise<Bac
     withDocumentStore(async (documentStore) => {
       const stateStore = await openOwnStateStore(config, eventLog);
       try {
-        return await asOnlyOne(config.stateUrl, async (requireOnly) => {
+        return await withExclusiveLock(config.stateUrl, async (requireOnly) => {
           const ports = { eventLog, documentStore, stateStore, target, tables: backedUpTables };
           const keys = {
             async keys() {
@@ -221,7 +221,7 @@ export async function repeatErasures(
         created_at: new Date(0).toISOString(),
       };
       const later = requireWhole(await readNotices(target, none, publicKeys), allowMissing);
-      const concerned = new ConcernedStreams(later.erasures);
+      const concerned = new AffectedStreams(later.erasures);
       const until = await eventLog.head();
       let events = 0;
       for await (const batch of readLog(eventLog, { after: 0, until })) {

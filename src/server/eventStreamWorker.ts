@@ -2,35 +2,35 @@ import { parentPort, workerData } from 'node:worker_threads';
 import { ChangedFields } from '../modules/eventStream/changedFields.ts';
 import type { PseudonymKey } from '../modules/eventStream/deidentification.ts';
 import {
-  CatchUp,
-  type FeedRefusal,
-  type FeedReply,
-  type FeedRequest,
-  FeedText,
+  CatchUpSubscription,
+  type EventStreamRefusal,
+  type EventStreamReply,
+  type EventStreamRequest,
+  EventStreamText,
+  LiveSubscription,
   lazyDeidentifier,
   type MakeText,
-  Tail,
 } from '../modules/eventStream/reader.ts';
 import { ServiceError } from '../platform/errors.ts';
-import { endThread, reportMeasurements, yieldToRequests } from '../platform/threads/workers.ts';
+import { exitWorker, lowerThreadPriority, reportMeasurements } from '../platform/threads/workers.ts';
 import { openEventLog } from './openStorage.ts';
 
 if (parentPort === null) throw new Error('feedWorker runs as a worker thread');
 const port = parentPort;
-yieldToRequests();
+lowerThreadPriority();
 reportMeasurements();
-const requests: FeedRequest[] = [];
-port.on('message', (request: FeedRequest) => requests.push(request));
+const requests: EventStreamRequest[] = [];
+port.on('message', (request: EventStreamRequest) => requests.push(request));
 
 const eventLog = await openEventLog(workerData.eventLogUrl);
 const changedFields = new ChangedFields(eventLog);
 let pseudonyms: PseudonymKey = { key: new Uint8Array(), epoch: 1 };
 const deidentifier = lazyDeidentifier(() => pseudonyms);
-const makeText: MakeText = (events) => FeedText.of(events, changedFields, deidentifier);
-const readers = new Map<number, CatchUp>();
-let tail: Tail | undefined;
+const makeText: MakeText = (events) => EventStreamText.of(events, changedFields, deidentifier);
+const readers = new Map<number, CatchUpSubscription>();
+let tail: LiveSubscription | undefined;
 
-function send(reply: FeedReply): void {
+function send(reply: EventStreamReply): void {
   const transfer: ArrayBuffer[] = [];
   if (reply.kind === 'part') transfer.push(reply.part.bytes.buffer);
   if (reply.kind === 'appended') {
@@ -39,20 +39,20 @@ function send(reply: FeedReply): void {
   port.postMessage(reply, transfer);
 }
 
-function refusalOf(error: unknown): FeedRefusal | undefined {
+function problemOf(error: unknown): EventStreamRefusal | undefined {
   if (!(error instanceof ServiceError)) return undefined;
   const { code, message, problem } = error;
   return code === 'unreadable' || code === 'internal' ? { code, message, problem } : undefined;
 }
 
-async function read({ reader, limit, upToTail }: FeedRequest & { kind: 'read' }): Promise<void> {
+async function read({ reader, limit, upToTail }: EventStreamRequest & { kind: 'read' }): Promise<void> {
   const catchUp = readers.get(reader);
   if (catchUp === undefined) return;
   try {
     const part = await catchUp.next(limit, upToTail ? () => tail?.position ?? 0 : undefined);
     send({ kind: 'part', reader, part });
   } catch (error) {
-    const refusal = refusalOf(error);
+    const refusal = problemOf(error);
     send({ kind: 'failed', reader, ...(refusal && { refusal }) });
   }
 }
@@ -61,16 +61,16 @@ async function stop(): Promise<void> {
   tail?.close();
   await Promise.all([...readers.values()].map((reader) => reader.close()));
   await eventLog.close();
-  endThread();
+  exitWorker();
 }
 
-function take(request: FeedRequest): void {
+function take(request: EventStreamRequest): void {
   switch (request.kind) {
     case 'pseudonyms':
       pseudonyms = request.key;
       break;
     case 'open':
-      readers.set(request.reader, new CatchUp(eventLog, makeText, request.selection, request));
+      readers.set(request.reader, new CatchUpSubscription(eventLog, makeText, request.selection, request));
       break;
     case 'read':
       void read(request);
@@ -80,7 +80,7 @@ function take(request: FeedRequest): void {
       readers.delete(request.reader);
       break;
     case 'tail':
-      tail ??= new Tail(eventLog, makeText, send);
+      tail ??= new LiveSubscription(eventLog, makeText, send);
       tail.add(request.tail, request.selection);
       break;
     case 'untail':

@@ -1,24 +1,24 @@
 import { Readable } from 'node:stream';
 import type { Logger } from 'pino';
 import {
-  type EvidenceMessage,
   type EvidencePorts,
-  type EvidenceTask,
   Exports,
+  type IntegrityMessage,
+  type IntegrityTask,
   type RunExport,
   type RunVerification,
   Verifications,
 } from '../modules/integrity/jobs.ts';
 import { PublicKeys, publicKeysOf } from '../modules/integrity/publicKeys.ts';
 import { headsStatus } from '../modules/integrity/treeHeads.ts';
-import type { KnownKeys } from '../modules/keyring.ts';
+import type { Keyring } from '../modules/keyring.ts';
 import type { AnalysisMessage, RunAnalysis } from '../modules/readiness/jobs.ts';
 import type { Config } from '../platform/config.ts';
 import { workerUrl } from '../platform/threads/workerUrl.ts';
 import type { EventLog } from '../storage/eventLog.ts';
 import type { StateStore } from '../storage/stateStore.ts';
-import { findSigningKey, type LastingKeyName } from './keys.ts';
-import type { TaskPlaces } from './sharedMemory.ts';
+import { findSigningKey, type ManagedKeyName } from './keys.ts';
+import type { ConcurrencyLimits } from './sharedMemory.ts';
 import { runTask, startTask } from './tasks.ts';
 
 /** Runs each analysis in its own thread. */
@@ -40,8 +40,8 @@ const url = workerUrl('integrityWorker', import.meta.url);
 /** Runs each verification in its own thread. */
 function verifyInThread(config: Config): RunVerification {
   return ({ ...job }, onProgress, signal) => {
-    const task: EvidenceTask = { kind: 'verify', ...job };
-    return runTask(url, { config, task }, signal, (message: EvidenceMessage) => {
+    const task: IntegrityTask = { kind: 'verify', ...job };
+    return runTask(url, { config, task }, signal, (message: IntegrityMessage) => {
       if (message.kind === 'reached') onProgress(message.position, message.until, message.events);
       return message.kind === 'verified' ? message.history : undefined;
     });
@@ -67,8 +67,8 @@ function exportInThread(config: Config): RunExport {
       },
     });
     const onFailure = (error: Error) => stream.destroy(error);
-    const task: EvidenceTask = { kind: 'export', job, caller, until, isSigned };
-    const onMessage = (message: EvidenceMessage) => {
+    const task: IntegrityTask = { kind: 'export', job, caller, until, isSigned };
+    const onMessage = (message: IntegrityMessage) => {
       if (message.kind === 'exported') stream.push(null);
       if (message.kind !== 'bytes' || stream.destroyed) return;
       isOwed = true;
@@ -80,18 +80,18 @@ function exportInThread(config: Config): RunExport {
   };
 }
 
-interface EvidenceStores {
+interface IntegrityStores {
   eventLog: EventLog;
   stateStore: StateStore;
-  knownKeys: KnownKeys<LastingKeyName>;
+  knownKeys: Keyring<ManagedKeyName>;
 }
 
 /** Opens what the evidence page works with; `close` ends what is under way. */
 export function openEvidence(
   config: Config,
   logger: Logger,
-  { eventLog, stateStore, knownKeys }: EvidenceStores,
-  places?: TaskPlaces,
+  { eventLog, stateStore, knownKeys }: IntegrityStores,
+  places?: ConcurrencyLimits,
 ): EvidencePorts & { close(): Promise<void> } {
   // It is created only beside an embedded log, whose data folder is the only place for it: elsewhere another process may be the
   // one intended to have it.

@@ -1,12 +1,12 @@
 import { createPublicKey } from 'node:crypto';
 import { KEPT_MS } from '../modules/idempotency/reservations.ts';
 import { keyId, parseSigningKey, signKeyRotation } from '../modules/integrity/signing.ts';
-import { KnownKeys } from '../modules/keyring.ts';
+import { Keyring } from '../modules/keyring.ts';
 import { resealSecrets } from '../modules/webhooks/secrets.ts';
 import { WebhookDirectory } from '../modules/webhooks/webhook.ts';
 import { loadConfig } from '../platform/config.ts';
 import { ServiceError } from '../platform/errors.ts';
-import { lastingKeys } from './keys.ts';
+import { managedKeys } from './keys.ts';
 import { operator, requireKeyFolder, withEventLog } from './stores.ts';
 import { terminal } from './terminal.ts';
 
@@ -16,15 +16,15 @@ interface PseudonymsRotated {
   wasKnown: boolean;
 }
 
-/** Replaces the key for the hashes in the de-identified view: all hashes change. Rejects as `KnownKeys.rotate` does. */
+/** Replaces the key for the hashes in the de-identified view: all hashes change. Rejects as `Keyring.rotate` does. */
 export async function rotatePseudonyms(): Promise<PseudonymsRotated> {
   const config = loadConfig(terminal().env);
   requireKeyFolder(config.deidentificationKey, config.dataDir);
   return withEventLog(async (eventLog) => {
-    const { wasKnown } = await new KnownKeys(eventLog, lastingKeys(config)).rotate('deidentification', {
+    const { wasKnown } = await new Keyring(eventLog, managedKeys(config)).rotate('deidentification', {
       principal: operator(),
     });
-    const { epoch } = await new KnownKeys(eventLog, lastingKeys(config)).loadEpoch('deidentification');
+    const { epoch } = await new Keyring(eventLog, managedKeys(config)).loadEpoch('deidentification');
     return { epoch, wasKnown };
   });
 }
@@ -37,13 +37,13 @@ interface SigningKeyRotated {
 
 /**
  * Replaces the signing key. From then on everything is signed with the new one, also by running processes. Rejects as
- * `KnownKeys.rotate` does.
+ * `Keyring.rotate` does.
  */
 export async function rotateSigningKey(): Promise<SigningKeyRotated> {
   const config = loadConfig(terminal().env);
   requireKeyFolder(config.signingKey, config.dataDir);
   return withEventLog(async (eventLog) => {
-    const keys = new KnownKeys(eventLog, lastingKeys(config));
+    const keys = new Keyring(eventLog, managedKeys(config));
     const log = await eventLog.identity();
     const { wasKnown } = await keys.rotate('signing', { principal: operator() }, async (current, next) => ({
       rotation: signKeyRotation(log, parseSigningKey(current), parseSigningKey(next)),
@@ -60,25 +60,25 @@ interface WebhookSecretsKeyRotated {
 }
 
 /**
- * Replaces the key that seals the secrets of webhooks, and reseals them. Rejects as `KnownKeys.rotate` does, and with `conflict`
+ * Replaces the key that seals the secrets of webhooks, and reseals them. Rejects as `Keyring.rotate` does, and with `conflict`
  * when what was made with the previous key is still needed, unless `isForced`.
  */
 export async function rotateWebhookSecretsKey(isForced: boolean): Promise<WebhookSecretsKeyRotated> {
   const config = loadConfig(terminal().env);
   requireKeyFolder(config.webhookSecretsKey, config.dataDir);
   return withEventLog(async (eventLog) => {
-    const keys = new KnownKeys(eventLog, lastingKeys(config));
+    const keys = new Keyring(eventLog, managedKeys(config));
     const actor = { principal: operator() };
     const directory = await WebhookDirectory.open(eventLog);
-    const reseal = async () => resealSecrets(directory, await keys.all('webhookSecrets', true), actor);
+    const reencrypt = async () => resealSecrets(directory, await keys.all('webhookSecrets', true), actor);
     try {
       const finished = await keys.finish('webhookSecrets');
-      const sealed = await reseal();
+      const sealed = await reencrypt();
       if (finished || sealed > 0) return { sealed, wasKnown: true };
       const known = await keys.since('webhookSecrets');
       if (known?.isRotated && !isForced) requireForgotten(known.since);
       const { wasKnown } = await keys.rotate('webhookSecrets', actor);
-      return { sealed: await reseal(), wasKnown };
+      return { sealed: await reencrypt(), wasKnown };
     } finally {
       directory.close();
     }

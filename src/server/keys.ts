@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import type { Logger } from 'pino';
 import { type SigningKey, signingKeyRotations } from '../modules/integrity/publicKeys.ts';
 import { generateSigningKey, parseSigningKey } from '../modules/integrity/signing.ts';
-import { KnownKeys, type LastingKey } from '../modules/keyring.ts';
+import { Keyring, type ManagedKey } from '../modules/keyring.ts';
 import type { Config } from '../platform/config.ts';
 import { SEALING_KEY_BYTES } from '../platform/encryption.ts';
 import { ServiceError } from '../platform/errors.ts';
@@ -77,7 +77,7 @@ async function nextKey(key: Key, config: Config, current: Buffer): Promise<Buffe
 }
 
 /** Makes a next key the current one, durably. A setting stays as it is. */
-async function settle(key: Key, config: Config, bytes: Buffer): Promise<void> {
+async function promote(key: Key, config: Config, bytes: Buffer): Promise<void> {
   if (key.set(config) !== undefined) return;
   const [path, nextPath, previousPath] = pathsOf(key, config);
   const next = await readKey(key, nextPath);
@@ -228,21 +228,21 @@ const consequences = {
 };
 
 /** The name of a key that the log identifies by its fingerprint. */
-export type LastingKeyName = keyof typeof consequences;
+export type ManagedKeyName = keyof typeof consequences;
 
 /**
  * Returns the keys that the contents of the log depend on. They reject with `internal`, whose `problem` names the file or
  * setting.
  */
-export function lastingKeys(config: Config): Record<LastingKeyName, LastingKey> {
-  const lasting = (name: LastingKeyName): LastingKey => ({
+export function managedKeys(config: Config): Record<ManagedKeyName, ManagedKey> {
+  const lasting = (name: ManagedKeyName): ManagedKey => ({
     setting: keys[name].setting,
     consequence: consequences[name],
     place: keys[name].set(config) === undefined ? join(config.dataDir, keys[name].file) : keys[name].setting,
     find: () => findUnlessDenied(keys[name], config),
     load: () => load(keys[name], config),
     next: (current) => nextKey(keys[name], config, current),
-    settle: (key) => settle(keys[name], config, key),
+    settle: (key) => promote(keys[name], config, key),
     // Both keys signed that the old one ended.
     ...(name === 'signing' && { endsForGood: true }),
   });
@@ -318,14 +318,14 @@ function isSigningKey(bytes: Buffer): boolean {
   }
 }
 
-type Keys = Config | KnownKeys<LastingKeyName>;
+type Keys = Config | Keyring<ManagedKeyName>;
 
 /**
  * Returns the current signing key according to the log, creating it when there is none. Callers that request it after reading
- * what is to be signed never sign with a key that was replaced before that. Rejects as `KnownKeys.current` does.
+ * what is to be signed never sign with a key that was replaced before that. Rejects as `Keyring.current` does.
  */
 export async function openSigningKey(eventLog: EventLog, keys: Keys): Promise<SigningKey> {
-  const privateKey = parseSigningKey(await knownOf(eventLog, keys).current('signing'));
+  const privateKey = parseSigningKey(await keyringOf(eventLog, keys).current('signing'));
   return { privateKey, rotations: await signingKeyRotations(eventLog) };
 }
 
@@ -338,7 +338,7 @@ export async function findSigningKey(
   keys: Keys,
   isMade: boolean,
 ): Promise<SigningKey | undefined> {
-  const known = knownOf(eventLog, keys);
+  const known = keyringOf(eventLog, keys);
   try {
     if (!isMade && (await known.find('signing')) === undefined) return undefined;
     return await openSigningKey(eventLog, known);
@@ -348,6 +348,6 @@ export async function findSigningKey(
   }
 }
 
-function knownOf(eventLog: EventLog, keys: Keys): KnownKeys<LastingKeyName> {
-  return keys instanceof KnownKeys ? keys : new KnownKeys(eventLog, lastingKeys(keys));
+function keyringOf(eventLog: EventLog, keys: Keys): Keyring<ManagedKeyName> {
+  return keys instanceof Keyring ? keys : new Keyring(eventLog, managedKeys(keys));
 }

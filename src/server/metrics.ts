@@ -3,7 +3,7 @@ import { readinessDetails } from '../api/routes/service.ts';
 import { type ProcessHealth, type Readiness, readiness } from '../modules/health.ts';
 import { add, shownCounts, type Tally, talliesModel, tallyId } from '../modules/readiness/counts.ts';
 import { readModelLag } from '../modules/records/queries/records.ts';
-import { maySend } from '../modules/webhooks/settings.ts';
+import { isDeliveryAllowed } from '../modules/webhooks/settings.ts';
 import { deliveryStatus } from '../modules/webhooks/status.ts';
 import type { Config } from '../platform/config.ts';
 import { measurements, observed, type SeriesReport } from '../platform/metrics/metrics.ts';
@@ -57,7 +57,7 @@ async function observeWebhooks({
   webhookDirectory,
   directory,
 }: OpenStores): Promise<SeriesReport[]> {
-  const used = webhookDirectory.all().filter((webhook) => maySend(webhook, directory.known));
+  const used = webhookDirectory.all().filter((webhook) => isDeliveryAllowed(webhook, directory.known));
   const statuses = await deliveryStatus(eventLog, stateStore, used);
   const sum = (of: (status: (typeof statuses)[number]) => number) =>
     statuses.reduce((total, status) => total + of(status), 0);

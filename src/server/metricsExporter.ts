@@ -30,7 +30,7 @@ import { version } from '../platform/version.ts';
 type Moment = DataPoint<number>['startTime'];
 
 /** Everything that is measured, in the form in which OpenTelemetry's SDK reads external sources. */
-class MeasuredProcess implements MetricProducer {
+class ProcessMetrics implements MetricProducer {
   readonly #collect: () => Promise<SeriesReport[]>;
   readonly #startTime = momentOf(performance.timeOrigin);
 
@@ -135,7 +135,7 @@ export async function exportMetrics(
   logger: Logger,
   { collect, readiness }: Reports,
 ): Promise<ExportedMetrics> {
-  const metricProducers = [new MeasuredProcess(recently(COLLECT_MS, collect))];
+  const metricProducers = [new ProcessMetrics(recently(COLLECT_MS, collect))];
   const { metricsPort, otlpMetricsUrl } = config;
   const prometheus =
     metricsPort === undefined

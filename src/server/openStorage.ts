@@ -12,12 +12,12 @@ import {
   SharedRateLimiter,
 } from '../storage/engines/memory/rateLimiter.ts';
 import { fileProblem } from '../storage/engines/shared.ts';
-import type { EventLog, LogCopy, Patience, WriterLink } from '../storage/eventLog.ts';
+import type { EventLog, LogCopy, OpenRetry, WriterLink } from '../storage/eventLog.ts';
 import type { Leases } from '../storage/leases.ts';
 import type { Limit, RateLimiters } from '../storage/rateLimiters.ts';
 import type { ReadModels } from '../storage/readModels.ts';
 import type { StateStore } from '../storage/stateStore.ts';
-import type { BackupTarget, HeadTarget } from '../storage/targets.ts';
+import type { BackupTarget, TreeHeadPublisher } from '../storage/targets.ts';
 
 /**
  * `sqlite:/a/b`, `file:/a/b` and `file:///a/b` all name the path `/a/b`; relative paths are used as they are. In all of them
@@ -57,7 +57,7 @@ function isMongo(url: string): boolean {
 
 export interface EventLogOptions {
   /** How long to wait for a server that is unreachable. */
-  patience?: Patience;
+  patience?: OpenRetry;
   /** Where one writer serves all threads of the process (`EventLog.linkWriter`): returns a link to it. */
   linkWriter?: () => Promise<WriterLink>;
 }
@@ -161,17 +161,17 @@ export async function openDocumentStore(url: string): Promise<DocumentStore> {
 /**
  * Opens the destination of heads: a folder, as a path or `file:`, a bucket as `gs:`, or an address that accepts POST requests.
  */
-export async function openHeadTarget(place: string): Promise<HeadTarget> {
+export async function openHeadTarget(place: string): Promise<TreeHeadPublisher> {
   if (place.startsWith('gs:')) {
-    const { GcsHeadTarget } = await import('../storage/engines/gcs/targets.ts');
-    return new GcsHeadTarget(place);
+    const { GcsTreeHeadPublisher } = await import('../storage/engines/gcs/targets.ts');
+    return new GcsTreeHeadPublisher(place);
   }
   if (/^https?:/.test(place)) {
-    const { HttpsHeadTarget } = await import('../storage/engines/https/headTarget.ts');
-    return new HttpsHeadTarget(place);
+    const { HttpsTreeHeadPublisher } = await import('../storage/engines/https/headTarget.ts');
+    return new HttpsTreeHeadPublisher(place);
   }
-  const { LocalHeadTarget } = await import('../storage/engines/filesystem/targets.ts');
-  return new LocalHeadTarget(resolve(place.startsWith('file:') ? pathOf(place) : place));
+  const { LocalTreeHeadPublisher } = await import('../storage/engines/filesystem/targets.ts');
+  return new LocalTreeHeadPublisher(resolve(place.startsWith('file:') ? pathOf(place) : place));
 }
 
 /** Whether the structure of the file at a SQLite URL is sound. Rejects with `unavailable`. */

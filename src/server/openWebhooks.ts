@@ -2,20 +2,20 @@ import { randomUUID } from 'node:crypto';
 import { KeyDirectory } from '../modules/auth/keyDirectory.ts';
 import { ChangedFields } from '../modules/eventStream/changedFields.ts';
 import { createDeidentifier, type Deidentifier } from '../modules/eventStream/deidentification.ts';
-import { KnownKeys } from '../modules/keyring.ts';
+import { Keyring } from '../modules/keyring.ts';
 import { type RetrySchedule, retrySchedule } from '../modules/webhooks/attempts.ts';
 import { Dispatcher, type WebhooksMessage } from '../modules/webhooks/dispatcher.ts';
 import { disableWebhook } from '../modules/webhooks/manager.ts';
 import { recordSent } from '../modules/webhooks/messages.ts';
 import { WebhookSender } from '../modules/webhooks/sender.ts';
 import { ErasedEvents } from '../modules/webhooks/sessionState.ts';
-import { createAddressRules, maySend } from '../modules/webhooks/settings.ts';
+import { createEgressPolicy, isDeliveryAllowed } from '../modules/webhooks/settings.ts';
 import { appendNote } from '../modules/webhooks/store.ts';
 import { WebhookDirectory } from '../modules/webhooks/webhook.ts';
 import type { Config } from '../platform/config.ts';
 import { describeError } from '../platform/errors.ts';
 import { type Clock, systemClock } from '../storage/rateLimiters.ts';
-import { lastingKeys } from './keys.ts';
+import { managedKeys } from './keys.ts';
 import { openEventLog, openLeases, openReadModels, openStateStore } from './openStorage.ts';
 
 const NOTE_EVERY_MS = 60_000;
@@ -41,10 +41,10 @@ export async function openWebhooks(
   const stateStore = await openStateStore(config.stateUrl);
   const readModels = await openReadModels(config.readModelUrl);
   const leases = await openLeases(config.stateUrl);
-  const keys = new KnownKeys(eventLog, lastingKeys(config));
+  const keys = new Keyring(eventLog, managedKeys(config));
   const directory = await WebhookDirectory.open(eventLog);
   const keyDirectory = await KeyDirectory.open(eventLog);
-  const sender = new WebhookSender({ addresses: createAddressRules(config.webhookAllowNetworks), clock });
+  const sender = new WebhookSender({ addresses: createEgressPolicy(config.webhookAllowNetworks), clock });
   const erased = new ErasedEvents(eventLog);
   await erased.look();
   let pseudonyms: { epoch: number; deidentifier: Deidentifier } | undefined;
@@ -70,7 +70,7 @@ export async function openWebhooks(
       },
       findSending(id) {
         const webhook = directory.find(id);
-        return webhook && maySend(webhook, keyDirectory.known) ? webhook : undefined;
+        return webhook && isDeliveryAllowed(webhook, keyDirectory.known) ? webhook : undefined;
       },
       recordSent: (webhook, sent, terms) => recordSent(eventLog, webhook, sent, terms),
       note: (webhook, note) => appendNote(eventLog, webhook, note),

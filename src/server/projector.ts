@@ -4,7 +4,7 @@ import type { ProjectorMessage } from '../modules/projections/projector.ts';
 import type { Config } from '../platform/config.ts';
 import { describeError } from '../platform/errors.ts';
 import type { SharedFlag } from '../platform/threads/semaphore.ts';
-import { keepThread } from '../platform/threads/workers.ts';
+import { superviseWorker } from '../platform/threads/workers.ts';
 import { workerUrl } from '../platform/threads/workerUrl.ts';
 
 /** It retries at short intervals: without a failure for this long, it is making progress. */
@@ -35,7 +35,7 @@ export function startProjector(config: Config, logger: Logger, awaited: SharedFl
     else logger.error({ task, problem, error }, 'the projector is not making progress');
     told.add(problem);
   };
-  const stop = keepThread<ProjectorMessage>(
+  const stop = superviseWorker<ProjectorMessage>(
     workerUrl('projectorWorker', import.meta.url),
     { config, awaited: awaited.buffer },
     {

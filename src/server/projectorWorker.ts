@@ -1,15 +1,15 @@
 import { parentPort, workerData } from 'node:worker_threads';
 import { SharedFlag } from '../platform/threads/semaphore.ts';
-import { endThread, reportMeasurements, yieldToRequests } from '../platform/threads/workers.ts';
+import { exitWorker, lowerThreadPriority, reportMeasurements } from '../platform/threads/workers.ts';
 import { runProjector } from './runProjector.ts';
 
 if (parentPort === null) throw new Error('projectorWorker runs as a worker thread');
 const port = parentPort;
-yieldToRequests();
+lowerThreadPriority();
 reportMeasurements();
 const stop = new AbortController();
 port.once('message', () => stop.abort());
 await runProjector(workerData.config, new SharedFlag(workerData.awaited), stop.signal, (message) =>
   port.postMessage(message),
 );
-endThread();
+exitWorker();

@@ -12,17 +12,17 @@ import { UnknownKeyTally } from '../modules/audit/requestLog.ts';
 import { AccessTally } from '../modules/audit/sightings.ts';
 import { KeyDirectory } from '../modules/auth/keyDirectory.ts';
 import { IdentityProvider } from '../modules/auth/openIdConnect.ts';
-import { sharePasswordPlaces } from '../modules/auth/passwords.ts';
+import { sharePasswordSemaphore } from '../modules/auth/passwords.ts';
 import { openSignInLimits } from '../modules/auth/signIn.ts';
 import { SecondFactor } from '../modules/auth/twoFactor.ts';
 import { UserDirectory } from '../modules/auth/users.ts';
-import { EventFeed } from '../modules/eventStream/eventStream.ts';
+import { EventStream } from '../modules/eventStream/eventStream.ts';
 import type { ProcessState } from '../modules/health.ts';
 import { Reservations } from '../modules/idempotency/reservations.ts';
 import { MessageClaims } from '../modules/integrations/messages/claims.ts';
 import { MessageStore } from '../modules/integrations/messages/store.ts';
-import { RememberedSources } from '../modules/integrations/sources.ts';
-import { KnownKeys } from '../modules/keyring.ts';
+import { SourceCache } from '../modules/integrations/sources.ts';
+import { Keyring } from '../modules/keyring.ts';
 import { ownReadModels } from '../modules/projections/storeIdentity.ts';
 import { openAnalyses } from '../modules/readiness/jobs.ts';
 import { openWriteWarnings } from '../modules/readiness/warnings.ts';
@@ -30,7 +30,7 @@ import { settleAbandonedUploads } from '../modules/records/commands/documents.ts
 import { RecordExistence, ReferenceWaits } from '../modules/records/commands/references.ts';
 import { PrincipalNames } from '../modules/records/queries/principalNames.ts';
 import { WebhookManager } from '../modules/webhooks/manager.ts';
-import { createAddressRules } from '../modules/webhooks/settings.ts';
+import { createEgressPolicy } from '../modules/webhooks/settings.ts';
 import { WebhookDirectory } from '../modules/webhooks/webhook.ts';
 import type { Config } from '../platform/config.ts';
 import { describeError } from '../platform/errors.ts';
@@ -45,7 +45,7 @@ import type { ReadModels } from '../storage/readModels.ts';
 import type { StateStore } from '../storage/stateStore.ts';
 import { feedThread } from './eventStream.ts';
 import { analyseInThread, openEvidence } from './integrity.ts';
-import { type LastingKeyName, lastingKeys, loadSessionSecret } from './keys.ts';
+import { loadSessionSecret, type ManagedKeyName, managedKeys } from './keys.ts';
 import { measuredAppends, measuredLimiters } from './measuredStores.ts';
 import {
   type EventLogOptions,
@@ -56,7 +56,7 @@ import {
   openReadModels,
 } from './openStorage.ts';
 import { RequestThreads } from './requestThreads.ts';
-import { type SharedMemory, sharedPlaces, type TaskPlaces } from './sharedMemory.ts';
+import { type ConcurrencyLimits, createSemaphores, type SharedMemory } from './sharedMemory.ts';
 
 /**
  * Opens what is needed to accept records and messages, over open stores; `close` ends what was opened here. Rejects with
@@ -79,7 +79,7 @@ export async function openIngestPorts(
     existence,
     referenceWaits,
     warnings: openWriteWarnings(eventLog),
-    sources: new RememberedSources(eventLog),
+    sources: new SourceCache(eventLog),
     messages,
     claims: new MessageClaims({ stateStore, clock, messages, secrets }),
   };
@@ -100,7 +100,7 @@ export interface OpenStores {
   limiters: RateLimiters;
   directory: KeyDirectory;
   webhookDirectory: WebhookDirectory;
-  knownKeys: KnownKeys<LastingKeyName>;
+  knownKeys: Keyring<ManagedKeyName>;
   clock: Clock;
 }
 
@@ -112,11 +112,11 @@ async function openApiPorts(
   config: Config,
   logger: Logger,
   { webhookDirectory, limiters, knownKeys, clock, ...stores }: OpenStores,
-  places?: TaskPlaces,
+  places?: ConcurrencyLimits,
 ): Promise<{ ports: DashboardPorts; settle(): Promise<void>; close(): Promise<void> }> {
   const { eventLog, readModels, stateStore, directory } = stores;
   const users = await UserDirectory.open(eventLog);
-  const feed = new EventFeed(feedThread(config.eventLogUrl), () => knownKeys.loadEpoch('deidentification'));
+  const feed = new EventStream(feedThread(config.eventLogUrl), () => knownKeys.loadEpoch('deidentification'));
   const names = new PrincipalNames({ api_key: directory, user: users });
   const evidence = openEvidence(config, logger, { eventLog, stateStore, knownKeys }, places);
   const onFailure = (error: Record<string, unknown>) => logger.error({ error }, 'an analysis failed');
@@ -160,7 +160,7 @@ async function openApiPorts(
       directory: webhookDirectory,
       keys: directory,
       names,
-      addresses: createAddressRules(config.webhookAllowNetworks),
+      addresses: createEgressPolicy(config.webhookAllowNetworks),
       secretsKeys,
     }),
   };
@@ -193,7 +193,7 @@ interface RequestServerOptions {
   /** Returns the state of the whole process. */
   processState(): Promise<ProcessState>;
   /** The places shared by all threads; private ones if not given. */
-  places?: TaskPlaces;
+  places?: ConcurrencyLimits;
   times: HttpTimes | undefined;
 }
 
@@ -218,7 +218,7 @@ export async function openRequestServer(
   const draining = new AbortController();
   const isApi = config.roles.includes('api');
   const settle = () => settleAbandonedUploads(eventLog, documentStore, new MessageStore(stores));
-  const endSettling = isApi ? await keepSettling(settle, logger) : () => undefined;
+  const endSettling = isApi ? await scheduleCleanup(settle, logger) : () => undefined;
   const api = isApi
     ? await openApiPorts(config, logger, stores, places).catch((error) => {
         endSettling();
@@ -284,7 +284,7 @@ async function openDashboard(
 }
 
 /** Settles abandoned uploads now and at intervals; retries when a store is unavailable. The returned function ends it. */
-async function keepSettling(settle: () => Promise<void>, logger: Logger): Promise<() => void> {
+async function scheduleCleanup(settle: () => Promise<void>, logger: Logger): Promise<() => void> {
   const attempt = () =>
     settle().catch((error) =>
       logger.warn({ error: describeError(error) }, 'abandoned uploads could not be settled yet'),
@@ -327,7 +327,7 @@ export async function openStores(
   const readModels = ownReadModels(allReadModels, eventLog, () => awaited.raise());
   const stateStore = await open(openOwnStateStore(config, eventLog));
   const documentStore = await open(openDocumentStore(config.documentsUrl));
-  const knownKeys = new KnownKeys(eventLog, lastingKeys(config));
+  const knownKeys = new Keyring(eventLog, managedKeys(config));
   if (check) await step(check({ eventLog, readModels, documentStore, knownKeys }));
   const limiters = measuredLimiters(await open(openRateLimiters(config.stateUrl, counts)));
   const directory = await open(KeyDirectory.open(eventLog));
@@ -375,8 +375,8 @@ export async function serveRequests(
     const server = await openRequestServer(config, logger, stores, { listening, processState, times });
     return { ...server, started: Promise.resolve() };
   }
-  const { passwords, ...places } = sharedPlaces(memory, 0);
-  sharePasswordPlaces(passwords);
+  const { passwords, ...places } = createSemaphores(memory, 0);
+  sharePasswordSemaphore(passwords);
   await HttpServer.requireFree(config);
   const serving = { listening: config, processState, places, times };
   const server = await openRequestServer(config, logger, stores, serving);

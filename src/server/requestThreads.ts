@@ -5,10 +5,10 @@ import type { ProcessState } from '../modules/health.ts';
 import type { Config } from '../platform/config.ts';
 import { describeError, ServiceError, unavailable } from '../platform/errors.ts';
 import { writeLines } from '../platform/logging.ts';
-import { keepThread } from '../platform/threads/workers.ts';
+import { superviseWorker } from '../platform/threads/workers.ts';
 import { workerUrl } from '../platform/threads/workerUrl.ts';
 import type { WriterLink } from '../storage/eventLog.ts';
-import { type SharedMemory, sharedPlaces } from './sharedMemory.ts';
+import { createSemaphores, type SharedMemory } from './sharedMemory.ts';
 
 /** The first thread, as seen by another one that answers requests. */
 export class FirstThread {
@@ -92,7 +92,7 @@ export class RequestThreads {
       starting.reject(new RequestThreadFailed(problem));
       this.#logger.error({ thread, problem }, 'a request thread did not start');
     };
-    const stop = keepThread<ThreadMessage>(workerUrl('requestWorker', import.meta.url), workerData, {
+    const stop = superviseWorker<ThreadMessage>(workerUrl('requestWorker', import.meta.url), workerData, {
       onMessage: (message, answer) => {
         if (message.kind === 'listening') starting.resolve();
         else if (message.kind === 'failed') failed(message.problem);
@@ -102,7 +102,7 @@ export class RequestThreads {
       onError: (error) => {
         starting.reject(error);
         this.#logger.error({ thread, error: describeError(error) }, 'a request thread failed');
-        for (const places of Object.values(sharedPlaces(memory, thread))) places.giveAll();
+        for (const places of Object.values(createSemaphores(memory, thread))) places.giveAll();
       },
     });
     return { started: starting.promise, stop };

@@ -1,14 +1,14 @@
 import { once } from 'node:events';
 import { parentPort, workerData } from 'node:worker_threads';
 import type { Logger } from 'pino';
-import { sharePasswordPlaces } from '../modules/auth/passwords.ts';
+import { sharePasswordSemaphore } from '../modules/auth/passwords.ts';
 import { createLogger, ThreadLog } from '../platform/logging.ts';
 import { SharedFlag } from '../platform/threads/semaphore.ts';
-import { endThread, reportMeasurements } from '../platform/threads/workers.ts';
+import { exitWorker, reportMeasurements } from '../platform/threads/workers.ts';
 import { systemClock } from '../storage/rateLimiters.ts';
 import { openRequestServer, openStores } from './requestServer.ts';
 import { FirstThread, type RequestThreadData } from './requestThreads.ts';
-import { sharedPlaces } from './sharedMemory.ts';
+import { createSemaphores } from './sharedMemory.ts';
 import { startFailure } from './startFailure.ts';
 
 if (parentPort === null) throw new Error('requestWorker runs as a worker thread');
@@ -19,8 +19,8 @@ const { config, thread, port, memory, sharesWriter, times } = workerData as Requ
 
 /** Answers requests until told to stop. */
 async function answerRequests(logger: Logger, stops: (() => unknown)[]): Promise<void> {
-  const { passwords, ...places } = sharedPlaces(memory, thread);
-  sharePasswordPlaces(passwords);
+  const { passwords, ...places } = createSemaphores(memory, thread);
+  sharePasswordSemaphore(passwords);
   const stores = await openStores(config, {
     step: (work) => work,
     stops,
@@ -49,4 +49,4 @@ try {
 }
 for (const stop of stops.reverse()) await stop();
 log.close();
-endThread();
+exitWorker();

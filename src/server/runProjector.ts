@@ -5,7 +5,7 @@ import { holdsDocument, holdsMessage } from '../modules/erasure/holdState.ts';
 import { advanceScavenges } from '../modules/erasure/scavenges.ts';
 import { MessageStore } from '../modules/integrations/messages/store.ts';
 import type { LogMismatch } from '../modules/projections/checkpoints.ts';
-import { ParkedTally, takeUpParked } from '../modules/projections/parking.ts';
+import { ParkedTally, retryParked } from '../modules/projections/parking.ts';
 import { type ProjectorMessage, projectAll } from '../modules/projections/projector.ts';
 import { keepWorklist } from '../modules/readiness/worklistUpdater.ts';
 import { purgeDocuments } from '../modules/records/commands/purgeDocuments.ts';
@@ -13,7 +13,7 @@ import { WebhookDirectory } from '../modules/webhooks/webhook.ts';
 import type { Config } from '../platform/config.ts';
 import { describeError } from '../platform/errors.ts';
 import type { SharedFlag } from '../platform/threads/semaphore.ts';
-import { leaseOwner, whileLeader } from '../storage/leases.ts';
+import { leaseOwner, runAsLeader } from '../storage/leases.ts';
 import { systemClock } from '../storage/rateLimiters.ts';
 import { isSetBack } from '../storage/readModels.ts';
 import {
@@ -36,7 +36,7 @@ const GATHER_MS = 100;
 const SCAVENGE_EVERY_MS = 1_000;
 const PURGE_EVERY_MS = 3_600_000;
 /** An instance of an earlier version that was suspended may still park events after this one has acquired the lease. */
-const TAKE_UP_EVERY_MS = 60_000;
+const RETRY_PARKED_EVERY_MS = 60_000;
 
 /**
  * Runs every projection, retries what was parked, and purges documents until the signal, while this instance holds the lease.
@@ -79,7 +79,7 @@ export async function runProjector(
   const isHeld = (stream: string) => holdsDocument(eventLog, stream);
   const messages = new MessageStore({ stateStore, documentStore });
   const purgePorts = { eventLog, stateStore, documentStore, clock: systemClock, isHeld };
-  await whileLeader(leases, PROJECTOR_LEASE, leaseOwner(config), signal, async (leading) => {
+  await runAsLeader(leases, PROJECTOR_LEASE, leaseOwner(config), signal, async (leading) => {
     const repeat = (task: string, pauseMs: number, work: () => Promise<void>) =>
       repeatUntil(leading, pauseMs, work, (error) =>
         report({ kind: 'retrying', task, error: describeError(error) }),
@@ -89,7 +89,7 @@ export async function runProjector(
       repeat('keep the worklist', RETRY_MS, () =>
         keepWorklist({ ...ports, readModels: worklistModels, gather: gather() }, leading),
       ),
-      repeat('take up parked events', TAKE_UP_EVERY_MS, () => takeUpParked(projections, ports, leading)),
+      repeat('take up parked events', RETRY_PARKED_EVERY_MS, () => retryParked(projections, ports, leading)),
       repeat('erase', RETRY_MS, () =>
         completeErasures(erasurePorts, leading, (error) =>
           report({ kind: 'retrying', task: 'erase', error: describeError(error) }),

@@ -4,7 +4,7 @@ import type { ConnectionTimes } from '../api/mllp/connection.ts';
 import type { HttpTimes } from '../api/server/httpServer.ts';
 import { type CreatedKey, createFirstKey } from '../modules/auth/keyManager.ts';
 import { issueFirstSetupLink } from '../modules/auth/userManager.ts';
-import type { KnownKeys } from '../modules/keyring.ts';
+import type { Keyring } from '../modules/keyring.ts';
 import { requireStoresOfLog } from '../modules/projections/storeIdentity.ts';
 import type { RetrySchedule } from '../modules/webhooks/attempts.ts';
 import { type Config, loadConfig } from '../platform/config.ts';
@@ -15,7 +15,7 @@ import { gatherMeasurements } from '../platform/threads/workers.ts';
 import { type Clock, systemClock } from '../storage/rateLimiters.ts';
 import { keepFilesPrivate, makeFilesPrivate } from './files.ts';
 import { watchHealth } from './health.ts';
-import { checkKeys, isSigningKeyWithheld, type LastingKeyName, openSigningKey } from './keys.ts';
+import { checkKeys, isSigningKeyWithheld, type ManagedKeyName, openSigningKey } from './keys.ts';
 import { LogOutput } from './logOutput.ts';
 import { exportsMetrics, startMetrics } from './metrics.ts';
 import { type MllpRole, startMllp } from './mllp.ts';
@@ -143,7 +143,7 @@ const STATE_CREATED =
 async function openHeads(
   { headsTo, ...config }: Config,
   logger: Logger,
-  stores: Omit<HeadStores, 'signingKey'> & { knownKeys: KnownKeys<LastingKeyName> },
+  stores: Omit<HeadStores, 'signingKey'> & { knownKeys: Keyring<ManagedKeyName> },
   pauses: HeadPauses | undefined,
 ): Promise<HeadsRole | undefined> {
   if (headsTo === undefined || !config.roles.includes('heads')) return undefined;
@@ -155,11 +155,11 @@ async function openHeads(
  * Returns the keys that work with the contents of the log. The signing key can wait until something is to be signed, but one that
  * was lost, and may be replaced, is replaced here: where it is not withheld, and no other process can be the one that has it.
  */
-async function neededKeys(config: Config): Promise<LastingKeyName[]> {
+async function neededKeys(config: Config): Promise<ManagedKeyName[]> {
   const { roles, allowOtherKeys, eventLogUrl, headsTo } = config;
   const mayReplace = eventLogUrl.startsWith('sqlite:') || (roles.includes('heads') && headsTo !== undefined);
   const isSigningNeeded = allowOtherKeys && mayReplace && !(await isSigningKeyWithheld(config));
-  const needed: LastingKeyName[] = isSigningNeeded ? ['signing'] : [];
+  const needed: ManagedKeyName[] = isSigningNeeded ? ['signing'] : [];
   if (roles.includes('api')) return [...needed, 'deidentification', 'webhookSecrets', 'totpSecrets'];
   if (roles.includes('webhooks')) return [...needed, 'deidentification', 'webhookSecrets'];
   return roles.includes('mllp') ? [...needed, 'webhookSecrets'] : needed;

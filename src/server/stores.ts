@@ -15,18 +15,18 @@ import { resetSecondFactor } from '../modules/auth/twoFactor.ts';
 import { UserLinks, UserManager } from '../modules/auth/userManager.ts';
 import { UserDirectory } from '../modules/auth/users.ts';
 import type { SigningKey } from '../modules/integrity/publicKeys.ts';
-import { KnownKeys } from '../modules/keyring.ts';
+import { Keyring } from '../modules/keyring.ts';
 import { projectAll } from '../modules/projections/projector.ts';
 import { PrincipalNames } from '../modules/records/queries/principalNames.ts';
 import { WebhookManager } from '../modules/webhooks/manager.ts';
-import { createAddressRules, type WebhookCaller } from '../modules/webhooks/settings.ts';
+import { createEgressPolicy, type WebhookCaller } from '../modules/webhooks/settings.ts';
 import { WebhookDirectory } from '../modules/webhooks/webhook.ts';
 import { ConfigError, listeningAddress, loadConfig } from '../platform/config.ts';
 import { asUnreadable, ServiceError } from '../platform/errors.ts';
 import type { DocumentStore } from '../storage/documentStore.ts';
 import type { EventLog } from '../storage/eventLog.ts';
 import type { ReadModels } from '../storage/readModels.ts';
-import { findSigningKey, lastingKeys, openSigningKey } from './keys.ts';
+import { findSigningKey, managedKeys, openSigningKey } from './keys.ts';
 import { openDocumentStore, openEventLog, openOwnStateStore, openReadModels, pathOf } from './openStorage.ts';
 import { type Terminal, terminal } from './terminal.ts';
 
@@ -304,7 +304,7 @@ export function withCurrentModels<Result>(
   return withReadModels((own) =>
     withReadModels(async (readModels) => {
       const stop = new AbortController();
-      const keeping = keepCurrent(eventLog, own, stop.signal).catch(() => undefined);
+      const keeping = projectWhileBehind(eventLog, own, stop.signal).catch(() => undefined);
       try {
         await untilCurrent(eventLog, readModels, keeping);
         return await work(readModels);
@@ -321,7 +321,11 @@ const STANDSTILL_MS = 500;
 const LOOK_MS = 50;
 
 /** Projects until the signal, once the read models stand still behind the log. */
-async function keepCurrent(eventLog: EventLog, readModels: ReadModels, signal: AbortSignal): Promise<void> {
+async function projectWhileBehind(
+  eventLog: EventLog,
+  readModels: ReadModels,
+  signal: AbortSignal,
+): Promise<void> {
   let before = 0;
   for (let since = performance.now(); performance.now() - since < STANDSTILL_MS; ) {
     const reached = await projectedUpTo(readModels);
@@ -367,7 +371,7 @@ export function withWebhooks<Result>(
     withReadModels(async (readModels) => {
       const stateStore = await openOwnStateStore(config, eventLog);
       const directory = await WebhookDirectory.open(eventLog);
-      const knownKeys = new KnownKeys(eventLog, lastingKeys(config));
+      const knownKeys = new Keyring(eventLog, managedKeys(config));
       try {
         const manager = new WebhookManager({
           eventLog,
@@ -376,7 +380,7 @@ export function withWebhooks<Result>(
           directory,
           keys,
           names,
-          addresses: createAddressRules(config.webhookAllowNetworks),
+          addresses: createEgressPolicy(config.webhookAllowNetworks),
           secretsKeys: async (isNow) => {
             requireKeyFolder(config.webhookSecretsKey, config.dataDir);
             return knownKeys.all('webhookSecrets', isNow);

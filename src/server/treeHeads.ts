@@ -6,12 +6,12 @@ import type { KeyDirectory } from '../modules/auth/keyDirectory.ts';
 import { ErasureNotices } from '../modules/erasure/notices.ts';
 import type { Finding } from '../modules/health.ts';
 import { publicKeysOf, type SigningKey } from '../modules/integrity/publicKeys.ts';
-import { type HeadPorts, sendHeads, tellHeadsStatus } from '../modules/integrity/treeHeads.ts';
+import { type HeadPorts, reportHeadsStatus, sendHeads } from '../modules/integrity/treeHeads.ts';
 import { untilReached } from '../modules/records/queries/paging.ts';
 import type { Config } from '../platform/config.ts';
 import { describeError, ServiceError } from '../platform/errors.ts';
 import type { EventLog } from '../storage/eventLog.ts';
-import { leaseOwner, whileLeader } from '../storage/leases.ts';
+import { leaseOwner, runAsLeader } from '../storage/leases.ts';
 import { openHeadTarget, openLeases } from './openStorage.ts';
 
 const LEASE = 'heads';
@@ -63,7 +63,7 @@ export async function startHeads(
     }
     if (stopping.signal.aborted) await sender.send(true);
   };
-  const working = whileLeader(leases, LEASE, leaseOwner(config), stopping.signal, work);
+  const working = runAsLeader(leases, LEASE, leaseOwner(config), stopping.signal, work);
   return {
     findings: () => sender.findings(),
     async stop() {
@@ -127,7 +127,7 @@ class HeadSender {
   /** For the dashboards of all processes, which may lag: what matters is reported by the log and `/readyz`. */
   async #tellStatus(key: SigningKey | undefined): Promise<void> {
     const { stateStore, target } = this.#ports;
-    await tellHeadsStatus(stateStore, {
+    await reportHeadsStatus(stateStore, {
       place: target.place,
       tried_at: new Date().toISOString(),
       problem: this.#problem ?? null,

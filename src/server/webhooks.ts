@@ -4,7 +4,7 @@ import type { WebhooksMessage } from '../modules/webhooks/dispatcher.ts';
 import type { WebhookDirectory } from '../modules/webhooks/webhook.ts';
 import type { Config } from '../platform/config.ts';
 import { describeError } from '../platform/errors.ts';
-import { keepThread } from '../platform/threads/workers.ts';
+import { superviseWorker } from '../platform/threads/workers.ts';
 import { workerUrl } from '../platform/threads/workerUrl.ts';
 
 const LOOK_MS = 250;
@@ -55,7 +55,7 @@ function startThread(
   onFailure: () => void,
   schedule?: RetrySchedule,
 ): () => Promise<void> {
-  return keepThread<WebhooksMessage>(
+  return superviseWorker<WebhooksMessage>(
     workerUrl('webhooksWorker', import.meta.url),
     { config, schedule },
     {

@@ -121,7 +121,7 @@ export interface WriterLink {
 }
 
 /** How long to wait for the store when opening a log, and a callback for each failed attempt. */
-export interface Patience {
+export interface OpenRetry {
   ms: number;
   waiting(problem: string): void;
 }

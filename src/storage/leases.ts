@@ -42,7 +42,7 @@ const MARGIN_MS = 1_000;
  * lease is lost, or cannot be renewed in time because the store cannot be reached. `askMs` returns how long to wait
  * before asking for it again.
  */
-export async function whileLeader(
+export async function runAsLeader(
   leases: Leases,
   name: string,
   owner: string,

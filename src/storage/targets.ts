@@ -23,13 +23,13 @@ export interface BackupTarget {
 }
 
 /** A file kept by a target of heads. */
-export interface KeptHead {
+export interface PublishedHead {
   name: string;
   text: string;
 }
 
 /** A place outside the service that receives signed heads and erasure notices. */
-export interface HeadTarget {
+export interface TreeHeadPublisher {
   /** Where it is, for display; contains no secrets. */
   readonly place: string;
 
@@ -44,5 +44,5 @@ export interface HeadTarget {
    * Yields what was stored under names that start with `prefix`, ordered by name. Absent where a place is write-only. Rejects as
    * `keep` does, and when reading is not permitted.
    */
-  kept?(prefix: string): AsyncIterable<KeptHead>;
+  kept?(prefix: string): AsyncIterable<PublishedHead>;
 }

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import type { JsonObject } from '../../src/domain/events/event.ts';
-import type { Shown } from '../../src/domain/events/payloads.ts';
+import type { DisclosedRange } from '../../src/domain/events/payloads.ts';
 
 import { onEveryEngine } from '../support/engines.ts';
 import { EventReader } from '../support/eventReader.ts';
@@ -22,7 +22,7 @@ onEveryEngine((start) => {
       .map(({ position }) => position);
   }
 
-  const shownIn = (access: JsonObject | undefined) => access?.shown as unknown as Shown;
+  const shownIn = (access: JsonObject | undefined) => access?.shown as unknown as DisclosedRange;
 
   test('a list tells which records it showed, by where they were created; an empty one shows none', async () => {
     const payers = payersOf(3);

@@ -1,5 +1,10 @@
 import { expect, test } from 'vitest';
-import { type PositionRange, type Purpose, type Shown, withRange } from '../../src/domain/events/payloads.ts';
+import {
+  type DisclosedRange,
+  type PositionRange,
+  type Purpose,
+  withRange,
+} from '../../src/domain/events/payloads.ts';
 import { SentEvents } from '../../src/modules/audit/sightings.ts';
 import { unavailable } from '../../src/platform/errors.ts';
 
@@ -9,7 +14,7 @@ const at = (position: number): PositionRange => ({ from: position, to: position 
 
 /** An account of a reader, and what it recorded. */
 function open(limits: { everyMs?: number; maxEvents?: number } = {}) {
-  const recorded: Pick<Shown, 'ranges' | 'count'>[] = [];
+  const recorded: Pick<DisclosedRange, 'ranges' | 'count'>[] = [];
   const log = { isAway: false, recorded };
   const sent = new SentEvents(async (part) => {
     if (log.isAway) throw unavailable('event log');

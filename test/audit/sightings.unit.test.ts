@@ -1,14 +1,14 @@
 import { describe, expect, test } from 'vitest';
 import { type AuditEntry, anySignatureTest, signaturesOf } from '../../projections/auditAggregation.ts';
-import type { Shown, ShownThing } from '../../src/domain/events/payloads.ts';
+import type { DisclosedRange, DisclosedRecord } from '../../src/domain/events/payloads.ts';
 import { accountedFrom } from '../../src/modules/audit/disclosures.ts';
-import { type SightedThing, Sightings } from '../../src/modules/audit/sightings.ts';
+import { type AccessedSubject, AccessIndex } from '../../src/modules/audit/sightings.ts';
 
 const ERASED_AT = '2026-03-14T12:00:00.000Z';
 const erasedBy = { position: 90, recordedAt: ERASED_AT };
 
 /** A patient of two versions that were erased at position 90, and a document of an encounter. */
-const patient: SightedThing = {
+const patient: AccessedSubject = {
   kind: 'patient',
   id: 'p-1',
   versions: [
@@ -17,13 +17,13 @@ const patient: SightedThing = {
     { version: 3, position: 90, type: 'RecordErased' },
   ],
 };
-const document: SightedThing = {
+const document: AccessedSubject = {
   kind: 'document',
   id: 'e-1',
   documentId: 'd-1',
   versions: [{ version: 1, position: 30, type: 'DocumentUploaded' }],
 };
-const sightings = new Sightings([patient, document]);
+const sightings = new AccessIndex([patient, document]);
 
 function entry(action: string, more: Partial<AuditEntry> = {}): AuditEntry {
   return {
@@ -36,7 +36,7 @@ function entry(action: string, more: Partial<AuditEntry> = {}): AuditEntry {
     ...more,
   };
 }
-const shown = (from: number, to: number, more: Partial<Shown> = {}): { shown: Shown } => ({
+const shown = (from: number, to: number, more: Partial<DisclosedRange> = {}): { shown: DisclosedRange } => ({
   shown: { ranges: [{ from, to }], ...more },
 });
 const seen = (one: AuditEntry) =>
@@ -82,7 +82,7 @@ describe('an access shows', () => {
       { kind: 'document', record_id: 'e-1', document_id: 'd-2' },
       { kind: 'payer', record_id: 'p-1' },
     ];
-    const search = (shown: ShownThing[]) =>
+    const search = (shown: DisclosedRecord[]) =>
       seen(entry('record.search', { shown: { ranges: [], things: shown } }));
     expect(search(things)).toEqual([
       ['p-1', []],

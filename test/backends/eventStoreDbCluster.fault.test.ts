@@ -3,9 +3,9 @@ import { afterEach, describe, expect, test } from 'vitest';
 import { purgesTable } from '../../src/modules/erasure/finish.ts';
 import {
   advanceScavenges,
+  locateErasedBytes,
   readScavenges,
   requestScavenges,
-  whereBytesAre,
 } from '../../src/modules/erasure/scavenges.ts';
 import { openEventLog, openStateStore } from '../../src/server/openStorage.ts';
 import type { Scavenger } from '../../src/storage/eventLog.ts';
@@ -218,14 +218,14 @@ if (command === undefined) {
         async () => expect(await states()).toEqual(['erased', 'erased', 'unreachable']),
         LONG_MS,
       );
-      expect(await whereBytesAre(ports, position)).toEqual({
+      expect(await locateErasedBytes(ports, position)).toEqual({
         erased: false,
         nodes: [{ node: cluster.nodes[2], state: 'unreachable' }],
       });
       expect(hasBytes()).toBe(true);
       await cluster.startNode(2);
       await eventually(async () => expect(await states()).toEqual(['erased', 'erased', 'erased']), LONG_MS);
-      expect(await whereBytesAre(ports, position)).toEqual({ erased: true, nodes: [] });
+      expect(await locateErasedBytes(ports, position)).toEqual({ erased: true, nodes: [] });
       expect(hasBytes()).toBe(false);
       await stateStore.close();
       await log.close();

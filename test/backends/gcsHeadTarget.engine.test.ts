@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { Storage } from '@google-cloud/storage';
 import { afterAll, describe } from 'vitest';
-import { GcsHeadTarget } from '../../src/storage/engines/gcs/targets.ts';
+import { GcsTreeHeadPublisher } from '../../src/storage/engines/gcs/targets.ts';
 import { headTargetContract } from '../contracts/headTarget.ts';
 import { gcsBucket, googleCloudStorage } from '../support/servers.ts';
 
@@ -16,8 +16,8 @@ const endpoint = server.url ?? '';
 
   const at = (name: string) => `gs://${name}/${root}/a%20b?endpoint=${encodeURIComponent(endpoint)}`;
   headTargetContract({
-    open: () => new GcsHeadTarget(at(gcsBucket)),
-    openAway: () => new GcsHeadTarget(at('not-there')),
+    open: () => new GcsTreeHeadPublisher(at(gcsBucket)),
+    openAway: () => new GcsTreeHeadPublisher(at('not-there')),
     async kept() {
       const [files] = await bucket.getFiles({ prefix: `${root}/a b/` });
       const texts = files.map(async (file) => {

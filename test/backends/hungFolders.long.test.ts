@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { expect, test } from 'vitest';
 import { LocalDocumentStore } from '../../src/storage/engines/filesystem/documentStore.ts';
-import { LocalHeadTarget } from '../../src/storage/engines/filesystem/targets.ts';
+import { LocalTreeHeadPublisher } from '../../src/storage/engines/filesystem/targets.ts';
 
 import { temporaryFolder } from '../support/cli.ts';
 import { eventually } from '../support/eventually.ts';
@@ -25,7 +25,7 @@ test(
   async () => {
     const heads = join(temporaryFolder(), 'heads');
     mkdirSync(heads);
-    const target = new LocalHeadTarget(heads);
+    const target = new LocalTreeHeadPublisher(heads);
     const names = Array.from({ length: PLACES }, (_, index) => `clinic-${index}.json`);
     const answers = names.map((name) => hangFile(join(heads, `${name}.part`)));
     const refused = names.map((name) =>

@@ -1,11 +1,11 @@
 import { expect, test } from 'vitest';
-import { LoneAppends } from '../../src/storage/engines/sqlite/writerClient.ts';
+import { LowConcurrencyDetector } from '../../src/storage/engines/sqlite/writerClient.ts';
 
 const FAST = 0.2;
 const SLOW = 2;
 
 function after(commits: [ms: number, isLone: boolean][]): boolean {
-  const lone = new LoneAppends();
+  const lone = new LowConcurrencyDetector();
   for (const [ms, isLone] of commits) lone.committed(ms, isLone);
   return lone.isLikely;
 }

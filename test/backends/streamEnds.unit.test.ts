@@ -2,7 +2,7 @@ import { v7 as uuidv7 } from 'uuid';
 import { expect, test } from 'vitest';
 import type { RecordedEvent } from '../../src/domain/events/event.ts';
 import { unavailable } from '../../src/platform/errors.ts';
-import { StreamEnds } from '../../src/storage/engines/eventstoredb/append.ts';
+import { TailLookup } from '../../src/storage/engines/eventstoredb/append.ts';
 
 import { eventually } from '../support/eventually.ts';
 
@@ -31,7 +31,7 @@ function eventsOf(ids: string[]): RecordedEvent[] {
 test('a stream is read once at a time, and whoever searches it meanwhile shares the next read', async () => {
   const ids = Array.from({ length: 40 }, () => uuidv7());
   const reader = heldReader(eventsOf(ids));
-  const ends = new StreamEnds(reader);
+  const ends = new TailLookup(reader);
   const first = ends.find('s', ids[0] as string);
   await eventually(() => expect(reader.reads).toHaveLength(1));
   const others: Promise<unknown>[] = [];
@@ -58,7 +58,7 @@ test('a stream is read once at a time, and whoever searches it meanwhile shares 
 test('a read that fails is the failure of those who share it alone', async () => {
   const id = uuidv7();
   const reader = heldReader(eventsOf([id]));
-  const ends = new StreamEnds(reader);
+  const ends = new TailLookup(reader);
   const first = ends.find('s', id);
   await eventually(() => expect(reader.reads).toHaveLength(1));
   const second = ends.find('s', id);
@@ -74,7 +74,7 @@ test('a stream of which events were removed, or are not shown yet, ends where th
   const shown = async (revisions: number[]) => {
     const events = eventsOf(ids).filter(({ revision }) => revisions.includes(revision));
     const reader = heldReader(events);
-    const found = new StreamEnds(reader).find('s', uuidv7());
+    const found = new TailLookup(reader).find('s', uuidv7());
     await eventually(() => expect(reader.reads).toHaveLength(1));
     reader.reads[0]?.resolve();
     return found;

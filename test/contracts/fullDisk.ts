@@ -12,10 +12,10 @@ export function fullDiskContract(
       onTestFinished(() => disk.remove());
       const store = await open(disk.path);
       await store.check();
-      const giveBack = disk.fill();
+      const releasePlace = disk.fill();
       const full = { code: 'unavailable', problem: expect.stringContaining('disk or quota is full') };
       await expect(store.check()).rejects.toMatchObject(full);
-      giveBack();
+      releasePlace();
       await store.check();
       await store.close();
     },

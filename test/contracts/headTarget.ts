@@ -1,11 +1,11 @@
 import { randomUUID } from 'node:crypto';
 import { expect, test } from 'vitest';
-import type { HeadTarget, KeptHead } from '../../src/storage/targets.ts';
+import type { PublishedHead, TreeHeadPublisher } from '../../src/storage/targets.ts';
 
 export interface HeadTargetUnderTest {
-  open(): HeadTarget;
+  open(): TreeHeadPublisher;
   /** One that does not take anything. */
-  openAway(): HeadTarget;
+  openAway(): TreeHeadPublisher;
   /** What was kept, by name. */
   kept(): Promise<Map<string, string>>;
 }
@@ -48,8 +48,8 @@ export function headTargetContract({ open, openAway, kept }: HeadTargetUnderTest
   });
 }
 
-async function all(kept: AsyncIterable<KeptHead>): Promise<KeptHead[]> {
-  const files: KeptHead[] = [];
+async function all(kept: AsyncIterable<PublishedHead>): Promise<PublishedHead[]> {
+  const files: PublishedHead[] = [];
   for await (const file of kept) files.push(file);
   return files;
 }

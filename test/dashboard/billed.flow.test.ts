@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import type { Shown } from '../../src/domain/events/payloads.ts';
+import type { DisclosedRange } from '../../src/domain/events/payloads.ts';
 import type { Claim } from '../support/billing.ts';
 import { billedPath, freshClaim, readiness, sendClaim, sendLater } from '../support/claims.ts';
 import { onEveryEngine } from '../support/engines.ts';
@@ -62,7 +62,7 @@ onEveryEngine((start) => {
     expect(after).toContain(`Patient: City (<a ${patient}/compare?from=1&amp;to=2">versions 1 and 2</a>)`);
     expect(after).toContain(button(claim));
     const { shown } = accesses.find(({ action }) => action === 'record.readiness') ?? {};
-    const kinds = (shown as unknown as Shown).things?.map(({ kind }) => kind);
+    const kinds = (shown as unknown as DisclosedRange).things?.map(({ kind }) => kind);
     expect(kinds?.toSorted()).toEqual(['encounter', 'facility', 'patient', 'payer', 'provider']);
     // As it was, it can be read, and not judged.
     const then = await show(`${pageOf(claim)}?as_of=${since}`);

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { progressNote } from '../../src/dashboard/pages/worklist.ts';
-import type { Shown } from '../../src/domain/events/payloads.ts';
+import type { DisclosedRange } from '../../src/domain/events/payloads.ts';
 
 import { countDays } from '../support/analyses.ts';
 import { sendBatch } from '../support/batches.ts';
@@ -248,7 +248,7 @@ onEveryEngine((start) => {
     });
     const lines = exported.trimEnd().split('\r\n').slice(1);
     expect(lines.map((line) => line.split(',')[0])).toEqual(ids);
-    const things = accesses.flatMap(({ shown }) => (shown as unknown as Shown).things ?? []);
+    const things = accesses.flatMap(({ shown }) => (shown as unknown as DisclosedRange).things ?? []);
     const seen = things.filter(({ kind }) => kind === 'encounter').map(({ record_id }) => record_id);
     expect([accesses.length, seen]).toEqual([2, ids]);
     const payer = await show(recordPath('payers', claim.payer));

@@ -12,10 +12,10 @@ import {
 import { PublicKeys } from '../../src/modules/integrity/publicKeys.ts';
 import { unavailable } from '../../src/platform/errors.ts';
 import { openDocumentStore, openEventLog, openStateStore } from '../../src/server/openStorage.ts';
-import { LocalHeadTarget } from '../../src/storage/engines/filesystem/targets.ts';
+import { LocalTreeHeadPublisher } from '../../src/storage/engines/filesystem/targets.ts';
 import type { EventLog } from '../../src/storage/eventLog.ts';
 import type { StateStore } from '../../src/storage/stateStore.ts';
-import type { HeadTarget, KeptHead } from '../../src/storage/targets.ts';
+import type { PublishedHead, TreeHeadPublisher } from '../../src/storage/targets.ts';
 
 import { temporaryFolder } from '../support/cli.ts';
 import { onEveryEngine } from '../support/engines.ts';
@@ -26,9 +26,9 @@ const { privateKey, publicKey } = generateKeyPairSync('ed25519');
 const signingKey = { privateKey, rotations: [] };
 
 /** A place that takes notices while it is not `away`. */
-class Place implements HeadTarget {
+class Place implements TreeHeadPublisher {
   readonly place = 'the place';
-  readonly files: KeptHead[] = [];
+  readonly files: PublishedHead[] = [];
   isAway = false;
 
   async keep(name: string, text: string): Promise<void> {
@@ -36,7 +36,7 @@ class Place implements HeadTarget {
     this.files.push({ name, text });
   }
 
-  async *kept(prefix: string): AsyncGenerator<KeptHead> {
+  async *kept(prefix: string): AsyncGenerator<PublishedHead> {
     yield* this.files.filter(({ name }) => name.startsWith(prefix));
   }
 
@@ -148,7 +148,7 @@ onEveryEngine((_, engines) => {
   });
 
   test('a notice that a folder took, but whose place in the log was not kept, is sent once more', async () => {
-    const place = new LocalHeadTarget(temporaryFolder());
+    const place = new LocalTreeHeadPublisher(temporaryFolder());
     let isCutOff = true;
     const cutOff = new Proxy(stateStore, {
       get(target, name) {

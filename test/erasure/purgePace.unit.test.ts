@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest';
-import { PurgePace } from '../../src/modules/erasure/finish.ts';
+import { Throttle } from '../../src/modules/erasure/finish.ts';
 
 test('a purge is followed by as long without one', async () => {
   let now = 1_000;
-  const pace = new PurgePace(() => now);
+  const pace = new Throttle(() => now);
   expect(pace.isDue).toBe(true);
   const { promise, resolve } = Promise.withResolvers<void>();
   const purging = pace.during(promise);
@@ -18,7 +18,7 @@ test('a purge is followed by as long without one', async () => {
 });
 
 test('one that failed is due at once', async () => {
-  const pace = new PurgePace(() => 0);
+  const pace = new Throttle(() => 0);
   await expect(pace.during(Promise.reject(new Error('away')))).rejects.toThrow('away');
   expect(pace.isDue).toBe(true);
 });

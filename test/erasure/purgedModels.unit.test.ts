@@ -6,7 +6,7 @@ import { models } from '../../projections/index.ts';
 import { readinessModel, rebuildOf } from '../../projections/projection.ts';
 import { recordsModel } from '../../projections/records.ts';
 import { searchModel } from '../../projections/search.ts';
-import { dropLeftovers, purgeErased, purgesTable, untilPurged } from '../../src/modules/erasure/finish.ts';
+import { deleteOrphans, purgeErased, purgesTable, untilPurged } from '../../src/modules/erasure/finish.ts';
 import { openEventLog, openReadModels, openStateStore } from '../../src/server/openStorage.ts';
 import type { EventLog } from '../../src/storage/eventLog.ts';
 import type { ReadModels } from '../../src/storage/readModels.ts';
@@ -68,9 +68,9 @@ test('what a rebuild has left that was cut off goes; one that is under way has t
     get: (target, name) =>
       name === 'checkpoint' ? async () => reached++ : Reflect.get(target, name).bind(target),
   });
-  await expect(dropLeftovers(advancing, 1)).rejects.toMatchObject({ code: 'unavailable' });
+  await expect(deleteOrphans(advancing, 1)).rejects.toMatchObject({ code: 'unavailable' });
   expect(await readModels.count(model)).toBe(1);
-  await dropLeftovers(readModels, 1);
+  await deleteOrphans(readModels, 1);
   expect(await readModels.builtFrom(model)).toBeUndefined();
   expect(await readModels.count(model)).toBe(0);
 });

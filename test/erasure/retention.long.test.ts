@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { recordStream } from '../../src/domain/events/streams.ts';
-import { Sightings, sightedThing } from '../../src/modules/audit/sightings.ts';
+import { AccessIndex, accessedSubject } from '../../src/modules/audit/sightings.ts';
 import { readAuditTrail } from '../../src/modules/audit/trail.ts';
 import { openReadModels } from '../../src/server/openStorage.ts';
 
@@ -158,7 +158,7 @@ onEveryEngine((start) => {
     const seenBy = async (kind: string, id: string) => {
       const { eventLog } = service;
       const readModels = await openReadModels(service.config.readModelUrl);
-      const seen = new Sightings([await sightedThing(eventLog, recordStream(workspace(), kind, id))]);
+      const seen = new AccessIndex([await accessedSubject(eventLog, recordStream(workspace(), kind, id))]);
       const request = { limit: 100, pageToken: undefined };
       const { items } = await readAuditTrail({ eventLog, readModels }, workspace(), { seen }, request);
       await readModels.close();

@@ -1,7 +1,11 @@
 import { expect, test, vi } from 'vitest';
 import type { Position } from '../../src/domain/events/event.ts';
 import { feedEventTypes, type Selection } from '../../src/modules/eventStream/cloudEvents.ts';
-import { CatchUp, FeedText, lazyDeidentifier } from '../../src/modules/eventStream/reader.ts';
+import {
+  CatchUpSubscription,
+  EventStreamText,
+  lazyDeidentifier,
+} from '../../src/modules/eventStream/reader.ts';
 import { unavailable } from '../../src/platform/errors.ts';
 import type { EventLog } from '../../src/storage/eventLog.ts';
 
@@ -31,8 +35,10 @@ function away(times: number) {
     left -= 1;
     if (left >= 0) throw unavailable('event log');
     const changes = events.map(() => ({ sent: {}, changed: [] }));
-    const changedFields = { changes: async () => changes } as unknown as Parameters<typeof FeedText.of>[1];
-    return FeedText.of(
+    const changedFields = { changes: async () => changes } as unknown as Parameters<
+      typeof EventStreamText.of
+    >[1];
+    return EventStreamText.of(
       events,
       changedFields,
       lazyDeidentifier(() => ({ key: new Uint8Array(32), epoch: 1 })),
@@ -41,13 +47,13 @@ function away(times: number) {
 }
 
 test('a store that is away for a moment ends no reading', async () => {
-  const reading = new CatchUp(eventLog, away(2), selection, { after: 0, from: undefined });
+  const reading = new CatchUpSubscription(eventLog, away(2), selection, { after: 0, from: undefined });
   expect(await reading.next(10)).toMatchObject({ count: 1, position: 5 });
   await reading.close();
 });
 
 test('who closes it while the store is away is told', async () => {
-  const reading = new CatchUp(eventLog, away(Number.POSITIVE_INFINITY), selection, {
+  const reading = new CatchUpSubscription(eventLog, away(Number.POSITIVE_INFINITY), selection, {
     after: 0,
     from: undefined,
   });
@@ -77,7 +83,7 @@ test('a reader that does not ask for the rest holds nothing, and gets it when it
       }
     },
   } as unknown as EventLog;
-  const reading = new CatchUp(log, away(0), selection, { after: 0, from: undefined });
+  const reading = new CatchUpSubscription(log, away(0), selection, { after: 0, from: undefined });
   expect(await reading.next(1)).toMatchObject({ count: 1, position: 1 });
   expect(open).toEqual([0]);
   await vi.advanceTimersByTimeAsync(1_000);

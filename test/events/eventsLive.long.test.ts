@@ -9,7 +9,7 @@ import { createApp } from '../../src/api/server/app.ts';
 import { UnknownKeyTally } from '../../src/modules/audit/requestLog.ts';
 import { KeyDirectory } from '../../src/modules/auth/keyDirectory.ts';
 import type { CloudEvent } from '../../src/modules/eventStream/cloudEvents.ts';
-import { EventFeed } from '../../src/modules/eventStream/eventStream.ts';
+import { EventStream } from '../../src/modules/eventStream/eventStream.ts';
 import { formatPosition } from '../../src/modules/eventStream/position.ts';
 import { feedThread } from '../../src/server/eventStream.ts';
 import type { ReadModels } from '../../src/storage/readModels.ts';
@@ -243,7 +243,7 @@ onEveryEngine((start) => {
   /** The endpoint alone, with short times, over the service's log; `closed` resolves when a connection was closed. */
   async function quickStreams() {
     const directory = await KeyDirectory.open(service.eventLog);
-    const feed = new EventFeed(feedThread(service.config.eventLogUrl), async () => ({
+    const feed = new EventStream(feedThread(service.config.eventLogUrl), async () => ({
       key: new Uint8Array(32),
       epoch: 1,
     }));

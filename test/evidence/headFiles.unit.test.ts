@@ -1,12 +1,12 @@
 import { expect, test } from 'vitest';
 import { INSTALLATION } from '../../src/domain/events/streams.ts';
 import { headFilesOf } from '../../src/modules/integrity/treeHeads.ts';
-import { LocalHeadTarget } from '../../src/storage/engines/filesystem/targets.ts';
+import { LocalTreeHeadPublisher } from '../../src/storage/engines/filesystem/targets.ts';
 
 import { temporaryFolder } from '../support/cli.ts';
 
 test('the heads of a workspace called `all` are not those of all workspaces', async () => {
-  const target = new LocalHeadTarget(temporaryFolder());
+  const target = new LocalTreeHeadPublisher(temporaryFolder());
   const ofAll = 'all-000000001024-20260314T093000000Z.json';
   const ofTheInstallation = 'all-workspaces-000000004096-20260314T093000000Z.json';
   for (const name of [ofAll, ofTheInstallation]) await target.keep(name, '{}');

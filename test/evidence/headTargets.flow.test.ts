@@ -1,8 +1,8 @@
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { LocalHeadTarget } from '../../src/storage/engines/filesystem/targets.ts';
-import { HttpsHeadTarget } from '../../src/storage/engines/https/headTarget.ts';
+import { LocalTreeHeadPublisher } from '../../src/storage/engines/filesystem/targets.ts';
+import { HttpsTreeHeadPublisher } from '../../src/storage/engines/https/headTarget.ts';
 
 import { headTargetContract } from '../contracts/headTarget.ts';
 import { temporaryFolder } from '../support/cli.ts';
@@ -15,15 +15,15 @@ describe('a folder', () => {
   const heads = join(folder, 'heads');
   mkdirSync(heads);
   headTargetContract({
-    open: () => new LocalHeadTarget(heads),
-    openAway: () => new LocalHeadTarget(join(folder, 'not there')),
+    open: () => new LocalTreeHeadPublisher(heads),
+    openAway: () => new LocalTreeHeadPublisher(join(folder, 'not there')),
     kept: async () =>
       new Map(readdirSync(heads).map((name) => [name, readFileSync(join(heads, name), 'utf8')])),
   });
 
   test('overwrites nothing', async () => {
     writeFileSync(join(heads, 'mine.json'), 'mine');
-    await expect(new LocalHeadTarget(heads).keep('mine.json', '{}')).rejects.toMatchObject({
+    await expect(new LocalTreeHeadPublisher(heads).keep('mine.json', '{}')).rejects.toMatchObject({
       code: 'unavailable',
     });
     expect(readFileSync(join(heads, 'mine.json'), 'utf8')).toBe('mine');
@@ -42,11 +42,11 @@ describe('an address', () => {
     );
   });
   afterAll(() => receiver.close());
-  const open = () => new HttpsHeadTarget(`http://127.0.0.1:${receiver.port}/heads?token=secret`);
+  const open = () => new HttpsTreeHeadPublisher(`http://127.0.0.1:${receiver.port}/heads?token=secret`);
 
   headTargetContract({
     open,
-    openAway: () => new HttpsHeadTarget(`http://127.0.0.1:${port}/heads`),
+    openAway: () => new HttpsTreeHeadPublisher(`http://127.0.0.1:${port}/heads`),
     kept: async () =>
       new Map(receiver.received.map(({ headers, body }) => [String(headers['idempotency-key']), body])),
   });

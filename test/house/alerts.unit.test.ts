@@ -1,7 +1,7 @@
 import { execFileSync, spawnSync } from 'node:child_process';
 import { globSync, readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
-import { definitionOf, type MetricName, metricTable } from '../../src/platform/metrics/catalog.ts';
+import { definitionOf, type MetricName, metricDefinitions } from '../../src/platform/metrics/catalog.ts';
 import { prometheusName } from '../../src/platform/metrics/metrics.ts';
 
 import { ALERTS, alertRules } from '../support/alertRules.ts';
@@ -14,7 +14,7 @@ const queries: string[] = dashboard.panels.flatMap(({ targets = [] }: { targets?
 
 /** By their names in Prometheus: the labels of what the service exports. */
 const exported = new Map<string, string[]>();
-for (const name of Object.keys(metricTable) as MetricName[]) {
+for (const name of Object.keys(metricDefinitions) as MetricName[]) {
   const { kind, attributes = {} } = definitionOf(name);
   const labels = Object.keys(attributes).map((attribute) => attribute.replaceAll('.', '_'));
   const plain = prometheusName(name);
@@ -48,7 +48,7 @@ describe('alerts and dashboard', () => {
 
   test('the dashboard shows every metric', () => {
     const shown = new Set(queries.flatMap(metricsIn));
-    const missing = (Object.keys(metricTable) as MetricName[])
+    const missing = (Object.keys(metricDefinitions) as MetricName[])
       .map(prometheusName)
       .filter((name) => ![name, `${name}_bucket`, `${name}_count`].some((one) => shown.has(one)));
     expect(missing).toEqual([]);

@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest';
 import { parse, parseAllDocuments } from 'yaml';
 import { openapiDocument } from '../../src/api/routes/index.ts';
 import { loadConfig } from '../../src/platform/config.ts';
-import { type MetricName, metricTable } from '../../src/platform/metrics/catalog.ts';
+import { type MetricName, metricDefinitions } from '../../src/platform/metrics/catalog.ts';
 import { prometheusName } from '../../src/platform/metrics/metrics.ts';
 import { settingNames } from '../../src/platform/settings.ts';
 
@@ -188,7 +188,7 @@ describe('the Kubernetes manifests', () => {
     const { HorizontalPodAutoscaler } = await import('kubernetes-models/autoscaling/v2');
     const scaled = { ...autoscaler, spec: { ...autoscaler.spec, metrics } };
     expect(() => new HorizontalPodAutoscaler(scaled).validate()).not.toThrow();
-    const exported = (Object.keys(metricTable) as MetricName[]).map(prometheusName);
+    const exported = (Object.keys(metricDefinitions) as MetricName[]).map(prometheusName);
     for (const { pods } of more) expect(exported).toContain(pods.metric.name);
   });
 

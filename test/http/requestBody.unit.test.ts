@@ -1,7 +1,7 @@
 import { Readable } from 'node:stream';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { expect, test } from 'vitest';
-import { letOthersIn } from '../../src/api/server/answer.ts';
+import { yieldToEventLoop } from '../../src/api/server/answer.ts';
 
 const READ = 64 * 1024;
 
@@ -11,7 +11,7 @@ test('of a body that has arrived, others wait for one read in each turn', async 
   const received: Buffer[] = [];
   const turns: number[] = [];
   body.on('data', (chunk: Buffer) => received.push(chunk));
-  letOthersIn(body);
+  yieldToEventLoop(body);
   const ended = new Promise((resolve) => body.on('end', resolve));
   for (const bytes of [...reads, null]) body.push(bytes);
   for (let before = 0; received.length < reads.length; before = received.length) {

@@ -4,11 +4,11 @@ import { v7 as uuidv7 } from 'uuid';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Caller } from '../../src/domain/events/newEvent.ts';
 import {
-  HOLD_MS,
   KEPT_MS,
-  KeptAnswer,
+  RESERVATION_MS,
   Reservation,
   Reservations,
+  StoredResponse,
 } from '../../src/modules/idempotency/reservations.ts';
 import { ServiceError, unavailable } from '../../src/platform/errors.ts';
 import { SqliteStateStore } from '../../src/storage/engines/sqlite/stateStore.ts';
@@ -53,7 +53,7 @@ test('the key of a process of which nothing is heard is taken over, with the id 
   const first = await reserve('taken over');
   expect(first.earlier).toBeUndefined();
   expect(await refusalOf(reserve('taken over'))).toBe('idempotency_key_in_use');
-  clock.aheadMs += HOLD_MS + 1;
+  clock.aheadMs += RESERVATION_MS + 1;
   expect(await refusalOf(reserve('taken over', { method: 'PATCH' }))).toBe('idempotency_key_reused');
   const second = await reserve('taken over');
   expect([second.eventId, second.earlier]).toEqual([
@@ -65,7 +65,7 @@ test('the key of a process of which nothing is heard is taken over, with the id 
   expect(await refusalOf(reserve('taken over'))).toBe('idempotency_key_in_use');
   await second.complete('second');
   const kept = await reservations.reserve(caller(), 'taken over', payload);
-  expect(kept instanceof KeptAnswer && kept.resultFor(payload)).toBe('second');
+  expect(kept instanceof StoredResponse && kept.resultFor(payload)).toBe('second');
 });
 
 test('the key of a process that died is taken over in time though the clock was set back', async () => {
@@ -87,7 +87,7 @@ test('after a refusal the key is free; after an outage its request is looked for
     const held = await reserve('cut off');
     await held.abandon(error);
     expect((await reserve('cut off')).earlier?.eventId).toBe(held.eventId);
-    clock.aheadMs += HOLD_MS + 1;
+    clock.aheadMs += RESERVATION_MS + 1;
   }
 });
 
@@ -123,19 +123,21 @@ test('a key that was reserved before the secret was changed is known after that,
   const held = await reserve('held');
   secrets = [new Uint8Array(32).fill(1), ...secrets];
   const kept = await reservations.reserve(caller(), 'before', payload);
-  expect(kept).toBeInstanceOf(KeptAnswer);
-  expect((kept as KeptAnswer).resultFor(payload)).toEqual({ version: 1 });
-  expect(() => (kept as KeptAnswer).resultFor({ method: 'PUT' })).toThrow(
+  expect(kept).toBeInstanceOf(StoredResponse);
+  expect((kept as StoredResponse).resultFor(payload)).toEqual({ version: 1 });
+  expect(() => (kept as StoredResponse).resultFor({ method: 'PUT' })).toThrow(
     'was sent with a different request',
   );
   await expect(reserve('held')).rejects.toMatchObject({ code: 'idempotency_key_in_use' });
   await held.complete({ version: 2 });
-  expect(((await reservations.reserve(caller(), 'held', payload)) as KeptAnswer).resultFor(payload)).toEqual({
+  expect(
+    ((await reservations.reserve(caller(), 'held', payload)) as StoredResponse).resultFor(payload),
+  ).toEqual({
     version: 2,
   });
   const fresh = await reserve('after');
   await fresh.complete({ version: 3 });
   secrets = secrets.slice(0, 1);
-  expect(await reservations.reserve(caller(), 'after', payload)).toBeInstanceOf(KeptAnswer);
+  expect(await reservations.reserve(caller(), 'after', payload)).toBeInstanceOf(StoredResponse);
   expect(await reserve('before')).toBeInstanceOf(Reservation);
 });

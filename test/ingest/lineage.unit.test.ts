@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import type { JsonObject } from '../../src/domain/events/event.ts';
 import { recordOf } from '../../src/modules/integrations/apply.ts';
-import { toldFields } from '../../src/modules/integrations/fields.ts';
+import { sourcedFields } from '../../src/modules/integrations/fields.ts';
 import { parseMessage } from '../../src/modules/integrations/hl7/parser.ts';
 import { mapMessage } from '../../src/modules/integrations/hl7/triggerEvents.ts';
 import { fhirRules, hl7Rules, type MappingRule, ruleOf } from '../../src/modules/integrations/mapping.ts';
@@ -62,7 +62,7 @@ test.each(hl7Fixtures)('every field of %s has a place and a rule', (name) => {
   const said = mapMessage(parseMessage(hl7Fixture(name)), hl7Source);
   for (const one of 'operations' in said ? said.operations : []) {
     const told =
-      one.type === 'document' ? Object.keys(one.origins ?? {}) : toldFields(one).map(([field]) => field);
+      one.type === 'document' ? Object.keys(one.origins ?? {}) : sourcedFields(one).map(([field]) => field);
     for (const field of told) {
       expect([field, one.origins?.[field]]).toEqual([
         field,

@@ -1,11 +1,11 @@
 import { join } from 'node:path';
 import { v7 as uuidv7 } from 'uuid';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { HOLD_MS } from '../../src/modules/idempotency/reservations.ts';
+import { RESERVATION_MS } from '../../src/modules/idempotency/reservations.ts';
 import {
-  MessageClaim,
   MessageClaims,
   type MessageIdentity,
+  MessageLock,
 } from '../../src/modules/integrations/messages/claims.ts';
 import type { Message } from '../../src/modules/integrations/messages/message.ts';
 import { MessageStore } from '../../src/modules/integrations/messages/store.ts';
@@ -34,13 +34,13 @@ function identity(text: string): MessageIdentity {
   return { workspace: 'clinic', source: 'adt', control: ['ADT1', 'ELMST', '7'], bytes: [Buffer.from(text)] };
 }
 
-async function claim(text: string, id: string = uuidv7()): Promise<MessageClaim> {
+async function claim(text: string, id: string = uuidv7()): Promise<MessageLock> {
   const claimed = await claims.take(identity(text), id, never);
-  if (claimed instanceof MessageClaim) return claimed;
+  if (claimed instanceof MessageLock) return claimed;
   throw new Error('it was taken before');
 }
 
-function keep(text: string, id: string, { control }: MessageClaim): Promise<Message> {
+function keep(text: string, id: string, { control }: MessageLock): Promise<Message> {
   return messages.receive(
     { workspace: 'clinic', principal: { type: 'api_key', id: 'key-1' }, requestId: uuidv7() },
     {
@@ -64,14 +64,14 @@ test('whoever waits for one of which nothing was noted carries it out', async ()
   const first = await claim('not noted');
   const second = claim('not noted');
   await first.end({ isNoted: false });
-  expect(await second).toBeInstanceOf(MessageClaim);
+  expect(await second).toBeInstanceOf(MessageLock);
   await (await second).end({ isNoted: false });
 });
 
 test('one that a process left behind is taken over when its hold runs out', async () => {
   const left = await claim('left behind');
   await left.end({ isNoted: true });
-  clock.aheadMs += HOLD_MS + 1;
+  clock.aheadMs += RESERVATION_MS + 1;
   const second = await claim('left behind');
   expect(second.control).toEqual(left.control);
   await second.end({ isNoted: true });

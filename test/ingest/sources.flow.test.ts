@@ -3,7 +3,7 @@ import { v7 as uuidv7 } from 'uuid';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { KeyDirectory } from '../../src/modules/auth/keyDirectory.ts';
 import { configureSource, MAX_SOURCES, removeSource } from '../../src/modules/integrations/sourceCommands.ts';
-import { RememberedSources, readSources, sourceOf } from '../../src/modules/integrations/sources.ts';
+import { readSources, SourceCache, sourceOf } from '../../src/modules/integrations/sources.ts';
 import { unavailable } from '../../src/platform/errors.ts';
 
 import { onEveryEngine } from '../support/engines.ts';
@@ -230,7 +230,7 @@ onEveryEngine((start) => {
 
   test('the key chooses the source, else it is the default of the format; a change is seen by those who remember', async () => {
     const { key, workspace, sources } = await workspaceOf('chosen');
-    const remembered = new RememberedSources(service.eventLog);
+    const remembered = new SourceCache(service.eventLog);
     const chosen = async (format: 'fhir' | 'hl7v2', keyId?: string) =>
       sourceOf(
         await remembered.of(workspace),
@@ -262,7 +262,7 @@ onEveryEngine((start) => {
     await configureSource(ports(), caller, { id: 'emr', format: 'fhir' });
     const { eventLog } = service;
     const reading = vi.spyOn(eventLog, 'readStream').mockRejectedValueOnce(unavailable('event log'));
-    const remembered = new RememberedSources(eventLog);
+    const remembered = new SourceCache(eventLog);
     await expect(remembered.of(workspace)).rejects.toMatchObject({ code: 'unavailable' });
     expect(await remembered.of(workspace)).toMatchObject([{ id: 'emr' }]);
     reading.mockRestore();

@@ -26,7 +26,7 @@ describe.concurrent('alerts tell', { timeout: LONG_MS }, () => {
       const service = await MonitoredService.start(context, { LOG_LEVEL: 'error', READ_MODEL_URL });
       const alerts = ['ChartledgerReadModelsBehind', 'ChartledgerWarns'];
       await service.expectQuiet(alerts, () => isTaken(service));
-      const giveBack = disk.fill();
+      const releasePlace = disk.fill();
       await eventually(async () => {
         await isTaken(service);
         expect(service.log).toContain('the projector is not making progress');
@@ -36,7 +36,7 @@ describe.concurrent('alerts tell', { timeout: LONG_MS }, () => {
       await service.look('ChartledgerReadModelsBehind', [
         { code: 0, stdout: expect.stringMatching(/^records_v\d+ +\d+ +[1-9]/m) },
       ]);
-      giveBack();
+      releasePlace();
       service.setAhead(0);
       await service.expectQuiet(alerts);
       await service.mend('ChartledgerReadModelsBehind', 'projections rebuild');

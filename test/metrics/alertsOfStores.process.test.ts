@@ -30,14 +30,14 @@ describe.concurrent('alerts tell', { timeout: LONG_MS }, () => {
         'ChartledgerRequestsFail',
       ];
       await service.expectQuiet(alerts, () => isTaken(service));
-      const giveBack = disk.fill();
+      const releasePlace = disk.fill();
       await eventually(async () => {
         expect((await post(service)).status).toBe(503);
         expect(await service.firing(...alerts)).toEqual(alerts);
       }, LONG_MS);
       const found = /^fail {2}event_log: .* cannot grow: its disk or quota is full\./m;
       await service.look('ChartledgerStoreAway', [{ code: 1, stdout: expect.stringMatching(found) }]);
-      giveBack();
+      releasePlace();
       await service.expectQuiet(alerts, () => isTaken(service));
     },
   );

@@ -1,12 +1,12 @@
 import { expect, test } from 'vitest';
-import { Measurements } from '../../src/platform/metrics/metrics.ts';
+import { MetricsRegistry } from '../../src/platform/metrics/metrics.ts';
 
 const LINES = 'chartledger.batch.lines';
 const outcome = (value: string) => ({ 'chartledger.outcome': value });
 
 test('counters of several threads are added up, and stay when a thread has ended', () => {
-  const first = new Measurements();
-  const other = new Measurements();
+  const first = new MetricsRegistry();
+  const other = new MetricsRegistry();
   first.counter(LINES, outcome('created')).add(2);
   other.counter(LINES, outcome('created')).add(3);
   other.counter(LINES, outcome('refused')).add();
@@ -21,8 +21,8 @@ test('counters of several threads are added up, and stay when a thread has ended
 });
 
 test('gauges of several threads are added up, and go when a thread has ended', () => {
-  const first = new Measurements();
-  const other = new Measurements();
+  const first = new MetricsRegistry();
+  const other = new MetricsRegistry();
   first.gauge('chartledger.stream.open', {}).add(2);
   const gauge = other.gauge('chartledger.stream.open', {});
   gauge.add(1);
@@ -35,7 +35,7 @@ test('gauges of several threads are added up, and go when a thread has ended', (
 });
 
 test('histograms count values up to each boundary, beyond the last, and their sum', () => {
-  const measurements = new Measurements();
+  const measurements = new MetricsRegistry();
   const histogram = measurements.histogram('chartledger.commit.size', {});
   for (const value of [1, 2, 3, 5_000]) histogram.observe(value);
   const [series] = measurements.all();
@@ -43,7 +43,7 @@ test('histograms count values up to each boundary, beyond the last, and their su
 });
 
 test('a thread tells what changed, once, and is asked to when there is something', () => {
-  const measurements = new Measurements();
+  const measurements = new MetricsRegistry();
   const counter = measurements.counter(LINES, outcome('created'));
   let told = 0;
   measurements.tellChanges(() => {

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { type MetricName, metricTable } from '../../src/platform/metrics/catalog.ts';
+import { type MetricName, metricDefinitions } from '../../src/platform/metrics/catalog.ts';
 import { prometheusName } from '../../src/platform/metrics/metrics.ts';
 
 import { sendBatch } from '../support/batches.ts';
@@ -127,7 +127,7 @@ describe('what the process does is measured, whichever thread does it', () => {
 test('nothing is exported that the reference does not have, and no label has a value of a caller', async () => {
   const metrics = await read();
   const exported = new Map(
-    Object.entries(metricTable).map(([name, definition]) => [
+    Object.entries(metricDefinitions).map(([name, definition]) => [
       prometheusName(name as MetricName),
       Object.keys('attributes' in definition ? definition.attributes : {}).map((one) =>
         one.replaceAll('.', '_'),

@@ -5,7 +5,7 @@ import { type DocumentCategory, documentFieldsSchema } from '../../src/domain/re
 import { filingLimitNear, timelyFiling } from '../../src/modules/readiness/rules/dates.ts';
 import { documentMissing, suspectedDuplicate } from '../../src/modules/readiness/rules/encounter.ts';
 import { isUsedField, partsOf, sameVisitOf } from '../../src/modules/readiness/rules/facts.ts';
-import { findingsOf, rules, standsAt } from '../../src/modules/readiness/rules/index.ts';
+import { appliesAt, findingsOf, rules } from '../../src/modules/readiness/rules/index.ts';
 import { type BillingFacts, noSettings, type RuleSettings } from '../../src/modules/readiness/rules/rule.ts';
 
 import { claimWith, factsOf, otherEncounter, recordOf } from '../support/billing.ts';
@@ -36,13 +36,13 @@ function found(
     sameVisit: sameVisitOf(claim.encounter, [claim.encounter, ...others]),
   };
   return findingsOf(facts, { ...noSettings, ...settings })
-    .filter((finding) => standsAt(finding, NOW))
+    .filter((finding) => appliesAt(finding, NOW))
     .map(({ rule, record, field }) => `${rule.code} ${record.kind}.${field}`);
 }
 
 test('what begins by itself stands from that moment, what ends by itself up to it', () => {
   const stands = (range: { from?: number; until?: number }) =>
-    [1, 2, 3, 4].filter((at) => standsAt(range, at));
+    [1, 2, 3, 4].filter((at) => appliesAt(range, at));
   expect(stands({})).toEqual([1, 2, 3, 4]);
   expect(stands({ from: 2 })).toEqual([2, 3, 4]);
   expect(stands({ until: 3 })).toEqual([1, 2]);

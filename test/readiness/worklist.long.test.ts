@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { readinessModel } from '../../projections/projection.ts';
-import type { Shown } from '../../src/domain/events/payloads.ts';
+import type { DisclosedRange } from '../../src/domain/events/payloads.ts';
 import { readinessCountsStream, recordStream } from '../../src/domain/events/streams.ts';
 import { minuteOf, worklistModel } from '../../src/modules/readiness/worklistModel.ts';
 import { openReadModels } from '../../src/server/openStorage.ts';
@@ -114,7 +114,7 @@ onEveryEngine((start) => {
     const accesses = await accessesBy(service, () =>
       service.get(`/integration/readiness?limit=1000${ofPayer}`),
     );
-    const shown = accesses.map((access) => access.shown as unknown as Required<Shown>);
+    const shown = accesses.map((access) => access.shown as unknown as Required<DisclosedRange>);
     expect(shown).toHaveLength(5);
     expect(shown.reduce((sum, { count }) => sum + count, 0)).toBe(MANY + 1);
     const named = shown.flatMap(({ things }) => things.filter(({ kind }) => kind === 'encounter'));

@@ -5,11 +5,11 @@ import { type CatalogEntry, defineKind } from '../../src/domain/records/schema/k
 import {
   boundedTerms,
   dayIn,
+  distinguishingFields,
   idTerms,
   joinedWord,
   nameTerms,
   recordTerms,
-  tellingFields,
   wordsOf,
 } from '../../src/domain/records/searchIndex.ts';
 import { looksFor, patternsOf, tidied } from '../../src/modules/records/queries/search.ts';
@@ -94,7 +94,7 @@ describe('terms', () => {
       '^d',
     ];
     expect(terms.toSorted()).toEqual(expected.toSorted());
-    expect(tellingFields(catalogEntry('patient'), fields)).toEqual({
+    expect(distinguishingFields(catalogEntry('patient'), fields)).toEqual({
       date_of_birth: '1984-02-29T00:00:00Z',
       'primary_insurance.payer_id': 'aetna',
       'primary_insurance.policy_number': 'W-12',

@@ -4,7 +4,7 @@ import type { Caller } from '../../src/domain/events/newEvent.ts';
 import { holdsStream, KEY_ADOPTIONS_STREAM, recordStream } from '../../src/domain/events/streams.ts';
 import { catalogEntry } from '../../src/domain/records/catalog.ts';
 import { addHold } from '../../src/modules/erasure/holds.ts';
-import { KnownKeys } from '../../src/modules/keyring.ts';
+import { Keyring } from '../../src/modules/keyring.ts';
 import { openEventLog } from '../../src/server/openStorage.ts';
 import type { EventLog } from '../../src/storage/eventLog.ts';
 
@@ -54,16 +54,16 @@ const adoptions = async (setting: string) => {
 test('a key that the log knows but does not show yet is not adopted again, nor another one in its place', async () => {
   const own = keyOf('SHOWN_LATE', 1);
   const other = keyOf('SHOWN_LATE', 2);
-  await new KnownKeys(log, { own }).current('own');
+  await new Keyring(log, { own }).current('own');
   const known = await adoptions('SHOWN_LATE');
   expect(known).toHaveLength(1);
   const late = () => lateLog(0);
-  expect(await new KnownKeys(late(), { own }).current('own')).toEqual(await own.load());
-  await expect(new KnownKeys(late(), { own: other }).current('own')).rejects.toMatchObject({
+  expect(await new Keyring(late(), { own }).current('own')).toEqual(await own.load());
+  await expect(new Keyring(late(), { own: other }).current('own')).rejects.toMatchObject({
     problem: expect.stringContaining('is not the one that the event log knows'),
   });
-  await new KnownKeys(late(), { own }).require(['own'], false);
-  await expect(new KnownKeys(late(), { own: other }).require(['own'], false)).rejects.toThrow(
+  await new Keyring(late(), { own }).require(['own'], false);
+  await expect(new Keyring(late(), { own: other }).require(['own'], false)).rejects.toThrow(
     'is not the one that the event log knows',
   );
   expect(await adoptions('SHOWN_LATE')).toEqual(known);

@@ -1,10 +1,10 @@
 import { expect, test } from 'vitest';
-import { SharedPlaces } from '../../src/platform/threads/semaphore.ts';
+import { SharedSemaphore } from '../../src/platform/threads/semaphore.ts';
 
 /** Two threads' views of so many places. */
-function places(count: number): [SharedPlaces, SharedPlaces] {
-  const buffer = SharedPlaces.bufferFor(2);
-  return [new SharedPlaces(count, buffer, 0), new SharedPlaces(count, buffer, 1)];
+function places(count: number): [SharedSemaphore, SharedSemaphore] {
+  const buffer = SharedSemaphore.bufferFor(2);
+  return [new SharedSemaphore(count, buffer, 0), new SharedSemaphore(count, buffer, 1)];
 }
 
 test('threads take no more places than there are', () => {

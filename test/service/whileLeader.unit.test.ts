@@ -15,7 +15,7 @@ vi.doMock('node:timers/promises', () => ({
       });
     }),
 }));
-const { whileLeader } = await import('../../src/storage/leases.ts');
+const { runAsLeader } = await import('../../src/storage/leases.ts');
 afterAll(() => {
   vi.doUnmock('node:timers/promises');
   vi.resetModules();
@@ -65,7 +65,7 @@ function start(owner: string): () => Promise<void> {
     await new Promise((resolve) => signal.addEventListener('abort', resolve));
     leaders = leaders.filter((one) => one !== owner);
   };
-  const ended = whileLeader(leases, 'lease', owner, stop.signal, work);
+  const ended = runAsLeader(leases, 'lease', owner, stop.signal, work);
   const stopAndWait = async () => {
     stop.abort();
     await vi.advanceTimersByTimeAsync(5_000);
@@ -177,7 +177,7 @@ test('a leader whose lease another one holds ends at its next renewal', async ()
 test('what a leader leaves behind after its work has ended by itself is a free lease, taken again', async () => {
   let runs = 0;
   const stop = new AbortController();
-  const ended = whileLeader(leases, 'lease', 'a', stop.signal, async () => {
+  const ended = runAsLeader(leases, 'lease', 'a', stop.signal, async () => {
     runs += 1;
   });
   await pass(3);

@@ -1,7 +1,7 @@
 import { TOTP } from 'otpauth';
 import { SecondFactor } from '../../src/modules/auth/twoFactor.ts';
 import { UserDirectory } from '../../src/modules/auth/users.ts';
-import { lastingKeys } from '../../src/server/keys.ts';
+import { managedKeys } from '../../src/server/keys.ts';
 
 import type { TestUser } from './dashboard.ts';
 import { eventually } from './eventually.ts';
@@ -43,7 +43,7 @@ export async function setUpApp(
   const factor = new SecondFactor({
     eventLog,
     users,
-    totpSecretsKey: () => lastingKeys(config).totpSecrets.load(),
+    totpSecretsKey: () => managedKeys(config).totpSecrets.load(),
   });
   const user = users.find(id);
   if (user === undefined) throw new Error('there is no such user');

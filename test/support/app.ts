@@ -13,24 +13,24 @@ import { KeyDirectory } from '../../src/modules/auth/keyDirectory.ts';
 import { openSignInLimits } from '../../src/modules/auth/signIn.ts';
 import { SecondFactor } from '../../src/modules/auth/twoFactor.ts';
 import { UserDirectory } from '../../src/modules/auth/users.ts';
-import { EventFeed } from '../../src/modules/eventStream/eventStream.ts';
+import { EventStream } from '../../src/modules/eventStream/eventStream.ts';
 import { StoreWatch } from '../../src/modules/health.ts';
 import { Reservations } from '../../src/modules/idempotency/reservations.ts';
 import { MessageClaims } from '../../src/modules/integrations/messages/claims.ts';
 import { MessageStore } from '../../src/modules/integrations/messages/store.ts';
-import { RememberedSources } from '../../src/modules/integrations/sources.ts';
-import { KnownKeys } from '../../src/modules/keyring.ts';
+import { SourceCache } from '../../src/modules/integrations/sources.ts';
+import { Keyring } from '../../src/modules/keyring.ts';
 import { openAnalyses } from '../../src/modules/readiness/jobs.ts';
 import { openWriteWarnings } from '../../src/modules/readiness/warnings.ts';
 import { RecordExistence, ReferenceWaits } from '../../src/modules/records/commands/references.ts';
 import { PrincipalNames } from '../../src/modules/records/queries/principalNames.ts';
 import { WebhookManager } from '../../src/modules/webhooks/manager.ts';
-import { createAddressRules } from '../../src/modules/webhooks/settings.ts';
+import { createEgressPolicy } from '../../src/modules/webhooks/settings.ts';
 import { WebhookDirectory } from '../../src/modules/webhooks/webhook.ts';
 import { createLogger } from '../../src/platform/logging.ts';
 import { feedThread } from '../../src/server/eventStream.ts';
 import { analyseInThread, openEvidence } from '../../src/server/integrity.ts';
-import { lastingKeys, loadSessionSecret } from '../../src/server/keys.ts';
+import { loadSessionSecret, managedKeys } from '../../src/server/keys.ts';
 import {
   openDocumentStore,
   openRateLimiters,
@@ -83,7 +83,7 @@ export async function startFaultyApp(
   const existence = new RecordExistence(eventLog, readModels);
   const log = destination({ dest: `${outputFolder}/logs/${process.pid}.log`, sync: true });
   const logger = createLogger('trace', log);
-  const feed = new EventFeed(feedThread(service.config.eventLogUrl), async () => ({
+  const feed = new EventStream(feedThread(service.config.eventLogUrl), async () => ({
     key: randomBytes(32),
     epoch: 1,
   }));
@@ -91,7 +91,7 @@ export async function startFaultyApp(
   const webhookDirectory = await WebhookDirectory.open(withFaults(service.eventLog, { append }));
   const users = await UserDirectory.open(service.eventLog);
   const names = new PrincipalNames({ api_key: directory, user: users });
-  const knownKeys = new KnownKeys(eventLog, lastingKeys(service.config));
+  const knownKeys = new Keyring(eventLog, managedKeys(service.config));
   const secrets = () => knownKeys.all('webhookSecrets');
   const webhooks = new WebhookManager({
     eventLog,
@@ -100,7 +100,7 @@ export async function startFaultyApp(
     directory: webhookDirectory,
     keys: directory,
     names,
-    addresses: createAddressRules([]),
+    addresses: createEgressPolicy([]),
     secretsKeys: secrets,
   });
   const limiters = await openRateLimiters(service.config.stateUrl);
@@ -113,7 +113,7 @@ export async function startFaultyApp(
     existence,
     referenceWaits: new ReferenceWaits(existence),
     warnings: openWriteWarnings(eventLog),
-    sources: new RememberedSources(eventLog),
+    sources: new SourceCache(eventLog),
     messages,
     claims: new MessageClaims({ stateStore, clock: systemClock, messages, secrets }),
     reservations: new Reservations({ stateStore, clock: systemClock, secrets }),

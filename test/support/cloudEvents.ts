@@ -3,8 +3,8 @@ import type { RecordedEvent } from '../../src/domain/events/event.ts';
 import { documentStream, recordStream } from '../../src/domain/events/streams.ts';
 import {
   type CloudEvent,
-  type FeedEventType,
   feedEventTypes,
+  type StreamedEventType,
   toCloudEvent,
 } from '../../src/modules/eventStream/cloudEvents.ts';
 import { createDeidentifier } from '../../src/modules/eventStream/deidentification.ts';
@@ -23,7 +23,7 @@ export function recordedEventOf(
   fields: Fields,
   recordedAt = '2026-03-14T09:30:15.250Z',
 ): RecordedEvent {
-  const told = feedEventTypes.find((one) => one.kind === kind || one.logType === kind) as FeedEventType;
+  const told = feedEventTypes.find((one) => one.kind === kind || one.logType === kind) as StreamedEventType;
   const stream =
     kind === 'document'
       ? documentStream('clinic', String(fields.encounter_id), String(fields.document_id))

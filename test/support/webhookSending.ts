@@ -5,7 +5,7 @@ import {
   WebhookSender,
   type WebhookSenderOptions,
 } from '../../src/modules/webhooks/sender.ts';
-import { createAddressRules } from '../../src/modules/webhooks/settings.ts';
+import { createEgressPolicy } from '../../src/modules/webhooks/settings.ts';
 
 import { Receiver } from './receiver.ts';
 
@@ -25,7 +25,7 @@ export function senderWith({
   ...options
 }: { open?: string[] } & Omit<WebhookSenderOptions, 'addresses'> = {}) {
   const sender = new WebhookSender({
-    addresses: createAddressRules(open),
+    addresses: createEgressPolicy(open),
     resolve: noName,
     timeoutMs: 10_000,
     ...options,

@@ -1,7 +1,7 @@
 import { expect } from 'vitest';
 import type { RecordedEvent } from '../../src/domain/events/event.ts';
-import { unseal } from '../../src/modules/webhooks/secrets.ts';
-import { lastingKeys } from '../../src/server/keys.ts';
+import { decryptSecret } from '../../src/modules/webhooks/secrets.ts';
+import { managedKeys } from '../../src/server/keys.ts';
 
 import type { Client, TestResponse } from './client.ts';
 import { notePhi, phi } from './phi.ts';
@@ -40,5 +40,5 @@ export async function secretIn({ config }: TestService, event: RecordedEvent | u
   if (event === undefined) throw new Error('there is no such event');
   const { metadata, data } = event;
   const owner = { workspace: metadata.workspace, id: String(data.webhook_id) };
-  return unseal(await lastingKeys(config).webhookSecrets.load(), owner, String(data.sealed_secret));
+  return decryptSecret(await managedKeys(config).webhookSecrets.load(), owner, String(data.sealed_secret));
 }

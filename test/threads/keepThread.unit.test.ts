@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { keepThread } from '../../src/platform/threads/workers.ts';
+import { superviseWorker } from '../../src/platform/threads/workers.ts';
 
 function moduleOf(code: string): URL {
   return new URL(`data:text/javascript,${encodeURIComponent(code)}`);
@@ -13,7 +13,7 @@ test('a thread that fails while it is being stopped is reported as failed, and s
     parentPort.once('message', () => { throw new Error('no file'); });
     parentPort.postMessage('ready');
   `);
-  const stop = keepThread(url, undefined, {
+  const stop = superviseWorker(url, undefined, {
     onMessage: () => ready.resolve(),
     onError: (error) => errors.push(error.message),
   });

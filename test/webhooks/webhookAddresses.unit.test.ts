@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest';
-import { checkUrl, createAddressRules, MAX_URL_LENGTH } from '../../src/modules/webhooks/settings.ts';
+import { checkUrl, createEgressPolicy, MAX_URL_LENGTH } from '../../src/modules/webhooks/settings.ts';
 
-const closed = createAddressRules([]);
-const open = createAddressRules(['127.0.0.0/8', '10.20.0.0/16', 'fd00:20::/32']);
+const closed = createEgressPolicy([]);
+const open = createEgressPolicy(['127.0.0.0/8', '10.20.0.0/16', 'fd00:20::/32']);
 
 const notPublic = {
   'this network (RFC 791)': ['0.0.0.0', '0.1.2.3'],
@@ -76,8 +76,8 @@ describe('the rules of addresses', () => {
   );
 
   test('are not made of networks that are none', () => {
-    expect(() => createAddressRules(['10.0.0.0'])).toThrow();
-    expect(() => createAddressRules(['10.0.0.0/33'])).toThrow();
+    expect(() => createEgressPolicy(['10.0.0.0'])).toThrow();
+    expect(() => createEgressPolicy(['10.0.0.0/33'])).toThrow();
   });
 });
 

@@ -2,7 +2,7 @@ import type { ServerResponse } from 'node:http';
 import { createServer, type Socket } from 'node:net';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { type ResolveName, WebhookSender } from '../../src/modules/webhooks/sender.ts';
-import { createAddressRules } from '../../src/modules/webhooks/settings.ts';
+import { createEgressPolicy } from '../../src/modules/webhooks/settings.ts';
 import { systemClock } from '../../src/storage/rateLimiters.ts';
 
 import { eventually } from '../support/eventually.ts';
@@ -204,7 +204,7 @@ describe('a try that does not get through tells why', () => {
 
   test('and whether anything was sent, which it was not without a connection', async () => {
     const receiver = await listen((_req, res) => res.destroy());
-    const sender = new WebhookSender({ addresses: createAddressRules(['127.0.0.0/8']), timeoutMs: 10_000 });
+    const sender = new WebhookSender({ addresses: createEgressPolicy(['127.0.0.0/8']), timeoutMs: 10_000 });
     onTestFinished(() => sender.close());
     const onSent = vi.fn();
     const { signal } = new AbortController();
@@ -230,7 +230,7 @@ describe('a try that does not get through tells why', () => {
 
   test('when the sender was closed', async () => {
     const receiver = await listen(ok);
-    const sender = new WebhookSender({ addresses: createAddressRules(['127.0.0.0/8']) });
+    const sender = new WebhookSender({ addresses: createEgressPolicy(['127.0.0.0/8']) });
     await sender.close();
     const { signal } = new AbortController();
     const attempt = await sender.send(`http://127.0.0.1:${receiver.port}/`, {}, BODY, signal);

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { Webhook } from 'standardwebhooks';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { RecordedEvent } from '../../src/domain/events/event.ts';
-import { unseal } from '../../src/modules/webhooks/secrets.ts';
+import { decryptSecret } from '../../src/modules/webhooks/secrets.ts';
 
 import { runCli, storesOf } from '../support/cli.ts';
 import type { Client } from '../support/client.ts';
@@ -24,7 +24,7 @@ const once = (key: string) => ({ 'idempotency-key': key });
 /** The secrets that an event of a webhook seals, opened with a key. */
 function secretsOf({ data, metadata: { workspace } }: RecordedEvent, key: Buffer): string[] {
   const owner = { workspace, id: String(data.webhook_id) };
-  return (data.sealed_secrets as string[]).map((sealed) => unseal(key, owner, sealed));
+  return (data.sealed_secrets as string[]).map((sealed) => decryptSecret(key, owner, sealed));
 }
 
 onEveryEngine((start, { logServer }) => {

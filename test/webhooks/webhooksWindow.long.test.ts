@@ -4,7 +4,7 @@ import { afterEach, beforeEach, expect, test } from 'vitest';
 import type { RecordedEvent } from '../../src/domain/events/event.ts';
 import { ChangedFields } from '../../src/modules/eventStream/changedFields.ts';
 import type { Attempt } from '../../src/modules/webhooks/attempts.ts';
-import { generateSecret, seal } from '../../src/modules/webhooks/secrets.ts';
+import { encryptSecret, generateSecret } from '../../src/modules/webhooks/secrets.ts';
 import { DeliverySession, MAX_WAITING, PARALLEL, WINDOW } from '../../src/modules/webhooks/session.ts';
 import { openStateStore } from '../../src/server/openStorage.ts';
 import type { EventBatch, EventLog } from '../../src/storage/eventLog.ts';
@@ -20,7 +20,7 @@ import { sampleWebhook } from '../support/sampleWebhook.ts';
 const BATCH = 100;
 const KEY = Buffer.alloc(32, 7);
 const webhook = sampleWebhook({
-  secrets: [{ sealed: seal(KEY, sampleWebhook(), generateSecret()) }],
+  secrets: [{ sealed: encryptSecret(KEY, sampleWebhook(), generateSecret()) }],
 });
 
 /** A log without end, that tells how many events were taken from it. */

@@ -34,13 +34,13 @@ export async function fullDisk(torture: Torture, { disk, stores }: DiskWithStore
       const upsert = () =>
         send(url, false, { ...upsertOfOne, headers: { ...json, 'x-api-key': stores.key.key } });
       await sleep(torture.short ? 1_000 : 10_000);
-      const giveBack = disk.fill();
+      const releasePlace = disk.fill();
       await eventually(async () => {
         const answers = await Promise.all(Array.from({ length: AT_ONCE }, upsert));
         const isFull = answers.some((one) => one.status === 503 && bodyOf(one).code === 'unavailable');
         if (!isFull) throw new Error('there is still room');
       }, FULL_WITHIN_MS);
-      giveBack();
+      releasePlace();
       await eventually(async () => {
         if ((await upsert()).status !== 200) throw new Error('it does not take writes again');
       });

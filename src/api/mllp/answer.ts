@@ -12,8 +12,8 @@ import {
   claimOf,
   type MllpBinding,
   type Peer,
-  type RememberedSources,
   type Source,
+  type SourceCache,
   sourceOf,
 } from '../../modules/integrations/sources.ts';
 import { describeError, type ErrorCode, ServiceError } from '../../platform/errors.ts';
@@ -21,7 +21,7 @@ import { type BatchPorts, BatchTally, recordBatch } from '../routes/batchRunner.
 import { tallyMessage } from '../routes/hl7.ts';
 import { mediaTypes } from '../schemas/errors.ts';
 import { asServiceError, logFailure, statusOf } from '../server/answer.ts';
-import { type Frame, NotTaken } from './connection.ts';
+import { type Frame, MessageNotAccepted } from './connection.ts';
 
 /** The source whose messages arrive on a connection. */
 export interface Sender {
@@ -34,7 +34,7 @@ export type NoSender = 'no_source' | 'several_sources' | 'several_workspaces';
 
 export interface SenderPorts {
   directory: Pick<KeyDirectory, 'known'>;
-  sources: Pick<RememberedSources, 'of'>;
+  sources: Pick<SourceCache, 'of'>;
 }
 
 const loopback = ['127.0.0.0/8', '::1/128'];
@@ -148,7 +148,7 @@ function isOddlyFramed(bytes: Buffer): boolean {
 
 /**
  * Resolves with the response to a sender's message; by then everything that it says is durable. What left no event is
- * in the audit trail. Rejects with `NotTaken`, and logs why, where the service cannot take it now: the message must
+ * in the audit trail. Rejects with `MessageNotAccepted`, and logs why, where the service cannot take it now: the message must
  * then not be acknowledged.
  */
 export async function answerMessage(
@@ -171,7 +171,7 @@ export async function answerMessage(
     ports.logger.info({ code, ms, requestId, source: source.id, workspace: workspace.id }, 'message');
   };
   try {
-    const refusal = refusalOf(workspace.state, frame);
+    const refusal = problemOf(workspace.state, frame);
     const answer = refusal
       ? await refuse(ports, caller, frame, refusal)
       : await take(ports, caller, sender, frame);
@@ -181,7 +181,7 @@ export async function answerMessage(
     const error = asServiceError(thrown);
     logFailure(ports.logger, error, { requestId, route: came.route }, 'request');
     log(error.code);
-    throw new NotTaken(error.code);
+    throw new MessageNotAccepted(error.code);
   }
 }
 
@@ -219,7 +219,7 @@ async function refuse(
   return { code, acknowledgement: acknowledge(header, code, [issue], stamp) };
 }
 
-function refusalOf(state: Sender['workspace']['state'], { bytes, isTooLarge }: Frame): Refusal | undefined {
+function problemOf(state: Sender['workspace']['state'], { bytes, isTooLarge }: Frame): Refusal | undefined {
   if (state === 'deactivated') return deactivated;
   if (isTooLarge) return tooLarge;
   return isOddlyFramed(bytes) ? oddlyFramed : undefined;

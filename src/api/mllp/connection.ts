@@ -112,10 +112,10 @@ export interface ConnectionTimes {
 const LINGER_MS = 2_000;
 
 /** A message cannot be taken now: no response is sent, and the connection is closed. */
-export class NotTaken extends Error {}
+export class MessageNotAccepted extends Error {}
 
-/** Yields the responses to the messages of a frame, one after another. Rejects with `NotTaken`. */
-type Take = (frame: Frame) => AsyncIterable<Buffer>;
+/** Yields the responses to the messages of a frame, one after another. Rejects with `MessageNotAccepted`. */
+type HandleFrame = (frame: Frame) => AsyncIterable<Buffer>;
 
 /**
  * How a connection ended: `closed` by its sender or in between, `drained` as the service shuts down, `not_taken`
@@ -143,7 +143,7 @@ export class MllpConnection {
   }
 
   /** Takes messages until the connection ends. */
-  async serve(take: Take): Promise<ConnectionEnd> {
+  async serve(take: HandleFrame): Promise<ConnectionEnd> {
     try {
       this.#allow(this.#times.idle);
       // Not destroyed with the iteration: the sender should be able to read the response.
@@ -156,7 +156,7 @@ export class MllpConnection {
     } catch (error) {
       this.#socket.destroy();
       if (this.#isLate) return 'late';
-      if (error instanceof NotTaken) return 'not_taken';
+      if (error instanceof MessageNotAccepted) return 'not_taken';
       if (error instanceof FramingError) return 'not_framed';
       return this.#isDraining ? 'drained' : 'closed';
     } finally {
@@ -171,7 +171,7 @@ export class MllpConnection {
   }
 
   /** Takes the frames that end in a chunk. */
-  async #takeAll(chunk: Buffer, take: Take): Promise<void> {
+  async #takeAll(chunk: Buffer, take: HandleFrame): Promise<void> {
     const wasWithin = this.#reader.isWithin;
     let isTaken = false;
     for (const frame of this.#reader.read(chunk)) {

@@ -25,7 +25,7 @@ import {
   type SenderPorts,
   Senders,
 } from './answer.ts';
-import { type ConnectionTimes, type Frame, MllpConnection, NotTaken } from './connection.ts';
+import { type ConnectionTimes, type Frame, MessageNotAccepted, MllpConnection } from './connection.ts';
 
 /** Why a connection is closed before anything is read from it. */
 type PeerRefusal = NoSender | 'not_trusted' | 'no_tls' | 'not_identified' | 'too_many';
@@ -111,9 +111,9 @@ export class MllpListener {
   readonly #times: ConnectionTimes;
   readonly #servers: Server[] = [];
   readonly #sockets = new Set<Socket>();
-  readonly #places: Places;
+  readonly #places: ConnectionSlots;
   /** Connections whose sender is not known yet have places apart from the others. */
-  readonly #unidentified: Places;
+  readonly #unidentified: ConnectionSlots;
   /** These connections, by their two ends, and how each gives its place back. */
   readonly #strangers = new Map<string, { socket: Socket; leave(): void }>();
   readonly #connections = new Set<MllpConnection>();
@@ -126,8 +126,8 @@ export class MllpListener {
     this.#settings = settings;
     this.#senders = new Senders(ports);
     this.#refused = new RefusedPeers(ports.logger);
-    this.#places = new Places(settings.connections);
-    this.#unidentified = new Places(settings.connections);
+    this.#places = new ConnectionSlots(settings.connections);
+    this.#unidentified = new ConnectionSlots(settings.connections);
     this.#times = times ?? {
       identify: IDENTIFY_MS,
       idle: settings.idleSeconds * 1_000,
@@ -216,8 +216,8 @@ export class MllpListener {
   /** Gives a connection a place until its sender is identified, which must not take long, whatever it sends. */
   #admit(socket: Socket): void {
     socket.on('error', () => undefined);
-    const giveBack = this.#unidentified.take(new Map([[networkOfPeer(socket), SHARE_UNIDENTIFIED]]));
-    if (giveBack === undefined) {
+    const releasePlace = this.#unidentified.take(new Map([[networkOfPeer(socket), SHARE_UNIDENTIFIED]]));
+    if (releasePlace === undefined) {
       this.#refuse('too_many', socket);
       socket.destroy();
       return;
@@ -230,7 +230,7 @@ export class MllpListener {
     const leave = () => {
       clearTimeout(late);
       this.#strangers.delete(ends);
-      giveBack();
+      releasePlace();
     };
     this.#strangers.set(ends, { socket, leave });
     this.#sockets.add(socket);
@@ -303,9 +303,9 @@ export class MllpListener {
           { error: describeError(error) },
           'a message cannot be accepted at the moment',
         );
-        throw new NotTaken();
+        throw new MessageNotAccepted();
       });
-      if (present === undefined) throw new NotTaken();
+      if (present === undefined) throw new MessageNotAccepted();
       yield await answerMessage(this.#ports, present, peer.address, { ...frame, bytes });
     }
   }
@@ -344,7 +344,7 @@ const SHARE_OF_WORKSPACE = 3 / 4;
 const SHARE_UNIDENTIFIED = 1 / 4;
 
 /** Counts places, of which no single owner can hold all, unless there is only one. */
-class Places {
+class ConnectionSlots {
   readonly #all: number;
   readonly #taken = new Map<string, number>();
   #left: number;

@@ -9,12 +9,12 @@ import { batchLineSchema, exampleAnswer, exampleLines } from '../schemas/batch.t
 import { endpoint } from '../schemas/endpoint.ts';
 import { requirePermission } from '../server/admission.ts';
 import { NDJSON } from '../server/answer.ts';
-import { callerOf, type Exchange } from '../server/exchange.ts';
+import { callerOf, type RequestContext } from '../server/exchange.ts';
 import { type IdempotencyPorts, idempotencyKey } from '../server/idempotency.ts';
 import { ownersOf } from '../server/load.ts';
 import { drained } from '../server/sse.ts';
 import { readBatch } from './batchParser.ts';
-import { type BatchPorts, beginTry, carryOut, OrderedResults } from './batchRunner.ts';
+import { type BatchPorts, beginTry, executeBatch, OrderedResults } from './batchRunner.ts';
 import { writeOptions, writeQuerySchema } from './recordSchemas.ts';
 
 /** A client that accepts nothing for this long is considered dead. */
@@ -90,22 +90,21 @@ export const sendBatch = endpoint({
     },
   },
   errors: ['InvalidBatch', 'BatchTooLarge', 'NotLines'],
-  handler: (ports: BatchPorts & IdempotencyPorts) => async (exchange) => {
-    const options = batchOptions(exchange);
-    const key = options.dryRun ? undefined : idempotencyKey(exchange.req);
-    const share = ports.batches.bodies.share(ownersOf(exchange));
+  handler: (ports: BatchPorts & IdempotencyPorts) => async (context) => {
+    const options = batchOptions(context);
+    const key = options.dryRun ? undefined : idempotencyKey(context.req);
+    const share = ports.batches.bodies.share(ownersOf(context));
     let leave: (() => void) | undefined;
     try {
-      const { lines, payload } = await readBatch(exchange, share);
-      leave = await ports.batches.enter(exchange);
-      const tries = await beginTry(ports, exchange, key, payload);
+      const { lines, payload } = await readBatch(context, share);
+      leave = await ports.batches.enter(context);
+      const tries = await beginTry(ports, context, key, payload);
       const results = new OrderedResults(lines.length);
-      const authorize = (kind: string) =>
-        requirePermission(exchange.found as FoundKey, onKind('write', kind));
-      const caller = callerOf(exchange);
-      const work = carryOut(ports, { lines, caller, options, authorize, route: path, tries }, results);
+      const authorize = (kind: string) => requirePermission(context.found as FoundKey, onKind('write', kind));
+      const caller = callerOf(context);
+      const work = executeBatch(ports, { lines, caller, options, authorize, route: path, tries }, results);
       void work.then(leave);
-      void whenRead(exchange, work).then(share.giveAll);
+      void whenRead(context, work).then(share.giveAll);
       return {
         // Buffering proxies are asked to pass every result on at once.
         headers: { 'Content-Type': NDJSON, 'X-Accel-Buffering': 'no' },
@@ -120,8 +119,8 @@ export const sendBatch = endpoint({
 });
 
 /** Returns what a request asks for all its lines. Throws `validation_failed`. */
-function batchOptions(exchange: Exchange): WriteOptions {
-  const { condition, ...options } = writeOptions(exchange);
+function batchOptions(context: RequestContext): WriteOptions {
+  const { condition, ...options } = writeOptions(context);
   if (condition === 'any') return options;
   throw validationError([
     { field: 'If-Match', message: 'is not supported for a batch; use if_match in its lines' },
@@ -129,7 +128,7 @@ function batchOptions(exchange: Exchange): WriteOptions {
 }
 
 /** Resolves when the client has the response, or is gone; a client that does not read it in time is disconnected. */
-async function whenRead({ res }: Exchange, work: Promise<void>): Promise<void> {
+async function whenRead({ res }: RequestContext, work: Promise<void>): Promise<void> {
   const closed = new Promise<void>((resolve) => {
     if (res.closed || res.destroyed) resolve();
     else res.once('close', resolve);

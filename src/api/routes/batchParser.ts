@@ -6,7 +6,7 @@ import type { BatchLine } from '../../modules/records/commands/batchOrder.ts';
 import { ServiceError } from '../../platform/errors.ts';
 import type { BudgetShare } from '../../platform/threads/fairBudget.ts';
 import { batchTooLarge, notAnArray, notLines } from '../schemas/errors.ts';
-import { BROKEN_OFF, GatheredBytes, inviteBody, letOthersIn, NDJSON } from '../server/answer.ts';
+import { BROKEN_OFF, GatheredBytes, inviteBody, NDJSON, yieldToEventLoop } from '../server/answer.ts';
 import {
   isCompressed,
   isUtf8Type,
@@ -19,7 +19,7 @@ import {
   UNZIPPED_AT_A_TIME,
   valuesIn,
 } from '../server/body.ts';
-import type { Exchange } from '../server/exchange.ts';
+import type { RequestContext } from '../server/exchange.ts';
 import { takeFrom } from '../server/load.ts';
 
 /** How most clients begin a line: its kind is then known without parsing it. */
@@ -166,19 +166,19 @@ interface ReadBatch {
   payload: unknown;
 }
 
-type BodyExchange = Pick<Exchange, 'req' | 'res' | 'bodies' | 'load' | 'found'>;
+type BodyContext = Pick<RequestContext, 'req' | 'res' | 'bodies' | 'load' | 'found'>;
 
 /**
  * Resolves with the lines of a batch, once all have arrived: from JSON Lines, or from an array no larger than any
  * other JSON body; `share` holds the bytes of JSON Lines. Rejects with `unsupported_media_type`, `payload_too_large`, `malformed_body`, `validation_failed`,
  * `request_timeout` or `overloaded`.
  */
-export async function readBatch(exchange: BodyExchange, share: BudgetShare): Promise<ReadBatch> {
-  const type = exchange.req.headers['content-type'] ?? '';
+export async function readBatch(context: BodyContext, share: BudgetShare): Promise<ReadBatch> {
+  const type = context.req.headers['content-type'] ?? '';
   if (isUtf8Type(type, 'application/json'))
-    return linesOf(await readJson(exchange, 'application/json', MAX_ARRAY_VALUES));
+    return linesOf(await readJson(context, 'application/json', MAX_ARRAY_VALUES));
   if (!isUtf8Type(type, NDJSON)) throw notLines();
-  return readLines(exchange, share);
+  return readLines(context, share);
 }
 
 function linesOf(array: unknown): ReadBatch {
@@ -200,11 +200,11 @@ function linesOf(array: unknown): ReadBatch {
  * compression, `payload_too_large`, `malformed_body`, `request_timeout` and `overloaded`.
  */
 export async function readLines(
-  exchange: BodyExchange,
+  context: BodyContext,
   share: BudgetShare,
   limits?: LineLimits,
 ): Promise<ReadBatch> {
-  const { req, res, load } = exchange;
+  const { req, res, load } = context;
   const compressed = isCompressed(req);
   if (Number(req.headers['content-length'] ?? 0) > MAX_BATCH_BYTES) throw batchTooLarge();
   inviteBody(req, res);
@@ -235,10 +235,10 @@ export async function readLines(
         takeFrom(share, chunk.length);
       });
     });
-    letOthersIn(source);
+    yieldToEventLoop(source);
     source.on('end', () =>
       trying(() => {
-        load.enter(exchange);
+        load.enter(context);
         resolve({ lines: lines.end(), payload: { sha256: digest.digest('hex') } });
       }),
     );

@@ -4,8 +4,8 @@ import type { Caller } from '../../domain/events/newEvent.ts';
 import type { RefusedLines } from '../../domain/events/payloads.ts';
 import { catalog } from '../../domain/records/catalog.ts';
 import { type AccessRecorded, recordFurtherAccess } from '../../modules/audit/recordAccess.ts';
-import { derivedEventId } from '../../modules/idempotency/keys.ts';
-import { KeptAnswer } from '../../modules/idempotency/reservations.ts';
+import { deterministicEventId } from '../../modules/idempotency/keys.ts';
+import { StoredResponse } from '../../modules/idempotency/reservations.ts';
 import { runBatch } from '../../modules/records/commands/batch.ts';
 import type { BatchContext, BatchLine, LineResult } from '../../modules/records/commands/batchOrder.ts';
 import type { WritePorts } from '../../modules/records/commands/upsert.ts';
@@ -24,7 +24,7 @@ import {
   MAX_FIELDS,
   statusOf,
 } from '../server/answer.ts';
-import type { Exchange } from '../server/exchange.ts';
+import type { RequestContext } from '../server/exchange.ts';
 import { type IdempotencyPorts, markReplayed, payloadOf, reserve } from '../server/idempotency.ts';
 import { overloaded, ownersOf } from '../server/load.ts';
 import { MAX_BATCH_BYTES } from './batchParser.ts';
@@ -157,8 +157,8 @@ export class Batches {
    * Resolves when a batch that has arrived may begin; it calls the returned function when it is over. Rejects with `overloaded` when
    * others take too long.
    */
-  async enter(exchange: Pick<Exchange, 'found'>): Promise<() => void> {
-    const owners = ownersOf(exchange);
+  async enter(context: Pick<RequestContext, 'found'>): Promise<() => void> {
+    const owners = ownersOf(context);
     const place = this.#places.share(owners);
     if (!place.take(1)) await this.#turn(owners[1] as string, place);
     const { promise, resolve } = Promise.withResolvers<void>();
@@ -294,7 +294,7 @@ interface BatchTry {
 const onlyTry: BatchTry = { eventId: () => uuidv7(), isRepeat: false, over: async () => undefined };
 
 /** What is kept of a batch. */
-interface KeptBatch {
+interface StoredBatch {
   eventId: string;
 }
 
@@ -304,22 +304,22 @@ interface KeptBatch {
  */
 export async function beginTry(
   ports: IdempotencyPorts,
-  exchange: Exchange,
+  context: RequestContext,
   key: string | undefined,
   body: unknown,
 ): Promise<BatchTry> {
   if (key === undefined) return onlyTry;
-  const payload = payloadOf(exchange.req, body);
-  const reserved = await reserve(ports, exchange, key, payload);
-  const isKept = reserved instanceof KeptAnswer;
-  const { eventId } = isKept ? (reserved.resultFor(payload) as KeptBatch) : reserved;
+  const payload = payloadOf(context.req, body);
+  const reserved = await reserve(ports, context, key, payload);
+  const isKept = reserved instanceof StoredResponse;
+  const { eventId } = isKept ? (reserved.resultFor(payload) as StoredBatch) : reserved;
   const isRepeat = isKept || reserved.earlier !== undefined;
-  if (isRepeat) markReplayed(exchange);
+  if (isRepeat) markReplayed(context);
   return {
-    eventId: ({ number }) => derivedEventId(eventId, number),
+    eventId: ({ number }) => deterministicEventId(eventId, number),
     isRepeat,
     over: async () => {
-      if (!isKept) await reserved.complete({ eventId } satisfies KeptBatch);
+      if (!isKept) await reserved.complete({ eventId } satisfies StoredBatch);
     },
   };
 }
@@ -409,7 +409,11 @@ interface BatchOrder {
 }
 
 /** Carries out a batch, and reports the result of each line, and of all. Never rejects. */
-export async function carryOut(ports: BatchPorts, order: BatchOrder, results: OrderedResults): Promise<void> {
+export async function executeBatch(
+  ports: BatchPorts,
+  order: BatchOrder,
+  results: OrderedResults,
+): Promise<void> {
   const { batches } = ports;
   const { lines, caller, options, authorize, route, tries } = order;
   const tally = new BatchTally(lines.length);

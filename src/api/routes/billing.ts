@@ -16,8 +16,8 @@ import { endpoint } from '../schemas/endpoint.ts';
 import { accessSubject, pathId, recordPath } from '../schemas/parameters.ts';
 import { fieldMessageSchema, principal, tagOf, timestamp, versionNumber } from '../schemas/records.ts';
 import { readJson } from '../server/body.ts';
-import { callerOf, type Exchange } from '../server/exchange.ts';
-import { onceIfKeyed } from '../server/idempotency.ts';
+import { callerOf, type RequestContext } from '../server/exchange.ts';
+import { withOptionalIdempotency } from '../server/idempotency.ts';
 import type { RecordWritePorts } from './recordSchemas.ts';
 
 const entry = catalogEntry('encounter');
@@ -83,7 +83,7 @@ const exampleWritten: z.infer<typeof billingWrittenSchema> = {
 const billingEndpoint = {
   ...({ method: 'post', tag: tagOf(entry), permission: 'write', takesIdempotencyKey: true } as const),
   params: recordPath(entry),
-  subject: ({ req }: Exchange) => accessSubject('encounter', req.params.id),
+  subject: ({ req }: RequestContext) => accessSubject('encounter', req.params.id),
 } as const;
 
 /**
@@ -92,15 +92,15 @@ const billingEndpoint = {
  */
 async function billingOnce(
   ports: RecordWritePorts,
-  exchange: Exchange,
+  context: RequestContext,
   input: unknown,
   message: string,
   write: (caller: Caller, encounterId: string) => Promise<BillingWritten>,
 ) {
-  const id = pathId(exchange.req, 'id', entry.title);
-  const written = await onceIfKeyed(ports, exchange, input, (caller) => write(caller, id));
+  const id = pathId(context.req, 'id', entry.title);
+  const written = await withOptionalIdempotency(ports, context, input, (caller) => write(caller, id));
   const { outcome } = written;
-  if (outcome === 'unchanged') ports.tally.add(callerOf(exchange), 'record.unchanged');
+  if (outcome === 'unchanged') ports.tally.add(callerOf(context), 'record.unchanged');
   return { body: { success: true, message, ...written } } as const;
 }
 
@@ -159,10 +159,10 @@ export const acknowledgeBillingChanges = endpoint({
     'BodyTooLarge',
     'NotJson',
   ],
-  handler: (ports: RecordWritePorts) => async (exchange) => {
-    const input = await readJson(exchange);
+  handler: (ports: RecordWritePorts) => async (context) => {
+    const input = await readJson(context);
     const acknowledgement = validate(acknowledgementSchema, input);
-    return billingOnce(ports, exchange, input, 'Changes acknowledged', (caller, id) =>
+    return billingOnce(ports, context, input, 'Changes acknowledged', (caller, id) =>
       acknowledgeChanges(ports, caller, id, acknowledgement),
     );
   },
@@ -238,10 +238,10 @@ export const recordEncounterBilled = endpoint({
     'BodyTooLarge',
     'NotJson',
   ],
-  handler: (ports: RecordWritePorts) => async (exchange) => {
-    const input = await readJson(exchange);
+  handler: (ports: RecordWritePorts) => async (context) => {
+    const input = await readJson(context);
     const claim = validate(billedClaimSchema, input);
-    return billingOnce(ports, exchange, input, 'Encounter billed', (caller, id) =>
+    return billingOnce(ports, context, input, 'Encounter billed', (caller, id) =>
       recordBilled(ports, caller, id, claim),
     );
   },

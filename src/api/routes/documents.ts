@@ -5,7 +5,7 @@ import type { Caller } from '../../domain/events/newEvent.ts';
 import { documentFieldsSchema, documentFormats } from '../../domain/records/document.ts';
 import { recordAccess } from '../../modules/audit/recordAccess.ts';
 import { onKind } from '../../modules/auth/apiKeys.ts';
-import { KeptAnswer } from '../../modules/idempotency/reservations.ts';
+import { StoredResponse } from '../../modules/idempotency/reservations.ts';
 import {
   type DocumentPorts,
   type ReceivedFile,
@@ -34,15 +34,15 @@ import {
   writeCondition,
 } from '../schemas/parameters.ts';
 import { listPageOf, timestamp, versionNumber } from '../schemas/records.ts';
-import { callerOf, type Exchange, requestedRange } from '../server/exchange.ts';
+import { callerOf, type RequestContext, requestedRange } from '../server/exchange.ts';
 import {
   type IdempotencyPorts,
   idempotencyKey,
-  onceIfKeyed,
   payloadOf,
   replay,
   reserve,
   runReserved,
+  withOptionalIdempotency,
 } from '../server/idempotency.ts';
 import { brokenForm, type Multipart, readMultipart } from '../server/multipart.ts';
 import {
@@ -79,12 +79,12 @@ export const deleteDocument = endpoint({
   subject: documentSubject,
   handler:
     ({ eventLog, existence, reservations }: DocumentPorts & IdempotencyPorts) =>
-    async (exchange) => {
-      const encounter = encounterId(exchange.req);
-      const condition = writeCondition(exchange.req);
-      await onceIfKeyed({ reservations }, exchange, undefined, async (caller) => {
+    async (context) => {
+      const encounter = encounterId(context.req);
+      const condition = writeCondition(context.req);
+      await withOptionalIdempotency({ reservations }, context, undefined, async (caller) => {
         await requireEncounter(existence, caller.workspace, encounter);
-        await removeDocument(eventLog, caller, encounter, documentId(exchange.req), condition);
+        await removeDocument(eventLog, caller, encounter, documentId(context.req), condition);
       });
       return { body: removed };
     },
@@ -146,13 +146,13 @@ export const downloadDocument = endpoint({
   subject: documentSubject,
   handler:
     ({ eventLog, documentStore }: DocumentPorts) =>
-    async (exchange) => {
-      const caller = callerOf(exchange);
-      const [encounter, id] = [encounterId(exchange.req), documentId(exchange.req)];
+    async (context) => {
+      const caller = callerOf(context);
+      const [encounter, id] = [encounterId(context.req), documentId(context.req)];
       const { workspace } = caller;
-      const at = requestedMoment(exchange.req);
+      const at = requestedMoment(context.req);
       const name = { workspace, encounterId: encounter, documentId: id };
-      const part: WantedPart = ({ size }, version) => requestedRange(exchange, size, `"${version}"`);
+      const part: WantedPart = ({ size }, version) => requestedRange(context, size, `"${version}"`);
       const found = at
         ? await readContentAt({ eventLog, documentStore }, name, at.moment, part)
         : await readDocument(eventLog, documentStore, workspace, encounter, id, part);
@@ -238,10 +238,10 @@ export const listDocuments = endpoint({
   },
   errors: ['EncounterNotFound', 'Erased'],
   subject: documentSubject,
-  handler: (ports: DocumentPorts & QueryPorts) => async (exchange) => {
-    const caller = callerOf(exchange);
-    const encounter = encounterId(exchange.req);
-    const request = pageRequest(exchange.req);
+  handler: (ports: DocumentPorts & QueryPorts) => async (context) => {
+    const caller = callerOf(context);
+    const encounter = encounterId(context.req);
+    const request = pageRequest(context.req);
     await requireReadableEncounter(ports, caller.workspace, encounter);
     const body = await list(ports, caller.workspace, encounter, request);
     await recordAccess(ports.eventLog, caller, {
@@ -267,19 +267,19 @@ interface UploadSteps<Result> {
  */
 async function uploadOnce<Result>(
   ports: IdempotencyPorts,
-  exchange: Exchange,
+  context: RequestContext,
   key: string,
   { read, write, discard }: UploadSteps<Result>,
 ): Promise<Result> {
-  const reserved = await reserve(ports, exchange, key);
-  if (reserved instanceof KeptAnswer) {
-    const form = await readMultipart(exchange, digestFile, async () => undefined);
-    return replay<Result>(exchange, reserved, payloadOfForm(exchange, form));
+  const reserved = await reserve(ports, context, key);
+  if (reserved instanceof StoredResponse) {
+    const form = await readMultipart(context, digestFile, async () => undefined);
+    return replay<Result>(context, reserved, payloadOfForm(context, form));
   }
-  return runReserved(exchange, reserved, async (caller) => {
+  return runReserved(context, reserved, async (caller) => {
     const form = await read();
     try {
-      await reserved.bind(payloadOfForm(exchange, form));
+      await reserved.bind(payloadOfForm(context, form));
     } catch (error) {
       if (form.file) await discard(form.file);
       throw error;
@@ -296,7 +296,7 @@ async function digestFile(filename: string, source: Readable): Promise<DigestedF
   return { filename, sha256: hash.digest('hex') };
 }
 
-function payloadOfForm({ req }: Exchange, { fields, file }: Multipart<DigestedFile>): object {
+function payloadOfForm({ req }: RequestContext, { fields, file }: Multipart<DigestedFile>): object {
   return payloadOf(req, { ...fields, file: file && [file.filename, file.sha256] });
 }
 
@@ -372,26 +372,26 @@ export const uploadDocument = endpoint({
     'NotMultipart',
   ],
   subject: documentSubject,
-  handler: (ports: DocumentPorts & IdempotencyPorts) => async (exchange) => {
-    const caller = callerOf(exchange);
-    const encounter = encounterId(exchange.req);
-    const condition = writeCondition(exchange.req);
-    const key = idempotencyKey(exchange.req);
+  handler: (ports: DocumentPorts & IdempotencyPorts) => async (context) => {
+    const caller = callerOf(context);
+    const encounter = encounterId(context.req);
+    const condition = writeCondition(context.req);
+    const key = idempotencyKey(context.req);
     const discard = ({ objectId }: ReceivedFile) => ports.documentStore.discard(objectId);
     const read = async () => {
       await requireEncounter(ports.existence, caller.workspace, encounter);
       const left = new AbortController();
-      exchange.res.once('close', () => left.abort(brokenForm()));
+      context.res.once('close', () => left.abort(brokenForm()));
       const receive = (filename: string, source: Readable) =>
         receiveFile(ports.documentStore, filename, source, left.signal);
-      return readMultipart(exchange, receive, discard);
+      return readMultipart(context, receive, discard);
     };
     const write = (by: Caller, form: Multipart<ReceivedFile>) =>
       upload(ports, by, encounter, form, condition);
     const uploaded =
       key === undefined
         ? await write(caller, await read())
-        : await uploadOnce(ports, exchange, key, { read, write, discard });
+        : await uploadOnce(ports, context, key, { read, write, discard });
     const { documentId: document_id, version } = uploaded;
     return { headers: { ETag: `"${version}"` }, body: { success: true, document_id, version } };
   },

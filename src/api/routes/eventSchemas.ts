@@ -72,9 +72,9 @@ export function readAsyncApi(openapiPublic: boolean) {
     },
     handler() {
       let document: Tagged<AsyncApi> | undefined;
-      return async (exchange) => {
+      return async (context) => {
         document ??= tagged(buildAsyncapi(version) as AsyncApi);
-        return cacheable(exchange, document, openapiPublic ? 'public' : 'private');
+        return cacheable(context, document, openapiPublic ? 'public' : 'private');
       };
     },
   });
@@ -128,14 +128,14 @@ export function readEventSchema(openapiPublic: boolean) {
     errors: ['SchemaNotFound', ...errors],
     handler() {
       const built = new Map<string, Tagged<JsonSchema>>();
-      return async (exchange) => {
-        const schema = eventSchemas.get(String(exchange.req.params.name));
+      return async (context) => {
+        const schema = eventSchemas.get(String(context.req.params.name));
         if (schema === undefined) {
           throw schemaNotFound();
         }
         const document = built.get(schema.name) ?? tagged(jsonSchemaOf(schema) as JsonSchema);
         built.set(schema.name, document);
-        return cacheable(exchange, document, openapiPublic ? 'public' : 'private');
+        return cacheable(context, document, openapiPublic ? 'public' : 'private');
       };
     },
   });
@@ -197,12 +197,12 @@ export function readSnapshot() {
         },
       },
     },
-    handler: (ports: EventsPorts) => async (exchange) => {
-      const query = validate(snapshotQuerySchema, exchange.req.query);
+    handler: (ports: EventsPorts) => async (context) => {
+      const query = validate(snapshotQuerySchema, context.req.query);
       const entry = catalogEntry(query.kind);
-      const found = exchange.found as FoundKey;
+      const found = context.found as FoundKey;
       const view = viewOf(found, query.view);
-      const caller = callerOf(exchange);
+      const caller = callerOf(context);
       const deidentify = view === 'deidentified' ? await ports.feed.deidentifier() : undefined;
       const snapshot = await snapshotOf(ports, caller.workspace, entry);
       const position = formatPosition(snapshot.position);
@@ -216,7 +216,7 @@ export function readSnapshot() {
           ...(deidentify && { view: 'deidentified' }),
         },
       });
-      const check = () => requireUsable(ports.directory.current(found), EVENT_ACCESS, exchange.clientIp);
+      const check = () => requireUsable(ports.directory.current(found), EVENT_ACCESS, context.clientIp);
       const first = { snapshot: { kind: entry.kind, view, position } };
       const toLine = (state: RecordState) => snapshotLine(caller.workspace, entry, state, deidentify);
       return {

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { Readable } from 'node:stream';
 import { z } from 'zod';
-import type { Shown } from '../../domain/events/payloads.ts';
+import type { DisclosedRange } from '../../domain/events/payloads.ts';
 import { currentVersion } from '../../domain/events/upcasting.ts';
 import { instantOf } from '../../domain/records/schema/fields.ts';
 import { validate, validationError } from '../../domain/records/schema/validation.ts';
@@ -15,7 +15,7 @@ import {
   type Selection,
   toCloudEvent,
 } from '../../modules/eventStream/cloudEvents.ts';
-import { type EventFeed, PAGE_BYTES, SUBSCRIPTION_BYTES } from '../../modules/eventStream/eventStream.ts';
+import { type EventStream, PAGE_BYTES, SUBSCRIPTION_BYTES } from '../../modules/eventStream/eventStream.ts';
 import { formatPosition, parsePosition, requirePlace, startAt } from '../../modules/eventStream/position.ts';
 import type { Chunk } from '../../modules/eventStream/reader.ts';
 import type { Start } from '../../modules/eventStream/subscription.ts';
@@ -34,7 +34,7 @@ import {
 } from '../schemas/parameters.ts';
 import { lackingPermission, requireUsable } from '../server/admission.ts';
 import { addressOf, type StreamedAnswer } from '../server/answer.ts';
-import { callerOf, type Exchange } from '../server/exchange.ts';
+import { callerOf, type RequestContext } from '../server/exchange.ts';
 import { ownersOf, takeFrom } from '../server/load.ts';
 import { type EventStreamOptions, sendEventStream } from '../server/sse.ts';
 
@@ -53,7 +53,7 @@ export function tagged<Body extends object>(body: Body): Tagged<Body> {
 }
 
 /** Whether `If-None-Match` names the entity tag (RFC 9110, section 13.1.2: weak comparison). */
-function isKnown({ req }: Exchange, etag: string): boolean {
+function isKnown({ req }: RequestContext, etag: string): boolean {
   const tags = (req.headers['if-none-match'] ?? '').split(',').map((tag) => tag.trim().replace(/^W\//, ''));
   return tags.includes(etag) || tags.includes('*');
 }
@@ -63,15 +63,15 @@ function isKnown({ req }: Exchange, etag: string): boolean {
  * client's own.
  */
 export function cacheable<Body extends object>(
-  exchange: Exchange,
+  context: RequestContext,
   { body, etag }: Tagged<Body>,
   scope: 'public' | 'private',
 ) {
-  const { headers } = exchange;
+  const { headers } = context;
   headers[headers.indexOf('Cache-Control') + 1] = `${scope}, max-age=${MAX_AGE_SECONDS}`;
   const answer = { headers: { ETag: etag }, body };
   // Node sends no body with a 304.
-  return isKnown(exchange, etag) ? { ...answer, status: 304 as const } : answer;
+  return isKnown(context, etag) ? { ...answer, status: 304 as const } : answer;
 }
 
 /** The condition under which a description is sent. */
@@ -129,13 +129,13 @@ interface StartPorts {
 const BEGINNING_OF_YEAR = /-01-01T00:00:00\.000Z$/;
 
 /** The `+` of an offset that was not percent-encoded arrives as a space, which no moment contains. */
-function withPlus({ req: { query } }: Exchange): Record<string, unknown> {
+function withPlus({ req: { query } }: RequestContext): Record<string, unknown> {
   return typeof query.from === 'string' ? { ...query, from: query.from.replace(' ', '+') } : query;
 }
 
 /** Returns the query of a request. Throws `validation_failed`. */
-function eventsQueryOf(exchange: Exchange): EventsQuery {
-  return validate(eventsQuerySchema, withPlus(exchange));
+function eventsQueryOf(context: RequestContext): EventsQuery {
+  return validate(eventsQuerySchema, withPlus(context));
 }
 
 /** Returns the view of events that a key gets, given the view `asked` for, if any. Throws `permission_denied`. */
@@ -177,7 +177,7 @@ function selectionOf(
 /** Resolves with where to begin. Rejects with `validation_failed`, `position_gone`, `unavailable`. */
 async function startOf(
   ports: StartPorts,
-  { req }: Exchange,
+  { req }: RequestContext,
   { view }: Selection,
   { after, from }: EventsQuery,
 ): Promise<Start> {
@@ -213,7 +213,7 @@ async function startAfter({ eventLog }: StartPorts, text: string, field: string)
 
 export interface EventsPorts extends StartPorts {
   directory: KeyDirectory;
-  feed: EventFeed;
+  feed: EventStream;
   /** The service's address as clients see it, where it is set. */
   publicUrl: string | undefined;
 }
@@ -270,45 +270,45 @@ export function readEvents(times: StreamTimes = streamTimes) {
     errors: ['NotAcceptable', 'PositionGone'],
     handler: (ports: EventsPorts) => {
       const reads = new FairBudget(READS_BYTES, WORKSPACE_AND_KEY);
-      return async (exchange) => {
-        const type = exchange.req.accepts(Object.values(eventMediaTypes));
-        exchange.headers.push('Vary', 'Accept');
+      return async (context) => {
+        const type = context.req.accepts(Object.values(eventMediaTypes));
+        context.headers.push('Vary', 'Accept');
         if (type === false) {
           throw notAcceptable();
         }
-        const query = eventsQueryOf(exchange);
+        const query = eventsQueryOf(context);
         const format = type === eventMediaTypes.sse ? 'sse' : 'ndjson';
         const selection = selectionOf(
-          exchange.found as FoundKey,
+          context.found as FoundKey,
           query,
           format,
-          addressOf(exchange.req, ports.publicUrl),
+          addressOf(context.req, ports.publicUrl),
         );
-        const start = await startOf(ports, exchange, selection, query);
-        if (exchange.req.method === 'HEAD') {
+        const start = await startOf(ports, context, selection, query);
+        if (context.req.method === 'HEAD') {
           return { headers: { 'Content-Type': type as string }, body: { stream: Readable.from([]) } };
         }
-        const read = reads.share(ownersOf(exchange));
+        const read = reads.share(ownersOf(context));
         takeFrom(read, format === 'sse' ? SUBSCRIPTION_BYTES : PAGE_BYTES, 'reads of events');
-        if (exchange.res.destroyed) read.giveAll();
-        else exchange.res.once('close', read.giveAll);
+        if (context.res.destroyed) read.giveAll();
+        else context.res.once('close', read.giveAll);
         return format === 'sse'
-          ? stream(ports, exchange, selection, start, query, times)
-          : page(ports, exchange, selection, start, query);
+          ? stream(ports, context, selection, start, query, times)
+          : page(ports, context, selection, start, query);
       };
     },
   });
 }
 
 /** Returns what was asked for, for the audit trail: as validated, without what was not sent. */
-function asked({ req }: Exchange, { view }: Selection, query: EventsQuery): Record<string, unknown> {
+function asked({ req }: RequestContext, { view }: Selection, query: EventsQuery): Record<string, unknown> {
   const lastEventId = req.headers['last-event-id'];
   const sent = Object.entries(query).filter(([name]) => name in req.query);
   return { ...Object.fromEntries(sent), view, ...(lastEventId && { last_event_id: lastEventId }) };
 }
 
 /** Returns what a selection leaves out of the log, for the audit trail. */
-function limitsOf({ view, eventTypes }: Selection): Pick<Shown, 'event_types' | 'view'> {
+function limitsOf({ view, eventTypes }: Selection): Pick<DisclosedRange, 'event_types' | 'view'> {
   return {
     ...(eventTypes.length < feedEventTypes.length && { event_types: eventTypes }),
     ...(view === 'deidentified' && { view }),
@@ -317,25 +317,25 @@ function limitsOf({ view, eventTypes }: Selection): Pick<Shown, 'event_types' | 
 
 async function stream(
   { eventLog, directory, feed }: EventsPorts,
-  exchange: Exchange,
+  context: RequestContext,
   selection: Selection,
   start: Start,
   query: EventsQuery,
   times: StreamTimes,
 ): Promise<StreamedAnswer> {
   const subscription = feed.subscribe(selection, start);
-  await recordAccess(eventLog, callerOf(exchange), {
+  await recordAccess(eventLog, callerOf(context), {
     action: 'events.subscribe',
-    query: asked(exchange, selection, query),
+    query: asked(context, selection, query),
   });
-  const allowed = () => isAllowed(directory, exchange);
+  const allowed = () => isAllowed(directory, context);
   const sent = new SentEvents((part, disclosedTo) => {
     const shown = { ...part, ...limitsOf(selection) };
-    const caller = { ...callerOf(exchange), disclosedTo };
+    const caller = { ...callerOf(context), disclosedTo };
     return recordFurtherAccess(eventLog, caller, { action: 'events.sent', shown });
   }, times);
   const sending = ({ first, position, count }: Chunk) => {
-    const { key } = directory.current(exchange.found as FoundKey);
+    const { key } = directory.current(context.found as FoundKey);
     sent.add({ from: first, to: position }, count, key.terms);
     return sent.recordDue();
   };
@@ -360,27 +360,27 @@ async function whileOpen(send: () => Promise<void>): Promise<void> {
 
 async function page(
   { eventLog, directory, feed }: EventsPorts,
-  exchange: Exchange,
+  context: RequestContext,
   selection: Selection,
   start: Start,
   query: EventsQuery,
 ): Promise<StreamedAnswer> {
   const end = new AbortController();
-  exchange.res.once('close', () => end.abort());
+  context.res.once('close', () => end.abort());
   const looking = setInterval(() => {
-    if (!isAllowed(directory, exchange)) end.abort();
+    if (!isAllowed(directory, context)) end.abort();
   }, LOOK_MS);
   const found = await feed
     .poll(selection, start, query.limit, query.wait * 1_000, end.signal)
     .finally(() => clearInterval(looking));
   // The key may have changed during the wait.
-  exchange.found = directory.current(exchange.found as FoundKey);
-  requireUsable(exchange.found, EVENT_ACCESS, exchange.clientIp);
+  context.found = directory.current(context.found as FoundKey);
+  requireUsable(context.found, EVENT_ACCESS, context.clientIp);
   const { first, position, count } = found;
   if (first !== undefined) {
-    await recordAccess(eventLog, callerOf(exchange), {
+    await recordAccess(eventLog, callerOf(context), {
       action: 'events.read',
-      query: asked(exchange, selection, query),
+      query: asked(context, selection, query),
       shown: { ranges: [{ from: first, to: position }], count, ...limitsOf(selection) },
     });
   }
@@ -396,9 +396,9 @@ async function page(
 }
 
 /** Whether the key of a long-running request is still valid for it. */
-function isAllowed(directory: KeyDirectory, exchange: Exchange): boolean {
+function isAllowed(directory: KeyDirectory, context: RequestContext): boolean {
   try {
-    requireUsable(directory.current(exchange.found as FoundKey), EVENT_ACCESS, exchange.clientIp);
+    requireUsable(directory.current(context.found as FoundKey), EVENT_ACCESS, context.clientIp);
     return true;
   } catch {
     return false;

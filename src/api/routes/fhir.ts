@@ -1,6 +1,6 @@
 import { onKind, scopeKinds } from '../../modules/auth/apiKeys.ts';
 import type { FoundKey, KeyDirectory } from '../../modules/auth/keyDirectory.ts';
-import { MessageKeeper, type OperationResult, type RawMessage } from '../../modules/integrations/apply.ts';
+import { MessageRecorder, type OperationResult, type RawMessage } from '../../modules/integrations/apply.ts';
 import type { FhirEntry } from '../../modules/integrations/fhir/bundle.ts';
 import { isRefused } from '../../modules/integrations/fhir/interpreter.ts';
 import { contextOf } from '../../modules/integrations/fhir/resources/index.ts';
@@ -17,15 +17,15 @@ import {
   sendMessage,
 } from '../../modules/integrations/fhir/send.ts';
 import type { MessageStore } from '../../modules/integrations/messages/store.ts';
-import { type RememberedSources, sourceOf } from '../../modules/integrations/sources.ts';
-import { type LineResult, WorkSlices } from '../../modules/records/commands/batchOrder.ts';
+import { type SourceCache, sourceOf } from '../../modules/integrations/sources.ts';
+import { type LineResult, TimeSlicer } from '../../modules/records/commands/batchOrder.ts';
 import { type ErrorCode, ServiceError } from '../../platform/errors.ts';
 import type { DocumentStore } from '../../storage/documentStore.ts';
 import { requirePermission } from '../server/admission.ts';
 import { type Answer, asServiceError, errorAnswer, logFailure } from '../server/answer.ts';
 import { isUtf8Type, parseBody, readBody } from '../server/body.ts';
 import type { ServedEndpoint } from '../server/dispatch.ts';
-import { callerOf, type Exchange } from '../server/exchange.ts';
+import { callerOf, type RequestContext } from '../server/exchange.ts';
 import { type BatchPorts, BatchTally, recordBatch } from './batchRunner.ts';
 
 /** Media type of FHIR in JSON (FHIR R4, 2.6.2). */
@@ -75,7 +75,7 @@ export function refuseAsFhir(error: ServiceError, requestId: string): Answer {
 
 export interface FhirPorts extends BatchPorts {
   documentStore: DocumentStore;
-  sources: RememberedSources;
+  sources: SourceCache;
   directory: Pick<KeyDirectory, 'known'>;
   messages: MessageStore;
 }
@@ -101,45 +101,47 @@ export interface Message {
  * `FhirRefusal`, `overloaded`, `rate_limited` and `unavailable`. `isOne`: it is one resource, which does not count
  * among the batches under way.
  */
-export async function carryMessage(
+export async function processFhirMessage(
   ports: FhirPorts,
-  exchange: Exchange,
+  context: RequestContext,
   read: () => Message | Promise<Message>,
   { isOne = false } = {},
 ): Promise<EntryOutcome[]> {
   const { batches } = ports;
   const { entries, isAtomic, route, unread = [], bytes, request } = await read();
-  const leave = isOne ? undefined : await batches.enter(exchange);
+  const leave = isOne ? undefined : await batches.enter(context);
   try {
-    const { workspace } = callerOf(exchange);
-    const found = exchange.found as FoundKey;
+    const { workspace } = callerOf(context);
+    const found = context.found as FoundKey;
     const source = sourceOf(await ports.sources.of(workspace), 'fhir', {
       keyId: found.key.id,
       known: ports.directory.known,
     });
     const raw = {
       format: 'fhir',
-      media_type: exchange.req.headers['content-type'] ?? FHIR_JSON,
+      media_type: context.req.headers['content-type'] ?? FHIR_JSON,
       ...{ bytes, ...(request && { request }) },
     } as const;
-    const keeper = new MessageKeeper(ports.messages, callerOf(exchange), source, raw);
+    const keeper = new MessageRecorder(ports.messages, callerOf(context), source, raw);
     const { caller } = keeper;
     const run = {
       ...{ caller, limiter: batches.lines, stopping: batches.stopping },
       authorize: (kind: string) => requirePermission(found, onKind('write', kind)),
     };
-    const context = contextOf(source, Date.now());
+    const mappingContext = contextOf(source, Date.now());
     const keep = keeper.keep.bind(keeper);
-    const outcomes = await sendMessage(ports, run, { entries, context, isAtomic, keep }).catch(
-      async (error) => {
-        if (error instanceof MessageRefused)
-          await keeper.processed(processedBy(error.outcomes, unread.length));
-        throw error;
-      },
-    );
+    const outcomes = await sendMessage(ports, run, {
+      entries,
+      context: mappingContext,
+      isAtomic,
+      keep,
+    }).catch(async (error) => {
+      if (error instanceof MessageRefused) await keeper.processed(processedBy(error.outcomes, unread.length));
+      throw error;
+    });
     await keeper.processed(processedBy(outcomes, unread.length));
     const tally = new BatchTally(entries.length + unread.length);
-    const slices = new WorkSlices();
+    const slices = new TimeSlicer();
     const failures = new Map<string, ServiceError>();
     for (const error of unread) tally.count({ kind: null, id: null, error });
     for (const outcome of outcomes) {
@@ -154,14 +156,14 @@ export async function carryMessage(
     await recordBatch(ports, { caller, options: {}, route, ...(!isOne && { status: 200 }) }, tally);
     return outcomes;
   } catch (error) {
-    throw error instanceof MessageRefused ? refusalOf(error) : error;
+    throw error instanceof MessageRefused ? problemOf(error) : error;
   } finally {
     leave?.();
   }
 }
 
 /** Returns the refusal of a message of which nothing was written: with the code of the first thing that is wrong. */
-function refusalOf({ outcomes }: MessageRefused): FhirRefusal {
+function problemOf({ outcomes }: MessageRefused): FhirRefusal {
   const failed = outcomes.flatMap(({ result }) =>
     isFailed(result) ? [asServiceError(result.error).code] : [],
   );
@@ -196,7 +198,10 @@ const elements: ReadonlySet<string> = new Set([
  * An endpoint that takes resources, and refuses in FHIR's form. A key that may write only some kinds can send only
  * those.
  */
-export function fhirEndpoint(route: string, handle: (exchange: Exchange) => Promise<Answer>): ServedEndpoint {
+export function fhirEndpoint(
+  route: string,
+  handle: (context: RequestContext) => Promise<Answer>,
+): ServedEndpoint {
   const permission = ['write', ...scopeKinds.flatMap((kind) => onKind('write', kind).slice(1))] as const;
   return {
     route,
@@ -223,7 +228,7 @@ const kindsOf = new Map([
  * Throws `permission_denied` when a key may write no record of resources of a type, before anything of a resource is
  * read; what is written is checked again, record by record.
  */
-export function requireType({ found }: Pick<Exchange, 'found'>, type: string | undefined): void {
+export function requireType({ found }: Pick<RequestContext, 'found'>, type: string | undefined): void {
   const kinds = kindsOf.get(type ?? '') ?? [];
   if (kinds.length === 0) return;
   requirePermission(found as FoundKey, [...new Set(kinds.flatMap((kind) => onKind('write', kind)))]);
@@ -244,12 +249,12 @@ interface FhirBody {
  * Resolves with the JSON body of a FHIR request. Rejects as `readBody` does, and with `unsupported_media_type` for
  * XML and other types.
  */
-export async function readFhir(exchange: Exchange): Promise<FhirBody> {
-  const type = exchange.req.headers['content-type'] ?? '';
+export async function readFhir(context: RequestContext): Promise<FhirBody> {
+  const type = context.req.headers['content-type'] ?? '';
   if (!isUtf8Type(type, FHIR_JSON) && !isUtf8Type(type, 'application/json')) {
     const text = `Send FHIR R4 in UTF-8 with Content-Type: ${FHIR_JSON}. XML is not supported.`;
     throw new ServiceError('unsupported_media_type', text);
   }
-  const body = await readBody(exchange, MAX_FHIR_BYTES);
+  const body = await readBody(context, MAX_FHIR_BYTES);
   return { value: parseBody(body, MAX_FHIR_VALUES), bytes: body.bytes };
 }

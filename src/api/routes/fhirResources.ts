@@ -5,18 +5,17 @@ import { isRefused } from '../../modules/integrations/fhir/interpreter.ts';
 import { MOST_ELEMENTS, resourceTypes, typeOf } from '../../modules/integrations/fhir/resources/index.ts';
 import { issuesOf, refused } from '../../modules/integrations/fhir/resources/issues.ts';
 import type { EntryOutcome } from '../../modules/integrations/fhir/send.ts';
-import { type BatchLine, WorkSlices } from '../../modules/records/commands/batchOrder.ts';
+import { type BatchLine, TimeSlicer } from '../../modules/records/commands/batchOrder.ts';
 import { ServiceError } from '../../platform/errors.ts';
 import type { BudgetShare } from '../../platform/threads/fairBudget.ts';
 import { version } from '../../platform/version.ts';
 import { type Answer, asServiceError, NDJSON, statusOf } from '../server/answer.ts';
 import { isUtf8Type } from '../server/body.ts';
 import type { ServedEndpoint } from '../server/dispatch.ts';
-import type { Exchange } from '../server/exchange.ts';
+import type { RequestContext } from '../server/exchange.ts';
 import { ownersOf } from '../server/load.ts';
 import { readLines } from './batchParser.ts';
 import {
-  carryMessage,
   FHIR_JSON,
   type FhirPorts,
   FhirRefusal,
@@ -25,6 +24,7 @@ import {
   MAX_FHIR_BYTES,
   type Message,
   operationOutcome,
+  processFhirMessage,
   readFhir,
   refuseAsFhir,
   requireType,
@@ -57,11 +57,11 @@ type ReadLine = Pick<BatchLine, 'number' | 'bytes'> & ({ entry: FhirEntry } | { 
 /** `POST /fhir/$import`: the lines are one message, in which each has an outcome of its own. */
 export function importLines(ports: FhirPorts): ServedEndpoint {
   const route = '/fhir/$import';
-  return fhirEndpoint(route, async (exchange) => {
+  return fhirEndpoint(route, async (context) => {
     let lines: ReadLine[] = [];
-    const share = ports.batches.bodies.share(ownersOf(exchange));
-    const outcomes = await carryMessage(ports, exchange, async () => {
-      lines = await readResources(exchange, share);
+    const share = ports.batches.bodies.share(ownersOf(context));
+    const outcomes = await processFhirMessage(ports, context, async () => {
+      lines = await readResources(context, share);
       const entries = lines.flatMap((line) => ('entry' in line ? [line.entry] : []));
       const unread = lines.flatMap((line) => ('error' in line ? [line.error] : []));
       const bytes = lines.flatMap((line) => (line.bytes && isKept(line) ? [line.bytes, NEWLINE] : []));
@@ -73,26 +73,26 @@ export function importLines(ports: FhirPorts): ServedEndpoint {
 }
 
 /** Rejects as `readLines` does, and with `unsupported_media_type`. */
-async function readResources(exchange: Exchange, share: BudgetShare): Promise<ReadLine[]> {
-  const type = exchange.req.headers['content-type'] ?? '';
+async function readResources(context: RequestContext, share: BudgetShare): Promise<ReadLine[]> {
+  const type = context.req.headers['content-type'] ?? '';
   if (!types.some((taken) => isUtf8Type(type, taken))) {
     const text = `Send Bulk Data in UTF-8, one resource per line, with Content-Type: ${types[0]}.`;
     throw new ServiceError('unsupported_media_type', text);
   }
-  const slices = new WorkSlices();
+  const slices = new TimeSlicer();
   const reader = new LineReader();
   const read: ReadLine[] = [];
-  for (const line of (await readLines(exchange, share, lineLimits)).lines) {
+  for (const line of (await readLines(context, share, lineLimits)).lines) {
     if (slices.isOver) await slices.next();
-    read.push(readLine(line, reader, exchange));
+    read.push(readLine(line, reader, context));
   }
   return read;
 }
 
-function readLine(line: BatchLine, reader: LineReader, exchange: Exchange): ReadLine {
+function readLine(line: BatchLine, reader: LineReader, context: RequestContext): ReadLine {
   const { number, bytes } = line;
   try {
-    requireType(exchange, BEGINNING.exec(bytes?.toString('latin1', 0, BEGINNING_BYTES) ?? '')?.[1]);
+    requireType(context, BEGINNING.exec(bytes?.toString('latin1', 0, BEGINNING_BYTES) ?? '')?.[1]);
     reader.read(line);
     const entry = {
       at: '',
@@ -119,7 +119,7 @@ async function* answerText(
   lines: readonly ReadLine[],
   outcomes: readonly EntryOutcome[],
 ): AsyncGenerator<string> {
-  const slices = new WorkSlices();
+  const slices = new TimeSlicer();
   const summary = { lines: lines.length, created: 0, updated: 0, unchanged: 0, left_out: 0, refused: 0 };
   let text = '';
   let next = 0;
@@ -137,17 +137,17 @@ async function* answerText(
 }
 
 /** How a line counts, and what is reported about it. */
-interface ToldLine {
+interface LineReport {
   counts: 'created' | 'updated' | 'unchanged' | 'left_out' | 'refused';
   told?: { status: number; outcome: object; retryAfter?: number };
 }
 
-function unreadLine(error: unknown): ToldLine {
+function unreadLine(error: unknown): LineReport {
   const outcome = operationOutcome(issuesOf('Resource', { error }));
   return { counts: 'refused', told: { status: statusOf[asServiceError(error).code], outcome } };
 }
 
-function lineOf({ interpreted, issues, result }: EntryOutcome): ToldLine {
+function lineOf({ interpreted, issues, result }: EntryOutcome): LineReport {
   const outcome = operationOutcome(issues);
   if (isRefused(interpreted)) return { counts: 'refused', told: { status: 400, outcome } };
   if (isFailed(result)) {
@@ -224,8 +224,8 @@ function capabilityStatement(): object {
 /** `POST /fhir` (FHIR R4, 3.1.0.11). */
 export function sendBundle(ports: FhirPorts): ServedEndpoint {
   const route = '/fhir';
-  return fhirEndpoint(route, async (exchange): Promise<Answer> => {
-    const { value, bytes } = await readFhir(exchange);
+  return fhirEndpoint(route, async (context): Promise<Answer> => {
+    const { value, bytes } = await readFhir(context);
     const bundle = readBundle(value);
     if ('issue' in bundle) throw new FhirRefusal('validation_failed', [bundle.issue]);
     const { type, read } = bundle;
@@ -238,7 +238,7 @@ export function sendBundle(ports: FhirPorts): ServedEndpoint {
       );
     }
     const entries = read.flatMap((one) => ('issue' in one ? [] : [one]));
-    const outcomes = await carryMessage(ports, exchange, () => ({
+    const outcomes = await processFhirMessage(ports, context, () => ({
       entries,
       isAtomic,
       route,
@@ -309,19 +309,19 @@ export function updateResource(ports: FhirPorts): ServedEndpoint {
 function resourceEndpoint(
   ports: FhirPorts,
   route: string,
-  ask: (exchange: Exchange) => Partial<FhirEntry>,
+  ask: (context: RequestContext) => Partial<FhirEntry>,
 ): ServedEndpoint {
-  return fhirEndpoint(route, async (exchange) => {
-    const { type } = exchange.req.params;
+  return fhirEndpoint(route, async (context) => {
+    const { type } = context.req.params;
     if (!resourceTypes.includes(String(type))) {
       throw new ServiceError(
         'not_found',
         `Resources of this type are not supported. The supported types are ${resourceTypes.join(', ')}.`,
       );
     }
-    requireType(exchange, String(type));
-    const asked = ask(exchange);
-    const { value: resource, bytes } = await readFhir(exchange);
+    requireType(context, String(type));
+    const asked = ask(context);
+    const { value: resource, bytes } = await readFhir(context);
     if (typeOf(resource) !== type) {
       const text = 'It must match the type in the address that the resource is sent to.';
       throw new FhirRefusal('validation_failed', [refused('invalid', 'Resource.resourceType', text)]);
@@ -331,7 +331,7 @@ function resourceEndpoint(
       ...{ entries, isAtomic: true, route, bytes: [bytes] },
       request: requestOf(asked),
     });
-    const [outcome] = await carryMessage(ports, exchange, message, { isOne: true });
+    const [outcome] = await processFhirMessage(ports, context, message, { isOne: true });
     return answerOf(outcome as EntryOutcome);
   });
 }

@@ -27,7 +27,7 @@ import {
   recordPath,
 } from '../schemas/parameters.ts';
 import { pageOf, principal, tagOf, timestamp, versionNumber, withArticle } from '../schemas/records.ts';
-import { callerOf, type Exchange } from '../server/exchange.ts';
+import { callerOf, type RequestContext } from '../server/exchange.ts';
 
 /** Path of an encounter's documents. */
 export const documentCollection = `/integration/${encounter.plural}/{id}/documents`;
@@ -40,7 +40,7 @@ export const encounterId = (req: Request) => pathId(req, 'id', 'Encounter');
 export const documentId = (req: Request) => pathId(req, 'documentId', 'Document');
 
 /** Returns what a request to a document, or to all of an encounter, is about. */
-export function documentSubject({ req: { params } }: Exchange): AccessSubject {
+export function documentSubject({ req: { params } }: RequestContext): AccessSubject {
   return accessSubject('document', params.id, params.documentId);
 }
 
@@ -161,13 +161,13 @@ export const readDocumentHistory = endpoint({
   answers: { 200: { description: 'A page of versions.', schema: documentHistoryPageSchema, example } },
   errors: ['DocumentNotFound'],
   subject: documentSubject,
-  handler: (ports: HistoryPorts & { documentStore: DocumentStore }) => async (exchange) => {
-    const caller = callerOf(exchange);
-    const request = pageRequest(exchange.req);
+  handler: (ports: HistoryPorts & { documentStore: DocumentStore }) => async (context) => {
+    const caller = callerOf(context);
+    const request = pageRequest(context.req);
     const name = {
       workspace: caller.workspace,
-      encounterId: encounterId(exchange.req),
-      documentId: documentId(exchange.req),
+      encounterId: encounterId(context.req),
+      documentId: documentId(context.req),
     };
     const body = await readDocumentVersions(ports, name, request);
     await recordAccess(ports.eventLog, caller, {
@@ -246,10 +246,10 @@ export function readRecordHistory(entry: CatalogEntry) {
     },
     errors: ['RecordNotFound'],
     subject: ({ req }) => accessSubject(kind, req.params.id),
-    handler: (ports: HistoryPorts) => async (exchange) => {
-      const id = pathId(exchange.req, 'id', title);
-      const caller = callerOf(exchange);
-      const request = pageRequest(exchange.req);
+    handler: (ports: HistoryPorts) => async (context) => {
+      const id = pathId(context.req, 'id', title);
+      const caller = callerOf(context);
+      const request = pageRequest(context.req);
       const body = await readRecordVersions(ports, caller.workspace, entry, id, request);
       await recordAccess(ports.eventLog, caller, {
         action: 'record.history',

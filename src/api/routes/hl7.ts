@@ -5,16 +5,16 @@ import type { FoundKey, KeyDirectory } from '../../modules/auth/keyDirectory.ts'
 import type { Hl7Source } from '../../modules/integrations/hl7/context.ts';
 import { splitMessages } from '../../modules/integrations/hl7/framing.ts';
 import {
+  type MessageResult,
   type ReceivePorts,
   receiveMessage,
-  type TakenMessage,
 } from '../../modules/integrations/hl7/receive.ts';
-import { type RememberedSources, type Source, sourceOf } from '../../modules/integrations/sources.ts';
+import { type Source, type SourceCache, sourceOf } from '../../modules/integrations/sources.ts';
 import { ServiceError } from '../../platform/errors.ts';
 import { endpoint } from '../schemas/endpoint.ts';
 import { MAX_MESSAGES, MAX_MESSAGES_BYTES, mediaTypes, notHl7, tooManyMessages } from '../schemas/errors.ts';
 import { readBody } from '../server/body.ts';
-import { callerOf, type Exchange } from '../server/exchange.ts';
+import { callerOf, type RequestContext } from '../server/exchange.ts';
 import { type BatchPorts, BatchTally, recordBatch } from './batchRunner.ts';
 
 /**
@@ -22,11 +22,11 @@ import { type BatchPorts, BatchTally, recordBatch } from './batchRunner.ts';
  * `splitMessages` do, and with `payload_too_large` where there are too many.
  */
 async function readMessages(
-  exchange: Pick<Exchange, 'req' | 'res' | 'bodies' | 'load' | 'found'>,
+  context: Pick<RequestContext, 'req' | 'res' | 'bodies' | 'load' | 'found'>,
 ): Promise<{ type: string; messages: Buffer[] }> {
-  const type = mediaTypes.find((one) => one === essenceOf(exchange.req.headers['content-type'] ?? ''));
+  const type = mediaTypes.find((one) => one === essenceOf(context.req.headers['content-type'] ?? ''));
   if (type === undefined) throw notHl7();
-  const { bytes } = await readBody(exchange, MAX_MESSAGES_BYTES);
+  const { bytes } = await readBody(context, MAX_MESSAGES_BYTES);
   const messages = splitMessages(bytes);
   if (messages.length > MAX_MESSAGES) throw tooManyMessages();
   return { type, messages };
@@ -45,7 +45,7 @@ const nothing = { kind: null, id: null };
 /**
  * Counts those results of a message that leave no event: that it was refused, or records in which nothing changed.
  */
-export function tallyMessage(tally: BatchTally, { code, results }: TakenMessage): void {
+export function tallyMessage(tally: BatchTally, { code, results }: MessageResult): void {
   if (code !== 'AA') {
     const failed = results.find((result) => 'error' in result);
     const error = failed?.error ?? new ServiceError('validation_failed', 'The message was refused.');
@@ -59,7 +59,7 @@ export function tallyMessage(tally: BatchTally, { code, results }: TakenMessage)
 }
 
 interface Hl7Ports extends ReceivePorts, BatchPorts {
-  sources: RememberedSources;
+  sources: SourceCache;
   directory: Pick<KeyDirectory, 'known'>;
 }
 
@@ -105,12 +105,12 @@ export const receiveMessages = endpoint({
     200: { description: 'The outcome of each message.', stream: contentOf(example.answered) },
   },
   errors: ['InvalidHl7', 'MessagesTooLarge', 'NotHl7'],
-  handler: (ports: Hl7Ports) => async (exchange) => {
-    const { type, messages } = await readMessages(exchange);
+  handler: (ports: Hl7Ports) => async (context) => {
+    const { type, messages } = await readMessages(context);
     // A single message is no more work than a record.
-    const leave = messages.length > 1 ? await ports.batches.enter(exchange) : () => undefined;
+    const leave = messages.length > 1 ? await ports.batches.enter(context) : () => undefined;
     try {
-      const body = Buffer.concat(await takeAll(ports, exchange, { type, messages }));
+      const body = Buffer.concat(await takeAll(ports, context, { type, messages }));
       return {
         headers: { 'Content-Type': type, 'Content-Length': `${body.length}` },
         body: { stream: Readable.from([body]) },
@@ -124,13 +124,13 @@ export const receiveMessages = endpoint({
 /** Carries out messages one after another. Rejects when one cannot be carried out now; those before it stand. */
 async function takeAll(
   ports: Hl7Ports,
-  exchange: Exchange,
+  context: RequestContext,
   { type, messages }: Awaited<ReturnType<typeof readMessages>>,
 ): Promise<Buffer[]> {
-  const caller = callerOf(exchange);
+  const caller = callerOf(context);
   const { lines: limiter, stopping } = ports.batches;
   const run = { limiter, stopping, authorize: () => undefined };
-  const source = await sourceFor(ports, exchange);
+  const source = await sourceFor(ports, context);
   const tally = new BatchTally(messages.length);
   const acknowledgements: Buffer[] = [];
   try {
@@ -145,7 +145,10 @@ async function takeAll(
   return acknowledgements;
 }
 
-async function sourceFor({ sources, directory }: Hl7Ports, { found }: Exchange): Promise<Hl7Source & Source> {
+async function sourceFor(
+  { sources, directory }: Hl7Ports,
+  { found }: RequestContext,
+): Promise<Hl7Source & Source> {
   const { key, workspace } = found as FoundKey;
   const source = sourceOf(await sources.of(workspace.id), 'hl7v2', {
     keyId: key.id,

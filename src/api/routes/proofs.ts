@@ -13,7 +13,7 @@ import { endpoint } from '../schemas/endpoint.ts';
 import { exampleRequestId } from '../schemas/examples.ts';
 import { accessSubject, pathId, recordPath, wholeNumber } from '../schemas/parameters.ts';
 import { tagOf, versionNumber } from '../schemas/records.ts';
-import { callerOf, type Exchange } from '../server/exchange.ts';
+import { callerOf, type RequestContext } from '../server/exchange.ts';
 import { documentId, documentMember, documentParams, documentSubject, encounterId } from './history.ts';
 
 /** What a path that ends in a version has in addition to the record's path. */
@@ -136,13 +136,13 @@ interface ProofSubject {
  */
 async function answerProof(
   { eventLog, readModels, stateStore }: ProofPorts,
-  exchange: Exchange,
+  context: RequestContext,
   { stream, title, access }: ProofSubject,
 ): Promise<{ body: z.output<typeof proofSchema> }> {
-  const caller = callerOf(exchange);
+  const caller = callerOf(context);
   const { workspace } = caller;
-  const version = pathVersion(exchange, title);
-  const { tree_size } = validate(proofQuerySchema, exchange.req.query);
+  const version = pathVersion(context, title);
+  const { tree_size } = validate(proofQuerySchema, context.req.query);
   const recorded = await eventOfVersion(eventLog, stream, version, title);
   const signed = (await sentHeads(stateStore, [workspace])).get(workspace);
   const { proof } = await proveEvent({ eventLog, readModels }, recorded, { treeSize: tree_size, signed });
@@ -153,7 +153,7 @@ async function answerProof(
 }
 
 /** Returns the version named in the path. Throws `not_found` for one that nothing can have. */
-function pathVersion({ req }: Exchange, title: string): number {
+function pathVersion({ req }: RequestContext, title: string): number {
   const text = String(req.params.version);
   if (/^[1-9]\d{0,14}$/.test(text)) return Number(text);
   throw new ServiceError('not_found', `The ${title.toLowerCase()} has no such version.`);
@@ -175,11 +175,11 @@ export const readDocumentProof = endpoint({
   answers: { 200: { description: 'The proof.', schema: proofSchema, example: proofExample } },
   errors: ['VersionNotFound', 'NotProvable'],
   subject: documentSubject,
-  handler: (ports: ProofPorts) => async (exchange) => {
-    const names = { record_id: encounterId(exchange.req), document_id: documentId(exchange.req) };
-    const stream = documentStream(callerOf(exchange).workspace, names.record_id, names.document_id);
+  handler: (ports: ProofPorts) => async (context) => {
+    const names = { record_id: encounterId(context.req), document_id: documentId(context.req) };
+    const stream = documentStream(callerOf(context).workspace, names.record_id, names.document_id);
     const access = { action: 'document.proof', kind: 'document', ...names } as const;
-    return answerProof(ports, exchange, { stream, title: 'Document', access });
+    return answerProof(ports, context, { stream, title: 'Document', access });
   },
 });
 
@@ -204,11 +204,11 @@ export function readRecordProof(entry: CatalogEntry) {
     answers: { 200: { description: 'The proof.', schema: proofSchema, example: proofExample } },
     errors: ['VersionNotFound', 'NotProvable'],
     subject: ({ req }) => accessSubject(kind, req.params.id),
-    handler: (ports: ProofPorts) => async (exchange) => {
-      const id = pathId(exchange.req, 'id', title);
-      const stream = recordStream(callerOf(exchange).workspace, kind, id);
+    handler: (ports: ProofPorts) => async (context) => {
+      const id = pathId(context.req, 'id', title);
+      const stream = recordStream(callerOf(context).workspace, kind, id);
       const access = { action: 'record.proof', kind, record_id: id } as const;
-      return answerProof(ports, exchange, { stream, title, access });
+      return answerProof(ports, context, { stream, title, access });
     },
   });
 }

@@ -134,11 +134,11 @@ export const readEncounterReadiness = endpoint({
   },
   errors: ['RecordNotFound', 'Erased'],
   subject: ({ req }) => accessSubject('encounter', req.params.id),
-  handler: (ports: HistoryPorts & QueryPorts) => async (exchange) => {
+  handler: (ports: HistoryPorts & QueryPorts) => async (context) => {
     const { eventLog, names } = ports;
-    const id = pathId(exchange.req, 'id', entry.title);
-    const caller = callerOf(exchange);
-    const { as_of: asked } = validate(querySchema, withPlus(exchange.req, 'as_of'));
+    const id = pathId(context.req, 'id', entry.title);
+    const caller = callerOf(context);
+    const { as_of: asked } = validate(querySchema, withPlus(context.req, 'as_of'));
     const asOf = asked === undefined ? undefined : instantOf(asked);
     const readiness = await readReadiness(ports, caller.workspace, id, asOf);
     const { encounter, state, at, findings, billing } = readiness;
@@ -318,10 +318,10 @@ export const readReadinessWorklist = endpoint({
   query,
   answers: { 200: { description: 'A page of encounters.', schema: pageSchema, example: worklistExample } },
   subject: () => ({ kind: entry.kind }),
-  handler: (ports: QueryPorts) => async (exchange) => {
-    const { limit, page_token: pageToken, ...asked } = validate(query, exchange.req.query);
+  handler: (ports: QueryPorts) => async (context) => {
+    const { limit, page_token: pageToken, ...asked } = validate(query, context.req.query);
     const { payer_id: payer, facility_id: facility, provider_id: provider, ...same } = asked;
-    const caller = callerOf(exchange);
+    const caller = callerOf(context);
     const selection = { ...same, payer, facility, provider };
     const worklist = await readWorklist(ports, caller.workspace, selection, { limit, pageToken });
     await recordAccess(

@@ -17,8 +17,8 @@ import {
 import type { QueryPorts } from '../../modules/records/queries/records.ts';
 import { pageQuerySchema, wholeNumber, withPlus, writeCondition } from '../schemas/parameters.ts';
 import { fieldMessageSchema, versionNumber } from '../schemas/records.ts';
-import { callerOf, type Exchange } from '../server/exchange.ts';
-import { type IdempotencyPorts, idempotencyKey, once } from '../server/idempotency.ts';
+import { callerOf, type RequestContext } from '../server/exchange.ts';
+import { type IdempotencyPorts, idempotencyKey, withIdempotency } from '../server/idempotency.ts';
 
 const sortSchema = z
   .enum(recordsSorts)
@@ -91,7 +91,7 @@ export function recordsQuerySchema(entry: CatalogEntry) {
  */
 export async function requestedRecords(
   ports: QueryPorts,
-  { req }: { req: Pick<Exchange['req'], 'query'> },
+  { req }: { req: Pick<RequestContext['req'], 'query'> },
   entry: CatalogEntry,
   schema: ReturnType<typeof recordsQuerySchema>,
 ): Promise<{ request: RecordsRequest; asked: Record<string, unknown> }> {
@@ -145,15 +145,15 @@ export interface RecordWritePorts extends WritePorts, IdempotencyPorts {
  */
 export async function writeOnce(
   ports: RecordWritePorts,
-  exchange: Exchange,
+  context: RequestContext,
   { dryRun }: WriteOptions,
   write: (caller: Caller) => Promise<Written>,
 ): Promise<Written> {
-  const key = dryRun ? undefined : idempotencyKey(exchange.req);
-  const caller = callerOf(exchange);
+  const key = dryRun ? undefined : idempotencyKey(context.req);
+  const caller = callerOf(context);
   const written = await (key === undefined
     ? write(caller)
-    : once(ports, exchange, key, exchange.input, write));
+    : withIdempotency(ports, context, key, context.input, write));
   if (dryRun) ports.tally.add(caller, 'record.dry_run');
   else if (written.isSkipped) ports.tally.add(caller, 'record.unchanged');
   return written;
@@ -200,7 +200,7 @@ export const writeQuerySchema = z.object({
 });
 
 /** Returns a signal that aborts when the client has gone away and no longer waits. */
-function hungUp(res: Exchange['res']): AbortSignal {
+function hungUp(res: RequestContext['res']): AbortSignal {
   const end = new AbortController();
   if (res.destroyed) end.abort();
   res.once('close', () => end.abort());
@@ -208,7 +208,7 @@ function hungUp(res: Exchange['res']): AbortSignal {
 }
 
 /** Returns what a request asks of the write of a record. Throws `validation_failed`. */
-export function writeOptions({ req, res, found }: Exchange): WriteOptions {
+export function writeOptions({ req, res, found }: RequestContext): WriteOptions {
   const condition = writeCondition(req);
   const byDefault = found?.workspace.unchanged ?? 'append';
   // Most requests have no query, and are found without the router, which would have parsed it.

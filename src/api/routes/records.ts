@@ -21,7 +21,7 @@ import {
 } from '../schemas/parameters.ts';
 import { recordSchemas, tagOf, withArticle } from '../schemas/records.ts';
 import { MERGE_PATCH, readJson } from '../server/body.ts';
-import { callerOf, type Exchange } from '../server/exchange.ts';
+import { callerOf, type RequestContext } from '../server/exchange.ts';
 import {
   type RecordWritePorts,
   recordsQuerySchema,
@@ -63,9 +63,9 @@ export function listRecords(entry: CatalogEntry) {
     },
     errors: ['PositionGone'],
     subject: () => ({ kind }),
-    handler: (ports: QueryPorts) => async (exchange) => {
-      const { request, asked } = await requestedRecords(ports, exchange, entry, query);
-      const caller = callerOf(exchange);
+    handler: (ports: QueryPorts) => async (context) => {
+      const { request, asked } = await requestedRecords(ports, context, entry, query);
+      const caller = callerOf(context);
       const { page, position, shown } = await list(ports, caller.workspace, entry, request);
       await recordAccess(ports.eventLog, caller, {
         action: 'record.list',
@@ -129,11 +129,11 @@ export function upsertRecord(entry: CatalogEntry) {
     },
     errors: ['InvalidRecord', 'ErasedSince', 'VersionConflict', 'BodyTooLarge', 'NotJson'],
     subject: ({ input }) => accessSubject(kind, (input as { id?: unknown } | null | undefined)?.id),
-    handler: (ports: RecordWritePorts) => async (exchange) => {
-      const options = writeOptions(exchange);
-      const input = await readJson(exchange);
-      exchange.input = input;
-      const written = await writeOnce(ports, exchange, options, (caller) =>
+    handler: (ports: RecordWritePorts) => async (context) => {
+      const options = writeOptions(context);
+      const input = await readJson(context);
+      context.input = input;
+      const written = await writeOnce(ports, context, options, (caller) =>
         upsert(ports, caller, entry, input, options),
       );
       return writtenAnswer(entry, options, written);
@@ -181,12 +181,12 @@ export function patchRecord(entry: CatalogEntry) {
       'NotMergePatch',
     ],
     subject: ({ req }) => accessSubject(kind, req.params.id),
-    handler: (ports: RecordWritePorts) => async (exchange) => {
-      const options = writeOptions(exchange);
-      const id = pathId(exchange.req, 'id', title);
-      const input = await readPatch(exchange);
-      exchange.input = input;
-      const written = await writeOnce(ports, exchange, options, (caller) =>
+    handler: (ports: RecordWritePorts) => async (context) => {
+      const options = writeOptions(context);
+      const id = pathId(context.req, 'id', title);
+      const input = await readPatch(context);
+      context.input = input;
+      const written = await writeOnce(ports, context, options, (caller) =>
         patch(ports, caller, entry, id, input, options),
       );
       return writtenAnswer(entry, options, written);
@@ -198,12 +198,12 @@ export function patchRecord(entry: CatalogEntry) {
  * Resolves with the body of a patch; the refusal of another media type says which one is accepted (RFC 5789, section
  * 2.2).
  */
-async function readPatch(exchange: Exchange): Promise<unknown> {
+async function readPatch(context: RequestContext): Promise<unknown> {
   try {
-    return await readJson(exchange, MERGE_PATCH);
+    return await readJson(context, MERGE_PATCH);
   } catch (error) {
     if (error instanceof ServiceError && error.code === 'unsupported_media_type')
-      exchange.headers.push('Accept-Patch', MERGE_PATCH);
+      context.headers.push('Accept-Patch', MERGE_PATCH);
     throw error;
   }
 }
@@ -233,10 +233,10 @@ export function readRecord(entry: CatalogEntry) {
     },
     errors: ['RecordNotFound', 'Erased'],
     subject: ({ req }) => accessSubject(kind, req.params.id),
-    handler: (ports: QueryPorts) => async (exchange) => {
-      const id = pathId(exchange.req, 'id', title);
-      const caller = callerOf(exchange);
-      const at = requestedMoment(exchange.req);
+    handler: (ports: QueryPorts) => async (context) => {
+      const id = pathId(context.req, 'id', title);
+      const caller = callerOf(context);
+      const at = requestedMoment(context.req);
       const view = at
         ? await readRecordAt(ports.eventLog, caller.workspace, entry, id, at.moment)
         : await readLatest(ports, caller.workspace, entry, id);

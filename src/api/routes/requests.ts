@@ -191,9 +191,9 @@ export const listRefusedRequests = endpoint({
       example: { items: [refusedRequestExample], next_page_token: null },
     },
   },
-  handler: (ports: RefusedRequestPorts) => async (exchange) => {
-    const { limit, page_token: pageToken, ...asked } = validate(query, withPlus(exchange.req, 'from', 'to'));
-    const { workspace, principal } = callerOf(exchange);
+  handler: (ports: RefusedRequestPorts) => async (context) => {
+    const { limit, page_token: pageToken, ...asked } = validate(query, withPlus(context.req, 'from', 'to'));
+    const { workspace, principal } = callerOf(context);
     const filter = { ...requestFilter(asked), keys: keysOfSender(ports.directory.known, principal.id) };
     const page = await readRequestLog(ports, workspace, filter, { limit, pageToken });
     return { body: { ...page, items: page.items.map(refusedRequestView) } };
@@ -223,9 +223,9 @@ export const readRefusedRequest = endpoint({
     200: { description: 'The request.', schema: refusedRequestSchema, example: refusedRequestExample },
   },
   errors: ['RequestNotFound'],
-  handler: (ports: RefusedRequestPorts) => async (exchange) => {
-    const { workspace, principal } = callerOf(exchange);
-    const found = await findRefusedRequest(ports, workspace, String(exchange.req.params.id));
+  handler: (ports: RefusedRequestPorts) => async (context) => {
+    const { workspace, principal } = callerOf(context);
+    const found = await findRefusedRequest(ports, workspace, String(context.req.params.id));
     const keys = keysOfSender(ports.directory.known, principal.id);
     if (found === undefined || !keys.includes(found.principal.id)) throw notFound('Refused request');
     return { body: refusedRequestView(found) };

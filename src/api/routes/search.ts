@@ -111,11 +111,11 @@ export const searchRecords = endpoint({
     },
   },
   errors: ['InvalidSearch', 'BodyTooLarge', 'NotJson'],
-  handler: (ports: QueryPorts) => async (exchange) => {
-    const asked = validate(searchSchema, await readJson(exchange));
+  handler: (ports: QueryPorts) => async (context) => {
+    const asked = validate(searchSchema, await readJson(context));
     const { q, kind: among, limit = DEFAULT_ITEMS, page_token: pageToken } = asked;
-    const caller = callerOf(exchange);
-    const key = exchange.found as FoundKey;
+    const caller = callerOf(context);
+    const key = context.found as FoundKey;
     if (among !== undefined) requirePermission(key, onKind('read', among));
     const kinds = among === undefined ? readableKinds(key) : [among];
     const request = { text: tidied(q), kinds, limit, pageToken };

@@ -9,8 +9,8 @@ import { disabledReasons, webhookPayloads } from '../../modules/webhooks/webhook
 import { exampleRequestId } from '../schemas/examples.ts';
 import { principal, timestamp } from '../schemas/records.ts';
 import { exampleWebhookId } from '../schemas/webhooks.ts';
-import { callerOf, type Exchange } from '../server/exchange.ts';
-import { type IdempotencyPorts, onceIfKeyed } from '../server/idempotency.ts';
+import { callerOf, type RequestContext } from '../server/exchange.ts';
+import { type IdempotencyPorts, withOptionalIdempotency } from '../server/idempotency.ts';
 
 export interface WebhookRoutePorts extends IdempotencyPorts {
   webhooks: WebhookManager;
@@ -25,31 +25,31 @@ const webhookParams = z.object({
 });
 
 /** Returns who works with webhooks, and what they may have sent. */
-export function webhookCallerOf(exchange: Exchange): WebhookCaller {
-  return { ...callerOf(exchange), permissions: exchange.found?.key.permissions ?? [] };
+export function webhookCallerOf(context: RequestContext): WebhookCaller {
+  return { ...callerOf(context), permissions: context.found?.key.permissions ?? [] };
 }
 
 /** Returns which webhook a path names. */
-export function webhookId({ req }: Exchange): string {
+export function webhookId({ req }: RequestContext): string {
   return String(req.params.id);
 }
 
 /** Returns who works with a webhook, and with which one: the first arguments of operations on a webhook. */
-export function webhookOf(exchange: Exchange): [caller: WebhookCaller, id: string] {
-  return [webhookCallerOf(exchange), webhookId(exchange)];
+export function webhookOf(context: RequestContext): [caller: WebhookCaller, id: string] {
+  return [webhookCallerOf(context), webhookId(context)];
 }
 
 /**
- * Resolves with the result of a change to webhooks, which is made once for an `Idempotency-Key` (see `onceIfKeyed`).
+ * Resolves with the result of a change to webhooks, which is made once for an `Idempotency-Key` (see `withOptionalIdempotency`).
  */
 export function changeOnce<Result>(
   ports: WebhookRoutePorts,
-  exchange: Exchange,
+  context: RequestContext,
   body: unknown,
   change: (caller: WebhookCaller) => Promise<Result>,
 ): Promise<Result> {
-  const { permissions } = webhookCallerOf(exchange);
-  return onceIfKeyed(ports, exchange, body, (caller) => change({ ...caller, permissions }));
+  const { permissions } = webhookCallerOf(context);
+  return withOptionalIdempotency(ports, context, body, (caller) => change({ ...caller, permissions }));
 }
 
 /** What all endpoints of webhooks have in common. */

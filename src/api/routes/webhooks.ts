@@ -15,7 +15,7 @@ import { attemptFilter, attemptsQuerySchema, pageQuerySchema, pageRequest } from
 import { pageOf } from '../schemas/records.ts';
 import { exampleWebhookId } from '../schemas/webhooks.ts';
 import { readJson } from '../server/body.ts';
-import type { Exchange } from '../server/exchange.ts';
+import type { RequestContext } from '../server/exchange.ts';
 import {
   attemptExample,
   attemptSchema,
@@ -81,9 +81,9 @@ export const createWebhook = endpoint({
     },
   },
   errors: [...bodyErrors, 'TooManyWebhooks'],
-  handler: (ports: WebhookRoutePorts) => async (exchange) => {
-    const input = await readJson(exchange);
-    const { webhook, secret } = await changeOnce(ports, exchange, input, (caller) =>
+  handler: (ports: WebhookRoutePorts) => async (context) => {
+    const input = await readJson(context);
+    const { webhook, secret } = await changeOnce(ports, context, input, (caller) =>
       ports.webhooks.create(caller, input),
     );
     return { body: { ...webhook, secret } };
@@ -109,9 +109,9 @@ export const deleteWebhook = endpoint({
     ),
   },
   errors: ['WebhookNotFound'],
-  handler: (ports: WebhookRoutePorts) => async (exchange) => {
-    await changeOnce(ports, exchange, undefined, (caller) =>
-      ports.webhooks.delete(caller, webhookId(exchange)),
+  handler: (ports: WebhookRoutePorts) => async (context) => {
+    await changeOnce(ports, context, undefined, (caller) =>
+      ports.webhooks.delete(caller, webhookId(context)),
     );
     return { body: deleted };
   },
@@ -144,9 +144,9 @@ export const listWebhookAttempts = endpoint({
   errors: ['WebhookNotFound'],
   handler:
     ({ webhooks }: WebhookRoutePorts) =>
-    async (exchange) => {
-      const { req } = exchange;
-      const body = await webhooks.attempts(...webhookOf(exchange), pageRequest(req), attemptFilter(req));
+    async (context) => {
+      const { req } = context;
+      const body = await webhooks.attempts(...webhookOf(context), pageRequest(req), attemptFilter(req));
       return { body };
     },
 });
@@ -176,9 +176,9 @@ export const listWebhooks = endpoint({
   },
   handler:
     ({ webhooks }: WebhookRoutePorts) =>
-    async (exchange) => {
-      const { limit, pageToken } = pageRequest(exchange.req);
-      const caller = webhookCallerOf(exchange);
+    async (context) => {
+      const { limit, pageToken } = pageRequest(context.req);
+      const caller = webhookCallerOf(context);
       const scope = ['webhooks', caller.workspace];
       const after = pageToken === undefined ? -1 : decodeToken(pageToken, scope);
       const all = await webhooks.list(caller);
@@ -217,9 +217,9 @@ export const pingWebhook = endpoint({
     },
   },
   errors: ['WebhookNotFound', 'WebhookDisabled'],
-  handler: (ports: WebhookRoutePorts) => async (exchange) => {
-    const message_id = await changeOnce(ports, exchange, undefined, (caller) =>
-      ports.webhooks.ping(caller, webhookId(exchange)),
+  handler: (ports: WebhookRoutePorts) => async (context) => {
+    const message_id = await changeOnce(ports, context, undefined, (caller) =>
+      ports.webhooks.ping(caller, webhookId(context)),
     );
     return { body: { ...pingRequested, message_id } };
   },
@@ -237,8 +237,8 @@ export const readWebhook = endpoint({
   errors: ['WebhookNotFound'],
   handler:
     ({ webhooks }: WebhookRoutePorts) =>
-    async (exchange) => {
-      const webhook = await webhooks.find(...webhookOf(exchange));
+    async (context) => {
+      const webhook = await webhooks.find(...webhookOf(context));
       const [view] = await webhooks.views([webhook]);
       return { body: view as WebhookStatusView };
     },
@@ -271,10 +271,10 @@ export const replayWebhook = endpoint({
     ),
   },
   errors: [...bodyErrors, 'WebhookNotFound', 'WebhookDisabled'],
-  handler: (ports: WebhookRoutePorts) => async (exchange) => {
-    const input = await readJson(exchange);
-    await changeOnce(ports, exchange, input, (caller) =>
-      ports.webhooks.replay(caller, webhookId(exchange), input),
+  handler: (ports: WebhookRoutePorts) => async (context) => {
+    const input = await readJson(context);
+    await changeOnce(ports, context, input, (caller) =>
+      ports.webhooks.replay(caller, webhookId(context), input),
     );
     return { body: replayRequested };
   },
@@ -302,19 +302,17 @@ export const retryWebhook = endpoint({
     ),
   },
   errors: ['WebhookNotFound', 'WebhookDisabled'],
-  handler: (ports: WebhookRoutePorts) => async (exchange) => {
-    await changeOnce(ports, exchange, undefined, (caller) =>
-      ports.webhooks.retry(caller, webhookId(exchange)),
-    );
+  handler: (ports: WebhookRoutePorts) => async (context) => {
+    await changeOnce(ports, context, undefined, (caller) => ports.webhooks.retry(caller, webhookId(context)));
     return { body: retryRequested };
   },
 });
 
 /** Resolves with the JSON body of a request that may also have none. */
-async function readOptionalJson(exchange: Exchange): Promise<unknown> {
-  const { req } = exchange;
+async function readOptionalJson(context: RequestContext): Promise<unknown> {
+  const { req } = context;
   const isEmpty = req.headers['transfer-encoding'] === undefined && !Number(req.headers['content-length']);
-  return isEmpty ? {} : readJson(exchange);
+  return isEmpty ? {} : readJson(context);
 }
 
 /** `POST /integration/webhooks/{id}/secret/rotate`. */
@@ -349,10 +347,10 @@ export const rotateWebhookSecret = endpoint({
     },
   },
   errors: [...bodyErrors, 'WebhookNotFound'],
-  handler: (ports: WebhookRoutePorts) => async (exchange) => {
-    const input = await readOptionalJson(exchange);
-    const { webhook, secret } = await changeOnce(ports, exchange, input, (caller) =>
-      ports.webhooks.rotateSecret(caller, webhookId(exchange), input),
+  handler: (ports: WebhookRoutePorts) => async (context) => {
+    const input = await readOptionalJson(context);
+    const { webhook, secret } = await changeOnce(ports, context, input, (caller) =>
+      ports.webhooks.rotateSecret(caller, webhookId(context), input),
     );
     return { body: { ...webhook, secret } };
   },
@@ -376,10 +374,10 @@ export const updateWebhook = endpoint({
   }),
   answers: { 200: { description: 'The webhook.', schema: webhookSchema, example: webhookExample } },
   errors: [...bodyErrors, 'WebhookNotFound'],
-  handler: (ports: WebhookRoutePorts) => async (exchange) => {
-    const input = await readJson(exchange);
-    const webhook = await changeOnce(ports, exchange, input, (caller) =>
-      ports.webhooks.update(caller, webhookId(exchange), input),
+  handler: (ports: WebhookRoutePorts) => async (context) => {
+    const input = await readJson(context);
+    const webhook = await changeOnce(ports, context, input, (caller) =>
+      ports.webhooks.update(caller, webhookId(context), input),
     );
     return { body: webhook };
   },

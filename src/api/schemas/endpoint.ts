@@ -3,7 +3,7 @@ import type { ZodContentObject, ZodRequestBody } from '@asteasolutions/zod-to-op
 import { z } from 'zod';
 import type { Answer, Streamed } from '../server/answer.ts';
 import type { Route, ServedEndpoint } from '../server/dispatch.ts';
-import type { Exchange } from '../server/exchange.ts';
+import type { RequestContext } from '../server/exchange.ts';
 import type { ErrorResponseName } from './errors.ts';
 import { type HeaderName, idempotencyKeyHeader } from './headers.ts';
 
@@ -109,7 +109,7 @@ interface Description extends Pick<ServedEndpoint, 'permission' | 'query' | 'sub
 
 /** An endpoint: its description, and what creates its handler at startup. */
 export interface Endpoint<Ports = never> extends Description {
-  handler(ports: Ports): (exchange: Exchange) => Promise<Answer>;
+  handler(ports: Ports): (context: RequestContext) => Promise<Answer>;
 }
 
 /**
@@ -120,7 +120,7 @@ export interface Endpoint<Ports = never> extends Description {
 export function endpoint<const Described extends Answers, Ports, const Given extends AnswerOf<Described>>(
   described: Omit<Description, 'answers'> & {
     answers: Described;
-    handler(ports: Ports): (exchange: Exchange) => Promise<Given & Exactly<AnswerOf<Described>, Given>>;
+    handler(ports: Ports): (context: RequestContext) => Promise<Given & Exactly<AnswerOf<Described>, Given>>;
   },
 ): Endpoint<Ports> {
   return described as Endpoint<Ports>;

@@ -11,7 +11,7 @@ import { UNKNOWN_FORMAT } from '../../modules/records/commands/documents.ts';
 import { referencesNotFound } from '../../modules/records/commands/references.ts';
 import {
   checkUrl,
-  createAddressRules,
+  createEgressPolicy,
   tooManyWebhooks,
   webhookDisabled,
 } from '../../modules/webhooks/settings.ts';
@@ -37,7 +37,7 @@ import type { HeaderName } from './headers.ts';
 import { eventMediaTypes, pageQuerySchema } from './parameters.ts';
 
 /** Returns the error with which an attempt is refused. */
-function refusalOf(attempt: () => unknown): ServiceError {
+function problemOf(attempt: () => unknown): ServiceError {
   try {
     attempt();
   } catch (error) {
@@ -51,7 +51,7 @@ const billingResponses = {
   InvalidBilling: {
     description: 'The body is not valid; nothing was recorded.',
     errors: {
-      validation_failed: refusalOf(() => validate(z.object({ claim_id: z.string() }), {})),
+      validation_failed: problemOf(() => validate(z.object({ claim_id: z.string() }), {})),
       malformed_body: malformedBody('is not valid JSON'),
     },
   },
@@ -103,7 +103,7 @@ export function notHl7(): ServiceError {
 const hl7Responses = {
   InvalidHl7: {
     description: 'The body is malformed, or does not contain HL7 v2 messages; nothing was stored.',
-    errors: { malformed_body: refusalOf(() => splitMessages(Buffer.from('Hello'))) },
+    errors: { malformed_body: problemOf(() => splitMessages(Buffer.from('Hello'))) },
   },
   MessagesTooLarge: {
     description:
@@ -151,7 +151,7 @@ const webhookResponses = {
 } satisfies Record<string, ErrorResponse>;
 
 function invalidUrl() {
-  const message = checkUrl('http://example.com', createAddressRules([])) as string;
+  const message = checkUrl('http://example.com', createEgressPolicy([])) as string;
   return validationError([{ field: 'url', message }]);
 }
 
@@ -201,7 +201,7 @@ export const errorResponses = {
   InvalidRecord: {
     description: 'The body is not valid, or refers to a record that does not exist; nothing was stored.',
     errors: {
-      validation_failed: refusalOf(() =>
+      validation_failed: problemOf(() =>
         validate(z.object({ id: z.string(), country: z.string() }), { country: 1 }),
       ),
       reference_not_found: referencesNotFound([
@@ -239,7 +239,7 @@ export const errorResponses = {
   InvalidSearch: {
     description: 'The body is not valid.',
     errors: {
-      validation_failed: refusalOf(() => validate(z.object({ q: z.string() }), {})),
+      validation_failed: problemOf(() => validate(z.object({ q: z.string() }), {})),
       malformed_body: malformedBody('is not valid JSON'),
     },
   },
@@ -248,8 +248,8 @@ export const errorResponses = {
   InvalidParameter: {
     description: 'A parameter is invalid or unknown, or the path is not validly percent-encoded.',
     errors: {
-      validation_failed: refusalOf(() => validate(pageQuerySchema, { limit: '1001' })),
-      unknown_parameter: refusalOf(() =>
+      validation_failed: problemOf(() => validate(pageQuerySchema, { limit: '1001' })),
+      unknown_parameter: problemOf(() =>
         requireKnownParameters({ patient_id: '' }, Object.keys(pageQuerySchema.shape)),
       ),
       malformed_path: notHttp(),

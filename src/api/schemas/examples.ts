@@ -11,7 +11,7 @@ import { catalog } from '../../domain/records/catalog.ts';
 import { documentFormats } from '../../domain/records/document.ts';
 import { mergeFields, qualityWarnings } from '../../domain/records/fold.ts';
 import type { CatalogEntry, RecordFields } from '../../domain/records/schema/kind.ts';
-import type { FeedEventType } from '../../modules/eventStream/cloudEvents.ts';
+import type { StreamedEventType } from '../../modules/eventStream/cloudEvents.ts';
 import { toRecordView } from '../../modules/records/queries/records.ts';
 import { storedField } from './records.ts';
 
@@ -161,7 +161,7 @@ const readinessExamples: Record<string, JsonObject> = {
 };
 
 /** Returns an event of a type, as the log would hold it. */
-export function exampleEvent(feedType: FeedEventType): RecordedEvent {
+export function exampleEvent(feedType: StreamedEventType): RecordedEvent {
   const { stream, data } = exampleDataOf(feedType);
   const isErasure = tombstoneTypes.includes(feedType.logType);
   return {
@@ -182,7 +182,7 @@ export function exampleEvent(feedType: FeedEventType): RecordedEvent {
   };
 }
 
-function exampleDataOf({ logType, kind }: FeedEventType): Pick<RecordedEvent, 'stream' | 'data'> {
+function exampleDataOf({ logType, kind }: StreamedEventType): Pick<RecordedEvent, 'stream' | 'data'> {
   const entry = catalog.find((one) => one.kind === kind);
   if (entry) {
     const data = upsertRequests(entry).complete?.value as JsonObject;

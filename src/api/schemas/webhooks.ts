@@ -8,9 +8,9 @@ import {
   subjectDescription,
 } from '../../modules/eventStream/asyncapi.ts';
 import {
-  type FeedEventType,
   feedEventTypes,
   readinessSchemas,
+  type StreamedEventType,
 } from '../../modules/eventStream/cloudEvents.ts';
 import { createDeidentifier, deidentifiedSchemaName } from '../../modules/eventStream/deidentification.ts';
 import { buildMessage, buildPing, messageId, PING_TYPE } from '../../modules/webhooks/messages.ts';
@@ -108,13 +108,13 @@ function envelope(type: string, subject: z.ZodType | undefined, data: z.ZodType)
 
 const subject = z.string().meta({ description: subjectDescription });
 
-function sentSchema({ logType, kind }: FeedEventType): z.ZodType {
+function sentSchema({ logType, kind }: StreamedEventType): z.ZodType {
   if (kind === 'document') return documentSchemas[logType as keyof typeof documentSchemas];
   if (kind === 'readiness') return readinessSchemas[logType as keyof typeof readinessSchemas];
   return logType === RECORD_ERASED ? erasedSchema(kind) : recordSchemas(kind).request;
 }
 
-function messageSchema(feedType: FeedEventType): z.ZodType {
+function messageSchema(feedType: StreamedEventType): z.ZodType {
   const full = z
     .object({ version: versionNumber, sent: sentSchema(feedType), changed })
     .meta({ description: 'The payload `full`' });
@@ -124,7 +124,7 @@ function messageSchema(feedType: FeedEventType): z.ZodType {
 
 const deidentify = createDeidentifier({ key: Buffer.alloc(32), epoch: 1 });
 
-function messageExamples(feedType: FeedEventType) {
+function messageExamples(feedType: StreamedEventType) {
   const event = exampleEvent(feedType);
   const isErasure = tombstoneTypes.includes(feedType.logType);
   const sent = isErasure ? [] : Object.keys(event.data);

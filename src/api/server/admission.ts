@@ -5,7 +5,7 @@ import type { FoundKey, KeyDirectory } from '../../modules/auth/keyDirectory.ts'
 import { networkOf } from '../../modules/auth/signIn.ts';
 import { ServiceError } from '../../platform/errors.ts';
 import { type Count, type RateLimiters, secondsUntilReset } from '../../storage/rateLimiters.ts';
-import type { Exchange } from './exchange.ts';
+import type { RequestContext } from './exchange.ts';
 
 /** The refusals of requests because of their API key. */
 export const missingKey = () =>
@@ -56,23 +56,23 @@ export interface Gate {
  * deleted (401); it is accepted from this address, has not expired, is active, and so is its workspace (403); it has
  * one of the permissions, if any is needed (403).
  */
-export function admit(
+export function authenticateAndLimit(
   gate: Gate,
-  exchange: Exchange,
+  context: RequestContext,
   permissions: readonly Permission[],
 ): void | Promise<void> {
-  const credential = credentialOf(exchange.req);
+  const credential = credentialOf(context.req);
   if (credential === undefined) {
     throw missingKey();
   }
   const known = gate.directory.findKnown(credential);
-  const counted = gate.limit(exchange, known && countedByKey(known, exchange));
-  if (known && !counted) return letIn(exchange, known, permissions);
+  const counted = gate.limit(context, known && countedByKey(known, context));
+  if (known && !counted) return authorize(context, known, permissions);
   return (async () => {
     await counted;
     const found = await gate.directory.find(credential);
-    if (found === undefined) gate.unknownKeys.add(networkOf(exchange.clientIp));
-    letIn(exchange, found, permissions);
+    if (found === undefined) gate.unknownKeys.add(networkOf(context.clientIp));
+    authorize(context, found, permissions);
   })();
 }
 
@@ -81,21 +81,25 @@ export function admit(
  * were counted this way, anyone with a refused key could use up its limit, or send refused requests without end, each
  * of which is an entry in the audit trail.
  */
-function countedByKey(found: FoundKey, { clientIp }: Exchange): ApiKey | undefined {
+function countedByKey(found: FoundKey, { clientIp }: RequestContext): ApiKey | undefined {
   if (found.key.rateLimit === undefined) return undefined;
-  return refusalOf(found, clientIp) === undefined ? found.key : undefined;
+  return keyProblem(found, clientIp) === undefined ? found.key : undefined;
 }
 
 /** Throws the refusal of a request whose key has been looked up. */
-function letIn(exchange: Exchange, found: FoundKey | undefined, permissions: readonly Permission[]): void {
+function authorize(
+  context: RequestContext,
+  found: FoundKey | undefined,
+  permissions: readonly Permission[],
+): void {
   if (found === undefined) throw unknownKey();
-  exchange.found = found;
-  requireUsable(found, permissions, exchange.clientIp);
+  context.found = found;
+  requireUsable(found, permissions, context.clientIp);
 }
 
 /** Throws the refusal of a key: it is not valid now, or not from this address, or it has none of the permissions. */
 export function requireUsable(found: FoundKey, permissions: readonly Permission[], clientIp: string): void {
-  const refusal = refusalOf(found, clientIp);
+  const refusal = keyProblem(found, clientIp);
   if (refusal) throw refusal;
   if (permissions.length > 0) requirePermission(found, permissions);
 }
@@ -113,7 +117,7 @@ export function requirePermission({ key }: FoundKey, permissions: readonly Permi
 /**
  * Returns why a key is refused, whatever is requested. A sender at another address is not told about the key's state.
  */
-function refusalOf({ key, workspace }: FoundKey, clientIp: string): ServiceError | undefined {
+function keyProblem({ key, workspace }: FoundKey, clientIp: string): ServiceError | undefined {
   if (key.state === 'deleted') return unknownKey();
   if (key.networks && !isInNetworks(key.networks, clientIp)) return foreignAddress();
   if (isExpired(key, Date.now())) return expiredKey();
@@ -126,13 +130,13 @@ function refusalOf({ key, workspace }: FoundKey, clientIp: string): ServiceError
  * process. `key`: the one by whose sender it is counted, which has a limit of its own; without one it is counted by
  * the client's IP address, in IPv6 by its /64.
  */
-type RateLimit = (exchange: Exchange, key?: ApiKey) => void | Promise<void>;
+type RateLimit = (context: RequestContext, key?: ApiKey) => void | Promise<void>;
 
 /** Length of the window over which requests are counted. */
 const RATE_WINDOW_SECONDS = 60;
 
 /** Counts a request of a sender. */
-type Counting = (exchange: Exchange, sender: string) => void | Promise<void>;
+type Counting = (context: RequestContext, sender: string) => void | Promise<void>;
 
 /**
  * Returns the limit on requests per minute from one client IP address, in IPv6 from one /64 (spec section 8), where 0 means no limit, and
@@ -142,14 +146,14 @@ type Counting = (exchange: Exchange, sender: string) => void | Promise<void>;
 export function rateLimit(limiters: RateLimiters, perMinute: number): RateLimit {
   const byAddress = perMinute === 0 ? undefined : counting(limiters, 'requests', 'default', perMinute);
   const byKey = new Map<number, Counting>();
-  return (exchange, key) => {
-    if (key?.rateLimit === undefined) return byAddress?.(exchange, networkOf(exchange.clientIp));
+  return (context, key) => {
+    if (key?.rateLimit === undefined) return byAddress?.(context, networkOf(context.clientIp));
     let count = byKey.get(key.rateLimit);
     if (count === undefined) {
       count = counting(limiters, 'requests_of_keys', 'key', key.rateLimit);
       byKey.set(key.rateLimit, count);
     }
-    return count(exchange, key.sender);
+    return count(context, key.sender);
   };
 }
 
@@ -157,16 +161,14 @@ export function rateLimit(limiters: RateLimiters, perMinute: number): RateLimit 
 function counting(limiters: RateLimiters, name: string, policyName: string, points: number): Counting {
   const limiter = limiters.limiter({ name, points, seconds: RATE_WINDOW_SECONDS });
   const policy = `"${policyName}";q=${points};w=${RATE_WINDOW_SECONDS}`;
-  const note = ({ headers }: Exchange, count: Count) => {
+  const note = ({ headers }: RequestContext, count: Count) => {
     const rest = `"${policyName}";r=${count.remaining};t=${secondsUntilReset(count)}`;
     headers.push('RateLimit-Policy', policy, 'RateLimit', rest);
     requireWithin(count);
   };
-  return (exchange, sender) => {
+  return (context, sender) => {
     const count = limiter.consume(sender);
-    return count instanceof Promise
-      ? count.then((counted) => note(exchange, counted))
-      : note(exchange, count);
+    return count instanceof Promise ? count.then((counted) => note(context, counted)) : note(context, count);
   };
 }
 

@@ -14,7 +14,7 @@ import {
   ServiceError,
   UnreadableError,
 } from '../../platform/errors.ts';
-import type { Exchange } from './exchange.ts';
+import type { RequestContext } from './exchange.ts';
 
 /** The one table from error codes to HTTP statuses (spec section 7). */
 export const statusOf: Record<ErrorCode, number> = {
@@ -174,7 +174,7 @@ export function breakOff(req: IncomingMessage, reason: ServiceError): boolean {
  * Lets through at most `BYTES_PER_TURN` of a body, and what one read brings, in each turn of the event loop. Node would read
  * 2 MB of each connection that has as much, and the other requests would wait for all of that.
  */
-export function letOthersIn(body: Readable): void {
+export function yieldToEventLoop(body: Readable): void {
   let bytes = 0;
   body.on('data', (chunk: Buffer) => {
     bytes += chunk.length;
@@ -194,7 +194,7 @@ function discardBody(req: IncomingMessage): void {
     discarded += chunk.length;
     if (discarded > MAX_DISCARDED_BYTES) req.destroy();
   });
-  letOthersIn(req);
+  yieldToEventLoop(req);
   req.on('end', () => answered.delete(socket));
   req.on('error', () => undefined);
   req.resume();
@@ -262,7 +262,7 @@ export const NDJSON = 'application/x-ndjson';
 const MIN_COMPRESSED_BYTES = 1_024;
 const compress = promisify(gzip);
 
-type Sender = Pick<Exchange, 'req' | 'res' | 'headers'>;
+type Sender = Pick<RequestContext, 'req' | 'res' | 'headers'>;
 
 /**
  * Sends a response, synchronously if it is a small one; otherwise resolves when the last byte was handed over, or the

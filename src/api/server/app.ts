@@ -9,7 +9,7 @@ import {
   serveEndpoint,
 } from './dispatch.ts';
 import { proxyTrust } from './exchange.ts';
-import { bodyBudgets, RequestLoad } from './load.ts';
+import { bodyBudgets, LoadShedder } from './load.ts';
 
 const ID = '/:id';
 
@@ -18,7 +18,7 @@ const ID = '/:id';
  * router, which would cost as much as everything else done for them. Any other form of such a path reaches the same
  * listener through the router.
  */
-class Shortcuts {
+class StaticRoutes {
   /** Posts, by path. */
   readonly #posts = new Map<string, EndpointListener>();
   /** Reads, by what precedes the id. */
@@ -74,12 +74,12 @@ export function createApp(
   { trustProxy = '0', ...around }: AppContext,
   dashboard?: Express,
 ): RequestListener {
-  const context = { ...around, bodies: bodyBudgets(), load: new RequestLoad() };
+  const context = { ...around, bodies: bodyBudgets(), load: new LoadShedder() };
   const app = express();
   app.disable('x-powered-by');
   app.set('etag', false);
   app.set('trust proxy', proxyTrust(trustProxy));
-  const shortcuts = new Shortcuts();
+  const shortcuts = new StaticRoutes();
   const allowed = new Map<string, { names: string[]; refuse: ServedEndpoint['refuse'] }>();
   for (const { method, endpoint: one } of routes) {
     const listener = serveEndpoint(context, one);

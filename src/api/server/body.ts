@@ -3,8 +3,8 @@ import { MIMEType } from 'node:util';
 import { createGunzip } from 'node:zlib';
 import { ServiceError } from '../../platform/errors.ts';
 import type { BudgetShare } from '../../platform/threads/fairBudget.ts';
-import { BROKEN_OFF, GatheredBytes, inviteBody, letOthersIn } from './answer.ts';
-import type { Exchange } from './exchange.ts';
+import { BROKEN_OFF, GatheredBytes, inviteBody, yieldToEventLoop } from './answer.ts';
+import type { RequestContext } from './exchange.ts';
 import { ownersOf, takeFrom } from './load.ts';
 
 /** How deeply the objects and arrays of a JSON text may be nested: far more than those of any format that is accepted. */
@@ -67,7 +67,7 @@ const SURROGATE_ESCAPE = /\\u[dD][89a-fA-F]/;
 /** Output of gzip comes, and is counted, in pieces of this size: smaller ones take more time. */
 export const UNZIPPED_AT_A_TIME = 64 * 1024;
 
-type BodyExchange = Pick<Exchange, 'req' | 'res' | 'bodies' | 'load' | 'found'>;
+type BodyContext = Pick<RequestContext, 'req' | 'res' | 'bodies' | 'load' | 'found'>;
 
 /** Returns the refusal of a body that is too large. */
 export function bodyTooLarge(maxBytes = MAX_BODY_BYTES): ServiceError {
@@ -103,7 +103,7 @@ export function isUtf8Type(header: string, type: string): boolean {
   }
 }
 
-async function collect({ req, res }: BodyExchange, maxBytes: number, held: BudgetShare): Promise<Buffer> {
+async function collect({ req, res }: BodyContext, maxBytes: number, held: BudgetShare): Promise<Buffer> {
   if (Number(req.headers['content-length'] ?? 0) > maxBytes) throw bodyTooLarge(maxBytes);
   inviteBody(req, res);
   return new Promise((resolve, reject) => {
@@ -121,7 +121,7 @@ async function collect({ req, res }: BodyExchange, maxBytes: number, held: Budge
         fail(error);
       }
     });
-    letOthersIn(req);
+    yieldToEventLoop(req);
     req.on('end', () => resolve(body.take()));
     req.on('error', () => fail(malformedBody('is incomplete')));
     req.on(BROKEN_OFF, fail);
@@ -196,15 +196,15 @@ interface Body {
  * `unsupported_media_type`, `payload_too_large` (over `maxBytes`, compressed or not), `malformed_body`,
  * `request_timeout` or `overloaded`; no part of the body is in the error.
  */
-export async function readBody(exchange: BodyExchange, maxBytes = MAX_BODY_BYTES): Promise<Body> {
-  const compressed = isCompressed(exchange.req);
-  const { json } = exchange.bodies;
-  const arriving = json.share(ownersOf(exchange));
-  const held = compressed ? json.share(ownersOf(exchange)) : arriving;
+export async function readBody(context: BodyContext, maxBytes = MAX_BODY_BYTES): Promise<Body> {
+  const compressed = isCompressed(context.req);
+  const { json } = context.bodies;
+  const arriving = json.share(ownersOf(context));
+  const held = compressed ? json.share(ownersOf(context)) : arriving;
   try {
-    const received = await collect(exchange, maxBytes, arriving);
+    const received = await collect(context, maxBytes, arriving);
     const bytes = compressed ? await decompressed(received, maxBytes, held) : received;
-    exchange.load.enter(exchange, held);
+    context.load.enter(context, held);
     if (compressed) arriving.giveAll();
     return { bytes, share: held };
   } catch (error) {
@@ -230,12 +230,12 @@ export function parseBody({ bytes, share }: Body, mostValues = MAX_VALUES): unkn
  * `unsupported_media_type` for another type.
  */
 export async function readJson(
-  exchange: BodyExchange,
+  context: BodyContext,
   type: JsonType = 'application/json',
   mostValues = MAX_VALUES,
 ): Promise<unknown> {
-  if (!isUtf8Type(exchange.req.headers['content-type'] ?? '', type)) {
+  if (!isUtf8Type(context.req.headers['content-type'] ?? '', type)) {
     throw notJson(type);
   }
-  return parseBody(await readBody(exchange), mostValues);
+  return parseBody(await readBody(context), mostValues);
 }

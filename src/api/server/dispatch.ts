@@ -8,7 +8,7 @@ import type { Permission } from '../../modules/auth/apiKeys.ts';
 import { describeError, type ErrorCode, type ServiceError } from '../../platform/errors.ts';
 import { isTracing } from '../../platform/tracing.ts';
 import type { EventLog } from '../../storage/eventLog.ts';
-import { admit, type Gate } from './admission.ts';
+import { authenticateAndLimit, type Gate } from './admission.ts';
 import {
   type Answer,
   asServiceError,
@@ -19,15 +19,15 @@ import {
   statusOf,
 } from './answer.ts';
 import {
+  type ClientMetadata,
   callerOf,
+  clientMetadata,
   commonHeaders,
-  type Exchange,
+  type RequestContext,
   requireKnownParameters,
-  type ToldByClient,
-  toldByClient,
 } from './exchange.ts';
 import { requestMetrics, tracedRequest } from './instrumentation.ts';
-import type { Bodies, RequestLoad } from './load.ts';
+import type { Bodies, LoadShedder } from './load.ts';
 
 /**
  * Appends to the audit trail that a request with a known key was refused, why, and for which fields. Requests without
@@ -36,21 +36,21 @@ import type { Bodies, RequestLoad } from './load.ts';
 export async function recordRefusal(
   eventLog: EventLog,
   { route, subject, fields: known }: ServedEndpoint,
-  exchange: Exchange,
+  context: RequestContext,
   { code, details }: ServiceError,
 ): Promise<void> {
   const status = statusOf[code];
-  if (exchange.found === undefined || status >= 500) return;
+  if (context.found === undefined || status >= 500) return;
   const fields = failingFields(details, known);
-  await recordAccess(eventLog, callerOf(exchange), {
+  await recordAccess(eventLog, callerOf(context), {
     action: 'request.refused',
     outcome: 'refused',
     code,
-    method: exchange.req.method,
+    method: context.req.method,
     route,
     status,
     ...(fields.length > 0 && { fields }),
-    ...subject?.(exchange),
+    ...subject?.(context),
   });
 }
 
@@ -64,7 +64,7 @@ export interface EndpointContext {
   draining: AbortSignal;
   clientIp(req: IncomingMessage): string;
   bodies: Bodies;
-  load: RequestLoad;
+  load: LoadShedder;
 }
 
 /** An endpoint as the router serves it. */
@@ -78,8 +78,8 @@ export interface ServedEndpoint {
   /** The names of the fields, parameters and headers that it accepts: no other such name reaches the audit trail. */
   fields?: ReadonlySet<string>;
   /** Returns what a refused request is about, for the audit trail; it may not have been read yet. */
-  subject?(exchange: Exchange): AccessSubject;
-  handle(exchange: Exchange): Promise<Answer>;
+  subject?(context: RequestContext): AccessSubject;
+  handle(context: RequestContext): Promise<Answer>;
   /** Returns the response to a failed request, where it has a form of its own. */
   refuse?(error: ServiceError, requestId: string): Answer;
 }
@@ -95,59 +95,60 @@ const withoutBody: ReadonlySet<string> = new Set(['GET', 'HEAD', 'DELETE']);
 export type EndpointListener = (req: Request, res: Response) => Promise<void>;
 
 /** Returns the listener for an endpoint's requests: it admits, handles, answers and logs. It never rejects. */
-export function serveEndpoint(context: EndpointContext, served: ServedEndpoint): EndpointListener {
+export function serveEndpoint(app: EndpointContext, served: ServedEndpoint): EndpointListener {
   const { route, permission, query, handle, refuse = errorAnswer } = served;
   const parameters = query === 'ignored' ? undefined : Object.keys(query?.shape ?? {});
   const permissions = permission === 'public' || permission === 'key' ? [] : [permission].flat();
   const measure = requestMetrics(route);
-  const serve = async (req: Request, res: Response, told: ToldByClient): Promise<ErrorCode | undefined> => {
+  const serve = async (req: Request, res: Response, told: ClientMetadata): Promise<ErrorCode | undefined> => {
     const startedAt = performance.now();
     const requestId = uuidv7();
-    const exchange: Exchange = {
+    const context: RequestContext = {
       req,
       res,
       requestId,
       headers: commonHeaders(requestId),
-      clientIp: context.clientIp(req),
+      clientIp: app.clientIp(req),
       told,
-      bodies: context.bodies,
-      load: context.load,
+      bodies: app.bodies,
+      load: app.load,
       found: undefined,
       input: undefined,
     };
     const send = (answer: Answer) => {
-      if (context.draining.aborted) res.shouldKeepAlive = false;
-      return sendAnswer(exchange, answer);
+      if (app.draining.aborted) res.shouldKeepAlive = false;
+      return sendAnswer(context, answer);
     };
     let code: ErrorCode | undefined;
     try {
       // Nearly every request is admitted, and answered, synchronously: it waits only for its handler.
-      const admitted = permission === 'public' ? undefined : admit(context.gate, exchange, permissions);
+      const admitted =
+        permission === 'public' ? undefined : authenticateAndLimit(app.gate, context, permissions);
       if (admitted) await admitted;
       if (parameters && req.url.includes('?')) requireKnownParameters(req.query, parameters);
       // A request with a body is counted once the body has arrived.
-      if (permission !== 'public' && withoutBody.has(req.method)) context.load.enter(exchange);
-      const answer = await handle(exchange);
+      if (permission !== 'public' && withoutBody.has(req.method)) app.load.enter(context);
+      const answer = await handle(context);
       // What is streamed may take as long as its reader likes.
-      context.load.leave(exchange);
+      app.load.leave(context);
       const sending = send(answer);
       if (sending) await sending;
     } catch (thrown) {
       const error = asServiceError(thrown);
       code = error.code;
-      logFailure(context.logger, error, { requestId, route }, 'request');
-      await auditRefusal(context, served, exchange, error);
-      context.load.leave(exchange);
+      logFailure(app.logger, error, { requestId, route }, 'request');
+      await auditRefusal(app, served, context, error);
+      app.load.leave(context);
       if (res.headersSent) res.destroy();
       else await send(refuse(error, requestId));
     }
     const ms = performance.now() - startedAt;
     measure(req.method, res.statusCode, ms, code);
-    logRequest(context.logger, exchange, route, code, ms);
+    logRequest(app.logger, context, route, code, ms);
     return code;
   };
   return async (req, res) => {
-    const told = toldByClient(req);
+    const told = clientMetadata(req);
     if (isTracing()) await tracedRequest(req, res, route, told, (within) => serve(req, res, within));
     else await serve(req, res, told);
   };
@@ -157,13 +158,13 @@ export function serveEndpoint(context: EndpointContext, served: ServedEndpoint):
 async function auditRefusal(
   { eventLog, logger }: EndpointContext,
   served: ServedEndpoint,
-  exchange: Exchange,
+  context: RequestContext,
   refusal: ServiceError,
 ): Promise<void> {
   try {
-    await recordRefusal(eventLog, served, exchange, refusal);
+    await recordRefusal(eventLog, served, context, refusal);
   } catch (error) {
-    const { requestId, found } = exchange;
+    const { requestId, found } = context;
     const fields = { requestId, route: served.route, key: found?.key.id, error: describeError(error) };
     logger.warn(fields, 'a refused request could not be recorded in the audit trail');
   }
@@ -171,7 +172,7 @@ async function auditRefusal(
 
 function logRequest(
   logger: Logger,
-  { req, res, requestId, told, found }: Exchange,
+  { req, res, requestId, told, found }: RequestContext,
   route: string,
   code: ErrorCode | undefined,
   ms: number,

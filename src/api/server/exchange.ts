@@ -9,7 +9,7 @@ import type { FoundKey } from '../../modules/auth/keyDirectory.ts';
 import { ServiceError } from '../../platform/errors.ts';
 import { isTraceparent } from '../../platform/traceparent.ts';
 import type { ByteRange } from '../../storage/documentStore.ts';
-import type { Bodies, RequestLoad } from './load.ts';
+import type { Bodies, LoadShedder } from './load.ts';
 
 /**
  * Returns whether a proxy is trusted, by its address and its number counted from here: by `TRUST_PROXY` hops, or
@@ -50,7 +50,7 @@ function forwardedAddress(req: IncomingMessage, trust: ReturnType<typeof proxyTr
 }
 
 /** One request under way: what is known about it, and who sent it once that is known. */
-export interface Exchange {
+export interface RequestContext {
   req: Request;
   res: Response;
   /** UUIDv7; the response's `Request-Id`, and the id of the event that the request appends. */
@@ -58,11 +58,11 @@ export interface Exchange {
   /** Headers of the response, whatever the outcome of the request: names and values alternate. */
   headers: string[];
   clientIp: string;
-  told: ToldByClient;
+  told: ClientMetadata;
   /** Bounds the bodies under way. */
   bodies: Bodies;
   /** Bounds the requests being worked on. */
-  load: RequestLoad;
+  load: LoadShedder;
   /** Set when the request was admitted. */
   found: FoundKey | undefined;
   /** Who sent it, where that is not the key. */
@@ -81,11 +81,11 @@ const MAX_REQUEST_ID_LENGTH = 128;
 const notPrintable = /[^\x20-\x7e]/g;
 
 /** What a client says about itself and its request. */
-export type ToldByClient = Pick<Caller, 'userAgent' | 'clientRequestId' | 'traceparent'>;
+export type ClientMetadata = Pick<Caller, 'userAgent' | 'clientRequestId' | 'traceparent'>;
 
 /** Returns what the client calls itself and its request, up to a reasonable length. */
-export function toldByClient({ headers }: IncomingMessage): ToldByClient {
-  const told: ToldByClient = {};
+export function clientMetadata({ headers }: IncomingMessage): ClientMetadata {
+  const told: ClientMetadata = {};
   const { 'user-agent': userAgent, 'x-request-id': sentId, traceparent } = headers;
   if (userAgent !== undefined) told.userAgent = userAgent.slice(0, MAX_USER_AGENT_LENGTH);
   if (sentId !== undefined) {
@@ -97,8 +97,8 @@ export function toldByClient({ headers }: IncomingMessage): ToldByClient {
 }
 
 /** Returns the admitted sender of a request. */
-export function callerOf(exchange: Exchange): Caller {
-  const { found, principal, requestId, clientIp, told } = exchange;
+export function callerOf(context: RequestContext): Caller {
+  const { found, principal, requestId, clientIp, told } = context;
   if (found === undefined) throw new Error('the request was not admitted');
   return {
     workspace: found.workspace.id,
@@ -121,7 +121,7 @@ export function rangeNotSatisfiable(): ServiceError {
  * another version. Throws `range_not_satisfiable`, with `Content-Range` then giving the size.
  */
 export function requestedRange(
-  { req, headers }: Pick<Exchange, 'req' | 'headers'>,
+  { req, headers }: Pick<RequestContext, 'req' | 'headers'>,
   size: number,
   etag: string,
 ): ByteRange | undefined {

@@ -157,12 +157,12 @@ function createHttpServer(listener: RequestListener, logger: Logger, times: Http
     if (isLate && isLongBody(socket)) return;
     if (failed.has(socket)) return;
     failed.add(socket);
-    refuseOn(socket, refusalOf(error), logger);
+    refuseOn(socket, problemOf(error), logger);
   });
   return server;
 }
 
-function refusalOf({ code }: NodeJS.ErrnoException): ServiceError {
+function problemOf({ code }: NodeJS.ErrnoException): ServiceError {
   switch (code) {
     case 'ERR_HTTP_REQUEST_TIMEOUT':
       return tooSlow();

@@ -2,8 +2,12 @@ import type { IncomingMessage } from 'node:http';
 import type { Caller } from '../../domain/events/newEvent.ts';
 import { validationError } from '../../domain/records/schema/validation.ts';
 import type { FoundKey } from '../../modules/auth/keyDirectory.ts';
-import { KeptAnswer, type Reservation, type Reservations } from '../../modules/idempotency/reservations.ts';
-import { callerOf, type Exchange } from './exchange.ts';
+import {
+  type Reservation,
+  type Reservations,
+  StoredResponse,
+} from '../../modules/idempotency/reservations.ts';
+import { callerOf, type RequestContext } from './exchange.ts';
 
 /** The permitted form of an `Idempotency-Key`. */
 export const idempotencyKeyForm = /^[\x20-\x7e]{1,255}$/;
@@ -25,21 +29,21 @@ export interface IdempotencyPorts {
 /**
  * Resolves with the result of `work`, a JSON value, for the first request with that `Idempotency-Key`: a repeat gets
  * the same without `work`, and its response says so. `work` must pass its caller on to what it appends, which looks
- * for what an earlier try appended (`findEarlier`). Rejects as `Reservations.reserve` and `work` do.
+ * for what an earlier try appended (`findPreviousAppend`). Rejects as `Reservations.reserve` and `work` do.
  */
-export async function once<Result>(
+export async function withIdempotency<Result>(
   ports: IdempotencyPorts,
-  exchange: Exchange,
+  context: RequestContext,
   key: string,
   body: unknown,
   work: (caller: Caller) => Promise<Result>,
 ): Promise<Result> {
-  const payload = payloadOf(exchange.req, body);
-  const reserved = await reserve(ports, exchange, key, payload);
-  if (reserved instanceof KeptAnswer) {
-    return replay<Result>(exchange, reserved, payload);
+  const payload = payloadOf(context.req, body);
+  const reserved = await reserve(ports, context, key, payload);
+  if (reserved instanceof StoredResponse) {
+    return replay<Result>(context, reserved, payload);
   }
-  return runReserved(exchange, reserved, work);
+  return runReserved(context, reserved, work);
 }
 
 /**
@@ -48,37 +52,37 @@ export async function once<Result>(
  */
 export function reserve(
   { reservations }: IdempotencyPorts,
-  exchange: Exchange,
+  context: RequestContext,
   key: string,
   payload?: object,
-): Promise<Reservation | KeptAnswer> {
-  const { key: apiKey } = exchange.found as FoundKey;
-  const principal = exchange.principal ?? { type: 'api_key', id: apiKey.sender };
-  return reservations.reserve({ ...callerOf(exchange), principal }, key, payload);
+): Promise<Reservation | StoredResponse> {
+  const { key: apiKey } = context.found as FoundKey;
+  const principal = context.principal ?? { type: 'api_key', id: apiKey.sender };
+  return reservations.reserve({ ...callerOf(context), principal }, key, payload);
 }
 
 /** Resolves with the result of `work`; only for the first request where an `Idempotency-Key` is sent (see `once`). */
-export function onceIfKeyed<Result>(
+export function withOptionalIdempotency<Result>(
   ports: IdempotencyPorts,
-  exchange: Exchange,
+  context: RequestContext,
   body: unknown,
   work: (caller: Caller) => Promise<Result>,
 ): Promise<Result> {
-  const key = idempotencyKey(exchange.req);
-  return key === undefined ? work(callerOf(exchange)) : once(ports, exchange, key, body, work);
+  const key = idempotencyKey(context.req);
+  return key === undefined ? work(callerOf(context)) : withIdempotency(ports, context, key, body, work);
 }
 
 /** Resolves with the result of `work` under a reservation, which ends with it. Rejects as `work` does. */
 export async function runReserved<Result>(
-  exchange: Exchange,
+  context: RequestContext,
   reservation: Reservation,
   work: (caller: Caller) => Promise<Result>,
 ): Promise<Result> {
   const { earlier } = reservation;
   try {
-    const result = await work({ ...callerOf(exchange), earlier });
+    const result = await work({ ...callerOf(context), earlier });
     await reservation.complete(result);
-    if (earlier?.appended) markReplayed(exchange);
+    if (earlier?.appended) markReplayed(context);
     return result;
   } catch (error) {
     await reservation.abandon(error);
@@ -98,13 +102,13 @@ export function payloadOf({ method, url, headers }: IncomingMessage, body: unkno
  * Returns the kept result, for a response that is marked as replayed. Throws `idempotency_key_reused` when the
  * payload is different.
  */
-export function replay<Result>(exchange: Exchange, kept: KeptAnswer, payload: object): Result {
+export function replay<Result>(context: RequestContext, kept: StoredResponse, payload: object): Result {
   const result = kept.resultFor(payload) as Result;
-  markReplayed(exchange);
+  markReplayed(context);
   return result;
 }
 
 /** Marks a response as that of an earlier request. */
-export function markReplayed({ headers }: Exchange): void {
+export function markReplayed({ headers }: RequestContext): void {
   headers.push('Idempotent-Replayed', 'true');
 }

@@ -8,10 +8,10 @@ import type { EventLog } from '../../storage/eventLog.ts';
 import { requireUsable } from './admission.ts';
 import { asServiceError, errorAnswer, sendAnswer } from './answer.ts';
 import { recordRefusal, type ServedEndpoint } from './dispatch.ts';
-import { commonHeaders, type Exchange, requireKnownParameters } from './exchange.ts';
+import { commonHeaders, type RequestContext, requireKnownParameters } from './exchange.ts';
 
 /** A response that is kept in memory instead of being sent; of a long one, the beginning. */
-export class HeldAnswer extends Writable {
+export class InMemoryResponse extends Writable {
   statusCode = 200;
   headersSent = false;
   shouldKeepAlive = true;
@@ -59,14 +59,14 @@ export class HeldAnswer extends Writable {
 
 /** Who calls, and what of the interface is open to them: as for a key. */
 interface InProcessCaller
-  extends Pick<Exchange, 'req' | 'requestId' | 'clientIp' | 'told' | 'bodies' | 'load'> {
+  extends Pick<RequestContext, 'req' | 'requestId' | 'clientIp' | 'told' | 'bodies' | 'load'> {
   principal: Principal;
   allowed: FoundKey;
 }
 
 /** The result of a call. */
 interface Called {
-  answer: HeldAnswer;
+  answer: InMemoryResponse;
   /** Why it was refused, or failed. */
   error: ServiceError | undefined;
 }
@@ -82,8 +82,8 @@ export async function callEndpoint(
   most: number,
 ): Promise<Called> {
   const { permission, query, handle } = served;
-  const answer = new HeldAnswer(most);
-  const exchange: Exchange = {
+  const answer = new InMemoryResponse(most);
+  const context: RequestContext = {
     ...caller,
     res: answer as unknown as Response,
     headers: commonHeaders(caller.requestId),
@@ -96,20 +96,20 @@ export async function callEndpoint(
     const permissions = permission === 'public' || permission === 'key' ? [] : [permission].flat();
     requireUsable(allowed, permissions, caller.clientIp);
     if (query !== 'ignored') requireKnownParameters(caller.req.query, Object.keys(query?.shape ?? {}));
-    await sendAnswer(exchange, await handle(exchange));
+    await sendAnswer(context, await handle(context));
   } catch (thrown) {
     error = asServiceError(thrown);
-    await recordRefusal(eventLog, served, exchange, error);
-    if (!answer.headersSent) await sendAnswer(exchange, errorAnswer(error, caller.requestId));
+    await recordRefusal(eventLog, served, context, error);
+    if (!answer.headersSent) await sendAnswer(context, errorAnswer(error, caller.requestId));
   } finally {
-    exchange.load.leave(exchange);
+    context.load.leave(context);
   }
   await finished(answer);
   return { answer, error };
 }
 
 /** A request that nobody sent over the network. */
-export interface HeldRequest {
+export interface InjectedRequest {
   method: string;
   /** The path with its query, as it would be sent. */
   url: string;
@@ -125,7 +125,7 @@ export interface HeldRequest {
  * Returns that request in the form that endpoints read; `sender` is the request that made it, whose connection and
  * address it shares.
  */
-export function heldRequest(held: HeldRequest, sender: Request): Request {
+export function injectedRequest(held: InjectedRequest, sender: Request): Request {
   const { method, url, params, query, headers, body } = held;
   const bytes = body === undefined ? [] : [Buffer.from(body)];
   const all = {

@@ -2,7 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { ErrorCode } from '../../platform/errors.ts';
 import { measurements } from '../../platform/metrics/metrics.ts';
 import { traced } from '../../platform/tracing.ts';
-import type { ToldByClient } from './exchange.ts';
+import type { ClientMetadata } from './exchange.ts';
 
 const methods: ReadonlySet<string | undefined> = new Set([
   'GET',
@@ -60,8 +60,8 @@ export async function tracedRequest(
   req: IncomingMessage,
   res: ServerResponse,
   route: string,
-  told: ToldByClient,
-  serve: (told: ToldByClient) => Promise<ErrorCode | undefined>,
+  told: ClientMetadata,
+  serve: (told: ClientMetadata) => Promise<ErrorCode | undefined>,
 ): Promise<void> {
   const attributes = { 'http.request.method': req.method ?? '', 'http.route': route };
   const work = {

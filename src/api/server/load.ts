@@ -46,7 +46,7 @@ export function bodyBudgets(): Bodies {
 const MOST_UNDER_WAY = 3_000;
 
 /** Bounds the requests that a thread works on at once, so that those it accepts are answered in time. */
-export class RequestLoad {
+export class LoadShedder {
   readonly #budget = new FairBudget(MOST_UNDER_WAY, WORKSPACE_AND_KEY);
   readonly #underWay = new Map<object, BudgetShare[]>();
 
@@ -54,15 +54,15 @@ export class RequestLoad {
    * Counts a request that has arrived completely, until `leave`, which also gives back what its `body` holds. Throws `overloaded`
    * where there are too many, in all or of its sender.
    */
-  enter(exchange: { found: FoundKey | undefined }, ...body: BudgetShare[]): void {
-    const share = this.#budget.share(ownersOf(exchange));
+  enter(context: { found: FoundKey | undefined }, ...body: BudgetShare[]): void {
+    const share = this.#budget.share(ownersOf(context));
     takeFrom(share, 1, 'requests');
-    this.#underWay.set(exchange, [share, ...body]);
+    this.#underWay.set(context, [share, ...body]);
   }
 
   /** Stops counting a request; does nothing for one that was not counted. */
-  leave(exchange: object): void {
-    for (const share of this.#underWay.get(exchange) ?? []) share.giveAll();
-    this.#underWay.delete(exchange);
+  leave(context: object): void {
+    for (const share of this.#underWay.get(context) ?? []) share.giveAll();
+    this.#underWay.delete(context);
   }
 }

@@ -5,7 +5,7 @@ import { MAX_DOCUMENT_BYTES } from '../../domain/records/document.ts';
 import { validationError } from '../../domain/records/schema/validation.ts';
 import { type FieldMessage, ServiceError } from '../../platform/errors.ts';
 import { BROKEN_OFF, inviteBody, withLongBody } from './answer.ts';
-import type { Exchange } from './exchange.ts';
+import type { RequestContext } from './exchange.ts';
 import { ownersOf, takeFrom } from './load.ts';
 
 /** The body of an upload: its text fields, and the result of receiving its file. */
@@ -63,13 +63,13 @@ function startParser(req: IncomingMessage): busboy.Busboy {
  * what `receive` rejects with, but only after `receive` is done; `discard` then undoes what it received.
  */
 export async function readMultipart<File>(
-  exchange: Pick<Exchange, 'req' | 'res' | 'bodies' | 'found'>,
+  context: Pick<RequestContext, 'req' | 'res' | 'bodies' | 'found'>,
   receive: (filename: string, source: Readable) => Promise<File>,
   discard: (file: File) => Promise<void>,
 ): Promise<Multipart<File>> {
-  const { req, res, bodies } = exchange;
+  const { req, res, bodies } = context;
   const parser = startParser(req);
-  const share = bodies.uploads.share(ownersOf(exchange));
+  const share = bodies.uploads.share(ownersOf(context));
   takeFrom(share, MEMORY_BYTES);
   try {
     inviteBody(req, res);

@@ -1,5 +1,5 @@
 /** Random numbers that are the same for the same seed, on every machine (mulberry32, a public-domain 32-bit generator). */
-class Dice {
+class SeededRandom {
   #state: number;
 
   constructor(seed: number) {
@@ -126,7 +126,7 @@ const record = (plural: string, fields: Record<string, unknown>): DemoRequest =>
  * the same seed.
  */
 export function demoRequests(seed: number): DemoRequest[][] {
-  const dice = new Dice(seed);
+  const dice = new SeededRandom(seed);
   const patients = Array.from({ length: PATIENTS }, (_, index) => patientOf(dice, index + 1));
   const encounters = patients.flatMap(({ id }, index) =>
     Array.from({ length: dice.between(1, 3) }, (_, visit) => encounterOf(dice, id, index * 3 + visit + 1)),
@@ -153,18 +153,18 @@ export function demoRequests(seed: number): DemoRequest[][] {
   ];
 }
 
-function addressOf(dice: Dice) {
+function addressOf(dice: SeededRandom) {
   return { address_line_1: `${dice.between(1, 980)} ${dice.pick(streets)}`, ...dice.pick(places) };
 }
 
-function insuranceOf(dice: Dice) {
+function insuranceOf(dice: SeededRandom) {
   return {
     payer_id: numbered('payer', dice.between(1, payers.length)),
     policy_number: `P-${dice.digits(8)}`,
   };
 }
 
-function patientOf(dice: Dice, number: number) {
+function patientOf(dice: SeededRandom, number: number) {
   const day = (most: number) => String(dice.between(1, most)).padStart(2, '0');
   return {
     id: numbered('patient', number),
@@ -188,12 +188,12 @@ function payerOf(name: string, number: number): DemoRequest {
   });
 }
 
-function providerOf(dice: Dice, specialty: string, number: number): DemoRequest {
+function providerOf(dice: SeededRandom, specialty: string, number: number): DemoRequest {
   const fields = { first_name: dice.pick(firstNames), last_name: dice.pick(lastNames), specialty };
   return record('providers', { id: numbered('provider', number), ...fields, role: 'rendering_provider' });
 }
 
-function facilityOf(dice: Dice, name: string, number: number): DemoRequest {
+function facilityOf(dice: SeededRandom, name: string, number: number): DemoRequest {
   return record('facilities', {
     id: numbered('facility', number),
     name,
@@ -202,7 +202,7 @@ function facilityOf(dice: Dice, name: string, number: number): DemoRequest {
   });
 }
 
-function encounterOf(dice: Dice, patientId: string, number: number) {
+function encounterOf(dice: SeededRandom, patientId: string, number: number) {
   const [month, day] = [dice.between(1, 12), dice.between(1, 28)].map((part) =>
     String(part).padStart(2, '0'),
   );
@@ -218,14 +218,14 @@ function encounterOf(dice: Dice, patientId: string, number: number) {
   };
 }
 
-function documentOf(dice: Dice, encounterId: string): DemoRequest {
+function documentOf(dice: SeededRandom, encounterId: string): DemoRequest {
   const category = dice.pick(documents);
   const pdf = demoPdf(`Made-up ${category.replaceAll('_', ' ')} of ${encounterId}`);
   return { send: 'document', encounterId, documentId: `${encounterId}-${category}`, category, pdf };
 }
 
 /** Returns mistakes that an EMR under development would make. */
-function refusals(dice: Dice): DemoRequest[] {
+function refusals(dice: SeededRandom): DemoRequest[] {
   const nobody = (number: number) => ({ id: numbered('refused', number), patient_id: 'demo-patient-9999' });
   return [
     ...[1, 2, 3].map((number) => record('encounters', nobody(number))),

@@ -11,7 +11,7 @@ import { INSTALLATION } from '../../domain/events/streams.ts';
 import { uploadedBy } from '../../domain/records/document.ts';
 import { KeyDirectory } from '../../modules/auth/keyDirectory.ts';
 import { each } from '../../modules/backup/contents.ts';
-import { whereLastBytesAre } from '../../modules/erasure/scavenges.ts';
+import { locateLastErasedBytes } from '../../modules/erasure/scavenges.ts';
 import { clockProblem } from '../../modules/health.ts';
 import { readSources, type Source } from '../../modules/integrations/sources.ts';
 import { StoredTree } from '../../modules/integrity/proofs.ts';
@@ -19,7 +19,7 @@ import type { TreeHead } from '../../modules/integrity/publicKeys.ts';
 import { keyId } from '../../modules/integrity/signing.ts';
 import { sentHeads } from '../../modules/integrity/treeHeads.ts';
 import { isCurrent, readLog } from '../../modules/integrity/verify.ts';
-import { KnownKeys } from '../../modules/keyring.ts';
+import { Keyring } from '../../modules/keyring.ts';
 import { logMismatch, mismatchTexts } from '../../modules/projections/checkpoints.ts';
 import { projectionStatus } from '../../modules/records/queries/records.ts';
 import { resumeDelivery } from '../../modules/webhooks/sessionState.ts';
@@ -33,8 +33,8 @@ import {
   findSessionSecret,
   findSigningKey,
   keyFiles,
-  type LastingKeyName,
-  lastingKeys,
+  type ManagedKeyName,
+  managedKeys,
 } from '../../server/keys.ts';
 import {
   isIntactFile,
@@ -243,7 +243,7 @@ export async function checkClock(eventLog: EventLog): Promise<CheckResult[]> {
 export async function checkErasures(eventLog: EventLog, { stateUrl }: Config): Promise<CheckResult[]> {
   if (eventLog.scavenger === undefined || isMissing(stateUrl)) return [];
   const bytes = await using(openStateStore(stateUrl), (stateStore) =>
-    whereLastBytesAre({ eventLog, stateStore }),
+    locateLastErasedBytes({ eventLog, stateStore }),
   );
   if (bytes === undefined) return [];
   if (bytes.erased) return [ok('erasures', "no node's files contain anything of what was erased")];
@@ -352,7 +352,7 @@ export async function checkHeads(
   return using(openReadModels(readModelUrl), async (readModels) => {
     // Already reported for the read models.
     if (!(await isOfLog(eventLog, readModels))) return [];
-    const found = await Promise.all([...heads.values()].map((head) => holdAgainst(readModels, head)));
+    const found = await Promise.all([...heads.values()].map((head) => compareWithHead(readModels, head)));
     const told = found.flatMap((one) => one ?? []);
     if (told.length > 0) return told;
     const newest = [...heads.values()]
@@ -369,7 +369,7 @@ async function isOfLog(eventLog: EventLog, readModels: ReadModels): Promise<bool
   return (await readModels.checkpoint(treeModel)) >= (await eventLog.head());
 }
 
-async function holdAgainst(readModels: ReadModels, head: TreeHead): Promise<CheckResult | undefined> {
+async function compareWithHead(readModels: ReadModels, head: TreeHead): Promise<CheckResult | undefined> {
   const { workspace, size, created_at } = head;
   const tree = await StoredTree.open(readModels, workspace);
   const has = tree?.head.size ?? 0;
@@ -389,9 +389,9 @@ async function holdAgainst(readModels: ReadModels, head: TreeHead): Promise<Chec
 
 /** Checks whether each key of the service is usable, and is the one known to the log. */
 export async function checkKeys(eventLog: EventLog, config: Config): Promise<CheckResult[]> {
-  const keys = lastingKeys(config);
-  const known = new KnownKeys(eventLog, keys);
-  const names = Object.keys(keys) as LastingKeyName[];
+  const keys = managedKeys(config);
+  const known = new Keyring(eventLog, keys);
+  const names = Object.keys(keys) as ManagedKeyName[];
   const checks = names.map((name) =>
     looked('keys', async () => {
       const problem = await known.problem(name);

@@ -6,12 +6,12 @@ import { eraseRecord, erasureOf, type RecordedErasure } from '../../modules/eras
 import type { ErasurePorts } from '../../modules/erasure/finish.ts';
 import { resetSandbox } from '../../modules/erasure/resetSandbox.ts';
 import type { RetentionTally } from '../../modules/erasure/retention.ts';
-import { whereBytesAre } from '../../modules/erasure/scavenges.ts';
+import { locateErasedBytes } from '../../modules/erasure/scavenges.ts';
 import { certifyErasure } from '../../modules/integrity/erasureCertificate.ts';
 import { writeWhole } from '../../modules/integrity/exportArchive.ts';
 import type { Verified } from '../../modules/integrity/verify.ts';
 import { ServiceError } from '../../platform/errors.ts';
-import { unlessUnavailable } from '../../platform/retry.ts';
+import { ignoreUnavailable } from '../../platform/retry.ts';
 import { loadSigningKey } from '../../server/stores.ts';
 import { terminal } from '../../server/terminal.ts';
 import { withErasure } from '../../server/withErasure.ts';
@@ -103,8 +103,8 @@ async function writeCertificate(
 ): Promise<void> {
   const signed =
     isComplete &&
-    (await unlessUnavailable(
-      whereBytesAre(ports, position).then((bytes) =>
+    (await ignoreUnavailable(
+      locateErasedBytes(ports, position).then((bytes) =>
         certifyErasure(ports, tombstones, bytes, () => loadSigningKey(ports.eventLog)),
       ),
     ));

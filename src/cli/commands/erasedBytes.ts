@@ -9,7 +9,7 @@ import {
   readScavenges,
   requestScavenges,
 } from '../../modules/erasure/scavenges.ts';
-import { unlessUnavailable } from '../../platform/retry.ts';
+import { ignoreUnavailable } from '../../platform/retry.ts';
 import { terminal } from '../../server/terminal.ts';
 import { writeLine } from '../lib/terminal.ts';
 
@@ -55,7 +55,7 @@ export async function finishBytes(
   { scavenge, wait }: ScavengeOptions,
   write: (line: string) => void = writeLine,
 ): Promise<boolean> {
-  const isPurged = (await unlessUnavailable(untilPurged(ports, position).then(() => true))) ?? false;
+  const isPurged = (await ignoreUnavailable(untilPurged(ports, position).then(() => true))) ?? false;
   if (!isPurged)
     write(
       'The erasure is recorded, and nobody is given the record any more. The service completes the rest.',
@@ -85,7 +85,7 @@ export async function finishBytes(
 async function untilScavenged(ports: PurgePorts, position: Position): Promise<void> {
   const shown = new Map<string, NodeState>();
   for (;;) {
-    const scavenges = await unlessUnavailable(readScavenges(ports));
+    const scavenges = await ignoreUnavailable(readScavenges(ports));
     for (const { node, state } of scavenges?.nodes ?? []) {
       if (shown.get(node) === state) continue;
       shown.set(node, state);

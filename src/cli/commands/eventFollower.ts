@@ -43,7 +43,7 @@ const MAX_DELAY_MS = 10_000;
 const FAR_FUTURE = '9999-01-01';
 
 /** Which events are wanted. */
-interface WantedEvents {
+interface EventFilter {
   /** `now`, `start`, or the position after which to begin. */
   from: string;
   /** Separated by commas; undefined for all. */
@@ -61,10 +61,10 @@ interface StreamedEvent {
 /** Follows the event stream of a service. */
 export class EventFollower {
   readonly #client: ServiceClient;
-  readonly #wanted: WantedEvents;
+  readonly #wanted: EventFilter;
   #position: string | undefined;
 
-  constructor(client: ServiceClient, wanted: WantedEvents) {
+  constructor(client: ServiceClient, wanted: EventFilter) {
     this.#client = client;
     this.#wanted = wanted;
   }
@@ -103,7 +103,7 @@ export class EventFollower {
     return this.#position;
   }
 
-  async #end(selection: Omit<WantedEvents, 'from'>): Promise<string> {
+  async #end(selection: Omit<EventFilter, 'from'>): Promise<string> {
     const query = { ...selection, from: FAR_FUTURE, limit: 1 };
     const page = await this.#client.get('/events', { query, accept: 'application/x-ndjson' });
     await this.#client.textOf(page);

@@ -2,7 +2,7 @@ import type { Command } from 'commander';
 import { projections } from '../../../projections/index.ts';
 import { readinessModel } from '../../../projections/projection.ts';
 import { documents, records } from '../../../projections/records.ts';
-import { markOutdated } from '../../modules/projections/checkpoints.ts';
+import { requestRebuild } from '../../modules/projections/checkpoints.ts';
 import { rebuildProjection } from '../../modules/projections/projector.ts';
 import { projectionStatus } from '../../modules/records/queries/records.ts';
 import { ServiceError } from '../../platform/errors.ts';
@@ -73,7 +73,7 @@ export function addProjectionCommands(program: Command): void {
             );
           }
           const isBegun = name === undefined || basisOfWorklist.includes(name);
-          if (isBegun) await markOutdated(readModels, readinessModel);
+          if (isBegun) await requestRebuild(readModels, readinessModel);
           if (json) writeJson([...rebuilt, ...(isBegun ? [{ model: readinessModel, begun: true }] : [])]);
           else
             for (const one of rebuilt)

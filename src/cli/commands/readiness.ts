@@ -251,7 +251,7 @@ async function runSimulation(options: SimulateOptions, signal: AbortSignal): Pro
       });
       await recordAccess(eventLog, caller, simulationAccess(result, { from, to }));
       if (json) writeJson(result);
-      else tell(result);
+      else report(result);
       file.remove();
     }),
   );
@@ -296,7 +296,7 @@ class StateFile {
   }
 }
 
-function tell({ encounters, flips, byPayer, byRule }: Simulation): void {
+function report({ encounters, flips, byPayer, byRule }: Simulation): void {
   const all = Object.values(flips).reduce((sum, one) => sum + one, 0);
   writeLine(`Of ${count(encounters)} encounters ${count(all)} would be in another state.`);
   const flipRows = (named: Record<string, number>) =>

@@ -21,13 +21,13 @@ import {
   html,
   type Page,
   passwordOf,
-  presentReader,
+  problemOf,
   type Refusal,
   type Reply,
-  refusalOf,
   textOf,
   type Visit,
   valuesOf,
+  viewerPreferences,
 } from './page.ts';
 import { fieldLabel } from './text.ts';
 
@@ -58,7 +58,7 @@ export function messageOf(details: readonly FieldMessage[] | undefined, field: s
 
 /** Returns what the reader typed into fields with that name earlier; undefined: nothing. */
 function typedInto(name: string): string[] | undefined {
-  const { typed } = presentReader();
+  const { typed } = viewerPreferences();
   return typed?.[name] === undefined ? undefined : valuesOf(typed, name);
 }
 
@@ -114,7 +114,7 @@ interface Choice {
 
 /** Returns a choice of any number: check boxes under one name. */
 export function checkboxes(name: string, legend: string, choices: readonly Choice[], error?: string): Html {
-  const { typed } = presentReader();
+  const { typed } = viewerPreferences();
   // A form in which no box is ticked is sent without the name.
   const ticked = typed && valuesOf(typed, name);
   return html`<fieldset>
@@ -228,9 +228,9 @@ export function confirmedChange<Subject>(change: ConfirmedChange<Subject>): Dash
         try {
           return await make(subject, visit);
         } catch (error) {
-          const { text, status, details } = refusalOf(error);
+          const { text, status, details } = problemOf(error);
           // What was answered stays in the fields.
-          const asked = await forReader({ ...presentReader(), typed: visit.form }, () =>
+          const asked = await forReader({ ...viewerPreferences(), typed: visit.form }, () =>
             question(subject, visit, details),
           );
           return { page: { ...questionPage(asked, visit, text), status } };
@@ -266,7 +266,7 @@ const durations = [
 ];
 
 /** Returns when something may end, for a choice whose values are seconds. */
-export function endings(maxSeconds: number) {
+export function expiryOptions(maxSeconds: number) {
   return durations.filter(({ value }) => Number(value) <= maxSeconds);
 }
 

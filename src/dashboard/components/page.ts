@@ -40,7 +40,7 @@ export function forReader<Made>(reader: Reader, make: () => Made): Made {
 }
 
 /** Returns the reader for whom a page is being built. */
-export function presentReader(): Reader {
+export function viewerPreferences(): Reader {
   return readers.getStore() ?? {};
 }
 
@@ -174,7 +174,7 @@ export interface Refusal {
 }
 
 /** Returns the refusal of what somebody sent; rethrows any other error. */
-export function refusalOf(error: unknown): Refusal {
+export function problemOf(error: unknown): Refusal {
   if (error instanceof ServiceError && (error.code === 'validation_failed' || error.code === 'conflict')) {
     return { status: statusOf[error.code], text: error.message, details: error.details ?? [] };
   }

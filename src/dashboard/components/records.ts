@@ -124,7 +124,7 @@ export function erasedBanner(kind: string, erasedAt: string): Html {
 }
 
 /** Returns what is known about one thing: names with their values. */
-export function facts(pairs: readonly (readonly [name: HtmlValue, value: HtmlValue])[]): Html {
+export function definitionList(pairs: readonly (readonly [name: HtmlValue, value: HtmlValue])[]): Html {
   return html`<dl class="facts">${pairs.map(([name, value]) => html`<div><dt>${name}</dt><dd>${value}</dd></div>`)}</dl>`;
 }
 
@@ -166,7 +166,7 @@ export function recordFields(
       ? html`<a class="quiet-link" href="/dashboard${historyPath(path)}" title="History of this field">${fieldLabel(field)}</a>`
       : fieldLabel(field);
   const list = (fields: [string, unknown][], prefix = '') =>
-    facts(
+    definitionList(
       fields.map(([field, value]) => {
         const name = prefix + field;
         return [label(field, name), html`${shown(name, value)}${remarks(warnings, name)}`];

@@ -1,5 +1,5 @@
 import { rules } from '../../modules/readiness/rules/index.ts';
-import { type Html, type HtmlValue, html, presentReader, zonedTime } from './page.ts';
+import { type Html, type HtmlValue, html, viewerPreferences, zonedTime } from './page.ts';
 
 /** Returns what a rule demands; for a rule that this version does not know, its code. */
 export function ruleTitle(code: string): string {
@@ -7,7 +7,7 @@ export function ruleTitle(code: string): string {
 }
 
 /** Words in field names that are written differently for people. */
-const words: Record<string, string> = {
+const pluralForms: Record<string, string> = {
   id: 'ID',
   npi: 'NPI',
   ssn: 'SSN',
@@ -28,7 +28,7 @@ export function fieldLabel(field: string): string {
     .map((name) =>
       name
         .split('_')
-        .map((word) => words[word] ?? word)
+        .map((word) => pluralForms[word] ?? word)
         .join(' '),
     )
     .join(', ');
@@ -37,7 +37,7 @@ export function fieldLabel(field: string): string {
 
 /** Returns a moment, in UTC, and next to it in the reader's own time zone. */
 export function time(iso: string): Html {
-  const { timeZone } = presentReader();
+  const { timeZone } = viewerPreferences();
   const own = timeZone && html` <small class="muted nowrap">${zonedTime(iso, timeZone)}</small>`;
   return html`<time datetime="${iso}" title="${iso}">${iso.slice(0, 19).replace('T', ' ')} UTC</time>${own}`;
 }

@@ -5,10 +5,10 @@ import {
   type Html,
   html,
   momentOfClock,
-  presentReader,
   startOfDay,
   textOf,
   type Visit,
+  viewerPreferences,
   zonedClock,
 } from './page.ts';
 
@@ -22,12 +22,12 @@ const local = /^\d{4}-\d\d-\d\dT\d\d:\d\d(?::\d\d(?:\.\d+)?)?$/;
 
 /** Returns the reader's time zone, as named by fields and links. */
 function zoneName(): string {
-  return (presentReader().timeZone ?? 'UTC').replaceAll('_', ' ');
+  return (viewerPreferences().timeZone ?? 'UTC').replaceAll('_', ' ');
 }
 
 /** Returns the date and time fields of one form, in the reader's time zone, which each of them names. */
 export function momentInputs(...fields: readonly Omit<InputField, 'type'>[]): Html {
-  const { timeZone } = presentReader();
+  const { timeZone } = viewerPreferences();
   return html`${fields.map((field) =>
     input({ ...field, label: `${field.label} (${zoneName()})`, type: 'datetime-local' }),
   )}${timeZone && html`<input type="hidden" name="${zoneParameter}" value="${timeZone}">`}`;
@@ -36,7 +36,7 @@ export function momentInputs(...fields: readonly Omit<InputField, 'type'>[]): Ht
 /** Returns a moment (ISO 8601) as such a field shows it; an invalid one stays as sent. */
 export function shownMoment(sent: string | undefined): string | undefined {
   if (!requiredDate('').safeParse(sent).success) return sent;
-  return zonedClock(instantOf(sent as string), presentReader().timeZone ?? 'UTC');
+  return zonedClock(instantOf(sent as string), viewerPreferences().timeZone ?? 'UTC');
 }
 
 /**
@@ -93,7 +93,7 @@ export function sinceLinks(path: string, sent: Record<string, string>): Html {
     return html`<a href="${path}?${query.toString()}">${text}</a>`;
   };
   return html`<p class="line"><span class="muted">Since</span>
-${link(`today (${zoneName()})`, startOfDay(now, presentReader().timeZone ?? 'UTC'))}
+${link(`today (${zoneName()})`, startOfDay(now, viewerPreferences().timeZone ?? 'UTC'))}
 ${link('24 hours ago', now - DAY_MS)}
 ${link('7 days ago', now - 7 * DAY_MS)}</p>`;
 }

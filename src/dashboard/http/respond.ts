@@ -22,12 +22,12 @@ import {
 import { requestsPath } from '../components/urls.ts';
 import {
   currentUser,
+  detachSession,
   isFromOtherSite,
-  keepTypedForm,
-  leaveSession,
-  pageBefore,
+  referrer,
+  saveForm,
   sessionSeconds,
-  takeTypedForm,
+  takeRestoredForm,
 } from './session.ts';
 import {
   catchUp,
@@ -78,7 +78,7 @@ export function createResponder(ports: ResponderPorts): Responder {
         // When the store of sessions cannot be reached, a request has no session.
         user = req.session && (await currentUser(req, ports.users));
         await ports.requestLimit(req, user, ports.clientIp(req));
-        if (route.isBackground) leaveSession(req);
+        if (route.isBackground) detachSession(req);
         const reply = await admitted(ports, route, req, res, requestId, user);
         if ('page' in reply && reply.page.error) fail(reply.page.error);
         await send(ports, req, res, user, reply);
@@ -129,7 +129,7 @@ async function admitted(
   }
   const confirmation = needsProof(route) ? await confirmIdentity(ports, visit, route) : undefined;
   if (confirmation) return confirmation;
-  const reader = { timeZone: user?.timeZone, typed: user && takeTypedForm(visit) };
+  const reader = { timeZone: user?.timeZone, typed: user && takeRestoredForm(visit) };
   return forReader(reader, () => route.handle(visit));
 }
 
@@ -158,8 +158,8 @@ function signInPath(req: Request, route: DashboardRoute): string {
   // Users who sign out want to stay signed out.
   if (path === '/sign-out') return '/sign-in';
   const isPage = isOnEveryPage || (method === 'get' && !req.get('HX-Request'));
-  const next = isPage ? req.originalUrl : pageBefore(req, route);
-  if (next && method === 'post') keepTypedForm(req, next);
+  const next = isPage ? req.originalUrl : referrer(req, route);
+  if (next && method === 'post') saveForm(req, next);
   return next ? `/sign-in?next=${encodeURIComponent(next)}` : '/sign-in';
 }
 

@@ -3,10 +3,10 @@ import cookieParser from 'cookie-parser';
 import type { Request, RequestHandler, Response } from 'express';
 import session, { type Session, type SessionData, Store } from 'express-session';
 import { z } from 'zod';
-import { toldByClient } from '../../api/server/exchange.ts';
+import { clientMetadata } from '../../api/server/exchange.ts';
 import type { Origin } from '../../modules/auth/signIn.ts';
 import type { User, UserDirectory } from '../../modules/auth/users.ts';
-import { SEALING_KEY_BYTES, seal, unseal } from '../../platform/encryption.ts';
+import { decrypt, encrypt, SEALING_KEY_BYTES } from '../../platform/encryption.ts';
 import type { StateRow, StateStore, StateTable } from '../../storage/stateStore.ts';
 import type { DashboardRoute, Reply, Visit } from '../components/page.ts';
 
@@ -133,12 +133,12 @@ export class SessionStore extends Store {
 }
 
 function sealed(sessionId: string, { cookie, ...data }: SessionData): StoredSession {
-  return { cookie, sealed: seal(keyOf(sessionId), hashed(sessionId), JSON.stringify(data)) };
+  return { cookie, sealed: encrypt(keyOf(sessionId), hashed(sessionId), JSON.stringify(data)) };
 }
 
 function opened(sessionId: string, { cookie, sealed }: StoredSession): SessionData | null {
   if (sealed === undefined) return null;
-  return { cookie, ...JSON.parse(unseal(keyOf(sessionId), hashed(sessionId), sealed)) };
+  return { cookie, ...JSON.parse(decrypt(keyOf(sessionId), hashed(sessionId), sealed)) };
 }
 
 function keyOf(sessionId: string): Uint8Array {
@@ -198,7 +198,7 @@ export function browsersOf(req: Request): Map<string, string> {
 }
 
 /** Has the browser remember that a user has signed in with it. */
-export function rememberBrowser(req: Request, res: Response, userId: string): void {
+export function saveDevice(req: Request, res: Response, userId: string): void {
   const browsers = browsersOf(req);
   const id = browsers.get(userId) ?? randomBytes(ID_BYTES).toString('base64url');
   browsers.delete(userId);
@@ -208,7 +208,7 @@ export function rememberBrowser(req: Request, res: Response, userId: string): vo
 
 /** Returns where a request came from, whoever sent it. */
 export function originOf({ req, requestId, clientIp }: Visit): Origin {
-  return { requestId, clientIp, ...toldByClient(req) };
+  return { requestId, clientIp, ...clientMetadata(req) };
 }
 
 /** Whether a browser says that another site led to the request, and not this one or the user. Only over https do they say. */
@@ -221,7 +221,7 @@ export function isFromOtherSite(req: Request): boolean {
  * page that was the response to a form has the form's address, at which there may be none: then it is the one on
  * which the form is otherwise.
  */
-export function pageBefore(req: Request, { page }: DashboardRoute): string | undefined {
+export function referrer(req: Request, { page }: DashboardRoute): string | undefined {
   const shown = URL.parse(req.get('HX-Current-URL') ?? req.get('Referer') ?? '');
   if (shown === null) return undefined;
   const isOwn = shown.pathname === req.originalUrl.split('?')[0];
@@ -232,7 +232,7 @@ export function pageBefore(req: Request, { page }: DashboardRoute): string | und
 type Form = Visit['form'];
 
 /** A form that was sent after its session had ended: only for the user who last signed in with that browser. */
-interface TypedForm {
+interface RestoredForm {
   userId: string;
   /** Of the page with the form, including `/dashboard`. */
   path: string;
@@ -242,7 +242,7 @@ interface TypedForm {
 
 declare module 'express-session' {
   interface SessionData {
-    typedForm?: TypedForm | undefined;
+    typedForm?: RestoredForm | undefined;
   }
 }
 
@@ -265,7 +265,7 @@ const secrets = [
  * Keeps what was typed into a form until its user has signed in again. Only a browser with the signed cookie of a
  * sign-in can leave anything (docs/decisions/061).
  */
-export function keepTypedForm(req: Request, path: string): void {
+export function saveForm(req: Request, path: string): void {
   const userId = [...browsersOf(req).keys()].at(-1);
   if (userId === undefined || !req.session) return;
   const fields = Object.fromEntries(
@@ -276,7 +276,7 @@ export function keepTypedForm(req: Request, path: string): void {
 }
 
 /** Returns the same in the session that begins with a sign-in; what somebody else typed is forgotten. */
-function typedFormOf({ session }: Request, { id }: User): TypedForm | undefined {
+function restoredFormOf({ session }: Request, { id }: User): RestoredForm | undefined {
   return session.typedForm?.userId === id ? session.typedForm : undefined;
 }
 
@@ -284,7 +284,7 @@ function typedFormOf({ session }: Request, { id }: User): TypedForm | undefined 
  * Returns what its user typed into a form of the requested page, once, with a notice; undefined where there is
  * nothing.
  */
-export function takeTypedForm({ req, notice }: Visit): Form | undefined {
+export function takeRestoredForm({ req, notice }: Visit): Form | undefined {
   // Parts of a page leave the session alone.
   const typedForm = (req.session as Request['session'] | undefined)?.typedForm;
   if (typedForm === undefined || req.method !== 'GET') return undefined;
@@ -311,16 +311,16 @@ const FRESH_MS = 10 * 60_000;
 const SECOND_STEP_MS = 10 * 60_000;
 
 /** What a session keeps of its user: where it changes, the session ends. */
-type KeptUser = Pick<User, 'passwordSetAt' | 'disabledAt'> & { userId: string };
+type SessionUser = Pick<User, 'passwordSetAt' | 'disabledAt'> & { userId: string };
 
 declare module 'express-session' {
-  interface SessionData extends Partial<KeptUser> {
+  interface SessionData extends Partial<SessionUser> {
     /** Milliseconds since 1970. */
     signedInAt?: number;
     /** When the user last proved their identity; milliseconds since 1970. */
     provedAt?: number;
     /** A sign-in with the right password that awaits its code. */
-    secondStep?: KeptUser & { begunAt: number; next: string };
+    secondStep?: SessionUser & { begunAt: number; next: string };
     /** The workspace viewed last. */
     workspace?: string;
     /** Texts to be shown on the next page. */
@@ -348,20 +348,20 @@ export function sessions(state: StateStore, secret: Buffer): RequestHandler {
 /** Begins a session for a user who proved their identity at `provedAt`: under a new id that nobody knew before. */
 export async function beginSession(req: Request, user: User, provedAt: number): Promise<void> {
   await regenerate(req, user);
-  Object.assign(req.session, { ...keptUser(user), signedInAt: Date.now(), provedAt });
+  Object.assign(req.session, { ...sessionUser(user), signedInAt: Date.now(), provedAt });
 }
 
 /** Continues the session of a user whose password has just changed, under a new id; those elsewhere end. */
 export async function continueSession(req: Request, user: User): Promise<void> {
   const { signedInAt, provedAt } = req.session;
   await regenerate(req, user);
-  Object.assign(req.session, { ...keptUser(user), signedInAt, provedAt });
+  Object.assign(req.session, { ...sessionUser(user), signedInAt, provedAt });
 }
 
 /** Begins the wait for the code of a user whose password was right; `next` is where the sign-in leads to. */
 export async function beginSecondStep(req: Request, user: User, next: string): Promise<void> {
   await regenerate(req, user);
-  req.session.secondStep = { ...keptUser(user), begunAt: Date.now(), next };
+  req.session.secondStep = { ...sessionUser(user), begunAt: Date.now(), next };
 }
 
 /** Returns the user whose code is awaited; undefined when there is none, or it took too long. */
@@ -385,12 +385,12 @@ export function renewProof({ session }: Request): void {
   session.provedAt = Date.now();
 }
 
-function keptUser({ id: userId, passwordSetAt, disabledAt }: User): KeptUser {
+function sessionUser({ id: userId, passwordSetAt, disabledAt }: User): SessionUser {
   return { userId, passwordSetAt, disabledAt };
 }
 
 /** Returns the user, if active, with the same password as then, and not disabled in between. */
-function unchangedUser(kept: Partial<KeptUser>, users: UserDirectory): User | undefined {
+function unchangedUser(kept: Partial<SessionUser>, users: UserDirectory): User | undefined {
   const user = kept.userId === undefined ? undefined : users.find(kept.userId);
   const isUnchanged = user?.passwordSetAt === kept.passwordSetAt && user?.disabledAt === kept.disabledAt;
   return user?.state === 'active' && isUnchanged ? user : undefined;
@@ -398,7 +398,7 @@ function unchangedUser(kept: Partial<KeptUser>, users: UserDirectory): User | un
 
 /** Begins a new session under a new id, in place of the previous one, of which it keeps what the user typed. */
 async function regenerate(req: Request, user: User): Promise<void> {
-  const typedForm = typedFormOf(req, user);
+  const typedForm = restoredFormOf(req, user);
   await new Promise<void>((resolve, reject) => {
     req.session.regenerate((error: unknown) => (error ? reject(error) : resolve()));
   });
@@ -414,7 +414,7 @@ export function sessionSeconds({ session: { signedInAt = 0 } }: Request): number
 }
 
 /** Leaves the session as it is: the request neither changes nor prolongs it. */
-export function leaveSession(req: Request): void {
+export function detachSession(req: Request): void {
   Reflect.deleteProperty(req, 'session');
 }
 

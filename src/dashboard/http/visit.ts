@@ -3,12 +3,12 @@ import { doubleCsrf } from 'csrf-csrf';
 import type { Request, Response } from 'express';
 import { requireWithin } from '../../api/server/admission.ts';
 import { statusOf } from '../../api/server/answer.ts';
-import { toldByClient } from '../../api/server/exchange.ts';
+import { clientMetadata } from '../../api/server/exchange.ts';
 import { INSTALLATION } from '../../domain/events/streams.ts';
 import { recordAccess } from '../../modules/audit/recordAccess.ts';
 import type { Workspace } from '../../modules/auth/apiKeys.ts';
 import type { KeyDirectory } from '../../modules/auth/keyDirectory.ts';
-import { admit, networkOf, proveAgain, type SignInPorts } from '../../modules/auth/signIn.ts';
+import { admitUser, networkOf, proveAgain, type SignInPorts } from '../../modules/auth/signIn.ts';
 import { type Role, roleIn, type User, type UserDirectory } from '../../modules/auth/users.ts';
 import { type ErrorCode, ServiceError } from '../../platform/errors.ts';
 import type { EventLog } from '../../storage/eventLog.ts';
@@ -31,9 +31,9 @@ import {
   beginSession,
   isProofFresh,
   originOf,
-  pageBefore,
-  rememberBrowser,
+  referrer,
   renewProof,
+  saveDevice,
   sessionIdOf,
 } from './session.ts';
 
@@ -122,7 +122,7 @@ function proofField({ totpSetAt }: User): Html {
 
 /** The provider asks, and leads back to the page from which the form was sent: it has to be sent again. */
 function providerLink({ req }: Visit, route: DashboardRoute): Html {
-  const from = pageBefore(req, route) ?? '/dashboard';
+  const from = referrer(req, route) ?? '/dashboard';
   return html`<div class="actions">
 <a role="button" href="/dashboard/sign-in/openid-connect?confirm=1&next=${encodeURIComponent(from)}">Confirm with the identity provider</a>
 <a role="button" class="outline secondary" href="/dashboard">Cancel</a></div>`;
@@ -170,23 +170,28 @@ interface Entry {
 /**
  * Admits a user whose password was right, or who needs none: at once, or by way of the code of an authenticator app.
  */
-export async function enter(ports: SignInPorts, visit: Visit, user: User, entry: Entry): Promise<Reply> {
-  if (user.totpSetAt === undefined) return enterWhole(ports, visit, user, entry);
+export async function signInSession(
+  ports: SignInPorts,
+  visit: Visit,
+  user: User,
+  entry: Entry,
+): Promise<Reply> {
+  if (user.totpSetAt === undefined) return completeSignIn(ports, visit, user, entry);
   await beginSecondStep(visit.req, user, entry.next);
   return { redirect: '/sign-in/code' };
 }
 
 /** Admits a user who has nothing more to prove. Rejects as `admit` does. */
-export async function enterWhole(
+export async function completeSignIn(
   ports: SignInPorts,
   visit: Visit,
   user: User,
   { next, provedAt = Date.now() }: Entry,
 ): Promise<Reply> {
   const { req, res } = visit;
-  await admit(ports, user, originOf(visit));
+  await admitUser(ports, user, originOf(visit));
   await beginSession(req, user, provedAt);
-  rememberBrowser(req, res, user.id);
+  saveDevice(req, res, user.id);
   return { redirect: next };
 }
 
@@ -237,7 +242,7 @@ export function createVisit(req: Request, res: Response, { requestId, clientIp, 
         principal: { type: 'user' as const, id: this.user.id },
         requestId,
         clientIp,
-        ...toldByClient(req),
+        ...clientMetadata(req),
       };
     },
     get role() {
@@ -294,12 +299,12 @@ export async function requireRole(
       status: statusOf[code],
     },
   );
-  throw new ServiceError(code, isHidden ? NO_WORKSPACE : whyNot(role));
+  throw new ServiceError(code, isHidden ? NO_WORKSPACE : permissionProblem(role));
 }
 
 export const NO_WORKSPACE = 'There is no such workspace.';
 
-function whyNot(role: Role | undefined): string {
+function permissionProblem(role: Role | undefined): string {
   if (role === undefined) return 'Only users with a role in all workspaces can view this page.';
   return `The role ${role} cannot view this page.`;
 }

@@ -22,8 +22,8 @@ import {
   html,
   type Page,
   passwordOf,
+  problemOf,
   type Refusal,
-  refusalOf,
   textOf,
   type Visit,
 } from '../components/page.ts';
@@ -37,7 +37,7 @@ import {
   secondStepOf,
   sessionIdOf,
 } from '../http/session.ts';
-import { enterWhole } from '../http/visit.ts';
+import { completeSignIn } from '../http/visit.ts';
 import { isSignInRefusal } from './signIn.ts';
 
 declare module 'express-session' {
@@ -89,7 +89,7 @@ export function twoFactorRoutes(ports: TwoFactorPagePorts): DashboardRoute[] {
           req.session.totpProposal = undefined;
           return { page: recoveryCodesPage(codes) };
         } catch (error) {
-          return { page: setupPage(ports, visit, proposal, refusalOf(error)) };
+          return { page: setupPage(ports, visit, proposal, problemOf(error)) };
         }
       },
     },
@@ -185,7 +185,7 @@ export function accountRoutes(ports: TwoFactorPagePorts): DashboardRoute[] {
           await requirePresentPassword(ports, visit);
           await new UserManager(ports.users, actor).setPassword(user.id, password);
         } catch (error) {
-          return { page: accountPage(ports, visit, refusalOf(error)) };
+          return { page: accountPage(ports, visit, problemOf(error)) };
         }
         await continueSession(req, ports.users.find(user.id) as User);
         // The password alone proves the identity only of users without an authenticator app.
@@ -204,7 +204,7 @@ export function accountRoutes(ports: TwoFactorPagePorts): DashboardRoute[] {
         try {
           await new UserManager(ports.users, actor).setTimeZone(user.id, textOf(form, 'time_zone'));
         } catch (error) {
-          return { page: accountPage(ports, visit, refusalOf(error)) };
+          return { page: accountPage(ports, visit, problemOf(error)) };
         }
         notice('Your time zone was set.');
         return { redirect: '/account' };
@@ -291,7 +291,7 @@ export function secondStepRoutes(ports: SignInPorts): DashboardRoute[] {
         try {
           const typed = { code: textOf(form, 'code'), browsers: browsersOf(req) };
           await proveCode(ports, user, typed, originOf(visit));
-          const reply = await enterWhole(ports, visit, user, { next });
+          const reply = await completeSignIn(ports, visit, user, { next });
           noticeOfRecovery(ports, visit, user.id, typed.code);
           return reply;
         } catch (error) {

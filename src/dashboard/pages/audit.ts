@@ -29,9 +29,9 @@ import {
   html,
   type Page,
   phiReaders,
+  problemOf,
   type Refusal,
   type Reply,
-  refusalOf,
   type Visit,
 } from '../components/page.ts';
 import { filledQuery, textsOf } from '../components/recordTable.ts';
@@ -178,7 +178,7 @@ async function auditPage(ports: AuditPagePorts, trail: Trail, req: Request): Pro
   try {
     query = auditQuery(filled);
   } catch (error) {
-    return framed(ports, trail, textsOf({ query: filled }), html``, refusalOf(error));
+    return framed(ports, trail, textsOf({ query: filled }), html``, problemOf(error));
   }
   const limits = limitsOf(query);
   const filter = await auditFilter(ports, trail.workspace, query);

@@ -1,6 +1,6 @@
 import type { AuditEntry } from '../../../projections/auditAggregation.ts';
 import { isRefusedRequest } from '../../../projections/auditTrail.ts';
-import type { Shown, ShownThing } from '../../domain/events/payloads.ts';
+import type { DisclosedRange, DisclosedRecord } from '../../domain/events/payloads.ts';
 import { INSTALLATION } from '../../domain/events/streams.ts';
 import { type AccessAction, isPageView } from '../../modules/audit/recordAccess.ts';
 import { outcomeOf } from '../../modules/integrity/export.ts';
@@ -76,13 +76,13 @@ const MOST_NAMED = 5;
 /**
  * Returns what was shown or sent, for people: `12 at 8135–9120, 9300, deidentified`, or `1: patient patient-1001`.
  */
-function shownText({ count, ranges, things, view }: Shown): string {
+function shownText({ count, ranges, things, view }: DisclosedRange): string {
   if (things) return thingsText(things);
   const places = ranges.map(({ from, to }) => (from === to ? `${from}` : `${from}–${to}`)).join(', ');
   return `${count === undefined ? 'Positions' : `${count} at`} ${places}${view === undefined ? '' : `, ${view}`}`;
 }
 
-function thingsText(things: readonly ShownThing[]): string {
+function thingsText(things: readonly DisclosedRecord[]): string {
   if (things.length === 0) return 'Nothing found';
   const named = things
     .slice(0, MOST_NAMED)

@@ -4,7 +4,7 @@ import { encounter } from '../../domain/records/kinds/encounter.ts';
 import { validate } from '../../domain/records/schema/validation.ts';
 import { readinessAccess } from '../../modules/audit/accesses.ts';
 import { recordAccess } from '../../modules/audit/recordAccess.ts';
-import { acknowledgeChanges, changedMeanwhile } from '../../modules/readiness/billingCommands.ts';
+import { acknowledgeChanges, changedConcurrently } from '../../modules/readiness/billingCommands.ts';
 import { type Readiness, readReadiness } from '../../modules/readiness/queries.ts';
 import type { QueryPorts } from '../../modules/records/queries/records.ts';
 import type { FieldMessage } from '../../platform/errors.ts';
@@ -76,7 +76,7 @@ async function acknowledge(ports: AcknowledgePorts, readiness: Readiness, visit:
   const { reason } = validate(acknowledgementSchema.pick({ reason: true }), {
     reason: textOf(form, 'reason'),
   });
-  if (textOf(form, 'versions') !== versionsOf(readiness)) throw changedMeanwhile();
+  if (textOf(form, 'versions') !== versionsOf(readiness)) throw changedConcurrently();
   const versions = readiness.used;
   const { outcome } = await acknowledgeChanges(ports, caller, id, { reason, versions });
   notice(

@@ -31,13 +31,13 @@ import {
   html,
   type Page,
   phiReaders,
+  problemOf,
   type Refusal,
   type Reply,
-  refusalOf,
   type Visit,
 } from '../components/page.ts';
 import { principalTexts } from '../components/people.ts';
-import { facts } from '../components/records.ts';
+import { definitionList } from '../components/records.ts';
 import { filledQuery, recordCrumbs, recordsSection, textsOf } from '../components/recordTable.ts';
 import { type TableColumn, table } from '../components/tables.ts';
 import { badge, code, empty, time } from '../components/text.ts';
@@ -164,7 +164,7 @@ const status: TableColumn<Disclosure> = {
   },
 };
 
-function giver(title: string): TableColumn<Disclosure> {
+function discloser(title: string): TableColumn<Disclosure> {
   return {
     title,
     cell: ({ principal, webhook_id, client_ip }) =>
@@ -174,8 +174,8 @@ function giver(title: string): TableColumn<Disclosure> {
   };
 }
 
-const accessColumns = [when, giver('Who'), what, recipient, purpose, status];
-const accountingColumns = [when, recipient, what, purpose, status, giver('Via')];
+const accessColumns = [when, discloser('Who'), what, recipient, purpose, status];
+const accountingColumns = [when, recipient, what, purpose, status, discloser('Via')];
 
 const SHOWN_A_PAGE = 50;
 const PRINTED_A_PAGE = 1_000;
@@ -218,7 +218,7 @@ async function reportPage(ports: DisclosurePorts, visit: Visit): Promise<Page> {
       sent.form === 'accounting' ? 'accounting' : 'access_report',
       sent,
       html``,
-      refusalOf(error),
+      problemOf(error),
     );
   }
   const { query, pageToken, limits } = asked;
@@ -283,7 +283,7 @@ async function printedPage(ports: DisclosurePorts, visit: Visit): Promise<Page> 
 <p class="actions"><a role="button" class="outline secondary" href="${back}">Back to report</a>
 <button type="button" data-print hidden>Print</button></p>
 <h1>${titles[form]}</h1>
-${facts([
+${definitionList([
   ['Patient', code(id)],
   ['Workspace', code(workspace)],
   ['Period', periodText(found.query)],

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import type { AuditEntry } from '../../../projections/auditAggregation.ts';
 import { addressOf } from '../../api/server/answer.ts';
 import type { Position, RecordedEvent } from '../../domain/events/event.ts';
-import type { Shown } from '../../domain/events/payloads.ts';
+import type { DisclosedRange } from '../../domain/events/payloads.ts';
 import {
   documentStream,
   encounterReadinessStream,
@@ -21,7 +21,7 @@ import {
   toCloudEvent,
 } from '../../modules/eventStream/cloudEvents.ts';
 import type { Deidentifier } from '../../modules/eventStream/deidentification.ts';
-import type { EventFeed } from '../../modules/eventStream/eventStream.ts';
+import type { EventStream } from '../../modules/eventStream/eventStream.ts';
 import { formatPosition, parsePosition } from '../../modules/eventStream/position.ts';
 import type { PrincipalNames } from '../../modules/records/queries/principalNames.ts';
 import type { QueryPorts } from '../../modules/records/queries/records.ts';
@@ -113,11 +113,11 @@ function payload(event: object): string {
 }
 
 interface NewestEventsPorts extends QueryPorts {
-  feed: EventFeed;
+  feed: EventStream;
 }
 
 /** Which events of a workspace are wanted, and how they are shown. */
-interface Wanted extends Pick<Selection, 'workspace' | 'view' | 'address'> {
+interface EventSelection extends Pick<Selection, 'workspace' | 'view' | 'address'> {
   /** Only events of records of this kind, of documents, or of readiness. */
   kind: string | undefined;
   /** Only those after this position. */
@@ -157,7 +157,7 @@ function kindOf({ type, kind, version }: AuditEntry): string | undefined {
  * Resolves with the newest events as returned by `GET /events`, newest first. The log can only be read forwards, so
  * the audit trail is used to find out which they are. Rejects with `unavailable`.
  */
-async function newestEvents(ports: NewestEventsPorts, wanted: Wanted): Promise<FoundEvents> {
+async function newestEvents(ports: NewestEventsPorts, wanted: EventSelection): Promise<FoundEvents> {
   const { workspace, kind, after = 0, pageToken } = wanted;
   const found = await readAuditTrail(
     ports,
@@ -179,7 +179,7 @@ async function newestEvents(ports: NewestEventsPorts, wanted: Wanted): Promise<F
 /** Resolves with an entry's event; undefined where the event stream does not carry it. */
 async function findEvent(
   { eventLog }: NewestEventsPorts,
-  { workspace, address }: Wanted,
+  { workspace, address }: EventSelection,
   entry: AuditEntry,
   deidentify: Deidentifier | undefined,
 ): Promise<FoundEvent | undefined> {
@@ -310,7 +310,7 @@ async function showNews(ports: EventPagePorts, visit: Visit): Promise<Reply> {
   };
 }
 
-function wantedBy({ publicUrl }: EventPagePorts, visit: Visit, kind: string | undefined): Wanted {
+function wantedBy({ publicUrl }: EventPagePorts, visit: Visit, kind: string | undefined): EventSelection {
   const { workspace, req } = visit;
   const view = visit.may(phiReaders) ? 'full' : 'deidentified';
   return { workspace, kind, view, address: addressOf(req, publicUrl) };
@@ -319,14 +319,14 @@ function wantedBy({ publicUrl }: EventPagePorts, visit: Visit, kind: string | un
 /**
  * Resolves with the events, once the audit trail says that they were shown; where there are none, nothing was shown.
  */
-async function read(ports: EventPagePorts, { caller }: Visit, wanted: Wanted): Promise<FoundEvents> {
+async function read(ports: EventPagePorts, { caller }: Visit, wanted: EventSelection): Promise<FoundEvents> {
   const found = await newestEvents(ports, wanted);
   const told = found.items.filter(({ event }) => typeof event !== 'string');
   const positions = told.map(({ entry }) => entry.position);
   if (positions.length > 0) {
     const { kind, view } = wanted;
     const types = feedEventTypes.filter((one) => one.kind === kind).map(({ eventType }) => eventType);
-    const shown: Shown = {
+    const shown: DisclosedRange = {
       ranges: [{ from: Math.min(...positions), to: Math.max(...positions) }],
       count: told.length,
       ...(kind !== undefined && { event_types: types }),
@@ -345,7 +345,7 @@ const kindOptions = [
 ];
 
 /** Returns the links to the next page and back; on the first page, that part also polls for new events. */
-function following(wanted: Wanted, items: readonly FoundEvent[], isLive: boolean): Html {
+function following(wanted: EventSelection, items: readonly FoundEvent[], isLive: boolean): Html {
   const { workspace, kind } = wanted;
   const link = (text: string, query: Record<string, string | undefined>) =>
     html`<a role="button" class="outline" href="/dashboard${eventsPath(workspace, query)}">${text}</a>`;
@@ -355,7 +355,7 @@ function following(wanted: Wanted, items: readonly FoundEvent[], isLive: boolean
 }
 
 function live(
-  { workspace, kind, after = 0 }: Wanted,
+  { workspace, kind, after = 0 }: EventSelection,
   items: readonly FoundEvent[],
   isReplaced: boolean,
 ): Html {
@@ -365,7 +365,7 @@ function live(
   }>${isReplaced ? `${items.length} new at position ${latest}` : 'Waiting for events'}</span>`;
 }
 
-function list(ports: EventPagePorts, wanted: Wanted, found: FoundEvents, isNewest: boolean): Html {
+function list(ports: EventPagePorts, wanted: EventSelection, found: FoundEvents, isNewest: boolean): Html {
   const { workspace, kind } = wanted;
   const { items, next_page_token: token } = found;
   return html`${items.length === 0 && empty(isNewest ? 'No events yet.' : 'There is nothing older.')}
@@ -373,7 +373,11 @@ function list(ports: EventPagePorts, wanted: Wanted, found: FoundEvents, isNewes
 ${token && html`<p><a role="button" class="outline" rel="next" href="/dashboard${eventsPath(workspace, { kind, page_token: token })}">Older</a></p>`}`;
 }
 
-function lines({ names }: EventPagePorts, { workspace, view }: Wanted, items: readonly FoundEvent[]): Html[] {
+function lines(
+  { names }: EventPagePorts,
+  { workspace, view }: EventSelection,
+  items: readonly FoundEvent[],
+): Html[] {
   const shown = { workspace, names: view === 'full' ? names : undefined };
   return items.map((item) => eventLine(item, shown));
 }

@@ -22,7 +22,7 @@ import {
   type Visit,
 } from '../components/page.ts';
 import { who } from '../components/people.ts';
-import { facts } from '../components/records.ts';
+import { definitionList } from '../components/records.ts';
 import { table } from '../components/tables.ts';
 import { badge, code, empty, time, timeAgo } from '../components/text.ts';
 
@@ -76,7 +76,7 @@ function headsPart({ workspace, status, sent }: Evidence): Html {
     failed &&
     html`<p class="banner" role="alert"><strong>The last attempt failed.</strong> ${failed} It will be retried automatically.</p>`
   }
-${facts([
+${definitionList([
   ...(status
     ? ([
         ['Sent to', code(status.place)],
@@ -108,7 +108,7 @@ function verificationPart(evidence: Evidence): Html {
   const isOver = outcome !== undefined;
   return html`${isOver ? html`<p>${badge(...said[outcome])}</p>` : progress(verification)}
 ${findings && findings.problems.length > 0 && lines('Problems', findings.problems)}
-${facts([
+${definitionList([
   ['Requested by', asked],
   ['Started', time(started_at)],
   ...(ended_at ? ([['Ended', time(ended_at)]] as const) : []),

@@ -19,7 +19,7 @@ import { type FieldMessage, ServiceError } from '../../platform/errors.ts';
 import {
   checkboxes,
   confirmedChange,
-  endings,
+  expiryOptions,
   input,
   select,
   termFields,
@@ -98,13 +98,13 @@ function keyMadePage(made: ApiKey, key: string, { known }: KeyDirectory): Page {
     body: html`<h1>API key created</h1>
 ${secretOnce('The key', key)}
 <p><strong>Copy it now: it will not be shown again.</strong> Anyone who has it can use it: keep it in a secret store.</p>
-<p>${name} (${code(id)}), permissions: ${permissions.join(', ')}. ${whenItWorks(previous)} ${limitSentences(limitsOfKey(made)).join(' ')}</p>
+<p>${name} (${code(id)}), permissions: ${permissions.join(', ')}. ${activationText(previous)} ${limitSentences(limitsOfKey(made)).join(' ')}</p>
 <p><a role="button" class="outline secondary" href="/dashboard${keysPath(workspace)}">Back to API keys</a></p>`,
   };
 }
 
 /** `previous` is the key that it replaces. */
-function whenItWorks(previous: ApiKey | undefined): Html {
+function activationText(previous: ApiKey | undefined): Html {
   if (previous?.expiresAt === undefined) return html`It works immediately.`;
   return html`It replaces ${code(previous.id)}, which is refused from ${time(previous.expiresAt)} on.`;
 }
@@ -313,7 +313,7 @@ const changes: readonly KeyChange[] = [
         name: 'expires_in',
         label: 'The current key expires',
         value: '86400',
-        options: endings(MAX_ROTATION_SECONDS),
+        options: expiryOptions(MAX_ROTATION_SECONDS),
       }),
     isFor: (state, { replacedBy }) => state === 'active' && replacedBy === undefined,
     async make({ directory }, { id, permissions }, visit) {

@@ -12,8 +12,8 @@ import {
   html,
   integrators,
   type Page,
+  problemOf,
   type Refusal,
-  refusalOf,
   textOf,
   type Visit,
 } from '../components/page.ts';
@@ -79,7 +79,7 @@ export function keysRoutes(ports: KeyPagePorts): DashboardRoute[] {
           );
           return toMadeKey(visit, made);
         } catch (error) {
-          return { page: newPage(visit, refusalOf(error)) };
+          return { page: newPage(visit, problemOf(error)) };
         }
       },
     },

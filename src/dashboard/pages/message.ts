@@ -32,7 +32,7 @@ import {
   type Visit,
 } from '../components/page.ts';
 import { who } from '../components/people.ts';
-import { facts, fieldValue, fileSize, originCell } from '../components/records.ts';
+import { definitionList, fieldValue, fileSize, originCell } from '../components/records.ts';
 import { table } from '../components/tables.ts';
 import { badge, code, empty, fieldLabel, time, titleOf, wordsOf } from '../components/text.ts';
 import { messagePath, messagesPath, messagesSection, recordPath } from '../components/urls.ts';
@@ -290,7 +290,7 @@ async function show(ports: OneMessagePorts, visit: Visit): Promise<Reply> {
   const path = `/dashboard${messagePath(workspace, message.id)}`;
   const body = html`${breadcrumb([{ text: messagesSection, path: messagesPath(workspace) }])}
 <h1>Message</h1>
-${facts(factsOf(ports, workspace, message))}
+${definitionList(factsOf(ports, workspace, message))}
 <h2>Problems</h2>
 ${problems(message)}
 ${message.state !== 'accepted' && message.corrected_by === undefined && sendAgain(workspace, message)}

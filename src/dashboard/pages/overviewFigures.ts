@@ -177,7 +177,7 @@ export function total(counts: Record<string, number>): number {
 }
 
 /** What a row of bars shows. */
-interface Series {
+interface ChartSeries {
   /** How the summary begins, such as `Requests`. */
   name: string;
   countOf(bar: Bar): number;
@@ -242,7 +242,7 @@ function timeWithin({ times }: AuditTally, share: number): number {
   return 0;
 }
 
-function series(overview: Overview, { name, countOf, tone, pathOf, readers }: Series): Html {
+function series(overview: Overview, { name, countOf, tone, pathOf, readers }: ChartSeries): Html {
   const { bars, range, may } = overview;
   const points: ChartPoint[] = bars.map((bar) => {
     const value = countOf(bar);

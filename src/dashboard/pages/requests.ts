@@ -29,14 +29,14 @@ import {
   integrators,
   type Page,
   phiReaders,
+  problemOf,
   type Refusal,
   type Reply,
-  refusalOf,
   requestReaders,
   type Visit,
 } from '../components/page.ts';
 import { who } from '../components/people.ts';
-import { facts } from '../components/records.ts';
+import { definitionList } from '../components/records.ts';
 import { filledQuery, textsOf } from '../components/recordTable.ts';
 import { type TableColumn, table } from '../components/tables.ts';
 import { badge, code, empty, time, titleOf } from '../components/text.ts';
@@ -231,7 +231,7 @@ function requestPage(ports: RequestPagePorts, visit: Visit, entry: RefusedReques
 <h1>${title}</h1>
 <p>${reason(entry)}</p>
 <p>${inline(errorMeanings[view.code])}</p>
-${facts(known(ports, visit, entry, view))}
+${definitionList(known(ports, visit, entry, view))}
 ${view.lines && lineTables(workspace, view.lines)}
 ${entry.principal.type === 'api_key' && sample(ports, visit, view)}`,
   };
@@ -370,7 +370,7 @@ async function listReply(ports: RequestPagePorts, visit: Visit): Promise<Reply> 
   try {
     query = validate(querySchema, filled);
   } catch (error) {
-    return { page: framed(ports, visit, sent, html``, refusalOf(error)) };
+    return { page: framed(ports, visit, sent, html``, problemOf(error)) };
   }
   const { key, request_id: requestId, page_token: pageToken, ...asked } = query;
   if (requestId !== undefined) return lookUp(ports, visit, requestId.trim());

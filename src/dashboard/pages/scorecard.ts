@@ -3,7 +3,7 @@ import type { AppPorts } from '../../api/routes/index.ts';
 import { catalogEntry } from '../../domain/records/catalog.ts';
 import { validate } from '../../domain/records/schema/validation.ts';
 import { recordAccess } from '../../modules/audit/recordAccess.ts';
-import type { Run } from '../../modules/jobs.ts';
+import type { Job } from '../../modules/jobs.ts';
 import type { Analyses, ScorecardRun } from '../../modules/readiness/jobs.ts';
 import {
   type Scorecard,
@@ -23,15 +23,15 @@ import {
   type HtmlValue,
   html,
   type Page,
+  problemOf,
   type Refusal,
   type Reply,
   recordReaders,
-  refusalOf,
   textOf,
   type Visit,
 } from '../components/page.ts';
 import { who } from '../components/people.ts';
-import { facts } from '../components/records.ts';
+import { definitionList } from '../components/records.ts';
 import { table } from '../components/tables.ts';
 import { badge, empty, fieldLabel, ruleTitle, time } from '../components/text.ts';
 import { readinessSection, scorecardPath } from '../components/urls.ts';
@@ -45,7 +45,7 @@ export function analysisCrumbs(workspace: string): Html {
 
 /** A run, with its progress. */
 export interface ShownRun {
-  run: Run;
+  run: Job;
   done: number;
   total: number;
   /** Its page. */
@@ -83,12 +83,12 @@ function progress(done: number, total: number, path: string): Html {
 
 /** Returns who asked for it, when, and for which days of service. */
 export function runFacts(
-  { asked_by, started_at, ended_at }: Run,
+  { asked_by, started_at, ended_at }: Job,
   { from, to }: { from?: string | undefined; to?: string | undefined },
   names: PrincipalNames,
   more: readonly (readonly [HtmlValue, HtmlValue])[],
 ): Html {
-  return facts([
+  return definitionList([
     ['Requested by', who({ ...asked_by, name: names.nameOf(asked_by) ?? null })],
     ['Started', time(started_at)],
     ...(ended_at ? ([['Ended', time(ended_at)]] as const) : []),
@@ -224,7 +224,7 @@ async function start(ports: Ports, visit: Visit): Promise<Reply> {
       () => recordAccess(eventLog, caller, { action: 'readiness.scorecard', query: { ...days } }),
     );
   } catch (error) {
-    return { page: await page(ports, visit, refusalOf(error)) };
+    return { page: await page(ports, visit, problemOf(error)) };
   }
   notice('The scorecard is being generated.');
   return { redirect: `/workspaces/${workspace}/readiness/scorecard` };

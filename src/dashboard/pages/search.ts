@@ -16,9 +16,9 @@ import {
   type DashboardRoute,
   type Html,
   html,
+  problemOf,
   type Reply,
   recordReaders,
-  refusalOf,
   requestReaders,
   textOf,
   type Visit,
@@ -36,7 +36,7 @@ import { reason } from './requests.ts';
 async function refusedRequestOf(
   ports: QueryPorts,
   workspace: string,
-  { text, kind }: Pick<RememberedSearch, 'text' | 'kind'>,
+  { text, kind }: Pick<RecentSearch, 'text' | 'kind'>,
 ): Promise<{ entry: RefusedRequest; access: AccessRecorded } | undefined> {
   if (kind !== undefined || !isUuid(text)) return undefined;
   const entry = await findRefusedRequest(ports, workspace, text.toLowerCase());
@@ -53,7 +53,7 @@ function requestResult(workspace: string, entry: RefusedRequest): Html {
 const REMEMBERED = 20;
 
 /** What somebody searched for. */
-interface RememberedSearch {
+interface RecentSearch {
   /** The number by which its address names it. */
   number: number;
   workspace: string;
@@ -65,12 +65,12 @@ interface RememberedSearch {
 declare module 'express-session' {
   interface SessionData {
     /** The latest searches, kept in the session as no name may be in an address. */
-    searches?: RememberedSearch[];
+    searches?: RecentSearch[];
   }
 }
 
 /** Remembers a search; returns its number. */
-function rememberSearch({ session }: Request, search: Omit<RememberedSearch, 'number'>): number {
+function saveSearch({ session }: Request, search: Omit<RecentSearch, 'number'>): number {
   const earlier = session.searches ?? [];
   const number = (earlier.at(-1)?.number ?? 0) + 1;
   session.searches = [...earlier, { number, ...search }].slice(-REMEMBERED);
@@ -78,11 +78,11 @@ function rememberSearch({ session }: Request, search: Omit<RememberedSearch, 'nu
 }
 
 /** Returns the search with that number in a workspace; undefined when it is no longer remembered. */
-function rememberedSearch(
+function recentSearch(
   { session }: Request,
   workspace: string,
   number: string | undefined,
-): RememberedSearch | undefined {
+): RecentSearch | undefined {
   return session.searches?.find((one) => one.workspace === workspace && String(one.number) === number);
 }
 
@@ -112,14 +112,14 @@ async function take(visit: Visit): Promise<Reply> {
   if (typed.q === '') return { redirect: searchPath(workspace) };
   try {
     const { q, ...narrowed } = validate(formSchema, typed);
-    const number = rememberSearch(req, {
+    const number = saveSearch(req, {
       workspace,
       text: tidied(q),
       ...(narrowed.kind && { kind: narrowed.kind }),
     });
     return { redirect: searchPath(workspace, number) };
   } catch (error) {
-    const { status, details } = refusalOf(error);
+    const { status, details } = problemOf(error);
     const problem = messageOf(details, 'q') ?? messageOf(details, 'kind');
     return searchPage(searchForm(visit, typed.q, kind, problem && `This ${problem}.`), status);
   }
@@ -128,7 +128,7 @@ async function take(visit: Visit): Promise<Reply> {
 async function show(ports: QueryPorts, visit: Visit): Promise<Reply> {
   const { req, workspace, caller, may } = visit;
   const { n, page_token: pageToken } = textsOf(req);
-  const asked = rememberedSearch(req, workspace, n);
+  const asked = recentSearch(req, workspace, n);
   if (asked === undefined) {
     return searchPage(html`${searchForm(visit)}
 ${n !== undefined && empty('This search is no longer available. Enter it again.')}`);
@@ -160,7 +160,7 @@ ${body}`;
 
 function results(
   workspace: string,
-  { text }: RememberedSearch,
+  { text }: RecentSearch,
   items: readonly Found[],
   isFurther: boolean,
 ): Html {
@@ -205,7 +205,7 @@ function detailsText(details: Found['details']): Html {
   )}`;
 }
 
-function nextPage(workspace: string, { number }: RememberedSearch, token: string): Html {
+function nextPage(workspace: string, { number }: RecentSearch, token: string): Html {
   const address = `/dashboard${searchPath(workspace, number)}&page_token=${encodeURIComponent(token)}`;
   return html`<p><a href="${address}" rel="next">Next page</a></p>`;
 }

@@ -16,9 +16,9 @@ import {
   html,
   type Page,
   passwordOf,
+  problemOf,
   type Refusal,
   type Reply,
-  refusalOf,
   textOf,
   type Visit,
 } from '../components/page.ts';
@@ -34,7 +34,7 @@ import {
   signedCookie,
   signedInUser,
 } from '../http/session.ts';
-import { enter } from '../http/visit.ts';
+import { signInSession } from '../http/visit.ts';
 
 /** The page of an invitation: its user chooses a password, once. */
 export function invitationRoutes(ports: SignInPorts): DashboardRoute[] {
@@ -59,9 +59,9 @@ export function invitationRoutes(ports: SignInPorts): DashboardRoute[] {
         const invited = await links(visit).findInvited(token);
         try {
           const user = await links(visit).redeemInvitation(token, repeatedPassword(visit.form));
-          return await enter(ports, visit, user, { next: '/' });
+          return await signInSession(ports, visit, user, { next: '/' });
         } catch (error) {
-          return { page: invitationPage(visit, invited, token, refusalOf(error)) };
+          return { page: invitationPage(visit, invited, token, problemOf(error)) };
         }
       },
     },
@@ -114,7 +114,7 @@ export function signInRoutes(ports: SignInPagePorts): DashboardRoute[] {
         try {
           const credentials = { name, password: passwordOf(form, 'password'), browsers: browsersOf(req) };
           const user = await provePassword(ports, credentials, originOf(visit));
-          return await enter(ports, visit, user, { next });
+          return await signInSession(ports, visit, user, { next });
         } catch (error) {
           return { page: refusedPage(ports, visit, next, error, name) };
         }
@@ -263,7 +263,7 @@ export function openIdConnectRoutes(ports: OpenIdConnectPagePorts): DashboardRou
             return leadOn(visit, begun.next);
           }
           const user = await findProvided(ports, provided, originOf(visit));
-          await enter(ports, visit, user, { next: begun.next, provedAt: provided.provedAt ?? 0 });
+          await signInSession(ports, visit, user, { next: begun.next, provedAt: provided.provedAt ?? 0 });
           return leadOn(visit, begun.next);
         } catch (error) {
           return { page: refusedPage(ports, visit, begun.next, error) };
@@ -342,11 +342,11 @@ export function setupRoutes(ports: SignInPorts): DashboardRoute[] {
           await links(visit).requireSetupLink(token);
           const password = repeatedPassword(form);
           const user = await links(visit).redeemSetupLink(token, name, password);
-          const reply = await enter(ports, visit, user, { next: '/' });
+          const reply = await signInSession(ports, visit, user, { next: '/' });
           notice('Welcome. You are the first administrator.');
           return reply;
         } catch (error) {
-          return { page: setupPage(visit, token, name, refusalOf(error)) };
+          return { page: setupPage(visit, token, name, problemOf(error)) };
         }
       },
     },

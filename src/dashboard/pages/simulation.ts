@@ -26,10 +26,10 @@ import {
   type Html,
   html,
   type Page,
+  problemOf,
   type Refusal,
   type Reply,
   recordReaders,
-  refusalOf,
   textOf,
   type Visit,
 } from '../components/page.ts';
@@ -272,7 +272,7 @@ async function start(ports: Ports, visit: Visit): Promise<Reply> {
       () => recordAccess(eventLog, caller, { action: 'readiness.simulation', query: { ...sent?.days } }),
     );
   } catch (error) {
-    return { page: await page(ports, visit, refusalOf(error)) };
+    return { page: await page(ports, visit, problemOf(error)) };
   }
   notice('The simulation has started.');
   return { redirect: `/workspaces/${workspace}/readiness/simulation` };

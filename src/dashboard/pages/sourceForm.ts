@@ -19,9 +19,9 @@ import {
   html,
   integrators,
   type Page,
+  problemOf,
   type Refusal,
   type Reply,
-  refusalOf,
   textOf,
   type Visit,
 } from '../components/page.ts';
@@ -232,7 +232,7 @@ async function configureNew(ports: SourcePagePorts, visit: Visit): Promise<Reply
     }
     return await configured(ports, visit, sourceSent(texts));
   } catch (error) {
-    return { page: newPage(ports, visit, texts, refusalOf(error)) };
+    return { page: newPage(ports, visit, texts, problemOf(error)) };
   }
 }
 
@@ -242,7 +242,7 @@ async function change(ports: SourcePagePorts, visit: Visit): Promise<Reply> {
   try {
     return await configured(ports, visit, sourceSent(texts, source));
   } catch (error) {
-    return { page: editPage(ports, visit, source, texts, refusalOf(error)) };
+    return { page: editPage(ports, visit, source, texts, problemOf(error)) };
   }
 }
 

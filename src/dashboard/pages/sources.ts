@@ -87,7 +87,7 @@ function sourceTable(
       { title: 'API key or MLLP', cell: (source) => senderCell(directory, source) },
       { title: 'Time zone', cell: ({ time_zone }) => time_zone },
       { title: 'IDs, facility, mapping', cell: settingsCell },
-      { title: 'Message retention', cell: ({ retention_days: days }) => keptFor(days) },
+      { title: 'Message retention', cell: ({ retention_days: days }) => retentionText(days) },
       ...(mayChange
         ? [{ title: 'Actions', isTitleHidden: true, cell: ({ id }: Source) => actions(workspace, id) }]
         : []),
@@ -140,7 +140,7 @@ function codesOf(option: string, codes: Readonly<Record<string, string>>): Html 
   )}</details>`;
 }
 
-function keptFor(days: number = DEFAULT_RETENTION_DAYS): string {
+function retentionText(days: number = DEFAULT_RETENTION_DAYS): string {
   return days === 1 ? '1 day' : `${days.toLocaleString('en-US')} days`;
 }
 

@@ -16,9 +16,9 @@ import {
   type Html,
   html,
   type Page,
+  problemOf,
   type Refusal,
   type Reply,
-  refusalOf,
   textOf,
   type Visit,
 } from '../components/page.ts';
@@ -93,7 +93,7 @@ export function userRoutes(ports: UserPagePorts): DashboardRoute[] {
       try {
         visit.notice(await make(new UserManager(users, visit.actor), user, visit));
       } catch (error) {
-        return { page: userPage(ports, user, visit, name, refusalOf(error)) };
+        return { page: userPage(ports, user, visit, name, problemOf(error)) };
       }
       return { redirect: pathAfterChange(users, visit, user) };
     },
@@ -120,7 +120,7 @@ export function userRoutes(ports: UserPagePorts): DashboardRoute[] {
         try {
           return toMadeInvitation(visit, await new UserLinks(users, visit.actor).inviteAgain(user.id));
         } catch (error) {
-          return { page: userPage(ports, user, visit, 'invite', refusalOf(error)) };
+          return { page: userPage(ports, user, visit, 'invite', problemOf(error)) };
         }
       },
     },
@@ -263,7 +263,7 @@ export function usersRoutes(ports: UsersPagePorts): DashboardRoute[] {
           const invited = { name: textOf(form, 'name'), roles: withRole({}, role, workspaces) };
           return toMadeInvitation(visit, await new UserLinks(users, actor).invite(invited));
         } catch (error) {
-          return list(visit, refusalOf(error));
+          return list(visit, problemOf(error));
         }
       },
     },

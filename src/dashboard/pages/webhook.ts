@@ -14,12 +14,12 @@ import {
   html,
   integrators,
   type Page,
+  problemOf,
   type Refusal,
-  refusalOf,
   type Visit,
 } from '../components/page.ts';
 import { who } from '../components/people.ts';
-import { facts } from '../components/records.ts';
+import { definitionList } from '../components/records.ts';
 import { filledQuery, textsOf } from '../components/recordTable.ts';
 import { table } from '../components/tables.ts';
 import { badge, code, empty, time, timeAgo, titleOf, wordsOf } from '../components/text.ts';
@@ -51,7 +51,7 @@ async function webhookAttempts(webhooks: WebhookManager, visit: Visit): Promise<
     const [request, only] = [pageRequest(req), attemptFilter(req)];
     return { ...(await webhooks.attempts(webhookCaller(visit), webhookId(visit), request, only)), limits };
   } catch (error) {
-    return { items: [], next_page_token: null, limits, refusal: refusalOf(error) };
+    return { items: [], next_page_token: null, limits, refusal: problemOf(error) };
   }
 }
 
@@ -184,7 +184,7 @@ function webhookPage(
     body: html`<h1>Webhook</h1>
 ${paused}
 ${webhookActions(workspace, view.id, view.state)}
-${facts(factsOf(view))}
+${definitionList(factsOf(view))}
 ${attemptsSection(visit, view, attempts)}`,
     ...(attempts.refusal && { status: attempts.refusal.status }),
   };

@@ -6,7 +6,7 @@ import { type WebhookPayload, webhookPayloads } from '../../modules/webhooks/web
 import {
   checkboxes,
   confirmedChange,
-  endings,
+  expiryOptions,
   formError,
   input,
   messageOf,
@@ -20,9 +20,9 @@ import {
   html,
   integrators,
   type Page,
+  problemOf,
   type Refusal,
   type Reply,
-  refusalOf,
   textOf,
   type Visit,
   valuesOf,
@@ -118,7 +118,7 @@ const changes: readonly WebhookChange[] = [
         name: 'overlap_seconds',
         label: 'The current secret expires',
         value: '86400',
-        options: endings(MAX_OVERLAP_SECONDS),
+        options: expiryOptions(MAX_OVERLAP_SECONDS),
       }),
     isFor: () => true,
     async make(manager, caller, id, visit) {
@@ -257,7 +257,7 @@ export function webhookFormRoutes({ webhooks }: { webhooks: WebhookManager }): D
           const made = await webhooks.create(webhookCaller(visit), body);
           return toMadeSecret(visit, 'Webhook created', made);
         } catch (error) {
-          return { page: newPage(visit, valuesSent(visit), refusalOf(error)) };
+          return { page: newPage(visit, valuesSent(visit), problemOf(error)) };
         }
       },
     },
@@ -289,7 +289,7 @@ export function webhookFormRoutes({ webhooks }: { webhooks: WebhookManager }): D
         try {
           await webhooks.update(webhookCaller(visit), id, bodyOf(visit));
         } catch (error) {
-          return { page: editPage(visit, valuesSent(visit), refusalOf(error)) };
+          return { page: editPage(visit, valuesSent(visit), problemOf(error)) };
         }
         visit.notice('The webhook was saved.');
         return { redirect: webhookPath(visit.workspace, id) };

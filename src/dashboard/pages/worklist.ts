@@ -41,10 +41,10 @@ import {
   type Html,
   html,
   type Page,
+  problemOf,
   type Refusal,
   type Reply,
   recordReaders,
-  refusalOf,
   type Visit,
 } from '../components/page.ts';
 import { fieldValue } from '../components/records.ts';
@@ -461,7 +461,7 @@ ${worklistForm(workspace, limits)}
 ${worklist.items.length > 0 && worklistTable(workspace, worklist.items, names)}
 ${further(workspace, query, worklist)}`);
   } catch (error) {
-    const refusal = refusalOf(error);
+    const refusal = problemOf(error);
     const form = worklistForm(workspace, sentLimits(req), refusal);
     return framed(html`<h1>${readinessSection}</h1>${formError(refusal.text)}${form}`, refusal.status);
   }

@@ -8,8 +8,8 @@ import {
   type Html,
   html,
   type Page,
+  problemOf,
   type Refusal,
-  refusalOf,
   textOf,
   type Visit,
   valuesOf,
@@ -44,7 +44,7 @@ export function workspacesRoutes(ports: WorkspacePagePorts): DashboardRoute[] {
         try {
           await new KeyManager(directory, visit.actor).createWorkspace(id, { sandbox });
         } catch (error) {
-          return list(visit, refusalOf(error));
+          return list(visit, problemOf(error));
         }
         visit.notice(`Workspace ${id} was created. It needs a key.`);
         return { redirect: `/workspaces/${id}/keys` };

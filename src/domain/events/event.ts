@@ -121,7 +121,7 @@ export interface EventMetadata {
 }
 
 /** Returns the later of two event times; both in the log's format (ISO 8601, UTC, to the millisecond), which sorts as text. */
-export function laterTime(latest: string | undefined, recordedAt: string): string {
+export function maxTime(latest: string | undefined, recordedAt: string): string {
   return latest !== undefined && latest > recordedAt ? latest : recordedAt;
 }
 
@@ -132,7 +132,7 @@ const CLOCKS_APART_MS = 600_000;
  * Returns a time, in milliseconds since 1970, before which no event with this id was recorded; 0 if the id does not tell: it is
  * not of version 7, or came from a clock that ran ahead (a process's ids never decrease, even when its clock is set back).
  */
-export function recordedNoEarlier(id: string): number {
+export function earliestPossibleTime(id: string): number {
   const made = eventIdTime(id);
   return made > Date.now() ? 0 : made - CLOCKS_APART_MS;
 }

@@ -189,7 +189,7 @@ export interface PositionRange {
 }
 
 /** A record or document that was shown, by its ids. */
-export interface ShownThing {
+export interface DisclosedRecord {
   kind: string;
   /** The caller's id; for a document, that of its encounter. */
   record_id: string;
@@ -197,7 +197,7 @@ export interface ShownThing {
 }
 
 /** What left the service, in terms of the log: lets the audit trail tell who has seen a record. */
-export interface Shown {
+export interface DisclosedRange {
   /**
    * Its places in the log, ascending: for events, those that were sent; for a list, each record's first event. Others of the kind
    * between them may not have been shown.
@@ -208,7 +208,7 @@ export interface Shown {
   /** Set if only events of these types, as named in the log, were sent. */
   event_types?: string[];
   /** What was shown, by id; there are no ranges then. */
-  things?: ShownThing[];
+  things?: DisclosedRecord[];
   /** Which view of the events was sent; absent for the full events. */
   view?: 'reference' | 'deidentified';
 }

@@ -145,7 +145,7 @@ export function encounterOfDocument(stream: string): string {
 }
 
 /** The stream of the encounter with which a stream is erased: for a document stream or an `encounterReadinessStream`. */
-export function encounterBeside(stream: string): string {
+export function encounterOfStream(stream: string): string {
   if (kindOfStream(stream) === 'document') return encounterOfDocument(stream);
   return recordStream(workspaceOfStream(stream), 'encounter', recordIdOf(stream));
 }

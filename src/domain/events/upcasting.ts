@@ -15,7 +15,7 @@ export class MissingVersion extends UnreadableError {
 }
 
 /** Throws `MissingVersion` unless the event directly follows `version`; 0 is before the first. */
-export function requireNext(
+export function assertNextVersion(
   version: number,
   event: Pick<RecordedEvent, 'revision' | 'stream' | 'position'>,
 ): void {

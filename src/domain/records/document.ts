@@ -1,7 +1,7 @@
 import { z } from 'zod';
-import { dataAs, laterTime, type RecordedEvent } from '../events/event.ts';
+import { dataAs, maxTime, type RecordedEvent } from '../events/event.ts';
 import { erasureStepAfter } from '../events/payloads.ts';
-import { requireNext, upcast } from '../events/upcasting.ts';
+import { assertNextVersion, upcast } from '../events/upcasting.ts';
 import { identifier } from './schema/fields.ts';
 
 /** 250 MB (spec section 8), taken as mebibytes. */
@@ -98,11 +98,11 @@ export function uploadedBy(event: RecordedEvent): DocumentUploaded {
 export function evolveDocument(state: DocumentState | undefined, event: RecordedEvent): DocumentState {
   const { data } = upcast(event);
   const version = event.revision + 1;
-  const updatedAt = laterTime(state?.updatedAt, event.recordedAt);
+  const updatedAt = maxTime(state?.updatedAt, event.recordedAt);
   const erasure = erasureStepAfter(state?.version ?? 0, event);
   // The earlier versions may be gone.
   if (erasure === 'done') return { version, createdAt: updatedAt, updatedAt, removed: true, erased: true };
-  requireNext(state?.version ?? 0, event);
+  assertNextVersion(state?.version ?? 0, event);
   if (erasure === 'begun' && state) return { ...state, version };
   const createdAt = state && !state.removed ? state.createdAt : updatedAt;
   if (event.type === 'DocumentRemoved') {

@@ -1,8 +1,8 @@
 import type { z } from 'zod';
 import type { FieldMessage } from '../../platform/errors.ts';
-import { isJsonObject, laterTime, type RecordedEvent } from '../events/event.ts';
+import { isJsonObject, maxTime, type RecordedEvent } from '../events/event.ts';
 import { erasureStepAfter } from '../events/payloads.ts';
-import { requireNext, upcast } from '../events/upcasting.ts';
+import { assertNextVersion, upcast } from '../events/upcasting.ts';
 import { catalog, catalogEntry } from './catalog.ts';
 import { type CatalogEntry, nestedIn, type RecordFields } from './schema/kind.ts';
 import { type Checks, validate, validationError } from './schema/validation.ts';
@@ -144,13 +144,13 @@ export function evolveRecord(
 ): RecordState {
   const sent = upcast(event).data as RecordFields;
   const version = event.revision + 1;
-  const updatedAt = laterTime(state?.updatedAt, event.recordedAt);
+  const updatedAt = maxTime(state?.updatedAt, event.recordedAt);
   const erasure = erasureStepAfter(state?.version ?? 0, event);
   // The earlier versions may be gone.
   if (erasure === 'done') {
     return { kind, fields: noFields, version, createdAt: updatedAt, updatedAt, erased: true };
   }
-  requireNext(state?.version ?? 0, event);
+  assertNextVersion(state?.version ?? 0, event);
   if (erasure === 'begun' && state) return { ...state, version };
   const before = state?.erased ? undefined : state;
   return {
@@ -196,7 +196,7 @@ export const outcomes = ['created', 'updated', 'unchanged'] as const;
 export type Outcome = (typeof outcomes)[number];
 
 /** The effect of sent fields on a record. */
-export interface Judgement {
+export interface DetectedChange {
   outcome: Outcome;
   /** Names of the fields whose value changes; those of an insurance are dotted. */
   changedFields: string[];
@@ -208,7 +208,7 @@ export interface Judgement {
  * Returns the effect of sent fields on a record, as `changed` of the event stream would report it; `state` is
  * undefined where there is no record.
  */
-export function judgeChange(state: RecordState | undefined, sent: RecordFields): Judgement {
+export function detectChange(state: RecordState | undefined, sent: RecordFields): DetectedChange {
   const fields = mergeFields(state?.fields ?? noFields, sent);
   const changed = changedFields(state?.fields, fields);
   const updated = changed.length === 0 ? 'unchanged' : 'updated';

@@ -259,7 +259,7 @@ export function recordTerms(entry: CatalogEntry, fields: RecordFields): string[]
  * Returns what tells a record apart from others of the same name: fields by their dotted names. Names are not among
  * them.
  */
-export function tellingFields(entry: CatalogEntry, fields: RecordFields): Record<string, string> {
+export function distinguishingFields(entry: CatalogEntry, fields: RecordFields): Record<string, string> {
   const told: Record<string, string> = {};
   for (const { path, as } of searchFieldsOf(entry)) {
     const value = as === 'name' ? undefined : valueAt(fields, path);

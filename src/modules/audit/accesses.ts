@@ -1,4 +1,4 @@
-import type { ShownThing } from '../../domain/events/payloads.ts';
+import type { DisclosedRecord } from '../../domain/events/payloads.ts';
 import type { Readiness } from '../readiness/queries.ts';
 import { recordKey } from '../readiness/rules/facts.ts';
 import type { Simulation } from '../readiness/simulation.ts';
@@ -111,7 +111,7 @@ export function simulationAccess(
 }
 
 /** Returns each record once. */
-function thingsOf(records: readonly { kind: string; id: string }[]): ShownThing[] {
+function thingsOf(records: readonly { kind: string; id: string }[]): DisclosedRecord[] {
   const things = new Map(records.map(({ kind, id }) => [recordKey(kind, id), { kind, record_id: id }]));
   return [...things.values()];
 }
@@ -132,7 +132,7 @@ export function searchAccess(
   };
 }
 
-function shownThing({ kind, id, details }: Found): ShownThing {
+function shownThing({ kind, id, details }: Found): DisclosedRecord {
   return kind === 'document'
     ? { kind, record_id: details.encounter_id as string, document_id: id }
     : { kind, record_id: id };

@@ -17,14 +17,17 @@ const NOT_GIVEN = 'not given';
 type Cell = string | number | undefined;
 type Columns<Row> = readonly (readonly [name: string, cell: (row: Row) => Cell])[];
 
-type Told = Pick<Disclosure, 'status' | 'recipient' | 'recipient_address' | 'purpose' | 'purpose_statement'>;
+type DisclosureParties = Pick<
+  Disclosure,
+  'status' | 'recipient' | 'recipient_address' | 'purpose' | 'purpose_statement'
+>;
 
 /** Returns a term, or that it was not given; empty when nothing was disclosed to anyone. */
-export function termText(told: Told, name: Exclude<keyof Told, 'status'>): string {
+export function termText(told: DisclosureParties, name: Exclude<keyof DisclosureParties, 'status'>): string {
   return told[name] ?? (isDisclosure(told.status) ? NOT_GIVEN : '');
 }
 
-const terms: Columns<Told> = (
+const terms: Columns<DisclosureParties> = (
   ['recipient', 'recipient_address', 'purpose', 'purpose_statement'] as const
 ).map((name) => [name, (told) => termText(told, name)]);
 
@@ -33,7 +36,7 @@ const exempt: Columns<Pick<Disclosure, 'status' | 'exemption'>> = [
   ['exemption', ({ exemption }) => exemption ?? undefined],
 ];
 
-const giver: Columns<Pick<Disclosure, 'principal' | 'webhook_id'>> = [
+const discloser: Columns<Pick<Disclosure, 'principal' | 'webhook_id'>> = [
   ['principal_type', ({ principal }) => principal.type],
   ['principal_id', ({ principal }) => principal.id],
   ['principal_name', ({ principal }) => principal.name ?? undefined],
@@ -56,7 +59,7 @@ const request: Columns<Disclosure> = [
 const columns: Record<'access_report' | 'accounting', Columns<Disclosure>> = {
   access_report: [
     ['disclosed_at', ({ disclosed_at }) => disclosed_at],
-    ...giver,
+    ...discloser,
     ['what', whatText],
     ...shown,
     ['status', ({ status }) => status],
@@ -70,7 +73,7 @@ const columns: Record<'access_report' | 'accounting', Columns<Disclosure>> = {
     ['what', whatText],
     ...terms.slice(2),
     ...exempt,
-    ...giver,
+    ...discloser,
     ...shown,
     ...request,
   ],
@@ -84,7 +87,7 @@ const summaryColumns: Columns<DisclosureSummary> = [
   ['first_disclosed_at', ({ first_disclosed_at }) => first_disclosed_at],
   ['disclosures', ({ disclosures }) => disclosures],
   ['last_disclosed_at', ({ last_disclosed_at }) => last_disclosed_at],
-  ...giver,
+  ...discloser,
 ];
 
 /** Describes what was disclosed, without values: `patient p-1 (versions 1-3); document d-1 of encounter e-1`. */

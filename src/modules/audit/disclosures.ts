@@ -7,7 +7,7 @@ import type { Page, PageRequest } from '../records/queries/paging.ts';
 import type { PrincipalNames } from '../records/queries/principalNames.ts';
 import type { QueryPorts } from '../records/queries/records.ts';
 import { recordAccess } from './recordAccess.ts';
-import { patientThings, type Sighting, Sightings } from './sightings.ts';
+import { AccessIndex, type IndexedAccess, patientThings } from './sightings.ts';
 import { type AuditFilter, readAuditTrail, wholeAuditTrail } from './trail.ts';
 
 /**
@@ -104,7 +104,7 @@ export interface Disclosure {
 /** Converts an audit trail entry, which is a sighting. */
 function toDisclosure(
   entry: AuditEntry,
-  sightings: Sightings,
+  sightings: AccessIndex,
   nameOf: (principal: Principal) => string | undefined,
 ): Disclosure {
   const { principal, kind, id, shown, disclosedTo = {} } = entry;
@@ -129,14 +129,14 @@ function toDisclosure(
   };
 }
 
-function thingsIn(entry: AuditEntry, sightings: Sightings): DisclosedThing[] {
+function thingsIn(entry: AuditEntry, sightings: AccessIndex): DisclosedThing[] {
   const { kind, id, documentId, shown } = entry;
   if (shown !== undefined) return sightings.in(entry).map(toThing);
   if (kind === undefined || id === undefined) return [];
   return [{ kind, id, ...(documentId !== undefined && { document_id: documentId }) }];
 }
 
-function toThing({ thing, versions }: Sighting): DisclosedThing {
+function toThing({ thing, versions }: IndexedAccess): DisclosedThing {
   const { kind, id, documentId } = thing;
   return {
     kind,
@@ -250,7 +250,7 @@ export async function reportDisclosures(
 }
 
 async function searchFor(ports: DisclosurePorts, { workspace, requestId }: Caller, query: DisclosureQuery) {
-  const sightings = new Sightings(await patientThings(ports, workspace, query.patientId));
+  const sightings = new AccessIndex(await patientThings(ports, workspace, query.patientId));
   const { form, from, to, omitExempt, patientId } = query;
   const filter: AuditFilter = {
     ...(from !== undefined && { from }),
@@ -268,7 +268,7 @@ async function searchFor(ports: DisclosurePorts, { workspace, requestId }: Calle
 async function* inParts(
   ports: DisclosurePorts,
   entries: AsyncIterable<AuditEntry[]>,
-  sightings: Sightings,
+  sightings: AccessIndex,
 ): AsyncGenerator<Disclosure[]> {
   for await (const part of entries) yield await toDisclosures(ports, part, sightings);
 }
@@ -276,7 +276,7 @@ async function* inParts(
 async function toDisclosures(
   { names }: DisclosurePorts,
   entries: readonly AuditEntry[],
-  sightings: Sightings,
+  sightings: AccessIndex,
 ): Promise<Disclosure[]> {
   await names.learn(entries.map(({ principal }) => principal));
   return entries.map((entry) => toDisclosure(entry, sightings, (principal) => names.nameOf(principal)));
@@ -320,8 +320,8 @@ export async function summarizeDisclosures(parts: AsyncIterable<Disclosure[]>): 
     for (const disclosure of part) {
       const { recipient, recipient_address, purpose, purpose_statement } = disclosure;
       const { principal, webhook_id, status, exemption, disclosed_at } = disclosure;
-      const giver = recipient === null ? [principal.type, principal.id, webhook_id] : [];
-      const key = JSON.stringify([recipient, recipient_address, purpose, purpose_statement, ...giver]);
+      const discloser = recipient === null ? [principal.type, principal.id, webhook_id] : [];
+      const key = JSON.stringify([recipient, recipient_address, purpose, purpose_statement, ...discloser]);
       const later = summaries.get(key);
       summaries.set(key, {
         ...{ recipient, recipient_address, purpose, purpose_statement, principal, webhook_id },

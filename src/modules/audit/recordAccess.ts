@@ -1,7 +1,7 @@
 import type { AuditEntry } from '../../../projections/auditAggregation.ts';
 import type { JsonObject, Position } from '../../domain/events/event.ts';
 import { type Caller, newActorEvent, newEvent } from '../../domain/events/newEvent.ts';
-import type { DisclosureTerms, RefusedLines, Shown } from '../../domain/events/payloads.ts';
+import type { DisclosedRange, DisclosureTerms, RefusedLines } from '../../domain/events/payloads.ts';
 import { auditStream } from '../../domain/events/streams.ts';
 import type { ErrorCode } from '../../platform/errors.ts';
 import type { EventLog } from '../../storage/eventLog.ts';
@@ -79,7 +79,7 @@ export interface AccessRecorded extends AccessSubject {
   /** What was requested besides the subject, such as `version`, `as_of` or `limit`, as sent. */
   query?: Record<string, unknown>;
   /** What was shown or sent, if more than the subject. */
-  shown?: Shown;
+  shown?: DisclosedRange;
   /** Recipient and purpose as stated at the time of disclosure; absent if not stated. */
   disclosed_to?: DisclosureTerms;
   /** How many there were, if one entry stands for several. */

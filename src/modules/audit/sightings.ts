@@ -17,12 +17,12 @@ import {
 import { dataAs, type Position, type RecordedEvent } from '../../domain/events/event.ts';
 import type { Caller } from '../../domain/events/newEvent.ts';
 import {
+  type DisclosedRange,
   type DisclosureTerms,
   erasureStep,
   type PositionRange,
   RECORD_ERASED,
   type RecordErased,
-  type Shown,
   tombstoneTypes,
   withRange,
 } from '../../domain/events/payloads.ts';
@@ -114,7 +114,7 @@ interface Account {
 
 /** Writes what was sent under some terms to the audit trail. Rejects with `unavailable`. */
 type RecordSent = (
-  sent: Pick<Shown, 'ranges' | 'count'>,
+  sent: Pick<DisclosedRange, 'ranges' | 'count'>,
   terms: DisclosureTerms | undefined,
 ) => Promise<void>;
 
@@ -213,7 +213,7 @@ const CHUNK = 500;
 type Erasure = Pick<RecordedEvent, 'position' | 'recordedAt'>;
 
 /** A version of a record or document, or an event of an encounter's billing, and its place in the log. */
-interface SightedVersion {
+interface AccessedVersion {
   version: number;
   position: Position;
   /** Type of the event; undefined if it was erased and nothing records it. */
@@ -226,20 +226,20 @@ interface SightedVersion {
  * A record or document, or an encounter's billing (`readiness`), that people may have seen, and its versions, in order, including
  * erased ones.
  */
-export interface SightedThing {
+export interface AccessedSubject {
   kind: string;
   /** The caller's id of the record; for a document, that of its encounter. */
   id: string;
   documentId?: string;
-  versions: SightedVersion[];
+  versions: AccessedVersion[];
 }
 
 /**
  * Returns what a stream contains or contained; without versions when it does not exist. Rejects with `unreadable` and
  * `unavailable`.
  */
-export async function sightedThing(eventLog: EventLog, stream: string): Promise<SightedThing> {
-  const versions = new Map<number, SightedVersion>();
+export async function accessedSubject(eventLog: EventLog, stream: string): Promise<AccessedSubject> {
+  const versions = new Map<number, AccessedVersion>();
   for (let from = 0; ; ) {
     const events = await eventLog.readStream(stream, { from, limit: CHUNK });
     for (const event of events) addVersion(versions, event);
@@ -253,7 +253,7 @@ export async function sightedThing(eventLog: EventLog, stream: string): Promise<
   return { kind, ...ids, versions: [...versions.values()].sort((a, b) => a.version - b.version) };
 }
 
-function addVersion(versions: Map<number, SightedVersion>, event: RecordedEvent): void {
+function addVersion(versions: Map<number, AccessedVersion>, event: RecordedEvent): void {
   const { revision, position, recordedAt, type } = event;
   const step = erasureStep(event);
   if (step !== undefined) {
@@ -293,18 +293,18 @@ const recordedLater: readonly string[] = ['events.sent', 'webhook.sent'] satisfi
 const LATER_MS = 86_400_000;
 
 interface Place {
-  thing: SightedThing;
-  version: SightedVersion;
+  thing: AccessedSubject;
+  version: AccessedVersion;
 }
 
 /** What an entry names by id; without a document id, all documents of the encounter. */
-interface Named extends Pick<SightedThing, 'kind' | 'id'> {
+interface Named extends Pick<AccessedSubject, 'kind' | 'id'> {
   documentId: string | undefined;
 }
 
 /** What an access showed, or may have shown: versions of a thing; none when the entry names the thing. */
-export interface Sighting {
-  thing: SightedThing;
+export interface IndexedAccess {
+  thing: AccessedSubject;
   versions: number[];
 }
 
@@ -312,12 +312,12 @@ export interface Sighting {
  * Determines by which accesses one of several things was seen, or may have been: those that name one, and those to lists,
  * streams, exports and webhooks that were shown its events.
  */
-export class Sightings {
-  readonly #named = new Map<string, SightedThing[]>();
+export class AccessIndex {
+  readonly #named = new Map<string, AccessedSubject[]>();
   /** By ascending position. */
   readonly #places: Place[];
 
-  constructor(things: readonly SightedThing[]) {
+  constructor(things: readonly AccessedSubject[]) {
     for (const thing of things) {
       const name = nameOf(thing);
       this.#named.set(name, [...(this.#named.get(name) ?? []), thing]);
@@ -344,8 +344,8 @@ export class Sightings {
   }
 
   /** Returns what an audit trail entry showed of these things. */
-  in(entry: AuditEntry): Sighting[] {
-    const sightings = new Map<SightedThing, Sighting>();
+  in(entry: AuditEntry): IndexedAccess[] {
+    const sightings = new Map<AccessedSubject, IndexedAccess>();
     for (const { thing, version } of this.#shownBy(entry)) {
       const sighting = sightings.get(thing) ?? { thing, versions: [] };
       if (version) sighting.versions.push(version.version);
@@ -354,7 +354,7 @@ export class Sightings {
     return [...sightings.values()];
   }
 
-  *#shownBy(entry: AuditEntry): Generator<{ thing: SightedThing; version?: SightedVersion }> {
+  *#shownBy(entry: AuditEntry): Generator<{ thing: AccessedSubject; version?: AccessedVersion }> {
     const { type, action, code, shown, kind, id, documentId } = entry;
     // Who has read the trail of a record has seen no field of it.
     if (type !== 'AccessRecorded' || code !== undefined || action?.startsWith('audit.')) return;
@@ -374,13 +374,13 @@ export class Sightings {
     }
   }
 
-  *#namedBy({ kind, id, documentId }: Named): Generator<{ thing: SightedThing }> {
+  *#namedBy({ kind, id, documentId }: Named): Generator<{ thing: AccessedSubject }> {
     for (const thing of this.#named.get(nameOf({ kind, id })) ?? []) {
       if (documentId === undefined || thing.documentId === documentId) yield { thing };
     }
   }
 
-  *#within({ ranges }: Pick<Shown, 'ranges'>): Generator<Place> {
+  *#within({ ranges }: Pick<DisclosedRange, 'ranges'>): Generator<Place> {
     for (const { from, to } of ranges) {
       for (let at = this.#firstAt(from); at < this.#places.length; at++) {
         const place = this.#places[at] as Place;
@@ -402,12 +402,12 @@ export class Sightings {
   }
 }
 
-function nameOf({ kind, id }: Pick<SightedThing, 'kind' | 'id'>): string {
+function nameOf({ kind, id }: Pick<AccessedSubject, 'kind' | 'id'>): string {
   return `${kind} ${id}`;
 }
 
 /** An export extends up to its own entry, unless the entry states how many events it wrote. */
-function sentBy({ action, position }: AuditEntry, shown: Shown): Pick<Shown, 'ranges'> {
+function sentBy({ action, position }: AuditEntry, shown: DisclosedRange): Pick<DisclosedRange, 'ranges'> {
   const isOpen = action === 'export' && shown.count === undefined;
   return isOpen ? { ranges: shown.ranges.map(({ from }) => ({ from, to: position })) } : shown;
 }
@@ -426,14 +426,14 @@ function wasListed({ thing, version }: Place, { position }: AuditEntry): boolean
   );
 }
 
-function wasSent({ thing, version }: Place, entry: AuditEntry, { event_types }: Shown): boolean {
+function wasSent({ thing, version }: Place, entry: AuditEntry, { event_types }: DisclosedRange): boolean {
   return (
     !wasErasedBefore(version, entry) && (event_types === undefined || isOneOf(event_types, thing, version))
   );
 }
 
 function wasErasedBefore(
-  { erasedBy }: SightedVersion,
+  { erasedBy }: AccessedVersion,
   { action = '', position, recordedAt }: AuditEntry,
 ): boolean {
   if (erasedBy === undefined || position < erasedBy.position) return false;
@@ -442,7 +442,11 @@ function wasErasedBefore(
 }
 
 /** Whether a version belongs to what was limited to some event types, named as in the log or in the stream. */
-function isOneOf(eventTypes: readonly string[], { kind }: SightedThing, { type }: SightedVersion): boolean {
+function isOneOf(
+  eventTypes: readonly string[],
+  { kind }: AccessedSubject,
+  { type }: AccessedVersion,
+): boolean {
   const types = eventTypesOf(kind).filter((one) => one !== RECORD_ERASED);
   if (type === undefined) return types.some((one) => eventTypes.includes(one));
   if (type !== RECORD_ERASED) return eventTypes.includes(type);
@@ -451,7 +455,7 @@ function isOneOf(eventTypes: readonly string[], { kind }: SightedThing, { type }
   return eventTypes.includes(`${type}/${kind}`) || (isOfKind && eventTypes.includes(type));
 }
 
-function isTombstone({ type }: SightedVersion): boolean {
+function isTombstone({ type }: AccessedVersion): boolean {
   return type !== undefined && tombstoneTypes.includes(type);
 }
 
@@ -467,18 +471,18 @@ export async function patientThings(
   ports: QueryPorts,
   workspace: string,
   id: string,
-): Promise<SightedThing[]> {
+): Promise<AccessedSubject[]> {
   const { eventLog, readModels } = ports;
   const stream = recordStream(workspace, patient.kind, id);
-  const own = await sightedThing(eventLog, stream);
+  const own = await accessedSubject(eventLog, stream);
   if (own.versions.length === 0) throw notFound(patient.title);
   await Promise.all([recordsModel, documentsModel].map((model) => caughtUp(ports, model, 'report')));
   const referrers = await allReferrers(readModels, stream);
   const encounters = referrers.filter((one) => kindOfStream(one) === encounter.kind);
-  const documents = await inTurns(encounters, (one) => documentsOf(readModels, one));
+  const documents = await mapWithLimit(encounters, (one) => documentsOf(readModels, one));
   const readiness = encounters.map((one) => encounterReadinessStream(workspace, recordIdOf(one)));
   const others = [...referrers, ...documents.flat(), ...readiness];
-  return [own, ...(await inTurns(others, (one) => sightedThing(eventLog, one)))];
+  return [own, ...(await mapWithLimit(others, (one) => accessedSubject(eventLog, one)))];
 }
 
 /**
@@ -512,7 +516,7 @@ async function documentsOf(readModels: ReadModels, encounterStream: string): Pro
 }
 
 /** Returns the results of `work` for each item, run several at a time. */
-async function inTurns<Item, Result>(
+async function mapWithLimit<Item, Result>(
   items: readonly Item[],
   work: (item: Item) => Promise<Result>,
 ): Promise<Result[]> {

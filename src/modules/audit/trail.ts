@@ -31,7 +31,7 @@ import {
   talliesModel,
   tallyId,
 } from '../../../projections/auditTrail.ts';
-import { laterTime } from '../../domain/events/event.ts';
+import { maxTime } from '../../domain/events/event.ts';
 import { encounterReadinessStream, recordStream } from '../../domain/events/streams.ts';
 import { catalog } from '../../domain/records/catalog.ts';
 import { encounter } from '../../domain/records/kinds/encounter.ts';
@@ -50,7 +50,7 @@ import {
 } from '../records/queries/paging.ts';
 import type { QueryPorts } from '../records/queries/records.ts';
 import { isPageView } from './recordAccess.ts';
-import { patientThings, type SightedThing, Sightings, sightedThing } from './sightings.ts';
+import { type AccessedSubject, AccessIndex, accessedSubject, patientThings } from './sightings.ts';
 
 const INDEX_ROWS_AT_ONCE = 16;
 const CHUNKS_AT_ONCE = 16;
@@ -68,7 +68,7 @@ interface AuditPart {
 }
 
 /** Which entries may match. */
-type AuditPartFilter = AuditFacetValues & { to?: string; seen?: Sightings };
+type AuditPartFilter = AuditFacetValues & { to?: string; seen?: AccessIndex };
 
 /** Yields what may match in a workspace's audit trail, newest part first, starting with entry number `below - 1`. */
 async function* auditParts(
@@ -84,7 +84,7 @@ async function* auditParts(
   const chunks = chunksOf(head);
   const oldestPending = head.entries[0];
   if (oldestPending && (below === undefined || below > chunks * ENTRIES_A_CHUNK)) {
-    const from = laterTime(head.latest, oldestPending.recordedAt);
+    const from = maxTime(head.latest, oldestPending.recordedAt);
     yield { first: chunks * ENTRIES_A_CHUNK, from, entries: head.entries, chunks: 0 };
   }
   let next = below === undefined ? chunks : Math.min(chunks, Math.ceil(below / ENTRIES_A_CHUNK));
@@ -303,21 +303,21 @@ export async function auditFilter(
   return {
     ...others,
     scope: [query.seen, kind, query.id],
-    seen: new Sightings(await sightedThings(ports, workspace, query.seen, kind, query.id)),
+    seen: new AccessIndex(await accessedSubjects(ports, workspace, query.seen, kind, query.id)),
   };
 }
 
-async function sightedThings(
+async function accessedSubjects(
   ports: QueryPorts,
   workspace: string,
   seen: string,
   kind: string,
   id: string,
-): Promise<SightedThing[]> {
+): Promise<AccessedSubject[]> {
   if (seen === 'all' && kind === patient.kind) return patientThings(ports, workspace, id);
   const streams = [recordStream(workspace, kind, id)];
   if (kind === encounter.kind) streams.push(encounterReadinessStream(workspace, id));
-  return Promise.all(streams.map((stream) => sightedThing(ports.eventLog, stream)));
+  return Promise.all(streams.map((stream) => accessedSubject(ports.eventLog, stream)));
 }
 
 interface TallyPorts {
@@ -369,7 +369,7 @@ export interface AuditFilter extends AuditFacetValues {
   /** Recorded before this. */
   to?: string;
   /** Accesses by which somebody saw one of these, or may have; including those to other things that contained it. */
-  seen?: Sightings;
+  seen?: AccessIndex;
   /** An additional condition on entries. */
   isWanted?(entry: AuditEntry): boolean;
   /** By what `seen` and `isWanted` select: page tokens are bound to it, as to all the other limits. */

@@ -2,7 +2,7 @@ import { randomBytes, type ScryptOptions, scrypt, timingSafeEqual } from 'node:c
 import { promisify } from 'node:util';
 import type { ZxcvbnFactory } from '@zxcvbn-ts/core';
 import { ServiceError } from '../../platform/errors.ts';
-import { SharedPlaces } from '../../platform/threads/semaphore.ts';
+import { SharedSemaphore } from '../../platform/threads/semaphore.ts';
 
 /** What is stored of a password: scrypt (RFC 7914) with its parameters. `salt` and `hash` are base64. */
 export interface PasswordHash {
@@ -25,15 +25,15 @@ const RETRY_AFTER_SECONDS = 5;
 
 const deriveKey = promisify<string, Buffer, number, ScryptOptions, Buffer>(scrypt);
 
-let places = new SharedPlaces(PASSWORDS_AT_ONCE);
+let places = new SharedSemaphore(PASSWORDS_AT_ONCE);
 
 /** From now on, this thread shares its places for passwords with others. */
-export function sharePasswordPlaces(shared: SharedPlaces): void {
+export function sharePasswordSemaphore(shared: SharedSemaphore): void {
   places = shared;
 }
 
 /** Waits for one of the few places; `rate_limited` when too many callers are already waiting. */
-async function takePlace(): Promise<SharedPlaces> {
+async function acquireHashing(): Promise<SharedSemaphore> {
   if (places.waiting >= MAX_WAITING) {
     throw new ServiceError(
       'rate_limited',
@@ -52,7 +52,7 @@ type Parameters = Pick<PasswordHash, 'N' | 'r' | 'p'>;
 
 /** Passwords that look alike are equal, however they were typed (NIST SP 800-63B, section 5.1.1.2). */
 async function derive(password: string, salt: Buffer, { N, r, p }: Parameters): Promise<Buffer> {
-  const taken = await takePlace();
+  const taken = await acquireHashing();
   try {
     return await deriveKey(password.normalize('NFKC'), salt, HASH_BYTES, { N, r, p, maxmem: 256 * N * r });
   } finally {

@@ -98,7 +98,7 @@ export interface SignInPorts {
 }
 
 /** Browser ids, by the ids of users who have signed in with that browser before. */
-type KnownBrowsers = ReadonlyMap<string, string>;
+type TrustedDevices = ReadonlyMap<string, string>;
 
 /** Someone trying a name that no user has. */
 const NOBODY: Principal = { type: 'service', id: 'dashboard' };
@@ -110,7 +110,7 @@ const NOBODY: Principal = { type: 'service', id: 'dashboard' };
  */
 export async function provePassword(
   ports: SignInPorts,
-  { name, password, browsers }: { name: string; password: string; browsers: KnownBrowsers },
+  { name, password, browsers }: { name: string; password: string; browsers: TrustedDevices },
   origin: Origin,
 ): Promise<User> {
   await ports.users.refresh();
@@ -124,7 +124,7 @@ export async function provePassword(
   // Knowing the password reveals no more than not knowing it: only administrators see that the user is disabled.
   if (user.state === 'disabled') return refuse(ports, user, 'user_disabled', origin, wrongPassword());
   // Otherwise someone who knows the password could guess codes forever.
-  if (user.totpSetAt === undefined) await giveBack(budgets);
+  if (user.totpSetAt === undefined) await releasePlace(budgets);
   return user;
 }
 
@@ -135,7 +135,7 @@ export async function provePassword(
 export async function proveCode(
   ports: SignInPorts,
   user: User,
-  { code, browsers }: { code: string; browsers: KnownBrowsers },
+  { code, browsers }: { code: string; browsers: TrustedDevices },
   origin: Origin,
 ): Promise<void> {
   const budgets = budgetsOf(ports, user.name, user, browsers, origin);
@@ -143,14 +143,14 @@ export async function proveCode(
   if (!(await ports.secondFactor.take(user, code, callerOf(user, origin)))) {
     await refuse(ports, user, 'wrong_code', origin, wrongCode());
   }
-  await giveBack(budgets);
+  await releasePlace(budgets);
 }
 
 /**
  * Signs in an authenticated user; the sign-in is in the audit trail when it resolves. Rejects with `unauthorized` for a disabled
  * user, and with `unavailable`.
  */
-export async function admit(ports: SignInPorts, user: User, origin: Origin): Promise<void> {
+export async function admitUser(ports: SignInPorts, user: User, origin: Origin): Promise<void> {
   if (user.state === 'disabled') {
     const message = 'This user is disabled here. Ask a Chartledger administrator.';
     await refuse(ports, user, 'user_disabled', origin, new ServiceError('unauthorized', message));
@@ -197,7 +197,7 @@ export async function proveAgain(
     'password' in proof
       ? await verifyPassword(proof.password, ports.users.passwordOf(user.id))
       : await ports.secondFactor.take(user, proof.code, callerOf(user, origin));
-  if (isRight) await giveBack(budgets);
+  if (isRight) await releasePlace(budgets);
   else await recordRefusal(ports, user, 'password' in proof ? 'wrong_password' : 'wrong_code', origin);
   return isRight;
 }
@@ -206,7 +206,7 @@ function budgetsOf(
   { signInLimits }: SignInPorts,
   name: string,
   user: User | undefined,
-  browsers: KnownBrowsers,
+  browsers: TrustedDevices,
   { clientIp }: Origin,
 ): Budget[] {
   return signInBudgets(signInLimits, { name, user, browser: user && browsers.get(user.id), clientIp });
@@ -228,7 +228,7 @@ async function spend(
 }
 
 /** A success restarts the count of the name or browser; that of the network continues. */
-async function giveBack(budgets: readonly Budget[]): Promise<void> {
+async function releasePlace(budgets: readonly Budget[]): Promise<void> {
   const last = budgets.at(-1);
   await last?.limiter.reset(last.key);
 }

@@ -4,7 +4,7 @@ import type { JsonObject } from '../../domain/events/event.ts';
 import { type Actor, newActorEvent } from '../../domain/events/newEvent.ts';
 import { INSTALLATION, totpStream } from '../../domain/events/streams.ts';
 import { upcast } from '../../domain/events/upcasting.ts';
-import { seal, unseal } from '../../platform/encryption.ts';
+import { decrypt, encrypt } from '../../platform/encryption.ts';
 import { ServiceError } from '../../platform/errors.ts';
 import { appendBehind, type EventLog } from '../../storage/eventLog.ts';
 import { changeUsers } from './userManager.ts';
@@ -109,8 +109,8 @@ export class SecondFactor {
   /** Returns a new secret for a user's app, or the one sealed in a proposal. Stores nothing. */
   async propose({ id, name }: User, sealed?: string): Promise<TotpProposal> {
     const key = await this.#ports.totpSecretsKey();
-    const secret = sealed === undefined ? newTotpSecret() : unseal(key, id, sealed);
-    return { secret, uri: totpUri(secret, name), sealed: sealed ?? seal(key, id, secret) };
+    const secret = sealed === undefined ? newTotpSecret() : decrypt(key, id, sealed);
+    return { secret, uri: totpUri(secret, name), sealed: sealed ?? encrypt(key, id, secret) };
   }
 
   /**

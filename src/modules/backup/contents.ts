@@ -74,7 +74,7 @@ export class LogCheck {
 }
 
 /** Bytes of the document store that a backup has to contain. */
-interface WantedObject {
+interface ObjectRef {
   id: string;
   size: number;
   /** Lower-case hex. */
@@ -93,7 +93,7 @@ interface LoggedPart extends Pick<Manifest, 'segments' | 'trees' | 'last_positio
   /** Tombstones among them. */
   tombstones: Tombstone[];
   /** The documents whose upload they record. */
-  uploads: WantedObject[];
+  uploads: ObjectRef[];
   problems: string[];
 }
 
@@ -164,7 +164,7 @@ export function segmentOf(file: Omit<Segment, 'first' | 'last' | 'events'>, writ
 }
 
 /** Bytes of the document store in a backup. `document` is also absent if an earlier version of the service wrote them. */
-export interface StoredObject extends Pick<WantedObject, 'id' | 'sha256' | 'document'> {
+export interface StoredObject extends Pick<ObjectRef, 'id' | 'sha256' | 'document'> {
   bytes: number;
 }
 
@@ -250,7 +250,7 @@ interface ObjectsPart {
 export async function backupObjects(
   ports: ObjectPorts,
   files: readonly BackupFile[],
-  wanted: readonly WantedObject[],
+  wanted: readonly ObjectRef[],
   present: ReadonlySet<string>,
 ): Promise<ObjectsPart> {
   const { documentStore, target } = ports;
@@ -285,7 +285,7 @@ export async function backupObjects(
 }
 
 /** Returns an object already written by an interrupted run. */
-async function asWritten(target: BackupTarget, object: WantedObject): Promise<StoredObject | undefined> {
+async function asWritten(target: BackupTarget, object: ObjectRef): Promise<StoredObject | undefined> {
   const { id, sha256 } = object;
   const digest = new Digest();
   for await (const _chunk of digest.of(await target.read(objectName(id))));
@@ -296,7 +296,7 @@ async function asWritten(target: BackupTarget, object: WantedObject): Promise<St
 /** Copies an object; returns undefined if it is not in the document store. */
 async function copy(
   { documentStore, target }: ObjectPorts,
-  object: WantedObject,
+  object: ObjectRef,
 ): Promise<StoredObject | undefined> {
   const { id } = object;
   const digest = new Digest();
@@ -312,7 +312,7 @@ async function copy(
 /** Whether a document should have its bytes: it was neither replaced nor removed since, as far as that can be read. */
 async function isLost(
   { eventLog }: ObjectPorts,
-  { stream, revision }: NonNullable<WantedObject['document']>,
+  { stream, revision }: NonNullable<ObjectRef['document']>,
 ): Promise<boolean> {
   try {
     const [last] = await eventLog.readStream(stream, { direction: 'backwards', limit: 1 });
@@ -323,7 +323,7 @@ async function isLost(
   }
 }
 
-function nameOf({ id, document }: Pick<WantedObject, 'id' | 'document'>): string {
+function nameOf({ id, document }: Pick<ObjectRef, 'id' | 'document'>): string {
   return document
     ? `The bytes of the document at position ${document.position}`
     : `The bytes of the message ${id}`;
@@ -343,7 +343,7 @@ export class Digest {
   }
 
   /** Must be called once, when all have passed. */
-  result({ id, document }: Pick<WantedObject, 'id' | 'document'>): StoredObject {
+  result({ id, document }: Pick<ObjectRef, 'id' | 'document'>): StoredObject {
     const sha256 = this.#hash.digest('hex');
     return { id, bytes: this.#bytes, sha256, ...(document && { document }) };
   }
@@ -369,7 +369,7 @@ const ROWS_AT_ONCE = 500;
 /** What a backup contains of the state store. */
 interface StatePart extends Pick<Manifest, 'state'> {
   /** The messages whose bytes belong to it. */
-  messages: WantedObject[];
+  messages: ObjectRef[];
 }
 
 /** Writes all rows of the tables. Rejects with `unavailable`. */
@@ -402,7 +402,7 @@ async function* rowsOf<Body extends object>(stateStore: StateStore, table: State
   }
 }
 
-function messageOf({ id, body }: StateRow<object>): WantedObject {
+function messageOf({ id, body }: StateRow<object>): ObjectRef {
   const { size, sha256 } = messagesTable.body.parse(body);
   return { id, size, sha256 };
 }

@@ -7,7 +7,7 @@ import { canonicalJson } from '../../domain/events/canonicalJson.ts';
 import type { ErasedEvent, RecordedEvent, UnreadableEvent } from '../../domain/events/event.ts';
 import { isBookkeeping, workspaceOfStream } from '../../domain/events/streams.ts';
 import { addLeaf, emptyTree, type Hash, type HashTree, storedLeaf } from '../../domain/merkle.ts';
-import { SEALING_KEY_BYTES, seal, unseal } from '../../platform/encryption.ts';
+import { decrypt, encrypt, SEALING_KEY_BYTES } from '../../platform/encryption.ts';
 import { ServiceError } from '../../platform/errors.ts';
 import type { CopiedEvent, CopiedPlace } from '../../storage/eventLog.ts';
 import { isEarlierFormat } from '../../storage/storeFormat.ts';
@@ -315,7 +315,7 @@ export async function writeKeys(
   }
   const salt = randomBytes(SALT_BYTES);
   const text = JSON.stringify([...keys].map(([name, key]) => [name, key.toString('base64')]));
-  const sealed = seal(await derive(passphrase, salt), log, text);
+  const sealed = encrypt(await derive(passphrase, salt), log, text);
   const bytes = Buffer.from(
     `${JSON.stringify({ kdf: 'scrypt', ...COST, salt: salt.toString('base64'), sealed })}\n`,
   );
@@ -334,7 +334,7 @@ export async function readKeys(
   const key = await derive(passphrase, Buffer.from(salt, 'base64'));
   let text: string;
   try {
-    text = unseal(key, log, sealed);
+    text = decrypt(key, log, sealed);
   } catch {
     const message = `The passphrase does not unlock the keys of the backup in ${target.place}.`;
     throw new ServiceError('permission_denied', message);

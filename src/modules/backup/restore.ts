@@ -23,7 +23,7 @@ import { damaged, type Manifest, readLines } from './format.ts';
 type Place = Pick<RecordedEvent, 'position' | 'stream' | 'id'> & { type?: string };
 
 /** Finds the streams that notices of erasures identify only by places, as the places of a log pass by. */
-export class ConcernedStreams {
+export class AffectedStreams {
   readonly #erasures: readonly NoticedErasure[];
   readonly #wanted: ReadonlySet<Position>;
   readonly #found = new Map<Position, Place>();
@@ -119,7 +119,7 @@ async function restoreLog(
   const log = await openLog(manifest.log);
   try {
     const check = new LogCheck();
-    const concerned = new ConcernedStreams(erasures);
+    const concerned = new AffectedStreams(erasures);
     for (const segment of manifest.segments) {
       const places = await readLines<CopiedPlace>(target, segment);
       check.take(segment, places);

@@ -6,13 +6,13 @@ import { dataAs, type Position, type RecordedEvent } from '../../domain/events/e
 import type { Caller } from '../../domain/events/newEvent.ts';
 import { erasureStep, type RecordErased, tombstoneTypes } from '../../domain/events/payloads.ts';
 import { encounterReadinessTypes } from '../../domain/events/readinessEvents.ts';
-import { encounterBeside, kindOfStream, recordStream } from '../../domain/events/streams.ts';
+import { encounterOfStream, kindOfStream, recordStream } from '../../domain/events/streams.ts';
 import { catalog } from '../../domain/records/catalog.ts';
 import { encounter } from '../../domain/records/kinds/encounter.ts';
 import { patient } from '../../domain/records/kinds/patient.ts';
 import type { CatalogEntry } from '../../domain/records/schema/kind.ts';
 import { asUnreadable, ServiceError, UnreadableError } from '../../platform/errors.ts';
-import { unlessUnavailable } from '../../platform/retry.ts';
+import { ignoreUnavailable } from '../../platform/retry.ts';
 import type { EventBatch, EventLog } from '../../storage/eventLog.ts';
 import type { ReadModels } from '../../storage/readModels.ts';
 import type { StateRow, StateTable } from '../../storage/stateStore.ts';
@@ -25,9 +25,9 @@ import {
   eraseDocument,
   eraseReadiness,
   finishErasure,
-  PurgePace,
   purgeErased,
   purgesTable,
+  Throttle,
 } from './finish.ts';
 import { currentHolding, ErasureRefused, heldBefore, refuseHeld, requireReason } from './holdState.ts';
 import { findReferrers, type Referrer } from './references.ts';
@@ -42,9 +42,9 @@ async function possiblyLate(
   position: Position,
 ): Promise<ReadonlySet<RecordedEvent>> {
   if (events.length === 0) return new Set();
-  const streams = new Set(events.map(({ stream }) => encounterBeside(stream)));
-  const there = await unlessUnavailable(thereAt(readModels, [...streams], position));
-  return new Set(events.filter(({ stream }) => !there?.has(encounterBeside(stream))));
+  const streams = new Set(events.map(({ stream }) => encounterOfStream(stream)));
+  const there = await ignoreUnavailable(thereAt(readModels, [...streams], position));
+  return new Set(events.filter(({ stream }) => !there?.has(encounterOfStream(stream))));
 }
 
 async function thereAt(
@@ -68,7 +68,7 @@ async function thereAt(
  */
 async function eraseLate(ports: ErasurePorts, event: RecordedEvent): Promise<boolean> {
   const { stream, position } = event;
-  const encounter = encounterBeside(stream);
+  const encounter = encounterOfStream(stream);
   const [last] = await ports.eventLog.readStream(encounter, { direction: 'backwards', limit: 1 });
   if (last === undefined || erasureStep(last) !== 'done' || position < last.position) return false;
   // Its encounter is not erased: a legal hold came first.
@@ -122,7 +122,7 @@ export async function completeErasures(
   let reached = after;
   let isWhole = true;
   let toPurge = false;
-  const pace = new PurgePace();
+  const pace = new Throttle();
   for await (const { events, position, caughtUp } of looks(eventLog, after, signal)) {
     const late = await possiblyLate(ports, events.filter(isLateType), position);
     for (const event of events) {
@@ -255,7 +255,7 @@ export async function eraseRecord(
     ...(takesEncounters && { with_encounters: true as const }),
   };
   const done = await appendTombstones(ports.eventLog, caller, stream, title, erasure, guard);
-  const finished = await unlessUnavailable(finishErasure(ports, done));
+  const finished = await ignoreUnavailable(finishErasure(ports, done));
   return finished ? { tombstones: finished, isComplete: true } : { tombstones: [done], isComplete: false };
 }
 
@@ -280,7 +280,7 @@ export async function erasureOf(ports: ErasurePorts, stream: string): Promise<Re
   const { eventLog } = ports;
   const [done] = await eventLog.readStream(stream, { direction: 'backwards', limit: 1 });
   if (done === undefined || erasureStep(done) !== 'done') return undefined;
-  if (!(await unlessUnavailable(finishErasure(ports, done))))
+  if (!(await ignoreUnavailable(finishErasure(ports, done))))
     return { tombstones: [done], isComplete: false };
   const isTaking = takingKinds.includes(dataAs<RecordErased>(done.data).kind);
   return { tombstones: isTaking ? [done, ...(await goneWith(ports, done))] : [done], isComplete: true };

@@ -46,7 +46,7 @@ import { findDocuments, findReferrers, referringAt } from './references.ts';
  * between which requests are served. After a purge, none begins for as long as it took: erasures accumulate, and a caller waits for two
  * purges at most.
  */
-export class PurgePace {
+export class Throttle {
   readonly #now: () => number;
   #nextAt = 0;
 
@@ -242,7 +242,7 @@ const CUT_OFF_MS = 10_000;
  * Drops the read models that nothing maintains any more: those of earlier versions of the service, and what rebuilds have left that
  * were cut off. Rejects with `unavailable` while a rebuild is under way, as it may hold what is erased.
  */
-export async function dropLeftovers(readModels: ReadModels, cutOffMs = CUT_OFF_MS): Promise<void> {
+export async function deleteOrphans(readModels: ReadModels, cutOffMs = CUT_OFF_MS): Promise<void> {
   for (const earlier of models.flatMap(earlierVersions)) await readModels.drop(earlier);
   const rebuilds: string[] = [];
   for (const rebuild of models.map(rebuildOf)) {
@@ -498,7 +498,7 @@ export interface PurgePorts extends QueryPorts {
 export async function purgeErased(ports: PurgePorts, signal?: AbortSignal): Promise<void> {
   const { eventLog, readModels, stateStore } = ports;
   await modelsCaughtUp(ports);
-  await dropLeftovers(readModels);
+  await deleteOrphans(readModels);
   await readModels.purge(signal);
   await stateStore.purge(signal);
   await eventLog.purge();

@@ -7,7 +7,7 @@ import { catalogEntry } from '../../domain/records/catalog.ts';
 import { evolveRecord, mergeFields, type RecordState } from '../../domain/records/fold.ts';
 import type { CatalogEntry } from '../../domain/records/schema/kind.ts';
 import { notFound, ServiceError, unavailable } from '../../platform/errors.ts';
-import { patiently } from '../../platform/retry.ts';
+import { withRetry } from '../../platform/retry.ts';
 import { appendBehind, appendDecided, type EventLog } from '../../storage/eventLog.ts';
 import { generateId } from '../auth/apiKeys.ts';
 import { foldStream } from '../records/queries/records.ts';
@@ -59,7 +59,7 @@ export async function addHold(
   if (!record) return hold_id;
   try {
     // A tombstone after the hold is not carried out; one before it is visible as soon as the hold is.
-    await patiently(() => requireShown(eventLog, holdsStream(workspace), revision));
+    await withRetry(() => requireShown(eventLog, holdsStream(workspace), revision));
     await requireKept(eventLog, workspace, record, position);
   } catch (error) {
     if (error instanceof ServiceError && error.code === 'gone') {

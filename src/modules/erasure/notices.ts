@@ -5,7 +5,7 @@ import { documentIdsOf, kindOfStream, recordIdOf, workspaceOfStream } from '../.
 import { ServiceError, unavailable } from '../../platform/errors.ts';
 import type { EventBatch, EventLog } from '../../storage/eventLog.ts';
 import type { StateStore, StateTable } from '../../storage/stateStore.ts';
-import type { HeadTarget } from '../../storage/targets.ts';
+import type { TreeHeadPublisher } from '../../storage/targets.ts';
 import { type PublicKeys, type SigningKey, signatureFields, signObject } from '../integrity/publicKeys.ts';
 import { appendTombstones, type Erasure, type RemovalPorts, removeErased } from './finish.ts';
 import { isRestored } from './holds.ts';
@@ -68,7 +68,7 @@ function signNotice(
  * `none` when a legal hold restored the record, or a later erasure of the stream covers it. Rejects with `unreadable` and
  * `unavailable`.
  */
-async function whatBecameOf(
+async function erasureOutcome(
   eventLog: EventLog,
   done: RecordedEvent,
 ): Promise<NoticedErasure | 'under way' | 'none'> {
@@ -97,7 +97,7 @@ const STALLED_MS = 30_000;
 interface NoticePorts {
   eventLog: EventLog;
   stateStore: StateStore;
-  target: HeadTarget;
+  target: TreeHeadPublisher;
 }
 
 /**
@@ -133,7 +133,7 @@ export class ErasureNotices {
     for await (const batch of tombstones(eventLog, reached)) {
       for (const event of batch.events) {
         if (erasureStep(event) !== 'done') continue;
-        const became = await whatBecameOf(eventLog, event);
+        const became = await erasureOutcome(eventLog, event);
         if (became === 'under way') {
           const last = erasures.at(-1);
           if (last) await notice(last.tombstone, last.erased_at);
@@ -251,7 +251,7 @@ export interface LaterErasures {
  * can read it, and with `unavailable`.
  */
 export async function readNotices(
-  target: HeadTarget,
+  target: TreeHeadPublisher,
   copy: Copy,
   publicKeys: PublicKeys,
 ): Promise<LaterErasures> {

@@ -6,7 +6,7 @@ import {
   encountersModel,
   recordsModel,
 } from '../../../projections/records.ts';
-import { laterTime, type Position, type RecordedEvent } from '../../domain/events/event.ts';
+import { maxTime, type Position, type RecordedEvent } from '../../domain/events/event.ts';
 import type { Caller } from '../../domain/events/newEvent.ts';
 import { kindOfStream, kindPartition, recordIdOf, recordStream } from '../../domain/events/streams.ts';
 import { catalog, catalogEntry, referredIds } from '../../domain/records/catalog.ts';
@@ -14,7 +14,7 @@ import { type RecordState, viewRecord } from '../../domain/records/fold.ts';
 import { instantOf } from '../../domain/records/schema/fields.ts';
 import type { CatalogEntry } from '../../domain/records/schema/kind.ts';
 import { ServiceError, UnreadableError } from '../../platform/errors.ts';
-import { patiently } from '../../platform/retry.ts';
+import { withRetry } from '../../platform/retry.ts';
 import type { ReadModels, Row } from '../../storage/readModels.ts';
 import type { RetentionPolicy } from '../auth/apiKeys.ts';
 import { allRows, caughtUp } from '../records/queries/paging.ts';
@@ -92,7 +92,7 @@ class RecordAges {
       for await (const document of allRows(this.#readModels, documentsModel, partition)) {
         const changedAt = bodyOf(document)?.updatedAt;
         if (changedAt === undefined || changedAt >= this.#before) return undefined;
-        age.changedAt = laterTime(age.changedAt, changedAt);
+        age.changedAt = maxTime(age.changedAt, changedAt);
       }
     }
     return age;
@@ -111,8 +111,8 @@ class RecordAges {
       for (const { entry, row: other } of some) {
         const otherAge = await this.ofEncounter(rows.get(other.id));
         if (otherAge === undefined) return undefined;
-        age.changedAt = laterTime(age.changedAt, otherAge.changedAt);
-        if (otherAge.serviceAt) age.serviceAt = laterTime(age.serviceAt, otherAge.serviceAt);
+        age.changedAt = maxTime(age.changedAt, otherAge.changedAt);
+        if (otherAge.serviceAt) age.serviceAt = maxTime(age.serviceAt, otherAge.serviceAt);
         age.referrers.push({ kind: entry.kind, id: recordIdOf(other.id) });
       }
     }
@@ -227,7 +227,7 @@ class Search {
     find: (rows: RecordRow[]) => Promise<(ExpiredRecord | undefined)[]>,
   ): AsyncGenerator<ExpiredRecord[]> {
     this.#patients.clear();
-    await patiently(() => retentionCaughtUp(this.#ports));
+    await withRetry(() => retentionCaughtUp(this.#ports));
     for await (const rows of inChunks(this.#expired(kind), size)) {
       await readHolds(this.#ports.eventLog, this.#workspace, { known: this.#holds });
       const found = (await find(rows)).filter((record) => record !== undefined);
@@ -342,10 +342,10 @@ interface RetentionRun {
   onBatch(tally: Readonly<RetentionTally>): void;
 }
 
-type Kept = 'held' | 'referred_to' | 'changed' | 'unreadable';
+type Retained = 'held' | 'referred_to' | 'changed' | 'unreadable';
 
 /** Thrown by the last check when a record is in use again. */
-class ChangedMeanwhile extends Error {}
+class ChangedConcurrently extends Error {}
 
 /**
  * Erases a workspace's expired records, one at a time, a patient with its encounters; those under legal hold, still referred to,
@@ -382,15 +382,15 @@ async function eraseOne(
   caller: Caller,
   expiry: Expiry,
   record: ExpiredRecord,
-): Promise<RecordedEvent[] | Kept> {
+): Promise<RecordedEvent[] | Retained> {
   try {
-    return await patiently(() => eraseDue(ports, caller, expiry, record));
+    return await withRetry(() => eraseDue(ports, caller, expiry, record));
   } catch (error) {
-    if (error instanceof ChangedMeanwhile) return 'changed';
+    if (error instanceof ChangedConcurrently) return 'changed';
     if (error instanceof ErasureRefused) return error.obstacle;
     if (error instanceof UnreadableError) return 'unreadable';
     if (error instanceof ServiceError && error.code === 'gone')
-      return patiently(() => finishOwn(ports, caller, record));
+      return withRetry(() => finishOwn(ports, caller, record));
     throw error;
   }
 }
@@ -406,10 +406,10 @@ async function eraseDue(
   const stream = recordStream(workspace, kind, id);
   const lookAgain = async (last: RecordedEvent) => {
     // A write after this event restarts the erasure.
-    if (last.recordedAt >= before) throw new ChangedMeanwhile();
+    if (last.recordedAt >= before) throw new ChangedConcurrently();
     await retentionCaughtUp(ports);
     const age = await ages.of(kind, (await ages.load([stream])).get(stream));
-    if (age === undefined) throw new ChangedMeanwhile();
+    if (age === undefined) throw new ChangedConcurrently();
   };
   const withEncounters = kind === 'patient';
   const options = { reason, withEncounters, lookAgain };
@@ -422,7 +422,7 @@ async function finishOwn(
   ports: ErasurePorts,
   { workspace, requestId }: Caller,
   { kind, id }: ExpiredRecord,
-): Promise<RecordedEvent[] | Kept> {
+): Promise<RecordedEvent[] | Retained> {
   const done = await doneTombstone(ports.eventLog, recordStream(workspace, kind, id), requestId);
   try {
     return done ? await finishErasure(ports, done) : 'changed';

@@ -65,7 +65,7 @@ interface ErasedBytes {
 }
 
 /** Returns where bytes of what was erased up to the position of a last tombstone still are. Rejects with `unavailable`. */
-export async function whereBytesAre(ports: ScavengePorts, position: Position): Promise<ErasedBytes> {
+export async function locateErasedBytes(ports: ScavengePorts, position: Position): Promise<ErasedBytes> {
   if (ports.eventLog.scavenger === undefined)
     return { erased: (await purgedUpTo(ports)) >= position, nodes: [] };
   const scavenges = await readScavenges(ports);
@@ -82,9 +82,9 @@ async function purgedUpTo({ eventLog, stateStore }: ScavengePorts): Promise<Posi
 }
 
 /** Returns where bytes of the last erasures still are; undefined if nothing was erased. Rejects with `unavailable`. */
-export async function whereLastBytesAre(ports: ScavengePorts): Promise<ErasedBytes | undefined> {
+export async function locateLastErasedBytes(ports: ScavengePorts): Promise<ErasedBytes | undefined> {
   const position = await purgedUpTo(ports);
-  return position === 0 ? undefined : whereBytesAre(ports, position);
+  return position === 0 ? undefined : locateErasedBytes(ports, position);
 }
 
 /**

@@ -5,14 +5,14 @@ import { documentFieldsSchema, documentFormats } from '../../domain/records/docu
 import { sentSchema } from '../../domain/records/fold.ts';
 import { encounter } from '../../domain/records/kinds/encounter.ts';
 import { shownSchema } from '../../domain/records/schema/deidentification.ts';
-import { type FeedEventType, feedEventTypes, readinessSchemas } from './cloudEvents.ts';
+import { feedEventTypes, readinessSchemas, type StreamedEventType } from './cloudEvents.ts';
 import { deidentifiedFields, deidentifiedSchemaName, shownFieldNames } from './deidentification.ts';
 
 /** The JSON Schema of one type of event in one view: a document at `/schemas/{name}`. */
 export interface EventSchema {
   /** The event's type; the de-identified view has its own name. */
   name: string;
-  feedType: FeedEventType;
+  feedType: StreamedEventType;
   view: 'full' | 'deidentified';
   /** What the event reports. */
   title: string;
@@ -70,14 +70,14 @@ const changedDescription =
   '`primary_insurance.payer_id`';
 
 /** A patch sends only some of the fields. */
-function sentFields({ logType, kind }: FeedEventType): z.ZodObject {
+function sentFields({ logType, kind }: StreamedEventType): z.ZodObject {
   if (kind === 'document') return documentSchemas[logType as keyof typeof documentSchemas];
   if (kind === 'readiness') return readinessSchemas[logType as keyof typeof readinessSchemas];
   return logType === RECORD_ERASED ? erasedSchema(kind) : sentSchema(kind);
 }
 
 /** New fields may be added without a new version, so additional fields are allowed. */
-function fullData(feedType: FeedEventType): z.ZodObject {
+function fullData(feedType: StreamedEventType): z.ZodObject {
   return z.object({
     version,
     sent: sentFields(feedType).meta({ description: sentDescription }),
@@ -86,7 +86,7 @@ function fullData(feedType: FeedEventType): z.ZodObject {
 }
 
 /** Contains these fields and no others: the view guarantees that. */
-function deidentifiedData(feedType: FeedEventType): z.ZodObject {
+function deidentifiedData(feedType: StreamedEventType): z.ZodObject {
   return z.strictObject({
     version,
     sent: shownSchema(deidentifiedFields(feedType), sentFields(feedType)).meta({
@@ -98,13 +98,13 @@ function deidentifiedData(feedType: FeedEventType): z.ZodObject {
   });
 }
 
-function titleOf({ type }: FeedEventType): string {
+function titleOf({ type }: StreamedEventType): string {
   const [, named = '', what = ''] = type.split('.');
   const title = named.replace(/^./, (letter) => letter.toUpperCase());
   return `${title} ${what === 'upserted' ? 'created or updated' : what.replaceAll('_', ' ')}`;
 }
 
-function bothViews(feedType: FeedEventType): EventSchema[] {
+function bothViews(feedType: StreamedEventType): EventSchema[] {
   const title = titleOf(feedType);
   return [
     { name: feedType.type, feedType, view: 'full', title, data: fullData(feedType) },

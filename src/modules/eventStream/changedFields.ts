@@ -2,7 +2,7 @@ import { LRUCache } from 'lru-cache';
 import type { RecordedEvent } from '../../domain/events/event.ts';
 import { erasureStep, erasureStepAfter } from '../../domain/events/payloads.ts';
 import { isReadinessStream } from '../../domain/events/streams.ts';
-import { requireNext, upcast } from '../../domain/events/upcasting.ts';
+import { assertNextVersion, upcast } from '../../domain/events/upcasting.ts';
 import { changedFields, mergeFields, type RecordState } from '../../domain/records/fold.ts';
 import type { CatalogEntry, RecordFields } from '../../domain/records/schema/kind.ts';
 import { asUnreadable, UnreadableError } from '../../platform/errors.ts';
@@ -48,7 +48,7 @@ export function isUnchanged(
 }
 
 /** The effect of an event; or the error, if it or an earlier event in its stream cannot be read. */
-export type ToldChange = Change | UnreadableError;
+export type ChangeOrError = Change | UnreadableError;
 
 /**
  * Determines which fields events changed. The latest states are remembered, in bounded memory, so that going through the log in
@@ -69,7 +69,7 @@ export class ChangedFields {
    * Returns the effect of each event. Those of one stream must be consecutive, except those of readiness. Rejects with
    * `unavailable`.
    */
-  async changes(events: RecordedEvent[]): Promise<ToldChange[]> {
+  async changes(events: RecordedEvent[]): Promise<ChangeOrError[]> {
     const states = await this.#statesBefore(events);
     const changes = events.map((event) => {
       if (isReadinessStream(event.stream)) return unlessUnreadable(() => statement(event));
@@ -153,7 +153,7 @@ function apply(last: State | undefined, event: RecordedEvent): { state: State; c
     const change = { sent: text, changed: [], isFirst: false };
     return { state: { revision, text: '{}', erased: true }, change };
   }
-  requireNext(version, event);
+  assertNextVersion(version, event);
   if (erasure === 'begun' && last)
     return { state: { ...last, revision }, change: { sent: '{}', changed: [], isFirst: false } };
   const before = last?.erased ? undefined : last;

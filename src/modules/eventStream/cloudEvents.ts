@@ -24,7 +24,7 @@ import type { EventFilter } from '../../storage/eventLog.ts';
 import { formatPosition } from './position.ts';
 
 /** A type of event in the stream. */
-export interface FeedEventType {
+export interface StreamedEventType {
   /** Its name in selections: its type in the log, `PatientUpserted`, and if that covers several kinds, `RecordErased/patient`. */
   eventType: string;
   /** Its type in the log. */
@@ -35,13 +35,13 @@ export interface FeedEventType {
   type: string;
 }
 
-function feedType(eventType: string, kind: string, what: string, named = kind): FeedEventType {
+function feedType(eventType: string, kind: string, what: string, named = kind): StreamedEventType {
   const logType = eventType.split('/')[0] as string;
   return { eventType, logType, kind, type: `chartledger.${named}.${what}.v${currentVersion(logType)}` };
 }
 
 /** Every type of event in the stream; no other is ever shown. */
-export const feedEventTypes: readonly FeedEventType[] = [
+export const feedEventTypes: readonly StreamedEventType[] = [
   ...catalog.map(({ eventType, kind }) => feedType(eventType, kind, 'upserted')),
   feedType('DocumentUploaded', 'document', 'uploaded'),
   feedType('DocumentRemoved', 'document', 'removed'),
@@ -65,24 +65,24 @@ const byEventType = new Map(feedEventTypes.map((one) => [one.eventType, one]));
  */
 export function feedEventType(
   event: Pick<RecordedEvent, 'type' | 'stream' | 'data'>,
-): FeedEventType | undefined {
+): StreamedEventType | undefined {
   if (erasureStep(event) === 'begun') return undefined;
   const { type, stream } = event;
   return byEventType.get(type === RECORD_ERASED ? `${type}/${kindOfStream(stream)}` : type);
 }
 
-/** Returns the name of an event's type in selections, as `FeedEventType.eventType`; empty when it is not in the stream. */
+/** Returns the name of an event's type in selections, as `StreamedEventType.eventType`; empty when it is not in the stream. */
 export function selectedAs(event: Pick<RecordedEvent, 'type' | 'stream' | 'data'>): string {
   return feedEventType(event)?.eventType ?? '';
 }
 
-/** Returns the kinds that these event types, named as in `FeedEventType`, are about. */
+/** Returns the kinds that these event types, named as in `StreamedEventType`, are about. */
 function kindsOf(eventTypes: readonly string[]): Set<string> {
   return new Set(eventTypes.flatMap((eventType) => byEventType.get(eventType)?.kind ?? []));
 }
 
 /** The `data` of every event in the stream. */
-export interface FeedData {
+export interface EventStreamData {
   /** Place in the history of the record or document, or of readiness reports: 1, 2, 3 … */
   version: number;
   /** The fields as sent; for a document, what is known of its file. */
@@ -115,7 +115,7 @@ export interface CloudEvent {
   traceparent?: string;
   /** The epoch of the key for the hashes, in the de-identified view: 2, 3, 4 …; absent while the first one is in use. */
   pseudonymepoch?: number;
-  data: FeedData;
+  data: EventStreamData;
 }
 
 /** A CloudEvent without its data. */
@@ -126,7 +126,7 @@ type CloudEventEnvelope = Omit<CloudEvent, 'data'>;
  * address as known to the subscriber.
  */
 export function toEnvelope(event: RecordedEvent, address: string | undefined): CloudEventEnvelope {
-  const { kind, type } = feedEventType(event) as FeedEventType;
+  const { kind, type } = feedEventType(event) as StreamedEventType;
   const { traceparent } = event.metadata;
   return {
     specversion: '1.0',
@@ -322,7 +322,7 @@ export type UnchangedEvents = (typeof unchangedEvents)[number];
 export interface Selection {
   workspace: string;
   view: 'full' | 'deidentified';
-  /** Types of events, named as in `FeedEventType`, in the order of `feedEventTypes`. */
+  /** Types of events, named as in `StreamedEventType`, in the order of `feedEventTypes`. */
   eventTypes: string[];
   /** `skip`: omits those that changed no field of their record (`isUnchanged`). */
   unchanged: UnchangedEvents;

@@ -11,7 +11,7 @@ import {
   showFields,
   shownNames,
 } from '../../domain/records/schema/deidentification.ts';
-import { type CloudEvent, type FeedEventType, feedEventTypes, readinessRules } from './cloudEvents.ts';
+import { type CloudEvent, feedEventTypes, readinessRules, type StreamedEventType } from './cloudEvents.ts';
 
 const documentRules: FieldRules = {
   encounter_id: hashed('encounter'),
@@ -30,15 +30,15 @@ const rulesByKind = new Map<string, FieldRules>([
 ]);
 
 /** What distinguishes events. */
-type Told = Pick<FeedEventType, 'kind' | 'logType'>;
+type EventKind = Pick<StreamedEventType, 'kind' | 'logType'>;
 
 /** Returns which fields of events the de-identified view shows: the same for all events of a kind, except those of readiness. */
-export function deidentifiedFields({ kind, logType }: Told): FieldRules {
+export function deidentifiedFields({ kind, logType }: EventKind): FieldRules {
   return (readinessRules.get(logType) ?? rulesByKind.get(kind)) as FieldRules;
 }
 
 /** Returns the names of the event fields that the view shows; dotted for those of an insurance. */
-export function shownFieldNames(told: Told): string[] {
+export function shownFieldNames(told: EventKind): string[] {
   return shownNames(deidentifiedFields(told));
 }
 
@@ -59,7 +59,7 @@ const PSEUDONYM_LENGTH = 22;
 /** Events refer to the same few providers, payers and patients again and again. */
 const REMEMBERED_PSEUDONYMS = 20_000;
 
-const byType = new Map<string, FeedEventType>(feedEventTypes.map((one) => [one.type, one]));
+const byType = new Map<string, StreamedEventType>(feedEventTypes.map((one) => [one.type, one]));
 const namesByType = new Map(feedEventTypes.map((one) => [one.type, new Set(shownFieldNames(one))]));
 
 /** Returns the name of the JSON Schema for the `data` of a type in the de-identified view. */

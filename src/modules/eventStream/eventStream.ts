@@ -5,8 +5,8 @@ import type { Position } from '../../domain/events/event.ts';
 import { UnreadableError, unavailable } from '../../platform/errors.ts';
 import type { Selection } from './cloudEvents.ts';
 import { createDeidentifier, type Deidentifier, type PseudonymKey } from './deidentification.ts';
-import type { LiveWindow } from './reader.ts';
-import { FeedThread, type Start, Subscription, type SubscriptionSource } from './subscription.ts';
+import type { LiveBuffer } from './reader.ts';
+import { EventStreamThread, type Start, Subscription, type SubscriptionSource } from './subscription.ts';
 
 /** A page ends early when it reaches this many bytes, as it is in memory until its reader has it. */
 export const PAGE_BYTES = 4 * 1024 * 1024;
@@ -16,7 +16,7 @@ export const SUBSCRIPTION_BYTES = 1024 * 1024;
 const READ_TIMEOUT_MS = 3_000;
 
 /** A limited number of events. */
-interface FeedPage {
+interface EventStreamPage {
   chunks: Uint8Array[];
   count: number;
   /** Position of its first event; undefined if it is empty. */
@@ -29,7 +29,7 @@ interface FeedPage {
 const LOOK_MS = 1_000;
 
 interface SharedWindow {
-  opened: Promise<{ window: LiveWindow; end(): void }>;
+  opened: Promise<{ window: LiveBuffer; end(): void }>;
   users: number;
 }
 
@@ -37,12 +37,12 @@ interface SharedWindow {
  * The event stream of a process. One thread reads and formats for all subscribers, and runs one tail of the log while there are
  * any; equal selections share their bytes.
  */
-export class EventFeed {
+export class EventStream {
   readonly #startThread: () => Worker;
   readonly #pseudonymKey: () => Promise<PseudonymKey>;
   readonly #windows = new Map<string, SharedWindow>();
   readonly #closing = new AbortController();
-  #thread: FeedThread | undefined;
+  #thread: EventStreamThread | undefined;
   #pseudonyms: { key: PseudonymKey; deidentifier: Deidentifier } | undefined;
   /** The key known to the thread. */
   #told: PseudonymKey | undefined;
@@ -67,12 +67,17 @@ export class EventFeed {
    * the feed end it early. Rejects with `unavailable`, and with `unreadable` when only a newer version of the service can read
    * the first one.
    */
-  async page(selection: Selection, start: Start, limit: number, signal: AbortSignal): Promise<FeedPage> {
+  async page(
+    selection: Selection,
+    start: Start,
+    limit: number,
+    signal: AbortSignal,
+  ): Promise<EventStreamPage> {
     const thread = await this.#threadFor(selection);
     const reader = thread.open(selection, start.after, start.from);
     const close = () => reader.close();
     signal.addEventListener('abort', close, { once: true });
-    const page: FeedPage = { chunks: [], count: 0, first: undefined, position: start.after };
+    const page: EventStreamPage = { chunks: [], count: 0, first: undefined, position: start.after };
     try {
       await thread.ready;
       for (let bytes = 0; page.count < limit && bytes < PAGE_BYTES; ) {
@@ -109,7 +114,7 @@ export class EventFeed {
     limit: number,
     waitMs: number,
     signal: AbortSignal,
-  ): Promise<FeedPage> {
+  ): Promise<EventStreamPage> {
     const page = await this.page(selection, start, limit, signal);
     if (page.count > 0 || waitMs === 0) return page;
     const subscription = this.subscribe(selection, { after: page.position });
@@ -150,12 +155,12 @@ export class EventFeed {
     }
   }
 
-  async #threadFor({ view }: Selection): Promise<FeedThread> {
+  async #threadFor({ view }: Selection): Promise<EventStreamThread> {
     const key = view === 'deidentified' ? await this.#pseudonymKey() : undefined;
     if (this.#closing.signal.aborted) throw unavailable('event log');
     if (this.#thread === undefined || this.#thread.failed.aborted || this.#isOutdated(key)) {
       void this.#thread?.close();
-      this.#thread = new FeedThread(this.#startThread);
+      this.#thread = new EventStreamThread(this.#startThread);
       this.#windows.clear();
       this.#told = undefined;
     }
@@ -179,7 +184,7 @@ export class EventFeed {
     return key !== undefined && this.#told !== undefined && key.epoch !== this.#told.epoch;
   }
 
-  #share(thread: FeedThread, selection: Selection): SharedWindow {
+  #share(thread: EventStreamThread, selection: Selection): SharedWindow {
     const key = JSON.stringify(selection);
     let shared = this.#windows.get(key);
     if (shared === undefined) {

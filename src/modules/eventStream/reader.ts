@@ -2,9 +2,9 @@ import type { Position, RecordedEvent } from '../../domain/events/event.ts';
 import { erasureStep } from '../../domain/events/payloads.ts';
 import { UnknownSchemaVersion, upcast } from '../../domain/events/upcasting.ts';
 import { UnreadableError, unavailable } from '../../platform/errors.ts';
-import { untilAvailable } from '../../platform/retry.ts';
+import { retryUntilAbort } from '../../platform/retry.ts';
 import type { EventBatch, EventLog } from '../../storage/eventLog.ts';
-import { type Change, type ChangedFields, isUnchanged, type ToldChange } from './changedFields.ts';
+import { type Change, type ChangedFields, type ChangeOrError, isUnchanged } from './changedFields.ts';
 import {
   feedLogTypes,
   logFilter,
@@ -24,13 +24,13 @@ const encoder = new TextEncoder();
 let scratch = new Uint8Array(4 * CHUNK_BYTES);
 
 /** Consecutive events of the log, as text that is created once for each view. */
-export class FeedText {
+export class EventStreamText {
   readonly events: RecordedEvent[];
-  readonly #changes: ToldChange[];
+  readonly #changes: ChangeOrError[];
   readonly #deidentifier: () => Deidentifier;
   readonly #texts = new Map<string, (string | undefined)[]>();
 
-  private constructor(events: RecordedEvent[], changes: ToldChange[], deidentifier: () => Deidentifier) {
+  private constructor(events: RecordedEvent[], changes: ChangeOrError[], deidentifier: () => Deidentifier) {
     this.events = events;
     this.#changes = changes;
     this.#deidentifier = deidentifier;
@@ -41,8 +41,8 @@ export class FeedText {
     events: RecordedEvent[],
     changedFields: ChangedFields,
     deidentifier: () => Deidentifier,
-  ): Promise<FeedText> {
-    return new FeedText(events, await changedFields.changes(events), deidentifier);
+  ): Promise<EventStreamText> {
+    return new EventStreamText(events, await changedFields.changes(events), deidentifier);
   }
 
   /**
@@ -108,7 +108,7 @@ class ChunkText {
   }
 
   /** Adds the event at an index, unless the selection omits it for having changed nothing. */
-  add(text: FeedText, index: number): void {
+  add(text: EventStreamText, index: number): void {
     const { format, unchanged } = this.#selection;
     if (unchanged === 'skip' && text.isUnchanged(index)) return;
     const json = text.json(index, this.#selection);
@@ -144,17 +144,17 @@ class ChunkText {
 const KEPT_MS = 1_000;
 
 /** Converts events in the stream to text. */
-export type MakeText = (events: RecordedEvent[]) => Promise<FeedText>;
+export type MakeText = (events: RecordedEvent[]) => Promise<EventStreamText>;
 
 interface Pending {
-  text: FeedText;
+  text: EventStreamText;
   /** Index of the next event in `text`. */
   next: number;
   batch: EventBatch;
 }
 
 /** One reader's progress through the log: reads further when asked, and holds at most one batch, for as long as it keeps asking. */
-export class CatchUp {
+export class CatchUpSubscription {
   readonly #selection: Selection;
   readonly #wanted: Set<string>;
   readonly #makeText: MakeText;
@@ -251,7 +251,7 @@ export class CatchUp {
     // A workspace's streams include its audit trail.
     const events = this.#since(batch.events.filter(({ type }) => feedLogTypes.has(type)));
     // A store that is briefly unavailable does not end a stream.
-    const text = await untilAvailable(() => this.#makeText(events), this.#stop.signal);
+    const text = await retryUntilAbort(() => this.#makeText(events), this.#stop.signal);
     if (text === undefined) throw unavailable('event log');
     return { text, next: 0, batch };
   }
@@ -279,7 +279,7 @@ interface Kept extends Chunk {
 }
 
 /** The latest events of one selection, shared by all its subscribers. */
-export class LiveWindow {
+export class LiveBuffer {
   readonly #waiting = new Set<() => void>();
   #chunks: Kept[] = [];
   #bytes = 0;
@@ -358,10 +358,10 @@ const filter = { eventTypes: [...feedLogTypes] };
  * The growing end of the log, for all followed selections: one reader of the log, which runs while there are any. Each event is
  * converted to text once for each view, whatever the number of selections.
  */
-export class Tail {
+export class LiveSubscription {
   readonly #eventLog: EventLog;
   readonly #makeText: MakeText;
-  readonly #send: (reply: FeedReply) => void;
+  readonly #send: (reply: EventStreamReply) => void;
   readonly #stop = new AbortController();
   readonly #selections = new Map<number, Selection>();
   /** Selections that are yet to join: between two batches. */
@@ -369,7 +369,7 @@ export class Tail {
   #position: Position | undefined;
   #working = false;
 
-  constructor(eventLog: EventLog, makeText: MakeText, send: (reply: FeedReply) => void) {
+  constructor(eventLog: EventLog, makeText: MakeText, send: (reply: EventStreamReply) => void) {
     this.#eventLog = eventLog;
     this.#makeText = makeText;
     this.#send = send;
@@ -410,7 +410,7 @@ export class Tail {
 
   async #run(): Promise<void> {
     const { signal } = this.#stop;
-    const after = await untilAvailable(() => this.#eventLog.head(), signal);
+    const after = await retryUntilAbort(() => this.#eventLog.head(), signal);
     if (after === undefined) return;
     this.#position = after;
     this.#join();
@@ -418,7 +418,7 @@ export class Tail {
       this.#working = true;
       const workspaces = new Set([...this.#selections.values()].map(({ workspace }) => workspace));
       const events = batch.events.filter(({ metadata }) => workspaces.has(metadata.workspace));
-      const text = await untilAvailable(() => this.#makeText(events), signal);
+      const text = await retryUntilAbort(() => this.#makeText(events), signal);
       if (text === undefined) return;
       this.#tell(text, batch);
       this.#working = false;
@@ -426,7 +426,7 @@ export class Tail {
     }
   }
 
-  #tell(text: FeedText, { position }: EventBatch): void {
+  #tell(text: EventStreamText, { position }: EventBatch): void {
     const byWorkspace = Map.groupBy(text.events.keys(), (index) => text.events[index]?.metadata.workspace);
     const chunks = new Map<number, Chunk[]>();
     const stopped: number[] = [];
@@ -446,7 +446,7 @@ export class Tail {
 
 /** Returns the events of a selection, in chunks; the last one extends to `position`. `stop`: one of them cannot be reported. */
 function chunksOf(
-  text: FeedText,
+  text: EventStreamText,
   indexes: number[],
   selection: Selection,
   position: Position,
@@ -488,7 +488,7 @@ export interface Part extends Chunk {
 }
 
 /** To the feed's thread. Readers and tails are identified by numbers that are never reused. */
-export type FeedRequest =
+export type EventStreamRequest =
   | { kind: 'pseudonyms'; key: PseudonymKey }
   | { kind: 'open'; reader: number; selection: Selection; after: Position; from: number | undefined }
   | { kind: 'read'; reader: number; limit: number; upToTail: boolean }
@@ -498,19 +498,19 @@ export type FeedRequest =
   | { kind: 'stop' };
 
 /** Why reading does not go on: only a newer version of the service can read the next event, or it never goes on. */
-export interface FeedRefusal {
+export interface EventStreamRefusal {
   code: 'unreadable' | 'internal';
   message: string;
   problem: string | undefined;
 }
 
 /** From the feed's thread, in order of occurrence. */
-export type FeedReply =
+export type EventStreamReply =
   /** The log is open. */
   | { kind: 'ready' }
   | { kind: 'part'; reader: number; part: Part }
   /** A store is unavailable, unless there is a `refusal`. */
-  | { kind: 'failed'; reader: number; refusal?: FeedRefusal }
+  | { kind: 'failed'; reader: number; refusal?: EventStreamRefusal }
   /** The tail has every event of its selection after the position. */
   | { kind: 'tailing'; tail: number; position: Position }
   /**

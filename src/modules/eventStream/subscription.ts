@@ -5,10 +5,10 @@ import type { Selection } from './cloudEvents.ts';
 import type { PseudonymKey } from './deidentification.ts';
 import {
   type Chunk,
-  type FeedRefusal,
-  type FeedReply,
-  type FeedRequest,
-  LiveWindow,
+  type EventStreamRefusal,
+  type EventStreamReply,
+  type EventStreamRequest,
+  LiveBuffer,
   type Part,
 } from './reader.ts';
 
@@ -28,11 +28,11 @@ interface Waiting<Result> {
 }
 
 /** The thread that reads events and converts them to text, so that no request waits for that. It is started once. */
-export class FeedThread {
+export class EventStreamThread {
   readonly #worker: Worker;
   readonly #reads = new Map<number, Waiting<Part>>();
-  readonly #joining = new Map<number, Waiting<LiveWindow>>();
-  readonly #windows = new Map<number, LiveWindow>();
+  readonly #joining = new Map<number, Waiting<LiveBuffer>>();
+  readonly #windows = new Map<number, LiveBuffer>();
   readonly #failed = new AbortController();
   readonly #ready = Promise.withResolvers<void>();
   #last = 0;
@@ -41,7 +41,7 @@ export class FeedThread {
   constructor(start: () => Worker) {
     this.#worker = start();
     this.#ready.promise.catch(() => undefined);
-    this.#worker.on('message', (reply: FeedReply) => this.#take(reply));
+    this.#worker.on('message', (reply: EventStreamReply) => this.#take(reply));
     this.#worker.on('error', (error) => this.#fail(error));
     this.#worker.on('exit', () => this.#fail());
   }
@@ -80,10 +80,10 @@ export class FeedThread {
   }
 
   /** Resolves with a window of what is appended to a selection from now on, and a function that ends it. */
-  async tail(selection: Selection): Promise<{ window: LiveWindow; end(): void }> {
+  async tail(selection: Selection): Promise<{ window: LiveBuffer; end(): void }> {
     if (this.#failed.signal.aborted) throw unavailable('event log');
     const tail = this.#next();
-    const { promise, ...waiting } = Promise.withResolvers<LiveWindow>();
+    const { promise, ...waiting } = Promise.withResolvers<LiveBuffer>();
     this.#joining.set(tail, waiting);
     this.#send({ kind: 'tail', tail, selection });
     const end = () => {
@@ -106,7 +106,7 @@ export class FeedThread {
     return this.#last;
   }
 
-  #send(request: FeedRequest): void {
+  #send(request: EventStreamRequest): void {
     this.#worker.postMessage(request);
   }
 
@@ -116,7 +116,7 @@ export class FeedThread {
     return waiting;
   }
 
-  #take(reply: FeedReply): void {
+  #take(reply: EventStreamReply): void {
     switch (reply.kind) {
       case 'ready':
         this.#ready.resolve();
@@ -128,7 +128,7 @@ export class FeedThread {
         this.#settleRead(reply.reader)?.reject(errorOf(reply.refusal));
         break;
       case 'tailing': {
-        const window = new LiveWindow(reply.position);
+        const window = new LiveBuffer(reply.position);
         this.#windows.set(reply.tail, window);
         this.#joining.get(reply.tail)?.resolve(window);
         this.#joining.delete(reply.tail);
@@ -159,7 +159,7 @@ export class FeedThread {
   }
 }
 
-function errorOf(refusal: FeedRefusal | undefined): ServiceError {
+function errorOf(refusal: EventStreamRefusal | undefined): ServiceError {
   if (refusal === undefined) return unavailable('event log');
   const { code, message, problem } = refusal;
   return code === 'unreadable'
@@ -170,7 +170,7 @@ function errorOf(refusal: FeedRefusal | undefined): ServiceError {
 /** Where a subscription's events come from. */
 export interface SubscriptionSource {
   /** What is appended from now on. */
-  window: LiveWindow;
+  window: LiveBuffer;
   /** Starts reading the log. */
   open(start: Start): ThreadReader;
   /** Aborts when nothing more will come. */
@@ -192,7 +192,7 @@ export interface Start {
 export class Subscription {
   readonly #enter: (signal: AbortSignal) => Promise<SubscriptionSource | undefined>;
   readonly #start: Start;
-  #window: LiveWindow | undefined;
+  #window: LiveBuffer | undefined;
   #position: Position;
   #begun: boolean;
   #waiting = false;

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { v7 as uuidv7 } from 'uuid';
-import { eventIdTime, type RecordedEvent, recordedNoEarlier } from '../../domain/events/event.ts';
+import { earliestPossibleTime, eventIdTime, type RecordedEvent } from '../../domain/events/event.ts';
 import type { Caller } from '../../domain/events/newEvent.ts';
 import { type ErasedVersion, tombstoneTypes } from '../../domain/events/payloads.ts';
 import { gone, ServiceError } from '../../platform/errors.ts';
@@ -10,7 +10,7 @@ import type { EventLog } from '../../storage/eventLog.ts';
  * Returns the id of a further event of the same request: always the same for the same first event and `place` (1, 2, 3 …; or any
  * text), and otherwise unique. A UUID of version 7 with the time of the first one.
  */
-export function derivedEventId(eventId: string, place: number | string): string {
+export function deterministicEventId(eventId: string, place: number | string): string {
   const random = createHash('sha256').update(`${eventId}\n${place}`).digest();
   return uuidv7({ msecs: eventIdTime(eventId), random });
 }
@@ -21,13 +21,13 @@ const PAGE = 100;
  * Returns the event of the caller's request if an earlier try appended it to the stream; undefined if none did, without a read if
  * there was no such try. Rejects with `gone` when the event was erased since, `unavailable` and `unreadable`.
  */
-export async function findEarlier(
+export async function findPreviousAppend(
   eventLog: EventLog,
   stream: string,
   { earlier }: Pick<Caller, 'earlier'>,
 ): Promise<RecordedEvent | undefined> {
   if (earlier === undefined) return undefined;
-  const since = recordedNoEarlier(earlier.eventId);
+  const since = earliestPossibleTime(earlier.eventId);
   for (let from: number | undefined; ; ) {
     const options = { direction: 'backwards', limit: PAGE, ...(from !== undefined && { from }) } as const;
     const events = await eventLog.readStream(stream, options);

@@ -2,14 +2,14 @@ import { createHmac, hkdfSync } from 'node:crypto';
 import { z } from 'zod';
 import { canonicalJson } from '../../domain/events/canonicalJson.ts';
 import type { Caller, EarlierTry } from '../../domain/events/newEvent.ts';
-import { seal, unseal } from '../../platform/encryption.ts';
+import { decrypt, encrypt } from '../../platform/encryption.ts';
 import { type ErrorCode, ServiceError } from '../../platform/errors.ts';
 import type { Clock } from '../../storage/rateLimiters.ts';
 import type { StateRow, StateStore, StateTable } from '../../storage/stateStore.ts';
 import { keyInUse, keyReused, nestedTooDeeply } from './keys.ts';
 
 /** How long a row stays held by a process that shows no more signs of life. */
-export const HOLD_MS = 10_000;
+export const RESERVATION_MS = 10_000;
 
 /**
  * By how much the clocks of instances may differ, in milliseconds: a hold that ends later than that was made before the clock was
@@ -18,21 +18,21 @@ export const HOLD_MS = 10_000;
 const CLOCKS_APART_MS = 60_000;
 
 /** What a body says about the holder of its row. */
-export interface Held {
+export interface Reserved {
   /** Until when it is held, unless extended. In milliseconds since 1970; 0: not held. */
   heldUntil: number;
 }
 
 /** Whether a row is held at a time, in milliseconds since 1970. */
-export function isHeld({ heldUntil }: Held, now: number): boolean {
-  return heldUntil > now && heldUntil <= now + HOLD_MS + CLOCKS_APART_MS;
+export function isReserved({ heldUntil }: Reserved, now: number): boolean {
+  return heldUntil > now && heldUntil <= now + RESERVATION_MS + CLOCKS_APART_MS;
 }
 
 /**
  * A row of the state store that this process holds until `end`. If the process ends before, the hold expires some seconds later.
  * Others replace the row by a compare-and-set, after which it is no longer held.
  */
-export class HeldRow<Body extends Held> {
+export class IdempotencyRecord<Body extends Reserved> {
   readonly #stateStore: StateStore;
   readonly #table: StateTable<Body>;
   #row: StateRow<Body>;
@@ -49,8 +49,8 @@ export class HeldRow<Body extends Held> {
     this.#table = table;
     this.#row = row;
     const renew = () =>
-      this.write((body) => ({ ...body, heldUntil: clock.now() + HOLD_MS })).catch(() => undefined);
-    this.#renewal = setInterval(renew, HOLD_MS / 3).unref();
+      this.write((body) => ({ ...body, heldUntil: clock.now() + RESERVATION_MS })).catch(() => undefined);
+    this.#renewal = setInterval(renew, RESERVATION_MS / 3).unref();
   }
 
   get row(): StateRow<Body> {
@@ -79,12 +79,12 @@ export class HeldRow<Body extends Held> {
 }
 
 /** The result of a request that succeeded within the last 24 hours. */
-export class KeptAnswer {
-  readonly #digests: KeyDigests;
+export class StoredResponse {
+  readonly #digests: KeyFingerprints;
   readonly #payload: string | undefined;
   readonly #open: () => unknown;
 
-  constructor(digests: KeyDigests, payload: string | undefined, open: () => unknown) {
+  constructor(digests: KeyFingerprints, payload: string | undefined, open: () => unknown) {
     this.#digests = digests;
     this.#payload = payload;
     this.#open = open;
@@ -125,7 +125,7 @@ interface KeyOfCaller {
  * key derived from both the secret and the idempotency key, which is stored nowhere: reading the store does not allow opening
  * them.
  */
-class KeyDigests {
+class KeyFingerprints {
   readonly #digests: KeyedDigests;
 
   /** `secret` may serve other purposes, too: what is used here is derived from it. */
@@ -152,12 +152,12 @@ class KeyDigests {
 
   /** Seals the JSON value; `undefined` is treated as `null`. */
   sealResult(key: KeyOfCaller, result: unknown): string {
-    return seal(this.#digest('result', partsOf(key)), '', JSON.stringify(result ?? null));
+    return encrypt(this.#digest('result', partsOf(key)), '', JSON.stringify(result ?? null));
   }
 
   /** Returns what `sealResult` was given. Throws when it was given for another key, or is damaged. */
   unsealResult(key: KeyOfCaller, sealed: string): unknown {
-    return JSON.parse(unseal(this.#digest('result', partsOf(key)), '', sealed));
+    return JSON.parse(decrypt(this.#digest('result', partsOf(key)), '', sealed));
   }
 
   #digest(use: string, value: object): Buffer {
@@ -170,7 +170,7 @@ function partsOf({ caller: { workspace, principal }, key }: KeyOfCaller): string
 }
 
 /** What is stored of a request with an idempotency key: nothing of its contents. */
-interface KeptRequest extends Held {
+interface ReservedRequest extends Reserved {
   /** Id of the event that it appends, in whichever try. */
   eventId: string;
   /** Digest of its payload, once known. */
@@ -180,9 +180,9 @@ interface KeptRequest extends Held {
 }
 
 /** A row's revision is the time of the request in microseconds, plus one for each change. */
-type KeptRow = StateRow<KeptRequest>;
+type ReservedRow = StateRow<ReservedRequest>;
 
-export const keptRequests: StateTable<KeptRequest> = {
+export const reservedRequests: StateTable<ReservedRequest> = {
   name: 'idempotency_keys_v1',
   body: z.object({
     eventId: z.string(),
@@ -193,7 +193,7 @@ export const keptRequests: StateTable<KeptRequest> = {
 };
 
 /** Returns a row that is first written at that time. */
-function newRow(id: string, now: number, body: KeptRequest): KeptRow {
+function newRow(id: string, now: number, body: ReservedRequest): ReservedRow {
   return { id, partition: id, order: 0, revision: now * 1000, body };
 }
 
@@ -210,7 +210,7 @@ const uncertain: ReadonlySet<ErrorCode> = new Set([
 interface ReservationPorts {
   stateStore: StateStore;
   clock: Clock;
-  digests: KeyDigests;
+  digests: KeyFingerprints;
 }
 
 /**
@@ -224,13 +224,13 @@ export class Reservation {
   readonly earlier: EarlierTry | undefined;
   readonly #ports: ReservationPorts;
   readonly #key: KeyOfCaller;
-  readonly #held: HeldRow<KeptRequest>;
+  readonly #held: IdempotencyRecord<ReservedRequest>;
 
   /** `row` is already in the store. */
-  constructor(ports: ReservationPorts, key: KeyOfCaller, row: KeptRow, isRepeat: boolean) {
+  constructor(ports: ReservationPorts, key: KeyOfCaller, row: ReservedRow, isRepeat: boolean) {
     this.#ports = ports;
     this.#key = key;
-    this.#held = new HeldRow(ports, keptRequests, row);
+    this.#held = new IdempotencyRecord(ports, reservedRequests, row);
     this.eventId = row.body.eventId;
     this.earlier = isRepeat ? { eventId: this.eventId, appended: false } : undefined;
   }
@@ -243,7 +243,7 @@ export class Reservation {
     const digest = this.#ports.digests.ofPayload(payload);
     const { payload: known } = this.#held.row.body;
     if (known !== undefined && known !== digest) throw keyReused();
-    const bound = (body: KeptRequest) => ({ ...body, payload: digest });
+    const bound = (body: ReservedRequest) => ({ ...body, payload: digest });
     if (known === undefined && !(await this.#held.write(bound))) throw keyInUse();
   }
 
@@ -264,7 +264,7 @@ export class Reservation {
     const isRefusal = error instanceof ServiceError && !uncertain.has(error.code);
     const release = () => {
       const { id, revision } = this.#held.row;
-      return this.#ports.stateStore.remove(keptRequests, [id], revision);
+      return this.#ports.stateStore.remove(reservedRequests, [id], revision);
     };
     const leave = () => this.#held.write((body) => ({ ...body, heldUntil: 0 }));
     await this.#held.end(isRefusal ? release : leave);
@@ -291,7 +291,7 @@ interface ReservationsPorts {
  */
 export class Reservations {
   readonly #ports: ReservationsPorts;
-  readonly #digests = new WeakMap<Uint8Array, KeyDigests>();
+  readonly #digests = new WeakMap<Uint8Array, KeyFingerprints>();
 
   constructor(ports: ReservationsPorts) {
     this.#ports = ports;
@@ -303,57 +303,61 @@ export class Reservations {
    * `idempotency_key_in_use` while the first request is under way, `idempotency_key_reused` when that was a different one, and
    * `unavailable`.
    */
-  async reserve(caller: Caller, key: string, payload?: object): Promise<Reservation | KeptAnswer> {
+  async reserve(caller: Caller, key: string, payload?: object): Promise<Reservation | StoredResponse> {
     const { stateStore, clock } = this.#ports;
     const [digests, ...before] = await this.#openDigests();
     const now = clock.now();
     const request: Request = { key: { caller, key }, payload, now, requestId: caller.requestId };
     for (const earlier of before) {
-      const [found] = await stateStore.load(keptRequests, [earlier.idOf(request.key)]);
+      const [found] = await stateStore.load(reservedRequests, [earlier.idOf(request.key)]);
       if (found && found.revision >= expired(now)) return this.#goOn(earlier, request, found);
     }
     const fresh = rowOf(digests, request);
-    if (await stateStore.swap(keptRequests, fresh, undefined)) {
+    if (await stateStore.swap(reservedRequests, fresh, undefined)) {
       return new Reservation({ stateStore, clock, digests }, request.key, fresh, false);
     }
-    const [found] = await stateStore.load(keptRequests, [fresh.id]);
+    const [found] = await stateStore.load(reservedRequests, [fresh.id]);
     // It was released just now.
     if (found === undefined) throw keyInUse();
     return this.#goOn(digests, request, found);
   }
 
   /** Handles a request with a key that already has a row. */
-  async #goOn(digests: KeyDigests, request: Request, found: KeptRow): Promise<Reservation | KeptAnswer> {
+  async #goOn(
+    digests: KeyFingerprints,
+    request: Request,
+    found: ReservedRow,
+  ): Promise<Reservation | StoredResponse> {
     const { stateStore, clock } = this.#ports;
     const { key, now } = request;
     const ports = { stateStore, clock, digests };
     const fresh = rowOf(digests, request);
-    if (found.revision < expired(now)) return takeOver(ports, key, found, fresh);
+    if (found.revision < expired(now)) return replaceExpired(ports, key, found, fresh);
     const { payload: digest } = fresh.body;
     const { payload: known, result } = found.body;
     if (digest !== undefined && known !== undefined && digest !== known) throw keyReused();
     if (result !== undefined) {
-      return new KeptAnswer(digests, known, () => digests.unsealResult(key, result));
+      return new StoredResponse(digests, known, () => digests.unsealResult(key, result));
     }
-    if (isHeld(found.body, now)) throw keyInUse();
+    if (isReserved(found.body, now)) throw keyInUse();
     const { eventId } = known === undefined ? fresh.body : found.body;
-    const body = { eventId, payload: known ?? digest, heldUntil: now + HOLD_MS };
-    return takeOver(ports, key, found, { ...found, revision: found.revision + 1, body });
+    const body = { eventId, payload: known ?? digest, heldUntil: now + RESERVATION_MS };
+    return replaceExpired(ports, key, found, { ...found, revision: found.revision + 1, body });
   }
 
   /** Removes what is older than 24 hours. Rejects with `unavailable`. */
   prune(): Promise<void> {
-    return this.#ports.stateStore.prune(keptRequests, expired(this.#ports.clock.now()));
+    return this.#ports.stateStore.prune(reservedRequests, expired(this.#ports.clock.now()));
   }
 
-  async #openDigests(): Promise<[KeyDigests, ...KeyDigests[]]> {
+  async #openDigests(): Promise<[KeyFingerprints, ...KeyFingerprints[]]> {
     const secrets = await this.#ports.secrets();
     const digests = secrets.map((secret) => {
-      const known = this.#digests.get(secret) ?? new KeyDigests(secret);
+      const known = this.#digests.get(secret) ?? new KeyFingerprints(secret);
       this.#digests.set(secret, known);
       return known;
     });
-    return digests as [KeyDigests, ...KeyDigests[]];
+    return digests as [KeyFingerprints, ...KeyFingerprints[]];
   }
 }
 
@@ -366,9 +370,9 @@ interface Request {
 }
 
 /** Returns the row for the first request with a key. */
-function rowOf(digests: KeyDigests, { key, payload, requestId: eventId, now }: Request): KeptRow {
+function rowOf(digests: KeyFingerprints, { key, payload, requestId: eventId, now }: Request): ReservedRow {
   const digest = payload && digests.ofPayload(payload);
-  return newRow(digests.idOf(key), now, { eventId, payload: digest, heldUntil: now + HOLD_MS });
+  return newRow(digests.idOf(key), now, { eventId, payload: digest, heldUntil: now + RESERVATION_MS });
 }
 
 /** Returns the revision below which rows have expired. */
@@ -377,12 +381,12 @@ function expired(now: number): number {
 }
 
 /** Replaces a row that nobody holds. Of several concurrent attempts, one succeeds. */
-async function takeOver(
+async function replaceExpired(
   ports: ReservationPorts,
   key: KeyOfCaller,
-  found: KeptRow,
-  row: KeptRow,
+  found: ReservedRow,
+  row: ReservedRow,
 ): Promise<Reservation> {
-  if (!(await ports.stateStore.swap(keptRequests, row, found.revision))) throw keyInUse();
+  if (!(await ports.stateStore.swap(reservedRequests, row, found.revision))) throw keyInUse();
   return new Reservation(ports, key, row, row.body.eventId === found.body.eventId);
 }

@@ -24,7 +24,7 @@ import {
 import { referencesNotFound } from '../records/commands/references.ts';
 import { patchRecord, upsertRecord, type WritePorts, type Written } from '../records/commands/upsert.ts';
 import { currentState } from '../records/queries/records.ts';
-import { MessageClaim, type MessageClaims } from './messages/claims.ts';
+import { type MessageClaims, MessageLock } from './messages/claims.ts';
 import type { Message, MessageBody, MessageControl } from './messages/message.ts';
 import type { MessageStore, ProcessedMessage } from './messages/store.ts';
 import { DEFAULT_RETENTION_DAYS, type Source } from './sources.ts';
@@ -35,7 +35,7 @@ export type RawMessage = Pick<MessageBody, 'format' | 'media_type' | 'request'> 
 };
 
 /** Keeps one message of a source while it is carried out. */
-export class MessageKeeper {
+export class MessageRecorder {
   /** Who carries out what it says: events tell where they come from. */
   readonly caller: Caller;
   readonly #store: MessageStore;
@@ -59,12 +59,12 @@ export class MessageKeeper {
     claims: MessageClaims,
     control: readonly string[],
     signal: AbortSignal,
-  ): Promise<MessageClaim | Message> {
+  ): Promise<MessageLock | Message> {
     const { caller } = this;
     const { bytes } = this.#raw;
     const identity = { workspace: caller.workspace, source: this.#source.id, control, bytes };
     const claimed = await claims.take(identity, caller.source?.message as string, signal);
-    if (claimed instanceof MessageClaim) this.#control = claimed.control;
+    if (claimed instanceof MessageLock) this.#control = claimed.control;
     return claimed;
   }
 
@@ -101,15 +101,15 @@ export function eachOnce<Told extends AboutRecord>(told: readonly Told[]): Told[
 }
 
 /** Returns the result of what a message says about a record: refused, where it had no result. */
-export function becameOf(record: AboutRecord, result: OperationResult | undefined): About {
+export function resultOutcome(record: AboutRecord, result: OperationResult | undefined): About {
   const { kind, id } = record;
   if (result === undefined || 'error' in result) return { kind, id, outcome: 'refused' };
   return { kind, id, outcome: result.outcome, ...('version' in result && { version: result.version }) };
 }
 
 /** Returns the result of an operation for its record; none for a document, whose versions are not its encounter's. */
-export function becameOfOperation(operation: Operation, result: OperationResult | undefined): About[] {
-  return operation.type === 'document' ? [] : [becameOf(recordOf(operation), result)];
+export function operationOutcome(operation: Operation, result: OperationResult | undefined): About[] {
+  return operation.type === 'document' ? [] : [resultOutcome(recordOf(operation), result)];
 }
 
 /**
@@ -251,7 +251,7 @@ export type OperationResult =
  * written; a refused one does not stop the others, and once a store cannot be reached the rest is answered with
  * `unavailable`. Resolves with a result for each, in their order; rejects with `unavailable` where nothing was begun.
  */
-export async function carryOut(
+export async function applyOperations(
   ports: IngestPorts,
   run: IngestRun,
   operations: readonly Operation[],
@@ -323,7 +323,7 @@ function documentResult(
   document: DocumentOperation,
   records: readonly RecordOperation[],
 ): Promise<OperationResult> {
-  const foreseen = foreseenIn(run, records, 'encounter', document.encounterId);
+  const foreseen = pendingIn(run, records, 'encounter', document.encounterId);
   return resultOne(run, 'document', () => writeDocument(ports, run.caller, document, foreseen));
 }
 
@@ -333,12 +333,12 @@ function mergeResult(
   merge: MergeOperation,
   records: readonly RecordOperation[],
 ): Promise<OperationResult> {
-  const foreseen = foreseenIn(run, records, 'patient', merge.into);
+  const foreseen = pendingIn(run, records, 'patient', merge.into);
   return resultOne(run, 'patient', () => writeMerge(ports, run.caller, merge, foreseen));
 }
 
 /** Returns whether it is a dry run, and whether that would have written the record by now. */
-function foreseenIn(
+function pendingIn(
   { dryRun = false }: IngestRun,
   records: readonly RecordOperation[],
   kind: string,

@@ -63,7 +63,7 @@ function formatOf(timeZone: string): Intl.DateTimeFormat {
 }
 
 /** Returns what an operation says about its record, or about its document, by fields: dotted inside an insurance. */
-export function toldFields(operation: Operation): [field: string, value: unknown][] {
+export function sourcedFields(operation: Operation): [field: string, value: unknown][] {
   if (operation.type === 'merge') return [['merged_into', operation.into]];
   if (operation.type === 'record') return flatFields(operation.fields);
   const { documentId, category, fileName: filename } = operation;

@@ -5,7 +5,7 @@ import { upcast } from '../../domain/events/upcasting.ts';
 import { identifier, requiredName } from '../../domain/records/schema/fields.ts';
 import type { EventLog } from '../../storage/eventLog.ts';
 import { canonicalNetwork, isInNetworks, type KeyState, keysOfSender } from '../auth/apiKeys.ts';
-import { foldStream, RememberedFolds } from '../records/queries/records.ts';
+import { AggregateCache, foldStream } from '../records/queries/records.ts';
 import { fhirRules, hl7Rules, type MappingRule, mappingSchema, mappingsOfFormat } from './mapping.ts';
 
 /** How what is sent in a format is read. */
@@ -53,11 +53,11 @@ export async function readSourceState(eventLog: EventLog, workspace: string): Pr
 }
 
 /** The sources of workspaces, for requests: a change made anywhere takes effect here within a second. */
-export class RememberedSources {
-  readonly #folds: RememberedFolds<SourceState>;
+export class SourceCache {
+  readonly #folds: AggregateCache<SourceState>;
 
   constructor(eventLog: EventLog) {
-    this.#folds = new RememberedFolds(eventLog, sourcesStream, evolveSources);
+    this.#folds = new AggregateCache(eventLog, sourcesStream, evolveSources);
   }
 
   /**

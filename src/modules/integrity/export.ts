@@ -2,7 +2,7 @@ import { v7 as uuidv7 } from 'uuid';
 import type { AuditEntry } from '../../../projections/auditAggregation.ts';
 import type { ErasedEvent, Position, Principal, RecordedEvent } from '../../domain/events/event.ts';
 import type { Caller } from '../../domain/events/newEvent.ts';
-import { type Shown, type ShownThing, termNames } from '../../domain/events/payloads.ts';
+import { type DisclosedRange, type DisclosedRecord, termNames } from '../../domain/events/payloads.ts';
 import { addLeaf, emptyTree, eventLeaf, type Hash } from '../../domain/merkle.ts';
 import { changedKind, eventSubject, eventTypesOf } from '../../domain/records/catalog.ts';
 import { csvLine } from '../../platform/csv.ts';
@@ -131,7 +131,7 @@ export function queryText(query: Record<string, unknown>): string {
 }
 
 /** `patient/patient-1001`, `document/encounter-4001/scan-1`: kind and ids, percent-encoded. */
-function thingText({ kind, record_id, document_id }: ShownThing): string {
+function thingText({ kind, record_id, document_id }: DisclosedRecord): string {
   const ids = document_id === undefined ? [record_id] : [record_id, document_id];
   return [kind, ...ids.map(encodeURIComponent)].join('/');
 }
@@ -238,12 +238,15 @@ async function recordExported(
   eventLog: EventLog,
   caller: Caller,
   job: ExportJob,
-  written: Pick<Shown, 'ranges' | 'count'>,
+  written: Pick<DisclosedRange, 'ranges' | 'count'>,
 ): Promise<void> {
   await recordFurtherAccess(eventLog, caller, accessOf(job, written));
 }
 
-function accessOf({ filters, format }: ExportJob, written?: Pick<Shown, 'ranges' | 'count'>): AccessRecorded {
+function accessOf(
+  { filters, format }: ExportJob,
+  written?: Pick<DisclosedRange, 'ranges' | 'count'>,
+): AccessRecorded {
   const asked = Object.entries({ ...filters, format }).filter(([, value]) => value !== null);
   const types = filters.kind === null ? {} : { event_types: eventTypesOf(filters.kind) };
   const query = Object.fromEntries(asked);
@@ -297,7 +300,7 @@ export async function exportEvents(
       const written: Position[] = [];
       for (const event of inLogOrder({ events: batch.events, erased: batch.erased })) {
         erasures.take(event);
-        const line = takeEvent(event as RecordedEvent | ErasedEvent, job, nameOf, progress);
+        const line = nextEventText(event as RecordedEvent | ErasedEvent, job, nameOf, progress);
         if (line !== '') written.push(event.position);
         text += line;
       }
@@ -324,7 +327,7 @@ function requireReadable({ unreadable: [damaged] }: RangeBatch, workspace: strin
 }
 
 /** Returns the text of an event, if wanted; `progress` is moved past it. */
-function takeEvent(
+function nextEventText(
   event: RecordedEvent | ErasedEvent,
   { filters, format }: ExportJob,
   nameOf: LineContext['nameOf'],

@@ -3,10 +3,10 @@ import { z } from 'zod';
 import type { Position, Principal } from '../../domain/events/event.ts';
 import type { Caller } from '../../domain/events/newEvent.ts';
 import { ServiceError } from '../../platform/errors.ts';
-import { SharedPlaces } from '../../platform/threads/semaphore.ts';
+import { SharedSemaphore } from '../../platform/threads/semaphore.ts';
 import type { StateStore, StateTable } from '../../storage/stateStore.ts';
-import type { HeadTarget } from '../../storage/targets.ts';
-import { brokenOff, principalSchema, Runs, runSchema } from '../jobs.ts';
+import type { TreeHeadPublisher } from '../../storage/targets.ts';
+import { brokenOff, JobRunner, principalSchema, runSchema } from '../jobs.ts';
 import type { ExportJob } from './exportArchive.ts';
 import {
   keysOfLog,
@@ -16,7 +16,7 @@ import {
   type TreeHead,
   treeHeadSchema,
 } from './publicKeys.ts';
-import { headFilesOf, type KeptHeads, keptHeads, sentHeads } from './treeHeads.ts';
+import { headFilesOf, type PublishedHeads, publishedHeads, sentHeads } from './treeHeads.ts';
 import {
   type Verified,
   type VerifyOptions,
@@ -39,12 +39,12 @@ export interface EvidencePorts {
 }
 
 /** The task for which an evidence thread is started. */
-export type EvidenceTask =
+export type IntegrityTask =
   | ({ kind: 'verify' } & VerificationJob)
   | { kind: 'export'; job: ExportJob; caller: Caller; until: Position; isSigned: boolean };
 
 /** A message from the thread; after `bytes` it waits for the message `more`. */
-export type EvidenceMessage =
+export type IntegrityMessage =
   | { kind: 'reached'; position: Position; until: Position; events: number }
   | { kind: 'verified'; history: VerifiedHistory }
   | { kind: 'bytes'; bytes: Uint8Array }
@@ -61,18 +61,18 @@ interface ExportsPorts {
   /** Whether manifests can be signed: not in a process that does not have the key. */
   signs(): Promise<boolean>;
   /** The places of `MOST_EXPORTS`; private ones if no other thread exports. */
-  places?: SharedPlaces;
+  places?: SharedSemaphore;
 }
 
 /** Exports downloaded from this process. */
 export class Exports {
   readonly #ports: ExportsPorts;
   readonly #streams = new Set<Readable>();
-  readonly #places: SharedPlaces;
+  readonly #places: SharedSemaphore;
 
   constructor(ports: ExportsPorts) {
     this.#ports = ports;
-    this.#places = ports.places ?? new SharedPlaces(MOST_EXPORTS);
+    this.#places = ports.places ?? new SharedSemaphore(MOST_EXPORTS);
   }
 
   /**
@@ -106,7 +106,7 @@ export class Exports {
   }
 }
 
-const toldErasureSchema = z.object({
+const reportedErasureSchema = z.object({
   stream: z.string(),
   versions: z.number(),
   reason: z.string(),
@@ -129,7 +129,7 @@ const findingsSchema = z.object({
     count: z.number(),
     erasures: z.number(),
     /** The last of them. */
-    told: z.array(toldErasureSchema),
+    told: z.array(reportedErasureSchema),
   }),
 });
 
@@ -157,7 +157,7 @@ export type VerificationOutcome = (typeof outcomes)[number];
 /** The last verification of a workspace's history requested on the dashboard; it may be under way. */
 export type Verification = z.infer<typeof verificationSchema>;
 
-/** For `Runs`. */
+/** For `JobRunner`. */
 export const verificationTable: StateTable<Verification> = {
   name: 'verifications_v1',
   body: verificationSchema,
@@ -192,27 +192,27 @@ interface VerificationPorts {
   /** Called with the reason when one failed. */
   onFailure(error: Record<string, unknown>): void;
   /** The places of `MOST_VERIFICATIONS`; private ones if no other thread verifies. */
-  places?: SharedPlaces;
+  places?: SharedSemaphore;
 }
 
 /** Verifies histories on demand. */
 export class Verifications {
-  readonly #runs: Runs<Verification>;
+  readonly #runs: JobRunner<Verification>;
 
   constructor(ports: VerificationPorts) {
-    const { stateStore, onFailure, places = new SharedPlaces(MOST_VERIFICATIONS) } = ports;
-    this.#runs = new Runs({
+    const { stateStore, onFailure, places = new SharedSemaphore(MOST_VERIFICATIONS) } = ports;
+    this.#runs = new JobRunner({
       ...{ stateStore, onFailure, places, table: verificationTable, title: 'verification' },
       work: ({ workspace }, reached, signal) => verify(ports, workspace, reached, signal),
     });
   }
 
-  /** Returns the last one of a workspace, as `Runs.last` does. */
+  /** Returns the last one of a workspace, as `JobRunner.last` does. */
   last(workspace: string): Promise<Verification | undefined> {
     return this.#runs.last(workspace);
   }
 
-  /** Starts one, as `Runs.start` does. */
+  /** Starts one, as `JobRunner.start` does. */
   start(workspace: string, askedBy: Principal, record: () => Promise<unknown>): Promise<void> {
     const begun = { workspace, position: 0, until: 0, events: 0 };
     return this.#runs.start(workspace, askedBy, () => begun, record);
@@ -251,11 +251,11 @@ function outcomeOf({ problems, compared, heads }: VerifiedHistory['findings']): 
 const TOLD = 20;
 
 /** What the history is compared with besides the read model. */
-interface KnownHeads {
+interface ComparedHeads {
   /** The last head sent, as recorded by the service. */
   sent: TreeHead | undefined;
   /** Where all of them are; undefined if this process does not know. */
-  target: HeadTarget | undefined;
+  target: TreeHeadPublisher | undefined;
   /** For checking them; undefined: no head can be checked. */
   publicKeys: PublicKeys | undefined;
 }
@@ -271,7 +271,7 @@ export interface VerifiedHistory {
 export async function verifyAgainstHeads(
   ports: VerifyPorts,
   workspace: string,
-  known: KnownHeads,
+  known: ComparedHeads,
   onProgress: VerifyOptions['onProgress'],
 ): Promise<VerifiedHistory> {
   const { publicKeys, ends, problems: keyProblems } = await keysOfLog(ports.eventLog, known.publicKeys);
@@ -300,8 +300,8 @@ export async function verifyAgainstHeads(
 /** Returns those stored at their destination, and the last one recorded by the service. */
 async function headsOf(
   workspace: string,
-  { sent, target, publicKeys }: KnownHeads,
-): Promise<KeptHeads & { remark?: string }> {
+  { sent, target, publicKeys }: ComparedHeads,
+): Promise<PublishedHeads & { remark?: string }> {
   const remembered = sent === undefined ? [] : [sent];
   if (target === undefined || publicKeys === undefined) return { heads: remembered, problems: [] };
   if (target.kept === undefined) {
@@ -309,7 +309,7 @@ async function headsOf(
     return { heads: remembered, problems: [], remark };
   }
   try {
-    const found = await keptHeads(target.kept(headFilesOf(workspace)), workspace, publicKeys);
+    const found = await publishedHeads(target.kept(headFilesOf(workspace)), workspace, publicKeys);
     const isKept = (head: TreeHead) => found.heads.some(({ signature }) => signature === head.signature);
     return { ...found, heads: [...remembered.filter((head) => !isKept(head)), ...found.heads] };
   } catch (error) {

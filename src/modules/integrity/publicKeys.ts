@@ -24,7 +24,7 @@ const ROTATION = 'CHARTLEDGER KEY ROTATION';
 const LINE_LENGTH = 64;
 const BLOCK = /-----BEGIN ([^-]+)-----([\s\S]*?)-----END \1-----/g;
 
-interface KnownKey {
+interface PublishedKey {
   key: KeyObject;
   /** When another one replaced it; undefined: in use, as far as known. */
   until?: string;
@@ -109,8 +109,8 @@ export class PublicKeys {
    * Returns the trusted keys and those that rotations lead to, by id. Rotations that come with the object being checked lead only
    * forwards, and not from a key whose successor is known: a stolen key that was replaced cannot name another.
    */
-  #reached(others: readonly KeyRotation[]): Map<string, KnownKey> {
-    const known = new Map<string, KnownKey>(this.#trusted.map((key) => [keyId(key), { key }]));
+  #reached(others: readonly KeyRotation[]): Map<string, PublishedKey> {
+    const known = new Map<string, PublishedKey>(this.#trusted.map((key) => [keyId(key), { key }]));
     const takeAll = (rotations: readonly KeyRotation[], backwards: boolean) => {
       // Each may lead to a key from which another one leads on.
       for (const _ of rotations) for (const rotation of rotations) this.#take(rotation, known, backwards);
@@ -120,7 +120,7 @@ export class PublicKeys {
     return known;
   }
 
-  #take(rotation: KeyRotation, known: Map<string, KnownKey>, backwards: boolean): void {
+  #take(rotation: KeyRotation, known: Map<string, PublishedKey>, backwards: boolean): void {
     const { previous_signature, next_signature, rotated_at } = rotation;
     const previous = known.get(previous_signature.key_id);
     const next = known.get(next_signature.key_id);

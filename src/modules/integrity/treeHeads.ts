@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { INSTALLATION } from '../../domain/events/streams.ts';
 import type { ReadModels } from '../../storage/readModels.ts';
 import type { StateStore, StateTable } from '../../storage/stateStore.ts';
-import type { HeadTarget, KeptHead } from '../../storage/targets.ts';
+import type { PublishedHead, TreeHeadPublisher } from '../../storage/targets.ts';
 import { StoredTree } from './proofs.ts';
 import {
   type PublicKeys,
@@ -43,26 +43,26 @@ export async function headsStatus(stateStore: StateStore): Promise<HeadsStatus |
 }
 
 /** Makes the result of a try visible to all processes. Rejects with `unavailable`. */
-export async function tellHeadsStatus(stateStore: StateStore, body: HeadsStatus): Promise<void> {
+export async function reportHeadsStatus(stateStore: StateStore, body: HeadsStatus): Promise<void> {
   const [row] = await stateStore.load(table, [ID]);
   const revision = (row?.revision ?? 0) + 1;
   await stateStore.save(table, [{ id: ID, partition: ID, order: 0, revision, body }]);
 }
 
 /** Heads that were sent, as stored at their destination. */
-export interface KeptHeads {
+export interface PublishedHeads {
   heads: TreeHead[];
   /** A line for each file that is not a head of the workspace, or was not signed by a key valid at its time. */
   problems: string[];
 }
 
 /** Reads a place's files for a workspace. Rejects as reading them does. */
-export async function keptHeads(
-  files: AsyncIterable<KeptHead>,
+export async function publishedHeads(
+  files: AsyncIterable<PublishedHead>,
   workspace: string,
   publicKeys: PublicKeys,
-): Promise<KeptHeads> {
-  const found: KeptHeads = { heads: [], problems: [] };
+): Promise<PublishedHeads> {
+  const found: PublishedHeads = { heads: [], problems: [] };
   for await (const { name, text } of files) {
     const head = parseHead(text);
     const problem =
@@ -113,7 +113,7 @@ const SIZE_DIGITS = 12;
 export interface HeadPorts {
   readModels: ReadModels;
   stateStore: StateStore;
-  target: HeadTarget;
+  target: TreeHeadPublisher;
 }
 
 /**

@@ -22,7 +22,7 @@ import { storedLeaves } from './proofs.ts';
 import type { LastEvent, TreeHead } from './publicKeys.ts';
 
 /** An erasure reported by a tombstone. */
-interface ToldErasure {
+interface ReportedErasure {
   stream: string;
   /** Number of versions listed by the erasure's tombstones. */
   versions: number;
@@ -35,7 +35,7 @@ interface ToldErasure {
 /** Checks the places of erased events against the tombstones that stand for them. */
 export class ErasureCheck {
   /** From the last tombstone of each erasure that removed something, in log order. */
-  readonly told: ToldErasure[] = [];
+  readonly told: ReportedErasure[] = [];
   /** Erased events for which no tombstone was found yet, by position. */
   readonly #unnamed = new Map<number, ErasedEvent>();
   /** Streams whose tombstones have named erased events, until their last tombstone. */
@@ -128,8 +128,8 @@ const NAMED = 20;
  * What is odd about an event: it claims to be older than the preceding head; it has the id of another event; it claims to be
  * older than the event before it.
  */
-const oddityKinds = ['olderThanHead', 'repeatedId', 'olderThanBefore'] as const;
-type OddityKind = (typeof oddityKinds)[number];
+const anomalyKinds = ['olderThanHead', 'repeatedId', 'olderThanBefore'] as const;
+type AnomalyKind = (typeof anomalyKinds)[number];
 
 interface OddEvent extends Pick<RecordedEvent, 'id' | 'stream' | 'revision' | 'position' | 'recordedAt'> {
   /** The time that it should not precede; absent if the oddity is its id. */
@@ -142,11 +142,11 @@ interface OddEvents {
   first: OddEvent[];
 }
 
-type Oddities = Record<OddityKind, OddEvents>;
+type Anomalies = Record<AnomalyKind, OddEvents>;
 
 /** Examines the events of a workspace, one after the other, for anything that no service would have written. */
-class OddityCheck {
-  readonly found: Oddities = {
+class AnomalyDetector {
+  readonly found: Anomalies = {
     olderThanHead: { count: 0, first: [] },
     repeatedId: { count: 0, first: [] },
     olderThanBefore: { count: 0, first: [] },
@@ -175,7 +175,7 @@ class OddityCheck {
     this.#before = recordedAt;
   }
 
-  #note(kind: OddityKind, event: RecordedEvent, notBefore?: string): void {
+  #note(kind: AnomalyKind, event: RecordedEvent, notBefore?: string): void {
     const events = this.found[kind];
     events.count += 1;
     if (events.first.length === NAMED) return;
@@ -302,7 +302,7 @@ const said: Record<Difference['what'], string> = {
   added: 'was added later',
 };
 
-const odd: Record<OddityKind, (event: OddEvent) => string> = {
+const odd: Record<AnomalyKind, (event: OddEvent) => string> = {
   olderThanHead: ({ recordedAt, notBefore }) =>
     `claims to have been recorded at ${recordedAt}, before the signed head's last event (${notBefore}), but was not in the head`,
   repeatedId: () => 'has the id of an earlier event',
@@ -320,7 +320,7 @@ export function verifiedTexts({ difference, headProblem, oddities }: Verified): 
   }
   const problems: string[] = [];
   const remarks: string[] = [];
-  for (const kind of oddityKinds) {
+  for (const kind of anomalyKinds) {
     const lines = describeOdd(kind, oddities[kind]);
     const [first] = lines;
     if (kind !== 'olderThanBefore') problems.push(...lines);
@@ -338,7 +338,7 @@ function describe({ what, position, stream, version, eventId }: Difference): str
 }
 
 /** Returns a line for each odd event collected, and one for the number of others. */
-function describeOdd(kind: OddityKind, { count: all, first }: OddEvents): string[] {
+function describeOdd(kind: AnomalyKind, { count: all, first }: OddEvents): string[] {
   const lines = first.map((event) => {
     const { position, stream, revision, id } = event;
     return `The event at position ${position} ${odd[kind](event)}: stream ${stream}, version ${revision + 1}, event ${id}.`;
@@ -465,9 +465,9 @@ export interface Verified {
   /** The first of the signed heads, by size, that the log does not match, and in what way. */
   headProblem?: HeadProblem;
   /** Events that no service would have written. */
-  oddities: Oddities;
+  oddities: Anomalies;
   /** Number of erased events, and the erasures that report them. */
-  erased: { count: number; told: readonly ToldErasure[] };
+  erased: { count: number; told: readonly ReportedErasure[] };
 }
 
 /**
@@ -484,7 +484,7 @@ export async function verifyWorkspace(
   const stored = await storedLeaves(readModels, workspace);
   const until = await eventLog.head();
   const bySize = Map.groupBy(heads, ({ size }) => size);
-  const oddities = new OddityCheck(heads);
+  const oddities = new AnomalyDetector(heads);
   const erasures = new ErasureCheck();
   const result: Verified = {
     ...{ tree: emptyTree, lastEvent: null, compared: 0, oddities: oddities.found },

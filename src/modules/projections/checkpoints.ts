@@ -45,7 +45,7 @@ export interface SameLogPorts {
  * Empties a read model, to be built from this log, when its content does not belong to it. Rejects with
  * `unavailable`.
  */
-export async function beginIfOther(model: string, ports: SameLogPorts): Promise<void> {
+export async function resetIfStale(model: string, ports: SameLogPorts): Promise<void> {
   const { eventLog, readModels, onMismatch } = ports;
   const mismatch = await logMismatch(ports, model);
   if (mismatch === undefined) return;
@@ -65,7 +65,7 @@ type Parking = Pick<ReadModels, 'park' | 'parked'>;
  * Notes that a read model has to be built anew, as what it is based on has changed without an event; its writer then begins it anew.
  * Rejects with `unavailable`.
  */
-export function markOutdated(readModels: Parking, model: string): Promise<void> {
+export function requestRebuild(readModels: Parking, model: string): Promise<void> {
   return readModels.park(model, OUTDATED);
 }
 
@@ -76,7 +76,11 @@ export async function isOutdated(readModels: Parking, model: string): Promise<bo
 }
 
 /** Rejects as `ReadModels.write` does once that is noted, and with `unavailable`; otherwise resolves at the signal. */
-export async function untilOutdated(readModels: Parking, model: string, signal: AbortSignal): Promise<void> {
+export async function waitForRebuildRequest(
+  readModels: Parking,
+  model: string,
+  signal: AbortSignal,
+): Promise<void> {
   while (!signal.aborted) {
     if (await isOutdated(readModels, model)) throw setBack();
     await sleep(OUTDATED_CHECK_MS, undefined, { signal }).catch(() => undefined);
@@ -87,9 +91,9 @@ export async function untilOutdated(readModels: Parking, model: string, signal: 
  * Resolves with the position after which to continue a read model: its checkpoint; or the beginning, with the read
  * model emptied, when its content does not belong to this log, or is outdated. Rejects with `unavailable`.
  */
-export async function resumeAfter(model: string, ports: SameLogPorts): Promise<Position> {
+export async function loadCheckpoint(model: string, ports: SameLogPorts): Promise<Position> {
   const { eventLog, readModels } = ports;
-  await beginIfOther(model, ports);
+  await resetIfStale(model, ports);
   if ((await readModels.builtFrom(model)) === undefined || (await isOutdated(readModels, model))) {
     await readModels.begin(model, await eventLog.identity());
   }
@@ -102,7 +106,7 @@ const LOG_CHECK_MS = 1_000;
 /**
  * Rejects with `unavailable` when the log at its address has become another one; otherwise resolves at the signal.
  */
-export async function whileSameLog(eventLog: EventLog, signal: AbortSignal): Promise<void> {
+export async function runWhileLogUnchanged(eventLog: EventLog, signal: AbortSignal): Promise<void> {
   const identity = await eventLog.identity();
   while (!signal.aborted) {
     await sleep(LOG_CHECK_MS, undefined, { signal }).catch(() => undefined);

@@ -1,8 +1,13 @@
 import { modelName, type Projection, readinessModel } from '../../../projections/projection.ts';
 import type { RecordedEvent } from '../../domain/events/event.ts';
 import { describeError, unreadablePlace } from '../../platform/errors.ts';
-import { markOutdated } from './checkpoints.ts';
-import { canBeTakenUp, type ProjectorMessage, type ProjectorPorts, rebuildProjection } from './projector.ts';
+import { requestRebuild } from './checkpoints.ts';
+import {
+  canRetryParked,
+  type ProjectorMessage,
+  type ProjectorPorts,
+  rebuildProjection,
+} from './projector.ts';
 
 type Parked = ProjectorMessage & { kind: 'parked' };
 
@@ -63,7 +68,7 @@ export class ParkedTally {
  * read; they continue to serve meanwhile. The worklist of readiness, which is based on them, is then built anew. Rejects when a store
  * cannot be reached.
  */
-export async function takeUpParked(
+export async function retryParked(
   projections: readonly Projection[],
   ports: ProjectorPorts,
   signal: AbortSignal,
@@ -71,12 +76,12 @@ export async function takeUpParked(
   const { readModels } = ports;
   for (const projection of projections) {
     const parked = await readModels.parked(modelName(projection));
-    const takenUp = parked.find(({ reason }) => canBeTakenUp(reason));
+    const takenUp = parked.find(({ reason }) => canRetryParked(reason));
     if (takenUp === undefined) continue;
     // Noted beforehand, as nothing else would tell of it after an interruption.
     await readModels.park(readinessModel, takenUp);
     await rebuildProjection(projection, ports, signal, true);
   }
   const lacked = await readModels.parked(readinessModel);
-  if (lacked.length > 0) await markOutdated(readModels, readinessModel);
+  if (lacked.length > 0) await requestRebuild(readModels, readinessModel);
 }

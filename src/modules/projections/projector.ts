@@ -15,7 +15,7 @@ import { measurements } from '../../platform/metrics/metrics.ts';
 import { isTracing, type TracedWork, traced } from '../../platform/tracing.ts';
 import { type EventBatch, type EventLog, type FollowOptions, inLogOrder } from '../../storage/eventLog.ts';
 import type { ReadModels, Row, RowBatch } from '../../storage/readModels.ts';
-import { type LogMismatch, resumeAfter, type SameLogPorts, whileSameLog } from './checkpoints.ts';
+import { type LogMismatch, loadCheckpoint, runWhileLogUnchanged, type SameLogPorts } from './checkpoints.ts';
 
 /** What the projector's thread reports to the service, for its log. */
 export type ProjectorMessage =
@@ -102,7 +102,7 @@ function parkReason(error: unknown): string {
 }
 
 /** Whether an event that was parked for this reason can be read by this version of the service. */
-export function canBeTakenUp(reason: string): boolean {
+export function canRetryParked(reason: string): boolean {
   const [, type = '', version] = /^UnknownSchemaVersion (\w+)\.v(\d+)$/.exec(reason) ?? [];
   if (version === undefined) return false;
   try {
@@ -130,7 +130,7 @@ interface FoldPorts {
 }
 
 /** A batch, and what tombstones say about the events that were erased, by their positions. */
-interface ToldBatch extends Omit<EventBatch, 'caughtUp'> {
+interface ErasureAwareBatch extends Omit<EventBatch, 'caughtUp'> {
   listed: ReadonlyMap<Position, ListedEvent>;
 }
 
@@ -139,7 +139,11 @@ interface ToldBatch extends Omit<EventBatch, 'caughtUp'> {
  * folded is parked; where a row represents a stream, nothing further of the stream is folded over it. Rejects with
  * `unavailable`.
  */
-export async function foldBatch(target: Target, ports: FoldPorts, batch: ToldBatch): Promise<RowBatch[]> {
+export async function foldBatch(
+  target: Target,
+  ports: FoldPorts,
+  batch: ErasureAwareBatch,
+): Promise<RowBatch[]> {
   const { projection, model } = target;
   const rows = await loadRows(target, ports.readModels, batch);
   const changed = new Set<string>();
@@ -187,7 +191,7 @@ export async function foldBatch(target: Target, ports: FoldPorts, batch: ToldBat
 async function loadRows(
   { projection, model }: Target,
   readModels: ReadModels,
-  { events, unreadable = [], erased = [] }: ToldBatch,
+  { events, unreadable = [], erased = [] }: ErasureAwareBatch,
 ): Promise<Map<string, Row>> {
   const ids = new Set(events.map((event) => projection.rowId(event)));
   if (projection.incomplete) for (const { stream } of unreadable) ids.add(stream);
@@ -336,7 +340,7 @@ export async function projectAll(
 ): Promise<void> {
   const targets = projections.map(ownTarget);
   while (!signal.aborted) {
-    const positions = await Promise.all(targets.map(({ model }) => resumeAfter(model, ports)));
+    const positions = await Promise.all(targets.map(({ model }) => loadCheckpoint(model, ports)));
     const furthest: Position = Math.max(...positions);
     const isBehind = (_: Target, index: number) => (positions[index] as Position) < furthest - NEAR;
     const behind = targets.filter(isBehind);
@@ -361,7 +365,7 @@ async function untilCaughtUp(
   const catchUps = behind.map((target) => project([target], ports, until, ({ caughtUp }) => caughtUp));
   try {
     const ends = behind.length > 0 ? [Promise.all(catchUps), keepingUp] : [keepingUp];
-    await Promise.race([...ends, whileSameLog(ports.eventLog, until)]);
+    await Promise.race([...ends, runWhileLogUnchanged(ports.eventLog, until)]);
   } finally {
     round.abort();
     await Promise.allSettled([keepingUp, ...catchUps]);

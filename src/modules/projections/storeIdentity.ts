@@ -5,7 +5,7 @@ import { describeError, ServiceError, unavailable } from '../../platform/errors.
 import type { DocumentStore } from '../../storage/documentStore.ts';
 import type { EventLog } from '../../storage/eventLog.ts';
 import type { ReadModels } from '../../storage/readModels.ts';
-import { beginIfOther, type LogMismatch, logMismatch, mismatchTexts } from './checkpoints.ts';
+import { type LogMismatch, logMismatch, mismatchTexts, resetIfStale } from './checkpoints.ts';
 
 /** How long a read model is assumed to belong still to the log. */
 const TRUSTED_MS = 1_000;
@@ -107,7 +107,7 @@ export async function requireStoresOfLog(
   const onMismatch = (model: string, mismatch: LogMismatch) =>
     logger.error({ model, mismatch }, mismatchTexts[mismatch]);
   const ports = { eventLog, readModels, onMismatch };
-  await ifThere(() => Promise.all(models.map((model) => beginIfOther(model, ports))));
+  await ifThere(() => Promise.all(models.map((model) => resetIfStale(model, ports))));
 }
 
 function notLookedAt(error: unknown, logger: Logger): undefined {

@@ -27,7 +27,7 @@ const AT_ONCE = 100;
 const LOOKED_AT = 20;
 
 /** What the stream of an encounter says last. */
-interface Said {
+interface Announced {
   /** Revision of its last event. */
   revision: number | undefined;
   /** Position of the tombstone that comes last; 0 where none does. */
@@ -81,7 +81,7 @@ async function appendOf(
 ): Promise<Append | undefined> {
   const { encounter_id, state: to } = after as WorklistEntry;
   const stream = encounterReadinessStream(workspace, encounter_id);
-  const { revision, erasedAt, last } = await said(ports.eventLog, stream);
+  const { revision, erasedAt, last } = await announced(ports.eventLog, stream);
   const isSaid = last?.to === to && finds(after as WorklistEntry, last.rules);
   // Without an earlier entry the worklist is being rebuilt: then only what differs from what was said by the same
   // rules is news.
@@ -105,7 +105,7 @@ async function appendOf(
   return { stream, event, expected: revision ?? 'none' };
 }
 
-async function said(eventLog: EventLog, stream: string): Promise<Said> {
+async function announced(eventLog: EventLog, stream: string): Promise<Announced> {
   const events = await eventLog.readStream(stream, { direction: 'backwards', limit: LOOKED_AT });
   const [newest] = events;
   const last = events.find(({ type }) => type === TYPE);

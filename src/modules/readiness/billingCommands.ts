@@ -6,7 +6,7 @@ import { encounterReadinessStream } from '../../domain/events/streams.ts';
 import type { Outcome } from '../../domain/records/fold.ts';
 import { type FieldMessage, ServiceError, unavailable } from '../../platform/errors.ts';
 import { appendBehind } from '../../storage/eventLog.ts';
-import { findEarlier } from '../idempotency/keys.ts';
+import { findPreviousAppend } from '../idempotency/keys.ts';
 import { conditionNotMet } from '../records/commands/upsert.ts';
 import { foldStream, type QueryPorts } from '../records/queries/records.ts';
 import { type BillingState, evolveBilling } from './billing.ts';
@@ -50,7 +50,7 @@ async function writeBilling(
   const { eventLog } = ports;
   const { workspace } = caller;
   const stream = encounterReadinessStream(workspace, encounterId);
-  const earlier = await findEarlier(eventLog, stream, caller);
+  const earlier = await findPreviousAppend(eventLog, stream, caller);
   for (;;) {
     const before = await foldStream(
       eventLog,
@@ -117,7 +117,7 @@ export function notBilled(): ServiceError {
 }
 
 /** The error for an acknowledgement when the records are no longer those that were reviewed. */
-export function changedMeanwhile(): ServiceError {
+export function changedConcurrently(): ServiceError {
   return new ServiceError(
     'conflict',
     'Something else has changed in the meantime. Review the changes again.',
@@ -139,7 +139,7 @@ export function acknowledgeChanges(
     ...{ encounterId, version, eventType: 'BillingChangeAcknowledged' },
     dataFor({ billing, facts, used }) {
       if (billing === undefined) throw notBilled();
-      if (versions !== undefined && !isDeepStrictEqual(versions, used)) throw changedMeanwhile();
+      if (versions !== undefined && !isDeepStrictEqual(versions, used)) throw changedConcurrently();
       return changedAfterBilling.check(facts, noSettings).length === 0 ? undefined : { reason };
     },
   });

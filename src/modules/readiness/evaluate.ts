@@ -20,7 +20,7 @@ import {
   recordKey,
   sameVisitOf,
 } from './rules/facts.ts';
-import { type Finding, findingsOf, readinessState, standsAt } from './rules/index.ts';
+import { appliesAt, type Finding, findingsOf, readinessState } from './rules/index.ts';
 import {
   type BilledRecord,
   type BillingFacts,
@@ -178,7 +178,7 @@ export async function readinessOf(
       id,
       readinessState(
         facts,
-        findings.filter((finding) => standsAt(finding, now)),
+        findings.filter((finding) => appliesAt(finding, now)),
       ),
     ]),
   );

@@ -1,7 +1,7 @@
 import { z } from 'zod';
-import { SharedPlaces } from '../../platform/threads/semaphore.ts';
+import { SharedSemaphore } from '../../platform/threads/semaphore.ts';
 import type { StateStore, StateTable } from '../../storage/stateStore.ts';
-import { brokenOff, Runs, runSchema } from '../jobs.ts';
+import { brokenOff, JobRunner, runSchema } from '../jobs.ts';
 import { type ScorecardProgress, scorecardSchema } from './scorecard.ts';
 import { candidateSettingsSchema, type Found, foundSchema, type SimulationAsked } from './simulation.ts';
 import { type ServiceDays, serviceDaysSchema } from './worklistModel.ts';
@@ -19,7 +19,7 @@ const scorecardRunSchema = runSchema.extend({
 /** The last scorecard of a workspace requested on the dashboard; it may still be under way. */
 export type ScorecardRun = z.infer<typeof scorecardRunSchema>;
 
-/** The table of its `Runs`. */
+/** The table of its `JobRunner`. */
 const scorecardTable: StateTable<ScorecardRun> = { name: 'scorecards_v1', body: scorecardRunSchema };
 
 const simulationRunSchema = runSchema.extend({
@@ -36,7 +36,7 @@ const simulationRunSchema = runSchema.extend({
 /** The last simulation in a workspace requested on the dashboard; it may still be under way. */
 export type SimulationRun = z.infer<typeof simulationRunSchema>;
 
-/** The table of its `Runs`. */
+/** The table of its `JobRunner`. */
 export const simulationTable: StateTable<SimulationRun> = {
   name: 'simulations_v1',
   body: simulationRunSchema,
@@ -69,20 +69,20 @@ interface AnalysisPorts {
   /** Called with the reason when one failed. */
   onFailure(error: Record<string, unknown>): void;
   /** Places for `MOST_ANALYSES`; its own, where no other thread analyses. */
-  places?: SharedPlaces | undefined;
+  places?: SharedSemaphore | undefined;
 }
 
 /** Analyses that go through all encounters of a workspace on demand. */
 export interface Analyses {
-  simulations: Runs<SimulationRun>;
-  scorecards: Runs<ScorecardRun>;
+  simulations: JobRunner<SimulationRun>;
+  scorecards: JobRunner<ScorecardRun>;
   /** Ends what is under way. */
   close(): Promise<void>;
 }
 
 export function openAnalyses({ run, places, ...ports }: AnalysisPorts): Analyses {
-  const common = { ...ports, places: places ?? new SharedPlaces(MOST_ANALYSES) };
-  const simulations = new Runs<SimulationRun>({
+  const common = { ...ports, places: places ?? new SharedSemaphore(MOST_ANALYSES) };
+  const simulations = new JobRunner<SimulationRun>({
     ...common,
     table: simulationTable,
     title: 'simulation',
@@ -95,7 +95,7 @@ export function openAnalyses({ run, places, ...ports }: AnalysisPorts): Analyses
       return { outcome: 'done' };
     },
   });
-  const scorecards = new Runs<ScorecardRun>({
+  const scorecards = new JobRunner<ScorecardRun>({
     ...common,
     table: scorecardTable,
     title: 'scorecard',

@@ -6,7 +6,7 @@ import type { QueryPorts } from '../records/queries/records.ts';
 import type { Billing } from './billing.ts';
 import { BillingHistory, type CausedFinding, ReadinessReplay, type Step } from './replay.ts';
 import { usedVersions } from './rules/facts.ts';
-import { readinessState, standsAt } from './rules/index.ts';
+import { appliesAt, readinessState } from './rules/index.ts';
 import type { BilledRecord, BillingFacts } from './rules/rule.ts';
 
 /** Steps between which other requests are served. */
@@ -51,7 +51,7 @@ export async function readReadiness(
   const { facts, billing } = replay;
   const ownSteps = steps.filter(({ kind, id }) => kind === 'encounter' && id === encounterId);
   if (facts === undefined) throw nothing(ownSteps, asOf);
-  const findings = replay.findings.filter((finding) => standsAt(finding, at));
+  const findings = replay.findings.filter((finding) => appliesAt(finding, at));
   return {
     encounter: facts.encounter,
     facts,

@@ -50,7 +50,7 @@ export interface Step {
 }
 
 /** The steps in streams on which other encounters may depend as well, by the names of the streams. */
-export interface RememberedSteps {
+export interface CachedSteps {
   get(stream: string): Promise<Step[]> | undefined;
   set(stream: string, steps: Promise<Step[]>): unknown;
 }
@@ -59,7 +59,7 @@ export interface RememberedSteps {
 const ownKinds = ['encounter', 'document', 'readiness'];
 
 /** What a state of a stream reports. */
-type Told = Pick<Step, 'record' | 'document' | 'settings' | 'billing'> & { recordedAt?: string };
+type StreamState = Pick<Step, 'record' | 'document' | 'settings' | 'billing'> & { recordedAt?: string };
 
 /**
  * All versions, recorded up to a moment, of an encounter, of what it referred to in any of them and what that refers
@@ -71,14 +71,14 @@ export class BillingHistory {
   readonly #ports: QueryPorts;
   readonly #workspace: string;
   readonly #asOf: number;
-  readonly #remembered: RememberedSteps | undefined;
+  readonly #remembered: CachedSteps | undefined;
   readonly #versions = new Map<string, Step[]>();
 
   /**
    * `asOf`: milliseconds since 1970. `remembered`: what was read for other encounters of the workspace as of the same
    * moment; what is read for this one is added.
    */
-  constructor(ports: QueryPorts, workspace: string, asOf: number, remembered?: RememberedSteps) {
+  constructor(ports: QueryPorts, workspace: string, asOf: number, remembered?: CachedSteps) {
     this.#ports = ports;
     this.#workspace = workspace;
     this.#asOf = asOf;
@@ -182,7 +182,7 @@ export class BillingHistory {
     id: string,
     stream: string,
     evolve: Evolve<State>,
-    toldBy: (state: State, before: State | undefined) => Told | undefined,
+    toldBy: (state: State, before: State | undefined) => StreamState | undefined,
   ): Promise<Step[]> {
     const steps: Step[] = [];
     const take: Evolve<State> = (before, event) => {

@@ -7,9 +7,9 @@ import type { QueryPorts } from '../records/queries/records.ts';
 import { totalOf } from './counts.ts';
 import {
   BillingHistory,
+  type CachedSteps,
   type CausedFinding,
   ReadinessReplay,
-  type RememberedSteps,
   type Step,
 } from './replay.ts';
 import { changedAfterBilling } from './rules/encounter.ts';
@@ -259,7 +259,7 @@ async function stepsOf(
   workspace: string,
   id: string,
   at: number,
-  remembered: RememberedSteps,
+  remembered: CachedSteps,
 ): Promise<Step[] | undefined> {
   try {
     const history = new BillingHistory(ports, workspace, at, remembered);

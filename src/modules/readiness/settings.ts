@@ -4,7 +4,7 @@ import { readinessStream, recordStream } from '../../domain/events/streams.ts';
 import { evolveRecord, type RecordState } from '../../domain/records/fold.ts';
 import { ServiceError } from '../../platform/errors.ts';
 import { appendDecided, type EventLog } from '../../storage/eventLog.ts';
-import { foldStream, RememberedFolds } from '../records/queries/records.ts';
+import { AggregateCache, foldStream } from '../records/queries/records.ts';
 import { rules } from './rules/index.ts';
 import {
   evolveRuleSettings,
@@ -18,11 +18,11 @@ import {
 } from './rules/rule.ts';
 
 /** The rule settings of workspaces, for callers that do not wait for a store. */
-export class RememberedRuleSettings {
-  readonly #folds: RememberedFolds<RuleSettings>;
+export class RuleSettingsCache {
+  readonly #folds: AggregateCache<RuleSettings>;
 
   constructor(eventLog: EventLog) {
-    this.#folds = new RememberedFolds(eventLog, readinessStream, evolveRuleSettings);
+    this.#folds = new AggregateCache(eventLog, readinessStream, evolveRuleSettings);
   }
 
   /**

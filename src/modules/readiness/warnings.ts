@@ -5,9 +5,9 @@ import { notSent } from '../../domain/records/schema/validation.ts';
 import type { FieldMessage } from '../../platform/errors.ts';
 import type { EventLog } from '../../storage/eventLog.ts';
 import type { WriteWarnings } from '../records/commands/upsert.ts';
-import { findingsOf, rules, standsAt } from './rules/index.ts';
+import { appliesAt, findingsOf, rules } from './rules/index.ts';
 import type { RuleSettings } from './rules/rule.ts';
-import { RememberedRuleSettings } from './settings.ts';
+import { RuleSettingsCache } from './settings.ts';
 
 const ofEncounterAlone = rules.filter(
   ({ reads, comparesEncounters }) =>
@@ -32,7 +32,7 @@ function encounterWarnings(
     encounter: { kind, id: fields.id, version: 0, fields: viewRecord({ kind, fields }) },
   };
   return findingsOf(facts, settings(), ofEncounterAlone)
-    .filter((finding) => standsAt(finding, now))
+    .filter((finding) => appliesAt(finding, now))
     .map(({ field, text }) =>
       record === undefined && sent[field] === undefined
         ? notSent(field, 'the encounter is completed')
@@ -42,7 +42,7 @@ function encounterWarnings(
 
 /** Returns the warnings of writes, according to the rule settings of each workspace as last read from the log. */
 export function openWriteWarnings(eventLog: EventLog): WriteWarnings {
-  const settings = new RememberedRuleSettings(eventLog);
+  const settings = new RuleSettingsCache(eventLog);
   return (workspace, entry, input, sent, record) =>
     writeWarnings(entry, input, sent, () => settings.of(workspace), record);
 }

@@ -5,7 +5,7 @@ import type { Position } from '../../domain/events/event.ts';
 import { type ReadinessState, readinessStates } from '../../domain/events/readinessEvents.ts';
 import type { ModelName, ReadModels, Row } from '../../storage/readModels.ts';
 import type { Evaluation } from './evaluate.ts';
-import { type Finding, readinessState, standsAt } from './rules/index.ts';
+import { appliesAt, type Finding, readinessState } from './rules/index.ts';
 import { dayOf, type RuleSettings, type Severity, textOf } from './rules/rule.ts';
 
 /** What is written at once, as a row of its own, so that it can be completed. */
@@ -132,7 +132,7 @@ export function worklistEntry(
   const others = [...merged.map(({ id }) => id), ...(patient ? [patient.id] : [])].filter(
     (id) => id !== named,
   );
-  const standing = findings.filter((finding) => standsAt(finding, now));
+  const standing = findings.filter((finding) => appliesAt(finding, now));
   const flips = findings.flatMap(({ from = 0, until = 0 }) => [from, until]).filter((at) => at > now);
   return {
     encounter_id: encounter.id,

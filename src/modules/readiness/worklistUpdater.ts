@@ -14,7 +14,12 @@ import { documentEventTypes } from '../../domain/records/document.ts';
 import { asUnreadable, UnreadableError } from '../../platform/errors.ts';
 import type { EventBatch, FollowOptions } from '../../storage/eventLog.ts';
 import type { ModelName, ReadModels, Row } from '../../storage/readModels.ts';
-import { resumeAfter, type SameLogPorts, untilOutdated, whileSameLog } from '../projections/checkpoints.ts';
+import {
+  loadCheckpoint,
+  runWhileLogUnchanged,
+  type SameLogPorts,
+  waitForRebuildRequest,
+} from '../projections/checkpoints.ts';
 import { allRows, growingPauses } from '../records/queries/paging.ts';
 import type { QueryPorts } from '../records/queries/records.ts';
 import { announceChanges, announceRules } from './announce.ts';
@@ -245,7 +250,7 @@ async function changedBy(
   for (const [workspace, changed] of byWorkspace) {
     for (let at = 0; at < changed.length; at += SIDE_BY_SIDE) {
       const some = changed.slice(at, at + SIDE_BY_SIDE);
-      for (const [event, rows] of await restingOn(readModels, workspace, some)) {
+      for (const [event, rows] of await dependentRows(readModels, workspace, some)) {
         if (rows.length > FEW) fanOuts.push(event);
         else for (const { id, order } of rows) addTo(due, id, order, event);
       }
@@ -258,7 +263,7 @@ async function changedBy(
  * Resolves with the rows of encounters that depend on the record of each of these events: more than a few, where
  * there are more.
  */
-async function restingOn(
+async function dependentRows(
   readModels: ReadModels,
   workspace: string,
   changed: readonly RecordedEvent[],
@@ -390,7 +395,7 @@ export async function keepWorklist(
   ports: SameLogPorts & Pick<FollowOptions, 'gather'>,
   signal: AbortSignal,
 ): Promise<void> {
-  await resumeAfter(readinessModel, ports);
+  await loadCheckpoint(readinessModel, ports);
   const work = await WorklistWork.open(ports);
   // An interrupted write may have brought it further.
   const after = await ports.readModels.checkpoint(readinessModel);
@@ -407,8 +412,8 @@ export async function keepWorklist(
     followRecords(ports, work, options, (row) => fanOuts.push(row)),
     goThrough(ports, work, fanOuts, until),
     watchClock(ports, work, until),
-    whileSameLog(ports.eventLog, until),
-    untilOutdated(ports.readModels, readinessModel, until),
+    runWhileLogUnchanged(ports.eventLog, until),
+    waitForRebuildRequest(ports.readModels, readinessModel, until),
   ];
   try {
     await Promise.all(tasks);

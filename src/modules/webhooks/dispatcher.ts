@@ -2,7 +2,7 @@ import type { Position } from '../../domain/events/event.ts';
 import { asUnreadable, UnreadableError } from '../../platform/errors.ts';
 import { pause } from '../../platform/retry.ts';
 import type { EventLog } from '../../storage/eventLog.ts';
-import { type Leases, whileLeader } from '../../storage/leases.ts';
+import { type Leases, runAsLeader } from '../../storage/leases.ts';
 import type { ReadModels } from '../../storage/readModels.ts';
 import { findMessage, type MessageEvent, pruneAttempts } from './attempts.ts';
 import type { SessionPorts } from './retries.ts';
@@ -10,7 +10,7 @@ import { openSecrets } from './secrets.ts';
 import { DeliverySession, MAX_WAITING } from './session.ts';
 import { DeliveryState, type DeliveryStatePorts } from './sessionState.ts';
 import { dropEarlierModels, removeDelivery } from './store.ts';
-import { type Webhook, type WebhookDirectory, type WebhookRequest, wantedEventTypes } from './webhook.ts';
+import { filterTypes, type Webhook, type WebhookDirectory, type WebhookRequest } from './webhook.ts';
 
 interface EndpointPorts extends SessionPorts, DeliveryStatePorts {
   eventLog: EventLog;
@@ -48,8 +48,8 @@ async function deliverEndpoint(ports: EndpointPorts, id: string, signal: AbortSi
 }
 
 /** Returns a key for what is sent of which events: a webhook for which that changes begins a new session. */
-function wanted(webhook: Webhook): string {
-  return [webhook.payload, webhook.unchanged, ...wantedEventTypes(webhook)].join();
+function sessionKey(webhook: Webhook): string {
+  return [webhook.payload, webhook.unchanged, ...filterTypes(webhook)].join();
 }
 
 /** Whether its secret can be opened: nothing is sent without a signature. */
@@ -76,7 +76,7 @@ class EndpointDelivery {
     this.#ports = ports;
     this.#state = state;
     this.#webhook = webhook;
-    this.#wanted = wanted(webhook);
+    this.#wanted = sessionKey(webhook);
     this.#session = new DeliverySession(ports, state, webhook);
   }
 
@@ -92,7 +92,7 @@ class EndpointDelivery {
 
   async #tick(): Promise<void> {
     const webhook = this.#ports.findSending(this.#webhook.id);
-    if (webhook === undefined || wanted(webhook) !== this.#wanted) {
+    if (webhook === undefined || sessionKey(webhook) !== this.#wanted) {
       return this.#session.end();
     }
     this.#webhook = webhook;
@@ -191,7 +191,7 @@ export class Dispatcher {
 
   async run(signal: AbortSignal): Promise<void> {
     const { leases } = this.#ports;
-    const cleaning = whileLeader(leases, CLEANING_LEASE, this.#owner, signal, (leading) =>
+    const cleaning = runAsLeader(leases, CLEANING_LEASE, this.#owner, signal, (leading) =>
       this.#repeat('', CLEAN_EVERY_MS, leading, () => this.#clean()),
     );
     const looking = this.#repeat('', LOOK_MS, signal, () => this.#ports.erased.look());
@@ -225,7 +225,7 @@ export class Dispatcher {
       await this.#repeat(id, RETRY_MS, leading, () => deliverEndpoint(this.#ports, id, leading));
       this.#held -= 1;
     };
-    await whileLeader(this.#ports.leases, `webhook:${id}`, this.#owner, signal, work, () => this.#askMs());
+    await runAsLeader(this.#ports.leases, `webhook:${id}`, this.#owner, signal, work, () => this.#askMs());
   }
 
   /** Random, so that instances that start together do not ask at the same time. */

@@ -9,18 +9,18 @@ import { generateId, type KeyState, keysOfSender } from '../auth/apiKeys.ts';
 import type { KeyDirectory } from '../auth/keyDirectory.ts';
 import type { KeyManager } from '../auth/keyManager.ts';
 import { formatPosition } from '../eventStream/position.ts';
-import { derivedEventId, findEarlier } from '../idempotency/keys.ts';
+import { deterministicEventId, findPreviousAppend } from '../idempotency/keys.ts';
 import type { Page, PageRequest } from '../records/queries/paging.ts';
 import type { PrincipalNames } from '../records/queries/principalNames.ts';
 import { type AttemptFilter, type DeliveryAttempt, findMessage } from './attempts.ts';
 import { messageId } from './messages.ts';
-import { generateSecret, type SecretOwner, type SecretsKeys, seal, unsealWith } from './secrets.ts';
+import { encryptSecret, generateSecret, type SecretOwner, type SecretsKeys, unsealWith } from './secrets.ts';
 import {
-  type AddressRules,
   changedSettings,
   checkFilters,
   checkUrl,
   createWebhookSchema,
+  type EgressPolicy,
   MAX_WEBHOOKS,
   mayUsePayload,
   parseReplay,
@@ -121,7 +121,7 @@ interface WebhookPorts extends StartPorts {
   /** The names of those who create webhooks. */
   names: PrincipalNames;
   /** Where messages may be sent. */
-  addresses: AddressRules;
+  addresses: EgressPolicy;
   secretsKeys: SecretsKeys;
 }
 
@@ -200,7 +200,7 @@ export class WebhookManager {
     const { start, ...sent } = validate(createWebhookSchema, input);
     const settings = settingsOf(sent);
     this.#check(caller, settings);
-    const earlier = await this.#findEarlier(caller);
+    const earlier = await this.#findPreviousAppend(caller);
     if (earlier) return this.#secretOf(earlier);
     const startAfter = await startPosition(this.#ports, caller.workspace, parseStart(start), 'start');
     const id = generateId('wh');
@@ -218,7 +218,7 @@ export class WebhookManager {
       }
       return newEvent(caller, 'WebhookCreated', { ...data });
     });
-    const made = await this.#findEarlier(caller);
+    const made = await this.#findPreviousAppend(caller);
     return made ? this.#secretOf(made) : { webhook: await this.view(this.#find(caller, id)), secret };
   }
 
@@ -229,7 +229,7 @@ export class WebhookManager {
   async update(caller: WebhookCaller, id: string, input: unknown): Promise<WebhookView> {
     const { state, ...sent } = validate(updateWebhookSchema, input);
     const onlyDisables = state === 'disabled' && Object.keys(sent).length === 0;
-    const earlier = await this.#findEarlier(caller);
+    const earlier = await this.#findPreviousAppend(caller);
     let settingsChanged = earlier !== undefined;
     const webhook = await this.#change(caller, id, (before) => {
       const { url = before.url, payload = before.payload } = sent;
@@ -242,7 +242,7 @@ export class WebhookManager {
     const stateChanged = earlier !== undefined && earlier.type !== 'WebhookUpdated';
     if (state === undefined || stateChanged) return this.view(webhook);
     // The request's id is that of its first event.
-    const secondId = derivedEventId(eventIdOf(caller), 'state');
+    const secondId = deterministicEventId(eventIdOf(caller), 'state');
     const second = caller.earlier && { eventId: secondId, appended: false };
     const after = await this.#change({ ...caller, earlier: second }, id, (before) => {
       if (before.state === state) return undefined;
@@ -262,7 +262,7 @@ export class WebhookManager {
   /** Gives a webhook a new secret; the previous one also signs for the time asked for. */
   async rotateSecret(caller: WebhookCaller, id: string, input: unknown): Promise<NewSecret> {
     const { overlap_seconds } = validate(rotateSecretSchema, input);
-    const earlier = await this.#findEarlier(caller);
+    const earlier = await this.#findPreviousAppend(caller);
     if (earlier) return this.#secretOf(earlier);
     const { secret, sealed } = await this.#newSecret(await this.find(caller, id));
     const webhook = await this.#change(caller, id, () => {
@@ -273,7 +273,7 @@ export class WebhookManager {
       };
       return newEvent(caller, 'WebhookSecretRotated', { ...data });
     });
-    const made = await this.#findEarlier(caller);
+    const made = await this.#findPreviousAppend(caller);
     return made ? this.#secretOf(made) : { webhook: await this.view(webhook), secret };
   }
 
@@ -314,14 +314,14 @@ export class WebhookManager {
     decide: (webhook: Webhook) => NewEvent | undefined,
   ): Promise<Webhook> {
     const { directory } = this.#ports;
-    if (await this.#findEarlier(caller)) await directory.refresh();
+    if (await this.#findPreviousAppend(caller)) await directory.refresh();
     else await directory.change(() => decide(this.#find(caller, id)));
     return directory.find(id) as Webhook;
   }
 
   /** Also called after an append: the event that it leads to may be that of an earlier try, whose append came late. */
-  #findEarlier(caller: WebhookCaller): Promise<RecordedEvent | undefined> {
-    return findEarlier(this.#ports.eventLog, WEBHOOKS_STREAM, caller);
+  #findPreviousAppend(caller: WebhookCaller): Promise<RecordedEvent | undefined> {
+    return findPreviousAppend(this.#ports.eventLog, WEBHOOKS_STREAM, caller);
   }
 
   /** Resolves with the secret that an event gave a webhook, and the webhook. */
@@ -337,7 +337,7 @@ export class WebhookManager {
   async #newSecret(owner: SecretOwner): Promise<{ secret: string; sealed: string }> {
     const secret = generateSecret();
     const [key] = await this.#ports.secretsKeys(true);
-    return { secret, sealed: seal(key as Uint8Array, owner, secret) };
+    return { secret, sealed: encryptSecret(key as Uint8Array, owner, secret) };
   }
 
   #find(caller: WebhookCaller, id: string): Webhook {

@@ -1,16 +1,21 @@
 import { createHash, createHmac } from 'node:crypto';
 import type { RecordedEvent } from '../../domain/events/event.ts';
-import { type DisclosureTerms, erasureStep, type Shown } from '../../domain/events/payloads.ts';
+import { type DisclosedRange, type DisclosureTerms, erasureStep } from '../../domain/events/payloads.ts';
 import { version } from '../../platform/version.ts';
 import type { EventLog } from '../../storage/eventLog.ts';
 import { recordAccess } from '../audit/recordAccess.ts';
 import type { Change } from '../eventStream/changedFields.ts';
-import { type CloudEvent, type FeedData, feedEventTypes, toCloudEvent } from '../eventStream/cloudEvents.ts';
+import {
+  type CloudEvent,
+  type EventStreamData,
+  feedEventTypes,
+  toCloudEvent,
+} from '../eventStream/cloudEvents.ts';
 import type { Deidentifier } from '../eventStream/deidentification.ts';
-import { serviceCaller, type Webhook, type WebhookRequest, wantedEventTypes } from './webhook.ts';
+import { filterTypes, serviceCaller, type Webhook, type WebhookRequest } from './webhook.ts';
 
 /** What a message reports of a change. */
-export type ToldOfChange = Pick<Change, 'changed' | 'isFirst'>;
+export type ReportedChange = Pick<Change, 'changed' | 'isFirst'>;
 
 /** Of a message's body, in UTF-8. */
 export const MAX_BODY_BYTES = 256 * 1024;
@@ -28,7 +33,7 @@ export interface WebhookMessage {
 }
 
 /** `data` of a message that only points to what happened. */
-interface ReferenceData extends Pick<FeedData, 'version' | 'changed'> {
+interface ReferenceData extends Pick<EventStreamData, 'version' | 'changed'> {
   outcome: 'created' | 'updated' | 'unchanged' | 'removed' | 'erased';
   /** The message was to hold more, but that exceeds the maximum message size. */
   truncated?: true;
@@ -54,7 +59,7 @@ export function messageId(webhookId: string, eventId: string): string {
 export function buildMessage(
   { id, payload }: Pick<Webhook, 'id' | 'payload'>,
   event: RecordedEvent,
-  change: ToldOfChange,
+  change: ReportedChange,
   deidentify: Deidentifier,
   publicUrl?: string,
 ): WebhookMessage {
@@ -79,7 +84,7 @@ export function buildPing({ id }: Pick<Webhook, 'id'>, request: WebhookRequest):
   return { id: messageId(id, request.eventId), body: JSON.stringify(ping) };
 }
 
-function outcomeOf(event: RecordedEvent, { changed, isFirst }: ToldOfChange): ReferenceData['outcome'] {
+function outcomeOf(event: RecordedEvent, { changed, isFirst }: ReportedChange): ReferenceData['outcome'] {
   if (erasureStep(event)) return 'erased';
   if (event.type === 'DocumentRemoved') return 'removed';
   if (isFirst) return 'created';
@@ -131,11 +136,11 @@ function outcomeOfCloudEvent({ type, data: { changed } }: CloudEvent): Reference
 export async function recordSent(
   eventLog: EventLog,
   webhook: Webhook,
-  sent: Pick<Shown, 'ranges' | 'count'>,
+  sent: Pick<DisclosedRange, 'ranges' | 'count'>,
   terms: DisclosureTerms | undefined,
 ): Promise<void> {
   const { id, payload } = webhook;
-  const types = wantedEventTypes(webhook);
+  const types = filterTypes(webhook);
   await recordAccess(
     eventLog,
     { ...serviceCaller(webhook), disclosedTo: terms },

@@ -1,15 +1,15 @@
 import { once } from 'node:events';
 import type { Position, RecordedEvent } from '../../domain/events/event.ts';
-import type { DisclosureTerms, Shown } from '../../domain/events/payloads.ts';
+import type { DisclosedRange, DisclosureTerms } from '../../domain/events/payloads.ts';
 import { UnknownSchemaVersion } from '../../domain/events/upcasting.ts';
 import { changedKind, eventSubject } from '../../domain/records/catalog.ts';
 import { asUnreadable, UnreadableError } from '../../platform/errors.ts';
 import { measurements } from '../../platform/metrics/metrics.ts';
-import { whenAvailable } from '../../platform/retry.ts';
+import { retryWhileUnavailable } from '../../platform/retry.ts';
 import { traced } from '../../platform/tracing.ts';
 import type { EventLog } from '../../storage/eventLog.ts';
 import type { Clock } from '../../storage/rateLimiters.ts';
-import type { Change, ChangedFields, ToldChange } from '../eventStream/changedFields.ts';
+import type { Change, ChangedFields, ChangeOrError } from '../eventStream/changedFields.ts';
 import { feedEventType, feedLogTypes, logFilter, selectedAs } from '../eventStream/cloudEvents.ts';
 import type { Deidentifier } from '../eventStream/deidentification.ts';
 import { formatPosition } from '../eventStream/position.ts';
@@ -26,8 +26,8 @@ import {
   buildPing,
   messageId,
   PING_TYPE,
+  type ReportedChange,
   signMessage,
-  type ToldOfChange,
   type WebhookMessage,
 } from './messages.ts';
 import { openSecrets, type SecretsKeys } from './secrets.ts';
@@ -47,10 +47,10 @@ interface MessagePorts {
 }
 
 /** An event to tell the webhook of. */
-export interface Telling {
+export interface Notification {
   event: RecordedEvent;
   /** What the event did. */
-  change: ToldOfChange;
+  change: ReportedChange;
   /** How often it was tried before. */
   tries: number;
   /** How many of these attempts were due by the schedule. */
@@ -109,7 +109,7 @@ export class MessageDelivery {
   }
 
   /** Tells a webhook of an event, once; `onSent` as of `WebhookSender.send`. Throws when only a newer version of the service can read the event. */
-  async deliver(webhook: Webhook, telling: Telling, onSent: () => void): Promise<Outcome> {
+  async deliver(webhook: Webhook, telling: Notification, onSent: () => void): Promise<Outcome> {
     const { event, change, tries } = telling;
     const deidentify = webhook.payload === 'deidentified' ? await this.#ports.deidentifier() : refuse;
     const message = buildMessage(webhook, event, change, deidentify, this.#ports.publicUrl);
@@ -132,7 +132,10 @@ export class MessageDelivery {
   }
 
   /** An attempt that was not due leaves the schedule as it is. */
-  #afterFailure({ step, heldMs }: Telling, attempt: Attempt): Pick<Failure, 'delayMs' | 'step' | 'woken'> {
+  #afterFailure(
+    { step, heldMs }: Notification,
+    attempt: Attempt,
+  ): Pick<Failure, 'delayMs' | 'step' | 'woken'> {
     const askedMs = retryAfterMs(attempt);
     if (heldMs !== undefined) return { delayMs: Math.max(heldMs, askedMs), step, woken: true };
     const delayMs = nextDelay(this.#ports.schedule, step + 1, attempt);
@@ -254,9 +257,9 @@ interface RetryContext {
   state: DeliveryState;
   clock: Clock;
   /** Makes one attempt. */
-  deliver(telling: Telling): Promise<Outcome>;
+  deliver(telling: Notification): Promise<Outcome>;
   webhook(): Webhook;
-  wants: Wants;
+  wants: DeliveryPredicate;
   /** Returns the place up to which the log was followed. */
   followed(): Position;
 }
@@ -353,7 +356,7 @@ export class Retries {
         if (at.once && event.revision !== at.next) return this.#context.state.release(at);
         // The follower is about to reach it.
         if (!at.once && event.position > followed()) return this.#context.state.release(at);
-        const told = changes[index] as ToldChange;
+        const told = changes[index] as ChangeOrError;
         if (told instanceof UnknownSchemaVersion) return this.#readAgain(at, UPGRADE_MS);
         // Nobody can report it, nor what follows in the record.
         if (told instanceof UnreadableError) return this.#context.state.release(at);
@@ -424,21 +427,21 @@ export function tryAgain(
 }
 
 /** Whether anything is to be sent for an event that did this. */
-export type Wants = (event: RecordedEvent, change: ToldOfChange) => boolean;
+export type DeliveryPredicate = (event: RecordedEvent, change: ReportedChange) => boolean;
 
 /** The events that a webhook wants, from a place in the log onwards. */
-export class WantedEvents {
+export class EventFilter {
   readonly #ports: SessionPorts;
   readonly #webhook: Pick<Webhook, 'id' | 'workspace'>;
   readonly #eventTypes: ReadonlySet<string>;
-  readonly #wants: Wants;
+  readonly #wants: DeliveryPredicate;
   #followed: Position;
 
   constructor(
     ports: SessionPorts,
     webhook: Pick<Webhook, 'id' | 'workspace'>,
     eventTypes: ReadonlySet<string>,
-    wants: Wants,
+    wants: DeliveryPredicate,
     after: Position,
   ) {
     this.#ports = ports;
@@ -461,7 +464,7 @@ export class WantedEvents {
   /** Passes each event, with what it did, to `take`, until the signal. */
   async run(
     signal: AbortSignal,
-    take: (event: RecordedEvent, change: ToldOfChange) => Promise<void>,
+    take: (event: RecordedEvent, change: ReportedChange) => Promise<void>,
   ): Promise<void> {
     const { eventLog, changedFields, onUnreadable, onDelay } = this.#ports;
     const { id, workspace } = this.#webhook;
@@ -469,14 +472,14 @@ export class WantedEvents {
     for await (const batch of eventLog.follow({ after: this.#followed, filter, signal })) {
       for (const event of batch.unreadable ?? []) onUnreadable(id, event);
       const events = batch.events.filter(({ type }) => feedLogTypes.has(type));
-      const changes = await whenAvailable(
+      const changes = await retryWhileUnavailable(
         () => changedFields.changes(events),
         (error) => onDelay(id, error),
         signal,
       );
       if (changes === undefined) return;
       for (const [index, event] of events.entries()) {
-        const told = changes[index] as ToldChange;
+        const told = changes[index] as ChangeOrError;
         if (this.#eventTypes.has(selectedAs(event))) {
           if (told instanceof UnknownSchemaVersion) return this.#waitForUpgrade(told, signal);
           if (told instanceof UnreadableError) onUnreadable(id, event);
@@ -509,7 +512,7 @@ export interface SessionPorts extends MessagePorts, NotePorts {
   /** Records in the audit trail what was sent, and under which terms. */
   recordSent(
     webhook: Webhook,
-    sent: Pick<Shown, 'ranges' | 'count'>,
+    sent: Pick<DisclosedRange, 'ranges' | 'count'>,
     terms: DisclosureTerms | undefined,
   ): Promise<void>;
   /** Disables the webhook, by an event. */

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import type { NewEvent } from '../../domain/events/event.ts';
 import { type Actor, newActorEvent } from '../../domain/events/newEvent.ts';
-import { seal as sealFor, unseal as unsealFor } from '../../platform/encryption.ts';
+import { encrypt as sealFor, decrypt as unsealFor } from '../../platform/encryption.ts';
 import { SECRET_PREFIX } from './messages.ts';
 import { validSecrets, type Webhook, type WebhookDirectory, type WebhookSecretsSealed } from './webhook.ts';
 
@@ -24,7 +24,7 @@ export function generateSecret(): string {
 }
 
 /** Returns the text, sealed (`encryption.ts`) and bound to its webhook: the sealed part comes after `v2.`. */
-export function seal(key: Uint8Array, owner: SecretOwner, text: string): string {
+export function encryptSecret(key: Uint8Array, owner: SecretOwner, text: string): string {
   return BOUND + sealFor(key, contextOf(owner), text);
 }
 
@@ -32,7 +32,7 @@ export function seal(key: Uint8Array, owner: SecretOwner, text: string): string 
  * Returns the text that was passed to `seal`. Throws when it was sealed with another key or for another webhook, or
  * is damaged.
  */
-export function unseal(key: Uint8Array, owner: SecretOwner, sealed: string): string {
+export function decryptSecret(key: Uint8Array, owner: SecretOwner, sealed: string): string {
   if (!sealed.startsWith(BOUND)) return unsealFor(key, '', sealed);
   return unsealFor(key, contextOf(owner), sealed.slice(BOUND.length));
 }
@@ -77,7 +77,7 @@ export function unsealWith(keys: readonly Uint8Array[], owner: SecretOwner, seal
   const failures: unknown[] = [];
   for (const key of keys) {
     try {
-      return unseal(key, owner, sealed);
+      return decryptSecret(key, owner, sealed);
     } catch (error) {
       failures.push(error);
     }
@@ -99,7 +99,7 @@ export async function resealSecrets(
   for (const { id } of directory.all()) {
     let event: NewEvent | undefined;
     await directory.change(({ webhooks }) => {
-      event = sealedAnew(webhooks.get(id), keys, actor);
+      event = reencrypted(webhooks.get(id), keys, actor);
       return event;
     });
     if (event) count += 1;
@@ -107,7 +107,7 @@ export async function resealSecrets(
   return count;
 }
 
-function sealedAnew(
+function reencrypted(
   webhook: Webhook | undefined,
   keys: readonly Uint8Array[],
   actor: Actor,
@@ -128,7 +128,7 @@ function resealed(webhook: Webhook, keys: readonly Uint8Array[], sealed: string)
     // Sealed with another key.
   }
   try {
-    return seal(keys[0] as Uint8Array, webhook, unsealWith(keys, webhook, sealed));
+    return encryptSecret(keys[0] as Uint8Array, webhook, unsealWith(keys, webhook, sealed));
   } catch {
     return sealed;
   }

@@ -3,7 +3,7 @@ import { isIP, type LookupFunction } from 'node:net';
 import { Agent, buildConnector, type Dispatcher, errors } from 'undici';
 import { type Clock, systemClock } from '../../storage/rateLimiters.ts';
 import type { Attempt, AttemptError } from './attempts.ts';
-import { type AddressRules, isLocalName } from './settings.ts';
+import { type EgressPolicy, isLocalName } from './settings.ts';
 
 /** The connection would have gone to an address to which messages may not be sent. */
 class RefusedAddress extends Error {
@@ -30,7 +30,7 @@ class TlsFailed extends Error {
 }
 
 interface ConnectorOptions {
-  addresses: AddressRules;
+  addresses: EgressPolicy;
   resolve: ResolveName;
   timeoutMs: number;
 }
@@ -130,7 +130,7 @@ const KEPT_ANSWER_CHARACTERS = 1_000;
 const KEPT_ANSWER_BYTES = KEPT_ANSWER_CHARACTERS * 4;
 
 export interface WebhookSenderOptions {
-  addresses: AddressRules;
+  addresses: EgressPolicy;
   resolve?: ResolveName;
   timeoutMs?: number;
   clock?: Clock;

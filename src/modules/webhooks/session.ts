@@ -1,26 +1,26 @@
 import type { Position, RecordedEvent } from '../../domain/events/event.ts';
 import { termsOf } from '../../domain/events/payloads.ts';
-import { isUnavailable, pause, whenAvailable } from '../../platform/retry.ts';
+import { isUnavailable, pause, retryWhileUnavailable } from '../../platform/retry.ts';
 import type { Clock } from '../../storage/rateLimiters.ts';
 import { SentEvents } from '../audit/sightings.ts';
 import { isUnchanged } from '../eventStream/changedFields.ts';
 import { selectedAs } from '../eventStream/cloudEvents.ts';
-import type { ToldOfChange } from './messages.ts';
+import type { ReportedChange } from './messages.ts';
 import {
+  type DeliveryPredicate,
+  EventFilter,
   MessageDelivery,
+  type Notification,
   type Outcome,
   Retries,
   type SessionPorts,
-  type Telling,
   tryAgain,
-  WantedEvents,
-  type Wants,
 } from './retries.ts';
 import { DeliveryNotes, type DeliveryState } from './sessionState.ts';
-import { type Webhook, type WebhookRequest, wantedEventTypes } from './webhook.ts';
+import { filterTypes, type Webhook, type WebhookRequest } from './webhook.ts';
 
 /** How long nothing is sent to an endpoint, on the monotonic clock. */
-class EndpointPause {
+class EndpointBackoff {
   readonly #clock: Clock;
   #until = Number.NEGATIVE_INFINITY;
 
@@ -55,7 +55,7 @@ class EndpointPause {
 interface Pending {
   event: RecordedEvent;
   /** What the event did. */
-  change: ToldOfChange;
+  change: ReportedChange;
   /** The place in the log before the event: following from here yields it. */
   before: Position;
 }
@@ -191,7 +191,7 @@ export class DeliverySession {
   readonly #ports: SessionPorts;
   readonly #state: DeliveryState;
   readonly #messages: MessageDelivery;
-  readonly #follower: WantedEvents;
+  readonly #follower: EventFilter;
   readonly #end = new AbortController();
   readonly #brokenOff = new AbortController();
   readonly #window = new RecordWindow();
@@ -199,7 +199,7 @@ export class DeliverySession {
   readonly #retries: Retries;
   readonly #notes: DeliveryNotes;
   readonly #sending: Sending;
-  readonly #pause: EndpointPause;
+  readonly #pause: EndpointBackoff;
   #webhook: Webhook;
   /** Resolves when something has changed that the follower may be waiting for. */
   #progress = Promise.withResolvers<void>();
@@ -211,13 +211,13 @@ export class DeliverySession {
     this.#state = state;
     this.#webhook = webhook;
     this.#messages = new MessageDelivery(ports, state, this.#brokenOff.signal);
-    const eventTypes = wantedEventTypes(webhook);
-    const wants: Wants = (event, change) =>
+    const eventTypes = filterTypes(webhook);
+    const wants: DeliveryPredicate = (event, change) =>
       eventTypes.has(selectedAs(event)) && (webhook.unchanged !== 'skip' || !isUnchanged(event, change));
-    this.#follower = new WantedEvents(ports, webhook, eventTypes, wants, state.at.position);
+    this.#follower = new EventFilter(ports, webhook, eventTypes, wants, state.at.position);
     this.#sent = new SentEvents((sent, terms) => ports.recordSent(webhook, sent, terms));
     this.#notes = new DeliveryNotes(ports, state);
-    this.#pause = new EndpointPause(ports.clock);
+    this.#pause = new EndpointBackoff(ports.clock);
     this.#sending = new Sending({
       failed: (error) => {
         if (!isUnavailable(error)) this.#fail(error);
@@ -305,7 +305,7 @@ export class DeliverySession {
   }
 
   /** Takes an event into memory as soon as there is room, unless its record is waiting. */
-  async #take(event: RecordedEvent, change: ToldOfChange): Promise<void> {
+  async #take(event: RecordedEvent, change: ReportedChange): Promise<void> {
     for (; !this.#ended; await this.#progress.promise) {
       if (this.#retries.takes(event)) break;
       if (this.#window.size < WINDOW && this.#state.waiting.size < MAX_WAITING) {
@@ -374,19 +374,19 @@ export class DeliverySession {
   }
 
   /** Makes one attempt, and acts on what it reveals about the endpoint as a whole. */
-  async #deliver(telling: Telling): Promise<Outcome> {
+  async #deliver(telling: Notification): Promise<Outcome> {
     const { position } = telling.event;
-    const isErased = await this.#whenAvailable(() => this.#ports.erased.has(telling.event));
+    const isErased = await this.#retryWhileUnavailable(() => this.#ports.erased.has(telling.event));
     if (this.#ended) return { kind: 'ended', gone: false };
     if (isErased) return { kind: 'erased' };
     // While the audit trail cannot be written, nothing more is sent.
-    await this.#whenAvailable(() => this.#sent.recordDue());
+    await this.#retryWhileUnavailable(() => this.#sent.recordDue());
     if (this.#ended) return { kind: 'ended', gone: false };
     const webhook = this.#webhook;
     const outcome = await this.#messages.deliver(webhook, telling, () =>
       this.#sent.add({ from: position, to: position }, 1, termsOf(webhook)),
     );
-    await this.#whenAvailable(() => this.#sent.recordDue());
+    await this.#retryWhileUnavailable(() => this.#sent.recordDue());
     if (outcome.kind === 'ended' && outcome.gone) this.#disable(webhook, 'gone');
     if (outcome.kind === 'delivered') {
       this.#notes.delivered();
@@ -401,8 +401,12 @@ export class DeliverySession {
   }
 
   /** Resolves with the result of `work` once the store can be reached; undefined when the session ends before. */
-  #whenAvailable<Result>(work: () => Promise<Result>): Promise<Result | undefined> {
-    return whenAvailable(work, (error) => this.#ports.onDelay(this.#webhook.id, error), this.#end.signal);
+  #retryWhileUnavailable<Result>(work: () => Promise<Result>): Promise<Result | undefined> {
+    return retryWhileUnavailable(
+      work,
+      (error) => this.#ports.onDelay(this.#webhook.id, error),
+      this.#end.signal,
+    );
   }
 
   /** Begins no more attempts, and ends the session when the webhook is disabled. */

@@ -17,7 +17,7 @@ import { parsePosition, requirePosition, startAt } from '../eventStream/position
 import { type Webhook, type WebhookPayload, type WebhookSettings, webhookPayloads } from './webhook.ts';
 
 /** Where messages may be sent. */
-export interface AddressRules {
+export interface EgressPolicy {
   /**
    * Whether an IP address may be connected to: over `https:` any public one, and over both protocols those of the
    * networks that were opened. False for anything that is not an IP address.
@@ -49,7 +49,7 @@ function isPublic(address: Address): boolean {
 }
 
 /** Returns the rules with some networks opened, each in CIDR notation. Throws when one is invalid. */
-export function createAddressRules(openNetworks: readonly string[]): AddressRules {
+export function createEgressPolicy(openNetworks: readonly string[]): EgressPolicy {
   const networks = openNetworks.map((network) => ipaddr.parseCIDR(network));
   return {
     opensNetworks: networks.length > 0,
@@ -81,7 +81,7 @@ export function isLocalName(hostname: string): boolean {
  * Returns what is wrong with the URL of a webhook, addressed to its owner; undefined when nothing is known to be.
  * Names are not looked up here: their addresses are checked for every connection that is made.
  */
-export function checkUrl(text: string, addresses: AddressRules): string | undefined {
+export function checkUrl(text: string, addresses: EgressPolicy): string | undefined {
   if (text.length > MAX_URL_LENGTH) return `must have at most ${MAX_URL_LENGTH} characters`;
   // The parser would silently drop some of these.
   if (/[\s\p{Cc}]/u.test(text)) return 'must not contain spaces or control characters';
@@ -96,7 +96,7 @@ export function checkUrl(text: string, addresses: AddressRules): string | undefi
   return checkHost(url, addresses);
 }
 
-function checkHost(url: URL, addresses: AddressRules): string | undefined {
+function checkHost(url: URL, addresses: EgressPolicy): string | undefined {
   const host = isLocalName(url.hostname) ? '127.0.0.1' : hostOf(url);
   if (isIP(host) === 0 || addresses.allows(host, url.protocol)) return undefined;
   return addresses.allows(host, 'https:')
@@ -105,7 +105,7 @@ function checkHost(url: URL, addresses: AddressRules): string | undefined {
 }
 
 /** Whether a webhook's messages may be sent: it is enabled, and its workspace is active. */
-export function maySend({ state, workspace }: Webhook, known: Readonly<KeyState>): boolean {
+export function isDeliveryAllowed({ state, workspace }: Webhook, known: Readonly<KeyState>): boolean {
   return state === 'enabled' && known.workspaces.get(workspace)?.state === 'active';
 }
 

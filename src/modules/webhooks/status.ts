@@ -1,5 +1,5 @@
 import type { Position } from '../../domain/events/event.ts';
-import { type PositionRange, type Shown, withRange } from '../../domain/events/payloads.ts';
+import { type DisclosedRange, type PositionRange, withRange } from '../../domain/events/payloads.ts';
 import { UnreadableError } from '../../platform/errors.ts';
 import type { EventLog } from '../../storage/eventLog.ts';
 import type { StateStore } from '../../storage/stateStore.ts';
@@ -11,12 +11,12 @@ import type { Page, PageRequest } from '../records/queries/paging.ts';
 import { type AttemptFilter, type DeliveryAttempt, listAttempts } from './attempts.ts';
 import type { WebhookCaller } from './settings.ts';
 import { type DeliveryPosition, deliveryTable, failedPartition, loadPositions } from './store.ts';
-import { type Webhook, wantedEventTypes } from './webhook.ts';
+import { filterTypes, type Webhook } from './webhook.ts';
 
 /** The longest time spent counting. */
 const COUNT_MS = 1_000;
 
-interface Wanted {
+interface MatchCount {
   count: number;
   /** When the first of them was recorded, milliseconds since 1970; undefined when there is none. */
   oldestAt: number | undefined;
@@ -26,15 +26,15 @@ interface Wanted {
  * Counts the events after a position that a webhook wants, up to `most` of them, and as far as the log can be read in
  * a second. Rejects with `unavailable`.
  */
-async function countWanted(
+async function countMatching(
   eventLog: EventLog,
   webhook: Webhook,
   after: Position,
   most: number,
-): Promise<Wanted> {
-  const wanted: Wanted = { count: 0, oldestAt: undefined };
+): Promise<MatchCount> {
+  const wanted: MatchCount = { count: 0, oldestAt: undefined };
   if (after >= (await eventLog.head())) return wanted;
-  const eventTypes = wantedEventTypes(webhook);
+  const eventTypes = filterTypes(webhook);
   const filter = logFilter({ workspace: webhook.workspace, eventTypes: [...eventTypes] });
   const stop = AbortSignal.timeout(COUNT_MS);
   const changedFields = webhook.unchanged === 'skip' ? new ChangedFields(eventLog) : undefined;
@@ -94,7 +94,7 @@ export async function deliveryStatus(
       const partition = failedPartition(webhook.id);
       const failed = await stateStore.page(deliveryTable, { partition, limit: MAX_COUNTED });
       const at = await ofThisLog(eventLog, positions.get(webhook.id));
-      const unread = await countWanted(eventLog, webhook, at?.followed ?? webhook.startAfter, MAX_COUNTED);
+      const unread = await countMatching(eventLog, webhook, at?.followed ?? webhook.startAfter, MAX_COUNTED);
       return {
         position: at?.position ?? webhook.startAfter,
         pending: (at?.pending ?? 0) + unread.count,
@@ -149,7 +149,7 @@ export async function readAttempts(
 /**
  * Returns which events the attempts reveal: ids and versions, and where responses are shown possibly what was sent.
  */
-function shownIn(items: readonly DeliveryAttempt[], withAnswers: boolean): { shown?: Shown } {
+function shownIn(items: readonly DeliveryAttempt[], withAnswers: boolean): { shown?: DisclosedRange } {
   let ranges: PositionRange[] = [];
   for (const { position } of items) {
     const at = position === undefined ? undefined : parsePosition(position);

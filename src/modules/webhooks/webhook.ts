@@ -303,7 +303,7 @@ export function serviceCaller({ workspace }: Pick<Webhook, 'workspace'>): Caller
 }
 
 /** Returns the types of events, as the log has them, that a webhook wants. */
-export function wantedEventTypes({ kinds, types }: Pick<Webhook, 'kinds' | 'types'>): Set<string> {
+export function filterTypes({ kinds, types }: Pick<Webhook, 'kinds' | 'types'>): Set<string> {
   const wanted = feedEventTypes.filter(
     ({ kind, type }) => (kinds?.includes(kind) ?? true) && (types?.includes(type) ?? true),
   );

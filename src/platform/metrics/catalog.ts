@@ -27,7 +27,7 @@ const store = {
 const thread = { 'chartledger.thread': 'number of the request thread; `0` is the first one' };
 
 /** Every metric that the service exports, in the order in which they are explained. */
-export const metricTable = {
+export const metricDefinitions = {
   'http.server.request.duration': {
     kind: 'histogram',
     unit: 's',
@@ -210,10 +210,10 @@ export const metricTable = {
   'process.uptime': { kind: 'gauge', unit: 's', description: 'Time since the process started.' },
 } as const satisfies Record<string, MetricDefinition>;
 
-export type MetricName = keyof typeof metricTable;
+export type MetricName = keyof typeof metricDefinitions;
 
 /** All attributes of a metric. */
-export type AttributesOf<Name extends MetricName> = (typeof metricTable)[Name] extends {
+export type AttributesOf<Name extends MetricName> = (typeof metricDefinitions)[Name] extends {
   attributes: infer Attributes;
 }
   ? { readonly [Attribute in keyof Attributes]: string | number }
@@ -221,10 +221,10 @@ export type AttributesOf<Name extends MetricName> = (typeof metricTable)[Name] e
 
 /** The metrics of a kind. */
 export type NameOfKind<Kind extends MetricDefinition['kind']> = {
-  [Name in MetricName]: (typeof metricTable)[Name]['kind'] extends Kind ? Name : never;
+  [Name in MetricName]: (typeof metricDefinitions)[Name]['kind'] extends Kind ? Name : never;
 }[MetricName];
 
 /** Returns a metric's definition. */
 export function definitionOf(name: MetricName): MetricDefinition {
-  return metricTable[name];
+  return metricDefinitions[name];
 }

@@ -22,7 +22,7 @@ export function observed<Name extends MetricName>(
  * One metric with these attributes. `values` hold its count; for a gauge, its value; for a histogram, how many values
  * fell up to each boundary but not the one before, how many beyond the last, and the sum of all.
  */
-class Series {
+class TimeSeries {
   readonly name: MetricName;
   readonly attributes: Attributes;
   readonly values: number[];
@@ -95,8 +95,8 @@ export interface MeasurementsReport {
 }
 
 /** The measurements of a thread, and in the first thread also what the others report to it. */
-export class Measurements {
-  readonly #series = new Map<string, Series>();
+export class MetricsRegistry {
+  readonly #series = new Map<string, TimeSeries>();
   /** Gauges of other threads, by thread. */
   readonly #gauges = new Map<number, Map<string, SeriesReport>>();
   #onChange: () => void = () => undefined;
@@ -105,21 +105,21 @@ export class Measurements {
   counter<Name extends NameOfKind<'counter'>>(
     name: Name,
     attributes: AttributesOf<Name>,
-  ): Pick<Series, 'add'> {
+  ): Pick<TimeSeries, 'add'> {
     return this.#of(name, attributes);
   }
 
   gauge<Name extends NameOfKind<'gauge'>>(
     name: Name,
     attributes: AttributesOf<Name>,
-  ): Pick<Series, 'add' | 'set'> {
+  ): Pick<TimeSeries, 'add' | 'set'> {
     return this.#of(name, attributes);
   }
 
   histogram<Name extends NameOfKind<'histogram'>>(
     name: Name,
     attributes: AttributesOf<Name>,
-  ): Pick<Series, 'observe'> {
+  ): Pick<TimeSeries, 'observe'> {
     return this.#of(name, attributes);
   }
 
@@ -169,11 +169,11 @@ export class Measurements {
     return [...all.values()];
   }
 
-  #of(name: MetricName, attributes: Attributes): Series {
+  #of(name: MetricName, attributes: Attributes): TimeSeries {
     const key = keyOf(name, attributes);
     let series = this.#series.get(key);
     if (series === undefined) {
-      series = new Series(name, attributes, () => this.#onChange());
+      series = new TimeSeries(name, attributes, () => this.#onChange());
       this.#series.set(key, series);
     }
     return series;
@@ -187,7 +187,7 @@ function keyOf(name: MetricName, attributes: Attributes): string {
 }
 
 /** The measurements of this thread. */
-export const measurements = new Measurements();
+export const measurements = new MetricsRegistry();
 
 /** Returns the Prometheus name of a metric. */
 export function prometheusName(name: MetricName): string {

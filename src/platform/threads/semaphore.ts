@@ -41,7 +41,7 @@ export class SharedFlag {
 const TAKEN = 0;
 
 /** Places for an expensive resource; all threads that share the buffer have `count` of them together. */
-export class SharedPlaces {
+export class SharedSemaphore {
   /** From which another thread makes the same places. */
   readonly buffer: SharedArrayBuffer;
   readonly #count: number;
@@ -51,7 +51,7 @@ export class SharedPlaces {
   readonly #waiting: (() => void)[] = [];
 
   /** `thread`: the number of the calling thread, of `threads` that share the places. */
-  constructor(count: number, buffer = SharedPlaces.bufferFor(1), thread = 0) {
+  constructor(count: number, buffer = SharedSemaphore.bufferFor(1), thread = 0) {
     this.buffer = buffer;
     this.#count = count;
     this.#cells = new Int32Array(buffer);

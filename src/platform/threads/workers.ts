@@ -17,7 +17,7 @@ import { type MeasurementsReport, measurements } from '../metrics/metrics.ts';
  * Ends this worker thread, whose work is done: a connection that a driver left open must not keep it, and with it the
  * shutdown of the service, waiting.
  */
-export function endThread(): never {
+export function exitWorker(): never {
   process.exit();
 }
 
@@ -35,7 +35,7 @@ interface ThreadListener<Message> {
  * Starts a worker thread, and another one whenever it ends. The returned function stops it, by the message `stop`, and resolves
  * once it is gone, also when it failed.
  */
-export function keepThread<Message>(
+export function superviseWorker<Message>(
   url: URL,
   workerData: unknown,
   { onMessage, onError }: ThreadListener<Message>,
@@ -151,7 +151,7 @@ export function watchEventLoop(thread: number): () => void {
 }
 
 /** Requests come first: where all processors are busy, this thread waits. Linux has a priority for each thread. */
-export function yieldToRequests(): void {
+export function lowerThreadPriority(): void {
   try {
     setPriority(
       Number(basename(readlinkSync('/proc/thread-self'))),

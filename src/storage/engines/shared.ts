@@ -2,7 +2,7 @@ import { chownSync, mkdirSync, statSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 
 /** Returns the result of `work`, or rejects when it takes longer than `ms`. */
-export async function within<Result>(ms: number, work: Promise<Result>): Promise<Result> {
+export async function withTimeout<Result>(ms: number, work: Promise<Result>): Promise<Result> {
   let timer: NodeJS.Timeout | undefined;
   const timeout = new Promise<never>((_resolve, reject) => {
     timer = setTimeout(() => reject(new Error(`no answer within ${ms} ms`)), ms);
@@ -18,7 +18,7 @@ export async function within<Result>(ms: number, work: Promise<Result>): Promise
  * File operations that may hang, one at a time. Nothing cancels an operation on a disk that does not answer, and a process has four
  * places for such operations: if all were taken, log output, name look-ups, passwords and documents would hang, too.
  */
-export class OneAtATime {
+export class SerialQueue {
   #last: Promise<unknown> = Promise.resolve();
 
   /**
@@ -30,7 +30,7 @@ export class OneAtATime {
     const working = this.#last.then(() => (isLate ? Promise.reject(new Error('too late')) : work()));
     this.#last = working.catch(() => undefined);
     try {
-      return await within(ms, working);
+      return await withTimeout(ms, working);
     } finally {
       isLate = true;
     }

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { z } from 'zod';
 import type { FieldMessage } from '../../../platform/errors.ts';
 import { failureOf, parseJson, retryAfterSeconds } from '../../lib/client.ts';
-import { ImportError, NothingTaken } from './source.ts';
+import { ImportError, NothingAccepted } from './source.ts';
 
 /** The parts of an OperationOutcome (FHIR R4, 2.28) that are reported. */
 export const outcomeSchema = z.object({
@@ -179,8 +179,8 @@ export class ImportClient {
   }
 
   /** The error for an address with something else. */
-  stranger(status: number): NothingTaken {
-    return new NothingTaken(
+  stranger(status: number): NothingAccepted {
+    return new NothingAccepted(
       `${this.#options.url.href} answered with ${status}, which is not a response of a Chartledger service. Check the address in --url.`,
     );
   }
@@ -218,7 +218,7 @@ export class ImportClient {
     const { data: refused } = refusedSchema.safeParse(parseJson(text));
     if (refused === undefined || status < 400 || status === 405) throw this.stranger(status);
     if (status === 401 || status === 403) {
-      throw new NothingTaken(`The service refused the API key (${status}): ${refused.error}`);
+      throw new NothingAccepted(`The service refused the API key (${status}): ${refused.error}`);
     }
   }
 

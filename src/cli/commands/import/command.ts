@@ -12,7 +12,7 @@ import { sendDocuments } from './documents.ts';
 import { FhirFolder, FhirSender } from './fhir.ts';
 import { MappedSource, readMapping } from './mappedSource.ts';
 import { BatchSender, createProgress, type ImportJob, note, ReportFile, sendRecords } from './send.ts';
-import { DocumentFolder, ImportError, type ImportSource, NdjsonSource, NothingTaken } from './source.ts';
+import { DocumentFolder, ImportError, type ImportSource, NdjsonSource, NothingAccepted } from './source.ts';
 import { type ImportCounts, type ImportIdentity, ImportState, ImportTally, stateFileName } from './state.ts';
 
 const ownMappings = join(dirname(findPackageJSON('.', import.meta.url) as string), 'assets', 'mappings');
@@ -91,7 +91,7 @@ async function runImport(job: ImportJob): Promise<void> {
   } catch (error) {
     if (!stop.signal.aborted) stop.abort(error);
     // A different key or address means a different import.
-    if (error instanceof NothingTaken && state.isUntouched) state.remove();
+    if (error instanceof NothingAccepted && state.isUntouched) state.remove();
   } finally {
     progress.stop();
   }
@@ -110,7 +110,7 @@ function unreadable({ state, rejects, tally }: ImportJob) {
 const MOST_WARNINGS = 20;
 
 /** Prints where the reports are, what was counted, and, if an import ended early, why. */
-function tellEnd({ tally, rejects, warnings, state, stop }: ImportJob, isJson: boolean): void {
+function reportEnd({ tally, rejects, warnings, state, stop }: ImportJob, isJson: boolean): void {
   const { stderr } = terminal();
   if (rejects.written) stderr.write(`What was rejected, and why, is in ${rejects.path}.\n`);
   if (warnings.written) stderr.write(`What was accepted with warnings is in ${warnings.path}.\n`);
@@ -293,7 +293,7 @@ async function importRecords(
   await runImport(job).finally(endOfSignals);
   job.rejects.close();
   job.warnings.close();
-  tellEnd(job, options.json === true);
+  reportEnd(job, options.json === true);
 }
 
 /** `chartledger import` */

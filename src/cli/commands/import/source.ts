@@ -55,7 +55,7 @@ export interface ImportSource {
 export class ImportError extends CommandError {}
 
 /** The service accepts nothing at all: not with this key, or not at this address. */
-export class NothingTaken extends ImportError {}
+export class NothingAccepted extends ImportError {}
 
 /** Texts by file name; a file that changes gets a different one. */
 export type Fingerprint = Record<string, string>;

@@ -27,7 +27,7 @@ import {
   recordReaders,
   type Visit,
 } from '../../components/page.ts';
-import { facts, fieldValue, printedDocuments, recordFields } from '../../components/records.ts';
+import { definitionList, fieldValue, printedDocuments, recordFields } from '../../components/records.ts';
 import {
   kindOf,
   recordCrumbs,
@@ -218,7 +218,7 @@ function printedFacts(
 ): Html {
   const { id, version, created_at, updated_at } = view;
   const now = new Date().toISOString();
-  return facts([
+  return definitionList([
     ['ID', code(id)],
     ['Workspace', code(workspace)],
     ['Version', version],

@@ -81,7 +81,7 @@ ${input({
     section: recordsSection,
     text: html`${code(id)}. It is permanently removed from all stores and cannot be restored. Its ID can be used again.`,
     fields: html`${heldBanner(workspace, kind, holding)}
-${await whatElse(ports, workspace, entry, id, referrers)}
+${await erasureScope(ports, workspace, entry, id, referrers)}
 ${goesAndStays(kind, ports.eventLog.scavenger !== undefined)}
 ${isPossible && fields}`,
     button: isPossible ? `Erase ${kind}` : undefined,
@@ -96,7 +96,7 @@ function withEncounters(): Html {
 }
 
 /** Resolves with what is erased with the record, or stands in the way of erasing it. */
-async function whatElse(
+async function erasureScope(
   ports: ErasePorts,
   workspace: string,
   { kind }: CatalogEntry,
@@ -159,14 +159,14 @@ async function erase(ports: ErasePorts, { entry, id }: Subject, visit: Visit): P
   const kinds = tombstones.slice(1).map(({ stream }) => kindOfStream(stream));
   const others = countByKind(kinds.filter((kind) => kind !== 'readiness'));
   const end = isComplete
-    ? whereBytesAre(ports)
+    ? erasedBytesText(ports)
     : 'It can no longer be read. The read models are behind: the service completes the erasure automatically.';
   notice(`The ${entry.kind} was erased${others && `, with ${others}`}. ${end}`);
   return { redirect: recordPath(workspace, entry.kind, id) };
 }
 
 /** Returns where the bytes of what was erased are: the projector removes them from the stores' files. */
-function whereBytesAre({ eventLog }: ErasePorts): string {
+function erasedBytesText({ eventLog }: ErasePorts): string {
   return eventLog.scavenger
     ? 'It can no longer be read. The event log’s files keep it until each of its nodes has scavenged.'
     : 'It can no longer be read. Its bytes will be removed from the stores’ files shortly.';

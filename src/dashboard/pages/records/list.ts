@@ -16,10 +16,10 @@ import {
   type Html,
   html,
   type Page,
+  problemOf,
   type Refusal,
   type Reply,
   recordReaders,
-  refusalOf,
   type Visit,
 } from '../../components/page.ts';
 import {
@@ -132,7 +132,7 @@ ${leftOut(page.unreadable)}
 ${page.next_page_token && nextPage(workspace, entry, limits, page.next_page_token, page.items.length)}`;
     return { body, status: 200 };
   } catch (error) {
-    const refusal = refusalOf(error);
+    const refusal = problemOf(error);
     return { body: html`${formError(refusal.text)}${filter(refusal)}`, status: refusal.status };
   }
 }

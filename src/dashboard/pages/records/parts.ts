@@ -32,7 +32,7 @@ import { encountersAt, MOST_ENCOUNTERS } from '../../../modules/records/queries/
 import { asUnreadable, UnreadableError } from '../../../platform/errors.ts';
 import { type Html, html, type Visit } from '../../components/page.ts';
 import { who } from '../../components/people.ts';
-import { documentTable, facts, fieldValue } from '../../components/records.ts';
+import { definitionList, documentTable, fieldValue } from '../../components/records.ts';
 import { namedFields, readinessBadge, recordTable, unlessBehind } from '../../components/recordTable.ts';
 import { code, empty, fieldLabel, leftOut, ruleTitle, time, tryAgain } from '../../components/text.ts';
 import {
@@ -74,7 +74,7 @@ export async function billedSummary(
   const { claimId, versions, acknowledged } = billing;
   const by = ({ at, principal }: Pick<Billing, 'at' | 'principal'>) =>
     html`${time(at)}<br>${who({ ...principal, name: names.nameOf(principal) ?? null })}`;
-  return html`${facts([
+  return html`${definitionList([
     ['Claim', code(claimId)],
     ['Billed', by(billing)],
     ['Versions', versionList(workspace, versions)],
@@ -210,7 +210,7 @@ ${mayChangesStay && html`<p><a role="button" class="outline secondary" href="/da
 
 /** Returns since when, and why, an encounter is void, as sent. */
 function voidFacts({ fields }: BilledRecord): Html {
-  return facts([
+  return definitionList([
     ['Void since', fieldValue(fields.voided_at)],
     ['Reason', fieldValue(fields.void_reason)],
   ]);

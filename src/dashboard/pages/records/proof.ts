@@ -4,7 +4,7 @@ import { recordStream } from '../../../domain/events/streams.ts';
 import { recordAccess } from '../../../modules/audit/recordAccess.ts';
 import { erasureOf } from '../../../modules/erasure/erase.ts';
 import type { ErasurePorts } from '../../../modules/erasure/finish.ts';
-import { whereBytesAre } from '../../../modules/erasure/scavenges.ts';
+import { locateErasedBytes } from '../../../modules/erasure/scavenges.ts';
 import { certifyErasure } from '../../../modules/integrity/erasureCertificate.ts';
 import type { EvidencePorts } from '../../../modules/integrity/jobs.ts';
 import { eventOfVersion, proveEvent } from '../../../modules/integrity/proofs.ts';
@@ -39,7 +39,7 @@ async function certificate(ports: CertificatePorts, { req, workspace, caller }: 
   // The encounters and documents that are erased with it are in its certificate.
   if (!erasure.isComplete) throw unavailable('certificate');
   const position = Math.max(...erasure.tombstones.map((tombstone) => tombstone.position));
-  const bytes = await whereBytesAre(ports, position);
+  const bytes = await locateErasedBytes(ports, position);
   const signed = await certifyErasure(ports, erasure.tombstones, bytes, async () => {
     const signingKey = await ports.evidence.signingKey();
     if (signingKey) return signingKey;

@@ -6,7 +6,7 @@ import { encounter } from '../../../domain/records/kinds/encounter.ts';
 import { patient } from '../../../domain/records/kinds/patient.ts';
 import type { CatalogEntry } from '../../../domain/records/schema/kind.ts';
 import { type AccessRecorded, recordAccess } from '../../../modules/audit/recordAccess.ts';
-import { type ScavengePorts, whereBytesAre } from '../../../modules/erasure/scavenges.ts';
+import { locateErasedBytes, type ScavengePorts } from '../../../modules/erasure/scavenges.ts';
 import type { Readiness } from '../../../modules/readiness/queries.ts';
 import type { CausedFinding, Step } from '../../../modules/readiness/replay.ts';
 import {
@@ -19,7 +19,7 @@ import { type RecordNames, readRecordNames } from '../../../modules/records/quer
 import type { Page } from '../../../modules/records/queries/paging.ts';
 import type { QueryPorts, RecordView } from '../../../modules/records/queries/records.ts';
 import { ServiceError } from '../../../platform/errors.ts';
-import { unlessUnavailable } from '../../../platform/retry.ts';
+import { ignoreUnavailable } from '../../../platform/retry.ts';
 import { timeline } from '../../components/history.ts';
 import {
   type DashboardRoute,
@@ -162,7 +162,7 @@ ${timeline(workspace, recordPath(workspace, entry.kind, id), versions)}`;
 /** Says where its bytes still are; nothing when the state store cannot be reached. */
 async function bytesNote(ports: ErasedPorts, stream: string): Promise<Html | undefined> {
   const [last] = await ports.eventLog.readStream(stream, { direction: 'backwards', limit: 1 });
-  const bytes = last && (await unlessUnavailable(whereBytesAre(ports, last.position)));
+  const bytes = last && (await ignoreUnavailable(locateErasedBytes(ports, last.position)));
   if (bytes === undefined) return undefined;
   if (bytes.erased) return html`<p>No byte of it is left in the stores’ files.</p>`;
   if (ports.eventLog.scavenger === undefined)

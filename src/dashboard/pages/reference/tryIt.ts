@@ -1,14 +1,19 @@
 import { STATUS_CODES } from 'node:http';
 import { type AppPorts, apiRoutes } from '../../../api/routes/index.ts';
 import type { ServedEndpoint } from '../../../api/server/dispatch.ts';
-import { callEndpoint, type HeldAnswer, type HeldRequest, heldRequest } from '../../../api/server/inject.ts';
-import { bodyBudgets, RequestLoad } from '../../../api/server/load.ts';
+import {
+  callEndpoint,
+  type InjectedRequest,
+  type InMemoryResponse,
+  injectedRequest,
+} from '../../../api/server/inject.ts';
+import { bodyBudgets, LoadShedder } from '../../../api/server/load.ts';
 import type { Permission, Workspace } from '../../../modules/auth/apiKeys.ts';
 import type { FoundKey, KeyDirectory } from '../../../modules/auth/keyDirectory.ts';
 import { permissionsOf, type Role, roleIn, type User } from '../../../modules/auth/users.ts';
 import { ServiceError } from '../../../platform/errors.ts';
 import { input, select } from '../../components/forms.ts';
-import { type Html, html, presentReader, textOf, type Visit } from '../../components/page.ts';
+import { type Html, html, textOf, type Visit, viewerPreferences } from '../../components/page.ts';
 import { badge, code } from '../../components/text.ts';
 import { operationPath } from '../../components/urls.ts';
 import { NO_WORKSPACE, workspacesOf } from '../../http/visit.ts';
@@ -47,7 +52,7 @@ const shownHeaders = [
 ];
 
 /** Returns the response of a tried operation: it is shown once, and kept nowhere. */
-function triedAnswer(answer: HeldAnswer): Html {
+function triedAnswer(answer: InMemoryResponse): Html {
   const { statusCode: status, isCut } = answer;
   const headers = shownHeaders.flatMap((name) => {
     const value = answer.header(name);
@@ -90,7 +95,7 @@ function fieldName({ in: place, name }: ParameterObject): string {
 }
 
 /** Returns the request that a form asks for; undefined where a part of the path is missing. */
-function triedRequest(placed: PlacedOperation, form: Visit['form']): HeldRequest | undefined {
+function triedRequest(placed: PlacedOperation, form: Visit['form']): InjectedRequest | undefined {
   const valuesIn = (place: ParameterObject['in']) =>
     Object.fromEntries(
       triedParameters(placed)
@@ -162,7 +167,7 @@ function choicesOf({ type, enum: values }: Schema): string[] | undefined {
 }
 
 function bodyField(value: string): Html {
-  const typed = presentReader().typed?.body;
+  const typed = viewerPreferences().typed?.body;
   return html`<div class="field"><label for="body">Body</label>
 <textarea id="body" name="body" rows="10" spellcheck="false" autocomplete="off">${typeof typed === 'string' ? typed : value}</textarea></div>`;
 }
@@ -222,13 +227,13 @@ ${tryForm(placed, workspaces, visit, sent)}`;
     const role = workspace && roleIn(user, workspace.id);
     if (workspace === undefined || role === undefined) throw new ServiceError('not_found', NO_WORKSPACE);
     const { principal, requestId: _id, clientIp: _ip, ...told } = actor;
-    const caller = { principal, requestId, clientIp, told, bodies: this.#bodies, load: new RequestLoad() };
+    const caller = { principal, requestId, clientIp, told, bodies: this.#bodies, load: new LoadShedder() };
     const request = triedRequest(placed, form);
     if (request === undefined) return { answer: html`<p class="banner">Fill in every part of the path.</p>` };
     const { answer, error } = await callEndpoint(
       this.#ports.eventLog,
       endpoint,
-      { ...caller, allowed: accessOf(user, role, workspace), req: heldRequest(request, req) },
+      { ...caller, allowed: accessOf(user, role, workspace), req: injectedRequest(request, req) },
       MOST_SHOWN,
     );
     return { answer: triedAnswer(answer), error };

@@ -1,6 +1,6 @@
 import { isJsonObject } from '../../../domain/events/event.ts';
 import type { RecordFields } from '../../../domain/records/schema/kind.ts';
-import { WorkSlices } from '../../records/commands/batchOrder.ts';
+import { TimeSlicer } from '../../records/commands/batchOrder.ts';
 import type { Operation, Origins, RecordOperation } from '../apply.ts';
 import {
   addressIssues,
@@ -37,7 +37,7 @@ import {
 const insuranceRanks = ['primary_insurance', 'secondary_insurance', 'tertiary_insurance'] as const;
 
 /** An insurance that a message reports. */
-interface ToldInsurance {
+interface SourcedInsurance {
   fields: Record<string, unknown>;
   isActive: boolean;
   /** Whether its period has not ended. */
@@ -59,7 +59,7 @@ interface Ranked {
  */
 function rankInsurances(
   patient: RecordFields | undefined,
-  told: readonly ToldInsurance[],
+  told: readonly SourcedInsurance[],
 ): { fields: Record<string, unknown>; left: number } {
   const had = insuranceRanks.map((rank) => patient?.[rank]);
   const kept: Ranked[] = had.flatMap((fields, index) =>
@@ -137,7 +137,7 @@ interface InsuredPatient {
 }
 
 /** Gathers what a message says about insurances, by patient. */
-class InsuranceBook {
+class CoverageIndex {
   readonly #index: MessageIndex;
   readonly #at: number;
   readonly #byPatient = new Map<string, Noted[]>();
@@ -181,7 +181,7 @@ class InsuranceBook {
     return { ...ranked, also, ranks };
   }
 
-  #toldBy({ one, payer, mapped }: Noted): ToldInsurance {
+  #toldBy({ one, payer, mapped }: Noted): SourcedInsurance {
     const { fields, subscriber, period, isActive, isHearsay, order } = mapped;
     const isSelf = fields.subscriber_relationship === 'self';
     const of = isSelf ? {} : subscriberFields(subscriber, one.entry.resource, this.#index, this.#at);
@@ -248,15 +248,15 @@ export class Interpreter {
   readonly #context: MappingContext;
   readonly #index = new MessageIndex();
   readonly #resolver: ReferenceResolver;
-  readonly #insurances: InsuranceBook;
+  readonly #insurances: CoverageIndex;
   readonly #operations = new MessageOperations();
-  readonly #slices = new WorkSlices();
+  readonly #slices = new TimeSlicer();
 
   constructor(records: FhirRecords, context: MappingContext) {
     this.#records = records;
     this.#context = context;
     this.#resolver = new ReferenceResolver(this.#index, records, context);
-    this.#insurances = new InsuranceBook(this.#index, context.at);
+    this.#insurances = new CoverageIndex(this.#index, context.at);
   }
 
   /** Interprets one message. Rejects with `unavailable`. */
@@ -385,7 +385,7 @@ export class Interpreter {
   }
 
   /** Writes the insurances of a patient for whom the message has some. */
-  async #insure({ patientId, told, entries }: ReturnType<InsuranceBook['patients']>[number]): Promise<void> {
+  async #insure({ patientId, told, entries }: ReturnType<CoverageIndex['patients']>[number]): Promise<void> {
     const [first] = entries;
     if (first === undefined) return;
     const current = await this.#records.current('patient', patientId);

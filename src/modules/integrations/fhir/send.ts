@@ -1,11 +1,9 @@
 import { ServiceError } from '../../../platform/errors.ts';
-import { WorkSlices } from '../../records/commands/batchOrder.ts';
+import { TimeSlicer } from '../../records/commands/batchOrder.ts';
 import type { QueryPorts } from '../../records/queries/records.ts';
 import {
   type AboutRecord,
-  becameOf,
-  becameOfOperation,
-  carryOut,
+  applyOperations,
   eachOnce,
   type IngestPorts,
   type IngestRun,
@@ -13,9 +11,11 @@ import {
   type OperationResult,
   type Origin,
   type Origins,
+  operationOutcome,
   recordOf,
+  resultOutcome,
 } from '../apply.ts';
-import { toldFields } from '../fields.ts';
+import { sourcedFields } from '../fields.ts';
 import { fhirRules, IN_PASSING, ruleOf } from '../mapping.ts';
 import { MAX_PROBLEMS } from '../messages/message.ts';
 import type { ProcessedMessage } from '../messages/store.ts';
@@ -36,7 +36,7 @@ export function originsOf(
   return new Map(
     operations.map((operation) => {
       const tellers = byOperation.get(operation) ?? [];
-      const values = toldFields(operation);
+      const values = sourcedFields(operation);
       return [
         operation,
         Object.fromEntries(
@@ -100,14 +100,14 @@ export function processedBy(outcomes: readonly EntryOutcome[], unread: number): 
   const about = outcomes.flatMap(({ interpreted, result }) => {
     const { operation, identity } = interpreted;
     const { kind, recordId: id } = identity;
-    if (operation) return becameOfOperation(operation, result);
+    if (operation) return operationOutcome(operation, result);
     return kind === undefined || kind === 'document' || id === undefined
       ? []
-      : [becameOf({ kind, id }, undefined)];
+      : [resultOutcome({ kind, id }, undefined)];
   });
   const patients = outcomes.flatMap((outcome) => {
     const result = isRefusedIn(outcome) ? undefined : ({ outcome: 'left_out' } as const);
-    return outcome.interpreted.patients.map((id) => becameOf({ kind: 'patient', id }, result));
+    return outcome.interpreted.patients.map((id) => resultOutcome({ kind: 'patient', id }, result));
   });
   const refused = outcomes.filter(isRefusedIn).length;
   const all = outcomes.length + unread;
@@ -173,7 +173,7 @@ export async function sendMessage(
   const interpreted = await new Interpreter(records, context).interpret(entries);
   await keep(recordsIn(interpreted));
   const outcomesOf = async (results?: ReadonlyMap<Operation, OperationResult>) => {
-    const slices = new WorkSlices();
+    const slices = new TimeSlicer();
     const outcomes: EntryOutcome[] = [];
     for (const one of interpreted.entries) {
       if (slices.isOver) await slices.next();
@@ -185,7 +185,7 @@ export async function sendMessage(
     const { operations } = interpreted;
     // For a transaction, the trial counts; only that may be refused because of the limit.
     const limiter = isAtomic && !dryRun ? undefined : run.limiter;
-    const results = await carryOut(
+    const results = await applyOperations(
       ports,
       { ...run, limiter, dryRun: dryRun || run.dryRun === true },
       operations,

@@ -5,7 +5,7 @@ import type { Source } from '../sources.ts';
 import type { ConditionCode, Hl7Issue, Hl7Message, Segment, Value } from './parser.ts';
 
 /** What a message says about a field, and where. */
-export class Told<Of = Exclude<Value, undefined>> {
+export class Sourced<Of = Exclude<Value, undefined>> {
   readonly value: Of;
   readonly origin: Origin;
 
@@ -19,18 +19,18 @@ export class Told<Of = Exclude<Value, undefined>> {
  * Returns what is said at a place (in the form of `Segment.at`); undefined for nothing. `setting`: the source's
  * setting that determined it.
  */
-export function told<Of>(
+export function sourced<Of>(
   value: Of | undefined,
   at: string | undefined,
   setting?: string,
-): Told<Of> | undefined {
+): Sourced<Of> | undefined {
   if (value === undefined) return undefined;
-  return new Told(value, { ...(at !== undefined && { at }), ...(setting !== undefined && { setting }) });
+  return new Sourced(value, { ...(at !== undefined && { at }), ...(setting !== undefined && { setting }) });
 }
 
 /** Returns what is said, unless it clears. */
-export function unlessCleared<Of>(one: Told<Of> | undefined): Told<NonNullable<Of>> | undefined {
-  return one?.value == null ? undefined : (one as Told<NonNullable<Of>>);
+export function unlessCleared<Of>(one: Sourced<Of> | undefined): Sourced<NonNullable<Of>> | undefined {
+  return one?.value == null ? undefined : (one as Sourced<NonNullable<Of>>);
 }
 
 /** HL7 v2.5.1, 2.A.77: YYYY[MM[DD[HH[MM[SS[.S[S[S[S]]]]]]]]][+/-ZZZZ]. */
@@ -101,12 +101,12 @@ export class MappingContext {
   }
 
   /** Returns a time (TS) in ISO 8601; an invalid one is left out, with a remark. */
-  moment(segment: Segment | undefined, field: number, component = 1): Told | undefined {
+  moment(segment: Segment | undefined, field: number, component = 1): Sourced | undefined {
     return this.#time(segment, field, component, (text) => momentOf(text, this.source.time_zone));
   }
 
   /** Returns the plain date of a time (DT, TS), in the same way. */
-  day(segment: Segment | undefined, field: number): Told | undefined {
+  day(segment: Segment | undefined, field: number): Sourced | undefined {
     return this.#time(segment, field, 1, dayOf);
   }
 
@@ -115,7 +115,7 @@ export class MappingContext {
     field: number,
     component: number,
     read: (text: string) => string | undefined,
-  ): Told | undefined {
+  ): Sourced | undefined {
     const text = segment?.value(field, component);
     if (segment === undefined || text === undefined) return undefined;
     const time = text === null ? null : read(text);
@@ -126,7 +126,7 @@ export class MappingContext {
         'This is not a time with at least a day (YYYYMMDD), so it is ignored.',
       );
     }
-    return told(time, segment.at(field, component));
+    return sourced(time, segment.at(field, component));
   }
 }
 
@@ -147,8 +147,8 @@ export interface Hl7Source
  * Fields of a record, as far as something is said about them: `null` clears. Those of an insurance are nested, and
  * written as a whole.
  */
-export type ToldFields = Record<string, Told<unknown> | undefined | InsuranceFields>;
-export type InsuranceFields = { [field: string]: Told<unknown> | undefined };
+export type SourcedFields = Record<string, Sourced<unknown> | undefined | InsuranceFields>;
+export type InsuranceFields = { [field: string]: Sourced<unknown> | undefined };
 
 /**
  * Returns what a message says about a record. With `ifAbsent` it is written only where none with its id exists, so
@@ -157,7 +157,7 @@ export type InsuranceFields = { [field: string]: Told<unknown> | undefined };
 export function recordOperation(
   kind: string,
   at: string,
-  fields: ToldFields & { id: Told<string> | undefined },
+  fields: SourcedFields & { id: Sourced<string> | undefined },
   ifAbsent = false,
 ): RecordOperation {
   const origins: Origins = {};
@@ -169,14 +169,14 @@ export function recordOperation(
 }
 
 function valuesOf(
-  fields: ToldFields,
+  fields: SourcedFields,
   origins: Origins,
   { isWhole, within = '' }: { isWhole: boolean; within?: string },
 ): Record<string, unknown> {
   const values: Record<string, unknown> = {};
   for (const [name, one] of Object.entries(fields)) {
     const path = `${within}${name}`;
-    if (one instanceof Told) {
+    if (one instanceof Sourced) {
       if (one.value === null && isWhole) continue;
       values[name] = one.value;
       origins[path] = one.origin;

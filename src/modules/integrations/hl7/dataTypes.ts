@@ -1,5 +1,5 @@
 import { stateCode } from '../../../domain/records/schema/states.ts';
-import { type Told, told, unlessCleared } from './context.ts';
+import { type Sourced, sourced, unlessCleared } from './context.ts';
 import type { Repetition, Segment, Value } from './parser.ts';
 
 /**
@@ -16,13 +16,13 @@ const UNITED_STATES = new Set(['USA', 'UNITED STATES', 'U.S.A.']);
 
 /** An address, by its parts (XAD). */
 interface Address {
-  street?: Told | undefined;
+  street?: Sourced | undefined;
   /** Here nothing clears what was there: an apartment at the previous address is not part of this one. */
-  line2?: Told | undefined;
-  city?: Told | undefined;
-  state?: Told | undefined;
-  zip?: Told | undefined;
-  country?: Told | undefined;
+  line2?: Sourced | undefined;
+  city?: Sourced | undefined;
+  state?: Sourced | undefined;
+  zip?: Sourced | undefined;
+  country?: Sourced | undefined;
 }
 
 /** Returns what a field says about where somebody lives, or where something is. */
@@ -31,12 +31,12 @@ export function addressOf(segment: Segment | undefined, field: number): Address 
   if (address === undefined) return {};
   const [street, other, state, country] = [1, 2, 4, 6].map((component) => address.value(component));
   return {
-    street: told(street, address.at(1)),
-    line2: told(other ?? (street === undefined ? undefined : null), address.at(2)),
-    city: told(address.value(3), address.at(3)),
-    state: told(state && stateCode(state), address.at(4)),
-    zip: told(address.value(5), address.at(5)),
-    country: told(country && UNITED_STATES.has(country.toUpperCase()) ? 'US' : country, address.at(6)),
+    street: sourced(street, address.at(1)),
+    line2: sourced(other ?? (street === undefined ? undefined : null), address.at(2)),
+    city: sourced(address.value(3), address.at(3)),
+    state: sourced(state && stateCode(state), address.at(4)),
+    zip: sourced(address.value(5), address.at(5)),
+    country: sourced(country && UNITED_STATES.has(country.toUpperCase()) ? 'US' : country, address.at(6)),
   };
 }
 
@@ -82,22 +82,25 @@ export function lastFourOf(number: string): string | undefined {
 const PHONES: readonly Value[] = ['PH', 'CP', 'SAT', ''];
 
 /** Returns the first phone number among the ways to reach somebody (XTN); `null` where they are all cleared. */
-export function phoneOf(ways: readonly Repetition[]): Told | undefined {
+export function phoneOf(ways: readonly Repetition[]): Sourced | undefined {
   return firstOf(ways, (way) =>
     isMail(way) || !PHONES.includes(way.value(3) ?? '') ? undefined : numberOf(way),
   );
 }
 
 /** Returns the first email address among them. */
-export function emailOf(ways: readonly Repetition[]): Told | undefined {
+export function emailOf(ways: readonly Repetition[]): Sourced | undefined {
   return firstOf(ways, (way) =>
-    isMail(way) ? (unlessCleared(said(way, 4)) ?? mailIn(said(way, 1))) : undefined,
+    isMail(way) ? (unlessCleared(sourcedComponent(way, 4)) ?? mailIn(sourcedComponent(way, 1))) : undefined,
   );
 }
 
-function firstOf(ways: readonly Repetition[], read: (way: Repetition) => Told | undefined): Told | undefined {
+function firstOf(
+  ways: readonly Repetition[],
+  read: (way: Repetition) => Sourced | undefined,
+): Sourced | undefined {
   const [first] = ways;
-  if (first && ways.every((way) => way.isCleared)) return told<null>(null, first.at(1));
+  if (first && ways.every((way) => way.isCleared)) return sourced<null>(null, first.at(1));
   for (const way of ways) {
     const found = way.isCleared ? undefined : unlessCleared(read(way));
     if (found) return found;
@@ -106,8 +109,8 @@ function firstOf(ways: readonly Repetition[], read: (way: Repetition) => Told | 
 }
 
 /** Returns what a component says, with its place. */
-function said(way: Repetition, component: number): Told | undefined {
-  return told(way.value(component), way.at(component));
+function sourcedComponent(way: Repetition, component: number): Sourced | undefined {
+  return sourced(way.value(component), way.at(component));
 }
 
 /** Determined by its use, by its equipment (tables 0201 and 0202), or by how it looks. */
@@ -119,7 +122,7 @@ function isMail(way: Repetition): boolean {
   );
 }
 
-function mailIn(text: Told | undefined): Told | undefined {
+function mailIn(text: Sourced | undefined): Sourced | undefined {
   return text?.value?.includes('@') ? text : undefined;
 }
 
@@ -127,13 +130,13 @@ function mailIn(text: Told | undefined): Told | undefined {
  * Returns the number as one text, where it was sent that way, otherwise from its parts: country, area, number,
  * extension.
  */
-function numberOf(way: Repetition): Told | undefined {
-  const whole = unlessCleared(said(way, 1)) ?? unlessCleared(said(way, 12));
+function numberOf(way: Repetition): Sourced | undefined {
+  const whole = unlessCleared(sourcedComponent(way, 1)) ?? unlessCleared(sourcedComponent(way, 12));
   if (whole) return whole;
   const [country, area, local, extension] = [way.value(5), way.value(6), way.value(7), way.value(8)];
   if (!local) return undefined;
   const number = `${country ? `+${country.replace(/^\+/, '')} ` : ''}${area ? `${area} ` : ''}${local}${extension ? ` x${extension}` : ''}`;
-  return told(number, way.at(7));
+  return sourced(number, way.at(7));
 }
 
 /** HL7 table 0200. */
@@ -141,8 +144,8 @@ const LEGAL = 'L';
 
 /** A person's name, with where it is. */
 interface Name {
-  first: Told | undefined;
-  last: Told | undefined;
+  first: Sourced | undefined;
+  last: Sourced | undefined;
   repetition: number;
 }
 
@@ -150,7 +153,7 @@ interface Name {
 export function nameOf(segment: Segment | undefined, field: number): Name {
   const names: readonly Repetition[] = segment?.repetitions(field) ?? [];
   const name = names.find((one) => one.value(7) === LEGAL) ?? names[0];
-  const [first, last] = [told(name?.value(2), name?.at(2)), told(name?.value(1), name?.at(1))];
+  const [first, last] = [sourced(name?.value(2), name?.at(2)), sourced(name?.value(1), name?.at(1))];
   return { first, last, repetition: name?.number ?? 1 };
 }
 

@@ -1,6 +1,6 @@
 import type { Operation } from '../apply.ts';
 import { inTable } from '../mapping.ts';
-import { type EventMappings, type MappingContext, Told } from './context.ts';
+import { type EventMappings, type MappingContext, Sourced } from './context.ts';
 import type { Segment } from './parser.ts';
 import { patientIdOf, patientOf } from './patient.ts';
 import { encounterOf, requiredVisitIdOf } from './records.ts';
@@ -57,12 +57,12 @@ function newDocument(context: MappingContext): Operation[] {
   ];
 }
 
-function categoryOf({ source }: MappingContext, header: Segment): Told<string> {
+function categoryOf({ source }: MappingContext, header: Segment): Sourced<string> {
   const type = header.value(2) ?? '';
   const own = inTable(source.mapping?.document_categories, type);
   const category = own ?? CATEGORIES[type.toUpperCase()] ?? 'medical_record';
   const setting = own && { setting: 'mapping.document_categories' };
-  return new Told(category, { at: header.at(2, 1), ...setting });
+  return new Sourced(category, { at: header.at(2, 1), ...setting });
 }
 
 interface Content {

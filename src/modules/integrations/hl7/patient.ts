@@ -5,8 +5,8 @@ import {
   type InsuranceFields,
   type MappingContext,
   recordOperation,
-  Told,
-  told,
+  Sourced,
+  sourced,
   unlessCleared,
 } from './context.ts';
 import { addressOf, assignedBy, emailOf, isSsn, lastFourOf, nameOf, phoneOf, placeOf } from './dataTypes.ts';
@@ -27,14 +27,14 @@ const RELATIONSHIPS: Partial<Record<string, string>> = {
  */
 function insurancesOf(context: MappingContext): {
   payers: RecordOperation[];
-  insurances: Record<string, InsuranceFields | Told>;
+  insurances: Record<string, InsuranceFields | Sourced>;
 } {
   const payers: RecordOperation[] = [];
-  const insurances: Record<string, InsuranceFields | Told> = {};
+  const insurances: Record<string, InsuranceFields | Sourced> = {};
   for (const [rank, segment] of ranked(context)) {
     const { payer_id: place } = context.source.mapping ?? {};
     const { field } = placeOf(place ?? mappingPlaces.payer_id[0]);
-    const said = told(segment.value(field), segment.at(field, 1), place && 'mapping.payer_id');
+    const said = sourced(segment.value(field), segment.at(field, 1), place && 'mapping.payer_id');
     const payerId = unlessCleared(said);
     if (said === undefined) {
       context.refuse('101', segment.at(field), "Send the insurance company's identifier.");
@@ -71,8 +71,8 @@ function ranked(context: MappingContext): Map<(typeof RANKS)[number], Segment> {
   return found;
 }
 
-function payerOf(segment: Segment, id: Told<string>): RecordOperation[] {
-  const name = told(segment.value(4), segment.at(4, 1));
+function payerOf(segment: Segment, id: Sourced<string>): RecordOperation[] {
+  const name = sourced(segment.value(4), segment.at(4, 1));
   if (!name?.value) return [];
   const address = addressOf(segment, 5);
   const fields = {
@@ -89,7 +89,7 @@ function payerOf(segment: Segment, id: Told<string>): RecordOperation[] {
   return [recordOperation('payer', segment.at(), fields, true)];
 }
 
-function insuranceOf(context: MappingContext, segment: Segment, payerId: Told<string>): InsuranceFields {
+function insuranceOf(context: MappingContext, segment: Segment, payerId: Sourced<string>): InsuranceFields {
   const { policy_number: place } = context.source.mapping ?? {};
   const name = nameOf(segment, 16);
   const address = addressOf(segment, 19);
@@ -100,13 +100,13 @@ function insuranceOf(context: MappingContext, segment: Segment, payerId: Told<st
       place ?? mappingPlaces.policy_number[0],
       place && 'mapping.policy_number',
     ),
-    group_number: told(segment.value(8), segment.at(8, 1)),
+    group_number: sourced(segment.value(8), segment.at(8, 1)),
     effective_date: context.day(segment, 12),
     termination_date: context.day(segment, 13),
     subscriber_id: numberIn(segment, 'IN1-49'),
     subscriber_first_name: name.first,
     subscriber_last_name: name.last,
-    subscriber_relationship: told(relationshipOf(segment.value(17)), segment.at(17, 1)),
+    subscriber_relationship: sourced(relationshipOf(segment.value(17)), segment.at(17, 1)),
     subscriber_date_of_birth: context.day(segment, 18),
     subscriber_address_line_1: address.street,
     subscriber_city: address.city,
@@ -117,9 +117,9 @@ function insuranceOf(context: MappingContext, segment: Segment, payerId: Told<st
 }
 
 /** Returns the first number at a place that is not a Social Security number. */
-function numberIn(segment: Segment, place: string, setting?: string): Told | undefined {
+function numberIn(segment: Segment, place: string, setting?: string): Sourced | undefined {
   const found = segment.repetitions(placeOf(place).field).find((one) => !isSsn(one));
-  return told(found?.value(1), found?.at(1), setting);
+  return sourced(found?.value(1), found?.at(1), setting);
 }
 
 function relationshipOf(code: Value): Value {
@@ -148,15 +148,15 @@ function identifiersIn({ source }: MappingContext, segment: Segment | undefined,
 }
 
 /** Returns the id of the patient, with its place where it is that of the message, or of that PID. */
-export function patientIdTold(
+export function sourcedPatientId(
   context: MappingContext,
   id: string,
   segment = context.message.first('PID'),
-): Told<string> {
+): Sourced<string> {
   const { ofAuthority, first } = identifiersIn(context, segment, 3);
   const found = ofAuthority ?? first;
-  if (found?.value(1) !== id) return new Told(id, {});
-  return new Told(id, { at: found.at(1), ...(ofAuthority && { setting: 'patient_authority' }) });
+  if (found?.value(1) !== id) return new Sourced(id, {});
+  return new Sourced(id, { at: found.at(1), ...(ofAuthority && { setting: 'patient_authority' }) });
 }
 
 /** Returns the id of the patient whom a message is about; undefined where it has none, which is an error. */
@@ -213,7 +213,11 @@ export function patientOf(
     if (how === 'ifAbsent' || (how === 'ifNamed' && !isInsured)) return [];
     refuseIdentity(context, segment);
   }
-  const fields = { id: patientIdTold(context, id, segment), ...identity, ...demographics(context, segment) };
+  const fields = {
+    id: sourcedPatientId(context, id, segment),
+    ...identity,
+    ...demographics(context, segment),
+  };
   if (how === 'ifAbsent') return [recordOperation('patient', segment.at(), fields, true)];
   const { payers, insurances } = insurancesOf(context);
   return [...payers, recordOperation('patient', segment.at(), { ...fields, ...insurances })];
@@ -224,7 +228,7 @@ function identityOf(segment: Segment) {
   const { first, last } = nameOf(segment, 5);
   const born = segment.value(7);
   const day = born ? dayOf(born) : undefined;
-  return { first_name: first, last_name: last, date_of_birth: told(day, segment.at(7, 1)) };
+  return { first_name: first, last_name: last, date_of_birth: sourced(day, segment.at(7, 1)) };
 }
 
 function refuseIdentity(context: MappingContext, segment: Segment): void {
@@ -242,7 +246,7 @@ function demographics(context: MappingContext, segment: Segment) {
   const address = addressOf(segment, 11);
   const ways = [...segment.repetitions(13), ...segment.repetitions(14)];
   return {
-    gender: told(genderOf(context, segment), segment.at(8, 1)),
+    gender: sourced(genderOf(context, segment), segment.at(8, 1)),
     phone: phoneOf(ways),
     email: emailOf(ways),
     ssn_last4: ssnLast4Of(context, segment),
@@ -265,10 +269,10 @@ function genderOf(context: MappingContext, segment: Segment): Value {
 }
 
 /** Only this part of the number is ever read, wherever it is. */
-function ssnLast4Of(context: MappingContext, segment: Segment): Told | undefined {
+function ssnLast4Of(context: MappingContext, segment: Segment): Sourced | undefined {
   const typed = segment.repetitions(3).find(isSsn);
-  const own = told(segment.value(19), segment.at(19, 1));
-  const number = unlessCleared(own) ?? unlessCleared(told(typed?.value(1), typed?.at(1)));
+  const own = sourced(segment.value(19), segment.at(19, 1));
+  const number = unlessCleared(own) ?? unlessCleared(sourced(typed?.value(1), typed?.at(1)));
   if (number === undefined) return own;
   const lastFour = lastFourOf(number.value);
   if (lastFour === undefined) {
@@ -278,10 +282,10 @@ function ssnLast4Of(context: MappingContext, segment: Segment): Told | undefined
       'This is not a Social Security number, so it is ignored.',
     );
   }
-  return told(lastFour, number.origin.at);
+  return sourced(lastFour, number.origin.at);
 }
 
-function stateOf(context: MappingContext, segment: Segment, state: Told | undefined): Told | undefined {
+function stateOf(context: MappingContext, segment: Segment, state: Sourced | undefined): Sourced | undefined {
   if (!state?.value || [...state.value].length === 2) return state;
   context.warn('103', segment.at(11), 'The state is not a two-character code, so it is ignored.');
   return undefined;

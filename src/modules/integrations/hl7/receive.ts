@@ -3,18 +3,18 @@ import type { Caller } from '../../../domain/events/newEvent.ts';
 import { ServiceError } from '../../../platform/errors.ts';
 import {
   type AboutRecord,
-  becameOf,
-  becameOfOperation,
-  carryOut,
+  applyOperations,
   eachOnce,
   type IngestPorts,
   type IngestRun,
-  MessageKeeper,
+  MessageRecorder,
   type Operation,
   type OperationResult,
+  operationOutcome,
   recordOf,
+  resultOutcome,
 } from '../apply.ts';
-import { MessageClaim, type MessageClaims } from '../messages/claims.ts';
+import { type MessageClaims, MessageLock } from '../messages/claims.ts';
 import { MAX_PROBLEMS, type Message } from '../messages/message.ts';
 import type { MessageStore, ProcessedMessage } from '../messages/store.ts';
 import type { Source } from '../sources.ts';
@@ -26,20 +26,20 @@ import { visitIdOf } from './records.ts';
 import { mapMessage } from './triggerEvents.ts';
 
 /** Returns the result of an acknowledged message. */
-export function becameOfMessage({
+export function messageOutcome({
   code,
   issues,
   subjects,
   operations,
   results,
-}: TakenMessage): ProcessedMessage {
+}: MessageResult): ProcessedMessage {
   const isTaken = code === 'AA';
   const about = operations.flatMap((one, place) =>
-    becameOfOperation(one, isTaken ? results[place] : undefined),
+    operationOutcome(one, isTaken ? results[place] : undefined),
   );
   return {
     state: isTaken ? 'accepted' : 'rejected',
-    about: eachOnce([...(isTaken ? [] : subjects.map((one) => becameOf(one, undefined))), ...about]),
+    about: eachOnce([...(isTaken ? [] : subjects.map((one) => resultOutcome(one, undefined))), ...about]),
     problems: issues.slice(0, MAX_PROBLEMS).map(({ severity, code: problem, location = '', text }) => ({
       severity,
       code: problem,
@@ -68,7 +68,7 @@ function subjectsOf(message: Hl7Message, source: Hl7Source): AboutRecord[] {
 }
 
 /** The result of a message. */
-export interface TakenMessage {
+export interface MessageResult {
   /** How it is acknowledged. */
   code: 'AA' | 'AE' | 'AR';
   issues: Hl7Issue[];
@@ -85,13 +85,13 @@ export interface TakenMessage {
  * service cannot do so now, as with `unavailable`; the same message then completes what was begun. `keep` is called
  * with the records that it concerns, before anything is written.
  */
-export async function takeMessage(
+export async function processMessage(
   ports: IngestPorts,
   run: IngestRun,
   source: Hl7Source,
   message: Hl7Message,
   keep: (about: AboutRecord[]) => Promise<void>,
-): Promise<TakenMessage> {
+): Promise<MessageResult> {
   const said = mapMessage(message, source);
   const operations = 'refused' in said ? [] : said.operations;
   const subjects = subjectsOf(message, source);
@@ -114,7 +114,7 @@ async function carriedOut(
   run: IngestRun,
   operations: readonly Operation[],
 ): Promise<OperationResult[]> {
-  const results = await carryOut(ports, run, operations);
+  const results = await applyOperations(ports, run, operations);
   for (const result of results) {
     if ('error' in result && (!(result.error instanceof ServiceError) || isLater(result.error)))
       throw result.error;
@@ -122,7 +122,7 @@ async function carriedOut(
   return results;
 }
 
-interface TakeOncePorts extends IngestPorts {
+interface DeduplicatePorts extends IngestPorts {
   claims: MessageClaims;
 }
 
@@ -134,37 +134,37 @@ const reused: Hl7Issue = {
 };
 
 /**
- * Keeps a message, carries it out as `takeMessage` does, and notes its result. A message that was taken before, with
+ * Keeps a message, carries it out as `processMessage` does, and notes its result. A message that was taken before, with
  * the same content and the same control id from the same sender, is answered as it was then: nothing is carried out,
- * so that it undoes nothing that came later. Rejects as `takeMessage` does, and with `unavailable` where the same
+ * so that it undoes nothing that came later. Rejects as `processMessage` does, and with `unavailable` where the same
  * message is under way and does not finish.
  */
-async function takeOnce(
-  ports: TakeOncePorts,
+async function deduplicate(
+  ports: DeduplicatePorts,
   run: Omit<IngestRun, 'caller'>,
   source: Hl7Source,
   message: Hl7Message,
-  keeper: MessageKeeper,
-): Promise<TakenMessage> {
+  keeper: MessageRecorder,
+): Promise<MessageResult> {
   const own = { ...run, caller: keeper.caller };
   const keep = keeper.keep.bind(keeper);
   if (message.controlId === '') {
-    const taken = await takeMessage(ports, own, source, message, keep);
-    await keeper.processed(becameOfMessage(taken));
+    const taken = await processMessage(ports, own, source, message, keep);
+    await keeper.processed(messageOutcome(taken));
     return taken;
   }
   const control = [3, 4, 10].map((field) => message.header.text(field));
   const claim = await keeper.claim(ports.claims, control, run.stopping);
-  if (!(claim instanceof MessageClaim)) return takenBefore(claim);
+  if (!(claim instanceof MessageLock)) return takenBefore(claim);
   let isNoted = false;
   try {
-    const taken = await takeMessage(ports, own, source, message, keep);
+    const taken = await processMessage(ports, own, source, message, keep);
     const others = await claim.others();
     const isReused = others.some(
       (other) => other.state === 'accepted' && other.control?.claim !== claim.control.claim,
     );
     const told = isReused ? { ...taken, issues: [...taken.issues, reused] } : taken;
-    await keeper.processed(becameOfMessage(told));
+    await keeper.processed(messageOutcome(told));
     isNoted = true;
     if (taken.code === 'AA') await claim.settle(others);
     return told;
@@ -174,7 +174,7 @@ async function takeOnce(
 }
 
 /** Returns the result of a message that was taken, and changes nothing now. */
-function takenBefore({ about, problems }: Message): TakenMessage {
+function takenBefore({ about, problems }: Message): MessageResult {
   const results = about.flatMap(({ version }): OperationResult[] =>
     version === undefined ? [] : [{ outcome: 'unchanged', version, warnings: [] }],
   );
@@ -190,7 +190,7 @@ function takenBefore({ about, problems }: Message): TakenMessage {
   return { code: 'AA', issues, subjects: [], operations: [], results };
 }
 
-export interface ReceivePorts extends TakeOncePorts {
+export interface ReceivePorts extends DeduplicatePorts {
   messages: MessageStore;
 }
 
@@ -203,12 +203,12 @@ interface SentMessage {
 }
 
 /** The result of a message, and the response to its sender. */
-interface ReceivedMessage extends TakenMessage {
+interface ReceivedMessage extends MessageResult {
   acknowledgement: Buffer;
 }
 
 /**
- * Takes a source's message as `takeOnce` does, and rejects as that does: the message must then not be acknowledged.
+ * Takes a source's message as `deduplicate` does, and rejects as that does: the message must then not be acknowledged.
  */
 export async function receiveMessage(
   ports: ReceivePorts,
@@ -218,8 +218,8 @@ export async function receiveMessage(
 ): Promise<ReceivedMessage> {
   const message = parseMessage(bytes);
   const raw = { format: 'hl7v2', media_type: type, bytes: [bytes] } as const;
-  const keeper = new MessageKeeper(ports.messages, caller, source, raw);
-  const taken = await takeOnce(ports, run, source, message, keeper);
+  const keeper = new MessageRecorder(ports.messages, caller, source, raw);
+  const taken = await deduplicate(ports, run, source, message, keeper);
   const stamp = { controlId: uuidv7(), at: new Date() };
   return { ...taken, acknowledgement: acknowledge(message, taken.code, taken.issues, stamp) };
 }

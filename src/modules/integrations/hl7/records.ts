@@ -4,14 +4,14 @@ import {
   type Hl7Source,
   type MappingContext,
   recordOperation,
-  Told,
-  type ToldFields,
-  told,
+  Sourced,
+  type SourcedFields,
+  sourced,
   unlessCleared,
 } from './context.ts';
 import { assignedBy, isOf, type Place, placeOf } from './dataTypes.ts';
 import type { Repetition, Segment } from './parser.ts';
-import { patientIdTold } from './patient.ts';
+import { sourcedPatientId } from './patient.ts';
 
 /**
  * Returns where a visit takes place, for the field that refers to it: PV1-39, or the facility of PV1-3, or that of
@@ -20,14 +20,14 @@ import { patientIdTold } from './patient.ts';
 function facilityOf(
   { source }: MappingContext,
   visit: Segment | undefined,
-): { id: Told | undefined; operations: RecordOperation[] } {
+): { id: Sourced | undefined; operations: RecordOperation[] } {
   const named = (field: number, component = 1, subcomponent = 1) =>
-    told(visit?.value(field, component, subcomponent), visit?.at(field, component));
+    sourced(visit?.value(field, component, subcomponent), visit?.at(field, component));
   const own = named(39);
   const inMessage = unlessCleared(own) ?? unlessCleared(named(3, 4)) ?? named(3, 4, 2);
-  const id = unlessCleared(inMessage) ?? told(source.facility?.id, undefined, 'facility');
+  const id = unlessCleared(inMessage) ?? sourced(source.facility?.id, undefined, 'facility');
   if (id === undefined) return { id: inMessage, operations: [] };
-  const name = unlessCleared(inMessage) ?? told(source.facility?.name, undefined, 'facility');
+  const name = unlessCleared(inMessage) ?? sourced(source.facility?.name, undefined, 'facility');
   const at = `PV1^1^${own?.value ? 39 : 3}`;
   return { id, operations: [recordOperation('facility', at, { id, name }, true)] };
 }
@@ -39,7 +39,7 @@ const NPI_SYSTEM = '2.16.840.1.113883.4.6';
 /** What a field of people (XCN) says about a provider. */
 export interface NamedProvider {
   /** The provider's id, for the field that refers to it. */
-  id: Told | undefined;
+  id: Sourced | undefined;
   operations: RecordOperation[];
 }
 
@@ -54,7 +54,9 @@ export function providerOf(
 ): NamedProvider {
   const [person, ...others] = segment?.repetitions(field) ?? [];
   if (segment === undefined || person === undefined) return { id: undefined, operations: [] };
-  const [id, last, first] = [1, 2, 3].map((component) => told(person.value(component), person.at(component)));
+  const [id, last, first] = [1, 2, 3].map((component) =>
+    sourced(person.value(component), person.at(component)),
+  );
   if (id === undefined) {
     context.warn('101', segment.at(field, 1, person.number), 'A provider without an identifier is ignored.');
   }
@@ -63,7 +65,7 @@ export function providerOf(
     (one) => one.value(2) === undefined || (one.value(2) === last.value && one.value(3) === first.value),
   );
   const numbered = [person, ...same].find(isNpi);
-  const npi = told(numbered?.value(1), numbered?.at(1));
+  const npi = sourced(numbered?.value(1), numbered?.at(1));
   const fields = { id: unlessCleared(id), first_name: first, last_name: last, npi };
   return { id, operations: [recordOperation('provider', segment.at(field), fields, true)] };
 }
@@ -98,17 +100,17 @@ export function visitLocationOf({ source }: MappingContext): string {
  * it names none.
  */
 export function visitIdOf(context: MappingContext): string | undefined {
-  return visitIdTold(context)?.value;
+  return sourcedVisitId(context)?.value;
 }
 
 /** The same, with its place. */
-function visitIdTold({ message, source }: MappingContext): Told<string> | undefined {
+function sourcedVisitId({ message, source }: MappingContext): Sourced<string> | undefined {
   const { segment, field } = visitPlaceOf(source);
   const numbers = message.first(segment)?.repetitions(field) ?? [];
   const ofAuthority = assignedBy(source.visit_authority, numbers);
   const found = ofAuthority ?? numbers[0];
   const setting = source.mapping?.visit_id ? 'mapping.visit_id' : ofAuthority && 'visit_authority';
-  return unlessCleared(told(found?.value(1), found?.at(1), setting));
+  return unlessCleared(sourced(found?.value(1), found?.at(1), setting));
 }
 
 /** The same for a message that must name one; a missing number is an error. */
@@ -123,10 +125,10 @@ export interface VisitFields {
   /** Values that the event itself implies are plain. */
   status?: string;
   is_completed?: boolean;
-  voided_at?: Told<string> | null;
-  void_reason?: Told<string> | null;
-  date_of_service?: Told | undefined;
-  rendering_provider_id?: Told | undefined;
+  voided_at?: Sourced<string> | null;
+  void_reason?: Sourced<string> | null;
+  date_of_service?: Sourced | undefined;
+  rendering_provider_id?: Sourced | undefined;
 }
 
 /** Returns what a message says about a visit and the people and places involved in it, the latter first. */
@@ -140,7 +142,7 @@ export function encounterOf(
   const attending = providerOf(context, visit, 7);
   const facility = facilityOf(context, visit);
   const fields = {
-    ...idsTold(context, ids),
+    ...sourcedIds(context, ids),
     provider_id: attending.id,
     facility_id: facility.id,
     visit_type: visitTypeOf(context, visit),
@@ -155,21 +157,21 @@ export function encounterOf(
 }
 
 /** Returns the ids of a visit and its patient, with their places where they are those of the message. */
-function idsTold(context: MappingContext, { id, patient_id }: { id: string; patient_id: string }) {
-  const found = visitIdTold(context);
+function sourcedIds(context: MappingContext, { id, patient_id }: { id: string; patient_id: string }) {
+  const found = sourcedVisitId(context);
   return {
-    id: found?.value === id ? found : new Told(id, {}),
-    patient_id: patientIdTold(context, patient_id),
+    id: found?.value === id ? found : new Sourced(id, {}),
+    patient_id: sourcedPatientId(context, patient_id),
   };
 }
 
 /** Returns what an event says: whatever has no field of its own has the event's code as its place. */
-function eventFields({ message }: MappingContext, fields: VisitFields): ToldFields {
+function eventFields({ message }: MappingContext, fields: VisitFields): SourcedFields {
   const at = message.eventPlace;
   return Object.fromEntries(
     Object.entries(fields)
       .filter(([, one]) => one !== undefined)
-      .map(([name, one]) => [name, one instanceof Told ? one : new Told(one, { at })]),
+      .map(([name, one]) => [name, one instanceof Sourced ? one : new Sourced(one, { at })]),
   );
 }
 
@@ -179,17 +181,20 @@ export function voided(
   ids: { id: string; patient_id: string },
   fields: Required<Pick<VisitFields, 'voided_at' | 'void_reason'>>,
 ): RecordOperation {
-  return recordOperation('encounter', 'PV1^1', { ...idsTold(context, ids), ...eventFields(context, fields) });
+  return recordOperation('encounter', 'PV1^1', {
+    ...sourcedIds(context, ids),
+    ...eventFields(context, fields),
+  });
 }
 
-function visitTypeOf(context: MappingContext, visit: Segment | undefined): Told | undefined {
+function visitTypeOf(context: MappingContext, visit: Segment | undefined): Sourced | undefined {
   const code = visit?.value(2);
   if (visit === undefined || code === undefined) return undefined;
-  if (code === null) return told<null>(code, visit.at(2, 1));
+  if (code === null) return sourced<null>(code, visit.at(2, 1));
   const ownType = inTable(context.source.mapping?.visit_types, code);
   if (ownType === undefined && WITHOUT_CLASS.has(code)) return undefined;
   const type = ownType ?? VISIT_TYPES[code.toUpperCase()];
   if (type === undefined)
     context.warn('103', visit.at(2), 'No visit type corresponds to this class, so it is ignored.');
-  return told(type, visit.at(2, 1), ownType && 'mapping.visit_types');
+  return sourced(type, visit.at(2, 1), ownType && 'mapping.visit_types');
 }

@@ -4,13 +4,13 @@ import {
   type Hl7Source,
   type MapEvent,
   MappingContext,
-  Told,
-  told,
+  Sourced,
+  sourced,
   unlessCleared,
 } from './context.ts';
 import { mdm } from './mdm.ts';
 import { type Hl7Issue, type Hl7Message, type Hl7Refusal, refusal, type Segment } from './parser.ts';
-import { patientIdIn, patientIdOf, patientIdTold, patientOf } from './patient.ts';
+import { patientIdIn, patientIdOf, patientOf, sourcedPatientId } from './patient.ts';
 import {
   encounterOf,
   type NamedProvider,
@@ -26,7 +26,7 @@ import {
 function cancelledVisit(
   context: MappingContext,
   ids: { id: string; patient_id: string },
-  reason: Told | undefined,
+  reason: Sourced | undefined,
 ): Operation[] {
   const { message } = context;
   const since =
@@ -36,7 +36,7 @@ function cancelledVisit(
     context.refuse('101', message.header.at(7), 'Send the time when the message was created.');
     return [];
   }
-  const usual = new Told(`Cancelled (${message.event})`, { at: message.eventPlace });
+  const usual = new Sourced(`Cancelled (${message.event})`, { at: message.eventPlace });
   const fields = { voided_at: since, void_reason: unlessCleared(reason) ?? usual };
   return [voided(context, ids, fields)];
 }
@@ -83,7 +83,7 @@ function mergeOf(
 ): Operation[] {
   if (id === undefined || into === undefined) return [];
   if (id !== into) {
-    const origins = { merged_into: patientIdTold(context, into, pid).origin };
+    const origins = { merged_into: sourcedPatientId(context, into, pid).origin };
     return [{ type: 'merge', id, into, at: segment.at(), origins }];
   }
   context.warn('204', segment.at(1), 'This is the surviving patient, so nothing is merged.');
@@ -131,7 +131,7 @@ function cancelVisit(context: MappingContext) {
   const [patientId, id] = [patientIdOf(context), requiredVisitIdOf(context)];
   if (patientId === undefined || id === undefined) return [];
   const event = context.message.first('EVN');
-  const reason = told(event?.value(4), event?.at(4));
+  const reason = sourced(event?.value(4), event?.at(4));
   return [
     ...patientOf(context, patientId, 'ifNamed'),
     ...cancelledVisit(context, { id, patient_id: patientId }, reason),
@@ -190,8 +190,8 @@ function cancelAppointment(context: MappingContext) {
   if (ids === undefined) return [];
   const schedule = context.message.first('SCH');
   const reason =
-    unlessCleared(told(schedule?.value(6, 2), schedule?.at(6, 2))) ??
-    told(schedule?.value(6), schedule?.at(6));
+    unlessCleared(sourced(schedule?.value(6, 2), schedule?.at(6, 2))) ??
+    sourced(schedule?.value(6), schedule?.at(6));
   return [...patientOf(context, ids.patient_id, 'ifAbsent'), ...cancelledVisit(context, ids, reason)];
 }
 
@@ -209,7 +209,7 @@ function namedIds(context: MappingContext): { id: string; patient_id: string } |
 }
 
 /** Returns when it begins: TQ1-7, or before v2.5 the start within SCH-11, or that of its first service. */
-function startOf(context: MappingContext): Told | undefined {
+function startOf(context: MappingContext): Sourced | undefined {
   const { message } = context;
   return (
     unlessCleared(context.moment(message.first('TQ1'), 7)) ??

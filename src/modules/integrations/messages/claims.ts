@@ -3,7 +3,12 @@ import { setTimeout } from 'node:timers/promises';
 import { ServiceError } from '../../../platform/errors.ts';
 import type { Clock } from '../../../storage/rateLimiters.ts';
 import type { StateRow, StateStore } from '../../../storage/stateStore.ts';
-import { HeldRow, HOLD_MS, isHeld, KeyedDigests } from '../../idempotency/reservations.ts';
+import {
+  IdempotencyRecord,
+  isReserved,
+  KeyedDigests,
+  RESERVATION_MS,
+} from '../../idempotency/reservations.ts';
 import {
   type ClaimBody,
   controlPartition,
@@ -27,17 +32,17 @@ interface ClaimedMessage {
 }
 
 /** A message that only this process carries out. Should the process die, it is free again some seconds later. */
-export class MessageClaim {
+export class MessageLock {
   /** To be kept with the message: by it the claim is removed along with the message. */
   readonly control: MessageControl;
   readonly #ports: { stateStore: StateStore; messages: MessageStore };
   readonly #message: ClaimedMessage;
-  readonly #held: HeldRow<ClaimBody>;
+  readonly #held: IdempotencyRecord<ClaimBody>;
 
   constructor(
     ports: { stateStore: StateStore; messages: MessageStore },
     message: ClaimedMessage,
-    held: HeldRow<ClaimBody>,
+    held: IdempotencyRecord<ClaimBody>,
   ) {
     this.control = message.control;
     this.#ports = ports;
@@ -78,7 +83,7 @@ export class MessageClaim {
 
 const POLL_MS = 100;
 /** By then a hold that nobody renews has expired. */
-const PATIENCE_MS = HOLD_MS + 2_000;
+const PATIENCE_MS = RESERVATION_MS + 2_000;
 
 interface ClaimPorts {
   stateStore: StateStore;
@@ -118,16 +123,16 @@ export class MessageClaims {
    * content under the same name. It waits while that one is under way. Rejects with `unavailable`, also where that
    * takes too long; with the signal's reason when it aborts.
    */
-  async take(identity: MessageIdentity, id: string, signal: AbortSignal): Promise<MessageClaim | Message> {
+  async take(identity: MessageIdentity, id: string, signal: AbortSignal): Promise<MessageLock | Message> {
     const { stateStore, clock, messages } = this.#ports;
     const { workspace } = identity;
     const control = await this.#controlOf(identity);
-    const fresh = newRow(control.claim, { message: id, heldUntil: clock.now() + HOLD_MS });
+    const fresh = newRow(control.claim, { message: id, heldUntil: clock.now() + RESERVATION_MS });
     const claimed = (row: StateRow<ClaimBody>) =>
-      new MessageClaim(
+      new MessageLock(
         this.#ports,
         { workspace, id, control },
-        new HeldRow(this.#ports, messageClaimsTable, row),
+        new IdempotencyRecord(this.#ports, messageClaimsTable, row),
       );
     if (await stateStore.swap(messageClaimsTable, fresh, undefined)) return claimed(fresh);
     const until = clock.elapsed() + PATIENCE_MS;
@@ -136,9 +141,9 @@ export class MessageClaims {
       const earlier = found && (await messages.load(workspace, found.body.message));
       if (earlier?.state === 'accepted') return earlier;
       const isUnderWay =
-        found && isHeld(found.body, clock.now()) && (earlier?.state ?? 'received') === 'received';
+        found && isReserved(found.body, clock.now()) && (earlier?.state ?? 'received') === 'received';
       if (!isUnderWay) {
-        const body = { message: id, heldUntil: clock.now() + HOLD_MS };
+        const body = { message: id, heldUntil: clock.now() + RESERVATION_MS };
         const row = found ? { ...found, revision: found.revision + 1, body } : newRow(control.claim, body);
         if (await stateStore.swap(messageClaimsTable, row, found?.revision)) return claimed(row);
       }

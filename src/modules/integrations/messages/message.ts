@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { principalTypes } from '../../../domain/events/event.ts';
 import { recordStream } from '../../../domain/events/streams.ts';
 import type { StateRow, StateStore, StateTable } from '../../../storage/stateStore.ts';
-import type { Held } from '../../idempotency/reservations.ts';
+import type { Reserved } from '../../idempotency/reservations.ts';
 
 type Parts =
   | ('source' | 'format' | 'media_type' | 'request' | 'control' | 'about')
@@ -124,7 +124,7 @@ export const messageLinksTable: StateTable<{ message: string }> = {
 };
 
 /** For each named message, by name and content: which one was last carried out, and until when that holds it. */
-export interface ClaimBody extends Held {
+export interface ClaimBody extends Reserved {
   message: string;
 }
 

@@ -21,7 +21,7 @@ import { mapMessage } from '../hl7/triggerEvents.ts';
 import { type Message, type MessageState, orderTimeOf } from '../messages/message.ts';
 import type { MessageStore } from '../messages/store.ts';
 import { readConfigurations, type Source } from '../sources.ts';
-import { bytesOf, readKeptFhir, sourceAt } from './lineage.ts';
+import { bytesOf, readStoredFhir, sourceAt } from './lineage.ts';
 import { isBefore, type OtherWrite, OtherWrites, type ReplayPorts } from './resend.ts';
 
 const noFields = {} as RecordFields;
@@ -322,7 +322,7 @@ function readHl7(bytes: Buffer, { source, isSandbox }: Reading): Said {
 }
 
 async function readFhir(message: Message, bytes: Buffer, { source, records }: Reading): Promise<Said> {
-  const { entries, isAtomic, unread } = readKeptFhir(message, bytes);
+  const { entries, isAtomic, unread } = readStoredFhir(message, bytes);
   const context = contextOf(source, Date.parse(orderTimeOf(message)));
   const interpreted = await new Interpreter(records, context).interpret(entries);
   const problems = interpreted.entries
@@ -388,7 +388,7 @@ interface MadeRecord {
 }
 
 /** A message whose result the candidate would change. */
-interface OtherwiseTaken {
+interface ChangedResult {
   message: string;
   received_at: string;
   from: MessageState;
@@ -405,7 +405,7 @@ export interface MappingComparison {
   made: MadeRecord[];
   /** Records that the candidate no longer names: they stay as they are. */
   left: { kind: string; id: string }[];
-  otherwise: OtherwiseTaken[];
+  otherwise: ChangedResult[];
   /** The messages from which the candidate would take everything that was taken. */
   taken: string[];
 }
@@ -441,7 +441,7 @@ export async function compareMappings(
   const [before, after] = [new MappedRecords(others, havingNumber), new MappedRecords(others, havingNumber)];
   const isThere = async (kind: string, id: string) => (await others.of(kind, id)).present !== undefined;
   const configurations = await readConfigurations(ports.eventLog, workspace.id);
-  const otherwise: OtherwiseTaken[] = [];
+  const otherwise: ChangedResult[] = [];
   const takenWhole: string[] = [];
   for (const message of messages) {
     const bytes = await bytesOf(ports.messages, message);
@@ -455,10 +455,10 @@ export async function compareMappings(
       const { id, received_at } = message;
       otherwise.push({ message: id, received_at, from, to, problems: willBe.problems });
     }
-    if (wasTaken(message) && (to === 'accepted' || to === from)) takenWhole.push(message.id);
+    if (wasAccepted(message) && (to === 'accepted' || to === from)) takenWhole.push(message.id);
     const taken = takenOf(message, was);
     for (const operation of taken) await before.write(operation);
-    for (const operation of takenInstead(message, taken, willBe)) await after.write(operation);
+    for (const operation of resultInstead(message, taken, willBe)) await after.write(operation);
   }
   return {
     messages: messages.length,
@@ -481,25 +481,25 @@ async function lastMessages(
   return found.toSorted((one, other) => (isBefore(one, other) ? -1 : 1));
 }
 
-function wasTaken({ state }: Message): boolean {
+function wasAccepted({ state }: Message): boolean {
   return state === 'accepted' || state === 'partly';
 }
 
 /** Returns what was written from a message. */
 function takenOf(message: Message, { operations }: ReadMessage): RecordOperation[] {
   const { about } = message;
-  if (!wasTaken(message)) return [];
+  if (!wasAccepted(message)) return [];
   return operations.filter((one) => !isRefusedIn(about, one));
 }
 
 /** Returns what would have been written from it. */
-function takenInstead(
+function resultInstead(
   message: Message,
   taken: readonly RecordOperation[],
   { state: willBe, operations }: ReadMessage,
 ): readonly RecordOperation[] {
   const { about } = message;
-  if (!wasTaken(message)) return [];
+  if (!wasAccepted(message)) return [];
   if (willBe === 'rejected') return taken;
   const told = operations.filter((one) => !isRefusedIn(about, one));
   if (willBe === 'accepted') return told;

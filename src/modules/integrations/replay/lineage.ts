@@ -12,7 +12,7 @@ import { Interpreter } from '../fhir/interpreter.ts';
 import { type FhirRecords, workspaceRecords } from '../fhir/references.ts';
 import { contextOf } from '../fhir/resources/index.ts';
 import { originsOf } from '../fhir/send.ts';
-import { flatFields, toldFields } from '../fields.ts';
+import { flatFields, sourcedFields } from '../fields.ts';
 import { parseMessage } from '../hl7/parser.ts';
 import { mapMessage } from '../hl7/triggerEvents.ts';
 import { hl7Rules, ruleOf } from '../mapping.ts';
@@ -40,7 +40,7 @@ export function presentSource(
 }
 
 /** A kept FHIR message, as sent. */
-interface KeptFhir {
+interface StoredFhir {
   entries: FhirEntry[];
   isAtomic: boolean;
   /** The number of its entries that could not be read. */
@@ -55,7 +55,7 @@ export async function bytesOf(messages: MessageStore, message: Message): Promise
 /**
  * Returns what was sent as FHIR: a Bundle, the lines of an import, or one resource, with what was requested with it.
  */
-export function readKeptFhir({ media_type, request = {} }: Message, bytes: Buffer): KeptFhir {
+export function readStoredFhir({ media_type, request = {} }: Message, bytes: Buffer): StoredFhir {
   const text = bytes.toString('utf8');
   if (media_type.includes('ndjson')) {
     const lines = text.split('\n').map((one, index) => ({ text: one, line: index + 1 }));
@@ -149,7 +149,7 @@ export async function readLineage(
     return operations.map((one) => lineageOf(one, one.origins ?? {}, hl7RuleOf));
   }
   const context = contextOf(source, Date.parse(orderTimeOf(message)));
-  const { entries } = readKeptFhir(message, bytes);
+  const { entries } = readStoredFhir(message, bytes);
   const interpreted = await new Interpreter(recordsThen(ports, message), context).interpret(entries);
   const origins = originsOf(interpreted, context);
   return interpreted.operations.map((one) => lineageOf(one, origins.get(one) ?? {}, () => null));
@@ -198,7 +198,7 @@ function lineageOf(
 
 /** Returns the fields, as an event has them where they are valid. */
 function valuesOf(operation: Operation): [field: string, value: unknown][] {
-  if (operation.type !== 'record') return toldFields(operation);
+  if (operation.type !== 'record') return sourcedFields(operation);
   const parsed = catalogEntry(operation.kind).schema.safeParse(operation.fields);
   const fields = (parsed.success ? parsed.data : operation.fields) as RecordFields;
   return flatFields(fields);

@@ -23,11 +23,11 @@ import { contextOf } from '../fhir/resources/index.ts';
 import { MessageRefused, processedBy, sendMessage } from '../fhir/send.ts';
 import { splitMessages } from '../hl7/framing.ts';
 import { parseMessage } from '../hl7/parser.ts';
-import { becameOfMessage, takeMessage } from '../hl7/receive.ts';
+import { messageOutcome, processMessage } from '../hl7/receive.ts';
 import { type Message, orderTimeOf } from '../messages/message.ts';
 import type { MessageStore, ProcessedMessage } from '../messages/store.ts';
 import { DEFAULT_RETENTION_DAYS, type Source } from '../sources.ts';
-import { bytesOf, readKeptFhir } from './lineage.ts';
+import { bytesOf, readStoredFhir } from './lineage.ts';
 
 /** A write to a record; without fields, it erased the record. */
 export interface OtherWrite {
@@ -148,7 +148,7 @@ async function hasNewerEvent(ports: GuardPorts, stream: string, message: Message
     const events = await eventLog.readStream(stream, range);
     for (const event of events) {
       if (event.recordedAt <= orderTimeOf(message)) return false;
-      if (!(await comesFromEarlier(ports.messages, event, message))) return true;
+      if (!(await originatesEarlier(ports.messages, event, message))) return true;
     }
     const first = events.at(-1)?.revision ?? 0;
     if (events.length < CHUNK || first === 0) return false;
@@ -157,7 +157,7 @@ async function hasNewerEvent(ports: GuardPorts, stream: string, message: Message
 }
 
 /** Resolves with whether an event comes from this message, or from one that came before it. */
-async function comesFromEarlier(
+async function originatesEarlier(
   messages: MessageStore,
   { metadata: { source, workspace } }: RecordedEvent,
   message: Message,
@@ -219,7 +219,7 @@ export async function resendMessage(
 ): Promise<ProcessedMessage> {
   const bytes = await bytesOf(ports.messages, message);
   const keep = (about: AboutRecord[]) => ports.messages.relate(message, about);
-  const became = await carryOutKept(ports, caller, { message, bytes, keep }, how);
+  const became = await applyStored(ports, caller, { message, bytes, keep }, how);
   await ports.messages.processed(message, became);
   return became;
 }
@@ -228,10 +228,10 @@ export async function resendMessage(
  * Carries out what a message says, except where there is something newer. Rejects as `keep` does, and with
  * `unavailable`.
  */
-async function carryOutKept(
+async function applyStored(
   ports: ReplayPorts,
   caller: Caller,
-  { message, bytes, keep }: KeptMessage,
+  { message, bytes, keep }: StoredMessage,
   { source, configuration, isSandbox, force, isTrial = false }: Resending & { isTrial?: boolean },
 ): Promise<ProcessedMessage> {
   const numbered = configuration !== undefined && { configuration };
@@ -246,13 +246,13 @@ async function carryOutKept(
   const processed =
     message.format === 'fhir'
       ? await resendFhir(ports, run, source, { message, bytes, keep })
-      : becameOfMessage(
-          await takeMessage(ports, run, { ...source, maySendTests: isSandbox }, parseMessage(bytes), keep),
+      : messageOutcome(
+          await processMessage(ports, run, { ...source, maySendTests: isSandbox }, parseMessage(bytes), keep),
         );
   return { ...processed, ...numbered };
 }
 
-interface KeptMessage {
+interface StoredMessage {
   message: Message;
   bytes: Buffer;
   keep(about: AboutRecord[]): Promise<void>;
@@ -262,9 +262,9 @@ async function resendFhir(
   ports: ReplayPorts,
   run: IngestRun,
   source: Source,
-  { message, bytes, keep }: KeptMessage,
+  { message, bytes, keep }: StoredMessage,
 ): Promise<ProcessedMessage> {
-  const { entries, isAtomic, unread } = readKeptFhir(message, bytes);
+  const { entries, isAtomic, unread } = readStoredFhir(message, bytes);
   // Periods are in force as they were when it arrived.
   const context = contextOf(source, Date.parse(orderTimeOf(message)));
   try {
@@ -304,7 +304,7 @@ export async function correctMessage(
   const ordered_at = orderTimeOf(original);
   const told = { source, format, media_type, ...(request && { request }), corrects: original.id, ordered_at };
   const message: Message = { ...original, ...told, id };
-  const keep: Parameters<typeof carryOutKept>[2]['keep'] = async (about) => {
+  const keep: Parameters<typeof applyStored>[2]['keep'] = async (about) => {
     if (isTrial) return;
     const retentionDays = how.source.retention_days ?? DEFAULT_RETENTION_DAYS;
     const kept = await ports.messages.receive(caller, { ...told, id, about, bytes: [bytes], retentionDays });
@@ -317,7 +317,7 @@ export async function correctMessage(
       'Someone else has corrected or processed the message in the meantime.',
     );
   };
-  const became = await carryOutKept(ports, caller, { message, bytes, keep }, { ...how, isTrial });
+  const became = await applyStored(ports, caller, { message, bytes, keep }, { ...how, isTrial });
   if (!isTrial) await ports.messages.processed(message, became);
   return { ...became, id: isTrial ? undefined : id };
 }
@@ -344,7 +344,7 @@ function formOf(original: Message, sent: Buffer): Buffer {
   }
   const bytes = original.format === 'hl7v2' ? oneMessage(sent) : sent;
   if (original.format === 'fhir') {
-    const { entries, unread } = readKeptFhir(original, sent);
+    const { entries, unread } = readStoredFhir(original, sent);
     if (unread > 0 || entries.length === 0 || entries.some(({ resource }) => resource === undefined)) {
       throw new ServiceError('malformed_body', 'The correction must be JSON, like the original message.');
     }

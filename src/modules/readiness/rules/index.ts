@@ -88,7 +88,7 @@ export function findingsOf(
 }
 
 /** Whether a finding stands at a moment, in milliseconds since 1970. */
-export function standsAt(
+export function appliesAt(
   { from = -Infinity, until = Infinity }: Pick<Fault, 'from' | 'until'>,
   at: number,
 ): boolean {

@@ -2,22 +2,22 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { ServiceError, unavailable } from '../../../platform/errors.ts';
 import type { Append, Appended } from '../../../storage/eventLog.ts';
 import type { RateLimiter } from '../../../storage/rateLimiters.ts';
-import { findEarlier } from '../../idempotency/keys.ts';
+import { findPreviousAppend } from '../../idempotency/keys.ts';
 import {
   type AnswerLine,
   type BatchContext,
   type BatchLine,
   dependencyOrder,
   eachStream,
-  ForeseenRecords,
   grantLines,
   type LineSubject,
+  ParsedOperation,
+  PendingCreates,
   subjectOf,
-  ValidLine,
-  WorkSlices,
+  TimeSlicer,
 } from './batchOrder.ts';
-import { refusalOf } from './references.ts';
-import { conditionNotMet, isNewRecord, upsertJudged, writtenBlindly } from './upsert.ts';
+import { problemOf } from './references.ts';
+import { conditionNotMet, isNewRecord, upsertIfChanged, writtenBlindly } from './upsert.ts';
 
 /** How often the append of a group is tried while a store is unreachable, and the pause between tries, in milliseconds. */
 const MOST_TRIES = 3;
@@ -26,7 +26,7 @@ const PAUSE_MS = 500;
 /** Carries out groups of a batch's lines, each as `upsertRecord` would, and reports the result of every line once. */
 class GroupWriter {
   readonly #context: BatchContext;
-  readonly #foreseen = new ForeseenRecords();
+  readonly #foreseen = new PendingCreates();
   /** Whether each line is judged against the current state of its record. */
   readonly #isJudged: boolean;
   /** The streams of lines that an earlier try of the batch stored. */
@@ -55,7 +55,7 @@ class GroupWriter {
     await eachStream(valid.toReversed(), async (one) => {
       try {
         if (await this.#isStored(one)) this.#stored.add(one.stream);
-        else if (this.#stored.has(one.stream)) throw overtaken();
+        else if (this.#stored.has(one.stream)) throw superseded();
         else left.add(one.line);
       } catch (error) {
         if (isGone(error)) this.#stored.add(one.stream);
@@ -66,22 +66,22 @@ class GroupWriter {
   }
 
   /** Returns the lines of a group that are to be written; reports the results of the others. */
-  async accept(lines: readonly BatchLine[]): Promise<ValidLine[]> {
+  async accept(lines: readonly BatchLine[]): Promise<ParsedOperation[]> {
     const valid = await this.#readAll(lines);
     const missing = await this.#missing(valid);
     return missing ? valid.filter((line) => this.#isAccepted(line, missing)) : [];
   }
 
   /** Writes the lines of a group, and reports their results. */
-  async write(lines: readonly ValidLine[]): Promise<void> {
+  async write(lines: readonly ParsedOperation[]): Promise<void> {
     if (this.#away) this.#refuse(lines, this.#away);
     else if (this.#isJudged) await eachStream(lines, (line) => this.#judge(line));
     else await this.#append(lines);
   }
 
-  async #readAll(lines: readonly BatchLine[]): Promise<ValidLine[]> {
+  async #readAll(lines: readonly BatchLine[]): Promise<ParsedOperation[]> {
     const { slices } = this.#context;
-    const valid: ValidLine[] = [];
+    const valid: ParsedOperation[] = [];
     for (const line of lines) {
       if (slices.isOver) await slices.next();
       const read = this.#read(line);
@@ -90,12 +90,12 @@ class GroupWriter {
     return valid;
   }
 
-  #read(line: BatchLine): ValidLine | undefined {
+  #read(line: BatchLine): ParsedOperation | undefined {
     let value: unknown;
     try {
       value = line.read();
       if (this.#away) throw this.#away;
-      return new ValidLine(this.#context, line, value);
+      return new ParsedOperation(this.#context, line, value);
     } catch (error) {
       this.#context.answer(line, { ...subjectOf(value), error });
       return undefined;
@@ -103,10 +103,10 @@ class GroupWriter {
   }
 
   /** Whether an earlier try stored a line; if so, reports its result. */
-  async #isStored(valid: ValidLine): Promise<boolean> {
+  async #isStored(valid: ParsedOperation): Promise<boolean> {
     const { ports, eventId } = this.#context;
     const earlier = { eventId: eventId(valid.line), appended: false };
-    const found = await findEarlier(ports.eventLog, valid.stream, { earlier });
+    const found = await findPreviousAppend(ports.eventLog, valid.stream, { earlier });
     if (found === undefined) return false;
     const { revision, position } = found;
     await this.#accepted(valid, { revision, position, erased: true }, true);
@@ -117,7 +117,7 @@ class GroupWriter {
    * Returns what does not exist of everything the lines depend on; undefined if that cannot be determined, in which case all
    * lines have been refused.
    */
-  async #missing(lines: readonly ValidLine[]): Promise<Set<string> | undefined> {
+  async #missing(lines: readonly ParsedOperation[]): Promise<Set<string> | undefined> {
     const { existence } = this.#context.ports;
     const asked = new Set<string>();
     const ask = (stream: string) => {
@@ -140,18 +140,18 @@ class GroupWriter {
     return this.#context.options.dryRun === true && this.#foreseen.has(stream);
   }
 
-  #isAccepted(valid: ValidLine, missing: ReadonlySet<string>): boolean {
+  #isAccepted(valid: ParsedOperation, missing: ReadonlySet<string>): boolean {
     const { operation, stream, references } = valid;
     const isAbsent = missing.has(stream) && !this.#foreseen.has(stream);
     const refusal =
-      (missing.size > 0 ? refusalOf(references, missing) : undefined) ??
+      (missing.size > 0 ? problemOf(references, missing) : undefined) ??
       (operation.condition !== 'any' && isAbsent && !this.#isJudged ? conditionNotMet('record') : undefined);
     if (refusal) this.#refuse([valid], refusal);
     else this.#foreseen.add(stream);
     return refusal === undefined;
   }
 
-  async #append(lines: readonly ValidLine[]): Promise<void> {
+  async #append(lines: readonly ParsedOperation[]): Promise<void> {
     const { ports, slices } = this.#context;
     const { existence } = ports;
     const mayBeErased = lines.map(
@@ -170,7 +170,7 @@ class GroupWriter {
   }
 
   /** Retries while a store is briefly unreachable, as when a cluster elects its leader: an event is still written only once. */
-  async #appendEach(lines: readonly ValidLine[]): Promise<(Appended | ServiceError)[]> {
+  async #appendEach(lines: readonly ParsedOperation[]): Promise<(Appended | ServiceError)[]> {
     const { ports, slices } = this.#context;
     const { eventLog } = ports;
     const appends: Append[] = [];
@@ -194,7 +194,7 @@ class GroupWriter {
    * Reports the result of a line whose event is durable; returns a promise only when the stream must be read to see what came
    * before.
    */
-  #accepted(valid: ValidLine, appended: Appended, mayBeErased: boolean): void | Promise<void> {
+  #accepted(valid: ParsedOperation, appended: Appended, mayBeErased: boolean): void | Promise<void> {
     const { ports, answer } = this.#context;
     ports.existence.remember(valid.stream);
     const { line, subject } = valid;
@@ -207,7 +207,7 @@ class GroupWriter {
   }
 
   /** Carries out a line against the current state of its record. */
-  async #judge(valid: ValidLine): Promise<void> {
+  async #judge(valid: ParsedOperation): Promise<void> {
     const { ports, options, answer } = this.#context;
     const { line, subject, operation } = valid;
     if (this.#away) {
@@ -215,21 +215,21 @@ class GroupWriter {
       return;
     }
     try {
-      const written = await upsertJudged(ports, valid, { ...options, condition: operation.condition });
+      const written = await upsertIfChanged(ports, valid, { ...options, condition: operation.condition });
       answer(line, { ...subject, written });
     } catch (error) {
       this.#refuse([valid], error);
     }
   }
 
-  #refuse(lines: readonly ValidLine[], error: unknown): void {
+  #refuse(lines: readonly ParsedOperation[], error: unknown): void {
     if (isUnavailable(error)) this.#away ??= error;
     for (const { line, subject } of lines) this.#context.answer(line, { ...subject, error });
   }
 }
 
 /** The error for a line that was refused before, while a later one of its record was stored. */
-function overtaken(): ServiceError {
+function superseded(): ServiceError {
   return new ServiceError('conflict', 'A later line of this record is already stored.');
 }
 
@@ -241,7 +241,7 @@ function isUnavailable(result: unknown): result is ServiceError {
   return result instanceof ServiceError && result.code === 'unavailable';
 }
 
-function toAppend(valid: ValidLine): Append {
+function toAppend(valid: ParsedOperation): Append {
   const { stream, sent, operation } = valid;
   const expected = operation.condition === 'exists' ? 'any' : operation.condition;
   return { stream, event: valid.newEvent(sent), expected };
@@ -264,7 +264,7 @@ export interface BatchRun extends Omit<BatchContext, 'slices'> {
  * stop the others; once the store is unreachable the rest fail with `unavailable`.
  */
 export async function runBatch(lines: readonly BatchLine[], run: BatchRun): Promise<void> {
-  const slices = new WorkSlices();
+  const slices = new TimeSlicer();
   const writer = new GroupWriter({ ...run, slices });
   const stop = () => writer.stop(unavailable('service'));
   run.stopping.addEventListener('abort', stop);
@@ -313,7 +313,7 @@ async function refuse(
   lines: readonly BatchLine[],
   error: unknown,
   answer: AnswerLine,
-  slices: WorkSlices,
+  slices: TimeSlicer,
 ): Promise<void> {
   for (const line of lines) {
     if (slices.isOver) await slices.next();

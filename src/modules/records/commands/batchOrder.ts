@@ -12,7 +12,7 @@ import { type Reference, referencesOf } from './references.ts';
 import type { ValidUpsert, WriteCondition, WriteOptions, WritePorts, Written } from './upsert.ts';
 
 /** Records that lines of a batch write, added once such a line is accepted: later lines need not check whether they exist. */
-export class ForeseenRecords {
+export class PendingCreates {
   readonly #streams = new Set<string>();
 
   has(stream: string): boolean {
@@ -89,7 +89,7 @@ function conditionOf(ifMatch: unknown): WriteCondition | undefined {
 }
 
 /** A line that is valid by itself. */
-export class ValidLine implements ValidUpsert {
+export class ParsedOperation implements ValidUpsert {
   readonly line: BatchLine;
   readonly operation: Operation;
   readonly sent: RecordFields;
@@ -135,7 +135,7 @@ export class ValidLine implements ValidUpsert {
 const SLICE_MS = 2;
 
 /** Divides long work into slices, yielding to other requests in between. */
-export class WorkSlices {
+export class TimeSlicer {
   #until = performance.now() + SLICE_MS;
 
   /** Whether the current slice is over: await `next` then. */
@@ -162,7 +162,7 @@ export interface BatchContext {
   /** Throws `permission_denied` when the caller may not write records of a kind. */
   authorize(kind: string): void;
   answer: AnswerLine;
-  slices: WorkSlices;
+  slices: TimeSlicer;
 }
 
 /** One line of a batch, as it was sent. */
@@ -242,7 +242,7 @@ for (const { kind, references } of catalog) {
  */
 export async function dependencyOrder(
   lines: Iterable<BatchLine>,
-  slices: WorkSlices,
+  slices: TimeSlicer,
 ): Promise<BatchLine[][]> {
   const ordered = Array.from({ length: Math.max(...steps.values()) + 1 }, () => ({
     first: [] as BatchLine[],
@@ -302,8 +302,8 @@ const AT_ONCE = 64;
 
 /** Runs a function for each line, many concurrently, but lines of the same record one after the other, in order. */
 export async function eachStream(
-  lines: readonly ValidLine[],
-  work: (line: ValidLine) => Promise<void>,
+  lines: readonly ParsedOperation[],
+  work: (line: ParsedOperation) => Promise<void>,
 ): Promise<void> {
   const streams = Map.groupBy(lines, ({ stream }) => stream).values();
   const worker = async () => {

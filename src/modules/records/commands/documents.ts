@@ -21,7 +21,7 @@ import { notFound, ServiceError, UnreadableError, unavailable } from '../../../p
 import { measurements } from '../../../platform/metrics/metrics.ts';
 import type { DocumentStore, StoredDocument } from '../../../storage/documentStore.ts';
 import { appendBehind, type EventLog } from '../../../storage/eventLog.ts';
-import { findEarlier } from '../../idempotency/keys.ts';
+import { findPreviousAppend } from '../../idempotency/keys.ts';
 import type { RecordExistence } from './references.ts';
 import { appendToDocument, requireDocument, type WriteCondition } from './upsert.ts';
 
@@ -187,7 +187,7 @@ export async function removeDocument(
   condition: WriteCondition,
 ): Promise<void> {
   const stream = documentStream(caller.workspace, encounterId, documentId);
-  if (await findEarlier(eventLog, stream, caller)) return;
+  if (await findPreviousAppend(eventLog, stream, caller)) return;
   const data: DocumentRemoved = { encounter_id: encounterId, document_id: documentId };
   for (;;) {
     const [last] = await eventLog.readStream(stream, { direction: 'backwards', limit: 1 });
@@ -283,7 +283,7 @@ export async function uploadDocument(
   try {
     const event = decideUpload(encounterId, fields, file);
     const stream = documentStream(caller.workspace, encounterId, event.document_id);
-    const earlier = await findEarlier(eventLog, stream, caller);
+    const earlier = await findPreviousAppend(eventLog, stream, caller);
     if (earlier) {
       const revision = await repeatUpload({ eventLog: sending, documentStore }, caller, event, earlier);
       return { documentId: event.document_id, version: revision + 1 };

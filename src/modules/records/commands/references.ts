@@ -257,12 +257,12 @@ export function awaitReferences(
 
 async function requireExistence(existence: RecordExistence, references: Reference[]): Promise<void> {
   const missing = await existence.missing(references.map(({ stream }) => stream));
-  const refusal = refusalOf(references, missing);
+  const refusal = problemOf(references, missing);
   if (refusal) throw refusal;
 }
 
 /** Returns the error for a record that refers to missing ones; undefined when none are missing. */
-export function refusalOf(
+export function problemOf(
   references: readonly Reference[],
   missing: ReadonlySet<string>,
 ): ServiceError | undefined {

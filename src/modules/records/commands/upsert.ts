@@ -4,9 +4,9 @@ import { erasureStep } from '../../../domain/events/payloads.ts';
 import { recordStream } from '../../../domain/events/streams.ts';
 import {
   patchRecord as applyPatch,
+  type DetectedChange,
+  detectChange,
   evolveRecord,
-  type Judgement,
-  judgeChange,
   type RecordState,
 } from '../../../domain/records/fold.ts';
 import type { CatalogEntry, RecordFields } from '../../../domain/records/schema/kind.ts';
@@ -19,7 +19,7 @@ import {
   type ExpectedRevision,
 } from '../../../storage/eventLog.ts';
 import type { ReadModels } from '../../../storage/readModels.ts';
-import { findEarlier } from '../../idempotency/keys.ts';
+import { findPreviousAppend } from '../../idempotency/keys.ts';
 import { currentState, type Evolve, foldStream } from '../queries/records.ts';
 import {
   awaitReferences,
@@ -147,13 +147,13 @@ function isErasure(event: RecordedEvent | undefined): boolean {
   return event !== undefined && erasureStep(event) === 'done';
 }
 
-interface JudgedPorts {
+interface ConditionalWritePorts {
   eventLog: EventLog;
   readModels: ReadModels;
 }
 
 /** A write that is judged by the record's current state. */
-interface JudgedWrite {
+interface ConditionalWrite {
   entry: CatalogEntry;
   stream: string;
   condition: WriteCondition;
@@ -169,7 +169,7 @@ interface JudgedWrite {
 }
 
 /** The actual or, for a dry run, hypothetical result. */
-interface JudgedResult extends Judgement {
+interface ConditionalWriteResult extends DetectedChange {
   /** The record's version after the write. */
   version: number;
   sent: RecordFields;
@@ -182,14 +182,17 @@ interface JudgedResult extends Judgement {
  * it again when another event came in between. Rejects as `EventLog.append` and `fieldsFor` do, and with `unreadable` when the
  * stream contains an event that cannot be read.
  */
-async function writeJudged(ports: JudgedPorts, write: JudgedWrite): Promise<JudgedResult> {
+async function writeIfChanged(
+  ports: ConditionalWritePorts,
+  write: ConditionalWrite,
+): Promise<ConditionalWriteResult> {
   const { entry, stream, condition, unchanged, dryRun } = write;
   for (;;) {
     const last = await currentState(ports, entry.kind, stream);
     const state = last?.erased ? undefined : last;
     const sent = await write.fieldsFor(state);
     requireRecord(condition, state);
-    const judgement = judgeChange(state, sent);
+    const judgement = detectChange(state, sent);
     const isSkipped = judgement.outcome === 'unchanged' && unchanged === 'skip';
     const before = last?.version ?? 0;
     const result = { ...judgement, version: isSkipped ? before : before + 1, sent, isSkipped };
@@ -213,12 +216,12 @@ export async function patchRecord(
   const { condition = 'any', dryRun = false, unchanged = 'append' } = options;
   const { workspace } = caller;
   const stream = recordStream(workspace, entry.kind, id);
-  const earlier = await findEarlier(ports.eventLog, stream, caller);
+  const earlier = await findPreviousAppend(ports.eventLog, stream, caller);
   const toWarnings = (merged: object, sent: RecordFields, record: RecordFields) =>
     ports.warnings(workspace, entry, merged, sent, record);
   if (earlier) return alreadyPatched(ports, entry, input, earlier, toWarnings);
   let merged: object = {};
-  const { version, outcome, changedFields, isSkipped, sent, fields } = await writeJudged(ports, {
+  const { version, outcome, changedFields, isSkipped, sent, fields } = await writeIfChanged(ports, {
     ...{ entry, stream, condition, unchanged, dryRun },
     async fieldsFor(state) {
       if (state === undefined) throw notFound(entry.title);
@@ -244,7 +247,7 @@ async function alreadyPatched(
   const evolve: Evolve<RecordState> = (state, event) => evolveRecord(entry.kind, state, event);
   const before = (await foldStream(eventLog, stream, evolve, { version: revision })) as RecordState;
   const { merged, sent } = applyPatch(entry, before.fields, input);
-  const { fields, ...judged } = judgeChange(before, sent);
+  const { fields, ...judged } = detectChange(before, sent);
   return { version: revision + 1, ...judged, isSkipped: false, warnings: toWarnings(merged, sent, fields) };
 }
 
@@ -252,7 +255,7 @@ export interface Written {
   /** The record's version after the write. */
   version: number;
   /** `unchanged` only if known, that is, if the write was judged. */
-  outcome: Judgement['outcome'];
+  outcome: DetectedChange['outcome'];
   /** For a write that was judged. */
   changedFields?: string[];
   /** For a write that was judged: whether no event was appended because no field would have changed. */
@@ -272,7 +275,7 @@ export type WriteWarnings = (
   record: RecordFields | undefined,
 ) => FieldMessage[];
 
-export interface WritePorts extends JudgedPorts {
+export interface WritePorts extends ConditionalWritePorts {
   existence: RecordExistence;
   referenceWaits: ReferenceWaits;
   warnings: WriteWarnings;
@@ -309,7 +312,10 @@ export async function upsertRecord(
     newEvent: (fields) => newEvent(caller, entry.eventType, fields),
     warnings: (record) => ports.warnings(caller.workspace, entry, input as object, sent, record),
   };
-  if (caller.earlier !== undefined && (await findEarlier(ports.eventLog, stream, caller)) !== undefined) {
+  if (
+    caller.earlier !== undefined &&
+    (await findPreviousAppend(ports.eventLog, stream, caller)) !== undefined
+  ) {
     // It keeps its place, whatever followed it.
     return upsertBlindly(ports, valid, {});
   }
@@ -317,7 +323,7 @@ export async function upsertRecord(
   const checking = checkReferences(existence, caller.workspace, entry, sent);
   if (checking) await checking;
   const isJudged = options.dryRun || options.unchanged === 'skip';
-  return isJudged ? upsertJudged(ports, valid, options) : upsertBlindly(ports, valid, options);
+  return isJudged ? upsertIfChanged(ports, valid, options) : upsertBlindly(ports, valid, options);
 }
 
 /** An upsert that is valid by itself, and whose references exist. */
@@ -349,9 +355,9 @@ export function writtenBlindly(valid: ValidUpsert, revision: number, isNew: bool
 }
 
 /**
- * Carries out an upsert that depends on the record's state: a dry run, or one that may be skipped. Rejects as `writeJudged` does.
+ * Carries out an upsert that depends on the record's state: a dry run, or one that may be skipped. Rejects as `writeIfChanged` does.
  */
-export async function upsertJudged(
+export async function upsertIfChanged(
   ports: WritePorts,
   valid: ValidUpsert,
   options: WriteOptions,
@@ -359,7 +365,7 @@ export async function upsertJudged(
   const { entry, stream, sent } = valid;
   const { condition = 'any', unchanged = 'append', dryRun = false } = options;
   try {
-    const { version, outcome, changedFields, isSkipped, fields } = await writeJudged(ports, {
+    const { version, outcome, changedFields, isSkipped, fields } = await writeIfChanged(ports, {
       ...{ entry, stream, condition, unchanged, dryRun },
       fieldsFor: () => sent,
       newEvent: (data) => valid.newEvent(data),

@@ -2,13 +2,13 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import {
   dataAs,
   type EventSource,
-  laterTime,
+  maxTime,
   type Principal,
   type RecordedEvent,
 } from '../../../domain/events/event.ts';
 import { erasureStep, isRestoring, type RecordErased } from '../../../domain/events/payloads.ts';
 import { recordStream } from '../../../domain/events/streams.ts';
-import { MissingVersion, requireNext, upcast } from '../../../domain/events/upcasting.ts';
+import { assertNextVersion, MissingVersion, upcast } from '../../../domain/events/upcasting.ts';
 import {
   diffFields,
   evolveRecord,
@@ -58,7 +58,7 @@ async function fieldsBefore(
     if (events.length === 0 && erasureStep(first)) return found;
     if (events.length === 0) throw new MissingVersion(from + 1);
     for (const [index, event] of events.entries()) {
-      requireNext(from - index, event);
+      assertNextVersion(from - index, event);
       first = event;
       const erasure = erasureStep(event);
       if (erasure === 'done') return found;
@@ -164,9 +164,9 @@ export async function readEventPage(
   });
   const newest = found[0]?.revision ?? 0;
   const [events, [before]] = [found.slice(0, limit), found.slice(limit)];
-  for (const [index, event] of events.entries()) requireNext(newest - index, event);
+  for (const [index, event] of events.entries()) assertNextVersion(newest - index, event);
   for (const [index, event] of events.entries()) {
-    if (await beginsAnew(eventLog, event))
+    if (await startsAfterErasure(eventLog, event))
       return { events: events.slice(0, index + 1), next_page_token: null };
   }
   const oldest = events.at(-1)?.revision ?? 0;
@@ -190,7 +190,7 @@ function historyScope(stream: string): TokenScope {
  * Whether everything before an event in its stream is erased: true of the first tombstone of a complete erasure,
  * unless it came too late and the record was restored.
  */
-async function beginsAnew(eventLog: EventLog, event: RecordedEvent): Promise<boolean> {
+async function startsAfterErasure(eventLog: EventLog, event: RecordedEvent): Promise<boolean> {
   if (erasureStep(event) === undefined) return false;
   const { part, parts, erasure_id } = dataAs<RecordErased>(event.data);
   if (part !== 1) return false;
@@ -211,7 +211,7 @@ export async function toEntries(
   const oldestFirst = events.toReversed();
   let latest = oldestFirst[0] && (await latestBefore(eventLog, oldestFirst[0]));
   const entries = oldestFirst.map((event) => {
-    latest = laterTime(latest, event.recordedAt);
+    latest = maxTime(latest, event.recordedAt);
     return toEntry(names, event, latest);
   });
   return entries.reverse();
@@ -226,7 +226,7 @@ async function latestBefore(
   for (let from = 0; from < revision; from += CHUNK) {
     const limit = Math.min(CHUNK, revision - from);
     const events = await eventLog.readStream(stream, { from, limit });
-    for (const { recordedAt } of events) latest = laterTime(latest, recordedAt);
+    for (const { recordedAt } of events) latest = maxTime(latest, recordedAt);
     await nextTurn();
   }
   return latest;

@@ -2,7 +2,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import { bodyOf, type Incomplete, isIncomplete } from '../../../../projections/projection.ts';
 import { recordsModel } from '../../../../projections/records.ts';
 import type { Position } from '../../../domain/events/event.ts';
-import type { Shown } from '../../../domain/events/payloads.ts';
+import type { DisclosedRange } from '../../../domain/events/payloads.ts';
 import { kindOfStream, kindPartition, recordIdOf, recordStream } from '../../../domain/events/streams.ts';
 import { evolveRecord, type RecordState } from '../../../domain/records/fold.ts';
 import { encounter } from '../../../domain/records/kinds/encounter.ts';
@@ -143,7 +143,7 @@ function scopeOf(
 }
 
 /** A request, and the row after which its page begins. */
-interface Walk extends RecordsRequest {
+interface PageWalk extends RecordsRequest {
   partition: string;
   /** That row's place: its position where the list is sorted by change, otherwise its order. */
   after: number | undefined;
@@ -153,7 +153,7 @@ interface Walk extends RecordsRequest {
 /** Resolves with the rows from the beginning of the page, sorted; more than are wanted. */
 async function rowsOf(
   readModels: ReadModels,
-  walk: Walk,
+  walk: PageWalk,
 ): Promise<Iterable<RecordRow> | AsyncIterable<RecordRow>> {
   const few = await fewRows(readModels, walk);
   return few ?? (sortsByChange(walk) ? byChange(readModels, walk) : byCreation(readModels, walk));
@@ -172,7 +172,7 @@ function shortestList({ filters = [] }: RecordsSelection): string | undefined {
  * Resolves with all rows found through an index other than that of the sort, sorted, when there is such an index and
  * the rows are few.
  */
-async function fewRows(readModels: ReadModels, walk: Walk): Promise<RecordRow[] | undefined> {
+async function fewRows(readModels: ReadModels, walk: PageWalk): Promise<RecordRow[] | undefined> {
   const { partition, since, after, head } = walk;
   const list = shortestList(walk);
   const limit = FEW + 1;
@@ -190,12 +190,12 @@ async function fewRows(readModels: ReadModels, walk: Walk): Promise<RecordRow[] 
     .sort((a, b) => a.order - b.order);
 }
 
-function chunkOf({ filters = [], limit }: Walk): number {
+function chunkOf({ filters = [], limit }: PageWalk): number {
   return filters.length > 0 ? CHUNK : limit + 1;
 }
 
 /** A row that changes meanwhile moves to the front, and leaves all others where they are. */
-async function* byChange(readModels: ReadModels, walk: Walk): AsyncGenerator<RecordRow> {
+async function* byChange(readModels: ReadModels, walk: PageWalk): AsyncGenerator<RecordRow> {
   const { partition, since } = walk;
   const limit = chunkOf(walk);
   for (let below = walk.after; ; ) {
@@ -206,7 +206,7 @@ async function* byChange(readModels: ReadModels, walk: Walk): AsyncGenerator<Rec
   }
 }
 
-async function* byCreation(readModels: ReadModels, walk: Walk): AsyncGenerator<RecordRow> {
+async function* byCreation(readModels: ReadModels, walk: PageWalk): AsyncGenerator<RecordRow> {
   const { partition, head } = walk;
   const list = shortestList(walk);
   const limit = chunkOf(walk);
@@ -305,7 +305,7 @@ export interface RecordNames {
   /** Undefined where the record has no name, does not exist, or was erased. */
   nameOf(kind: string, id: string): string | undefined;
   /** For each kind that is named here: where in the log those records begin, for the audit trail. */
-  shown: { kind: string; shown: Shown }[];
+  shown: { kind: string; shown: DisclosedRange }[];
 }
 
 /**

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { bodyOf, type Incomplete, isIncomplete } from '../../../../projections/projection.ts';
 import type { Position } from '../../../domain/events/event.ts';
-import { type PositionRange, type Shown, withRange } from '../../../domain/events/payloads.ts';
+import { type DisclosedRange, type PositionRange, withRange } from '../../../domain/events/payloads.ts';
 import { validationError } from '../../../domain/records/schema/validation.ts';
 import { UnreadableError, unavailable } from '../../../platform/errors.ts';
 import type { ModelName, PageQuery, ReadModels, Row } from '../../../storage/readModels.ts';
@@ -159,7 +159,7 @@ export interface ListPage<Item> extends Page<Item> {
 /** A page, and where in the log its items begin, for the audit trail; left out where it has none. */
 export interface ShownPage<Item> {
   page: ListPage<Item>;
-  shown?: Shown;
+  shown?: DisclosedRange;
 }
 
 /** How a list presents its items. */

@@ -66,7 +66,7 @@ export async function foldStream<State extends { version: number }>(
 /** How long a reading counts as current. */
 const FRESH_MS = 1_000;
 
-interface Remembered<State> {
+interface CachedAggregate<State> {
   state: State | undefined;
   /** When the last successful reading began, and when the last attempt did. */
   readAt: number;
@@ -75,11 +75,11 @@ interface Remembered<State> {
 }
 
 /** The folds of one stream per workspace, read on when asked for after a second has passed. */
-export class RememberedFolds<State extends { version: number }> {
+export class AggregateCache<State extends { version: number }> {
   readonly #eventLog: EventLog;
   readonly #streamOf: (workspace: string) => string;
   readonly #evolve: Evolve<State>;
-  readonly #remembered = new Map<string, Remembered<State>>();
+  readonly #remembered = new Map<string, CachedAggregate<State>>();
 
   /** `evolve` must not change the state it is given. */
   constructor(eventLog: EventLog, streamOf: (workspace: string) => string, evolve: Evolve<State>) {
@@ -107,7 +107,7 @@ export class RememberedFolds<State extends { version: number }> {
     return isFresh(remembered.readAt) ? remembered.state : this.#read(workspace, remembered);
   }
 
-  #of(workspace: string): Remembered<State> {
+  #of(workspace: string): CachedAggregate<State> {
     let remembered = this.#remembered.get(workspace);
     if (remembered === undefined) {
       remembered = { state: undefined, readAt: -Infinity, triedAt: -Infinity, reading: undefined };
@@ -117,14 +117,14 @@ export class RememberedFolds<State extends { version: number }> {
   }
 
   /** Only one reading runs at a time. */
-  #read(workspace: string, remembered: Remembered<State>): Promise<State | undefined> {
+  #read(workspace: string, remembered: CachedAggregate<State>): Promise<State | undefined> {
     remembered.reading ??= this.#readOn(workspace, remembered).finally(() => {
       remembered.reading = undefined;
     });
     return remembered.reading;
   }
 
-  async #readOn(workspace: string, remembered: Remembered<State>): Promise<State | undefined> {
+  async #readOn(workspace: string, remembered: CachedAggregate<State>): Promise<State | undefined> {
     const begun = performance.now();
     remembered.triedAt = begun;
     const { state } = remembered;

@@ -8,10 +8,10 @@ import { recordName } from '../../../domain/records/schema/kind.ts';
 import {
   dateTerm,
   dayIn,
+  distinguishingFields,
   initialTerm,
   isYear,
   joinedWord,
-  tellingFields,
   wholeTerm,
   wordsOf,
 } from '../../../domain/records/searchIndex.ts';
@@ -227,7 +227,12 @@ function shownOf(
   if (isRecordState(state)) {
     const { kind, fields } = state;
     const id = recordIdOf(stream);
-    return { kind, id, title: recordName(fields) ?? id, details: tellingFields(catalogEntry(kind), fields) };
+    return {
+      kind,
+      id,
+      title: recordName(fields) ?? id,
+      details: distinguishingFields(catalogEntry(kind), fields),
+    };
   }
   const { encounterId: encounter_id, documentId: id } = documentIdsOf(stream);
   const { filename = id, category } = state.document ?? {};

@@ -1,5 +1,5 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { eventIdTime, type NewEvent, recordedNoEarlier } from '../../../domain/events/event.ts';
+import { earliestPossibleTime, eventIdTime, type NewEvent } from '../../../domain/events/event.ts';
 import { ServiceError, unavailable } from '../../../platform/errors.ts';
 import {
   type Append,
@@ -58,12 +58,12 @@ const NO_REVISION = 2 ** 52;
  */
 export class Appender {
   readonly #client: DriverClient;
-  readonly #streamEnds: StreamEnds;
+  readonly #streamEnds: TailLookup;
   readonly #erasures: Erasures;
   readonly #underWay = new Map<string, Promise<Appended>>();
   #lostUntil = 0;
 
-  constructor(client: DriverClient, streamEnds: StreamEnds, erasures: Erasures) {
+  constructor(client: DriverClient, streamEnds: TailLookup, erasures: Erasures) {
     this.#client = client;
     this.#streamEnds = streamEnds;
     this.#erasures = erasures;
@@ -230,7 +230,7 @@ interface Look {
  * Searches for events at the ends of streams. A stream is read once at a time: those who search it meanwhile share the next read.
  * Otherwise many appends to one stream that are answered late would keep the server busy with reads of it, and be answered later still.
  */
-export class StreamEnds {
+export class TailLookup {
   readonly #reader: Pick<LogReader, 'lookBack'>;
   /** By stream: what is being read, and what is to be read after it. */
   readonly #reading = new Map<string, Promise<void>>();
@@ -274,7 +274,7 @@ export class StreamEnds {
 
   async #read(stream: string, ids: ReadonlySet<string>): Promise<Seen> {
     const found = new Map<string, Appended>();
-    const oldestWanted = Math.min(...Array.from(ids, recordedNoEarlier));
+    const oldestWanted = Math.min(...Array.from(ids, earliestPossibleTime));
     let last = -1;
     let oldest = 0;
     let isTruncated = false;

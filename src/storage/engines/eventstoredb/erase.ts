@@ -21,7 +21,7 @@ interface Stream {
  * Tells one follower where events were erased, whether the server still delivers them or a scavenge removed them. The places are
  * in the tombstones, which are read when the follower reaches the first of a stream's.
  */
-export class ErasedPlaces {
+export class ErasedPositions {
   readonly #erasures: Erasures;
   readonly #wants: (stream: string) => boolean;
   /** Number of notes processed. */

@@ -22,14 +22,14 @@ import {
   eventTooLarge,
   type FollowOptions,
   idNotUuid,
+  type OpenRetry,
   otherWorkspace,
-  type Patience,
   type ReadOptions,
   type Removals,
   type Scavenger,
 } from '../../eventLog.ts';
 import { isEarlierFormat, STORE_FORMAT } from '../../storeFormat.ts';
-import { Appender, appendAll, StreamEnds } from './append.ts';
+import { Appender, appendAll, TailLookup } from './append.ts';
 import { DriverClient, hostsOf, loadDriver, type OpenDriver, optionOf } from './client.ts';
 import { attempt, TIMEOUT_MS, WrongStreamEnd } from './drivers/driver.ts';
 import { Erasures, NodeScavenger } from './erase.ts';
@@ -59,7 +59,7 @@ function connect(open: OpenDriver, url: string): Connection {
     const reader = new LogReader(new DriverClient(open, url));
     const appending = new DriverClient(open, url);
     const erasures = new Erasures(reader);
-    const appender = new Appender(appending, new StreamEnds(reader), erasures);
+    const appender = new Appender(appending, new TailLookup(reader), erasures);
     const tail = new LiveTail(reader, erasures);
     connection = { appending, appender, reader, erasures, tail, users: 0 };
     connections.set(url, connection);
@@ -259,7 +259,7 @@ export class EventStoreDbEventLog implements EventLog {
    * Rejects with `unavailable`, whose `problem` names the hosts, when no server answers within `patience`, and immediately when
    * the server denies access or cannot be trusted. Rejects as `isEarlierFormat` throws when it is of a later format.
    */
-  static async open(url: string, patience?: Patience): Promise<EventStoreDbEventLog> {
+  static async open(url: string, patience?: OpenRetry): Promise<EventStoreDbEventLog> {
     const connection = connect(await loadDriver(url), url);
     try {
       await answered(connection, url, patience);
@@ -339,7 +339,7 @@ export class EventStoreDbEventLog implements EventLog {
   }
 }
 
-async function answered({ reader }: Connection, url: string, patience: Patience | undefined): Promise<void> {
+async function answered({ reader }: Connection, url: string, patience: OpenRetry | undefined): Promise<void> {
   const until = performance.now() + (patience?.ms ?? 0);
   for (;;) {
     try {

@@ -5,7 +5,7 @@ import { isBookkeeping } from '../../../domain/events/streams.ts';
 import { type EventBatch, type EventFilter, type FollowOptions, positionUnknown } from '../../eventLog.ts';
 import type { DriverClient } from './client.ts';
 import { type Driver, lastingRefusal, TIMEOUT_MS } from './drivers/driver.ts';
-import { ErasedPlaces, type Erasures } from './erase.ts';
+import { ErasedPositions, type Erasures } from './erase.ts';
 import {
   eventTypes,
   fromPosition,
@@ -25,7 +25,7 @@ const GATHER_MS = 20;
  * Connects a source that pushes with a follower that pulls. It holds only what the follower wants. It ends when the follower lags
  * too far behind: what it holds is still delivered, and the rest has to be requested again.
  */
-class Inbox implements AsyncIterable<EventBatch> {
+class AsyncQueue implements AsyncIterable<EventBatch> {
   readonly #wants: (event: RecordedEvent | UnreadableEvent) => boolean;
   readonly #events: (RecordedEvent | UnreadableEvent)[] = [];
   #position: Position;
@@ -210,7 +210,7 @@ const REMEMBERED = 1_000;
 export class LiveTail {
   readonly #reader: LogReader;
   readonly #erasures: Erasures;
-  readonly #inboxes = new Set<Inbox>();
+  readonly #inboxes = new Set<AsyncQueue>();
   #followers = 0;
   #recent: LogEntry[] = [];
   /** Everything after it is in `#recent` or yet to come; undefined while not subscribed. */
@@ -255,7 +255,7 @@ export class LiveTail {
   }
 
   /** Pushes the kept entries beyond the inbox's position, and from then on every entry. */
-  join(inbox: Inbox): void {
+  join(inbox: AsyncQueue): void {
     this.#inboxes.add(inbox);
     inbox.atEnd(() => this.#inboxes.delete(inbox));
     for (const entry of this.#recent) inbox.push(entry);
@@ -316,14 +316,14 @@ interface Source {
 export async function* follow(source: Source, options: FollowOptions): AsyncGenerator<EventBatch> {
   const { signal, filter } = options;
   const wants = matcher(filter);
-  const told = teller(source, options);
+  const told = createNotifier(source, options);
   let position = options.after;
   let announced = false;
   let failures = 0;
   source.tail.enter();
   try {
     while (!signal.aborted) {
-      const inbox = new Inbox(position, (event) => wants(event) && !source.erasures.has(event));
+      const inbox = new AsyncQueue(position, (event) => wants(event) && !source.erasures.has(event));
       const end = () => inbox.end();
       signal.addEventListener('abort', end, { once: true });
       fill(inbox, source, filter).catch((error) => inbox.end(error));
@@ -360,10 +360,10 @@ export async function* follow(source: Source, options: FollowOptions): AsyncGene
  * Converts an inbox's batches to what a follower is told: without what has been erased since, and, if requested, with where that
  * was.
  */
-function teller({ erasures }: Source, { filter, erased }: FollowOptions) {
+function createNotifier({ erasures }: Source, { filter, erased }: FollowOptions) {
   const isStream = matcherOfStreams(filter);
-  const places = erased ? new ErasedPlaces(erasures, isStream) : undefined;
-  return async function* (inbox: Inbox, after: Position): AsyncGenerator<EventBatch> {
+  const places = erased ? new ErasedPositions(erasures, isStream) : undefined;
+  return async function* (inbox: AsyncQueue, after: Position): AsyncGenerator<EventBatch> {
     let position = after;
     for await (const batch of inbox) {
       if (places) {
@@ -378,7 +378,7 @@ function teller({ erasures }: Source, { filter, erased }: FollowOptions) {
   };
 }
 
-async function fill(inbox: Inbox, source: Source, filter: EventFilter | undefined): Promise<void> {
+async function fill(inbox: AsyncQueue, source: Source, filter: EventFilter | undefined): Promise<void> {
   const { reader, tail, erasures } = source;
   await tail.started();
   // The tail reports later ones.
@@ -399,7 +399,7 @@ async function fill(inbox: Inbox, source: Source, filter: EventFilter | undefine
  * Pushes the entries at and after the inbox's position, up to a place that stays. A server resumes after the first event at or
  * beyond the given place: if the event at that place is gone (scavenged), or about to go, that would skip the one after it.
  */
-async function anchor(inbox: Inbox, { reader, erasures }: Source): Promise<void> {
+async function anchor(inbox: AsyncQueue, { reader, erasures }: Source): Promise<void> {
   for (let count = 1; !inbox.ended; count = ANCHOR_PAGE) {
     const page = await reader.entriesFrom(inbox.position, count);
     if (page.length === 0) throw positionUnknown();
@@ -415,7 +415,7 @@ async function anchor(inbox: Inbox, { reader, erasures }: Source): Promise<void>
  * Pushes what is wanted until the tail covers the rest. The end of the log was known before the subscription began, and
  * `caughtUp` is reported only after everything that the log held by then: so nothing wanted is left up to that place.
  */
-function catchUp(inbox: Inbox, { reader, tail }: Source, filter: EventFilter | undefined): void {
+function catchUp(inbox: AsyncQueue, { reader, tail }: Source, filter: EventFilter | undefined): void {
   const known = tail.position;
   const unsubscribe = subscribe(reader.client, inbox.position, serverFilter(filter), {
     entry(entry) {

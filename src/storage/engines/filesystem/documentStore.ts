@@ -12,7 +12,7 @@ import {
   type StoredDocument,
 } from '../../documentStore.ts';
 import { isEarlierFormat, STORE_FORMAT } from '../../storeFormat.ts';
-import { fileProblem, movedProblem, OneAtATime, OpenedFiles } from '../shared.ts';
+import { fileProblem, movedProblem, OpenedFiles, SerialQueue } from '../shared.ts';
 import { makeFolder, moveDurably, syncFolder, writeDurably } from './files.ts';
 
 interface Note {
@@ -263,7 +263,7 @@ export class LocalDocumentStore implements DocumentStore {
   readonly #handles: FileHandle[];
   readonly #owner: UploadOwner;
   readonly #notes: LocalUploadNotes;
-  readonly #checks = new OneAtATime();
+  readonly #checks = new SerialQueue();
   #takingOver: Promise<AbandonedUpload[]> | undefined;
 
   private constructor(folder: string, handles: FileHandle[], timing: OwnerTiming | undefined) {

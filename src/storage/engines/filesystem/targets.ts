@@ -3,8 +3,8 @@ import { copyFile, link, open, opendir, readdir, readFile, rm } from 'node:fs/pr
 import { join, relative, sep } from 'node:path';
 import { Readable } from 'node:stream';
 import { ServiceError, unavailable } from '../../../platform/errors.ts';
-import type { BackupTarget, HeadTarget, KeptHead } from '../../targets.ts';
-import { fileProblem, OneAtATime } from '../shared.ts';
+import type { BackupTarget, PublishedHead, TreeHeadPublisher } from '../../targets.ts';
+import { fileProblem, SerialQueue } from '../shared.ts';
 import { makeFolder, moveDurably, syncFolder, writeDurably } from './files.ts';
 
 /** A backup in a folder, which is created on the first write. Its files are accessible only to their owner. */
@@ -91,9 +91,9 @@ const NO_LINKS = ['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS', 'EMLINK'];
 /**
  * Heads as files in a folder. The folder is not created: if it is missing, so perhaps is the disk that should be mounted there.
  */
-export class LocalHeadTarget implements HeadTarget {
+export class LocalTreeHeadPublisher implements TreeHeadPublisher {
   readonly #folder: string;
-  readonly #operations = new OneAtATime();
+  readonly #operations = new SerialQueue();
 
   constructor(folder: string) {
     this.#folder = folder;
@@ -107,7 +107,7 @@ export class LocalHeadTarget implements HeadTarget {
     await this.#within(() => this.#keep(name, text), 'does not take a file');
   }
 
-  async *kept(prefix: string): AsyncGenerator<KeptHead> {
+  async *kept(prefix: string): AsyncGenerator<PublishedHead> {
     const names = await this.#within(() => readdir(this.#folder), 'cannot be read');
     for (const name of names.filter((one) => one.startsWith(prefix) && one.endsWith('.json')).toSorted()) {
       const text = await this.#within(

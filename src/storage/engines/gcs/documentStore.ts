@@ -11,7 +11,7 @@ import {
   type StoredDocument,
 } from '../../documentStore.ts';
 import { isEarlierFormat, STORE_FORMAT } from '../../storeFormat.ts';
-import { within } from '../shared.ts';
+import { withTimeout } from '../shared.ts';
 import { gcsProblem, type OpenedBucket, openBucket } from './bucket.ts';
 
 const CLAIM = '.claim';
@@ -140,7 +140,7 @@ export async function readWithin(open: () => Readable, limits: Limits): Promise<
   const chunks = source[Symbol.asyncIterator]();
   const next = async (ms: number) => {
     try {
-      return await within(ms, chunks.next());
+      return await withTimeout(ms, chunks.next());
     } catch (error) {
       leave();
       throw await limits.toServiceError(error);
@@ -187,13 +187,13 @@ class ObjectWriter {
     const taken = new Promise<void>((resolve, reject) => {
       this.#stream.write(chunk, (error) => (error ? reject(error) : resolve()));
     });
-    return within(this.#stallMs, Promise.race([taken, this.#done]));
+    return withTimeout(this.#stallMs, Promise.race([taken, this.#done]));
   }
 
   /** Resolves when the whole object is stored. */
   end(): Promise<void> {
     this.#stream.end();
-    return within(this.#stallMs, this.#done);
+    return withTimeout(this.#stallMs, this.#done);
   }
 
   /** Aborts the upload unless it has ended; there is then no object. */
@@ -389,7 +389,7 @@ export class GcsDocumentStore implements DocumentStore {
 
   async #call<Result>(work: () => Promise<Result>): Promise<Result> {
     try {
-      return await within(this.#callMs, work());
+      return await withTimeout(this.#callMs, work());
     } catch (error) {
       throw this.#unavailable(error);
     }
@@ -407,7 +407,7 @@ export async function* filePages(
   limitMs: number,
 ): AsyncGenerator<File[]> {
   for (let query: object | null = { prefix: prefix + start, autoPaginate: false }; query !== null; ) {
-    const [files, next]: [File[], object | null, ...unknown[]] = await within(
+    const [files, next]: [File[], object | null, ...unknown[]] = await withTimeout(
       limitMs,
       bucket.getFiles(query),
     );

@@ -1,8 +1,8 @@
 import type { Readable } from 'node:stream';
 import type { File } from '@google-cloud/storage';
 import { ServiceError, unavailable } from '../../../platform/errors.ts';
-import type { BackupTarget, HeadTarget, KeptHead } from '../../targets.ts';
-import { within } from '../shared.ts';
+import type { BackupTarget, PublishedHead, TreeHeadPublisher } from '../../targets.ts';
+import { withTimeout } from '../shared.ts';
 import { gcsProblem, type OpenedBucket, openBucket } from './bucket.ts';
 import { filePages, readWithin, uploadObject } from './documentStore.ts';
 
@@ -51,7 +51,7 @@ export class GcsBackupTarget implements BackupTarget {
 
   async delete(name: string): Promise<void> {
     try {
-      await within(CALL_MS, this.#file(name).delete({ ignoreNotFound: true }));
+      await withTimeout(CALL_MS, this.#file(name).delete({ ignoreNotFound: true }));
     } catch (error) {
       throw this.#problem(error);
     }
@@ -84,7 +84,7 @@ const READ_AT_ONCE = 20;
 /**
  * Heads as objects in a Google Cloud Storage bucket, `<prefix>/<name>`. Storing them requires no permission to read or delete.
  */
-export class GcsHeadTarget implements HeadTarget {
+export class GcsTreeHeadPublisher implements TreeHeadPublisher {
   readonly #opened: OpenedBucket;
 
   /** See `openBucket`. */
@@ -105,7 +105,7 @@ export class GcsHeadTarget implements HeadTarget {
       preconditionOpts: { ifGenerationMatch: 0 },
     } as const;
     try {
-      await within(LIMIT_MS, bucket.file(prefix + name).save(text, options));
+      await withTimeout(LIMIT_MS, bucket.file(prefix + name).save(text, options));
     } catch (error) {
       // An earlier try of the same request succeeded, but its response was lost.
       if (Number((error as { code?: unknown }).code) === PRECONDITION_FAILED) return;
@@ -113,13 +113,13 @@ export class GcsHeadTarget implements HeadTarget {
     }
   }
 
-  async *kept(start: string): AsyncGenerator<KeptHead> {
+  async *kept(start: string): AsyncGenerator<PublishedHead> {
     const { prefix } = this.#opened;
     try {
       for await (const files of filePages(this.#opened, start, LIMIT_MS)) {
         for (let at = 0; at < files.length; at += READ_AT_ONCE) {
           const reading = files.slice(at, at + READ_AT_ONCE).map(async (file) => {
-            const [bytes] = await within(LIMIT_MS, file.download());
+            const [bytes] = await withTimeout(LIMIT_MS, file.download());
             return { name: file.name.slice(prefix.length), text: bytes.toString() };
           });
           yield* await Promise.all(reading);

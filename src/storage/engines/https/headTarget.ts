@@ -1,10 +1,10 @@
 import { unavailable } from '../../../platform/errors.ts';
-import type { HeadTarget } from '../../targets.ts';
+import type { TreeHeadPublisher } from '../../targets.ts';
 
 const LIMIT_MS = 10_000;
 
 /** Heads as the bodies of POST requests to an address, which accepts one by answering with 2xx. */
-export class HttpsHeadTarget implements HeadTarget {
+export class HttpsTreeHeadPublisher implements TreeHeadPublisher {
   readonly #url: string;
 
   constructor(url: string) {

@@ -43,7 +43,7 @@ function send({ port, answers }: WriterLink, message: WriterMessage): void {
  * them: before, so that nothing is written where nobody would find it, and after, when the file could have gone meanwhile. `work`
  * returns how many events' worth was written, and the answers.
  */
-function carryOut(to: WriterLink[], work: () => { events: number; outcomes: AppendOutcome[][] }): void {
+function execute(to: WriterLink[], work: () => { events: number; outcomes: AppendOutcome[][] }): void {
   const sendAll = (message: WriterMessage) => {
     for (const link of to) send(link, message);
   };
@@ -72,7 +72,7 @@ function carryOut(to: WriterLink[], work: () => { events: number; outcomes: Appe
 
 /** Appends the batches of several threads in one transaction. */
 function append(batches: Received<AppendRequest[]>[]): void {
-  carryOut(
+  execute(
     batches.map(({ link }) => link),
     () => {
       const startedAt = performance.now();
@@ -89,8 +89,8 @@ function append(batches: Received<AppendRequest[]>[]): void {
   );
 }
 
-function takeAlone({ link, request }: Received<Exclude<WriterRequest, AppendRequest[]>>): void {
-  carryOut([link], () => {
+function executeAlone({ link, request }: Received<Exclude<WriterRequest, AppendRequest[]>>): void {
+  execute([link], () => {
     if ('erase' in request) {
       writer.erase(request.erase);
       return { events: request.erase.erased.length, outcomes: [[]] };
@@ -111,7 +111,7 @@ function take(first: Received): void {
   }
   const batches = received.filter((one): one is Received<AppendRequest[]> => Array.isArray(one.request));
   if (batches.length > 0) append(batches);
-  for (const { link, request } of received) if (!Array.isArray(request)) takeAlone({ link, request });
+  for (const { link, request } of received) if (!Array.isArray(request)) executeAlone({ link, request });
 }
 
 async function close(): Promise<void> {

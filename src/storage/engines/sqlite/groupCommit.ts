@@ -2,7 +2,7 @@ import { unavailable } from '../../../platform/errors.ts';
 import { type Appended, versionConflict } from '../../eventLog.ts';
 import { fileProblem } from '../shared.ts';
 import type { AppendOutcome, AppendRequest, EraseRequest, WriterMessage, WriterRequest } from './protocol.ts';
-import { LoneAppends, type WriterConnection } from './writerClient.ts';
+import { LowConcurrencyDetector, type WriterConnection } from './writerClient.ts';
 
 interface Waiting {
   request: AppendRequest;
@@ -63,7 +63,7 @@ export class GroupCommit {
   /** Whether the writer has left callers without an answer, and still does. */
   #isStuck = false;
   #timeout: NodeJS.Timeout | undefined;
-  readonly #lone = new LoneAppends();
+  readonly #lone = new LowConcurrencyDetector();
   /** Set while the decision how to commit what is waiting is left to the end of the turn. */
   #turnEnd: NodeJS.Immediate | undefined;
   /** Callers waiting until nothing is left to commit. */

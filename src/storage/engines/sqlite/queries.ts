@@ -33,7 +33,7 @@ export interface ListedStatements {
 }
 
 /** Returns the name of the table of list members beside a table of rows; whatever happens to one has to happen to the other. */
-export function listsBeside(table: string): string {
+export function listTable(table: string): string {
   return `${table} lists`;
 }
 
@@ -49,7 +49,7 @@ export function listedQueries(
     page: `SELECT ${listed} FROM ${table} WHERE partition = ? AND sequence > ? ORDER BY sequence LIMIT ?`,
     scan: scanQuery(name, listed),
     list: `SELECT ${listed.replace(/\w+/g, 'listed.$&')}
-      FROM ${quoted(listsBeside(name))} AS entry CROSS JOIN ${table} AS listed
+      FROM ${quoted(listTable(name))} AS entry CROSS JOIN ${table} AS listed
         ON listed.partition = entry.partition AND listed.sequence = entry.sequence
       WHERE entry.partition = ? AND entry.list = ? AND entry.sequence > ? ORDER BY entry.sequence LIMIT ?`,
     changes: `SELECT ${listed} FROM ${table}
@@ -61,7 +61,7 @@ export function listedQueries(
 /** Prepares the statements of a table of listed rows. */
 export function prepareListed(db: DatabaseSync, name: string): ListedStatements {
   const table = quoted(name);
-  const lists = quoted(listsBeside(name));
+  const lists = quoted(listTable(name));
   const { load, page, scan, list, changes } = listedQueries(name);
   const reading = {
     load: db.prepare(load),
@@ -91,7 +91,7 @@ export function prepareListed(db: DatabaseSync, name: string): ListedStatements 
 
 /** Prepares the statement that counts the rows on a list, up to a limit. */
 function prepareCountList(db: DatabaseSync, name: string): Statement {
-  const lists = quoted(listsBeside(name));
+  const lists = quoted(listTable(name));
   return db.prepare(
     `SELECT count(*) AS count FROM (SELECT 1 FROM ${lists} WHERE partition = ? AND list = ? LIMIT ?)`,
   );
@@ -103,7 +103,7 @@ export function addLists(db: DatabaseSync, name: string): void {
   db.exec(`ALTER TABLE ${quoted(name)} ADD COLUMN lists TEXT;
     CREATE INDEX ${quoted(`by change ${randomUUID()}`)} ON ${quoted(name)} (partition, position)
       WHERE lists IS NOT NULL;
-    CREATE TABLE ${quoted(listsBeside(name))} (
+    CREATE TABLE ${quoted(listTable(name))} (
       partition TEXT, list TEXT, sequence INTEGER, PRIMARY KEY (partition, list, sequence)
     ) WITHOUT ROWID`);
 }
@@ -157,13 +157,13 @@ const NO_ENTRY = -1;
 const MERGED_PAGES = 200;
 
 /** Returns the name of the index of terms beside a table of rows; whatever happens to one has to happen to the other. */
-export function termsBeside(table: string): string {
+export function termIndex(table: string): string {
   return `${table} terms`;
 }
 
 /** Creates the index of a table's terms. Its entries are numbered by the rows' `since`. */
 function createTermIndex(db: DatabaseSync, table: string): void {
-  const index = quoted(termsBeside(table));
+  const index = quoted(termIndex(table));
   // Terms are in the rows: the index contains only where each one is found, and removes deleted entries at once.
   db.exec(`CREATE VIRTUAL TABLE ${index} USING fts5
       (terms, content = '', columnsize = 0, detail = none, tokenize = 'ascii');
@@ -172,7 +172,7 @@ function createTermIndex(db: DatabaseSync, table: string): void {
 
 /** Empties the index of a table's terms. */
 export function clearTermIndex(db: DatabaseSync, table: string): void {
-  const index = quoted(termsBeside(table));
+  const index = quoted(termIndex(table));
   db.exec(`INSERT INTO ${index} (${index}) VALUES ('delete-all')`);
 }
 
@@ -270,7 +270,7 @@ type SearchedPlace = Place & Pick<SearchedRow, 'since' | 'terms'>;
  * the limit.
  */
 function searchQuery(name: string): string {
-  const index = quoted(termsBeside(name));
+  const index = quoted(termIndex(name));
   return `SELECT ${`${columns}, lists, since, terms`.replace(/\w+/g, 'found.$&')}
     FROM ${index} CROSS JOIN ${quoted(name)} AS found ON found.since = ${index}.rowid
     WHERE ${index} MATCH ? AND ${index}.rowid < ? ORDER BY ${index}.rowid DESC LIMIT ?`;
@@ -279,8 +279,8 @@ function searchQuery(name: string): string {
 /** Prepares the statements of a table of rows that are found by terms. */
 export function prepareSearched(db: DatabaseSync, name: string): SearchedStatements {
   const table = quoted(name);
-  const lists = quoted(listsBeside(name));
-  const index = quoted(termsBeside(name));
+  const lists = quoted(listTable(name));
+  const index = quoted(termIndex(name));
   const { load, page, scan, list, changes } = listedQueries(name, ', since, terms');
   const reading = {
     load: db.prepare(load),

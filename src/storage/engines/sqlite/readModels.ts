@@ -19,14 +19,14 @@ import {
   addTerms,
   clearTermIndex,
   type ListedStatements,
-  listsBeside,
+  listTable,
   matchText,
   prepareListed,
   prepareSearched,
   type SearchedRow,
   type SearchedStatements,
   storedTerms,
-  termsBeside,
+  termIndex,
   termsText,
   writeListed,
   writeSearched,
@@ -116,7 +116,7 @@ class ModelTable {
   /** Removes all rows. The table stays: other processes continue to read it. */
   clear(): void {
     this.#db.exec(`DELETE FROM ${quoted(this.#name)}`);
-    if (this.#withLists()) this.#db.exec(`DELETE FROM ${quoted(listsBeside(this.#name))}`);
+    if (this.#withLists()) this.#db.exec(`DELETE FROM ${quoted(listTable(this.#name))}`);
     if (this.#withTerms()) clearTermIndex(this.#db, this.#name);
   }
 
@@ -124,8 +124,8 @@ class ModelTable {
   rename(model: string): void {
     const to = tableOf(model);
     const besides = [
-      ...(this.#withLists() ? [listsBeside] : []),
-      ...(this.#withTerms() ? [termsBeside] : []),
+      ...(this.#withLists() ? [listTable] : []),
+      ...(this.#withTerms() ? [termIndex] : []),
       (table: string) => table,
     ];
     for (const beside of besides) {
@@ -178,7 +178,7 @@ function hasModelTable(db: DatabaseSync, model: string): boolean {
 /** Removes the table of a read model with those beside it; a missing one is not an error. */
 function dropModelTable(db: DatabaseSync, model: string): void {
   const table = tableOf(model);
-  for (const name of [table, listsBeside(table), termsBeside(table)]) {
+  for (const name of [table, listTable(table), termIndex(table)]) {
     db.exec(`DROP TABLE IF EXISTS ${quoted(name)}`);
   }
 }

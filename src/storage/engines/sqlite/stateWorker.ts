@@ -15,7 +15,7 @@ const store = new SqliteStateStore(workerData.path);
 const unchecked = (name: string) =>
   ({ name, body: { parse: (body: unknown) => body } }) as unknown as StateTable<object>;
 
-async function carryOut({ number, method, args }: Exclude<StateCall, 'close'>): Promise<StateAnswer> {
+async function execute({ number, method, args }: Exclude<StateCall, 'close'>): Promise<StateAnswer> {
   const [table, ...more] = args;
   const given = typeof table === 'string' ? [unchecked(table), ...more] : args;
   try {
@@ -28,7 +28,7 @@ async function carryOut({ number, method, args }: Exclude<StateCall, 'close'>): 
 
 port.on('message', async (message: StateCall) => {
   if (message !== 'close') {
-    port.postMessage(await carryOut(message));
+    port.postMessage(await execute(message));
     return;
   }
   await store.close();

@@ -13,7 +13,7 @@ const SHARE = 0.2;
 const MOST_MS = 10;
 
 /** Tells when appends come one by one and commits are so fast that the caller's thread had better wait than be woken. */
-export class LoneAppends {
+export class LowConcurrencyDetector {
   #commits = 0;
   #averageMs = FAST_MS;
 
