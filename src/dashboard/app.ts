@@ -2,8 +2,8 @@ import express, { type ErrorRequestHandler, type Express, type RequestHandler } 
 import helmet from 'helmet';
 import type { AppPorts } from '../api/routes/index.ts';
 import { inviteBody } from '../api/server/answer.ts';
-import { proxyTrust } from '../api/server/exchange.ts';
-import { overloaded } from '../api/server/load.ts';
+import { overloaded } from '../api/server/loadShedder.ts';
+import { proxyTrust } from '../api/server/requestContext.ts';
 import { networkOf } from '../modules/auth/signIn.ts';
 import type { ErasurePorts } from '../modules/erasure/finish.ts';
 import type { EvidencePorts } from '../modules/integrity/jobs.ts';

@@ -167,7 +167,7 @@ export async function openHeadTarget(place: string): Promise<TreeHeadPublisher> 
     return new GcsTreeHeadPublisher(place);
   }
   if (/^https?:/.test(place)) {
-    const { HttpsTreeHeadPublisher } = await import('../storage/engines/https/headTarget.ts');
+    const { HttpsTreeHeadPublisher } = await import('../storage/engines/https/treeHeadPublisher.ts');
     return new HttpsTreeHeadPublisher(place);
   }
   const { LocalTreeHeadPublisher } = await import('../storage/engines/filesystem/targets.ts');

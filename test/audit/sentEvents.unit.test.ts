@@ -5,7 +5,7 @@ import {
   type Purpose,
   withRange,
 } from '../../src/domain/events/payloads.ts';
-import { SentEvents } from '../../src/modules/audit/sightings.ts';
+import { SentEvents } from '../../src/modules/audit/accessIndex.ts';
 import { unavailable } from '../../src/platform/errors.ts';
 
 import { eventually } from '../support/eventually.ts';

@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest';
 import { type AuditEntry, anySignatureTest, signaturesOf } from '../../projections/auditAggregation.ts';
 import type { DisclosedRange, DisclosedRecord } from '../../src/domain/events/payloads.ts';
+import { type AccessedSubject, AccessIndex } from '../../src/modules/audit/accessIndex.ts';
 import { accountedFrom } from '../../src/modules/audit/disclosures.ts';
-import { type AccessedSubject, AccessIndex } from '../../src/modules/audit/sightings.ts';
 
 const ERASED_AT = '2026-03-14T12:00:00.000Z';
 const erasedBy = { position: 90, recordedAt: ERASED_AT };

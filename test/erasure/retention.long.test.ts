@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { recordStream } from '../../src/domain/events/streams.ts';
-import { AccessIndex, accessedSubject } from '../../src/modules/audit/sightings.ts';
+import { AccessIndex, accessedSubject } from '../../src/modules/audit/accessIndex.ts';
 import { readAuditTrail } from '../../src/modules/audit/trail.ts';
 import { openReadModels } from '../../src/server/openStorage.ts';
 

@@ -2,7 +2,7 @@ import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { LocalTreeHeadPublisher } from '../../src/storage/engines/filesystem/targets.ts';
-import { HttpsTreeHeadPublisher } from '../../src/storage/engines/https/headTarget.ts';
+import { HttpsTreeHeadPublisher } from '../../src/storage/engines/https/treeHeadPublisher.ts';
 
 import { headTargetContract } from '../contracts/headTarget.ts';
 import { temporaryFolder } from '../support/cli.ts';

@@ -15,7 +15,7 @@ import { networkOf } from '../../modules/auth/signIn.ts';
 import { canonicalCertificate, type Peer } from '../../modules/integrations/sources.ts';
 import type { MllpSettings } from '../../platform/config.ts';
 import { describeError, ServiceError, unavailable } from '../../platform/errors.ts';
-import { plainAddress } from '../server/exchange.ts';
+import { plainAddress } from '../server/requestContext.ts';
 import {
   answerMessage,
   type MllpPorts,

@@ -9,9 +9,9 @@ import { batchLineSchema, exampleAnswer, exampleLines } from '../schemas/batch.t
 import { endpoint } from '../schemas/endpoint.ts';
 import { requirePermission } from '../server/admission.ts';
 import { NDJSON } from '../server/answer.ts';
-import { callerOf, type RequestContext } from '../server/exchange.ts';
 import { type IdempotencyPorts, idempotencyKey } from '../server/idempotency.ts';
-import { ownersOf } from '../server/load.ts';
+import { ownersOf } from '../server/loadShedder.ts';
+import { callerOf, type RequestContext } from '../server/requestContext.ts';
 import { drained } from '../server/sse.ts';
 import { readBatch } from './batchParser.ts';
 import { type BatchPorts, beginTry, executeBatch, OrderedResults } from './batchRunner.ts';

@@ -19,8 +19,8 @@ import {
   UNZIPPED_AT_A_TIME,
   valuesIn,
 } from '../server/body.ts';
-import type { RequestContext } from '../server/exchange.ts';
-import { takeFrom } from '../server/load.ts';
+import { takeFrom } from '../server/loadShedder.ts';
+import type { RequestContext } from '../server/requestContext.ts';
 
 /** How most clients begin a line: its kind is then known without parsing it. */
 const BEGINNING = /^\s*\{\s*"kind"\s*:\s*"([a-z_]+)"/;

@@ -24,9 +24,9 @@ import {
   MAX_FIELDS,
   statusOf,
 } from '../server/answer.ts';
-import type { RequestContext } from '../server/exchange.ts';
 import { type IdempotencyPorts, markReplayed, payloadOf, reserve } from '../server/idempotency.ts';
-import { overloaded, ownersOf } from '../server/load.ts';
+import { overloaded, ownersOf } from '../server/loadShedder.ts';
+import type { RequestContext } from '../server/requestContext.ts';
 import { MAX_BATCH_BYTES } from './batchParser.ts';
 
 /** Faults in a record are reported by its own field names. */

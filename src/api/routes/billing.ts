@@ -16,8 +16,8 @@ import { endpoint } from '../schemas/endpoint.ts';
 import { accessSubject, pathId, recordPath } from '../schemas/parameters.ts';
 import { fieldMessageSchema, principal, tagOf, timestamp, versionNumber } from '../schemas/records.ts';
 import { readJson } from '../server/body.ts';
-import { callerOf, type RequestContext } from '../server/exchange.ts';
 import { withOptionalIdempotency } from '../server/idempotency.ts';
+import { callerOf, type RequestContext } from '../server/requestContext.ts';
 import type { RecordWritePorts } from './recordSchemas.ts';
 
 const entry = catalogEntry('encounter');

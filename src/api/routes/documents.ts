@@ -34,7 +34,6 @@ import {
   writeCondition,
 } from '../schemas/parameters.ts';
 import { listPageOf, timestamp, versionNumber } from '../schemas/records.ts';
-import { callerOf, type RequestContext, requestedRange } from '../server/exchange.ts';
 import {
   type IdempotencyPorts,
   idempotencyKey,
@@ -45,6 +44,7 @@ import {
   withOptionalIdempotency,
 } from '../server/idempotency.ts';
 import { brokenForm, type Multipart, readMultipart } from '../server/multipart.ts';
+import { callerOf, type RequestContext, requestedRange } from '../server/requestContext.ts';
 import {
   collectionParams,
   documentCollection,

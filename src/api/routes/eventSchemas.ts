@@ -19,7 +19,7 @@ import { descriptionAccess, endpoint } from '../schemas/endpoint.ts';
 import { schemaNotFound } from '../schemas/errors.ts';
 import { requireUsable } from '../server/admission.ts';
 import { NDJSON } from '../server/answer.ts';
-import { callerOf } from '../server/exchange.ts';
+import { callerOf } from '../server/requestContext.ts';
 import {
   cacheable,
   cacheHeaders,

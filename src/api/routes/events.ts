@@ -5,8 +5,8 @@ import type { DisclosedRange } from '../../domain/events/payloads.ts';
 import { currentVersion } from '../../domain/events/upcasting.ts';
 import { instantOf } from '../../domain/records/schema/fields.ts';
 import { validate, validationError } from '../../domain/records/schema/validation.ts';
+import { SentEvents, type SentEventsLimits } from '../../modules/audit/accessIndex.ts';
 import { recordAccess, recordFurtherAccess } from '../../modules/audit/recordAccess.ts';
-import { SentEvents, type SentEventsLimits } from '../../modules/audit/sightings.ts';
 import type { Permission } from '../../modules/auth/apiKeys.ts';
 import type { FoundKey, KeyDirectory } from '../../modules/auth/keyDirectory.ts';
 import {
@@ -34,8 +34,8 @@ import {
 } from '../schemas/parameters.ts';
 import { lackingPermission, requireUsable } from '../server/admission.ts';
 import { addressOf, type StreamedAnswer } from '../server/answer.ts';
-import { callerOf, type RequestContext } from '../server/exchange.ts';
-import { ownersOf, takeFrom } from '../server/load.ts';
+import { ownersOf, takeFrom } from '../server/loadShedder.ts';
+import { callerOf, type RequestContext } from '../server/requestContext.ts';
 import { type EventStreamOptions, sendEventStream } from '../server/sse.ts';
 
 /** Schemas may gain fields with a new version of the service, so they are requested again after an hour. */

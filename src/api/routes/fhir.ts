@@ -25,7 +25,7 @@ import { requirePermission } from '../server/admission.ts';
 import { type Answer, asServiceError, errorAnswer, logFailure } from '../server/answer.ts';
 import { isUtf8Type, parseBody, readBody } from '../server/body.ts';
 import type { ServedEndpoint } from '../server/dispatch.ts';
-import { callerOf, type RequestContext } from '../server/exchange.ts';
+import { callerOf, type RequestContext } from '../server/requestContext.ts';
 import { type BatchPorts, BatchTally, recordBatch } from './batchRunner.ts';
 
 /** Media type of FHIR in JSON (FHIR R4, 2.6.2). */

@@ -12,8 +12,8 @@ import { version } from '../../platform/version.ts';
 import { type Answer, asServiceError, NDJSON, statusOf } from '../server/answer.ts';
 import { isUtf8Type } from '../server/body.ts';
 import type { ServedEndpoint } from '../server/dispatch.ts';
-import type { RequestContext } from '../server/exchange.ts';
-import { ownersOf } from '../server/load.ts';
+import { ownersOf } from '../server/loadShedder.ts';
+import type { RequestContext } from '../server/requestContext.ts';
 import { readLines } from './batchParser.ts';
 import {
   FHIR_JSON,

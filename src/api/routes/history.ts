@@ -27,7 +27,7 @@ import {
   recordPath,
 } from '../schemas/parameters.ts';
 import { pageOf, principal, tagOf, timestamp, versionNumber, withArticle } from '../schemas/records.ts';
-import { callerOf, type RequestContext } from '../server/exchange.ts';
+import { callerOf, type RequestContext } from '../server/requestContext.ts';
 
 /** Path of an encounter's documents. */
 export const documentCollection = `/integration/${encounter.plural}/{id}/documents`;

@@ -14,7 +14,7 @@ import { ServiceError } from '../../platform/errors.ts';
 import { endpoint } from '../schemas/endpoint.ts';
 import { MAX_MESSAGES, MAX_MESSAGES_BYTES, mediaTypes, notHl7, tooManyMessages } from '../schemas/errors.ts';
 import { readBody } from '../server/body.ts';
-import { callerOf, type RequestContext } from '../server/exchange.ts';
+import { callerOf, type RequestContext } from '../server/requestContext.ts';
 import { type BatchPorts, BatchTally, recordBatch } from './batchRunner.ts';
 
 /**

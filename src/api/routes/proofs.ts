@@ -13,7 +13,7 @@ import { endpoint } from '../schemas/endpoint.ts';
 import { exampleRequestId } from '../schemas/examples.ts';
 import { accessSubject, pathId, recordPath, wholeNumber } from '../schemas/parameters.ts';
 import { tagOf, versionNumber } from '../schemas/records.ts';
-import { callerOf, type RequestContext } from '../server/exchange.ts';
+import { callerOf, type RequestContext } from '../server/requestContext.ts';
 import { documentId, documentMember, documentParams, documentSubject, encounterId } from './history.ts';
 
 /** What a path that ends in a version has in addition to the record's path. */

@@ -25,7 +25,7 @@ import {
   withPlus,
 } from '../schemas/parameters.ts';
 import { pageOf, principal, tagOf, timestamp, versionNumber } from '../schemas/records.ts';
-import { callerOf } from '../server/exchange.ts';
+import { callerOf } from '../server/requestContext.ts';
 import { billedSchema, viewBilling } from './billing.ts';
 import { exampleSender } from './history.ts';
 

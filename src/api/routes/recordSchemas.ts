@@ -6,7 +6,7 @@ import { identifier, instantOf, iso8601, requiredDate } from '../../domain/recor
 import type { CatalogEntry, FilterField } from '../../domain/records/schema/kind.ts';
 import { validate } from '../../domain/records/schema/validation.ts';
 import { type Filter, isFlag } from '../../domain/records/searchIndex.ts';
-import type { AccessTally } from '../../modules/audit/sightings.ts';
+import type { AccessTally } from '../../modules/audit/accessIndex.ts';
 import { parsePosition, requirePlace, startAt } from '../../modules/eventStream/position.ts';
 import type { WriteOptions, WritePorts, Written } from '../../modules/records/commands/upsert.ts';
 import {
@@ -17,8 +17,8 @@ import {
 import type { QueryPorts } from '../../modules/records/queries/records.ts';
 import { pageQuerySchema, wholeNumber, withPlus, writeCondition } from '../schemas/parameters.ts';
 import { fieldMessageSchema, versionNumber } from '../schemas/records.ts';
-import { callerOf, type RequestContext } from '../server/exchange.ts';
 import { type IdempotencyPorts, idempotencyKey, withIdempotency } from '../server/idempotency.ts';
+import { callerOf, type RequestContext } from '../server/requestContext.ts';
 
 const sortSchema = z
   .enum(recordsSorts)

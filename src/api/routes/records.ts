@@ -21,7 +21,7 @@ import {
 } from '../schemas/parameters.ts';
 import { recordSchemas, tagOf, withArticle } from '../schemas/records.ts';
 import { MERGE_PATCH, readJson } from '../server/body.ts';
-import { callerOf, type RequestContext } from '../server/exchange.ts';
+import { callerOf, type RequestContext } from '../server/requestContext.ts';
 import {
   type RecordWritePorts,
   recordsQuerySchema,

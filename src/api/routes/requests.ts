@@ -13,7 +13,7 @@ import { exampleRequestId } from '../schemas/examples.ts';
 import { pageQuerySchema, wholeNumber, withPlus } from '../schemas/parameters.ts';
 import { pageOf, timestamp } from '../schemas/records.ts';
 import { statusOf, UNKNOWN_FIELD } from '../server/answer.ts';
-import { callerOf } from '../server/exchange.ts';
+import { callerOf } from '../server/requestContext.ts';
 
 const errorCodes = Object.keys(errorMeanings) as [ErrorCode, ...ErrorCode[]];
 

@@ -16,7 +16,7 @@ import { endpoint } from '../schemas/endpoint.ts';
 import { pageOf, timestamp, versionNumber } from '../schemas/records.ts';
 import { requirePermission } from '../server/admission.ts';
 import { readJson } from '../server/body.ts';
-import { callerOf } from '../server/exchange.ts';
+import { callerOf } from '../server/requestContext.ts';
 
 const MAX_ITEMS = 100;
 const DEFAULT_ITEMS = 20;

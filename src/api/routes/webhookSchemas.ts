@@ -9,8 +9,8 @@ import { disabledReasons, webhookPayloads } from '../../modules/webhooks/webhook
 import { exampleRequestId } from '../schemas/examples.ts';
 import { principal, timestamp } from '../schemas/records.ts';
 import { exampleWebhookId } from '../schemas/webhooks.ts';
-import { callerOf, type RequestContext } from '../server/exchange.ts';
 import { type IdempotencyPorts, withOptionalIdempotency } from '../server/idempotency.ts';
+import { callerOf, type RequestContext } from '../server/requestContext.ts';
 
 export interface WebhookRoutePorts extends IdempotencyPorts {
   webhooks: WebhookManager;

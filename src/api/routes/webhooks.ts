@@ -15,7 +15,7 @@ import { attemptFilter, attemptsQuerySchema, pageQuerySchema, pageRequest } from
 import { pageOf } from '../schemas/records.ts';
 import { exampleWebhookId } from '../schemas/webhooks.ts';
 import { readJson } from '../server/body.ts';
-import type { RequestContext } from '../server/exchange.ts';
+import type { RequestContext } from '../server/requestContext.ts';
 import {
   attemptExample,
   attemptSchema,

@@ -3,7 +3,7 @@ import type { ZodContentObject, ZodRequestBody } from '@asteasolutions/zod-to-op
 import { z } from 'zod';
 import type { Answer, Streamed } from '../server/answer.ts';
 import type { Route, ServedEndpoint } from '../server/dispatch.ts';
-import type { RequestContext } from '../server/exchange.ts';
+import type { RequestContext } from '../server/requestContext.ts';
 import type { ErrorResponseName } from './errors.ts';
 import { type HeaderName, idempotencyKeyHeader } from './headers.ts';
 

@@ -29,10 +29,10 @@ import {
 } from '../server/admission.ts';
 import { internalError, NDJSON, notHttp, tooSlow } from '../server/answer.ts';
 import { bodyTooLarge, MAX_DEPTH, MAX_VALUES, MERGE_PATCH, malformedBody, notJson } from '../server/body.ts';
-import { rangeNotSatisfiable, requireKnownParameters } from '../server/exchange.ts';
 import { headersTooLarge, unknownExpectation } from '../server/httpServer.ts';
-import { overloaded } from '../server/load.ts';
+import { overloaded } from '../server/loadShedder.ts';
 import { brokenForm, fileTooLarge, notMultipart } from '../server/multipart.ts';
+import { rangeNotSatisfiable, requireKnownParameters } from '../server/requestContext.ts';
 import type { HeaderName } from './headers.ts';
 import { eventMediaTypes, pageQuerySchema } from './parameters.ts';
 

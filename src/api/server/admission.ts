@@ -5,7 +5,7 @@ import type { FoundKey, KeyDirectory } from '../../modules/auth/keyDirectory.ts'
 import { networkOf } from '../../modules/auth/signIn.ts';
 import { ServiceError } from '../../platform/errors.ts';
 import { type Count, type RateLimiters, secondsUntilReset } from '../../storage/rateLimiters.ts';
-import type { RequestContext } from './exchange.ts';
+import type { RequestContext } from './requestContext.ts';
 
 /** The refusals of requests because of their API key. */
 export const missingKey = () =>

@@ -14,7 +14,7 @@ import {
   ServiceError,
   UnreadableError,
 } from '../../platform/errors.ts';
-import type { RequestContext } from './exchange.ts';
+import type { RequestContext } from './requestContext.ts';
 
 /** The one table from error codes to HTTP statuses (spec section 7). */
 export const statusOf: Record<ErrorCode, number> = {

@@ -8,8 +8,8 @@ import {
   type ServedEndpoint,
   serveEndpoint,
 } from './dispatch.ts';
-import { proxyTrust } from './exchange.ts';
-import { bodyBudgets, LoadShedder } from './load.ts';
+import { bodyBudgets, LoadShedder } from './loadShedder.ts';
+import { proxyTrust } from './requestContext.ts';
 
 const ID = '/:id';
 

@@ -4,8 +4,8 @@ import { createGunzip } from 'node:zlib';
 import { ServiceError } from '../../platform/errors.ts';
 import type { BudgetShare } from '../../platform/threads/fairBudget.ts';
 import { BROKEN_OFF, GatheredBytes, inviteBody, yieldToEventLoop } from './answer.ts';
-import type { RequestContext } from './exchange.ts';
-import { ownersOf, takeFrom } from './load.ts';
+import { ownersOf, takeFrom } from './loadShedder.ts';
+import type { RequestContext } from './requestContext.ts';
 
 /** How deeply the objects and arrays of a JSON text may be nested: far more than those of any format that is accepted. */
 export const MAX_DEPTH = 100;

@@ -18,6 +18,8 @@ import {
   sendAnswer,
   statusOf,
 } from './answer.ts';
+import { requestMetrics, tracedRequest } from './instrumentation.ts';
+import type { Bodies, LoadShedder } from './loadShedder.ts';
 import {
   type ClientMetadata,
   callerOf,
@@ -25,9 +27,7 @@ import {
   commonHeaders,
   type RequestContext,
   requireKnownParameters,
-} from './exchange.ts';
-import { requestMetrics, tracedRequest } from './instrumentation.ts';
-import type { Bodies, LoadShedder } from './load.ts';
+} from './requestContext.ts';
 
 /**
  * Appends to the audit trail that a request with a known key was refused, why, and for which fields. Requests without

@@ -26,7 +26,7 @@ import {
   statusOf,
   tooSlow,
 } from './answer.ts';
-import { commonHeaders } from './exchange.ts';
+import { commonHeaders } from './requestContext.ts';
 
 /**
  * File descriptors reserved for threads, stores, documents and webhooks: a quarter, or at least this many; a service

@@ -7,7 +7,7 @@ import {
   type Reservations,
   StoredResponse,
 } from '../../modules/idempotency/reservations.ts';
-import { callerOf, type RequestContext } from './exchange.ts';
+import { callerOf, type RequestContext } from './requestContext.ts';
 
 /** The permitted form of an `Idempotency-Key`. */
 export const idempotencyKeyForm = /^[\x20-\x7e]{1,255}$/;

@@ -8,7 +8,7 @@ import type { EventLog } from '../../storage/eventLog.ts';
 import { requireUsable } from './admission.ts';
 import { asServiceError, errorAnswer, sendAnswer } from './answer.ts';
 import { recordRefusal, type ServedEndpoint } from './dispatch.ts';
-import { commonHeaders, type RequestContext, requireKnownParameters } from './exchange.ts';
+import { commonHeaders, type RequestContext, requireKnownParameters } from './requestContext.ts';
 
 /** A response that is kept in memory instead of being sent; of a long one, the beginning. */
 export class InMemoryResponse extends Writable {

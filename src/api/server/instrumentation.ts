@@ -2,7 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { ErrorCode } from '../../platform/errors.ts';
 import { measurements } from '../../platform/metrics/metrics.ts';
 import { traced } from '../../platform/tracing.ts';
-import type { ClientMetadata } from './exchange.ts';
+import type { ClientMetadata } from './requestContext.ts';
 
 const methods: ReadonlySet<string | undefined> = new Set([
   'GET',

@@ -5,8 +5,8 @@ import { MAX_DOCUMENT_BYTES } from '../../domain/records/document.ts';
 import { validationError } from '../../domain/records/schema/validation.ts';
 import { type FieldMessage, ServiceError } from '../../platform/errors.ts';
 import { BROKEN_OFF, inviteBody, withLongBody } from './answer.ts';
-import type { RequestContext } from './exchange.ts';
-import { ownersOf, takeFrom } from './load.ts';
+import { ownersOf, takeFrom } from './loadShedder.ts';
+import type { RequestContext } from './requestContext.ts';
 
 /** The body of an upload: its text fields, and the result of receiving its file. */
 export interface Multipart<File> {

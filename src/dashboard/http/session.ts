@@ -3,7 +3,7 @@ import cookieParser from 'cookie-parser';
 import type { Request, RequestHandler, Response } from 'express';
 import session, { type Session, type SessionData, Store } from 'express-session';
 import { z } from 'zod';
-import { clientMetadata } from '../../api/server/exchange.ts';
+import { clientMetadata } from '../../api/server/requestContext.ts';
 import type { Origin } from '../../modules/auth/signIn.ts';
 import type { User, UserDirectory } from '../../modules/auth/users.ts';
 import { decrypt, encrypt, SEALING_KEY_BYTES } from '../../platform/encryption.ts';

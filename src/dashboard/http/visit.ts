@@ -3,7 +3,7 @@ import { doubleCsrf } from 'csrf-csrf';
 import type { Request, Response } from 'express';
 import { requireWithin } from '../../api/server/admission.ts';
 import { statusOf } from '../../api/server/answer.ts';
-import { clientMetadata } from '../../api/server/exchange.ts';
+import { clientMetadata } from '../../api/server/requestContext.ts';
 import { INSTALLATION } from '../../domain/events/streams.ts';
 import { recordAccess } from '../../modules/audit/recordAccess.ts';
 import type { Workspace } from '../../modules/auth/apiKeys.ts';

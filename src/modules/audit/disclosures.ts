@@ -6,8 +6,8 @@ import { patient } from '../../domain/records/kinds/patient.ts';
 import type { Page, PageRequest } from '../records/queries/paging.ts';
 import type { PrincipalNames } from '../records/queries/principalNames.ts';
 import type { QueryPorts } from '../records/queries/records.ts';
+import { AccessIndex, type IndexedAccess, patientThings } from './accessIndex.ts';
 import { recordAccess } from './recordAccess.ts';
-import { AccessIndex, type IndexedAccess, patientThings } from './sightings.ts';
 import { type AuditFilter, readAuditTrail, wholeAuditTrail } from './trail.ts';
 
 /**

@@ -49,8 +49,8 @@ import {
   type TokenScope,
 } from '../records/queries/paging.ts';
 import type { QueryPorts } from '../records/queries/records.ts';
+import { type AccessedSubject, AccessIndex, accessedSubject, patientThings } from './accessIndex.ts';
 import { isPageView } from './recordAccess.ts';
-import { type AccessedSubject, AccessIndex, accessedSubject, patientThings } from './sightings.ts';
 
 const INDEX_ROWS_AT_ONCE = 16;
 const CHUNKS_AT_ONCE = 16;

@@ -2,7 +2,7 @@ import type { Position, RecordedEvent } from '../../domain/events/event.ts';
 import { termsOf } from '../../domain/events/payloads.ts';
 import { isUnavailable, pause, retryWhileUnavailable } from '../../platform/retry.ts';
 import type { Clock } from '../../storage/rateLimiters.ts';
-import { SentEvents } from '../audit/sightings.ts';
+import { SentEvents } from '../audit/accessIndex.ts';
 import { isUnchanged } from '../eventStream/changedFields.ts';
 import { selectedAs } from '../eventStream/cloudEvents.ts';
 import type { ReportedChange } from './messages.ts';

@@ -7,7 +7,7 @@ import {
   type InMemoryResponse,
   injectedRequest,
 } from '../../../api/server/inject.ts';
-import { bodyBudgets, LoadShedder } from '../../../api/server/load.ts';
+import { bodyBudgets, LoadShedder } from '../../../api/server/loadShedder.ts';
 import type { Permission, Workspace } from '../../../modules/auth/apiKeys.ts';
 import type { FoundKey, KeyDirectory } from '../../../modules/auth/keyDirectory.ts';
 import { permissionsOf, type Role, roleIn, type User } from '../../../modules/auth/users.ts';

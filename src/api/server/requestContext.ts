@@ -9,7 +9,7 @@ import type { FoundKey } from '../../modules/auth/keyDirectory.ts';
 import { ServiceError } from '../../platform/errors.ts';
 import { isTraceparent } from '../../platform/traceparent.ts';
 import type { ByteRange } from '../../storage/documentStore.ts';
-import type { Bodies, LoadShedder } from './load.ts';
+import type { Bodies, LoadShedder } from './loadShedder.ts';
 
 /**
  * Returns whether a proxy is trusted, by its address and its number counted from here: by `TRUST_PROXY` hops, or
