@@ -56,13 +56,13 @@ const scenarios: Scenario[] = [
   audit,
   eventstoredb,
 ];
-const resultsPath = new URL('../../docs/operate/performance.md', import.meta.url);
+const resultsPath = new URL('RESULTS.md', import.meta.url);
 
 const usage = `npm run bench [-- OPTIONS]
   --scenario NAME[,NAME]  only these: ${scenarios.map(({ name }) => name).join(', ')}
   --quick                 few, short rounds
   --out FILE              writes the tables to a file, too
-  --write                 puts the tables into docs/operate/performance.md
+  --write                 puts the tables into ops/bench/RESULTS.md
   --profile FOLDER        the service leaves CPU profiles in the folder; node ops/bench/profile.ts FOLDER sums them up
 `;
 

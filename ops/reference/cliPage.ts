@@ -17,17 +17,21 @@ function helpOf(command: Command): string {
   return text.trim();
 }
 
-/** Returns the commands that do something, with their full names; those that only contain others are left out. */
-function leaves(command: Command, parents: string[] = []): { name: string; command: Command }[] {
+/**
+ * Returns the commands that do something, with their full names; those that only contain others and take no
+ * arguments are left out.
+ */
+function runnable(command: Command, parents: string[] = []): { name: string; command: Command }[] {
   const names = [...parents, command.name()];
-  if (command.commands.length === 0) return [{ name: names.join(' '), command }];
-  return command.commands.flatMap((child) => leaves(child, names));
+  const within = command.commands.flatMap((child) => runnable(child, names));
+  const isRunnable = within.length === 0 || command.registeredArguments.length > 0;
+  return [...(isRunnable ? [{ name: names.join(' '), command }] : []), ...within];
 }
 
 /** `docs/reference/cli.md` */
 export async function cliPage(): Promise<string> {
   const program = await commandProgram();
-  const sections = leaves(program).map(
+  const sections = runnable(program).map(
     ({ name, command }) => `## ${name}\n\n\`\`\`text\n${helpOf(command)}\n\`\`\``,
   );
   return page(

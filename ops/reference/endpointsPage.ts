@@ -1,7 +1,26 @@
+import { type AppPorts, fhirRoutes } from '../../src/api/routes/index.ts';
 import { code, page, table } from './markdown.ts';
 import { openApi } from './openApi.ts';
 
-function access(permission: string | string[]): string {
+/** FHIR's requests, which a CapabilityStatement describes instead of the OpenAPI document. */
+const fhirSummaries: Record<string, string> = {
+  'GET /fhir/metadata': 'Read the CapabilityStatement',
+  'POST /fhir': 'Send a Bundle of type `batch` or `transaction`',
+  'POST /fhir/$import': 'Send resources as Bulk Data',
+  'POST /fhir/{type}': 'Send a resource',
+  'PUT /fhir/{type}/{id}': 'Send a resource under its id',
+};
+
+function fhirRows(): string[][] {
+  return fhirRoutes({} as AppPorts).map(({ method, endpoint: { route, permission } }) => {
+    const request = `${method.toUpperCase()} ${route.replaceAll(/:(\w+)/g, '{$1}')}`;
+    const summary = fhirSummaries[request];
+    if (summary === undefined) throw new Error(`${request} has no summary for the reference`);
+    return [code(request), access(permission), summary];
+  });
+}
+
+function access(permission: string | readonly string[]): string {
   if (permission === 'public') return 'no key';
   if (permission === 'key') return 'any key';
   return [permission].flat().map(code).join(' or ');
@@ -21,5 +40,8 @@ export function endpointsPage(): string {
     'Every request that the service answers, with the permission that the API key needs. `GET /openapi/json` has the ' +
       'parameters, bodies, answers and errors of each (OpenAPI 3.1.0), and so has the API reference of the dashboard.',
     table(['request', 'permission', 'does'], rows),
+    '## FHIR R4',
+    '[Send FHIR R4](../guides/fhir.md) explains these requests; `GET /fhir/metadata` describes them.',
+    table(['request', 'permission', 'does'], fhirRows()),
   );
 }

@@ -8,6 +8,7 @@ import { grafanaDashboard } from './grafanaDashboard.ts';
 import { metricsPage } from './metricsPage.ts';
 import { pythonTypes } from './pythonTypes.ts';
 import { readinessPage } from './readinessPage.ts';
+import { recordsPage } from './recordsPage.ts';
 import { envExample, settingsPage } from './settingsPage.ts';
 import { warningsPage } from './warningsPage.ts';
 
@@ -22,6 +23,7 @@ export const pages: Record<string, () => string | Promise<string>> = {
   'docs/reference/errors.md': errorsPage,
   'docs/reference/warnings.md': warningsPage,
   'docs/reference/cli.md': cliPage,
+  'docs/reference/records.md': recordsPage,
   'docs/reference/events.md': eventsPage,
   'docs/reference/metrics.md': metricsPage,
   'ops/grafana/chartledger.json': grafanaDashboard,

@@ -32,7 +32,7 @@ const scenarios: Scenario[] = [
   overload,
   schema,
 ];
-const resultsPath = new URL('../../docs/operate/reliability.md', import.meta.url);
+const resultsPath = new URL('RESULTS.md', import.meta.url);
 const HIGHEST_SEED = 2_147_483_646;
 
 const usage = `npm run torture [-- OPTIONS]
@@ -40,7 +40,7 @@ const usage = `npm run torture [-- OPTIONS]
   --short                 seconds for each instead of minutes
   --seed NUMBER           1 to ${HIGHEST_SEED}; the same one makes the same choices; default: another one each time
   --path RUN              of the model: begins with the run that a failure names
-  --write                 puts the figures into docs/operate/reliability.md
+  --write                 puts the figures into ops/torture/RESULTS.md
 `;
 
 const { values } = parseArgs({
