@@ -79,7 +79,7 @@ export function eventsPage(): string {
   return page(
     'Events',
     'The events of `GET /events` and of webhooks. `data` of each has `version`, its place in the history of the record or ' +
-      'document, or among what is told of readiness; `sent`, the fields as they were sent; and `changed`, the names of the fields whose value it changed. ' +
+      'document, or among the events about its readiness; `sent`, the fields as they were sent; and `changed`, the names of the fields whose value it changed. ' +
       '`GET /asyncapi/json` describes all events, and `GET /schemas/{name}` has the JSON Schema of each.',
     ...full.flatMap(sectionsOf),
   );

@@ -23,7 +23,7 @@ export function envExample(): string {
     return `# ${`${description}${unset}`.replaceAll('`', '')}\n${name}=${defaultValue ?? ''}\n`;
   });
   const head = `# Every setting of the service, with its default. An empty one counts as unset. Written by \`npm run docs\`.
-# Copy this file to .env: \`docker compose up\` reads it by itself (there DATA_DIR is always /data); without Docker, start the
+# Copy this file to .env: \`docker compose up\` reads it (there DATA_DIR is always /data); without Docker, start the
 # service with \`npx node --env-file=.env src/main.ts\`. Keep .env out of version control: URLs may hold passwords.
 `;
   return [head, ...settings].join('\n');

@@ -35,11 +35,11 @@ function leastOf(schema: z.ZodObject): Body {
 
 /** Returns bodies for a schema that contain each field with each doubtful value, and the doubtful combinations. */
 function bodiesOf(schema: z.ZodObject): Body[] {
-  const alone = Object.keys(schema.shape).flatMap((field) => doubtful.map((value) => ({ [field]: value })));
+  const single = Object.keys(schema.shape).flatMap((field) => doubtful.map((value) => ({ [field]: value })));
   const joint = together.filter((body) =>
     Object.keys(body).every((field) => field === UNKNOWN || Object.hasOwn(schema.shape, field)),
   );
-  return [...alone, ...joint].map((body) => ({ ...leastOf(schema), ...body }));
+  return [...single, ...joint].map((body) => ({ ...leastOf(schema), ...body }));
 }
 
 /** As `bodiesOf`; what one object can contain is shown in the first field that holds such an object. */
@@ -100,8 +100,8 @@ export function warningsPage(): string {
     'Warnings',
     'A warning says that a record was accepted although something about it is doubtful: a field was not stored, or billing ' +
       'is likely to refuse a value. The answer to an upsert lists them in `warnings`, each as `{field, message}`. What is ' +
-      'said of the fields of a primary insurance holds for the others, too. What [the readiness rules](readiness-rules.md) find ' +
-      'in a completed encounter alone is among them, unless the workspace has switched a rule off.',
+      'said of the fields of a primary insurance also holds for the others. What [the readiness rules](readiness-rules.md) find ' +
+      'in a completed encounter itself is among them, unless the workspace has switched a rule off.',
     table(['message', 'fields'], rows),
   );
 }

@@ -121,7 +121,7 @@ function usualRequestThreads(): number {
 function rolesOf({ ROLES, HEADS_TO }: z.output<typeof settings>): Role[] {
   const roles = HEADS_TO === undefined ? ROLES.filter((role) => role !== 'heads') : ROLES;
   if (roles.length === 0)
-    throw new ConfigError('Bad settings: ROLES has heads alone, and HEADS_TO is not set');
+    throw new ConfigError('Bad settings: ROLES has only heads, and HEADS_TO is not set');
   return roles;
 }
 

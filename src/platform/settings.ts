@@ -344,7 +344,7 @@ export const settings = z.object({
   ),
   RETENTION_YEARS: variable(
     wholeNumber(MIN_RETENTION_YEARS, MAX_RETENTION_YEARS).optional(),
-    'Years that records are kept in workspaces without a retention period of their own: ' +
+    'Years that records are kept in workspaces that set no retention period: ' +
       '`chartledger retention` lists and erases records that have not been changed, and have no encounter ' +
       'dated, within this period.',
     'forever',
@@ -493,7 +493,7 @@ export const settings = z.object({
   ),
   ALLOW_NEW_STATE_STORE: variable(
     onOff.default(false),
-    '`true`, for one start only: create a state store although there was one beside this event log, which is ' +
+    '`true`, for one start only: create a state store although this event log had one, which is ' +
       'permanently lost.',
   ),
   LOG_LEVEL: variable(

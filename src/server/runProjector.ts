@@ -89,7 +89,7 @@ export async function runProjector(
       repeat('keep the worklist', RETRY_MS, () =>
         keepWorklist({ ...ports, readModels: worklistModels, gather: gather() }, leading),
       ),
-      repeat('take up parked events', RETRY_PARKED_EVERY_MS, () => retryParked(projections, ports, leading)),
+      repeat('retry parked events', RETRY_PARKED_EVERY_MS, () => retryParked(projections, ports, leading)),
       repeat('erase', RETRY_MS, () =>
         completeErasures(erasurePorts, leading, (error) =>
           report({ kind: 'retrying', task: 'erase', error: describeError(error) }),

@@ -137,7 +137,7 @@ export async function startService(
 }
 
 const STATE_CREATED =
-  'there was no state store beside the event log; an empty one was created. If there was one, stop the service and put it back: requests with an Idempotency-Key may otherwise be written twice';
+  'there was no state store for this event log; an empty one was created. If there was one, stop the service and put it back: requests with an Idempotency-Key may otherwise be written twice';
 
 /** Opens the role that sends heads, if the process has it. */
 async function openHeads(

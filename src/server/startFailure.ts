@@ -21,5 +21,5 @@ function reason(error: unknown): string {
   const told = problem ?? (typeof path === 'string' ? fileProblem(path, error) : undefined);
   if (told !== undefined) return told;
   const line = message?.split('\n')[0]?.replace(CREDENTIALS, '//') || 'The reason is unknown';
-  return `${line} LOG_LEVEL=debug tells more.`;
+  return `${line} LOG_LEVEL=debug logs more.`;
 }

@@ -155,7 +155,7 @@ class HeadSender {
 function notSent(problem: string): Finding {
   return {
     code: 'heads_not_sent',
-    message: `Signed heads or notices of erasures cannot be sent, which is tried again by itself. ${problem}`,
+    message: `Signed heads or notices of erasures cannot be sent; sending is retried automatically. ${problem}`,
   };
 }
 

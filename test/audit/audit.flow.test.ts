@@ -75,7 +75,7 @@ onEveryEngine((start) => {
     }
   }
 
-  test('tells who did what to what, from where, and what came of it, newest first', async () => {
+  test('shows who did what to what, from where, and the outcome, newest first', async () => {
     const { client, keyId } = await open('told');
     const agent = { 'user-agent': 'emr-connector/4.2' };
     const payer = samples.payer();

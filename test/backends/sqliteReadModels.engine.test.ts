@@ -105,7 +105,7 @@ test('a file that is no database is unavailable, and not written to', async () =
   expect(() => new SqliteReadModels(path)).toThrow(
     expect.objectContaining({
       code: 'unavailable',
-      problem: `${path} is damaged. Stop the service and delete the file: the next start builds it anew from the event log.`,
+      problem: `${path} is damaged. Stop the service and delete the file: the next start rebuilds it from the event log.`,
     }),
   );
 });

@@ -43,7 +43,7 @@ test(
     writeSync(pipe, bytes);
     closeSync(pipe);
     expect(await text(first.stderr)).toBe(
-      `Another backup was made in ${folder.path} meanwhile. Run this again.\n`,
+      `Another backup was made in ${folder.path} at the same time. Run this again.\n`,
     );
     expect(await folder.verify()).toMatchObject({ code: 0, stderr: '' });
     expect(await folder.take()).toMatchObject({ code: 0, stderr: '' });

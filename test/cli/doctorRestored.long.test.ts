@@ -73,7 +73,7 @@ test('stores that do not fit one another after a restore are told, with what com
     expect(await ofHeads()).toEqual([
       {
         ...{ check: 'heads', status: 'warn', code: 'head_beyond_the_log' },
-        message: expect.stringContaining(`tells of ${size} events, and the log has `),
+        message: expect.stringContaining(`covers ${size} events, and the log has `),
       },
     ]),
   );

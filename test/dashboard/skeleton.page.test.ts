@@ -73,7 +73,7 @@ describe('what is sent with every page', () => {
     }
   });
 
-  test('cookies are for the dashboard alone, and no script or other site gets them', async () => {
+  test('cookies are for the dashboard only, and no script or other site gets them', async () => {
     const user = await dashboard.createUser('viewer');
     const proxied = await dashboard.service.another({ TRUST_PROXY: '127.0.0.1' });
     /** The cookies of a sign-in, without their values. */

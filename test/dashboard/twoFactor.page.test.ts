@@ -157,7 +157,7 @@ test('a lost app is reset by an administrator, or at the command line', async ()
   const { code, stdout } = await runCli(['users', 'reset-totp', user.name], {
     env: storesOf(tests.service.config),
   });
-  expect([code, stdout]).toEqual([0, expect.stringContaining('signs in by the password alone')]);
+  expect([code, stdout]).toEqual([0, expect.stringContaining('signs in with only the password')]);
   expect((await tests.visitor().signIn(user)).headers.location).toBe('/dashboard/');
 });
 

@@ -67,7 +67,7 @@ onEveryEngine((start) => {
     expect(result).toEqual({
       code: 0,
       stderr: '',
-      stdout: `${own.length} events in ${path}; ${path}.manifest.json tells of them.\n`,
+      stdout: `${own.length} events in ${path}; ${path}.manifest.json is the manifest.\n`,
     });
     const bytes = readFileSync(path);
     expect(parsed(bytes.toString())).toEqual(own.map(lineOf));

@@ -5,9 +5,9 @@ import { compareRecord } from '../../src/modules/integrations/replay/compare.ts'
 type Fields = Record<string, unknown>;
 
 /** What a mapping tells of a record, with what others wrote behind that. */
-const side = (told: Fields, later: Fields = {}) => ({
-  told: { id: '1', ...told } as RecordFields,
-  fields: { id: '1', ...told, ...later } as RecordFields,
+const side = (mapped: Fields, later: Fields = {}) => ({
+  mapped: { id: '1', ...mapped } as RecordFields,
+  fields: { id: '1', ...mapped, ...later } as RecordFields,
 });
 const compare = (present: Fields, before: ReturnType<typeof side>, after: ReturnType<typeof side>) =>
   compareRecord({ id: '1', ...present } as RecordFields, before, after);

@@ -85,7 +85,7 @@ onEveryEngine((start) => {
     });
   });
 
-  test('a deactivated key is 403, works again when activated, and is 401 for ever when deleted', async () => {
+  test('a deactivated key is 403, works again when activated, and stays 401 once deleted', async () => {
     const { id, key } = await service.createKey('clinic');
     const headers = { 'x-api-key': key };
     expect((await post(headers)).status).toBe(200);
@@ -196,7 +196,7 @@ onEveryEngine((start) => {
     expect(appended).toEqual([]);
   });
 
-  test('a workspace sees its own records alone', async () => {
+  test('a workspace sees only its own records', async () => {
     const { key } = await service.createKey('neighbour');
     const neighbour = service.as(key);
     const payer = samples.payer();

@@ -158,7 +158,7 @@ onEveryEngine((start) => {
       ['set-password', () => [ada.name, '--password-stdin'], 'is set', 'UserPasswordSet'],
       ['unlock', () => [ada.name], 'is unlocked', 'UserUnlocked'],
       ['invite', () => [ada.name], '/dashboard/invitation?token=', 'UserInvitationIssued'],
-      ['reset-totp', () => [ada.name], 'by the password alone', undefined],
+      ['reset-totp', () => [ada.name], 'with only the password', undefined],
     ])('is changed by name or id: %s', async (command, args, result, type) => {
       const events = await userEvents(async () => {
         const { code, stdout, stderr } = await cli(newPassword(), 'users', command, ...args());

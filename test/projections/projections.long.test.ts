@@ -228,7 +228,7 @@ onEveryEngine((start) => {
       expect(refused).toEqual({
         code: 1,
         stdout: '',
-        stderr: `${recordsModel} has ${rows} rows, but built anew only ${rows - 1}; it was left as it is.\n`,
+        stderr: `${recordsModel} has ${rows} rows, but only ${rows - 1} when rebuilt; it was left as it is.\n`,
       });
       expect(await readModels.load(recordsModel, [stray.id])).toEqual([stray]);
       expect(await readModels.count(recordsModel)).toBe(rows);

@@ -137,7 +137,7 @@ onEveryEngine((start) => {
     const rebuilt = await inStores(service, 'projections', 'rebuild', 'readiness');
     expect(rebuilt).toMatchObject({
       code: 0,
-      stdout: expect.stringContaining('evaluates all encounters anew'),
+      stdout: expect.stringContaining('evaluates all encounters again'),
     });
     expect(await worklist(service)).toEqual(before);
   });

@@ -61,7 +61,7 @@ describe('a start that fails says in one line which path or host, and what to do
     writeFileSync(path, 'x'.repeat(10_000));
     expect(await failure({})).toBe(
       told(
-        `${path} is damaged. Stop the service and delete the file: the next start builds it anew from the event log.`,
+        `${path} is damaged. Stop the service and delete the file: the next start rebuilds it from the event log.`,
       ),
     );
   });
@@ -79,7 +79,7 @@ describe('a start that fails says in one line which path or host, and what to do
     const disk = new SmallDisk('16k');
     try {
       const text =
-        'cannot grow: its disk or quota is full. Free space; a running service then goes on by itself.';
+        'cannot grow: its disk or quota is full. Free space; a running service then continues without a restart.';
       expect(await failure({ DATA_DIR: disk.path })).toBe(told(`${join(disk.path, 'events.db')} ${text}`));
     } finally {
       disk.remove();

@@ -142,13 +142,13 @@ onEveryEngine((start) => {
       const events = await changesBy(service, async () => {
         const { code, stdout, stderr } = await cli('keys', 'delete', key.id);
         expect([code, stderr]).toEqual([0, '']);
-        expect(stdout).toContain(`Key ${key.id} is deleted, for ever.`);
+        expect(stdout).toContain(`Key ${key.id} is permanently deleted.`);
         expect(stdout).toContain('Its webhooks are disabled, and send nothing:');
         for (const { id, url } of [one, two]) expect(stdout).toMatch(new RegExp(`^${id} .*${url}$`, 'm'));
         expect(stdout).not.toContain(other.id);
         expect(stdout).toContain(`chartledger webhooks update ${one.id} --workspace `);
         const again = await cli('keys', 'delete', key.id);
-        expect(again).toMatchObject({ code: 0, stdout: `Key ${key.id} is deleted, for ever.\n` });
+        expect(again).toMatchObject({ code: 0, stdout: `Key ${key.id} is permanently deleted.\n` });
       });
       const reason = 'key_deleted';
       expect(events.map(({ type, data }) => [type, data])).toEqual([

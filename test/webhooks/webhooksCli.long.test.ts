@@ -73,7 +73,7 @@ onEveryEngine((start) => {
       }
       expect(await json('attempts', id)).toEqual([]);
       expect((await cli(['attempts', id])).stdout).toBe('Nothing was sent in the last 30 days.\n');
-      expect((await cli(['delete', id])).stdout).toBe(`Webhook ${id} is deleted, for ever.\n`);
+      expect((await cli(['delete', id])).stdout).toBe(`Webhook ${id} is permanently deleted.\n`);
       expect((await cli(['list'])).stdout).toBe('There are no webhooks yet.\n');
     });
     notePhi(...secrets);

@@ -65,7 +65,7 @@ onEveryEngine((start, { logServer }) => {
       isRotating = false;
       await writing;
       expect(rotated).toMatchObject(done);
-      expect(rotated.stdout).toContain('The secrets of 1 webhook were sealed anew.');
+      expect(rotated.stdout).toContain('The secrets of 1 webhook were sealed again.');
 
       await client.post('/integration/payers', samples.payer());
       await eventually(async () => expect((await showWebhook(client, id)).delivery.pending).toBe(0));

@@ -105,7 +105,7 @@ one kind, for example \`write:encounter\`. A key can expire, be accepted only fr
 limit. Use keys on servers only.
 
 **Writing.** Records carry the \`id\` that your system gives them. A POST creates the record, or updates the record with that
-\`id\`. Send each write with an \`Idempotency-Key\` of its own, and a retry with the key of its first request: without one, a
+\`id\`. Send each write with a separate \`Idempotency-Key\`, and a retry with the key of its first request: without one, a
 late retry puts older values back. A status of 200 means that the write is durable. Send records before those that
 refer to them: payers, patients, providers, facilities, encounters, documents.
 

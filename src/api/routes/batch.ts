@@ -59,7 +59,7 @@ export const sendBatch = endpoint({
     'safe.\n\nIf a batch is sent again with the same `Idempotency-Key`, lines that are already stored are ' +
     'answered and not written again, and processing continues with the rest: refused lines are retried, ' +
     'except those behind which a later line of the same record is stored, which get 409. With ' +
-    '`dry_run=true`, each line is evaluated by itself against what is stored now: several lines for one ' +
+    '`dry_run=true`, each line is evaluated separately against what is stored now: several lines for one ' +
     'record do not see each other.\n\nA key that may write only certain kinds can send lines of those ' +
     'kinds; other lines are refused with 403. A batch counts as one request. Lines that exceed a ' +
     "workspace's limit per minute are refused with 429.",

@@ -218,7 +218,7 @@ export const recordEncounterBilled = endpoint({
     'Records which claim was sent for the encounter, with the versions of all records that it is based on ' +
     'at that moment. If data that a claim contains changes later, the readiness of the encounter has the ' +
     'finding `changed_after_billing` until the encounter is billed again or the change is acknowledged. ' +
-    'An encounter that is not ready can be recorded as billed too: `warnings` lists the findings. A void ' +
+    'An encounter that is not ready can also be recorded as billed: `warnings` lists the findings. A void ' +
     'encounter is refused. Sending the same claim with the same versions again changes nothing.',
   body: {
     required: true,

@@ -54,7 +54,7 @@ const findingSchema = z
     }),
     since: timestamp(
       'Since when the finding has existed without interruption: the time of `cause`, or a later time at ' +
-        'which it began by itself',
+        'which it began without a write',
     ),
     cause: recordSchema
       .extend({

@@ -100,7 +100,11 @@ export function serveEndpoint(app: EndpointContext, served: ServedEndpoint): End
   const parameters = query === 'ignored' ? undefined : Object.keys(query?.shape ?? {});
   const permissions = permission === 'public' || permission === 'key' ? [] : [permission].flat();
   const measure = requestMetrics(route);
-  const serve = async (req: Request, res: Response, told: ClientMetadata): Promise<ErrorCode | undefined> => {
+  const serve = async (
+    req: Request,
+    res: Response,
+    client: ClientMetadata,
+  ): Promise<ErrorCode | undefined> => {
     const startedAt = performance.now();
     const requestId = uuidv7();
     const context: RequestContext = {
@@ -109,7 +113,7 @@ export function serveEndpoint(app: EndpointContext, served: ServedEndpoint): End
       requestId,
       headers: commonHeaders(requestId),
       clientIp: app.clientIp(req),
-      told,
+      client,
       bodies: app.bodies,
       load: app.load,
       found: undefined,
@@ -148,9 +152,9 @@ export function serveEndpoint(app: EndpointContext, served: ServedEndpoint): End
     return code;
   };
   return async (req, res) => {
-    const told = clientMetadata(req);
-    if (isTracing()) await tracedRequest(req, res, route, told, (within) => serve(req, res, within));
-    else await serve(req, res, told);
+    const client = clientMetadata(req);
+    if (isTracing()) await tracedRequest(req, res, route, client, (within) => serve(req, res, within));
+    else await serve(req, res, client);
   };
 }
 
@@ -172,7 +176,7 @@ async function auditRefusal(
 
 function logRequest(
   logger: Logger,
-  { req, res, requestId, told, found }: RequestContext,
+  { req, res, requestId, client, found }: RequestContext,
   route: string,
   code: ErrorCode | undefined,
   ms: number,
@@ -185,8 +189,8 @@ function logRequest(
       code,
       ms: Math.round(ms * 100) / 100,
       requestId,
-      clientRequestId: told.clientRequestId,
-      traceparent: told.traceparent,
+      clientRequestId: client.clientRequestId,
+      traceparent: client.traceparent,
       key: found?.key.id,
       workspace: found?.workspace.id,
     },

@@ -59,7 +59,7 @@ export class InMemoryResponse extends Writable {
 
 /** Who calls, and what of the interface is open to them: as for a key. */
 interface InProcessCaller
-  extends Pick<RequestContext, 'req' | 'requestId' | 'clientIp' | 'told' | 'bodies' | 'load'> {
+  extends Pick<RequestContext, 'req' | 'requestId' | 'clientIp' | 'client' | 'bodies' | 'load'> {
   principal: Principal;
   allowed: FoundKey;
 }

@@ -54,25 +54,25 @@ const FAILED = 500;
 
 /**
  * Serves a request as a span, where an SDK collects spans. What results from the request is then part of that span,
- * if the span is being recorded or the client asked for it: `told` has the span in place of the client's.
+ * if the span is being recorded or the client asked for it: `client` has the span in place of the client's.
  */
 export async function tracedRequest(
   req: IncomingMessage,
   res: ServerResponse,
   route: string,
-  told: ClientMetadata,
-  serve: (told: ClientMetadata) => Promise<ErrorCode | undefined>,
+  client: ClientMetadata,
+  serve: (client: ClientMetadata) => Promise<ErrorCode | undefined>,
 ): Promise<void> {
   const attributes = { 'http.request.method': req.method ?? '', 'http.route': route };
   const work = {
     name: `${req.method} ${route}`,
     kind: 'SERVER',
-    parent: told.traceparent,
+    parent: client.traceparent,
     attributes,
   } as const;
   await traced(work, async (span) => {
-    const isPart = span?.isSampled || told.traceparent !== undefined;
-    const code = await serve(span && isPart ? { ...told, traceparent: span.traceparent } : told);
+    const isPart = span?.isSampled || client.traceparent !== undefined;
+    const code = await serve(span && isPart ? { ...client, traceparent: span.traceparent } : client);
     span?.set({ 'http.response.status_code': res.statusCode, ...(code && { 'error.type': code }) });
     if (res.statusCode >= FAILED) span?.fail();
   });

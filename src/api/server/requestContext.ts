@@ -45,8 +45,8 @@ export function plainAddress(address: string): string {
  * proxy that reported one.
  */
 function forwardedAddress(req: IncomingMessage, trust: ReturnType<typeof proxyTrust>): string {
-  const told = proxyAddr.all(req, trust);
-  return told.findLast((address) => isIP(address) !== 0 && !address.includes('%')) ?? '';
+  const reported = proxyAddr.all(req, trust);
+  return reported.findLast((address) => isIP(address) !== 0 && !address.includes('%')) ?? '';
 }
 
 /** One request under way: what is known about it, and who sent it once that is known. */
@@ -58,7 +58,7 @@ export interface RequestContext {
   /** Headers of the response, whatever the outcome of the request: names and values alternate. */
   headers: string[];
   clientIp: string;
-  told: ClientMetadata;
+  client: ClientMetadata;
   /** Bounds the bodies under way. */
   bodies: Bodies;
   /** Bounds the requests being worked on. */
@@ -85,20 +85,20 @@ export type ClientMetadata = Pick<Caller, 'userAgent' | 'clientRequestId' | 'tra
 
 /** Returns what the client calls itself and its request, up to a reasonable length. */
 export function clientMetadata({ headers }: IncomingMessage): ClientMetadata {
-  const told: ClientMetadata = {};
+  const client: ClientMetadata = {};
   const { 'user-agent': userAgent, 'x-request-id': sentId, traceparent } = headers;
-  if (userAgent !== undefined) told.userAgent = userAgent.slice(0, MAX_USER_AGENT_LENGTH);
+  if (userAgent !== undefined) client.userAgent = userAgent.slice(0, MAX_USER_AGENT_LENGTH);
   if (sentId !== undefined) {
     const printable = String(sentId).replace(notPrintable, '').slice(0, MAX_REQUEST_ID_LENGTH);
-    if (printable !== '') told.clientRequestId = printable;
+    if (printable !== '') client.clientRequestId = printable;
   }
-  if (traceparent !== undefined && isTraceparent(traceparent)) told.traceparent = traceparent;
-  return told;
+  if (traceparent !== undefined && isTraceparent(traceparent)) client.traceparent = traceparent;
+  return client;
 }
 
 /** Returns the admitted sender of a request. */
 export function callerOf(context: RequestContext): Caller {
-  const { found, principal, requestId, clientIp, told } = context;
+  const { found, principal, requestId, clientIp, client } = context;
   if (found === undefined) throw new Error('the request was not admitted');
   return {
     workspace: found.workspace.id,
@@ -106,7 +106,7 @@ export function callerOf(context: RequestContext): Caller {
     requestId,
     clientIp,
     disclosedTo: found.key.terms,
-    ...told,
+    ...client,
   };
 }
 

@@ -114,7 +114,7 @@ async function repeatAll(place: string, options: { allowMissingErasures?: true }
   const done = await withBar((onProgress) => repeatErasures(place, { allowMissing, onProgress }));
   for (const problem of done.problems) writeLine(problem);
   writeLine(
-    `Erased again, as notices of erasures say: ${count(done.erased)} records and documents. They tell of all erasures up to ${done.asOf}.`,
+    `Erased again, as notices of erasures say: ${count(done.erased)} records and documents. The notices cover all erasures up to ${done.asOf}.`,
   );
   if (done.erased > 0 && done.scavenges)
     writeLine('The files of the event log hold them until each of its nodes scavenges.');

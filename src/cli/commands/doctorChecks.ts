@@ -157,7 +157,7 @@ async function settledStatus(eventLog: EventLog, readModels: ReadModels) {
 function parkedText(model: string, parked: number, first: number | undefined): string {
   return (
     `${model} could not take ${parked} events, the first at position ${first}, so lists lack their records. A newer version of the service ` +
-    'that can read them takes them by itself; to find damaged ones, run: chartledger verify --workspace ID.'
+    'that can read them processes them automatically; to find damaged ones, run: chartledger verify --workspace ID.'
   );
 }
 
@@ -298,8 +298,8 @@ const LOW_FREE_BYTES = 1024 * MIB;
 export async function checkPermissions(config: Config): Promise<CheckResult[]> {
   const open = openFiles(config);
   const found = open.slice(0, MOST_FILES).map(({ path, mode }) => {
-    const mending = `${statSync(path).isDirectory() ? 'chmod 700' : 'chmod 600'} ${path}`;
-    const message = `${path} is open to other users (${mode}). A start of the service mends that, or: ${mending}`;
+    const correction = `${statSync(path).isDirectory() ? 'chmod 700' : 'chmod 600'} ${path}`;
+    const message = `${path} is open to other users (${mode}). A start of the service corrects that, or: ${correction}`;
     return keyFiles.includes(basename(path))
       ? failed('permissions', 'key_open', message)
       : warn('permissions', 'file_open', message);
@@ -376,7 +376,7 @@ async function compareWithHead(readModels: ReadModels, head: TreeHead): Promise<
   const told = `The head of ${workspace} that was sent at ${created_at}`;
   if (has < size) {
     const message =
-      `${told} tells of ${count(size)} events, and the log has ${count(has)}: it was put back to an earlier state. What came since is lost: ` +
+      `${told} covers ${count(size)} events, and the log has ${count(has)}: it was put back to an earlier state. What came since is lost: ` +
       'have it sent again, and see: chartledger restore erasures.';
     return warn('heads', 'head_beyond_the_log', message);
   }

@@ -98,7 +98,7 @@ async function finish(
   const signingKey = await loadSigningKey(eventLog);
   await file.finish((digest) => signManifest(job, progress, digest, signingKey));
   writeLine(
-    `${counted(progress.events, 'event')} in ${file.path}; ${manifestPath(file.path)} tells of them.`,
+    `${counted(progress.events, 'event')} in ${file.path}; ${manifestPath(file.path)} is the manifest.`,
   );
 }
 

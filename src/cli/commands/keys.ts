@@ -265,7 +265,7 @@ async function removeKey(id: string, { keepWebhooks = false }: { keepWebhooks?: 
       webhooks.close();
     }
   });
-  writeLine(`Key ${id} is deleted, for ever.`);
+  writeLine(`Key ${id} is permanently deleted.`);
   const [first] = found;
   if (first === undefined) return;
   writeLine();

@@ -52,7 +52,7 @@ function addCorrectCommand(messages: Command): void {
     .command('correct')
     .description(
       'Process a corrected version of a message that was not fully accepted, in its place in the order. ' +
-        'The original message is kept unchanged; the correction is kept as a message of its own. This is ' +
+        'The original message is kept unchanged; the correction is kept as a separate message. This is ' +
         'recorded in the audit trail.',
     )
     .argument('<id>', 'the id of the message, as listed')

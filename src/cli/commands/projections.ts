@@ -81,7 +81,7 @@ export function addProjectionCommands(program: Command): void {
                 `${one.model}: ${one.rows} rows, ${one.rowsBefore} before; ${one.parked} events parked.`,
               );
           if (isBegun && !json)
-            writeLine(`${readinessModel}: outdated; the service that runs evaluates all encounters anew.`);
+            writeLine(`${readinessModel}: outdated; the service that runs evaluates all encounters again.`);
         }),
     );
 }

@@ -167,7 +167,7 @@ function writeAsTable({ encounters, unreadable, rows }: Scorecard, names: Princi
   if (rows.length === 0) return;
   writeLine();
   writeTable(
-    ['WHO', 'FIELD', 'DEFECTS', 'OPEN', 'HOURS UNTIL MENDED', 'ENCOUNTERS DELAYED'],
+    ['WHO', 'FIELD', 'DEFECTS', 'OPEN', 'HOURS UNTIL FIXED', 'ENCOUNTERS DELAYED'],
     linesOf(rows, names).map((line) => [
       printable(line.principal_name ?? line.principal_id),
       `${line.record_kind}.${line.field}`,
@@ -376,7 +376,7 @@ export function addReadinessCommands(program: Command): void {
       'the last day on which a claim is accepted, counted from the date of service; or none',
       parseDays,
     )
-    .option('--payer <id>', 'only for this payer; without it, for all payers that have no limit of their own')
+    .option('--payer <id>', 'only for this payer; without it, for all payers without a separate limit')
     .requiredOption('--workspace <id>', 'the workspace')
     .addHelpText(
       'after',

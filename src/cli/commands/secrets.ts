@@ -8,7 +8,7 @@ async function rotateWebhooks({ force = false }: { force?: boolean }): Promise<v
   const { sealed, wasKnown } = await rotateWebhookSecretsKey(force);
   if (wasKnown) writeLine(WAS_KNOWN);
   writeLine(
-    `The secrets of ${counted(sealed, 'webhook')} were sealed anew. They are the same: receivers notice nothing.`,
+    `The secrets of ${counted(sealed, 'webhook')} were sealed again. They are the same: receivers notice nothing.`,
   );
 }
 
@@ -25,7 +25,7 @@ async function rotateAllPseudonyms(): Promise<void> {
   const { epoch, wasKnown } = await rotatePseudonyms();
   if (wasKnown) writeLine(WAS_KNOWN);
   writeLine(
-    `The hashes of the de-identified view are of epoch ${epoch} now: none of them is what it was. Each event tells its readers so ` +
+    `The hashes of the de-identified view are of epoch ${epoch} now: none of them is what it was. Each event names the epoch ` +
       '(pseudonymepoch); who joins by hashes reads again from the beginning.',
   );
 }

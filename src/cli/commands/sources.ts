@@ -270,7 +270,7 @@ async function setSource(id: string, { workspace, json, ...options }: SetOptions
 }
 
 function senderOf(source: Source): string {
-  if (isDefault(source)) return 'with any key that has no source of its own';
+  if (isDefault(source)) return 'with any key without a separate source';
   const { key, mllp } = source;
   return [
     ...(key === undefined ? [] : [`with key ${key}`]),

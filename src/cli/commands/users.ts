@@ -268,7 +268,7 @@ export function addUserCommands(program: Command): void {
     .addHelpText('after', example(`chartledger users reset-totp ${exampleName}`))
     .action(async (user: string) => {
       await withUsers((tools) => tools.resetTotp(findUser(tools, user).id));
-      writeLine(`User ${user} signs in by the password alone, until another app is set up.`);
+      writeLine(`User ${user} signs in with only the password until another app is set up.`);
     });
 
   for (const { name, state, description, result } of stateCommands) {

@@ -436,7 +436,7 @@ export function addVerifyCommand(program: Command): void {
     .command('signing-key')
     .description(
       'Print the public key (PEM) that verifies exports and signed heads, followed by the record of how it ' +
-        'succeeded earlier keys, so that signatures made with those keys can be verified too.',
+        'succeeded earlier keys, so that signatures made with those keys can also be verified.',
     )
     .addHelpText('after', example('chartledger signing-key > chartledger.pem'))
     .action(async () => {

@@ -165,7 +165,7 @@ async function rotateSecret(
   }
   showSecret(secret);
   const until = webhook.previous_secret_expires_at;
-  writeLine(until ? `The previous one signs, too, until ${until}.` : 'The previous one signs no longer.');
+  writeLine(until ? `The previous one also signs until ${until}.` : 'The previous one signs no longer.');
 }
 
 interface ReplayOptions extends Scope {
@@ -270,7 +270,7 @@ export function addWebhookCommands(program: Command): void {
     `delete ${exampleId} --workspace clinic`,
   ).action(async (id: string, { workspace }: Scope) => {
     await withWebhooks(workspace, (manager, caller) => manager.delete(caller, id));
-    writeLine(`Webhook ${id} is deleted, for ever.`);
+    writeLine(`Webhook ${id} is permanently deleted.`);
   });
 
   command(

@@ -117,7 +117,7 @@ function twoFactorSection({ requireTotp }: TwoFactorPagePorts, { user, csrf }: V
 <p>${
     isOn
       ? 'An authenticator app is set up: signing in requires its code and your password.'
-      : 'With an authenticator app, nobody can sign in with your password alone.'
+      : 'With an authenticator app, your password is not enough to sign in.'
   }</p>
 <div class="actions">
 <a role="button" class="outline secondary" href="/dashboard${twoFactorPath}">${isOn ? 'Set up another app' : 'Set up an app'}</a>

@@ -136,7 +136,7 @@ export function userRoutes(ports: UserPagePorts): DashboardRoute[] {
       question: ({ id, name }) => ({
         title: `Reset two-factor sign-in for user ${name}?`,
         section: usersSection,
-        text: 'The user signs in with the password alone until another authenticator app is set up. The recovery codes stop working. Make sure that the request really comes from the user.',
+        text: 'The user signs in with only the password until another authenticator app is set up. The recovery codes stop working. Make sure that the request really comes from the user.',
         button: 'Reset two-factor sign-in',
         isDangerous: true,
         back: `/users/${id}`,

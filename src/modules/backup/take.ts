@@ -247,7 +247,10 @@ async function requireUnchanged(
 ): Promise<void> {
   await requireOnly();
   if ((await readManifest(target))?.signature === previous?.signature) return;
-  throw new ServiceError('conflict', `Another backup was made in ${target.place} meanwhile. Run this again.`);
+  throw new ServiceError(
+    'conflict',
+    `Another backup was made in ${target.place} at the same time. Run this again.`,
+  );
 }
 
 /**

@@ -196,7 +196,7 @@ function envelopeSchema({ name, feedType, data, view }: EventSchema): z.ZodObjec
     id: z.string().meta({
       description: deidentified
         ? 'Unique; a keyed hash'
-        : 'Unique: the id of the request; for events that the service creates by itself, an id of its own',
+        : 'Unique: the id of the request; for events that the service creates without a request, a separate id',
     }),
     source: z.string().meta({
       description: deidentified ? '`/workspaces/` and a keyed hash' : '`/workspaces/{workspace}`',

@@ -208,7 +208,7 @@ const cause = z
   .meta({
     description:
       'The write that caused it (`readiness`: that the encounter was billed); omitted if a finding began ' +
-      'or ended by itself',
+      'or ended without a write',
   });
 
 const count = z.int().min(0).optional();

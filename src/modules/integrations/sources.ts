@@ -159,7 +159,7 @@ const mllpBindingSchema = z
     port: z.int().min(1).max(65_535).optional(),
   })
   .refine(({ certificates, networks }) => certificates !== undefined || networks !== undefined, {
-    error: 'requires networks or certificates; a port alone does not identify a sender',
+    error: 'requires networks or certificates; a port does not identify a sender',
   });
 
 /**

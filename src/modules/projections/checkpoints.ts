@@ -13,10 +13,10 @@ export type LogMismatch = 'another_log' | 'beyond_the_log' | 'unknown_log';
 
 /** The text of a log line for each, besides the model. */
 export const mismatchTexts: Record<LogMismatch, string> = {
-  another_log: 'a read model was built from another event log; it is built anew from this one',
+  another_log: 'a read model was built from another event log; it is rebuilt from this one',
   beyond_the_log:
-    'a read model holds events that the event log no longer has, as after a restore; it is built anew',
-  unknown_log: 'a read model does not say from which event log it was built; it is built anew',
+    'a read model holds events that the event log no longer has, as after a restore; it is rebuilt',
+  unknown_log: 'a read model does not say from which event log it was built; it is rebuilt',
 };
 
 /**

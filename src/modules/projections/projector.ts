@@ -408,7 +408,7 @@ export async function rebuildProjection(
     await readModels.drop(beside);
     throw new ServiceError(
       'conflict',
-      `${model} has ${rowsBefore} rows, but built anew only ${rows}; it was left as it is.`,
+      `${model} has ${rowsBefore} rows, but only ${rows} when rebuilt; it was left as it is.`,
     );
   }
   await readModels.replace(model, beside);

@@ -73,12 +73,12 @@ type Kind =
   | 'moved';
 
 const texts: Record<Kind, string> = {
-  full: 'cannot grow: its disk or quota is full. Free space; a running service then goes on by itself.',
+  full: 'cannot grow: its disk or quota is full. Free space; a running service then continues without a restart.',
   damaged: 'is damaged. Stop the service and restore the file from a backup.',
   damaged_derived:
-    'is damaged. Stop the service and delete the file: the next start builds it anew from the event log.',
+    'is damaged. Stop the service and delete the file: the next start rebuilds it from the event log.',
   read_only:
-    'cannot be written: it, its folder or its file system is read-only, or of another user. Change that; a running service then goes on by itself.',
+    'cannot be written: it, its folder or its file system is read-only, or of another user. Change that; a running service then continues without a restart.',
   locked: 'is locked by another process. One service works on it at a time: end the other one.',
   failing:
     'cannot be read or written: its disk fails, or a limit on the size of files is reached. Look into the system log.',

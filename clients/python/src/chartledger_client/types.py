@@ -1093,7 +1093,7 @@ class ReadinessFinding(TypedDict):
     record: ReadinessFindingRecord
     # For `changed_after_billing`: the version of the record that was billed, or acknowledged since
     billed_version: NotRequired[int]
-    # Since when the finding has existed without interruption: the time of `cause`, or a later time at which it began by itself
+    # Since when the finding has existed without interruption: the time of `cause`, or a later time at which it began without a write
     since: str
     # The write that caused the finding
     cause: ReadinessFindingCause
@@ -3398,7 +3398,7 @@ class ReferenceEncounterReadinessChangedEvent(TypedDict):
 
 
 class EncounterReadinessChangedEventDataSentCause(TypedDict):
-    """The write that caused it (`readiness`: that the encounter was billed); omitted if a finding began or ended by itself"""
+    """The write that caused it (`readiness`: that the encounter was billed); omitted if a finding began or ended without a write"""
 
     event_id: str
     kind: Literal[
@@ -3445,7 +3445,7 @@ class EncounterReadinessChangedEvent(TypedDict):
 
 
 class DeidentifiedEncounterReadinessChangedEventDataSentCause(TypedDict):
-    """The write that caused it (`readiness`: that the encounter was billed); omitted if a finding began or ended by itself. Ids are keyed hashes"""
+    """The write that caused it (`readiness`: that the encounter was billed); omitted if a finding began or ended without a write. Ids are keyed hashes"""
 
     # Keyed hash of the id: the same for the same id of a kind in a workspace
     event_id: str

@@ -559,7 +559,7 @@ export interface paths {
         put?: never;
         /**
          * Record that an encounter was billed
-         * @description Records which claim was sent for the encounter, with the versions of all records that it is based on at that moment. If data that a claim contains changes later, the readiness of the encounter has the finding `changed_after_billing` until the encounter is billed again or the change is acknowledged. An encounter that is not ready can be recorded as billed too: `warnings` lists the findings. A void encounter is refused. Sending the same claim with the same versions again changes nothing.
+         * @description Records which claim was sent for the encounter, with the versions of all records that it is based on at that moment. If data that a claim contains changes later, the readiness of the encounter has the finding `changed_after_billing` until the encounter is billed again or the change is acknowledged. An encounter that is not ready can also be recorded as billed: `warnings` lists the findings. A void encounter is refused. Sending the same claim with the same versions again changes nothing.
          *
          *     Needs the permission `write`.
          */
@@ -607,7 +607,7 @@ export interface paths {
          *
          *     Nothing is stored until all lines have arrived. The response then has one line (`BatchResult`) for each line that was sent, in the same order, with what its own request would have returned, and a final line (`BatchSummary`). A line with status 200 is durably stored; a refused line does not stop others. A response without a summary was cut off: send the batch again, which is safe.
          *
-         *     If a batch is sent again with the same `Idempotency-Key`, lines that are already stored are answered and not written again, and processing continues with the rest: refused lines are retried, except those behind which a later line of the same record is stored, which get 409. With `dry_run=true`, each line is evaluated by itself against what is stored now: several lines for one record do not see each other.
+         *     If a batch is sent again with the same `Idempotency-Key`, lines that are already stored are answered and not written again, and processing continues with the rest: refused lines are retried, except those behind which a later line of the same record is stored, which get 409. With `dry_run=true`, each line is evaluated separately against what is stored now: several lines for one record do not see each other.
          *
          *     A key that may write only certain kinds can send lines of those kinds; other lines are refused with 403. A batch counts as one request. Lines that exceed a workspace's limit per minute are refused with 429.
          *
@@ -3143,7 +3143,7 @@ export interface components {
             billed_version?: number;
             /**
              * Format: date-time
-             * @description Since when the finding has existed without interruption: the time of `cause`, or a later time at which it began by itself
+             * @description Since when the finding has existed without interruption: the time of `cause`, or a later time at which it began without a write
              * @example 2026-03-14T09:30:00.000Z
              */
             since: string;
@@ -8043,7 +8043,7 @@ export interface operations {
                              *     ]
                              */
                             rules: string[];
-                            /** @description The write that caused it (`readiness`: that the encounter was billed); omitted if a finding began or ended by itself */
+                            /** @description The write that caused it (`readiness`: that the encounter was billed); omitted if a finding began or ended without a write */
                             cause?: {
                                 event_id: string;
                                 /** @enum {string} */
@@ -8080,7 +8080,7 @@ export interface operations {
                              *     ]
                              */
                             rules: string[];
-                            /** @description The write that caused it (`readiness`: that the encounter was billed); omitted if a finding began or ended by itself. Ids are keyed hashes */
+                            /** @description The write that caused it (`readiness`: that the encounter was billed); omitted if a finding began or ended without a write. Ids are keyed hashes */
                             cause?: {
                                 /** @description Keyed hash of the id: the same for the same id of a kind in a workspace */
                                 event_id: string;

@@ -226,8 +226,8 @@ ${tryForm(placed, workspaces, visit, sent)}`;
     const workspace = this.#ports.directory.known.workspaces.get(textOf(form, 'workspace'));
     const role = workspace && roleIn(user, workspace.id);
     if (workspace === undefined || role === undefined) throw new ServiceError('not_found', NO_WORKSPACE);
-    const { principal, requestId: _id, clientIp: _ip, ...told } = actor;
-    const caller = { principal, requestId, clientIp, told, bodies: this.#bodies, load: new LoadShedder() };
+    const { principal, requestId: _id, clientIp: _ip, ...client } = actor;
+    const caller = { principal, requestId, clientIp, client, bodies: this.#bodies, load: new LoadShedder() };
     const request = triedRequest(placed, form);
     if (request === undefined) return { answer: html`<p class="banner">Fill in every part of the path.</p>` };
     const { answer, error } = await callEndpoint(

@@ -127,7 +127,7 @@ interface InsuredPatient {
    * Returns the fields to write, given the patient's present state; undefined for none. `also`: the payers that are
    * created for them.
    */
-  told(patient: RecordFields | undefined): {
+  fieldsFor(patient: RecordFields | undefined): {
     fields: Record<string, unknown> | undefined;
     also: RecordOperation[];
     left: number;
@@ -160,12 +160,15 @@ class CoverageIndex {
       return {
         patientId,
         entries: noted.map(({ one }) => one),
-        told: (patient) => this.#fieldsFor(taken, patient),
+        fieldsFor: (patient) => this.#fieldsFor(taken, patient),
       };
     });
   }
 
-  #fieldsFor(taken: readonly Noted[], patient: RecordFields | undefined): ReturnType<InsuredPatient['told']> {
+  #fieldsFor(
+    taken: readonly Noted[],
+    patient: RecordFields | undefined,
+  ): ReturnType<InsuredPatient['fieldsFor']> {
     const isInsured = insuranceRanks.some((rank) => patient?.[rank] != null);
     // What is mentioned in passing does not replace what somebody sent.
     if (taken.some(({ mapped }) => mapped.isHearsay) && isInsured) {
@@ -385,11 +388,15 @@ export class Interpreter {
   }
 
   /** Writes the insurances of a patient for whom the message has some. */
-  async #insure({ patientId, told, entries }: ReturnType<CoverageIndex['patients']>[number]): Promise<void> {
+  async #insure({
+    patientId,
+    fieldsFor,
+    entries,
+  }: ReturnType<CoverageIndex['patients']>[number]): Promise<void> {
     const [first] = entries;
     if (first === undefined) return;
     const current = await this.#records.current('patient', patientId);
-    const { fields, also, left, ranks = [] } = told(current?.fields);
+    const { fields, also, left, ranks = [] } = fieldsFor(current?.fields);
     if (fields === undefined) return;
     for (const [rank, one] of ranks) one.rank = rank;
     if (left > 0) {

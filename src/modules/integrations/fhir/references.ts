@@ -161,7 +161,7 @@ export class ReferenceResolver {
     const { payer_code, name, npi } = fields;
     const own = recordId ?? (kind === 'payer' ? (payer_code ?? name) : npi);
     if (!isMade || own === undefined || (kind !== 'payer' && kind !== 'provider')) {
-      const text = `A contained resource has no id of its own. Send the ${kind} as a separate resource.`;
+      const text = `A contained resource has no id that others can refer to. Send the ${kind} as a separate resource.`;
       return { issue: refused('not-supported', expression, text) };
     }
     if (recordId === undefined && kind === 'provider') {
@@ -194,7 +194,7 @@ function byName(display: string, kind: string, expression: string): Resolved {
     issue: refused(
       'not-found',
       expression,
-      `Text alone does not identify the ${kind}. Send a reference or an identifier.`,
+      `Text does not identify the ${kind}. Send a reference or an identifier.`,
     ),
   };
 }

@@ -33,7 +33,7 @@ interface MappedRecord {
   /** Undefined where there is none. */
   fields: RecordFields | undefined;
   /** What messages, and nobody else, say about it: `null` where they clear a field. */
-  told: RecordFields;
+  mapped: RecordFields;
   /** The messages that concern it, oldest first. */
   messages: string[];
 }
@@ -74,12 +74,12 @@ class MappedRecords implements FhirRecords {
     // What is mentioned in passing gives way to what others wrote, even later.
     if (ifAbsent && (record.fields !== undefined || record.later.length > 0)) return;
     record.fields = mergeFields(record.fields ?? noFields, fields);
-    record.told = { ...record.told, ...fields };
+    record.mapped = { ...record.mapped, ...fields };
     record.messages.push(this.#message.id);
   }
 
   /** Resolves with the kinds and ids of the records that messages concern. */
-  async told(): Promise<{ kind: string; id: string }[]> {
+  async records(): Promise<{ kind: string; id: string }[]> {
     const all = await Promise.all(this.#records.values());
     return all.filter(({ messages }) => messages.length > 0).map(({ kind, id }) => ({ kind, id }));
   }
@@ -103,7 +103,7 @@ class MappedRecords implements FhirRecords {
 
   async #load(kind: string, id: string): Promise<Underway> {
     const { others } = await this.#others.of(kind, id);
-    return { kind, id, fields: undefined, told: noFields, messages: [], later: [...others] };
+    return { kind, id, fields: undefined, mapped: noFields, messages: [], later: [...others] };
   }
 }
 
@@ -196,7 +196,7 @@ function patchOf({ corrections, changes }: ChangedRecord): Record<string, unknow
 }
 
 /** A record as a mapping creates it. */
-type MappedSide = Pick<MappedRecord, 'fields' | 'told'>;
+type MappedSide = Pick<MappedRecord, 'fields' | 'mapped'>;
 
 /** What another mapping means for an existing record. */
 interface RecordComparison {
@@ -227,9 +227,9 @@ export function compareRecord(
     const [is, was, willBe] = [present[name], before.fields?.[name], after.fields?.[name]];
     if (isSame(was, willBe)) {
       // A later write by somebody else made them equal.
-      const told = after.told[name];
-      const isToldAnew = told !== undefined && !isSame(told, before.told[name]);
-      if (isToldAnew && !isSame(told, is)) since[name] = told;
+      const mapped = after.mapped[name];
+      const isRemapped = mapped !== undefined && !isSame(mapped, before.mapped[name]);
+      if (isRemapped && !isSame(mapped, is)) since[name] = mapped;
     } else if (isSame(is, willBe)) continue;
     else if (isSame(is, was)) corrected.push(name);
     else since[name] = willBe;
@@ -519,7 +519,7 @@ async function compared(
   const changed: ChangedRecord[] = [];
   const made: MadeRecord[] = [];
   const left: MappingComparison['left'] = [];
-  const named = await after.told();
+  const named = await after.records();
   for (const { kind, id } of named) {
     const { present } = await others.of(kind, id);
     const { messages, ...willBe } = await after.ended(kind, id);
@@ -532,7 +532,7 @@ async function compared(
     changed.push({ kind, id, version: present.version, messages, ...comparison });
   }
   const isNamed = new Set(named.map(({ kind, id }) => JSON.stringify([kind, id])));
-  for (const { kind, id } of await before.told()) {
+  for (const { kind, id } of await before.records()) {
     const isThere = (await others.of(kind, id)).present !== undefined;
     if (isThere && !isNamed.has(JSON.stringify([kind, id]))) left.push({ kind, id });
   }

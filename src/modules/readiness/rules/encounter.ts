@@ -48,7 +48,7 @@ function faultsOf(billed: BilledVersion, record: BilledRecord | undefined): Faul
       ...{ record, field, billedVersion: billed.version },
       text:
         field === 'voided_at' && isVoid(record)
-          ? 'The encounter was voided after it was billed: the claim may have to be voided, too.'
+          ? 'The encounter was voided after it was billed: the claim may also have to be voided.'
           : DIFFERS,
     }));
 }

@@ -19,7 +19,7 @@ export function gcsProblem(bucket: string, error: unknown, setting: string): str
   const code = named ?? response?.statusCode ?? response?.status;
   if (FORBIDDEN.includes(Number(code)))
     return `The bucket ${bucket} may not be used with these credentials. Give them the role Storage Object Admin on it.`;
-  if (code === 404) return `There is no bucket ${bucket}. Make it, or mend ${setting}.`;
+  if (code === 404) return `There is no bucket ${bucket}. Create it, or correct ${setting}.`;
   if (/default credentials|invalid_grant/i.test(message))
     return `No valid credentials for the bucket ${bucket}. Set GOOGLE_APPLICATION_CREDENTIALS, or the workload's identity.`;
   return undefined;

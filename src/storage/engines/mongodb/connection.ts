@@ -23,7 +23,7 @@ export function mongoProblem(hosts: string, error: unknown): string | undefined 
   if (!(error instanceof MongoServerError))
     return `${server} does not answer. Look after it, the network between, and its URL.`;
   if (AUTHENTICATION_FAILED.includes(Number(error.code)))
-    return `${server} refuses the user or the password. Mend them in its URL.`;
+    return `${server} refuses the user or the password. Correct them in its URL.`;
   if (error.code === UNAUTHORIZED)
     return `${server} does not let the user do this. Give it the role readWrite on the database.`;
   return error.code === OUT_OF_DISK_SPACE ? `${server} has no disk space left. Free some there.` : undefined;

@@ -54,7 +54,7 @@ export function mapPatient(patient: Patient, { at }: MappingContext): MappedReco
       refused(
         'required',
         'Patient.name',
-        'Send a name with given and family; its text alone does not tell them apart.',
+        'Send a name with given and family; its text does not separate them.',
       ),
     );
   }
