@@ -67,4 +67,18 @@ describe('the documentation', () => {
     ]);
     expect(pages.filter((page) => !listed.has(page))).toEqual([]);
   });
+
+  test('has an index that calls every decision as its page does', () => {
+    const rows = readFileSync('docs/decisions/README.md', 'utf8').matchAll(
+      /^\| \[(\d+)\]\(([^)]+)\) +\| (.+?) +\|/gm,
+    );
+    const named = [...rows].map(([, number, file, title]) => [
+      `docs/decisions/${file}`,
+      `${number}: ${title}`,
+    ]);
+    const titled = globSync('docs/decisions/[0-9]*.md')
+      .toSorted()
+      .map((page) => [page, readFileSync(page, 'utf8').split('\n')[0]?.slice(2)]);
+    expect(named).toEqual(titled);
+  });
 });

@@ -149,7 +149,7 @@ export class MonitoredService {
 
   /** Runs the one of the commands by which the runbook mends what an alert tells that begins so. */
   async mend(alert: string, command: string, values: Record<string, string> = {}): Promise<void> {
-    const words = runbookCommands(alert, 'Mend').find((one) => one.join(' ').startsWith(command));
+    const words = runbookCommands(alert, 'Fix').find((one) => one.join(' ').startsWith(command));
     if (words === undefined) throw new Error(`the runbook does not mend ${alert} by ${command}`);
     const { code, stderr } = await this.cli(...words.map((word) => values[word] ?? word));
     expect({ words, code, stderr }).toEqual({ words, code: 0, stderr: '' });
