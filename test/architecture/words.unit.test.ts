@@ -23,11 +23,12 @@ const words = new RegExp(
 
 /** Pages that are being rewritten. */
 const unchecked =
-  /^(?:README\.md|docs\/(?:ARCHITECTURE|CONTRIBUTING)\.md|docs\/(?:getting-started|operate)\/|ops\/bench\/)/;
+  /^(?:README\.md|docs\/(?:ARCHITECTURE|CONTRIBUTING)\.md|docs\/(?:getting-started|operate)\/|ops\/(?:bench|torture)\/)/;
 
 const pages = globSync(['README.md', 'docs/**/*.md', 'ops/**/*.md', 'clients/*/*.md']).filter(
   (file) => !file.startsWith('docs/decisions/') && !file.includes('node_modules') && !unchecked.test(file),
 );
+const sources = globSync(['src/**/*.ts', 'projections/**/*.ts']);
 const operations = globSync(['ops/*.yaml', 'ops/{grafana,kubernetes*}/**/*.{yaml,json}']);
 
 /** The words that a text uses, each with what stands around it. */
@@ -69,12 +70,31 @@ test('the words are found in pages and in strings, and nowhere else in code', ()
 });
 
 test('messages use the words of the trade', () => {
-  const files = globSync(['src/**/*.ts', 'projections/**/*.ts']);
-  expect(files.flatMap((file) => foundInStrings(file, readFileSync(file, 'utf8')))).toEqual([]);
+  expect(sources.flatMap((file) => foundInStrings(file, readFileSync(file, 'utf8')))).toEqual([]);
 });
 
 test('pages, alerts and charts use the words of the trade', () => {
   const files = [...pages, ...operations];
   expect(files.length).toBeGreaterThan(50);
   expect(files.flatMap((file) => foundIn(file, readFileSync(file, 'utf8')))).toEqual([]);
+});
+
+test('the glossary has at most 60 terms, in order, and names only what the code declares', () => {
+  const rows = readFileSync('docs/glossary.md', 'utf8')
+    .split('\n')
+    .filter((line) => line.startsWith('| '))
+    .slice(2)
+    .map((line) => line.split('|').map((cell) => cell.trim()));
+  const terms = rows.map(([, term]) => term as string);
+  expect(terms).toEqual([...new Set(terms)].toSorted());
+  expect(terms.length).toBeLessThanOrEqual(60);
+  const names = rows.flatMap(([, , , code = '']) => [...code.matchAll(/`(\w+)`/g)].map(([, name]) => name));
+  expect(names.length).toBeGreaterThanOrEqual(terms.length);
+  const source = sources.map((file) => readFileSync(file, 'utf8')).join('\n');
+  const declared = new Set(
+    [...source.matchAll(/^(?:export )?(?:async )?(?:class|interface|type|function|const) (\w+)/gm)].map(
+      ([, name]) => name,
+    ),
+  );
+  expect(names.filter((name) => !declared.has(name))).toEqual([]);
 });
