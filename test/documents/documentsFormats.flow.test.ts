@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { createEncounter, documentForm, documentLine, documentsPath } from '../support/documents.ts';
 import { type DocxOptions, docx, zip } from '../support/docx.ts';
+import { eventually } from '../support/eventually.ts';
 import { phi } from '../support/phi.ts';
 import { pdf } from '../support/samples.ts';
 import { appendedBy, startTestService, type TestService } from '../support/service.ts';
@@ -93,7 +94,7 @@ describe('PDF and DOCX are told by name and by content', () => {
       expect({ status, body }).toMatchObject({ status: 400, body: { details } });
     });
     expect(appended).toEqual([]);
-    expect(storedFiles(service.config)).toEqual(before);
+    await eventually(() => expect(storedFiles(service.config)).toEqual(before));
   });
 
   test.each(refused)('refuses %s and keeps nothing', async (_label, filename, content) => {
@@ -108,6 +109,6 @@ describe('PDF and DOCX are told by name and by content', () => {
       });
     });
     expect(appended).toEqual([]);
-    expect(storedFiles(service.config)).toEqual(before);
+    await eventually(() => expect(storedFiles(service.config)).toEqual(before));
   });
 });

@@ -9,6 +9,7 @@ import {
   type Part,
   part,
 } from '../support/documents.ts';
+import { eventually } from '../support/eventually.ts';
 import { phi } from '../support/phi.ts';
 import { pdf } from '../support/samples.ts';
 import { appendedBy, startTestService, type TestService } from '../support/service.ts';
@@ -153,7 +154,7 @@ describe('the form of an upload', () => {
       expect(answer.body.details).toEqual(details.map((detail) => expect.objectContaining(detail)));
     });
     expect(appended).toEqual([]);
-    expect(storedFiles(service.config)).toEqual(before);
+    await eventually(() => expect(storedFiles(service.config)).toEqual(before));
   });
 
   test('a refused value is not in the answer', async () => {
@@ -233,7 +234,7 @@ describe('the form of an upload', () => {
       expect(answer).toMatchObject({ status, body: { error: expect.any(String), code } });
     });
     expect(appended).toEqual([]);
-    expect(storedFiles(service.config)).toEqual(before);
+    await eventually(() => expect(storedFiles(service.config)).toEqual(before));
   });
 
   test('twenty parts are taken', async () => {

@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createEncounter, documentsPath, formBody, formType, part } from '../support/documents.ts';
+import { eventually } from '../support/eventually.ts';
 import { phi } from '../support/phi.ts';
 import { pdf } from '../support/samples.ts';
 import { changesBy, startTestService, type TestService } from '../support/service.ts';
@@ -48,5 +49,5 @@ test('damaged forms are taken or refused, never a failure, and only what was tak
   expect(taken).toBeGreaterThan(0);
   expect(events).toHaveLength(taken);
   expect(storedFiles(service.config).objects.sort()).toEqual(events.map(({ data }) => data.object_id).sort());
-  expect(storedFiles(service.config).uploads).toEqual([]);
+  await eventually(() => expect(storedFiles(service.config).uploads).toEqual([]));
 }, 60_000);

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import { request } from 'node:http';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { createEncounter, documentLine, documentsPath } from '../support/documents.ts';
+import { eventually } from '../support/eventually.ts';
 import { phi } from '../support/phi.ts';
 import { appendedBy, newEvents, startTestService, type TestService } from '../support/service.ts';
 import { storedFiles } from '../support/storedFiles.ts';
@@ -85,7 +86,7 @@ describe('documents of 250 MB', () => {
         expect(answer).toMatchObject({ status: 413, body: { code: 'payload_too_large' } });
       });
       expect(appended).toEqual([]);
-      expect(storedFiles(service.config)).toEqual(before);
+      await eventually(() => expect(storedFiles(service.config)).toEqual(before));
     },
     120_000,
   );

@@ -4,6 +4,7 @@ import { unavailable } from '../../src/platform/errors.ts';
 import { startFaultyApp } from '../support/app.ts';
 import type { Client, TestResponse } from '../support/client.ts';
 import { createEncounter, documentForm, documentLine, documentsPath } from '../support/documents.ts';
+import { eventually } from '../support/eventually.ts';
 import { outputFolder } from '../support/output.ts';
 import { phi } from '../support/phi.ts';
 import { samples } from '../support/samples.ts';
@@ -64,7 +65,7 @@ describe('a store that fails', () => {
       expect((await client.post('/integration/payers', { id: phi('payer') })).status).toBe(400);
     });
     expect(appended).toEqual([]);
-    expect(storedFiles(service.config)).toEqual(before);
+    await eventually(() => expect(storedFiles(service.config)).toEqual(before));
   });
 
   test('read models away: writes and single reads go on, lists are 503', async () => {

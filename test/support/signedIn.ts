@@ -1,5 +1,7 @@
+import { expect } from 'vitest';
 import { ALL_WORKSPACES, type Role, UserDirectory } from '../../src/modules/auth/users.ts';
 
+import { eventually } from './eventually.ts';
 import { makeUser } from './makeUser.ts';
 import { phi } from './phi.ts';
 import type { TestService } from './service.ts';
@@ -16,6 +18,10 @@ export async function signedIn(
   const id = await makeUser(users, { ...user, roles: { [workspace]: role } });
   users.close();
   const visitor = new Visitor(service.url);
-  await visitor.signIn(user);
+  // Where the service is slow to learn of a new user, it refuses the first attempts.
+  await eventually(async () => {
+    await visitor.signIn(user);
+    expect(await visitor.isSignedIn()).toBe(true);
+  });
   return { visitor, id };
 }

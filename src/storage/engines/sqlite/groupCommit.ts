@@ -29,7 +29,7 @@ const MAX_BATCH = 2_000;
 const COMMIT_TIMEOUT_MS = 3_000;
 /** How long a commit proves that the next one works. */
 const PROVEN_MS = 5_000;
-/** How long after a single append more are expected. */
+/** How long after the answer to a single append more are expected. */
 const RECENT_MS = 1_000;
 /** Number of bytes written to prove that an append works. */
 const SMALL_PROOF = 1;
@@ -58,7 +58,7 @@ export class GroupCommit {
   /** When the last commit succeeded, on the monotonic clock; undefined when it failed, or there was none. */
   #committedAt: number | undefined;
   #failed = false;
-  /** When single appends were last handed to the writer, on the monotonic clock. */
+  /** When single appends were last answered, on the monotonic clock. */
   #singlesAt = Number.NEGATIVE_INFINITY;
   /** Whether the writer has left callers without an answer, and still does. */
   #isStuck = false;
@@ -142,9 +142,10 @@ export class GroupCommit {
     return this.#isStuck && this.#committing.reduce((sum, { size }) => sum + size, 0) >= MAX_WAITING;
   }
 
-  /** Whether a single append was committed lately: more of them are then likely to come. */
+  /** Whether single appends are waiting or were answered lately: more of them are then likely to come. */
   get hasRecentSingles(): boolean {
-    return performance.now() - this.#singlesAt < RECENT_MS;
+    const isRecent = performance.now() - this.#singlesAt < RECENT_MS;
+    return isRecent || this.#hasSingles || this.#waiting.length > 0;
   }
 
   /** Whether single appends are under way: new ones then wait for the next commit of such, unless they are many. */
@@ -162,7 +163,6 @@ export class GroupCommit {
   }
 
   #commitNext(): void {
-    this.#singlesAt = performance.now();
     const appends = this.#waiting.splice(0, MAX_BATCH);
     this.#commit(
       appends.map(({ request }) => request),
@@ -194,6 +194,7 @@ export class GroupCommit {
   #settle(message: WriterMessage): void {
     this.#isStuck = false;
     const batch = this.#committing.shift() ?? { sentAt: 0, size: 0, ...proof };
+    if (batch.singles !== undefined) this.#singlesAt = performance.now();
     this.#lone.committed(performance.now() - batch.sentAt, batch.singles === 1 && this.#isIdle);
     if (this.#isIdle) this.#drained?.resolve();
     if (this.#committing.length === 0) {
