@@ -61,7 +61,7 @@ const resultsPath = new URL('RESULTS.md', import.meta.url);
 const usage = `npm run bench [-- OPTIONS]
   --scenario NAME[,NAME]  only these: ${scenarios.map(({ name }) => name).join(', ')}
   --quick                 few, short rounds
-  --out FILE              writes the tables to a file, too
+  --out FILE              also writes the tables to a file
   --write                 puts the tables into ops/bench/RESULTS.md
   --profile FOLDER        the service leaves CPU profiles in the folder; node ops/bench/profile.ts FOLDER sums them up
 `;

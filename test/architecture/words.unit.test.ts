@@ -21,12 +21,8 @@ const words = new RegExp(
   'gi',
 );
 
-/** Pages that are being rewritten. */
-const unchecked =
-  /^(?:README\.md|docs\/(?:ARCHITECTURE|CONTRIBUTING)\.md|docs\/(?:getting-started|operate)\/|ops\/(?:bench|torture)\/)/;
-
 const pages = globSync(['README.md', 'docs/**/*.md', 'ops/**/*.md', 'clients/*/*.md']).filter(
-  (file) => !file.startsWith('docs/decisions/') && !file.includes('node_modules') && !unchecked.test(file),
+  (file) => !file.startsWith('docs/decisions/') && !file.includes('node_modules'),
 );
 const sources = globSync(['src/**/*.ts', 'projections/**/*.ts']);
 const operations = globSync(['ops/*.yaml', 'ops/{grafana,kubernetes*}/**/*.{yaml,json}']);

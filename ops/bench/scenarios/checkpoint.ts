@@ -122,12 +122,12 @@ async function run(bench: Bench): Promise<Report> {
     figures: [
       {
         columns: ['upserts', 'requests/s', 'p99 ms'],
-        rows: [row('alone', alone), row('beside checkpoints, rebuilds and backups', disturbed)],
+        rows: [row('without the rest', alone), row('with checkpoints, rebuilds and backups', disturbed)],
       },
     ],
     checks: [
       {
-        what: `p99 at ${CONNECTIONS} connections beside checkpoints, rebuilds and backups, to alone`,
+        what: `p99 at ${CONNECTIONS} connections with checkpoints, rebuilds and backups, to without`,
         measured: ratios(p99(disturbed), p99(alone)),
         unit: '×',
         target: { atMost: 2.5 },
@@ -139,8 +139,8 @@ async function run(bench: Bench): Promise<Report> {
 export const checkpoint: Scenario = {
   name: 'checkpoint',
   description:
-    `Upserts at ${CONNECTIONS} connections, alone and while, all at once, \`chartledger projections rebuild\` builds the read models of ` +
-    '200,000 events (20,000 in the quick form) anew, `chartledger backup` copies all of them, and the write-ahead logs are copied into ' +
+    `Upserts at ${CONNECTIONS} connections, first without and then with the following in parallel: \`chartledger projections rebuild\` builds the read models of ` +
+    '200,000 events (20,000 in the quick form) again, `chartledger backup` copies all of them, and the write-ahead logs are copied into ' +
     'their files twice a second.',
   run,
 };

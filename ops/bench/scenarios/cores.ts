@@ -66,6 +66,6 @@ export const cores: Scenario = {
   name: 'cores',
   description:
     'The upserts of `upsert` with 1, 2 and 4 request threads, as far as the machine has processors for them. The client and the ' +
-    'projector need processors, too: more threads gain nothing where there are two.',
+    'projector also need processors: more threads gain nothing where there are two.',
   run,
 };

@@ -64,6 +64,6 @@ export const eventstoredb: Scenario = {
   name: 'esdb',
   description:
     'Patients of 1 KB sent to a process of the role `api`, with the event log on the EventStoreDB server that `TEST_ESDB_URL` names, against appends of ' +
-    'the same data by the client library alone, whose processor time is that of the appending process.',
+    'the same data by the client library itself, whose processor time is that of the appending process.',
   run,
 };

@@ -98,7 +98,7 @@ async function tail(
       const p99: number[] = [];
       const allowed: number[] = [];
       for (let round = 1; round <= bench.rounds; round++) {
-        bench.progress(`${connections} readers beside ${WRITERS} writers, round ${round} of ${bench.rounds}`);
+        bench.progress(`${connections} readers with ${WRITERS} writers, round ${round} of ${bench.rounds}`);
         const read = await besideWrites(bench, service, keys, connections, writers);
         const syncMs = Math.max(leastMs, 1000 / fdatasyncRate(bench.folder, DISK_SECONDS));
         p50.push(read.p50);

@@ -173,7 +173,7 @@ async function run(bench: Bench): Promise<Report> {
         target: { atMost: 100 },
       },
       {
-        what: `a change of a payer with ${number(encounters / PAYERS)} encounters is through, beside ${WRITES_PER_SECOND} writes a second`,
+        what: `a change of a payer with ${number(encounters / PAYERS)} encounters is through, with ${WRITES_PER_SECOND} writes a second`,
         measured: spread(seconds),
         unit: 's',
         target: { atMost: 60 },

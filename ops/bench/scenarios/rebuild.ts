@@ -62,6 +62,6 @@ async function run(bench: Bench): Promise<Report> {
 export const rebuild: Scenario = {
   name: 'rebuild',
   description:
-    'The read models deleted and built anew, against the rate at which requests one by one wrote them.',
+    'The read models deleted and rebuilt, against the rate at which requests one by one wrote them.',
   run,
 };

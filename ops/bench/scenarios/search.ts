@@ -96,7 +96,7 @@ async function run(bench: Bench): Promise<Report> {
     figures: [{ columns: ['searched for', 'p50 ms', 'p99 ms'], rows }],
     checks: [
       {
-        what: `${number(records)} patients: p99 of all these searches, ${CONCURRENCY} at once`,
+        what: `${number(records)} patients: p99 of all these searches, ${CONCURRENCY} in parallel`,
         measured: spread(p99),
         unit: 'ms',
         target: { atMost: 50 },
@@ -108,7 +108,7 @@ async function run(bench: Bench): Promise<Report> {
 export const search: Scenario = {
   name: 'search',
   description:
-    `Searches among 1 million patients (20,000 in the quick form), ${CONCURRENCY} at once, each with the wait for the read model and its ` +
+    `Searches among 1 million patients (20,000 in the quick form), ${CONCURRENCY} in parallel, each with the wait for the read model and its ` +
     'entry in the audit trail.',
   run,
 };

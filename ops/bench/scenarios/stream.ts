@@ -50,7 +50,7 @@ async function beside(bench: Bench, readers: ReadersProcess, server: Chartledger
   const alone: Load[] = [];
   const read: Load[] = [];
   for (let round = 0; round <= bench.rounds; round++) {
-    bench.progress(`writes beside ${READERS} live readers, round ${round} of ${bench.rounds}`);
+    bench.progress(`writes with ${READERS} live readers, round ${round} of ${bench.rounds}`);
     const before = await write();
     await caughtUp(url);
     await readers.open({ url, key, path: `/events?after=${await end(url, key)}`, readers: READERS });
@@ -64,7 +64,11 @@ async function beside(bench: Bench, readers: ReadersProcess, server: Chartledger
   const of = (measured: Load[], field: keyof Load) => measured.map((one) => one[field]);
   const ratio = (field: keyof Load) => ratios(of(read, field), of(alone, field));
   return [
-    { what: 'p50 of a write, one after the other, alone', measured: spread(of(alone, 'p50')), unit: 'ms' },
+    {
+      what: 'p50 of a write, one after the other, without readers',
+      measured: spread(of(alone, 'p50')),
+      unit: 'ms',
+    },
     {
       what: `the same with ${READERS} live readers of every event`,
       measured: ratio('p50'),

@@ -139,7 +139,7 @@ async function run(bench: Bench): Promise<Report> {
     figures: [
       {
         columns: ['from the log to the endpoint', 'p50 ms', 'p99 ms'],
-        rows: [row('alone', alone), row('beside one that hangs', beside)],
+        rows: [row('without one that hangs', alone), row('with one that hangs', beside)],
       },
     ],
     checks: [
@@ -151,7 +151,7 @@ async function run(bench: Bench): Promise<Report> {
       },
       { what: 'messages to the endpoint that hangs, in a part', measured: spread(hung), unit: '' },
       {
-        what: 'median delay beside an endpoint that hangs, to alone',
+        what: 'median delay with an endpoint that hangs, to without',
         measured: ratios(beside.map(median), alone.map(median)),
         unit: '×',
         target: { atMost: 1.2 },
@@ -163,7 +163,7 @@ async function run(bench: Bench): Promise<Report> {
 export const webhooks: Scenario = {
   name: 'webhooks',
   description:
-    'Messages to a local endpoint that takes them at once: how many a second when it is behind by a whole log, and how ' +
+    'Messages to a local endpoint that accepts them immediately: how many a second when it is behind by a whole log, and how ' +
     `long after its event each arrives, at ${WRITES_PER_SECOND} writes a second, with and without another webhook whose ` +
     'endpoint never answers.',
   run,

@@ -76,7 +76,7 @@ export async function startServer({ syncLibrary }: Bench, options: ServerOptions
     running.delete(child);
     if (ended.has(child)) return;
     const said = readFileSync(outputPath, 'utf8').slice(-2000);
-    process.stderr.write(`${script} ended by itself with ${code ?? signal}: ${said}\n`);
+    process.stderr.write(`${script} ended unexpectedly with ${code ?? signal}: ${said}\n`);
   });
   while (!(await isReady(url))) {
     if (child.exitCode !== null || performance.now() - startedAt > START_WITHIN_MS) {

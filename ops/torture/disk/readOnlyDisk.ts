@@ -19,7 +19,7 @@ export async function readOnlyDisk(torture: Torture, { disk, stores }: DiskWithS
       await sleep(torture.short ? 3_000 : 20_000);
       const isTold = code !== 0 && stderr.includes('cannot be written');
       return {
-        figures: [['read-only: a start is refused', isTold ? 'yes, and told why' : 'no']],
+        figures: [['read-only: a start is refused', isTold ? 'yes, with the reason' : 'no']],
         failures: isTold ? [] : [`it ended with ${code}: ${stderr}`],
       };
     },

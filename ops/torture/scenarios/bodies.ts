@@ -114,7 +114,7 @@ const nastyBodies: Record<string, () => NastyBody> = {
 /** Sends bodies whose cost is not in their bytes. */
 export const bodies: Scenario = {
   name: 'bodies',
-  description: `Bodies of JSON, batches, FHIR, HL7, ZIP and forms that are made to cost as much as possible: ${TOTAL_MB} MB of each kind at once, as they are unpacked, compressed where that is possible. They may cost ${MOST_MEMORY_MB} MB of memory and ${MOST_SECONDS} s of the thread that answers requests, and none may end the service.`,
+  description: `Bodies of JSON, batches, FHIR, HL7, ZIP and forms that are made to cost as much as possible: ${TOTAL_MB} MB of each kind concurrently, as they are unpacked, compressed where that is possible. They may cost ${MOST_MEMORY_MB} MB of memory and ${MOST_SECONDS} s of the thread that answers requests, and none may end the service.`,
   async run(torture: Torture): Promise<Outcome> {
     const figures: Outcome['figures'] = [];
     const failures: string[] = [];

@@ -18,7 +18,7 @@ const LATE_MS = 5_000;
 /** Clients that are slow, that say nothing, or that say too much. */
 export const clients: Scenario = {
   name: 'clients',
-  description: `Thousands of connections that say nothing, ${SLOW} that send headers and bodies byte by byte, and ${FLOODS} that send headers without end. Others are answered meanwhile, each with 200.`,
+  description: `Thousands of connections that say nothing, ${SLOW} that send headers and bodies byte by byte, and ${FLOODS} that send headers without end. Other requests are answered, each with 200.`,
   async run(torture: Torture): Promise<Outcome> {
     const idle = torture.short ? 2_000 : 10_000;
     const stores = await makeStores(torture, { RATE_LIMIT_PER_MINUTE: '0' });
@@ -57,7 +57,7 @@ export const clients: Scenario = {
         ['headers without end', FLOODS],
         ['requests of others', taken.length],
         ['the slowest of them, ms', slowest],
-        ['memory before and meanwhile, MB', `${Math.round(before)}, ${Math.round(during)}`],
+        ['memory before and during it, MB', `${Math.round(before)}, ${Math.round(during)}`],
       ],
       failures,
     };

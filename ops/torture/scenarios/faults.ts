@@ -12,7 +12,7 @@ const WRITERS = 16;
 /** Makes calls of the ports fail under a load of writers. */
 export const faults: Scenario = {
   name: 'faults',
-  description: `One of 25 calls of the event log, read models, state store and document store comes late, fails, fails after it was carried out, is carried out twice, or is answered late; meanwhile ${WRITERS} writers send upserts, batches and uploads. Every answer is 200, or 503 and 409 that may be repeated; in the end all is as the answers said.`,
+  description: `One of 25 calls of the event log, read models, state store and document store comes late, fails, fails after it was carried out, is carried out twice, or is answered late, while ${WRITERS} writers send upserts, batches and uploads. Every answer is 200, or 503 and 409 that may be repeated; in the end all is as the answers said.`,
   async run(torture: Torture): Promise<Outcome> {
     const { short, seed, folder } = torture;
     const switchedOn = join(folder, 'faults');

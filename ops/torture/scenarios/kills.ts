@@ -36,7 +36,7 @@ async function kill(
 /** Kills the service under a load of writers; everything acknowledged must be there, once, as it was sent. */
 export const kills: Scenario = {
   name: 'kills',
-  description: `The service is killed (SIGKILL) at moments chosen by chance, while it starts as well, and started again; meanwhile ${WRITERS} writers send upserts, batches and uploads, one of six with an \`Idempotency-Key\` under which they repeat what was not answered. In the end each acknowledged write is in the log, the history and the documents exactly once, in order and with its content; \`verify\` passes; read models equal those that are made anew.`,
+  description: `The service is killed (SIGKILL) at moments chosen by chance, while it starts as well, and started again, while ${WRITERS} writers send upserts, batches and uploads, one of six with an \`Idempotency-Key\` under which they repeat what was not answered. In the end each acknowledged write is in the log, the history and the documents exactly once, in order and with its content; \`verify\` passes; read models equal rebuilt ones.`,
   async run(torture: Torture): Promise<Outcome> {
     const { short, seed } = torture;
     const choose = choices(seed);

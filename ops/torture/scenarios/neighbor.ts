@@ -29,7 +29,7 @@ const MOST_RATIO = 2;
 /** A key that does within its rate limit what harms others most. */
 export const neighbor: Scenario = {
   name: 'neighbor',
-  description: `One key sends, within its rate limit of ${RATE_LIMIT} requests per minute, what holds most: ${STREAMS} event streams that it does not read, ${BODIES} FHIR bodies and ${BATCHES} batches that stop before their end, ${UPLOADS} uploads that stop, ${WAITS} requests that wait for records that never come, and one batch after another. A key of another workspace sends ${OTHERS_PER_SECOND} upserts per second, in turns without and beside it. None of these may be refused, and their p99 may rise by less than a factor of ${MOST_RATIO}.`,
+  description: `One key sends, within its rate limit of ${RATE_LIMIT} requests per minute, what holds most: ${STREAMS} event streams that it does not read, ${BODIES} FHIR bodies and ${BATCHES} batches that stop before their end, ${UPLOADS} uploads that stop, ${WAITS} requests that wait for records that never come, and one batch after another. A key of another workspace sends ${OTHERS_PER_SECOND} upserts per second, in turns without and with it. None of these may be refused, and their p99 may rise by less than a factor of ${MOST_RATIO}.`,
   async run(torture: Torture): Promise<Outcome> {
     const { short, progress } = torture;
     const stores = await makeStores(torture);
@@ -80,10 +80,10 @@ function judge(alone: Offered[], beside: Offered[], memory: number[]): Outcome {
       ['requests of others', answers.length],
       ['of them refused, or not answered', refused + unanswered],
       ['not sent, as all connections of the client were waiting', sum('unsent')],
-      ['p99 of others alone, ms (median of the rounds)', median(alone.map(p99Of))],
-      ['p99 of others beside the hostile key, ms (median of the rounds)', median(beside.map(p99Of))],
+      ['p99 of others without the hostile key, ms (median of the rounds)', median(alone.map(p99Of))],
+      ['p99 of others with the hostile key, ms (median of the rounds)', median(beside.map(p99Of))],
       ['the second divided by the first (median of the rounds)', ratio],
-      ['memory before, and in each round beside it, MB', memory.map(Math.round).join(', ')],
+      ['memory before, and in each round with it, MB', memory.map(Math.round).join(', ')],
     ],
     failures: [
       ...(refused > 0 ? [`${refused} requests of others were refused`] : []),

@@ -65,7 +65,7 @@ export const schema: Scenario = {
       told.code === 0 ? [] : told.stdout.split('\n').filter((line) => /^\s*- |^\s*\[\d+\]/.test(line));
     return {
       figures: [
-        ['requests', cases === undefined ? 'not told' : Number(cases.replaceAll(',', ''))],
+        ['requests', cases === undefined ? 'unknown' : Number(cases.replaceAll(',', ''))],
         ['schemathesis', version.stdout.trim().replace(/^\D+/, '')],
       ],
       failures: told.code === 0 ? [] : [...failed.slice(0, MOST_TOLD), told.stdout.slice(-4_000)],

@@ -73,10 +73,10 @@ async function checkReadModels({ config }: Stores, eventLog: EventLog): Promise<
 
 function differences(model: string, live: Rows | undefined, anew: Rows | undefined): string[] {
   if (live?.count !== anew?.count)
-    return [`${model} has ${live?.count} rows, and ${anew?.count} when it is made anew`];
+    return [`${model} has ${live?.count} rows, and ${anew?.count} when it is rebuilt`];
   const ids = [...(anew?.rows.keys() ?? [])];
   const other = ids.filter((id) => !isDeepStrictEqual(live?.rows.get(id), anew?.rows.get(id)));
-  return other.map((id) => `${model} has another row ${id} than when it is made anew`);
+  return other.map((id) => `${model} has another row ${id} than when it is rebuilt`);
 }
 
 /** Checks that the store contains only bytes that events name: what processes left half done was settled. */

@@ -56,7 +56,7 @@ function measuredLatencies({ requests, microseconds, latencies }: Result, connec
     sorted.fill(value / 1000, at, at + count);
     at += count;
   }
-  if (at !== requests) throw new Error(`wrk tells of ${requests} requests, and latencies of ${at}`);
+  if (at !== requests) throw new Error(`wrk reports ${requests} requests, and latencies of ${at}`);
   return sorted;
 }
 
