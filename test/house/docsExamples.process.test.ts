@@ -19,9 +19,11 @@ const files = [
     .toSorted(),
 ];
 
-/** Every shell block of these files, with where it is. */
+/** Every shell block of these files, with where it is, and the response that stands right below it. */
 const blocks = files.flatMap((file) =>
-  [...readFileSync(file, 'utf8').matchAll(/^```sh\n(.*?)^```/gms)].map(([, text = '']) => ({ file, text })),
+  [...readFileSync(file, 'utf8').matchAll(/^```sh\n(.*?)^```(?:\n\n```json\n(.*?)^```)?/gms)].map(
+    ([, text = '', response]) => ({ file, text, response }),
+  ),
 );
 
 /** What is not run here, and why not. */
@@ -152,9 +154,9 @@ async function exportPatients(): Promise<void> {
   await run('npx chartledger export --workspace ducks --format ndjson --out clinic.ndjson --force');
 }
 
-test.each(blocks.map(({ file, text }) => [file, text.split('\n')[0], text] as const))(
-  '%s: the block that begins with %s runs',
-  async (_file, _first, block) => {
+test.each(blocks.map(({ file, text, response }) => [file, text.split('\n')[0], text, response] as const))(
+  '%s: the block that begins with %s runs, and gets the response below it',
+  async (_file, _first, block, response) => {
     const skipped = elsewhere.find(([text]) => block.includes(text));
     if (skipped) {
       process.stdout.write(`Not run: ${skipped[1]}.\n`);
@@ -164,6 +166,7 @@ test.each(blocks.map(({ file, text }) => [file, text.split('\n')[0], text] as co
     const output = await run(asReader(block));
     if (block.includes('workspaces deactivate clinic'))
       await run('npx chartledger workspaces activate clinic');
+    if (response !== undefined) expect(output).toContain(JSON.stringify(JSON.parse(response)));
     if (block.startsWith('duckdb')) expect(output).toBe('state,patients\nCT,1\nNE,2\n');
   },
   LONG_MS,
