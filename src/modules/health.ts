@@ -48,7 +48,7 @@ function steppedText(seconds: number, eventLog: EventLog): string {
 }
 
 /** How often to warn while the problem lasts. */
-const TELL_EVERY_MS = 600_000;
+const WARN_INTERVAL_MS = 600_000;
 
 /** Warns operators, at the start and while it lasts, that the log is ahead of the clock. */
 export class ClockWatch {
@@ -61,7 +61,7 @@ export class ClockWatch {
       if (finding) logger.warn({ code: finding.code }, finding.message);
     };
     void look();
-    this.#timer = setInterval(look, TELL_EVERY_MS);
+    this.#timer = setInterval(look, WARN_INTERVAL_MS);
   }
 
   close(): void {

@@ -63,7 +63,7 @@ class JobLease<Body extends Job> {
   }
 }
 
-const TELL_MS = 1_000;
+const HEARTBEAT_MS = 1_000;
 /** A process that has given no sign of life for this long is gone. */
 const SILENT_MS = 15_000;
 
@@ -178,7 +178,7 @@ export class JobRunner<Body extends Job> {
         () => false,
       );
       if (answered || this.#stop.signal.aborted) return;
-      await sleep(TELL_MS);
+      await sleep(HEARTBEAT_MS);
     }
   }
 
@@ -190,7 +190,7 @@ export class JobRunner<Body extends Job> {
       // A store that cannot be reached is updated the next time; another process that considered this one gone has
       // the turn.
       if ((await turn.tell().catch(() => undefined)) === false) lost.abort();
-    }, TELL_MS);
+    }, HEARTBEAT_MS);
     const ended = await this.#outcome(turn, signal);
     clearInterval(telling);
     return ended;

@@ -248,7 +248,7 @@ export class Keyring<Name extends string> {
       const problem = fingerprint === undefined ? undefined : problemOf(key, found, fingerprint);
       if (problem && !allowOthers) problems.push(problem);
       if (problem ? !allowOthers : fingerprint !== undefined) continue;
-      const bytes = problem ? await loadInPlace(key, events) : found[0];
+      const bytes = problem ? await loadReplacement(key, events) : found[0];
       const adopted = bytes && (await this.#adopt(key, bytes, last));
       // Another process adopted a key at the same time.
       if (bytes && adopted === undefined) return this.require(needed, allowOthers);
@@ -327,7 +327,7 @@ function lastAdoption(events: readonly RecordedEvent[]): number {
  * Resolves with the present key, created when there is none, which takes the place of the one that the log knows. Rejects with
  * `ConfigError` when a rotation replaced it.
  */
-async function loadInPlace(key: ManagedKey, events: readonly RecordedEvent[]): Promise<Buffer> {
+async function loadReplacement(key: ManagedKey, events: readonly RecordedEvent[]): Promise<Buffer> {
   const bytes = await key.load();
   if (key.endsForGood && wasEnded(key, bytes, events)) {
     throw new ConfigError(

@@ -151,7 +151,7 @@ type LastBackup = z.infer<typeof lastBackupSchema>;
 const lastBackupTable: StateTable<LastBackup> = { name: 'last_backup_v1', body: lastBackupSchema };
 const LAST = 'last';
 
-async function rememberBackup(stateStore: StateStore, place: string, created_at: string): Promise<void> {
+async function saveLastBackup(stateStore: StateStore, place: string, created_at: string): Promise<void> {
   const revision = Date.parse(created_at);
   const row = { id: LAST, partition: LAST, order: 0, revision, body: { place, created_at } };
   await stateStore.save(lastBackupTable, [row]);
@@ -183,7 +183,7 @@ export async function backUp(place: string, options: BackupOptions): Promise<Bac
             signingKey: () => openSigningKey(eventLog, config),
           };
           const result = await takeBackup({ ...ports, ...keys, requireOnly }, options);
-          await rememberBackup(stateStore, place, result.manifest.created_at);
+          await saveLastBackup(stateStore, place, result.manifest.created_at);
           return result;
         });
       } finally {

@@ -64,7 +64,7 @@ async function stop(): Promise<void> {
   exitWorker();
 }
 
-function take(request: EventStreamRequest): void {
+function handleRequest(request: EventStreamRequest): void {
   switch (request.kind) {
     case 'pseudonyms':
       pseudonyms = request.key;
@@ -97,6 +97,6 @@ function take(request: EventStreamRequest): void {
 }
 
 port.removeAllListeners('message');
-port.on('message', take);
-for (const request of requests) take(request);
+port.on('message', handleRequest);
+for (const request of requests) handleRequest(request);
 send({ kind: 'ready' });

@@ -101,7 +101,7 @@ export function makeFilesPrivate(): void {
  * files, the documents, the keys. What cannot be changed is logged as a warning. Folders beside the data folder that contain a
  * SQLite file may belong to anyone, and stay as they are. Throws the file system's error when a folder cannot be read.
  */
-export function keepFilesPrivate(config: Config, logger: Logger): void {
+export function restrictFileModes(config: Config, logger: Logger): void {
   const files = new PrivateFiles();
   goThrough(config, files);
   for (const open of files.open.slice(0, MAX_WARNINGS)) {
@@ -111,7 +111,7 @@ export function keepFilesPrivate(config: Config, logger: Logger): void {
   if (more > 0) logger.warn({ more }, 'there are more such files and folders');
 }
 
-/** Returns the files and folders covered by `keepFilesPrivate` that others can access; changes nothing. Throws as that does. */
+/** Returns the files and folders covered by `restrictFileModes` that others can access; changes nothing. Throws as that does. */
 export function openFiles(config: Config): OpenToOthers[] {
   const files = new PrivateFiles({ changes: false });
   goThrough(config, files);

@@ -7,7 +7,7 @@ import { MessageStore } from '../modules/integrations/messages/store.ts';
 import type { LogMismatch } from '../modules/projections/checkpoints.ts';
 import { ParkedTally, retryParked } from '../modules/projections/parking.ts';
 import { type ProjectorMessage, projectAll } from '../modules/projections/projector.ts';
-import { keepWorklist } from '../modules/readiness/worklistUpdater.ts';
+import { updateWorklist } from '../modules/readiness/worklistUpdater.ts';
 import { purgeDocuments } from '../modules/records/commands/purgeDocuments.ts';
 import { WebhookDirectory } from '../modules/webhooks/webhook.ts';
 import type { Config } from '../platform/config.ts';
@@ -87,7 +87,7 @@ export async function runProjector(
     await Promise.all([
       repeat('project', RETRY_MS, () => projectAll(projections, { ...ports, gather: gather() }, leading)),
       repeat('keep the worklist', RETRY_MS, () =>
-        keepWorklist({ ...ports, readModels: worklistModels, gather: gather() }, leading),
+        updateWorklist({ ...ports, readModels: worklistModels, gather: gather() }, leading),
       ),
       repeat('retry parked events', RETRY_PARKED_EVERY_MS, () => retryParked(projections, ports, leading)),
       repeat('erase', RETRY_MS, () =>

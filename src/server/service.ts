@@ -13,7 +13,7 @@ import { misspeltSettings } from '../platform/settingsSpelling.ts';
 import { SharedFlag } from '../platform/threads/semaphore.ts';
 import { gatherMeasurements } from '../platform/threads/workers.ts';
 import { type Clock, systemClock } from '../storage/rateLimiters.ts';
-import { keepFilesPrivate, makeFilesPrivate } from './files.ts';
+import { makeFilesPrivate, restrictFileModes } from './files.ts';
 import { watchHealth } from './health.ts';
 import { checkKeys, isSigningKeyWithheld, type ManagedKeyName, openSigningKey } from './keys.ts';
 import { LogOutput } from './logOutput.ts';
@@ -76,7 +76,7 @@ export async function startService(
   try {
     requireRestored(config.dataDir);
     if (exportsMetrics(config)) gatherMeasurements();
-    keepFilesPrivate(config, logger);
+    restrictFileModes(config, logger);
     await step(checkKeys(config, logger));
     const awaited = new SharedFlag();
     const isShared = isApi && config.requestThreads > 1;
@@ -182,7 +182,7 @@ async function unlessStopped<Result>(
  * Returns what a start prints: the address, after a first start the key and a line to try it with, and while there is no
  * dashboard user the link that creates one.
  */
-export function welcome({ url, firstKey, setupUrl }: Service): string {
+export function startupText({ url, firstKey, setupUrl }: Service): string {
   const lines = ['', `Chartledger listens on ${url}`];
   if (firstKey) {
     lines.push(
@@ -225,7 +225,7 @@ export async function serve(env: Record<string, string | undefined>, stopping: A
       logger.warn({ name, meant }, `${name} is not a setting; did you mean ${meant}?`);
     }
     const service = await startService(config, logger, { stopping });
-    output.write(welcome(service));
+    output.write(startupText(service));
     if (!stopping.aborted) await once(stopping, 'abort');
     await service.stop();
     return 0;

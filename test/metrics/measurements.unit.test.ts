@@ -10,9 +10,9 @@ test('counters of several threads are added up, and stay when a thread has ended
   first.counter(LINES, outcome('created')).add(2);
   other.counter(LINES, outcome('created')).add(3);
   other.counter(LINES, outcome('refused')).add();
-  first.merge({ thread: 7, series: other.takeReport() });
+  first.merge({ thread: 7, series: other.collectReport() });
   other.counter(LINES, outcome('created')).add(4);
-  first.merge({ thread: 7, series: other.takeReport() });
+  first.merge({ thread: 7, series: other.collectReport() });
   first.forget(7);
   expect(first.all()).toEqual([
     { name: LINES, attributes: outcome('created'), values: [9] },
@@ -26,9 +26,9 @@ test('gauges of several threads are added up, and go when a thread has ended', (
   first.gauge('chartledger.stream.open', {}).add(2);
   const gauge = other.gauge('chartledger.stream.open', {});
   gauge.add(1);
-  first.merge({ thread: 7, series: other.takeReport() });
+  first.merge({ thread: 7, series: other.collectReport() });
   gauge.add(2);
-  first.merge({ thread: 7, series: other.takeReport() });
+  first.merge({ thread: 7, series: other.collectReport() });
   expect(first.all().map(({ values }) => values)).toEqual([[5]]);
   first.forget(7);
   expect(first.all().map(({ values }) => values)).toEqual([[2]]);
@@ -46,14 +46,14 @@ test('a thread tells what changed, once, and is asked to when there is something
   const measurements = new MetricsRegistry();
   const counter = measurements.counter(LINES, outcome('created'));
   let told = 0;
-  measurements.tellChanges(() => {
+  measurements.notifyOnChange(() => {
     told += 1;
   });
-  measurements.takeReport();
+  measurements.collectReport();
   const before = told;
   counter.add();
   counter.add();
   expect(told - before).toBe(1);
-  expect(measurements.takeReport().map(({ values }) => values)).toEqual([[2]]);
-  expect(measurements.takeReport()).toEqual([]);
+  expect(measurements.collectReport().map(({ values }) => values)).toEqual([[2]]);
+  expect(measurements.collectReport()).toEqual([]);
 });

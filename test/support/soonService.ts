@@ -1,7 +1,7 @@
 import { loadConfig } from '../../src/platform/config.ts';
 import { createLogger } from '../../src/platform/logging.ts';
 import { LogOutput } from '../../src/server/logOutput.ts';
-import { startService, welcome } from '../../src/server/service.ts';
+import { startService, startupText } from '../../src/server/service.ts';
 
 import { soon } from './soon.ts';
 
@@ -10,4 +10,4 @@ const config = loadConfig(process.env);
 const service = await startService(config, createLogger(config.logLevel, new LogOutput(1)), {
   webhookSchedule: soon,
 });
-process.stdout.write(welcome(service));
+process.stdout.write(startupText(service));

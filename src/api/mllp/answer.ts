@@ -99,7 +99,7 @@ export interface MllpPorts extends ReceivePorts, BatchPorts {
 }
 
 /** How the audit trail and the log name what arrived. */
-const came = { method: 'MLLP', route: 'message' } as const;
+const mllpRequest = { method: 'MLLP', route: 'message' } as const;
 
 /** How much is looked at of a message that is refused unread. */
 const HEADER_BYTES = 4096;
@@ -174,12 +174,12 @@ export async function answerMessage(
     const refusal = problemOf(workspace.state, frame);
     const answer = refusal
       ? await refuse(ports, caller, frame, refusal)
-      : await take(ports, caller, sender, frame);
+      : await receive(ports, caller, sender, frame);
     log(answer.code);
     return answer.acknowledgement;
   } catch (thrown) {
     const error = asServiceError(thrown);
-    logFailure(ports.logger, error, { requestId, route: came.route }, 'request');
+    logFailure(ports.logger, error, { requestId, route: mllpRequest.route }, 'request');
     log(error.code);
     throw new MessageNotAccepted(error.code);
   }
@@ -190,7 +190,7 @@ interface Answer {
   acknowledgement: Buffer;
 }
 
-async function take(
+async function receive(
   ports: MllpPorts,
   caller: Caller,
   { workspace, source }: Sender,
@@ -202,7 +202,7 @@ async function take(
   const received = await receiveMessage(ports, run, readAs, { caller, bytes, type: mediaTypes[0] });
   const tally = new BatchTally(1);
   tallyMessage(tally, received);
-  await recordBatch(ports, { caller, options: {}, ...came }, tally);
+  await recordBatch(ports, { caller, options: {}, ...mllpRequest }, tally);
   return received;
 }
 
@@ -231,7 +231,7 @@ async function recordRefusal(ports: MllpPorts, caller: Caller, code: ErrorCode):
     action: 'request.refused',
     outcome: 'refused',
     code,
-    ...came,
+    ...mllpRequest,
     status: statusOf[code],
   } as const;
   try {

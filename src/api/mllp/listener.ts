@@ -42,13 +42,13 @@ const texts: Record<PeerRefusal, string> = {
     'the maximum number of MLLP connections is open, or the share of one address, source or workspace: see MLLP_CONNECTIONS',
 };
 
-const TELL_EVERY_MS = 60_000;
+const REPORT_INTERVAL_MS = 60_000;
 const REMEMBERED = 1_000;
 
 /** Reports closed connections to operators: once a minute per address and reason, as senders keep coming back. */
 class RefusedPeers {
   readonly #logger: Logger;
-  readonly #told = new LRUCache<string, true>({ max: REMEMBERED, ttl: TELL_EVERY_MS });
+  readonly #told = new LRUCache<string, true>({ max: REMEMBERED, ttl: REPORT_INTERVAL_MS });
 
   constructor(logger: Logger) {
     this.#logger = logger;

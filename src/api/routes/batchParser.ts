@@ -19,7 +19,7 @@ import {
   UNZIPPED_AT_A_TIME,
   valuesIn,
 } from '../server/body.ts';
-import { takeFrom } from '../server/loadShedder.ts';
+import { reserveShare } from '../server/loadShedder.ts';
 import type { RequestContext } from '../server/requestContext.ts';
 
 /** How most clients begin a line: its kind is then known without parsing it. */
@@ -232,7 +232,7 @@ export async function readLines(
       digest.update(chunk);
       trying(() => {
         lines.add(chunk);
-        takeFrom(share, chunk.length);
+        reserveShare(share, chunk.length);
       });
     });
     yieldToEventLoop(source);

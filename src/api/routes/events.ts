@@ -34,7 +34,7 @@ import {
 } from '../schemas/parameters.ts';
 import { lackingPermission, requireUsable } from '../server/admission.ts';
 import { addressOf, type StreamedAnswer } from '../server/answer.ts';
-import { ownersOf, takeFrom } from '../server/loadShedder.ts';
+import { ownersOf, reserveShare } from '../server/loadShedder.ts';
 import { callerOf, type RequestContext } from '../server/requestContext.ts';
 import { type EventStreamOptions, sendEventStream } from '../server/sse.ts';
 
@@ -289,7 +289,7 @@ export function readEvents(times: StreamTimes = streamTimes) {
           return { headers: { 'Content-Type': type as string }, body: { stream: Readable.from([]) } };
         }
         const read = reads.share(ownersOf(context));
-        takeFrom(read, format === 'sse' ? SUBSCRIPTION_BYTES : PAGE_BYTES, 'reads of events');
+        reserveShare(read, format === 'sse' ? SUBSCRIPTION_BYTES : PAGE_BYTES, 'reads of events');
         if (context.res.destroyed) read.giveAll();
         else context.res.once('close', read.giveAll);
         return format === 'sse'
@@ -301,7 +301,11 @@ export function readEvents(times: StreamTimes = streamTimes) {
 }
 
 /** Returns what was asked for, for the audit trail: as validated, without what was not sent. */
-function asked({ req }: RequestContext, { view }: Selection, query: EventsQuery): Record<string, unknown> {
+function sentParameters(
+  { req }: RequestContext,
+  { view }: Selection,
+  query: EventsQuery,
+): Record<string, unknown> {
   const lastEventId = req.headers['last-event-id'];
   const sent = Object.entries(query).filter(([name]) => name in req.query);
   return { ...Object.fromEntries(sent), view, ...(lastEventId && { last_event_id: lastEventId }) };
@@ -326,7 +330,7 @@ async function stream(
   const subscription = feed.subscribe(selection, start);
   await recordAccess(eventLog, callerOf(context), {
     action: 'events.subscribe',
-    query: asked(context, selection, query),
+    query: sentParameters(context, selection, query),
   });
   const allowed = () => isAllowed(directory, context);
   const sent = new SentEvents((part, disclosedTo) => {
@@ -380,7 +384,7 @@ async function page(
   if (first !== undefined) {
     await recordAccess(eventLog, callerOf(context), {
       action: 'events.read',
-      query: asked(context, selection, query),
+      query: sentParameters(context, selection, query),
       shown: { ranges: [{ from: first, to: position }], count, ...limitsOf(selection) },
     });
   }

@@ -64,7 +64,7 @@ export function importLines(ports: FhirPorts): ServedEndpoint {
       lines = await readResources(context, share);
       const entries = lines.flatMap((line) => ('entry' in line ? [line.entry] : []));
       const unread = lines.flatMap((line) => ('error' in line ? [line.error] : []));
-      const bytes = lines.flatMap((line) => (line.bytes && isKept(line) ? [line.bytes, NEWLINE] : []));
+      const bytes = lines.flatMap((line) => (line.bytes && isStored(line) ? [line.bytes, NEWLINE] : []));
       return { entries, isAtomic: false, route, unread, bytes };
     }).finally(share.giveAll);
     const text = Readable.from(answerText(lines, outcomes));
@@ -107,7 +107,7 @@ function readLine(line: BatchLine, reader: LineReader, context: RequestContext):
 }
 
 /** Whether a line belongs to the message as it is kept: for one that was not read, nobody would know whom it is about. */
-function isKept(line: ReadLine): boolean {
+function isStored(line: ReadLine): boolean {
   return 'entry' in line || asServiceError(line.error).code === 'malformed_body';
 }
 

@@ -110,7 +110,7 @@ export const receiveMessages = endpoint({
     // A single message is no more work than a record.
     const leave = messages.length > 1 ? await ports.batches.enter(context) : () => undefined;
     try {
-      const body = Buffer.concat(await takeAll(ports, context, { type, messages }));
+      const body = Buffer.concat(await receiveAll(ports, context, { type, messages }));
       return {
         headers: { 'Content-Type': type, 'Content-Length': `${body.length}` },
         body: { stream: Readable.from([body]) },
@@ -122,7 +122,7 @@ export const receiveMessages = endpoint({
 });
 
 /** Carries out messages one after another. Rejects when one cannot be carried out now; those before it stand. */
-async function takeAll(
+async function receiveAll(
   ports: Hl7Ports,
   context: RequestContext,
   { type, messages }: Awaited<ReturnType<typeof readMessages>>,

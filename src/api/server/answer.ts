@@ -277,17 +277,17 @@ export function sendAnswer(sender: Sender, answer: Answer): void | Promise<void>
   }
   for (const name in answer.headers) headers.push(name, answer.headers[name] as string);
   if ('stream' in body) return sendStream(sender, status, body.stream);
-  if ('send' in body) return letSend(sender, status, body);
+  if ('send' in body) return streamBody(sender, status, body);
   const text = JSON.stringify(body);
   headers.push('Content-Type', `${type}; charset=utf-8`);
   const length = Buffer.byteLength(text);
-  if (length >= MIN_COMPRESSED_BYTES && takesGzip(req, headers)) {
+  if (length >= MIN_COMPRESSED_BYTES && acceptsGzip(req, headers)) {
     return compress(text).then((zipped) => sendWhole(sender, status, zipped, zipped.length));
   }
   sendWhole(sender, status, text, length);
 }
 
-async function letSend(
+async function streamBody(
   { req, res, headers }: Sender,
   status: number,
   body: Extract<Streamed, { send: unknown }>,
@@ -313,7 +313,7 @@ function sendWhole(
 }
 
 /** Whether the client prefers a compressed response; if so, the headers are set accordingly. */
-function takesGzip(req: Sender['req'], headers: string[]): boolean {
+function acceptsGzip(req: Sender['req'], headers: string[]): boolean {
   headers.push('Vary', 'Accept-Encoding');
   // Requests that were found without the router lack what Express adds to them.
   if (express.request.acceptsEncodings.call(req, 'gzip', 'identity') !== 'gzip') return false;
@@ -328,7 +328,7 @@ async function sendStream({ req, res, headers }: Sender, status: number, stream:
   const length = headers.indexOf('Content-Length');
   // A body without a length is produced while it is sent, and may be long.
   const isLong = length === -1 || Number(headers[length + 1]) >= MIN_COMPRESSED_BYTES;
-  const isCompressed = headers.includes(NDJSON) && isLong && takesGzip(req, headers);
+  const isCompressed = headers.includes(NDJSON) && isLong && acceptsGzip(req, headers);
   if (isCompressed && length !== -1) headers.splice(length, 2);
   res.writeHead(status, headers);
   if (req.method === 'HEAD') {

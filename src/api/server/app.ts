@@ -97,7 +97,7 @@ export function createApp(
   }
   if (dashboard) {
     app.use('/dashboard', dashboard);
-    app.get('/', welcomeBrowser);
+    app.get('/', redirectBrowser);
   }
   app.use(serveEndpoint(context, unknownPath));
   app.use(((error, req, res, _next) => {
@@ -118,7 +118,7 @@ export function createApp(
 /**
  * A person who types the service's address into a browser wants the dashboard; for programs there is nothing there.
  */
-const welcomeBrowser: express.RequestHandler = (req, res, next) => {
+const redirectBrowser: express.RequestHandler = (req, res, next) => {
   if (req.accepts(['json', 'html']) === 'html') res.vary('Accept').redirect('/dashboard');
   else next();
 };

@@ -4,7 +4,7 @@ import { createGunzip } from 'node:zlib';
 import { ServiceError } from '../../platform/errors.ts';
 import type { BudgetShare } from '../../platform/threads/fairBudget.ts';
 import { BROKEN_OFF, GatheredBytes, inviteBody, yieldToEventLoop } from './answer.ts';
-import { ownersOf, takeFrom } from './loadShedder.ts';
+import { ownersOf, reserveShare } from './loadShedder.ts';
 import type { RequestContext } from './requestContext.ts';
 
 /** How deeply the objects and arrays of a JSON text may be nested: far more than those of any format that is accepted. */
@@ -115,7 +115,7 @@ async function collect({ req, res }: BodyContext, maxBytes: number, held: Budget
     req.on('data', (chunk: Buffer) => {
       try {
         if (body.length + chunk.length > maxBytes) throw bodyTooLarge(maxBytes);
-        takeFrom(held, chunk.length);
+        reserveShare(held, chunk.length);
         body.add(chunk);
       } catch (error) {
         fail(error);
@@ -136,7 +136,7 @@ async function decompressed(bytes: Buffer, maxBytes: number, held: BudgetShare):
   try {
     for await (const chunk of unzip) {
       if (body.length + chunk.length > maxBytes) throw bodyTooLarge(maxBytes);
-      takeFrom(held, chunk.length);
+      reserveShare(held, chunk.length);
       body.add(chunk);
     }
     return body.take();
@@ -221,7 +221,7 @@ export async function readBody(context: BodyContext, maxBytes = MAX_BODY_BYTES):
 export function parseBody({ bytes, share }: Body, mostValues = MAX_VALUES): unknown {
   const values = valuesIn(bytes, mostValues);
   if (values > mostValues) throw tooManyValues(mostValues);
-  takeFrom(share, VALUE_BYTES * values);
+  reserveShare(share, VALUE_BYTES * values);
   return parseJson(bytes);
 }
 

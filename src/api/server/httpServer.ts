@@ -33,7 +33,7 @@ import { commonHeaders } from './requestContext.ts';
  * at rest has 70 open.
  */
 const LEAST_RESERVE = 128;
-const TELL_EVERY_MS = 60_000;
+const REPORT_INTERVAL_MS = 60_000;
 
 /**
  * Keeps a server from taking the last file descriptors: without any, the system would silently end connections, and
@@ -68,7 +68,7 @@ class RefusedConnections {
     this.#pause = setTimeout(() => {
       this.#pause = undefined;
       this.#tell();
-    }, TELL_EVERY_MS).unref();
+    }, REPORT_INTERVAL_MS).unref();
   }
 
   #tell(): void {

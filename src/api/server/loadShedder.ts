@@ -19,7 +19,11 @@ export function ownersOf({ found }: { found: FoundKey | undefined }): string[] {
 }
 
 /** Takes this much more for a request. Throws `overloaded` when that is more than is left for its owners. */
-export function takeFrom(share: BudgetShare, amount: number, what?: Parameters<typeof overloaded>[0]): void {
+export function reserveShare(
+  share: BudgetShare,
+  amount: number,
+  what?: Parameters<typeof overloaded>[0],
+): void {
   if (!share.take(amount)) throw overloaded(what);
 }
 
@@ -56,7 +60,7 @@ export class LoadShedder {
    */
   enter(context: { found: FoundKey | undefined }, ...body: BudgetShare[]): void {
     const share = this.#budget.share(ownersOf(context));
-    takeFrom(share, 1, 'requests');
+    reserveShare(share, 1, 'requests');
     this.#underWay.set(context, [share, ...body]);
   }
 

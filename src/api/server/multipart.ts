@@ -5,7 +5,7 @@ import { MAX_DOCUMENT_BYTES } from '../../domain/records/document.ts';
 import { validationError } from '../../domain/records/schema/validation.ts';
 import { type FieldMessage, ServiceError } from '../../platform/errors.ts';
 import { BROKEN_OFF, inviteBody, withLongBody } from './answer.ts';
-import { ownersOf, takeFrom } from './loadShedder.ts';
+import { ownersOf, reserveShare } from './loadShedder.ts';
 import type { RequestContext } from './requestContext.ts';
 
 /** The body of an upload: its text fields, and the result of receiving its file. */
@@ -70,7 +70,7 @@ export async function readMultipart<File>(
   const { req, res, bodies } = context;
   const parser = startParser(req);
   const share = bodies.uploads.share(ownersOf(context));
-  takeFrom(share, MEMORY_BYTES);
+  reserveShare(share, MEMORY_BYTES);
   try {
     inviteBody(req, res);
     return await withLongBody(req, () => readForm(req, parser, receive, discard));

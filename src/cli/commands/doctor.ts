@@ -22,8 +22,8 @@ import {
   checkReadModels,
   checkStateStore,
   checkWebhooks,
-  looked,
   ok,
+  runCheck,
   warn,
 } from './doctorChecks.ts';
 
@@ -42,17 +42,17 @@ async function examineLog(
   withDocuments: boolean,
 ): Promise<CheckResult[]> {
   return [
-    ...(await looked('event_log', () => checkEventLog(eventLog))),
-    ...(await looked('read_models', () => checkReadModels(eventLog, config))),
-    ...(await looked('document_store', () => checkDocuments(eventLog, config))),
-    ...(withDocuments ? await looked('documents', () => checkDocumentBytes(eventLog, config)) : []),
-    ...(await looked('keys', () => checkKeys(eventLog, config))),
-    ...(await looked('webhooks', () => checkWebhooks(eventLog, config))),
-    ...(await looked('heads', () => checkHeads(eventLog, config))),
-    ...(await looked('erasures', () => checkErasures(eventLog, config))),
-    ...(await looked('mllp', () => checkMllp(eventLog, config))),
-    ...(await looked('clock', () => checkClock(eventLog))),
-    ...(await looked('state_store', () => checkStateStore(eventLog, config))),
+    ...(await runCheck('event_log', () => checkEventLog(eventLog))),
+    ...(await runCheck('read_models', () => checkReadModels(eventLog, config))),
+    ...(await runCheck('document_store', () => checkDocuments(eventLog, config))),
+    ...(withDocuments ? await runCheck('documents', () => checkDocumentBytes(eventLog, config)) : []),
+    ...(await runCheck('keys', () => checkKeys(eventLog, config))),
+    ...(await runCheck('webhooks', () => checkWebhooks(eventLog, config))),
+    ...(await runCheck('heads', () => checkHeads(eventLog, config))),
+    ...(await runCheck('erasures', () => checkErasures(eventLog, config))),
+    ...(await runCheck('mllp', () => checkMllp(eventLog, config))),
+    ...(await runCheck('clock', () => checkClock(eventLog))),
+    ...(await runCheck('state_store', () => checkStateStore(eventLog, config))),
   ];
 }
 
@@ -61,17 +61,17 @@ async function examineLog(
  * check.
  */
 function examine(withDocuments: boolean): Promise<CheckResult[]> {
-  return looked('settings', async () => {
+  return runCheck('settings', async () => {
     const config = loadConfig(terminal().env);
     return [
       ...checkSettings(),
-      ...(await looked('event_log', () =>
+      ...(await runCheck('event_log', () =>
         withEventLog((eventLog) => examineLog(eventLog, config, withDocuments)),
       )),
-      ...(await looked('contents', () => checkContents(config))),
-      ...(await looked('backups', () => checkBackups(config))),
-      ...(await looked('permissions', () => checkPermissions(config))),
-      ...(await looked('disk', () => checkDisk(config))),
+      ...(await runCheck('contents', () => checkContents(config))),
+      ...(await runCheck('backups', () => checkBackups(config))),
+      ...(await runCheck('permissions', () => checkPermissions(config))),
+      ...(await runCheck('disk', () => checkDisk(config))),
     ];
   });
 }

@@ -79,7 +79,7 @@ const failed = (check: string, code: string, message: string): CheckResult => ({
 });
 
 /** Returns the results of `look`; a check that cannot be made counts as a failure. */
-export async function looked(check: string, look: () => Promise<CheckResult[]>): Promise<CheckResult[]> {
+export async function runCheck(check: string, look: () => Promise<CheckResult[]>): Promise<CheckResult[]> {
   try {
     return await look();
   } catch (error) {
@@ -393,7 +393,7 @@ export async function checkKeys(eventLog: EventLog, config: Config): Promise<Che
   const known = new Keyring(eventLog, keys);
   const names = Object.keys(keys) as ManagedKeyName[];
   const checks = names.map((name) =>
-    looked('keys', async () => {
+    runCheck('keys', async () => {
       const problem = await known.problem(name);
       const advice =
         'Restore the key from a backup. If it is lost permanently, start once with ALLOW_OTHER_KEYS=true.';
@@ -403,7 +403,7 @@ export async function checkKeys(eventLog: EventLog, config: Config): Promise<Che
       return [(isElsewhere ? warn : failed)('keys', 'other_key', `${problem} ${advice}`)];
     }),
   );
-  const session = looked('keys', async () => {
+  const session = runCheck('keys', async () => {
     await findSessionSecret(config);
     return [];
   });

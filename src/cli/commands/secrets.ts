@@ -2,11 +2,11 @@ import type { Command } from 'commander';
 import { rotatePseudonyms, rotateSigningKey, rotateWebhookSecretsKey } from '../../server/keyRotation.ts';
 import { counted, example, writeLine } from '../lib/terminal.ts';
 
-const WAS_KNOWN = 'A rotation was under way, and is at its end now; no other one was begun.';
+const ROTATION_RESUMED = 'A rotation was under way, and is at its end now; no other one was begun.';
 
 async function rotateWebhooks({ force = false }: { force?: boolean }): Promise<void> {
   const { sealed, wasKnown } = await rotateWebhookSecretsKey(force);
-  if (wasKnown) writeLine(WAS_KNOWN);
+  if (wasKnown) writeLine(ROTATION_RESUMED);
   writeLine(
     `The secrets of ${counted(sealed, 'webhook')} were sealed again. They are the same: receivers notice nothing.`,
   );
@@ -14,7 +14,7 @@ async function rotateWebhooks({ force = false }: { force?: boolean }): Promise<v
 
 async function rotateSigning(): Promise<void> {
   const { keyId, wasKnown } = await rotateSigningKey();
-  if (wasKnown) writeLine(WAS_KNOWN);
+  if (wasKnown) writeLine(ROTATION_RESUMED);
   writeLine(
     `From now on the key ${keyId} signs. Who checks signatures gets it, and how it came after those before, by:`,
   );
@@ -23,7 +23,7 @@ async function rotateSigning(): Promise<void> {
 
 async function rotateAllPseudonyms(): Promise<void> {
   const { epoch, wasKnown } = await rotatePseudonyms();
-  if (wasKnown) writeLine(WAS_KNOWN);
+  if (wasKnown) writeLine(ROTATION_RESUMED);
   writeLine(
     `The hashes of the de-identified view are of epoch ${epoch} now: none of them is what it was. Each event names the epoch ` +
       '(pseudonymepoch); who joins by hashes reads again from the beginning.',

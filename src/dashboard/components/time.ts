@@ -62,16 +62,16 @@ export function momentOf(form: Visit['form'], name: string): string {
 /** Whether a field of a form was sent as it shows a moment (ISO 8601), if there is one, to the minute. */
 export function showsMoment(form: Visit['form'], name: string, moment: string | undefined): boolean {
   if (moment === undefined) return false;
-  const shown = zonedClock(instantOf(moment), knownZone(form[zoneParameter] ?? 'UTC'));
+  const shown = zonedClock(instantOf(moment), supportedZone(form[zoneParameter] ?? 'UTC'));
   return textOf(form, name) === shown.slice(0, 'YYYY-MM-DDTHH:MM'.length);
 }
 
 function inUtc(sent: string, timeZone: unknown): string {
   if (!local.test(sent) || !requiredDate('').safeParse(sent).success) return sent;
-  return new Date(momentOfClock(instantOf(sent), knownZone(timeZone))).toISOString();
+  return new Date(momentOfClock(instantOf(sent), supportedZone(timeZone))).toISOString();
 }
 
-function knownZone(sent: unknown): string {
+function supportedZone(sent: unknown): string {
   const isKnown = sent === 'UTC' || Intl.supportedValuesOf('timeZone').includes(String(sent));
   if (isKnown && typeof sent === 'string') return sent;
   throw validationError([

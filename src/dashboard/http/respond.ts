@@ -24,10 +24,10 @@ import {
   currentUser,
   detachSession,
   isFromOtherSite,
+  popRestoredForm,
   referrer,
   saveForm,
   sessionSeconds,
-  takeRestoredForm,
 } from './session.ts';
 import {
   catchUp,
@@ -129,7 +129,7 @@ async function admitted(
   }
   const confirmation = needsProof(route) ? await confirmIdentity(ports, visit, route) : undefined;
   if (confirmation) return confirmation;
-  const reader = { timeZone: user?.timeZone, typed: user && takeRestoredForm(visit) };
+  const reader = { timeZone: user?.timeZone, typed: user && popRestoredForm(visit) };
   return forReader(reader, () => route.handle(visit));
 }
 

@@ -284,7 +284,7 @@ function restoredFormOf({ session }: Request, { id }: User): RestoredForm | unde
  * Returns what its user typed into a form of the requested page, once, with a notice; undefined where there is
  * nothing.
  */
-export function takeRestoredForm({ req, notice }: Visit): Form | undefined {
+export function popRestoredForm({ req, notice }: Visit): Form | undefined {
   // Parts of a page leave the session alone.
   const typedForm = (req.session as Request['session'] | undefined)?.typedForm;
   if (typedForm === undefined || req.method !== 'GET') return undefined;
@@ -471,7 +471,7 @@ export function showOnce({ req }: Visit, path: string, secret: object): Reply {
  * Returns what the page with that path is to show, in the shape passed to `showOnce`; undefined from the second time
  * on.
  */
-export function takeShownOnce<Secret extends object>({ req }: Visit, path: string): Secret | undefined {
+export function popFlash<Secret extends object>({ req }: Visit, path: string): Secret | undefined {
   const { shownOnce } = req.session;
   if (shownOnce?.path !== path) return undefined;
   req.session.shownOnce = undefined;

@@ -106,7 +106,7 @@ function verificationPart(evidence: Evidence): Html {
   const { asked_by, started_at, ended_at, findings, head, outcome } = verification;
   const asked = who({ ...asked_by, name: names.nameOf(asked_by) ?? null });
   const isOver = outcome !== undefined;
-  return html`${isOver ? html`<p>${badge(...said[outcome])}</p>` : progress(verification)}
+  return html`${isOver ? html`<p>${badge(...verdictTexts[outcome])}</p>` : progress(verification)}
 ${findings && findings.problems.length > 0 && lines('Problems', findings.problems)}
 ${definitionList([
   ['Requested by', asked],
@@ -127,7 +127,7 @@ ${findings && erasures(evidence, findings.erased)}
 ${head && html`<p><a href="${evidencePath(workspace, '/verified-head')}" download>Download signed head</a></p>`}`;
 }
 
-const said: Record<VerificationOutcome, [string, 'good' | 'bad' | 'neutral']> = {
+const verdictTexts: Record<VerificationOutcome, [string, 'good' | 'bad' | 'neutral']> = {
   holds: ['Verification passed', 'good'],
   does_not_hold: ['Verification failed', 'bad'],
   nothing_compared: ['Nothing to compare with: no saved head, and no tree in the read model', 'neutral'],

@@ -39,7 +39,7 @@ import {
 } from '../components/page.ts';
 import { code, secretOnce, time } from '../components/text.ts';
 import { momentInputs, momentOf, shownMoment, showsMoment } from '../components/time.ts';
-import { showOnce, takeShownOnce } from '../http/session.ts';
+import { popFlash, showOnce } from '../http/session.ts';
 
 /** Returns the key named by the path; throws `not_found` also for one of another workspace. */
 function findKey({ known }: KeyDirectory, { req, workspace }: Visit): ApiKey {
@@ -78,7 +78,7 @@ export function keyMadeRoutes({ directory }: { directory: KeyDirectory }): Dashb
       roles: integrators,
       async handle(visit) {
         const made = findKey(directory, visit);
-        const shown = takeShownOnce<{ key: string }>(visit, madePath(made));
+        const shown = popFlash<{ key: string }>(visit, madePath(made));
         if (shown) return { page: keyMadePage(made, shown.key, directory) };
         visit.notice(
           `API key ${made.name} was shown once and is not stored. If nobody copied it, rotate or delete it.`,

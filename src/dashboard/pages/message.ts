@@ -89,14 +89,14 @@ ${
         `Fields of ${title}`,
         [
           { title: 'Field', isHeader: true, cell: ({ name }) => html`<span class="nowrap">${name}</span>` },
-          { title: 'Value', cell: said },
+          { title: 'Value', cell: repetitionsHtml },
         ],
         fields,
       )
 }`;
 }
 
-function said({ repetitions }: Field): Html {
+function repetitionsHtml({ repetitions }: Field): Html {
   return html`${repetitions.map((components) => {
     const [only] = components;
     if (components.length === 1 && only?.name.endsWith('.1')) return html`<div>${only.text}</div>`;

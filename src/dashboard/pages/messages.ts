@@ -91,7 +91,7 @@ async function messageCharts(
   )}</dl>
 <div class="charts">
 <section class="card"><h2>Messages per ${per}</h2>${chart('Messages', () => true)}</section>
-<section class="card"><h2>Not fully accepted per ${per}</h2>${chart('Messages not fully accepted', isNotTaken, 'yes')}</section>
+<section class="card"><h2>Not fully accepted per ${per}</h2>${chart('Messages not fully accepted', isNotFullyAccepted, 'yes')}</section>
 </div>
 ${since !== undefined && html`<p class="muted">Only the newest ${messages.length.toLocaleString('en-US')} messages in ${words} are counted: those since ${time(since)}.</p>`}`;
 }
@@ -100,7 +100,7 @@ function isIn({ from, to }: BarTime, { at }: CountedMessage): boolean {
   return at >= from && at < to;
 }
 
-function isNotTaken({ state }: CountedMessage): boolean {
+function isNotFullyAccepted({ state }: CountedMessage): boolean {
   return state === 'partly' || state === 'rejected';
 }
 

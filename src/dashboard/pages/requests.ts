@@ -231,13 +231,13 @@ function requestPage(ports: RequestPagePorts, visit: Visit, entry: RefusedReques
 <h1>${title}</h1>
 <p>${reason(entry)}</p>
 <p>${inline(errorMeanings[view.code])}</p>
-${definitionList(known(ports, visit, entry, view))}
+${definitionList(requestFields(ports, visit, entry, view))}
 ${view.lines && lineTables(workspace, view.lines)}
 ${entry.principal.type === 'api_key' && sample(ports, visit, view)}`,
   };
 }
 
-function known(
+function requestFields(
   { names }: RequestPagePorts,
   { workspace, may }: Visit,
   entry: RefusedRequest,
@@ -373,7 +373,7 @@ async function listReply(ports: RequestPagePorts, visit: Visit): Promise<Reply> 
     return { page: framed(ports, visit, sent, html``, problemOf(error)) };
   }
   const { key, request_id: requestId, page_token: pageToken, ...asked } = query;
-  if (requestId !== undefined) return lookUp(ports, visit, requestId.trim());
+  if (requestId !== undefined) return findRequest(ports, visit, requestId.trim());
   const filter = { ...requestFilter(asked), ...(key !== undefined && { keys: [key] }) };
   const found = await readRequestLog(ports, workspace, filter, { limit: REQUESTS_A_PAGE, pageToken });
   await ports.names.learn(found.items.map(({ principal }) => principal));
@@ -390,7 +390,7 @@ ${older(workspace, sent, found, pageToken === undefined)}`;
 }
 
 /** Leads to the request with an id. */
-async function lookUp(ports: RequestPagePorts, visit: Visit, requestId: string): Promise<Reply> {
+async function findRequest(ports: RequestPagePorts, visit: Visit, requestId: string): Promise<Reply> {
   const { workspace } = visit;
   if (await findRefusedRequest(ports, workspace, requestId))
     return { redirect: requestPath(workspace, requestId) };

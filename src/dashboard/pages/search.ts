@@ -100,12 +100,12 @@ export function searchRoutes(ports: QueryPorts): DashboardRoute[] {
       query: ['n', 'page_token'],
       handle: (visit) => show(ports, visit),
     },
-    { method: 'post', path, roles: recordReaders, isOnEveryPage: true, handle: take },
+    { method: 'post', path, roles: recordReaders, isOnEveryPage: true, handle: saveSearchedTerms },
   ];
 }
 
 /** Takes what was typed; the address that follows has only a number for it. */
-async function take(visit: Visit): Promise<Reply> {
+async function saveSearchedTerms(visit: Visit): Promise<Reply> {
   const { req, workspace, form } = visit;
   const kind = textOf(form, 'kind');
   const typed = { q: textOf(form, 'q'), ...(kind !== '' && { kind }) };

@@ -25,7 +25,7 @@ import {
 import { roleFields, roleList, roleSent, signsInBy, userFacts, userState } from '../components/people.ts';
 import { table } from '../components/tables.ts';
 import { secretOnce, time, timeAgo } from '../components/text.ts';
-import { showOnce, takeShownOnce } from '../http/session.ts';
+import { popFlash, showOnce } from '../http/session.ts';
 
 const usersSection = 'Users';
 
@@ -38,7 +38,7 @@ function toMadeInvitation(visit: Visit, link: IssuedLink): Reply {
 
 /** Returns that page; from the second visit on it leads to the user. */
 function madeInvitation(publicUrl: string | undefined, visit: Visit, user: User): Reply {
-  const link = takeShownOnce<IssuedLink>(visit, madePath(user.id));
+  const link = popFlash<IssuedLink>(visit, madePath(user.id));
   if (link) return { page: invitationMadePage(publicUrl, visit, user, link) };
   visit.notice('The link was shown once. If nobody copied it, create another one.');
   return { redirect: `/users/${user.id}` };

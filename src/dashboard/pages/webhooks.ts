@@ -11,7 +11,7 @@ import {
 import { table } from '../components/tables.ts';
 import { badge, code, empty, secretOnce, time, timeAgo } from '../components/text.ts';
 import { webhookCaller, webhookId, webhookPath, webhooksPath, webhooksSection } from '../components/urls.ts';
-import { showOnce, takeShownOnce } from '../http/session.ts';
+import { popFlash, showOnce } from '../http/session.ts';
 
 /** What the page shows of a secret just created. */
 interface MadeSecret {
@@ -38,7 +38,7 @@ export function webhookSecretRoutes({ webhooks }: { webhooks: WebhookManager }):
       roles: integrators,
       async handle(visit) {
         const { id, url } = await webhooks.find(webhookCaller(visit), webhookId(visit));
-        const made = takeShownOnce<MadeSecret>(visit, madePath(visit.workspace, id));
+        const made = popFlash<MadeSecret>(visit, madePath(visit.workspace, id));
         if (made) return { page: secretPage(visit, { id, url }, made) };
         visit.notice('The secret was shown once. If nobody copied it, rotate it.');
         return { redirect: webhookPath(visit.workspace, id) };

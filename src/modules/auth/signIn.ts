@@ -124,7 +124,7 @@ export async function provePassword(
   // Knowing the password reveals no more than not knowing it: only administrators see that the user is disabled.
   if (user.state === 'disabled') return refuse(ports, user, 'user_disabled', origin, wrongPassword());
   // Otherwise someone who knows the password could guess codes forever.
-  if (user.totpSetAt === undefined) await releasePlace(budgets);
+  if (user.totpSetAt === undefined) await releaseBudget(budgets);
   return user;
 }
 
@@ -143,7 +143,7 @@ export async function proveCode(
   if (!(await ports.secondFactor.take(user, code, callerOf(user, origin)))) {
     await refuse(ports, user, 'wrong_code', origin, wrongCode());
   }
-  await releasePlace(budgets);
+  await releaseBudget(budgets);
 }
 
 /**
@@ -197,7 +197,7 @@ export async function proveAgain(
     'password' in proof
       ? await verifyPassword(proof.password, ports.users.passwordOf(user.id))
       : await ports.secondFactor.take(user, proof.code, callerOf(user, origin));
-  if (isRight) await releasePlace(budgets);
+  if (isRight) await releaseBudget(budgets);
   else await recordRefusal(ports, user, 'password' in proof ? 'wrong_password' : 'wrong_code', origin);
   return isRight;
 }
@@ -228,7 +228,7 @@ async function spend(
 }
 
 /** A success restarts the count of the name or browser; that of the network continues. */
-async function releasePlace(budgets: readonly Budget[]): Promise<void> {
+async function releaseBudget(budgets: readonly Budget[]): Promise<void> {
   const last = budgets.at(-1);
   await last?.limiter.reset(last.key);
 }

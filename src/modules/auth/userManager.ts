@@ -11,9 +11,9 @@ import {
   type Identity,
   identityKey,
   isAdministrator,
-  keepAnAdministrator,
   type Role,
   type Roles,
+  requireAdministrator,
   requireFreeName,
   requireGoodName,
   requireGoodPassword,
@@ -121,7 +121,7 @@ export class UserManager {
       const user = findUser(all.users.get(id));
       const roles = withRole(user.roles, role, workspaces);
       if (areSameRoles(user.roles, roles)) return undefined;
-      if (!isAdministrator({ roles })) keepAnAdministrator(all, user);
+      if (!isAdministrator({ roles })) requireAdministrator(all, user);
       return { type: 'UserRoleSet', data: { user_id: id, roles } };
     });
   }
@@ -140,7 +140,7 @@ export class UserManager {
     await this.#change((all) => {
       const user = findUser(all.users.get(id));
       if (user.state === state) return undefined;
-      if (state === 'disabled') keepAnAdministrator(all, user);
+      if (state === 'disabled') requireAdministrator(all, user);
       return { type: state === 'disabled' ? 'UserDisabled' : 'UserEnabled', data: { user_id: id } };
     });
   }

@@ -445,7 +445,7 @@ export function requirePasswordUser({ origin }: User): void {
 }
 
 /** Throws `conflict` if nobody could create another administrator once this user left. */
-export function keepAnAdministrator(all: Readonly<Users>, leaving: User): void {
+export function requireAdministrator(all: Readonly<Users>, leaving: User): void {
   const isActiveAdmin = (user: User) => isAdministrator(user) && canSignIn(user);
   if (!isActiveAdmin(leaving)) return;
   const others = [...all.users.values()].filter((user) => user.id !== leaving.id && isActiveAdmin(user));

@@ -40,8 +40,8 @@ export class LogCheck {
   take({ name, first, last, events }: Segment, places: CopiedPlace[] | undefined): void {
     this.#isWhole &&= places !== undefined;
     if (places === undefined) return;
-    const isAsTold = places[0]?.position === first && places.at(-1)?.position === last;
-    if (!isAsTold || places.length !== events || first <= this.#last)
+    const isAsReported = places[0]?.position === first && places.at(-1)?.position === last;
+    if (!isAsReported || places.length !== events || first <= this.#last)
       this.#problems.push(`The file ${name} does not contain the events that the manifest lists.`);
     for (const place of places) this.#place(place);
     this.#last = last;
@@ -124,7 +124,7 @@ export async function backupLog(
     }
     for await (const batch of readLog(eventLog, { after, until })) {
       for (const place of inLogOrder(batch)) {
-        take(part, trees, place);
+        addEvent(part, trees, place);
         yield toCopied(place);
       }
       onProgress(batch.position, until, part.added);
@@ -137,7 +137,7 @@ export async function backupLog(
 }
 
 /** Records what an event means for the rest of the backup. */
-function take(part: LoggedPart, trees: Trees, place: Parameters<typeof toCopied>[0]): void {
+function addEvent(part: LoggedPart, trees: Trees, place: Parameters<typeof toCopied>[0]): void {
   part.added += 1;
   if (!('data' in place) && !('leaf' in place)) {
     part.problems.push(

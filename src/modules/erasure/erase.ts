@@ -123,7 +123,7 @@ export async function completeErasures(
   let isWhole = true;
   let toPurge = false;
   const pace = new Throttle();
-  for await (const { events, position, caughtUp } of looks(eventLog, after, signal)) {
+  for await (const { events, position, caughtUp } of pollTombstones(eventLog, after, signal)) {
     const late = await possiblyLate(ports, events.filter(isLateType), position);
     for (const event of events) {
       const isErased = await complete(ports, event, late).catch(asUnreadable);
@@ -179,7 +179,11 @@ async function complete(
 }
 
 /** Yields batches of tombstones, and of events that may be late, after a position, at least one per poll, until the signal. */
-async function* looks(eventLog: EventLog, after: Position, signal: AbortSignal): AsyncGenerator<EventBatch> {
+async function* pollTombstones(
+  eventLog: EventLog,
+  after: Position,
+  signal: AbortSignal,
+): AsyncGenerator<EventBatch> {
   const filter = { eventTypes: [...tombstoneTypes, ...lateTypes] };
   for (let position = after; !signal.aborted; ) {
     for await (const batch of eventLog.follow({ after: position, filter, signal })) {

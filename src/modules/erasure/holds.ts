@@ -54,13 +54,13 @@ export async function addHold(
     );
   };
   const said = requireReason(reason);
-  if (record) await requireKept(eventLog, workspace, record);
+  if (record) await requireNotErased(eventLog, workspace, record);
   const { revision, position } = await append('HoldAdded', said);
   if (!record) return hold_id;
   try {
     // A tombstone after the hold is not carried out; one before it is visible as soon as the hold is.
     await withRetry(() => requireShown(eventLog, holdsStream(workspace), revision));
-    await requireKept(eventLog, workspace, record, position);
+    await requireNotErased(eventLog, workspace, record, position);
   } catch (error) {
     if (error instanceof ServiceError && error.code === 'gone') {
       await append('HoldReleased', 'The record was erased before the hold took effect.');
@@ -80,7 +80,7 @@ async function requireShown(eventLog: EventLog, stream: string, revision: number
  * Rejects unless the record exists and no erasure that takes effect precedes a position, neither its own nor that of a patient
  * with which it is erased.
  */
-async function requireKept(
+async function requireNotErased(
   eventLog: EventLog,
   workspace: string,
   { entry, id }: HeldRecord,

@@ -150,15 +150,15 @@ async function stepOf(scavenger: Scavenger, known: ScavengedNode, mark: Position
     const outcome = await scavenger.outcome(scavenge, mark);
     if (outcome === 'covered') return { node, state: 'erased' };
     // It began before the point behind the mark: its own one may be that.
-    if (outcome === 'not_covered') return ask(scavenger, node);
+    if (outcome === 'not_covered') return requestScavenge(scavenger, node);
     if (outcome === 'failed') return { node, state: 'failed', asked_at: new Date().toISOString() };
     // A node that was restarted meanwhile does not say how it ended.
     if (!isToAskAgain(known)) return known;
   }
-  return ask(scavenger, node);
+  return requestScavenge(scavenger, node);
 }
 
-async function ask(scavenger: Scavenger, node: string): Promise<ScavengedNode> {
+async function requestScavenge(scavenger: Scavenger, node: string): Promise<ScavengedNode> {
   const asked_at = new Date().toISOString();
   try {
     return { node, state: 'scavenging', scavenge: await scavenger.start(node), asked_at };

@@ -273,7 +273,7 @@ export class CatchUpSubscription {
 const WINDOW_BYTES = 4 * 1024 * 1024;
 const ALL_WINDOWS_BYTES = 64 * 1024 * 1024;
 
-interface Kept extends Chunk {
+interface BufferedChunk extends Chunk {
   /** The selection has nothing between the previous chunk and here. */
   after: Position;
 }
@@ -281,7 +281,7 @@ interface Kept extends Chunk {
 /** The latest events of one selection, shared by all its subscribers. */
 export class LiveBuffer {
   readonly #waiting = new Set<() => void>();
-  #chunks: Kept[] = [];
+  #chunks: BufferedChunk[] = [];
   #bytes = 0;
   /** Everything of the selection after it is in the window or yet to come. */
   #from: Position;
@@ -310,7 +310,7 @@ export class LiveBuffer {
     }
     this.#position = position;
     while (this.#bytes > most && this.#chunks.length > 1) {
-      const gone = this.#chunks.shift() as Kept;
+      const gone = this.#chunks.shift() as BufferedChunk;
       this.#bytes -= gone.bytes.length;
       this.#from = gone.position;
     }

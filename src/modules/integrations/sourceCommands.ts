@@ -70,12 +70,15 @@ function requireSole(source: Source, sources: readonly Source[], known: Pick<Key
   const keys = key === undefined ? [] : keysOfSender(known, key);
   for (const one of sources) {
     if (one.id === id || one.format !== format) continue;
-    if (key !== undefined && one.key === key) throw taken(one, 'already uses this key.');
+    if (key !== undefined && one.key === key) throw sourceConflict(one, 'already uses this key.');
     if (one.key !== undefined && keys.includes(one.key))
-      throw taken(one, `already uses key ${one.key} of the same sender, and so applies to this key as well.`);
+      throw sourceConflict(
+        one,
+        `already uses key ${one.key} of the same sender, and so applies to this key as well.`,
+      );
     if (isDefault(source) && isDefault(one))
-      throw taken(one, 'is already the default for this format. Specify a key.');
-    if (claimsOf(source, one)) throw taken(one, CLAIMS);
+      throw sourceConflict(one, 'is already the default for this format. Specify a key.');
+    if (claimsOf(source, one)) throw sourceConflict(one, CLAIMS);
   }
 }
 
@@ -85,7 +88,7 @@ function claimsOf({ mllp: one }: Source, { mllp: other }: Source): boolean {
   return one !== undefined && other !== undefined && overlap(one, other);
 }
 
-function taken({ id, format }: Source, why: string, place = ''): ServiceError {
+function sourceConflict({ id, format }: Source, why: string, place = ''): ServiceError {
   return new ServiceError('conflict', `Source ${id}${place}, of the format ${format}, ${why}`);
 }
 
@@ -102,7 +105,7 @@ async function requireOwnConnections(
   for (const workspace of known.workspaces.keys()) {
     if (workspace === own) continue;
     const other = (await readSources(eventLog, workspace)).find((one) => claimsOf(source, one));
-    if (other) throw taken(other, CLAIMS, ` of the workspace ${workspace}`);
+    if (other) throw sourceConflict(other, CLAIMS, ` of the workspace ${workspace}`);
   }
 }
 

@@ -248,7 +248,7 @@ function outcomeOf({ problems, compared, heads }: VerifiedHistory['findings']): 
 }
 
 /** Number of erasures that are listed; the rest are counted. */
-const TOLD = 20;
+const MAX_LISTED = 20;
 
 /** What the history is compared with besides the read model. */
 interface ComparedHeads {
@@ -279,7 +279,7 @@ export async function verifyAgainstHeads(
   const found = await verifyWorkspace(ports, workspace, { heads, keyEnds: ends, onProgress });
   const { problems, remarks } = verifiedTexts(found);
   const { tree, lastEvent, compared, erased } = found;
-  const told = erased.told.slice(-TOLD);
+  const told = erased.told.slice(-MAX_LISTED);
   return {
     findings: {
       events: tree.size,

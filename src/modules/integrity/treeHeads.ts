@@ -99,7 +99,7 @@ export async function sentHeads(
 }
 
 /** Records a head that was sent. Rejects with `unavailable`. */
-async function rememberSentHead(stateStore: StateStore, head: TreeHead): Promise<void> {
+async function saveSentHead(stateStore: StateStore, head: TreeHead): Promise<void> {
   const { workspace, size } = head;
   await stateStore.save(sentHeadsTable, [
     { id: workspace, partition: workspace, order: 0, revision: size, body: head },
@@ -154,7 +154,7 @@ async function sendHead(
   const head = signTreeHead(workspace, stored.head, stored.head.last, await signingKey());
   // A head that contradicts the last one is sent anyway: it is the evidence of the contradiction.
   await target.keep(fileName(head), `${JSON.stringify(head, undefined, 2)}\n`);
-  await rememberSentHead(stateStore, head);
+  await saveSentHead(stateStore, head);
   return holds;
 }
 

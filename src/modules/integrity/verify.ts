@@ -293,7 +293,7 @@ interface VerifiedTexts {
   remarks: string[];
 }
 
-const said: Record<Difference['what'], string> = {
+const differenceTexts: Record<Difference['what'], string> = {
   changed: 'was changed',
   unreadable: 'cannot be read: its bytes were changed',
   misplaced:
@@ -334,7 +334,7 @@ export function verifiedTexts({ difference, headProblem, oddities }: Verified): 
 
 function describe({ what, position, stream, version, eventId }: Difference): string {
   const place = stream === undefined ? '' : `stream ${stream}, version ${version}, `;
-  return `The event at position ${position} ${said[what]}: ${place}event ${eventId}.`;
+  return `The event at position ${position} ${differenceTexts[what]}: ${place}event ${eventId}.`;
 }
 
 /** Returns a line for each odd event collected, and one for the number of others. */
@@ -390,7 +390,7 @@ export async function verifyDocuments(
     for (const event of events) {
       if (event.type !== 'DocumentUploaded') continue;
       versions += 1;
-      const found = await look(documentStore, event);
+      const found = await verifyStoredDocument(documentStore, event);
       if (found === 'verified') counts.verified += 1;
       else if (found === 'missing' && !(await isCurrent(eventLog, event))) counts.gone += 1;
       else onProblem({ what: found, ...placeOf(event) });
@@ -400,7 +400,10 @@ export async function verifyDocuments(
   return counts;
 }
 
-async function look(store: DocumentStore, event: RecordedEvent): Promise<'verified' | 'changed' | 'missing'> {
+async function verifyStoredDocument(
+  store: DocumentStore,
+  event: RecordedEvent,
+): Promise<'verified' | 'changed' | 'missing'> {
   const document = uploadedBy(event);
   try {
     const content = await store.get(document.object_id);
@@ -507,7 +510,7 @@ export async function verifyWorkspace(
         result.lastEvent = event;
         oddities.look(event, result.tree.size);
       }
-      if (!isTaken(erasures, event)) return differs(named(event, 'unreadable'));
+      if (!isValidTombstone(erasures, event)) return differs(named(event, 'unreadable'));
       if (expected) result.compared += 1;
       for (const head of bySize.get(result.tree.size) ?? []) {
         const problem = headProblem(head, result.tree, event.position, keyEnds);
@@ -533,7 +536,7 @@ function leafOf(event: RecordedEvent | UnreadableEvent | ErasedEvent): Hash | un
   return 'leaf' in event ? event.leaf : undefined;
 }
 
-type Placed = Pick<UnreadableEvent, 'id' | 'stream' | 'revision' | 'position'>;
+type EventLocation = Pick<UnreadableEvent, 'id' | 'stream' | 'revision' | 'position'>;
 
 /** Returns an erased event without a tombstone, not even one after the end that the log had at the start. */
 async function unnamedErasure(
@@ -578,7 +581,7 @@ function comparePlaces(
 }
 
 /** False for a tombstone that does not have the form of one: nothing has written it so. */
-function isTaken(erasures: ErasureCheck, event: Parameters<ErasureCheck['take']>[0]): boolean {
+function isValidTombstone(erasures: ErasureCheck, event: Parameters<ErasureCheck['take']>[0]): boolean {
   try {
     erasures.take(event);
     return true;
@@ -595,7 +598,7 @@ function missing([position, eventId]: TreeLeaf): Difference {
   return { what: 'missing', position, eventId };
 }
 
-function named(event: Placed, what: Difference['what']): Difference {
+function named(event: EventLocation, what: Difference['what']): Difference {
   const { position, id, stream, revision } = event;
   return { what, position, eventId: id, stream, version: revision + 1 };
 }

@@ -76,10 +76,10 @@ export async function retryParked(
   const { readModels } = ports;
   for (const projection of projections) {
     const parked = await readModels.parked(modelName(projection));
-    const takenUp = parked.find(({ reason }) => canRetryParked(reason));
-    if (takenUp === undefined) continue;
+    const retryable = parked.find(({ reason }) => canRetryParked(reason));
+    if (retryable === undefined) continue;
     // Noted beforehand, as nothing else would tell of it after an interruption.
-    await readModels.park(readinessModel, takenUp);
+    await readModels.park(readinessModel, retryable);
     await rebuildProjection(projection, ports, signal, true);
   }
   const lacked = await readModels.parked(readinessModel);

@@ -88,7 +88,7 @@ export async function requireStoresOfLog(
 ): Promise<void> {
   const identity = await eventLog.identity();
   const ifThere = <Result>(work: () => Promise<Result>) =>
-    work().catch((error) => notLookedAt(error, logger));
+    work().catch((error) => unavailableForCheck(error, logger));
   const ofDocuments = await ifThere(() => documentStore.log());
   const ofReadModels = await ifThere(() => Promise.all(models.map((model) => readModels.builtFrom(model))));
   const isOther = (log: string | undefined) => log !== undefined && log !== identity;
@@ -110,7 +110,7 @@ export async function requireStoresOfLog(
   await ifThere(() => Promise.all(models.map((model) => resetIfStale(model, ports))));
 }
 
-function notLookedAt(error: unknown, logger: Logger): undefined {
+function unavailableForCheck(error: unknown, logger: Logger): undefined {
   if (!(error instanceof ServiceError && error.code === 'unavailable')) throw error;
   logger.warn(
     { error: describeError(error) },

@@ -3,7 +3,7 @@ import { SharedSemaphore } from '../../platform/threads/semaphore.ts';
 import type { StateStore, StateTable } from '../../storage/stateStore.ts';
 import { brokenOff, JobRunner, runSchema } from '../jobs.ts';
 import { type ScorecardProgress, scorecardSchema } from './scorecard.ts';
-import { candidateSettingsSchema, type Found, foundSchema, type SimulationAsked } from './simulation.ts';
+import { candidateSettingsSchema, type Found, foundSchema, type SimulationRequest } from './simulation.ts';
 import { type ServiceDays, serviceDaysSchema } from './worklistModel.ts';
 
 const scorecardRunSchema = runSchema.extend({
@@ -47,7 +47,7 @@ export const MOST_ANALYSES = 1;
 
 /** What to analyse; a simulation continues from what was found earlier. */
 export type AnalysisTask =
-  | { kind: 'simulation'; asked: SimulationAsked; earlier: Found | undefined }
+  | { kind: 'simulation'; asked: SimulationRequest; earlier: Found | undefined }
   | { kind: 'scorecard'; workspace: string; days: ServiceDays };
 
 /** What an analysis reports: its progress, then that it is finished. */

@@ -174,7 +174,7 @@ function compare(result: Simulation, now: WorklistEntry, then: WorklistEntry): v
 }
 
 /** What to simulate. */
-export interface SimulationAsked extends ServiceDays {
+export interface SimulationRequest extends ServiceDays {
   workspace: string;
   candidates: CandidateSettings;
 }
@@ -196,7 +196,7 @@ interface OpenSimulation {
 /** Rejects with `unreadable` and `unavailable`. */
 export async function openSimulation(
   ports: QueryPorts,
-  { workspace, candidates, from, to }: SimulationAsked,
+  { workspace, candidates, from, to }: SimulationRequest,
 ): Promise<OpenSimulation> {
   const present = await readRuleSettings(ports.eventLog, workspace);
   const question = JSON.stringify([workspace, candidates, present.version, from, to]);

@@ -9,7 +9,7 @@ import { appliesAt, findingsOf, rules } from './rules/index.ts';
 import type { RuleSettings } from './rules/rule.ts';
 import { RuleSettingsCache } from './settings.ts';
 
-const ofEncounterAlone = rules.filter(
+const ofEncounterOnly = rules.filter(
   ({ reads, comparesEncounters }) =>
     !comparesEncounters && reads.every((field) => field.startsWith('encounter.')),
 );
@@ -31,7 +31,7 @@ function encounterWarnings(
   const facts = {
     encounter: { kind, id: fields.id, version: 0, fields: viewRecord({ kind, fields }) },
   };
-  return findingsOf(facts, settings(), ofEncounterAlone)
+  return findingsOf(facts, settings(), ofEncounterOnly)
     .filter((finding) => appliesAt(finding, now))
     .map(({ field, text }) =>
       record === undefined && sent[field] === undefined

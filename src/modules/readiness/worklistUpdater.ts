@@ -391,7 +391,7 @@ const IDLE_MS = 50;
  * when a store cannot be reached, the log is another one, or the worklist is outdated; calling it again continues from where it was, or
  * begins it anew.
  */
-export async function keepWorklist(
+export async function updateWorklist(
   ports: SameLogPorts & Pick<FollowOptions, 'gather'>,
   signal: AbortSignal,
 ): Promise<void> {

@@ -71,7 +71,7 @@ class TimeSeries {
   }
 
   /** Returns what changed since the last report; undefined when nothing did. */
-  takeReport(): SeriesReport | undefined {
+  collectReport(): SeriesReport | undefined {
     if (!this.#isChanged) return undefined;
     this.#isChanged = false;
     const { name, attributes } = this;
@@ -124,17 +124,17 @@ export class MetricsRegistry {
   }
 
   /**
-   * Requests change notifications: `onChange` is called when there are changes that `takeReport` has not returned
+   * Requests change notifications: `onChange` is called when there are changes that `collectReport` has not returned
    * yet.
    */
-  tellChanges(onChange: () => void): void {
+  notifyOnChange(onChange: () => void): void {
     this.#onChange = onChange;
     if (this.#series.size > 0) onChange();
   }
 
   /** Returns what changed since the last report. */
-  takeReport(): SeriesReport[] {
-    return [...this.#series.values()].flatMap((series) => series.takeReport() ?? []);
+  collectReport(): SeriesReport[] {
+    return [...this.#series.values()].flatMap((series) => series.collectReport() ?? []);
   }
 
   /** Adds what another thread reports. */

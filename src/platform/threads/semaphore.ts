@@ -38,7 +38,7 @@ export class SharedFlag {
   }
 }
 
-const TAKEN = 0;
+const ACQUIRED = 0;
 
 /** Places for an expensive resource; all threads that share the buffer have `count` of them together. */
 export class SharedSemaphore {
@@ -70,9 +70,9 @@ export class SharedSemaphore {
   /** Takes a place, if one is free. */
   take(): boolean {
     for (;;) {
-      const taken = Atomics.load(this.#cells, TAKEN);
+      const taken = Atomics.load(this.#cells, ACQUIRED);
       if (taken >= this.#count) return false;
-      if (Atomics.compareExchange(this.#cells, TAKEN, taken, taken + 1) !== taken) continue;
+      if (Atomics.compareExchange(this.#cells, ACQUIRED, taken, taken + 1) !== taken) continue;
       Atomics.add(this.#cells, this.#own, 1);
       return true;
     }
@@ -98,14 +98,14 @@ export class SharedSemaphore {
 
   #give(places: number): void {
     Atomics.sub(this.#cells, this.#own, places);
-    Atomics.sub(this.#cells, TAKEN, places);
-    Atomics.notify(this.#cells, TAKEN, places);
+    Atomics.sub(this.#cells, ACQUIRED, places);
+    Atomics.notify(this.#cells, ACQUIRED, places);
   }
 
   async #letIn(): Promise<void> {
     while (this.#waiting.length > 0) {
       if (this.take()) this.#waiting.shift()?.();
-      else await Atomics.waitAsync(this.#cells, TAKEN, this.#count).value;
+      else await Atomics.waitAsync(this.#cells, ACQUIRED, this.#count).value;
     }
   }
 }

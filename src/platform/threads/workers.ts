@@ -73,7 +73,7 @@ export function superviseWorker<Message>(
 /** Where the threads that are started find the name of the channel. */
 const CHANNEL = 'chartledger.measurements';
 /** How long changes gather. */
-const TELL_MS = 1_000;
+const REPORT_DELAY_MS = 1_000;
 
 let gathered: BroadcastChannel | undefined;
 
@@ -98,13 +98,13 @@ export function reportMeasurements(): void {
   channel.unref();
   const tell = () => {
     isDue = false;
-    const report: MeasurementsReport = { thread: threadId, series: measurements.takeReport() };
+    const report: MeasurementsReport = { thread: threadId, series: measurements.collectReport() };
     channel.postMessage(report);
   };
   // An idle thread is not woken.
   let isDue = false;
-  measurements.tellChanges(() => {
-    if (!isDue) setTimeout(tell, TELL_MS).unref();
+  measurements.notifyOnChange(() => {
+    if (!isDue) setTimeout(tell, REPORT_DELAY_MS).unref();
     isDue = true;
   });
 }

@@ -3,7 +3,7 @@ import { basename } from 'node:path';
 import { z } from 'zod';
 import { parseJson } from '../../lib/client.ts';
 import { refusedSchema } from './client.ts';
-import { type ImportJob, note, takeIn } from './send.ts';
+import { type ImportJob, note, recordResult } from './send.ts';
 import { type DocumentFile, ImportError } from './source.ts';
 import type { SendResult } from './state.ts';
 
@@ -22,7 +22,7 @@ export async function sendDocuments(job: ImportJob, documents: readonly Document
     const lot = documents.slice(done, done + AT_ONCE);
     const results = await Promise.all(lot.map((document, index) => upload(job, document, done + index)));
     for (const [index, { source, documentId }] of lot.entries()) {
-      takeIn(job, { kind: 'document', source, id: documentId }, results[index] as SendResult);
+      recordResult(job, { kind: 'document', source, id: documentId }, results[index] as SendResult);
     }
     job.progress.advance(lot.length);
     note(job, { documents: done + lot.length });

@@ -167,7 +167,7 @@ function unreadable(path: string, error: unknown): never {
   throw new ImportError(`${path} cannot be read (${code ?? 'unknown reason'}).`);
 }
 
-const toldSchema = z.object({
+const lineResultSchema = z.object({
   line: z.int(),
   status: z.int(),
   outcome: outcomeSchema,
@@ -228,16 +228,16 @@ export class FhirSender implements RowSender {
   }
 
   /** Parses the response to lines; undefined if it was cut off. Throws `ImportError`. */
-  #read(answer: Answer): { told: z.infer<typeof toldSchema>[]; counts: OutcomeCounts } | undefined {
+  #read(answer: Answer): { told: z.infer<typeof lineResultSchema>[]; counts: OutcomeCounts } | undefined {
     const { status, text } = answer;
     if (status !== 200) throw refusedBatch(this.#client, answer);
     const lines = text.split('\n').map(parseJson);
-    const told: z.infer<typeof toldSchema>[] = [];
+    const told: z.infer<typeof lineResultSchema>[] = [];
     for (const line of lines) {
       const { data: end } = summarySchema.safeParse(line);
       if (end) return { told, counts: end.summary };
       if (line === undefined) return undefined;
-      const { data } = toldSchema.safeParse(line);
+      const { data } = lineResultSchema.safeParse(line);
       if (data === undefined) throw this.#client.stranger(status);
       told.push(data);
     }

@@ -104,7 +104,11 @@ interface Subject {
 }
 
 /** Counts the result of a record or document, and lists it if there is something to report. */
-export function takeIn({ rejects, warnings, tally }: ImportJob, subject: Subject, result: SendResult): void {
+export function recordResult(
+  { rejects, warnings, tally }: ImportJob,
+  subject: Subject,
+  result: SendResult,
+): void {
   if (!result.accepted) {
     const { status, error, details } = result;
     rejects.write({ ...subject, status, error, ...(details !== undefined && { details }) });
@@ -327,11 +331,11 @@ async function sendChunk(job: ImportJob, chunk: readonly Row[]): Promise<void> {
     const isGivenUp = failures === client.retries.attempts;
     if (isGivenUp && again.length === chunk.length) throw client.away(`status ${again[0]?.result.status}`);
     if (again.length === 0 || isGivenUp) {
-      takeInRows(job, answered, counts);
+      recordRowResults(job, answered, counts);
       return note(job, { rows: rows + chunk.length, left: undefined, round: 0 });
     }
     if (isPart) {
-      takeInRows(
+      recordRowResults(
         job,
         answered.filter((each) => !again.includes(each)),
         counts,
@@ -343,13 +347,13 @@ async function sendChunk(job: ImportJob, chunk: readonly Row[]): Promise<void> {
   }
 }
 
-function takeInRows(
+function recordRowResults(
   job: ImportJob,
   answered: readonly { row: Row; result: RowResult }[],
   counts: OutcomeCounts | undefined,
 ): void {
   if (counts) job.tally.addOutcomes(counts);
-  for (const { row, result } of answered) takeInRow(job, row, result);
+  for (const { row, result } of answered) recordRowResult(job, row, result);
   job.progress.advance(answered.length);
 }
 
@@ -358,9 +362,9 @@ function isToBeSentAgain({ retryable, code }: RowResult, all: readonly RowResult
   return retryable || (code === 'reference_not_found' && all.some((result) => result.retryable));
 }
 
-function takeInRow(job: ImportJob, { item }: Row, result: RowResult): void {
+function recordRowResult(job: ImportJob, { item }: Row, result: RowResult): void {
   const { kind, source, record, warnings = [] } = item;
-  takeIn(job, { kind, source, id: record.id ?? null }, sendResult(result, warnings));
+  recordResult(job, { kind, source, id: record.id ?? null }, sendResult(result, warnings));
 }
 
 function sendResult(result: RowResult, remarks: RowResult['warnings']): SendResult {

@@ -417,13 +417,13 @@ async function* entriesOf(path: string): AsyncGenerator<CsvEntry> {
   for await (const line of readLines(path)) {
     if (waiting.length === 0 && line.text.trim() === '') continue;
     waiting.push(line);
-    yield* takeRows(waiting, false);
+    yield* shiftRows(waiting, false);
   }
-  yield* takeRows(waiting, true);
+  yield* shiftRows(waiting, true);
 }
 
 /** Removes the complete rows from the waiting lines; at the end of the file, all of them. */
-function* takeRows(waiting: Line[], atEnd: boolean): Generator<CsvEntry> {
+function* shiftRows(waiting: Line[], atEnd: boolean): Generator<CsvEntry> {
   for (let first = waiting[0]; first; first = waiting[0]) {
     const length = lengthOfRow(waiting);
     if (length === undefined && !atEnd && waiting.length < MOST_LINES_OF_A_ROW) return;

@@ -1,4 +1,4 @@
-import { addressDecisions, countryAlone, stateAlone, yearAlone } from '../schema/deidentification.ts';
+import { addressDecisions, onlyCountry, onlyState, onlyYear } from '../schema/deidentification.ts';
 import {
   date,
   digits,
@@ -52,18 +52,18 @@ export const insurance = defineNested({
     payer_id: 'hashed',
     policy_number: 'left out',
     group_number: 'left out',
-    effective_date: yearAlone,
-    termination_date: yearAlone,
+    effective_date: onlyYear,
+    termination_date: onlyYear,
     subscriber_id: 'left out',
     subscriber_first_name: 'left out',
     subscriber_last_name: 'left out',
     subscriber_relationship: 'shown',
-    subscriber_date_of_birth: yearAlone,
+    subscriber_date_of_birth: onlyYear,
     subscriber_address_line_1: 'left out',
     subscriber_city: 'left out',
-    subscriber_state: stateAlone,
+    subscriber_state: onlyState,
     subscriber_zip_code: 'left out',
-    subscriber_country: countryAlone,
+    subscriber_country: onlyCountry,
   },
   checks: {
     payer_id: notSsn,
@@ -118,7 +118,7 @@ export const patient = defineKind({
     id: 'hashed',
     first_name: 'left out',
     last_name: 'left out',
-    date_of_birth: yearAlone,
+    date_of_birth: onlyYear,
     gender: 'shown',
     phone: 'left out',
     email: 'left out',

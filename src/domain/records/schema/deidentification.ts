@@ -57,7 +57,7 @@ const GROUPED_AGE = 90;
  * Shows only the year of a date. Years are compared, not days: anyone who reaches the age within the event's year
  * already belongs to the group.
  */
-export const yearAlone: Rule = {
+export const onlyYear: Rule = {
   schema: z
     .string()
     .regex(/^\d{4}(?: or earlier)?$/)
@@ -74,11 +74,11 @@ export const yearAlone: Rule = {
 };
 
 /** For a free-text field: a value that is not a state may be anything, such as a street. */
-export const stateAlone = listed(
+export const onlyState = listed(
   z.enum(uspsStates).meta({ description: 'A USPS state code; other values are omitted', examples: ['NE'] }),
 );
 
-export const countryAlone = listed(
+export const onlyCountry = listed(
   z
     .string()
     .regex(/^[A-Z]{2}$/)
@@ -88,9 +88,9 @@ export const countryAlone = listed(
 /** The decisions on the fields of an address, from the city onwards. */
 export const placeDecisions = {
   city: 'left out',
-  state: stateAlone,
+  state: onlyState,
   zip_code: 'left out',
-  country: countryAlone,
+  country: onlyCountry,
 } as const satisfies Record<string, Decision>;
 
 /** The decisions on the fields of an address. */

@@ -113,7 +113,7 @@ function subscriberFields(
   };
 }
 
-interface Noted {
+interface InsuranceEntry {
   one: InterpretedEntry;
   payer: Extract<Resolved, { id: string }>;
   mapped: MappedCoverage;
@@ -140,14 +140,19 @@ interface InsuredPatient {
 class CoverageIndex {
   readonly #index: MessageIndex;
   readonly #at: number;
-  readonly #byPatient = new Map<string, Noted[]>();
+  readonly #byPatient = new Map<string, InsuranceEntry[]>();
 
   constructor(index: MessageIndex, at: number) {
     this.#index = index;
     this.#at = at;
   }
 
-  note(one: InterpretedEntry, patientId: string, payer: Noted['payer'], mapped: MappedCoverage): void {
+  note(
+    one: InterpretedEntry,
+    patientId: string,
+    payer: InsuranceEntry['payer'],
+    mapped: MappedCoverage,
+  ): void {
     const noted = this.#byPatient.get(patientId) ?? [];
     noted.push({ one, payer, mapped });
     this.#byPatient.set(patientId, noted);
@@ -166,7 +171,7 @@ class CoverageIndex {
   }
 
   #fieldsFor(
-    taken: readonly Noted[],
+    taken: readonly InsuranceEntry[],
     patient: RecordFields | undefined,
   ): ReturnType<InsuredPatient['fieldsFor']> {
     const isInsured = insuranceRanks.some((rank) => patient?.[rank] != null);
@@ -179,12 +184,12 @@ class CoverageIndex {
     const ranked = rankInsurances(patient, told);
     const ranks = insuranceRanks.flatMap((rank): [string, InterpretedEntry][] => {
       const place = told.findIndex(({ fields }) => fields === ranked.fields[rank]);
-      return place < 0 ? [] : [[rank, (taken[place] as Noted).one]];
+      return place < 0 ? [] : [[rank, (taken[place] as InsuranceEntry).one]];
     });
     return { ...ranked, also, ranks };
   }
 
-  #toldBy({ one, payer, mapped }: Noted): SourcedInsurance {
+  #toldBy({ one, payer, mapped }: InsuranceEntry): SourcedInsurance {
     const { fields, subscriber, period, isActive, isHearsay, order } = mapped;
     const isSelf = fields.subscriber_relationship === 'self';
     const of = isSelf ? {} : subscriberFields(subscriber, one.entry.resource, this.#index, this.#at);
@@ -194,8 +199,9 @@ class CoverageIndex {
 }
 
 /** Returns the one that began last. */
-function lastOf(noted: readonly Noted[]): Noted[] {
-  const begins = ({ mapped }: Noted) => (mapped.period?.start ? startOf(mapped.period.start) : -Infinity);
+function lastOf(noted: readonly InsuranceEntry[]): InsuranceEntry[] {
+  const begins = ({ mapped }: InsuranceEntry) =>
+    mapped.period?.start ? startOf(mapped.period.start) : -Infinity;
   const [first, ...rest] = noted;
   if (first === undefined) return [];
   return [rest.reduce((last, one) => (begins(one) >= begins(last) ? one : last), first)];

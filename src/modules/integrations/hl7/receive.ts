@@ -99,9 +99,9 @@ export async function processMessage(
   if ('refused' in said) {
     return { code: said.refused, issues: said.issues, subjects, operations, results: [] };
   }
-  const foreseen = await carriedOut(ports, { ...run, dryRun: true }, operations);
+  const foreseen = await applyMessage(ports, { ...run, dryRun: true }, operations);
   const isRefused = foreseen.some((result) => 'error' in result);
-  const results = isRefused ? foreseen : await carriedOut(ports, run, operations);
+  const results = isRefused ? foreseen : await applyMessage(ports, run, operations);
   const issues = operations.flatMap((operation, place) =>
     issuesOf(operation, results[place] as OperationResult),
   );
@@ -109,7 +109,7 @@ export async function processMessage(
   return { code: isWrong ? 'AE' : 'AA', issues: [...said.issues, ...issues], subjects, operations, results };
 }
 
-async function carriedOut(
+async function applyMessage(
   ports: IngestPorts,
   run: IngestRun,
   operations: readonly Operation[],
@@ -155,7 +155,7 @@ async function deduplicate(
   }
   const control = [3, 4, 10].map((field) => message.header.text(field));
   const claim = await keeper.claim(ports.claims, control, run.stopping);
-  if (!(claim instanceof MessageLock)) return takenBefore(claim);
+  if (!(claim instanceof MessageLock)) return duplicateResult(claim);
   let isNoted = false;
   try {
     const taken = await processMessage(ports, own, source, message, keep);
@@ -174,7 +174,7 @@ async function deduplicate(
 }
 
 /** Returns the result of a message that was taken, and changes nothing now. */
-function takenBefore({ about, problems }: Message): MessageResult {
+function duplicateResult({ about, problems }: Message): MessageResult {
   const results = about.flatMap(({ version }): OperationResult[] =>
     version === undefined ? [] : [{ outcome: 'unchanged', version, warnings: [] }],
   );

@@ -285,13 +285,13 @@ export class MessageStore {
     const partition = rejectedPartition(workspace);
     const links = await this.#links.page(partition, query);
     const items = await this.#links.messagesOf(links.slice(0, limit));
-    return { items: items.filter(isNotTaken), next_page_token: tokenBehind(links, limit, scope) };
+    return { items: items.filter(isUnresolved), next_page_token: tokenBehind(links, limit, scope) };
   }
 
   /** Yields all messages of a workspace that were not accepted completely, or are not finished, newest first. */
   async *rejected(workspace: string): AsyncGenerator<Message> {
     for await (const message of this.#links.messagesIn(rejectedPartition(workspace))) {
-      if (isNotTaken(message)) yield message;
+      if (isUnresolved(message)) yield message;
     }
   }
 
@@ -385,6 +385,6 @@ function tokenBehind(rows: readonly { order: number }[], limit: number, scope: T
 }
 
 /** A link to one that was accepted, or corrected, may be left. */
-function isNotTaken({ state, corrected_by }: Message): boolean {
+function isUnresolved({ state, corrected_by }: Message): boolean {
   return state !== 'accepted' && corrected_by === undefined;
 }

@@ -307,13 +307,13 @@ async function readAgain(message: Message, bytes: Buffer, reading: Reading): Pro
     : { state: 'rejected', operations: [], problems };
 }
 
-interface Said {
+interface MessageReading {
   operations: readonly Operation[];
   problems: ReadProblem[];
   isAtomic: boolean;
 }
 
-function readHl7(bytes: Buffer, { source, isSandbox }: Reading): Said {
+function readHl7(bytes: Buffer, { source, isSandbox }: Reading): MessageReading {
   const said = mapMessage(parseMessage(bytes), { ...source, maySendTests: isSandbox });
   if (!('refused' in said)) return { operations: said.operations, problems: [], isAtomic: true };
   const errors = said.issues.filter(({ severity }) => severity === 'error');
@@ -321,7 +321,11 @@ function readHl7(bytes: Buffer, { source, isSandbox }: Reading): Said {
   return { operations: [], problems, isAtomic: true };
 }
 
-async function readFhir(message: Message, bytes: Buffer, { source, records }: Reading): Promise<Said> {
+async function readFhir(
+  message: Message,
+  bytes: Buffer,
+  { source, records }: Reading,
+): Promise<MessageReading> {
   const { entries, isAtomic, unread } = readStoredFhir(message, bytes);
   const context = contextOf(source, Date.parse(orderTimeOf(message)));
   const interpreted = await new Interpreter(records, context).interpret(entries);
@@ -456,7 +460,7 @@ export async function compareMappings(
       otherwise.push({ message: id, received_at, from, to, problems: willBe.problems });
     }
     if (wasAccepted(message) && (to === 'accepted' || to === from)) takenWhole.push(message.id);
-    const taken = takenOf(message, was);
+    const taken = writtenOperations(message, was);
     for (const operation of taken) await before.write(operation);
     for (const operation of resultInstead(message, taken, willBe)) await after.write(operation);
   }
@@ -486,7 +490,7 @@ function wasAccepted({ state }: Message): boolean {
 }
 
 /** Returns what was written from a message. */
-function takenOf(message: Message, { operations }: ReadMessage): RecordOperation[] {
+function writtenOperations(message: Message, { operations }: ReadMessage): RecordOperation[] {
   const { about } = message;
   if (!wasAccepted(message)) return [];
   return operations.filter((one) => !isRefusedIn(about, one));

@@ -171,7 +171,7 @@ async function originatesEarlier(
 async function hasNewerMessage({ messages }: GuardPorts, stream: string, message: Message): Promise<boolean> {
   for await (const other of messages.about(stream)) {
     if (other.id === message.id || isBefore(other, message)) return false;
-    if (isTaken(other, stream)) return true;
+    if (hasWrittenTo(other, stream)) return true;
   }
   return false;
 }
@@ -183,7 +183,7 @@ export function isBefore(one: Message, other: Message): boolean {
   return one.id < other.id;
 }
 
-function isTaken({ state, workspace, about }: Message, stream: string): boolean {
+function hasWrittenTo({ state, workspace, about }: Message, stream: string): boolean {
   if (state !== 'accepted' && state !== 'partly') return false;
   const told = about.find(({ kind, id }) => recordStream(workspace, kind, id) === stream);
   // A message with very many records does not record the result of each.

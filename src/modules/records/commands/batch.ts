@@ -271,7 +271,7 @@ export async function runBatch(lines: readonly BatchLine[], run: BatchRun): Prom
   if (run.stopping.aborted) stop();
   try {
     const steps = await dependencyOrder(lines, slices);
-    if (run.isRepeat) await keepUnstored(writer, steps);
+    if (run.isRepeat) await removeStored(writer, steps);
     const wanted = steps.reduce((sum, { length }) => sum + length, 0);
     const granted = await grantLines(run.limiter, run.caller.workspace, wanted);
     let left = granted.count;
@@ -286,7 +286,7 @@ export async function runBatch(lines: readonly BatchLine[], run: BatchRun): Prom
 }
 
 /** Leaves the lines that no earlier try of the batch has stored, from the last to the first; reports the results of the others. */
-async function keepUnstored(writer: GroupWriter, steps: BatchLine[][]): Promise<void> {
+async function removeStored(writer: GroupWriter, steps: BatchLine[][]): Promise<void> {
   for (const [at, lines] of [...steps.entries()].reverse()) {
     const left: BatchLine[][] = [];
     for (let end = lines.length; end > 0; end -= GROUP)

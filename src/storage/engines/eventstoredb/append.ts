@@ -219,11 +219,11 @@ interface StreamEnd {
 }
 
 /** The same for several events. */
-type Seen = Omit<StreamEnd, 'found'> & { found: Map<string, Appended> };
+type TailEvents = Omit<StreamEnd, 'found'> & { found: Map<string, Appended> };
 
-interface Look {
+interface PendingLookup {
   ids: Set<string>;
-  seen: Promise<Seen>;
+  seen: Promise<TailEvents>;
 }
 
 /**
@@ -234,7 +234,7 @@ export class TailLookup {
   readonly #reader: Pick<LogReader, 'lookBack'>;
   /** By stream: what is being read, and what is to be read after it. */
   readonly #reading = new Map<string, Promise<void>>();
-  readonly #next = new Map<string, Look>();
+  readonly #next = new Map<string, PendingLookup>();
 
   constructor(reader: Pick<LogReader, 'lookBack'>) {
     this.#reader = reader;
@@ -256,7 +256,7 @@ export class TailLookup {
     return { ...end, found: found.get(id) };
   }
 
-  async #look(stream: string, ids: Set<string>): Promise<Seen> {
+  async #look(stream: string, ids: Set<string>): Promise<TailEvents> {
     await (this.#reading.get(stream) ?? nextTurn());
     this.#next.delete(stream);
     const seen = this.#read(stream, ids);
@@ -272,7 +272,7 @@ export class TailLookup {
     }
   }
 
-  async #read(stream: string, ids: ReadonlySet<string>): Promise<Seen> {
+  async #read(stream: string, ids: ReadonlySet<string>): Promise<TailEvents> {
     const found = new Map<string, Appended>();
     const oldestWanted = Math.min(...Array.from(ids, earliestPossibleTime));
     let last = -1;

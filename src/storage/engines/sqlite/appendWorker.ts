@@ -89,7 +89,7 @@ function append(batches: Received<AppendRequest[]>[]): void {
   );
 }
 
-function executeAlone({ link, request }: Received<Exclude<WriterRequest, AppendRequest[]>>): void {
+function executeSingle({ link, request }: Received<Exclude<WriterRequest, AppendRequest[]>>): void {
   execute([link], () => {
     if ('erase' in request) {
       writer.erase(request.erase);
@@ -101,7 +101,7 @@ function executeAlone({ link, request }: Received<Exclude<WriterRequest, AppendR
 }
 
 /** Handles a request, and with a batch those waiting on the other links: they share its commit. */
-function take(first: Received): void {
+function handleRequest(first: Received): void {
   const received = [first];
   if (Array.isArray(first.request)) {
     for (const link of links) {
@@ -111,7 +111,7 @@ function take(first: Received): void {
   }
   const batches = received.filter((one): one is Received<AppendRequest[]> => Array.isArray(one.request));
   if (batches.length > 0) append(batches);
-  for (const { link, request } of received) if (!Array.isArray(request)) executeAlone({ link, request });
+  for (const { link, request } of received) if (!Array.isArray(request)) executeSingle({ link, request });
 }
 
 async function close(): Promise<void> {
@@ -128,7 +128,7 @@ owner.on('message', (message: WriterThreadMessage) => {
   }
   const { link } = message;
   links.add(link);
-  link.port.on('message', (request: WriterRequest) => take({ link, request }));
+  link.port.on('message', (request: WriterRequest) => handleRequest({ link, request }));
   link.port.on('close', () => links.delete(link));
 });
 owner.postMessage('ready');

@@ -123,7 +123,7 @@ class LogMemory {
   }
 
   /** Whether the stream may already contain an event with this id. */
-  mayHold(head: StreamHead, eventId: string): boolean {
+  mayContainEvent(head: StreamHead, eventId: string): boolean {
     return eventId <= head.greatestId;
   }
 
@@ -261,7 +261,7 @@ export class AppendWriter {
     const eventId = parseUuid(id);
     const head = this.#memory.head(stream);
     const afterErasure = head?.erased ? { erased: true as const } : undefined;
-    if (head && this.#memory.mayHold(head, id)) {
+    if (head && this.#memory.mayContainEvent(head, id)) {
       const original = this.#statements.findEvent.get(eventId, head.id) as Appended | undefined;
       if (original && (request.isRepeat || holds(expected, original.revision - 1)))
         return { ...original, ...afterErasure };
