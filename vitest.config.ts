@@ -13,7 +13,7 @@ Object.assign(process.env, compileCache);
 setPriority(Math.max(getPriority(), constants.priority.PRIORITY_BELOW_NORMAL));
 
 /** Without a server and without a browser: what `npm test` runs. */
-const fast = ['test/**/*.{unit,flow}.test.ts', 'test/backends/{sqlite,local}*.engine.test.ts'];
+const fast = ['test/**/*.{unit,flow}.test.ts', 'test/storage/{sqlite,local}*.engine.test.ts'];
 
 /** Those that go through a service on whatever engines there are. */
 const onEveryEngine = globSync('test/**/*.{flow,long,process}.test.ts').filter((file) =>
@@ -50,7 +50,7 @@ const runs = {
           exclude: [...fast, ...(missingBrowser ? ['test/**/*.page.test.ts'] : [])],
         },
       },
-      onKurrentDb('test/backends/eventStoreDb*.engine.test.ts'),
+      onKurrentDb('test/storage/eventStoreDb*.engine.test.ts'),
     ],
   },
   production: {
@@ -71,7 +71,7 @@ const runs = {
           env: { TEST_REQUEST_THREADS: '2' },
         },
       },
-      onKurrentDb('test/backends/eventStoreDb*.fault.test.ts'),
+      onKurrentDb('test/storage/eventStoreDb*.fault.test.ts'),
     ],
   },
   screenshots: { include: ['test/**/*.screenshots.test.ts'], maxWorkers: 1 },

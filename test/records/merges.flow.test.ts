@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { JsonObject } from '../../src/domain/events/event.ts';
-import { hl7Message } from '../ingest/hl7Messages.ts';
+import { hl7Message } from '../integrations/hl7Messages.ts';
 import { billedPath, freshClaim, readiness, sendClaim } from '../support/claims.ts';
 import { runCli, storesOf } from '../support/cli.ts';
 import { onEveryEngine } from '../support/engines.ts';

@@ -1,0 +1,157 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { documentsModel, recordsModel } from '../../projections/records.ts';
+import { verifyWorkspace } from '../../src/modules/integrity/verify.ts';
+import { openReadModels } from '../../src/server/openStorage.ts';
+
+import { hl7Message } from '../integrations/hl7Messages.ts';
+import { answerOf, BATCH } from '../support/batches.ts';
+import { chartledgerOf, errorOf } from '../support/chartledger.ts';
+import type { TestResponse } from '../support/client.ts';
+import { createEncounter, documentForm, documentsPath } from '../support/documents.ts';
+import { eventsOf } from '../support/eventReader.ts';
+import { eventually } from '../support/eventually.ts';
+import { pathOf, paths } from '../support/fieldValues.ts';
+import { openLogFile } from '../support/logFile.ts';
+import { TestWorkspace } from '../support/newEvents.ts';
+import { samples } from '../support/samples.ts';
+import { appendedBy, startTestService, type TestService } from '../support/service.ts';
+
+let service: TestService;
+beforeAll(async () => {
+  service = await startTestService();
+});
+afterAll(() => service.stop());
+
+/** Spoils the stored bytes of an event, and has the read models built again from what is left. */
+async function damage(stream: string, revision: number): Promise<void> {
+  await service.restart(async () => {
+    const db = openLogFile(service);
+    const { changes } = db
+      .prepare(
+        "UPDATE events SET data = '{' WHERE revision = ? AND stream_id = (SELECT id FROM streams WHERE name = ?)",
+      )
+      .run(revision, stream);
+    db.close();
+    expect(changes).toBe(1);
+    const readModels = await openReadModels(service.config.readModelUrl);
+    for (const model of [recordsModel, documentsModel]) await readModels.drop(model);
+    await readModels.close();
+  });
+}
+
+const list = (path: string) =>
+  eventually(async () => {
+    const { status, body } = await service.get(`${path}?limit=1000`);
+    expect(status).toBe(200);
+    return body;
+  });
+
+/** An answer that is no reason to ask again, and says how to find out why. */
+function expectFinal({ status, headers, body }: TestResponse): void {
+  expect([status, body.code, headers['retry-after']]).toEqual([500, 'internal', undefined]);
+  expect(body.error).toContain('chartledger verify --workspace ID');
+}
+
+test('a record with a damaged version is refused, named by lists, and still takes versions', async () => {
+  const [sound, damaged] = [samples.payer(), samples.payer()];
+  for (const payer of [damaged, sound]) await service.post(paths.payer, payer);
+  for (const city of ['Omaha', 'Lincoln']) await service.post(paths.payer, { ...damaged, city });
+  await damage(`${service.workspaceId('clinic')}.payer-${damaged.id}`, 1);
+
+  const path = pathOf('payer', damaged.id);
+  for (const suffix of ['', '/history', '?version=2', '?version=3', '?as_of=2999-01-01']) {
+    expectFinal(await service.get(path + suffix));
+  }
+  const appendedByRefusals = await appendedBy(service, async () => {
+    expectFinal(await service.patch(path, { city: 'Omaha' }));
+    const lines = [{ kind: 'payer', record: damaged }];
+    const [line] = answerOf(await service.post(`${BATCH}?dry_run=true`, lines)).results;
+    expect(line).toMatchObject({ status: 500, code: 'internal', retryable: false });
+    expect(line).not.toHaveProperty('retryAfter');
+  });
+  expect(appendedByRefusals).toEqual([]);
+  expect((await service.get(`${path}?version=1`)).body.record).toMatchObject(damaged);
+  expect(await list(paths.payer)).toMatchObject({ items: [{ id: sound.id }], unreadable: [damaged.id] });
+  const read: string[] = [];
+  const readAll = async () => {
+    for await (const { id } of chartledgerOf(service).payers.list({ limit: 1 })) read.push(id);
+  };
+  expect(await errorOf(readAll())).toMatchObject({ code: 'unreadable', unreadable: [damaged.id] });
+  expect(read).toEqual([sound.id]);
+  const appended = await appendedBy(service, async () => {
+    expect((await service.post(paths.payer, damaged)).body.version).toBe(4);
+  });
+  expect(appended).toEqual([`clinic.payer-${damaged.id}: PayerUpserted`]);
+  expect(await list(paths.payer)).toMatchObject({ items: [{ id: sound.id }], unreadable: [damaged.id] });
+
+  const { key } = await service.createKey('clinic', ['events']);
+  const told = eventsOf(await service.as(key).get('/events?kinds=payer&limit=1000'));
+  expect(told.map(({ subject, data }) => [subject, data.version])).toEqual([
+    [`payer/${encodeURIComponent(damaged.id)}`, 1],
+    [`payer/${encodeURIComponent(sound.id)}`, 1],
+  ]);
+});
+
+test('a message about a patient with a damaged version is refused, and not held up', async () => {
+  const patient = samples.patient();
+  await service.post(paths.patient, patient);
+  await service.post(paths.patient, { ...patient, first_name: 'Ada' });
+  await damage(`${service.workspaceId('clinic')}.patient-${patient.id}`, 1);
+  const message = hl7Message('ADT^A08', [['PID', { 3: String(patient.id), 5: 'Byron^Ada', 7: '19840229' }]]);
+  const appended = await appendedBy(service, async () => {
+    const headers = { 'content-type': 'application/hl7-v2' };
+    const { status, text } = await service.send('/hl7/v2', { method: 'POST', body: message, headers });
+    expect(status).toBe(200);
+    expect(text).toContain('MSA|AE|C-1');
+    expect(text).toContain('chartledger verify');
+  });
+  expect(appended).toEqual([]);
+});
+
+test('a document with a damaged version is named by the list of its encounter', async () => {
+  const encounter = await createEncounter(service);
+  const [sound, damaged] = [documentForm(), documentForm()];
+  for (const form of [damaged, damaged, sound]) await service.upload(documentsPath(encounter), form);
+  const idOf = (form: FormData) => form.get('document_id') as string;
+  const pair = encodeURIComponent(`${encodeURIComponent(encounter)}/${encodeURIComponent(idOf(damaged))}`);
+  await damage(`${service.workspaceId('clinic')}.document-${pair}`, 0);
+  expect(await list(documentsPath(encounter))).toMatchObject({
+    items: [{ document_id: idOf(sound) }],
+    unreadable: [idOf(damaged)],
+  });
+  const history = await service.get(`${documentsPath(encounter, idOf(damaged))}/history`);
+  expectFinal(history);
+});
+
+test('an event of another workspace in the stream of a record is not served, and verify names it', async () => {
+  const payer = samples.payer();
+  const workspace = service.workspaceId('forged');
+  const { key } = await service.createKey('forged', ['write', 'read', 'events']);
+  await service.as(key).post(paths.payer, payer);
+  const stream = `${workspace}.payer-${payer.id}`;
+  const forged = new TestWorkspace(service.workspaceId('other')).event({ ...payer, name: 'Forged' });
+  await service.restart(async () => {
+    const db = openLogFile(service);
+    const { changes } = db
+      .prepare(
+        `INSERT INTO events SELECT (SELECT max(position) + 1 FROM events), stream_id, revision + 1,
+         unhex(replace(?, '-', '')), type, recorded_at - 2592000000, ?, ?, NULL
+         FROM events WHERE stream_id = (SELECT id FROM streams WHERE name = ?)`,
+      )
+      .run(forged.id, JSON.stringify(forged.metadata), JSON.stringify(forged.data), stream);
+    db.close();
+    expect(changes).toBe(1);
+  });
+  const caller = service.as(key);
+  await eventually(async () =>
+    expect((await caller.get(paths.payer)).body).toMatchObject({ items: [], unreadable: [payer.id] }),
+  );
+  expectFinal(await caller.get(`${pathOf('payer', payer.id)}/history`));
+  const told = eventsOf(await caller.get('/events?kinds=payer&limit=1000'));
+  expect(told.map(({ data }) => data.sent.name)).toEqual([payer.name]);
+  const readModels = await openReadModels(service.config.readModelUrl);
+  const { difference } = await verifyWorkspace({ eventLog: service.eventLog, readModels }, workspace, {});
+  await readModels.close();
+  const place = { stream, version: 2, eventId: forged.id };
+  expect(difference).toMatchObject({ what: 'misplaced', ...place });
+});
