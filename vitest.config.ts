@@ -1,10 +1,7 @@
 import { globSync, readFileSync } from 'node:fs';
 import { constants, getPriority, setPriority } from 'node:os';
 import { defineConfig } from 'vitest/config';
-import { ClosingLine } from './test/support/ClosingLine.ts';
-import { missingBrowser } from './test/support/chromium.ts';
-import { compileCache } from './test/support/compileCache.ts';
-import { LongestFirst } from './test/support/LongestFirst.ts';
+import { ClosingLine, compileCache, LongestFirst, missingBrowser } from './test/support/vitest.ts';
 
 // The services' threads load their modules natively, some hundreds of times in a run.
 Object.assign(process.env, compileCache);

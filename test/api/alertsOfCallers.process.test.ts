@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { Client } from '../support/client.ts';
-import { MonitoredService } from '../support/MonitoredService.ts';
+import { MonitoredService } from '../support/metrics.ts';
 import { samples } from '../support/samples.ts';
 
 const PAYERS = '/integration/payers';

@@ -1,13 +1,11 @@
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { describe, expect, test } from 'vitest';
-import { openLoopback } from '../support/delivery.ts';
 import { eventually } from '../support/eventually.ts';
-import { HookEndpoint } from '../support/hookEndpoint.ts';
-import { MonitoredService } from '../support/MonitoredService.ts';
+import { canMount, SmallDisk } from '../support/files.ts';
+import { MonitoredService } from '../support/metrics.ts';
 import { samples } from '../support/samples.ts';
-import { canMount, SmallDisk } from '../support/smallDisk.ts';
-import { createWebhook, memberOf, patch } from '../support/webhooks.ts';
+import { createWebhook, HookEndpoint, memberOf, openLoopback, patch } from '../support/webhooks.ts';
 
 const LONG_MS = 120_000;
 const MINUTE_MS = 60_000;

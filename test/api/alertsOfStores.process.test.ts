@@ -2,11 +2,11 @@ import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { setTimeout as passed } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
-import { linesOf, postLines } from '../support/batches.ts';
+import { linesOf, postLines } from '../support/client.ts';
 import { eventually } from '../support/eventually.ts';
-import { MonitoredService } from '../support/MonitoredService.ts';
+import { canMount, SmallDisk } from '../support/files.ts';
+import { MonitoredService } from '../support/metrics.ts';
 import { samples } from '../support/samples.ts';
-import { canMount, SmallDisk } from '../support/smallDisk.ts';
 
 const LONG_MS = 120_000;
 /** Longer than the alerts take for slow. */

@@ -3,7 +3,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { connect } from 'node:net';
 import { expect, test } from 'vitest';
 import { temporaryFolder } from '../support/cli.ts';
-import { ServiceProcess } from '../support/serviceProcess.ts';
+import { ServiceProcess } from '../support/processes.ts';
 
 /** More than what Node lets wait unless it is told otherwise. */
 const CONNECTIONS = 1_500;

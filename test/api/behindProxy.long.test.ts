@@ -1,7 +1,7 @@
 import { afterEach, expect, test } from 'vitest';
 import { generateApiKey } from '../../src/modules/auth/apiKeys.ts';
-import { onEmbeddedEngines } from '../support/engines.ts';
 import { samples } from '../support/samples.ts';
+import { onEmbeddedEngines } from '../support/servers.ts';
 import type { TestService } from '../support/service.ts';
 
 onEmbeddedEngines((start) => {

@@ -1,13 +1,10 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { auditEntry } from '../../projections/auditAggregation.ts';
 import type { RecordedEvent } from '../../src/domain/events/event.ts';
-
-import { onEmbeddedEngines } from '../support/engines.ts';
 import { eventually } from '../support/eventually.ts';
-import { paths } from '../support/fieldValues.ts';
-import { logLines } from '../support/logLines.ts';
-import { samples } from '../support/samples.ts';
-import { newEvents, type TestService } from '../support/service.ts';
+import { paths, samples } from '../support/samples.ts';
+import { onEmbeddedEngines } from '../support/servers.ts';
+import { logLines, newEvents, type TestService } from '../support/service.ts';
 
 const traceparent = '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01';
 

@@ -1,10 +1,9 @@
 import { gunzipSync, gzipSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Client } from '../support/client.ts';
-import { onEmbeddedEngines } from '../support/engines.ts';
-import { eventsOf } from '../support/eventReader.ts';
-import { pathOf, paths } from '../support/fieldValues.ts';
-import { samples } from '../support/samples.ts';
+import { eventsOf } from '../support/log.ts';
+import { pathOf, paths, samples } from '../support/samples.ts';
+import { onEmbeddedEngines } from '../support/servers.ts';
 import { appendedBy, type TestService } from '../support/service.ts';
 
 const MEGABYTE = 1024 * 1024;

@@ -1,15 +1,12 @@
 import { readFileSync } from 'node:fs';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { unavailable } from '../../src/platform/errors.ts';
-import { startFaultyApp } from '../support/app.ts';
 import type { Client, TestResponse } from '../support/client.ts';
-import { createEncounter, documentForm, documentLine, documentsPath } from '../support/documents.ts';
 import { eventually } from '../support/eventually.ts';
-import { outputFolder } from '../support/output.ts';
-import { phi } from '../support/phi.ts';
-import { samples } from '../support/samples.ts';
-import { appendedBy, startTestService, type TestService } from '../support/service.ts';
-import { storedFiles } from '../support/storedFiles.ts';
+import { storedFiles } from '../support/files.ts';
+import { outputFolder, phi } from '../support/output.ts';
+import { createEncounter, documentForm, documentLine, documentsPath, samples } from '../support/samples.ts';
+import { appendedBy, startFaultyApp, startTestService, type TestService } from '../support/service.ts';
 
 const away = (what: string) => () => Promise.reject(unavailable(what, new Error('ECONNREFUSED 10.0.0.7')));
 const logIsAway = { append: away('event log'), readStream: away('event log'), head: away('event log') };

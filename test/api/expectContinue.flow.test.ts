@@ -1,12 +1,16 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { openConnection, rawRequest, statusesOf } from '../support/connection.ts';
-import { createEncounter, documentForm, documentLine, documentsPath } from '../support/documents.ts';
-import { onEmbeddedEngines } from '../support/engines.ts';
 import { eventually } from '../support/eventually.ts';
-import { paths } from '../support/fieldValues.ts';
-import { phi } from '../support/phi.ts';
-import { samples } from '../support/samples.ts';
-import { appendedBy, type TestService } from '../support/service.ts';
+import { phi } from '../support/output.ts';
+import {
+  createEncounter,
+  documentForm,
+  documentLine,
+  documentsPath,
+  paths,
+  samples,
+} from '../support/samples.ts';
+import { onEmbeddedEngines } from '../support/servers.ts';
+import { appendedBy, openConnection, rawRequest, statusesOf, type TestService } from '../support/service.ts';
 
 onEmbeddedEngines((start) => {
   let service: TestService;

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
-import { Receiver } from '../support/receiver.ts';
 import { samples } from '../support/samples.ts';
 import { startTestService } from '../support/service.ts';
+import { Receiver } from '../support/webhooks.ts';
 
 test('a service without these settings exports nothing, and one whose port is taken says so', async () => {
   const silent = await startTestService();

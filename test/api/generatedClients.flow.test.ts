@@ -3,9 +3,9 @@ import { mkdirSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { onEmbeddedEngines } from '../support/engines.ts';
 import { fetchDocument } from '../support/openapi.ts';
 import { outputFolder } from '../support/output.ts';
+import { onEmbeddedEngines } from '../support/servers.ts';
 import type { TestService } from '../support/service.ts';
 
 const LONG_MS = 120_000;

@@ -1,8 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { onEveryEngine } from '../support/engines.ts';
-import { pathOf, paths } from '../support/fieldValues.ts';
-import { phi } from '../support/phi.ts';
-import { samples } from '../support/samples.ts';
+import { phi } from '../support/output.ts';
+import { pathOf, paths, samples } from '../support/samples.ts';
+import { onEveryEngine } from '../support/servers.ts';
 import { changesBy, type TestService } from '../support/service.ts';
 
 const json = { 'content-type': 'application/json' };

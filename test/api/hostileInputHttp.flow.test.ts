@@ -1,10 +1,15 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { lastBodyOf, openConnection, rawRequest, statusesOf } from '../support/connection.ts';
-import { onEmbeddedEngines } from '../support/engines.ts';
 import { eventually } from '../support/eventually.ts';
-import { paths } from '../support/fieldValues.ts';
-import { samples } from '../support/samples.ts';
-import { appendedBy, type TestService } from '../support/service.ts';
+import { paths, samples } from '../support/samples.ts';
+import { onEmbeddedEngines } from '../support/servers.ts';
+import {
+  appendedBy,
+  lastBodyOf,
+  openConnection,
+  rawRequest,
+  statusesOf,
+  type TestService,
+} from '../support/service.ts';
 
 const json = { 'content-type': 'application/json' };
 const twoMegabytes = JSON.stringify({ id: 'x', name: 'y', filler: 'f'.repeat(2 * 1024 * 1024) });

@@ -2,12 +2,11 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type MetricName, metricDefinitions } from '../../src/platform/metrics/catalog.ts';
 import { prometheusName } from '../../src/platform/metrics/metrics.ts';
 
-import { sendBatch } from '../support/batches.ts';
-import { createEncounter, documentForm, documentsPath } from '../support/documents.ts';
-import { EventReader } from '../support/eventReader.ts';
+import { sendBatch } from '../support/client.ts';
 import { eventually } from '../support/eventually.ts';
+import { EventReader } from '../support/log.ts';
 import { Metrics } from '../support/metrics.ts';
-import { pdf, samples } from '../support/samples.ts';
+import { createEncounter, documentForm, documentsPath, pdf, samples } from '../support/samples.ts';
 import { appendedBy, startTestService, type TestService } from '../support/service.ts';
 
 const PATIENTS = '/integration/patients';

@@ -3,10 +3,9 @@ import { apiRoutes, healthRoutes } from '../../src/api/routes/index.ts';
 import type { DashboardPorts } from '../../src/dashboard/app.ts';
 import type { Permission } from '../../src/modules/auth/apiKeys.ts';
 import type { ProcessHealth } from '../../src/modules/health.ts';
-
-import { onEmbeddedEngines } from '../support/engines.ts';
 import { lint } from '../support/lint.ts';
 import { fetchDocument, type OpenApi, operationOf, operationsOf } from '../support/openapi.ts';
+import { onEmbeddedEngines } from '../support/servers.ts';
 import { appendedBy, type TestService } from '../support/service.ts';
 
 /** The routes that the app has, as `GET /path/{id}` lines. */

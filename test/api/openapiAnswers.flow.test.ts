@@ -1,11 +1,10 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { catalog } from '../../src/domain/records/catalog.ts';
 import type { TestResponse } from '../support/client.ts';
-import { documentForm, documentLine, documentsPath } from '../support/documents.ts';
-import { onEveryEngine } from '../support/engines.ts';
 import { expectDocumented, fetchDocument, type OpenApi, operationOf } from '../support/openapi.ts';
-import { phi } from '../support/phi.ts';
-import { samples } from '../support/samples.ts';
+import { phi } from '../support/output.ts';
+import { documentForm, documentLine, documentsPath, samples } from '../support/samples.ts';
+import { onEveryEngine } from '../support/servers.ts';
 import { appendedBy, type TestService } from '../support/service.ts';
 
 type Body = Record<string, string>;

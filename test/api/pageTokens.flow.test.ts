@@ -1,9 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Client } from '../support/client.ts';
-import { documentForm, documentsPath } from '../support/documents.ts';
-import { onEveryEngine } from '../support/engines.ts';
-import { paths } from '../support/fieldValues.ts';
-import { samples } from '../support/samples.ts';
+import { documentForm, documentsPath, paths, samples } from '../support/samples.ts';
+import { onEveryEngine } from '../support/servers.ts';
 import { appendedBy, type TestService } from '../support/service.ts';
 import { createWebhook, webhooksPath } from '../support/webhooks.ts';
 

@@ -1,8 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { onEmbeddedEngines } from '../support/engines.ts';
-import { paths } from '../support/fieldValues.ts';
 import { fetchDocument, type OpenApi, type Operation, operationsOf } from '../support/openapi.ts';
-import { samples } from '../support/samples.ts';
+import { paths, samples } from '../support/samples.ts';
+import { onEmbeddedEngines } from '../support/servers.ts';
 import { appendedBy, refusalsBy, type TestService } from '../support/service.ts';
 
 const ignored = ['/healthz', '/readyz'];

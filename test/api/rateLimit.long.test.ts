@@ -1,8 +1,8 @@
 import { afterEach, expect, test, vi } from 'vitest';
 import { generateApiKey } from '../../src/modules/auth/apiKeys.ts';
 import type { Client } from '../support/client.ts';
-import { onEveryEngine } from '../support/engines.ts';
 import { samples } from '../support/samples.ts';
+import { onEveryEngine } from '../support/servers.ts';
 import { appendedBy, type TestService } from '../support/service.ts';
 
 onEveryEngine((startOnEngine) => {

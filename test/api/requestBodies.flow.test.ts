@@ -1,10 +1,15 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { lastBodyOf, openConnection, rawRequest, statusesOf } from '../support/connection.ts';
-import { createEncounter, documentForm, documentsPath } from '../support/documents.ts';
 import { eventually } from '../support/eventually.ts';
-import { paths } from '../support/fieldValues.ts';
-import { samples } from '../support/samples.ts';
-import { appendedBy, startTestService, type TestService } from '../support/service.ts';
+import { createEncounter, documentForm, documentsPath, paths, samples } from '../support/samples.ts';
+import {
+  appendedBy,
+  lastBodyOf,
+  openConnection,
+  rawRequest,
+  startTestService,
+  statusesOf,
+  type TestService,
+} from '../support/service.ts';
 
 const MEGABYTE = 1024 * 1024;
 const LONG_MS = 60_000;

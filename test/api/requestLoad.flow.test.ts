@@ -1,11 +1,15 @@
 import { gzipSync } from 'node:zlib';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { type Faults, startFaultyApp } from '../support/app.ts';
-import { openConnection, rawRequest } from '../support/connection.ts';
 import { eventually } from '../support/eventually.ts';
-import { paths } from '../support/fieldValues.ts';
-import { samples } from '../support/samples.ts';
-import { startTestService, type TestService } from '../support/service.ts';
+import { paths, samples } from '../support/samples.ts';
+import {
+  type Faults,
+  openConnection,
+  rawRequest,
+  startFaultyApp,
+  startTestService,
+  type TestService,
+} from '../support/service.ts';
 
 /** As many of one key as a thread works on at once. */
 const MOST = 1_000;

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { readServerSentEvents } from '../../clients/typescript/src/readServerSentEvents.ts';
-import { collect } from '../support/chartledger.ts';
+import { collect } from '../support/service.ts';
 
 const text =
   'retry: 2000\n\nid: 1\ndata: {"name":"Zoë"}\n\n: heartbeat\nid: 2\n\nid: 3\ndata: a\ndata: b: c\n\nid: 4\ndata: cut';

@@ -1,11 +1,15 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { openConnection, rawRequest, statusesOf } from '../support/connection.ts';
-import { createEncounter, documentForm, documentsPath } from '../support/documents.ts';
 import { eventually } from '../support/eventually.ts';
-import { paths } from '../support/fieldValues.ts';
-import { logLines } from '../support/logLines.ts';
-import { pdf, samples } from '../support/samples.ts';
-import { newEvents, startTestService, type TestService } from '../support/service.ts';
+import { createEncounter, documentForm, documentsPath, paths, pdf, samples } from '../support/samples.ts';
+import {
+  logLines,
+  newEvents,
+  openConnection,
+  rawRequest,
+  startTestService,
+  statusesOf,
+  type TestService,
+} from '../support/service.ts';
 
 /** More than the buffers between a service and its client take. */
 const SIZE = 16 * 1024 * 1024;

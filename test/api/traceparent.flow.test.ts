@@ -1,10 +1,10 @@
 import { expect, test } from 'vitest';
-import { onEmbeddedEngines } from '../support/engines.ts';
-import { eventsOf } from '../support/eventReader.ts';
 import { eventually } from '../support/eventually.ts';
-import { type Hook, HookSuite, LONG_MS } from '../support/hookSuite.ts';
+import { eventsOf } from '../support/log.ts';
 import { samples } from '../support/samples.ts';
+import { onEmbeddedEngines } from '../support/servers.ts';
 import { changesBy } from '../support/service.ts';
+import { type Hook, HookSuite, LONG_MS } from '../support/webhooks.ts';
 
 const traceparent = '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01';
 const PAYERS = '/integration/payers';

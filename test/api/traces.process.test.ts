@@ -4,12 +4,10 @@ import { pathToFileURL } from 'node:url';
 import { expect, test } from 'vitest';
 import { temporaryFolder } from '../support/cli.ts';
 import { Client } from '../support/client.ts';
-import { openLoopback } from '../support/delivery.ts';
 import { eventually } from '../support/eventually.ts';
-import { HookEndpoint } from '../support/hookEndpoint.ts';
+import { ServiceProcess } from '../support/processes.ts';
 import { samples } from '../support/samples.ts';
-import { ServiceProcess } from '../support/serviceProcess.ts';
-import { createWebhook } from '../support/webhooks.ts';
+import { createWebhook, HookEndpoint, openLoopback } from '../support/webhooks.ts';
 
 const TRACE = '4bf92f3577b34da6a3ce929d0e0e4736';
 const SPAN = '00f067aa0ba902b7';
@@ -32,7 +30,7 @@ test(
     const file = join(folder, 'spans.jsonl');
     const service = new ServiceProcess({
       DATA_DIR: folder,
-      NODE_OPTIONS: `--import ${pathToFileURL(resolve('test/support/tracing.ts'))}`,
+      NODE_OPTIONS: `--import ${pathToFileURL(resolve('test/support/processes/tracing.ts'))}`,
       TEST_SPANS: file,
       RATE_LIMIT_PER_MINUTE: '0',
       ...openLoopback,

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import type { BatchLine } from '../../clients/typescript/src/index.ts';
-import { chartledgerOf, collect } from '../support/chartledger.ts';
+import { chartledgerOf, collect } from '../support/service.ts';
 
 const away = { status: 503, error: 'Not now.', code: 'unavailable', retryable: true };
 const stored = { status: 200, outcome: 'created', version: 1, warnings: [] };

@@ -1,10 +1,9 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import type { ChartledgerEvent, EventsOptions } from '../../clients/typescript/src/index.ts';
-import { badRoad } from '../support/badRoad.ts';
-import { chartledgerOf, collect, errorOf } from '../support/chartledger.ts';
-import { onEmbeddedEngines } from '../support/engines.ts';
+import { badRoad } from '../support/network.ts';
 import { samples } from '../support/samples.ts';
-import { appendedBy, type TestService } from '../support/service.ts';
+import { onEmbeddedEngines } from '../support/servers.ts';
+import { appendedBy, chartledgerOf, collect, errorOf, type TestService } from '../support/service.ts';
 
 const LONG_MS = 120_000;
 

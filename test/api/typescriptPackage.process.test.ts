@@ -7,10 +7,8 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { temporaryFolder } from '../support/cli.ts';
 import { Client } from '../support/client.ts';
 import { eventually } from '../support/eventually.ts';
-import { freePort } from '../support/freePort.ts';
-import { nodes } from '../support/olderNode.ts';
-import { installPacked } from '../support/packed.ts';
-import { ServiceProcess } from '../support/serviceProcess.ts';
+import { installPacked, nodes, ServiceProcess } from '../support/processes.ts';
+import { freePort } from '../support/servers.ts';
 
 const LONG_MS = 300_000;
 const home = 'clients/typescript';

@@ -1,11 +1,10 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type Chartledger, ChartledgerError } from '../../clients/typescript/src/index.ts';
-import { chartledgerOf, collect, errorOf } from '../support/chartledger.ts';
-import { onEmbeddedEngines } from '../support/engines.ts';
 import { eventually } from '../support/eventually.ts';
-import { Receiver } from '../support/receiver.ts';
 import { pdf, samples } from '../support/samples.ts';
-import { appendedBy, type TestService } from '../support/service.ts';
+import { onEmbeddedEngines } from '../support/servers.ts';
+import { appendedBy, chartledgerOf, collect, errorOf, type TestService } from '../support/service.ts';
+import { Receiver } from '../support/webhooks.ts';
 
 onEmbeddedEngines((start) => {
   let service: TestService;

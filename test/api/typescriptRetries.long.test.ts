@@ -1,10 +1,8 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { badRoad, type Fault } from '../support/badRoad.ts';
-import { chartledgerOf, errorOf } from '../support/chartledger.ts';
-import { onEmbeddedEngines } from '../support/engines.ts';
-import { freePort } from '../support/freePort.ts';
+import { badRoad, type Fault } from '../support/network.ts';
 import { pdf, samples } from '../support/samples.ts';
-import { appendedBy, type TestService } from '../support/service.ts';
+import { freePort, onEmbeddedEngines } from '../support/servers.ts';
+import { appendedBy, chartledgerOf, errorOf, type TestService } from '../support/service.ts';
 
 onEmbeddedEngines((start) => {
   let service: TestService;

@@ -1,10 +1,10 @@
 import { Webhook } from 'standardwebhooks';
 import { describe, expect, test } from 'vitest';
 import { type ReceivedMessage, verifyWebhook } from '../../clients/typescript/src/index.ts';
-import { errorOf } from '../support/chartledger.ts';
-import { onEmbeddedEngines } from '../support/engines.ts';
 import { eventually } from '../support/eventually.ts';
-import { HookSuite, LONG_MS, payersOf, subjectOf } from '../support/hookSuite.ts';
+import { onEmbeddedEngines } from '../support/servers.ts';
+import { errorOf } from '../support/service.ts';
+import { HookSuite, LONG_MS, payersOf, subjectOf } from '../support/webhooks.ts';
 
 const secretOf = (byte: number) => `whsec_${Buffer.alloc(32, byte).toString('base64')}`;
 const [secret, other] = [secretOf(1), secretOf(2)];

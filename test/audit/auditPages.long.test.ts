@@ -13,8 +13,8 @@ import type { EventLog } from '../../src/storage/eventLog.ts';
 import type { ReadModels } from '../../src/storage/readModels.ts';
 
 import { temporaryFolder } from '../support/cli.ts';
-import { readAll } from '../support/events.ts';
-import { phi } from '../support/phi.ts';
+import { phi } from '../support/output.ts';
+import { readAll } from '../support/service.ts';
 
 const ENTRIES = 100_000;
 const IN_FLIGHT = 1_000;

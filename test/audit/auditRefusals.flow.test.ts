@@ -1,13 +1,10 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { statusOf } from '../../src/api/server/answer.ts';
 import { type ErrorCode, unavailable } from '../../src/platform/errors.ts';
-
-import { startFaultyApp } from '../support/app.ts';
-import { documentsPath } from '../support/documents.ts';
-import { onEveryEngine } from '../support/engines.ts';
-import { notePhi, phi } from '../support/phi.ts';
-import { samples } from '../support/samples.ts';
-import { appendedBy, newEvents, refusalsBy, type TestService } from '../support/service.ts';
+import { notePhi, phi } from '../support/output.ts';
+import { documentsPath, samples } from '../support/samples.ts';
+import { onEveryEngine } from '../support/servers.ts';
+import { appendedBy, newEvents, refusalsBy, startFaultyApp, type TestService } from '../support/service.ts';
 
 onEveryEngine((start) => {
   let service: TestService;

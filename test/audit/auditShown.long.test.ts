@@ -1,14 +1,11 @@
 import { expect, test } from 'vitest';
 import type { JsonObject } from '../../src/domain/events/event.ts';
 import type { DisclosedRange } from '../../src/domain/events/payloads.ts';
-
-import { onEveryEngine } from '../support/engines.ts';
-import { EventReader } from '../support/eventReader.ts';
-import { readAll } from '../support/events.ts';
 import { eventually } from '../support/eventually.ts';
-import { HookSuite, payersOf } from '../support/hookSuite.ts';
-import { accessesBy } from '../support/service.ts';
-import { webhooksPath } from '../support/webhooks.ts';
+import { EventReader } from '../support/log.ts';
+import { onEveryEngine } from '../support/servers.ts';
+import { accessesBy, readAll } from '../support/service.ts';
+import { HookSuite, payersOf, webhooksPath } from '../support/webhooks.ts';
 
 onEveryEngine((start) => {
   const hooks = new HookSuite(start);

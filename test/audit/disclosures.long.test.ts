@@ -5,15 +5,19 @@ import type { Permission } from '../../src/modules/auth/apiKeys.ts';
 
 import { runCli, storesOf } from '../support/cli.ts';
 import type { Client } from '../support/client.ts';
-import { openLoopback } from '../support/delivery.ts';
-import { documentForm, documentsPath } from '../support/documents.ts';
-import { onEveryEngine } from '../support/engines.ts';
 import { eventually } from '../support/eventually.ts';
-import { HookEndpoint } from '../support/hookEndpoint.ts';
-import { phi } from '../support/phi.ts';
-import { samples } from '../support/samples.ts';
+import { phi } from '../support/output.ts';
+import { documentForm, documentsPath, samples } from '../support/samples.ts';
+import { onEveryEngine } from '../support/servers.ts';
 import { newEvents, type TestService } from '../support/service.ts';
-import { createWebhook, memberOf, patch, webhooksPath } from '../support/webhooks.ts';
+import {
+  createWebhook,
+  HookEndpoint,
+  memberOf,
+  openLoopback,
+  patch,
+  webhooksPath,
+} from '../support/webhooks.ts';
 
 const LONG_MS = 120_000;
 

@@ -1,12 +1,11 @@
 import { v7 as uuidv7 } from 'uuid';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { recordAccess } from '../../src/modules/audit/recordAccess.ts';
-import { sendBatch } from '../support/batches.ts';
-import type { Client, TestResponse } from '../support/client.ts';
-import { onEveryEngine } from '../support/engines.ts';
+import { type Client, sendBatch, type TestResponse } from '../support/client.ts';
 import { eventually } from '../support/eventually.ts';
-import { phi } from '../support/phi.ts';
+import { phi } from '../support/output.ts';
 import { samples } from '../support/samples.ts';
+import { onEveryEngine } from '../support/servers.ts';
 import { accessesBy, appendedBy, newEvents, refusalsBy, type TestService } from '../support/service.ts';
 
 const REQUESTS = '/integration/requests';

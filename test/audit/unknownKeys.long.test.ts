@@ -3,13 +3,11 @@ import { UnknownKeyTally } from '../../src/modules/audit/requestLog.ts';
 import { generateApiKey } from '../../src/modules/auth/apiKeys.ts';
 import { unavailable } from '../../src/platform/errors.ts';
 import type { EventLog } from '../../src/storage/eventLog.ts';
-
-import { onEveryEngine } from '../support/engines.ts';
-import { installationEvents } from '../support/installation.ts';
-import { notePhi, phi } from '../support/phi.ts';
+import { signedIn } from '../support/dashboard.ts';
+import { notePhi, phi } from '../support/output.ts';
 import { samples } from '../support/samples.ts';
-import { appendedBy, type TestService } from '../support/service.ts';
-import { signedIn } from '../support/signedIn.ts';
+import { onEveryEngine } from '../support/servers.ts';
+import { appendedBy, installationEvents, type TestService } from '../support/service.ts';
 
 onEveryEngine((start) => {
   let service: TestService;

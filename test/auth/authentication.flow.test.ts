@@ -4,13 +4,11 @@ import type { IncomingMessage } from 'node:http';
 import { dirname, join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { generateApiKey, hashApiKey } from '../../src/modules/auth/apiKeys.ts';
-import { createEncounter, documentForm, documentsPath } from '../support/documents.ts';
-import { onEveryEngine } from '../support/engines.ts';
 import { eventually } from '../support/eventually.ts';
-import { phi } from '../support/phi.ts';
-import { samples } from '../support/samples.ts';
+import { phi } from '../support/output.ts';
+import { beginUpload, createEncounter, documentForm, documentsPath, samples } from '../support/samples.ts';
+import { onEveryEngine } from '../support/servers.ts';
 import { appendedBy, newEvents, startTestService, type TestService } from '../support/service.ts';
-import { beginUpload } from '../support/streamUpload.ts';
 
 onEveryEngine((start) => {
   let service: TestService;

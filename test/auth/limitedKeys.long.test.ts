@@ -1,10 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { KeyLimits, Permission } from '../../src/modules/auth/apiKeys.ts';
-
-import { createEncounter, documentForm, documentsPath } from '../support/documents.ts';
-import { onEveryEngine } from '../support/engines.ts';
 import { eventually } from '../support/eventually.ts';
-import { samples } from '../support/samples.ts';
+import { createEncounter, documentForm, documentsPath, samples } from '../support/samples.ts';
+import { onEveryEngine } from '../support/servers.ts';
 import { appendedBy, changesBy, refusalsBy, type TestService } from '../support/service.ts';
 
 const inside = { 'x-forwarded-for': '192.0.2.7' };

@@ -1,15 +1,13 @@
 import { v7 as uuidv7 } from 'uuid';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { hl7Message } from '../integrations/hl7Messages.ts';
-import { sendBatch } from '../support/batches.ts';
-import type { Client } from '../support/client.ts';
-import { createEncounter, documentForm, documentsPath } from '../support/documents.ts';
-import { onEveryEngine } from '../support/engines.ts';
+import { type Client, sendBatch } from '../support/client.ts';
 import { eventually } from '../support/eventually.ts';
 import { FHIR_JSON, fhirPatient, freshId } from '../support/fhir.ts';
-import { samples } from '../support/samples.ts';
+import { inStores } from '../support/readiness.ts';
+import { createEncounter, documentForm, documentsPath, samples } from '../support/samples.ts';
+import { onEveryEngine } from '../support/servers.ts';
 import { accessesBy, appendedBy, type TestService } from '../support/service.ts';
-import { inStores } from '../support/worklists.ts';
 
 const REQUESTS = '/integration/requests';
 

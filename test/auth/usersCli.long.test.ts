@@ -2,10 +2,9 @@ import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { RecordedEvent } from '../../src/domain/events/event.ts';
 import { type CliResult, runCli, storesOf } from '../support/cli.ts';
-import { onEveryEngine } from '../support/engines.ts';
-import { readAll } from '../support/events.ts';
-import { notePhi } from '../support/phi.ts';
-import type { TestService } from '../support/service.ts';
+import { notePhi } from '../support/output.ts';
+import { onEveryEngine } from '../support/servers.ts';
+import { readAll, type TestService } from '../support/service.ts';
 
 onEveryEngine((start) => {
   let service: TestService;

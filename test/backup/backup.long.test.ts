@@ -3,17 +3,14 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { messagesTable } from '../../src/modules/integrations/messages/message.ts';
 import { openStateStore } from '../../src/server/openStorage.ts';
-
-import { BackupFolder } from '../support/BackupFolder.ts';
 import { runCli, storesOf, temporaryFolder } from '../support/cli.ts';
-import { createEncounter, documentForm, documentsPath } from '../support/documents.ts';
-import { readAll } from '../support/events.ts';
 import { eventually } from '../support/eventually.ts';
 import { fhirPatient, sendFhir } from '../support/fhir.ts';
-import { phi } from '../support/phi.ts';
-import { pdf, samples } from '../support/samples.ts';
-import { changesBy, startTestService, type TestService } from '../support/service.ts';
-import { configureSources } from '../support/sources.ts';
+import { BackupFolder } from '../support/files.ts';
+import { configureSources } from '../support/messages.ts';
+import { phi } from '../support/output.ts';
+import { createEncounter, documentForm, documentsPath, pdf, samples } from '../support/samples.ts';
+import { changesBy, readAll, startTestService, type TestService } from '../support/service.ts';
 import { createWebhook } from '../support/webhooks.ts';
 
 let service: TestService;

@@ -1,11 +1,10 @@
 import { randomBytes } from 'node:crypto';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { BackupFolder } from '../support/BackupFolder.ts';
-import { createEncounter, documentForm, documentsPath } from '../support/documents.ts';
-import { phi } from '../support/phi.ts';
+import { BackupFolder, canMount, SmallDisk } from '../support/files.ts';
+import { phi } from '../support/output.ts';
+import { createEncounter, documentForm, documentsPath } from '../support/samples.ts';
 import { startTestService, type TestService } from '../support/service.ts';
-import { canMount, SmallDisk } from '../support/smallDisk.ts';
 
 const MEGABYTE = 1_000_000;
 const full = expect.stringMatching(/^\S+ cannot grow: its disk or quota is full\. [^\n]*\n$/);

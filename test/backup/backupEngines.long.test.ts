@@ -1,14 +1,13 @@
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { BackupFolder } from '../support/BackupFolder.ts';
 import { runCli, storesOf, temporaryFolder } from '../support/cli.ts';
-import { documentsPath } from '../support/documents.ts';
-import { onEveryEngine } from '../support/engines.ts';
-import { readAll } from '../support/events.ts';
 import { eventually } from '../support/eventually.ts';
-import { type SentPatient, sendWhole } from '../support/sentPatient.ts';
-import { startTestService, type TestService } from '../support/service.ts';
-import { configureSources } from '../support/sources.ts';
+import { type SentPatient, sendWhole } from '../support/fhir.ts';
+import { BackupFolder } from '../support/files.ts';
+import { configureSources } from '../support/messages.ts';
+import { documentsPath } from '../support/samples.ts';
+import { onEveryEngine } from '../support/servers.ts';
+import { readAll, startTestService, type TestService } from '../support/service.ts';
 
 const LONG_MS = 120_000;
 

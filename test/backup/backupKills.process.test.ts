@@ -4,8 +4,8 @@ import { afterEach, expect, test } from 'vitest';
 import { runCli, spawnCli, temporaryFolder } from '../support/cli.ts';
 import { Client } from '../support/client.ts';
 import { eventually } from '../support/eventually.ts';
+import { ServiceProcess } from '../support/processes.ts';
 import { samples } from '../support/samples.ts';
-import { ServiceProcess } from '../support/serviceProcess.ts';
 
 const LONG_MS = 300_000;
 const PAYERS = '/integration/payers';

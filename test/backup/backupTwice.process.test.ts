@@ -3,13 +3,11 @@ import { closeSync, constants, openSync, readFileSync, renameSync, writeSync } f
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { BackupFolder } from '../support/BackupFolder.ts';
 import { storesOf } from '../support/cli.ts';
-import { createEncounter, documentForm, documentsPath } from '../support/documents.ts';
 import { eventually } from '../support/eventually.ts';
-import { samples } from '../support/samples.ts';
+import { BackupFolder, storedFiles } from '../support/files.ts';
+import { createEncounter, documentForm, documentsPath, samples } from '../support/samples.ts';
 import { startTestService, type TestService } from '../support/service.ts';
-import { storedFiles } from '../support/storedFiles.ts';
 
 const LONG_MS = 120_000;
 let service: TestService;

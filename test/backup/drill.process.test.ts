@@ -3,14 +3,12 @@ import { join } from 'node:path';
 import { afterEach, expect, test } from 'vitest';
 import { type CliResult, runCli, spawnCli, temporaryFolder } from '../support/cli.ts';
 import { Client } from '../support/client.ts';
-import { openLoopback } from '../support/delivery.ts';
-import { eventsOf } from '../support/eventReader.ts';
 import { eventually } from '../support/eventually.ts';
-import { HookEndpoint } from '../support/hookEndpoint.ts';
+import { filesIn } from '../support/files.ts';
+import { eventsOf } from '../support/log.ts';
+import { ServiceProcess } from '../support/processes.ts';
 import { samples } from '../support/samples.ts';
-import { ServiceProcess } from '../support/serviceProcess.ts';
-import { filesIn } from '../support/storedBytes.ts';
-import { createWebhook } from '../support/webhooks.ts';
+import { createWebhook, HookEndpoint, openLoopback } from '../support/webhooks.ts';
 
 const LONG_MS = 300_000;
 const PAYERS = '/integration/payers';

@@ -4,10 +4,8 @@ import { toCopied } from '../../src/modules/backup/format.ts';
 import { openLogCopy } from '../../src/server/openStorage.ts';
 
 import { runCli, temporaryFolder } from '../support/cli.ts';
-import { readAll } from '../support/events.ts';
-import { TestWorkspace } from '../support/newEvents.ts';
-import { samples } from '../support/samples.ts';
-import { appendedBy, startTestService, type TestService } from '../support/service.ts';
+import { samples, TestWorkspace } from '../support/samples.ts';
+import { appendedBy, readAll, startTestService, type TestService } from '../support/service.ts';
 
 const MINUTE_MS = 60_000;
 const FAR = 1_800_000_000_000_000;

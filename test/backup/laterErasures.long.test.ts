@@ -2,18 +2,14 @@ import { cpSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } f
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { ErasureNotice } from '../../src/modules/erasure/notices.ts';
-import { BackupFolder } from '../support/BackupFolder.ts';
 import { runCli, storesOf, temporaryFolder } from '../support/cli.ts';
-import { openLoopback } from '../support/delivery.ts';
-import { documentsPath } from '../support/documents.ts';
 import { eventually } from '../support/eventually.ts';
-import { HookEndpoint } from '../support/hookEndpoint.ts';
-import { samples } from '../support/samples.ts';
-import { type SentPatient, sendWhole } from '../support/sentPatient.ts';
+import { type SentPatient, sendWhole } from '../support/fhir.ts';
+import { BackupFolder, filesIn } from '../support/files.ts';
+import { configureSources } from '../support/messages.ts';
+import { documentsPath, samples } from '../support/samples.ts';
 import { startTestService, type TestService } from '../support/service.ts';
-import { configureSources } from '../support/sources.ts';
-import { filesIn } from '../support/storedBytes.ts';
-import { createWebhook } from '../support/webhooks.ts';
+import { createWebhook, HookEndpoint, openLoopback } from '../support/webhooks.ts';
 
 const LONG_MS = 120_000;
 const headPauses = { everyMs: 50, retryMs: 50 };

@@ -2,13 +2,10 @@ import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { BackupFolder } from '../support/BackupFolder.ts';
-import { createEncounter, documentForm, documentsPath } from '../support/documents.ts';
-import { openLogFile } from '../support/logFile.ts';
-import { phi } from '../support/phi.ts';
-import { pdf, samples } from '../support/samples.ts';
-import { startTestService, type TestService } from '../support/service.ts';
-import { storedFiles } from '../support/storedFiles.ts';
+import { BackupFolder, storedFiles } from '../support/files.ts';
+import { phi } from '../support/output.ts';
+import { createEncounter, documentForm, documentsPath, pdf, samples } from '../support/samples.ts';
+import { openLogFile, startTestService, type TestService } from '../support/service.ts';
 
 let service: TestService;
 let encounter: string;

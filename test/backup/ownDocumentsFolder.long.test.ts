@@ -1,11 +1,10 @@
 import { mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { BackupFolder } from '../support/BackupFolder.ts';
 import { runCli, temporaryFolder } from '../support/cli.ts';
-import { createEncounter, documentForm, documentsPath } from '../support/documents.ts';
-import { phi } from '../support/phi.ts';
-import { pdf } from '../support/samples.ts';
+import { BackupFolder } from '../support/files.ts';
+import { phi } from '../support/output.ts';
+import { createEncounter, documentForm, documentsPath, pdf } from '../support/samples.ts';
 import { startTestService, type TestService } from '../support/service.ts';
 
 let service: TestService;

@@ -1,8 +1,8 @@
 import { cpSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { BackupFolder } from '../support/BackupFolder.ts';
 import { temporaryFolder } from '../support/cli.ts';
+import { BackupFolder } from '../support/files.ts';
 import { samples } from '../support/samples.ts';
 import { changesBy, startTestService, type TestService } from '../support/service.ts';
 

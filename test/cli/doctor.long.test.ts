@@ -13,12 +13,17 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { roomFor } from '../../src/cli/commands/doctorChecks.ts';
 import { runCli, storesOf, temporaryFolder } from '../support/cli.ts';
-import { onEveryEngine } from '../support/engines.ts';
 import { eventually } from '../support/eventually.ts';
-import { openLogFile } from '../support/logFile.ts';
-import { logLines } from '../support/logLines.ts';
 import { samples } from '../support/samples.ts';
-import { changesBy, newEvents, startTestService, type TestService } from '../support/service.ts';
+import { onEveryEngine } from '../support/servers.ts';
+import {
+  changesBy,
+  logLines,
+  newEvents,
+  openLogFile,
+  startTestService,
+  type TestService,
+} from '../support/service.ts';
 
 interface Result {
   check: string;

@@ -3,14 +3,11 @@ import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import type { TreeHead } from '../../src/modules/integrity/publicKeys.ts';
 import { runCli, temporaryFolder } from '../support/cli.ts';
-import { openLoopback } from '../support/delivery.ts';
-import { createEncounter, documentForm, documentsPath } from '../support/documents.ts';
 import { eventually } from '../support/eventually.ts';
-import { headNames } from '../support/headNames.ts';
-import { HookEndpoint } from '../support/hookEndpoint.ts';
-import { samples } from '../support/samples.ts';
+import { headNames } from '../support/log.ts';
+import { createEncounter, documentForm, documentsPath, samples } from '../support/samples.ts';
 import { startTestService } from '../support/service.ts';
-import { createWebhook } from '../support/webhooks.ts';
+import { createWebhook, HookEndpoint, openLoopback } from '../support/webhooks.ts';
 
 const PAYERS = '/integration/payers';
 const LATER = 5;

@@ -2,10 +2,9 @@ import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { spawnCli, temporaryFolder } from '../support/cli.ts';
-import { createEncounter, documentLine, documentsPath } from '../support/documents.ts';
-import { onEveryEngine } from '../support/engines.ts';
-import { phi } from '../support/phi.ts';
-import { pdf, samples } from '../support/samples.ts';
+import { phi } from '../support/output.ts';
+import { createEncounter, documentLine, documentsPath, pdf, samples } from '../support/samples.ts';
+import { onEveryEngine } from '../support/servers.ts';
 import { appendedBy, type TestService } from '../support/service.ts';
 
 onEveryEngine((start) => {

@@ -3,8 +3,8 @@ import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { spawnCli, temporaryFolder } from '../support/cli.ts';
-import { onEveryEngine } from '../support/engines.ts';
-import { notePhi } from '../support/phi.ts';
+import { notePhi } from '../support/output.ts';
+import { onEveryEngine } from '../support/servers.ts';
 import { appendedBy, type TestService } from '../support/service.ts';
 
 const fixtures = join(import.meta.dirname, '../fixtures/fhir');

@@ -2,12 +2,11 @@ import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type CliResult, spawnCli, temporaryFolder } from '../support/cli.ts';
-import { createEncounter, documentLine } from '../support/documents.ts';
-import { onEveryEngine } from '../support/engines.ts';
 import { eventually } from '../support/eventually.ts';
-import { Follower } from '../support/follower.ts';
-import { phi } from '../support/phi.ts';
-import { pdf, samples } from '../support/samples.ts';
+import { Follower } from '../support/log.ts';
+import { phi } from '../support/output.ts';
+import { createEncounter, documentLine, pdf, samples } from '../support/samples.ts';
+import { onEveryEngine } from '../support/servers.ts';
 import { appendedBy, type TestService } from '../support/service.ts';
 
 const LONG_MS = 120_000;

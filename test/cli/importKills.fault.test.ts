@@ -8,14 +8,11 @@ import { catalogEntry } from '../../src/domain/records/catalog.ts';
 import { openReadModels } from '../../src/server/openStorage.ts';
 
 import { spawnCli, temporaryFolder } from '../support/cli.ts';
-import { readAll } from '../support/events.ts';
 import { eventually } from '../support/eventually.ts';
-import { Follower } from '../support/follower.ts';
-import { allRows, rebuiltRows } from '../support/rebuilt.ts';
-import { samples } from '../support/samples.ts';
-import { startTestService, type TestService } from '../support/service.ts';
-import type { SpecKind } from '../support/specTables.ts';
-import { withOwnServers } from '../support/withOwnServers.ts';
+import { allRows, Follower, rebuiltRows } from '../support/log.ts';
+import { type SpecKind, samples } from '../support/samples.ts';
+import { withOwnServers } from '../support/servers.ts';
+import { readAll, startTestService, type TestService } from '../support/service.ts';
 
 const PATIENTS = 300;
 const PAYERS = 20;

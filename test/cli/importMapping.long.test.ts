@@ -2,9 +2,9 @@ import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { spawnCli, temporaryFolder } from '../support/cli.ts';
-import { onEveryEngine } from '../support/engines.ts';
-import { phi } from '../support/phi.ts';
+import { phi } from '../support/output.ts';
 import { samples } from '../support/samples.ts';
+import { onEveryEngine } from '../support/servers.ts';
 import { appendedBy, type TestService } from '../support/service.ts';
 
 onEveryEngine((start) => {

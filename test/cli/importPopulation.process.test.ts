@@ -5,10 +5,9 @@ import { promisify } from 'node:util';
 import { parse } from 'csv-parse/sync';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { spawnCli, temporaryFolder } from '../support/cli.ts';
-import { listAll } from '../support/listAll.ts';
-import { notePhi } from '../support/phi.ts';
-import { changesBy, startTestService, type TestService } from '../support/service.ts';
-import { inStores } from '../support/worklists.ts';
+import { notePhi } from '../support/output.ts';
+import { inStores } from '../support/readiness.ts';
+import { changesBy, listAll, startTestService, type TestService } from '../support/service.ts';
 
 const generator = resolve(process.cwd(), '../shared/synthea/generate');
 const missing = [

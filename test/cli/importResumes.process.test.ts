@@ -7,11 +7,11 @@ import { openEventLog } from '../../src/server/openStorage.ts';
 
 import { type CliResult, spawnCli, temporaryFolder } from '../support/cli.ts';
 import { Client } from '../support/client.ts';
-import { readAll } from '../support/events.ts';
 import { eventually } from '../support/eventually.ts';
-import { Follower } from '../support/follower.ts';
-import { freePort } from '../support/freePort.ts';
-import { ServiceProcess } from '../support/serviceProcess.ts';
+import { Follower } from '../support/log.ts';
+import { ServiceProcess } from '../support/processes.ts';
+import { freePort } from '../support/servers.ts';
+import { readAll } from '../support/service.ts';
 
 /** Records of an import; the figures of decision 054 are of 100,000. */
 const RECORDS = Number(process.env.IMPORT_RECORDS ?? 4_000);

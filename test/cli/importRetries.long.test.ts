@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { afterEach, expect, test } from 'vitest';
 import { generateApiKey } from '../../src/modules/auth/apiKeys.ts';
 import { spawnCli, temporaryFolder } from '../support/cli.ts';
-import { startFakeService } from '../support/fakeService.ts';
+import { startFakeService } from '../support/network.ts';
 
 type FakeService = Awaited<ReturnType<typeof startFakeService>>;
 let service: FakeService;

@@ -3,7 +3,7 @@ import { ImportClient } from '../../src/cli/commands/import/client.ts';
 import { BatchSender } from '../../src/cli/commands/import/send.ts';
 import { ImportError, type Row } from '../../src/cli/commands/import/source.ts';
 
-import { startFakeService } from '../support/fakeService.ts';
+import { startFakeService } from '../support/network.ts';
 
 let service: Awaited<ReturnType<typeof startFakeService>>;
 afterEach(() => service.stop());

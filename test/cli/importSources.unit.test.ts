@@ -5,7 +5,7 @@ import { MappedSource, readMapping } from '../../src/cli/commands/import/mappedS
 import { isUspsState, stateCode } from '../../src/domain/records/schema/states.ts';
 
 import { temporaryFolder } from '../support/cli.ts';
-import type { SpecKind } from '../support/specTables.ts';
+import type { SpecKind } from '../support/samples.ts';
 
 /** A folder of Synthea's CSVs, read by one of the mappings that come with the product. */
 async function syntheaSource(folder: string, mapping = 'synthea.json'): Promise<MappedSource> {

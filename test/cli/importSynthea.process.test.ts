@@ -4,12 +4,11 @@ import { parse } from 'csv-parse/sync';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { catalogEntry } from '../../src/domain/records/catalog.ts';
 import { spawnCli, temporaryFolder } from '../support/cli.ts';
-import { onEmbeddedEngines } from '../support/engines.ts';
-import { listAll } from '../support/listAll.ts';
-import { notePhi } from '../support/phi.ts';
-import { changesBy, type TestService } from '../support/service.ts';
-import { specKinds } from '../support/specTables.ts';
-import { worklist } from '../support/worklists.ts';
+import { notePhi } from '../support/output.ts';
+import { worklist } from '../support/readiness.ts';
+import { specKinds } from '../support/samples.ts';
+import { onEmbeddedEngines } from '../support/servers.ts';
+import { changesBy, listAll, type TestService } from '../support/service.ts';
 
 const folder = resolve(process.cwd(), '../shared/data/synthea');
 const present = existsSync(folder);

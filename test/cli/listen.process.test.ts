@@ -3,14 +3,13 @@ import { join } from 'node:path';
 import { Webhook } from 'standardwebhooks';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { generateApiKey } from '../../src/modules/auth/apiKeys.ts';
-import { CliProcess } from '../support/CliProcess.ts';
 import { spawnCli, temporaryFolder } from '../support/cli.ts';
-import { onEveryEngine } from '../support/engines.ts';
 import { eventually } from '../support/eventually.ts';
-import { freePort } from '../support/freePort.ts';
-import { HookEndpoint, type HookMessage } from '../support/hookEndpoint.ts';
+import { CliProcess } from '../support/processes.ts';
 import { samples } from '../support/samples.ts';
+import { freePort, onEveryEngine } from '../support/servers.ts';
 import { appendedBy, type TestService } from '../support/service.ts';
+import { HookEndpoint, type HookMessage } from '../support/webhooks.ts';
 
 const INTERRUPTED = 130;
 const TYPE = 'chartledger.payer.upserted.v1';

@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process';
 import { join } from 'node:path';
 import { beforeAll, expect, test } from 'vitest';
 import { runCli, temporaryFolder } from '../support/cli.ts';
-import { compileCache } from '../support/compileCache.ts';
+import { compileCache } from '../support/vitest.ts';
 
 const LONG_MS = 60_000;
 const folder = temporaryFolder();

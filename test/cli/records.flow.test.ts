@@ -4,11 +4,11 @@ import type { RecordedEvent } from '../../src/domain/events/event.ts';
 import { generateApiKey } from '../../src/modules/auth/apiKeys.ts';
 
 import { runCli } from '../support/cli.ts';
-import { onEveryEngine } from '../support/engines.ts';
-import { phi } from '../support/phi.ts';
-import { Receiver } from '../support/receiver.ts';
+import { phi } from '../support/output.ts';
 import { samples } from '../support/samples.ts';
+import { onEveryEngine } from '../support/servers.ts';
 import { accessesBy, appendedBy, newEvents, type TestService } from '../support/service.ts';
+import { Receiver } from '../support/webhooks.ts';
 
 onEveryEngine((start) => {
   let service: TestService;

@@ -2,11 +2,10 @@ import { createHash } from 'node:crypto';
 import { v7 as uuidv7 } from 'uuid';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { RecordedEvent } from '../../src/domain/events/event.ts';
-import { expectAccessible, takePictures } from '../support/dashboard.ts';
+import { expectAccessible, startUserTests, takePictures, type UserTests } from '../support/dashboard.ts';
 import { eventually } from '../support/eventually.ts';
-import { inShort } from '../support/installation.ts';
-import { phi } from '../support/phi.ts';
-import { startUserTests, type UserTests } from '../support/userTests.ts';
+import { phi } from '../support/output.ts';
+import { inShort } from '../support/service.ts';
 
 let tests: UserTests;
 beforeAll(async () => {

@@ -4,16 +4,20 @@ import type { Scorecard } from '../../src/modules/readiness/scorecard.ts';
 import { openSimulation } from '../../src/modules/readiness/simulation.ts';
 import { openReadModels, openStateStore } from '../../src/server/openStorage.ts';
 
-import { sendBatch } from '../support/batches.ts';
-import type { Claim } from '../support/billing.ts';
-import { billedPath, freshClaim, sendClaim } from '../support/claims.ts';
-import { onEveryEngine } from '../support/engines.ts';
+import { sendBatch } from '../support/client.ts';
+import { signedIn, type Visitor } from '../support/dashboard.ts';
 import { eventually } from '../support/eventually.ts';
-import { phi } from '../support/phi.ts';
+import { phi } from '../support/output.ts';
+import {
+  billedPath,
+  type Claim,
+  freshClaim,
+  inWorkspace,
+  sendClaim,
+  worklist,
+} from '../support/readiness.ts';
+import { onEveryEngine } from '../support/servers.ts';
 import { accessesBy, appendedBy, type TestService } from '../support/service.ts';
-import { signedIn } from '../support/signedIn.ts';
-import type { Visitor } from '../support/visitor.ts';
-import { inWorkspace, worklist } from '../support/worklists.ts';
 
 const MANY = 520;
 

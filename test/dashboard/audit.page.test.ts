@@ -5,12 +5,10 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { ENTRIES_A_CHUNK } from '../../projections/auditTrail.ts';
 import type { Client } from '../support/client.ts';
 import { expectAccessible, startDashboard, type TestDashboard, takePictures } from '../support/dashboard.ts';
-import { createEncounter, documentForm, documentsPath } from '../support/documents.ts';
-import { readAll } from '../support/events.ts';
 import { eventually } from '../support/eventually.ts';
-import { phi } from '../support/phi.ts';
-import { samples } from '../support/samples.ts';
-import { accessesBy, appendedBy, type TestService } from '../support/service.ts';
+import { phi } from '../support/output.ts';
+import { createEncounter, documentForm, documentsPath, samples } from '../support/samples.ts';
+import { accessesBy, appendedBy, readAll, type TestService } from '../support/service.ts';
 
 const LONG_MS = 60_000;
 

@@ -5,12 +5,10 @@ import type { CreatedKey } from '../../src/modules/auth/keyManager.ts';
 
 import { runCli, storesOf } from '../support/cli.ts';
 import { expectAccessible, startDashboard, type TestDashboard, takePictures } from '../support/dashboard.ts';
-import { openLoopback } from '../support/delivery.ts';
 import { eventually } from '../support/eventually.ts';
-import { HookEndpoint } from '../support/hookEndpoint.ts';
 import { samples } from '../support/samples.ts';
 import { startTestService, type TestService } from '../support/service.ts';
-import { createWebhook } from '../support/webhooks.ts';
+import { createWebhook, HookEndpoint, openLoopback } from '../support/webhooks.ts';
 
 const LONG_MS = 60_000;
 

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { onEveryEngine } from '../support/engines.ts';
+import { signedIn } from '../support/dashboard.ts';
 import { samples } from '../support/samples.ts';
+import { onEveryEngine } from '../support/servers.ts';
 import { accessesBy, appendedBy, type TestService } from '../support/service.ts';
-import { signedIn } from '../support/signedIn.ts';
 
 onEveryEngine((start) => {
   let service: TestService;

@@ -1,13 +1,18 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { DisclosedRange } from '../../src/domain/events/payloads.ts';
-import type { Claim } from '../support/billing.ts';
-import { billedPath, freshClaim, readiness, sendClaim, sendLater } from '../support/claims.ts';
-import { onEveryEngine } from '../support/engines.ts';
-import { phi } from '../support/phi.ts';
+import { signedIn, type Visitor } from '../support/dashboard.ts';
+import { phi } from '../support/output.ts';
+import {
+  billedPath,
+  type Claim,
+  freshClaim,
+  inWorkspace,
+  readiness,
+  sendClaim,
+  sendLater,
+} from '../support/readiness.ts';
+import { onEveryEngine } from '../support/servers.ts';
 import { accessesBy, appendedBy, changesBy, type TestService } from '../support/service.ts';
-import { signedIn } from '../support/signedIn.ts';
-import type { Visitor } from '../support/visitor.ts';
-import { inWorkspace } from '../support/worklists.ts';
 
 onEveryEngine((start) => {
   let service: TestService;

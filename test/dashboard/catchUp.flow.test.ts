@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { UserDirectory } from '../../src/modules/auth/users.ts';
-import { onEveryEngine } from '../support/engines.ts';
-import { makeUser } from '../support/makeUser.ts';
-import { phi } from '../support/phi.ts';
+import { Visitor } from '../support/dashboard.ts';
+import { phi } from '../support/output.ts';
+import { onEveryEngine } from '../support/servers.ts';
 import { appendedBy, type TestService } from '../support/service.ts';
-import { Visitor } from '../support/visitor.ts';
+import { makeUser } from '../support/users.ts';
 
 onEveryEngine((start) => {
   let service: TestService;

@@ -5,13 +5,17 @@ import { needsProof } from '../../src/dashboard/components/page.ts';
 import { openStateStore } from '../../src/server/openStorage.ts';
 import type { StateStore } from '../../src/storage/stateStore.ts';
 
-import { expectAccessible, takePictures } from '../support/dashboard.ts';
+import {
+  expectAccessible,
+  StoredSession,
+  setUpApp,
+  startUserTests,
+  takePictures,
+  type UserTests,
+} from '../support/dashboard.ts';
 import { eventually } from '../support/eventually.ts';
-import { inShort } from '../support/installation.ts';
-import { phi } from '../support/phi.ts';
-import { StoredSession } from '../support/StoredSession.ts';
-import { setUpApp } from '../support/TestApp.ts';
-import { startUserTests, type UserTests } from '../support/userTests.ts';
+import { phi } from '../support/output.ts';
+import { inShort } from '../support/service.ts';
 
 let tests: UserTests;
 let stateStore: StateStore;

@@ -1,12 +1,12 @@
 import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { missingBrowser } from '../support/chromium.ts';
 import { expectAccessible, signIn, startDashboard, type TestDashboard } from '../support/dashboard.ts';
-import { onEveryEngine } from '../support/engines.ts';
 import { eventually } from '../support/eventually.ts';
-import { notePhi, phi } from '../support/phi.ts';
+import { notePhi, phi } from '../support/output.ts';
 import { samples } from '../support/samples.ts';
+import { onEveryEngine } from '../support/servers.ts';
 import { newEvents } from '../support/service.ts';
+import { missingBrowser } from '../support/vitest.ts';
 
 const describeInBrowser = missingBrowser ? describe.skip : describe;
 

@@ -8,9 +8,8 @@ import {
   type TestDashboard,
   takePictures,
 } from '../support/dashboard.ts';
-import { documentForm, documentsPath } from '../support/documents.ts';
-import { phi } from '../support/phi.ts';
-import { samples } from '../support/samples.ts';
+import { phi } from '../support/output.ts';
+import { documentForm, documentsPath, samples } from '../support/samples.ts';
 import { accessesBy, newEvents, type TestService } from '../support/service.ts';
 
 const LONG_MS = 60_000;

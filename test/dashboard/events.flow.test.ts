@@ -1,16 +1,12 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Role } from '../../src/modules/auth/users.ts';
-import { billedPath, freshClaim, sendClaim } from '../support/claims.ts';
 import { runCli, storesOf, temporaryFolder } from '../support/cli.ts';
-import { createEncounter, documentForm, documentsPath } from '../support/documents.ts';
-import { onEveryEngine } from '../support/engines.ts';
-import { readAll } from '../support/events.ts';
-import { phi } from '../support/phi.ts';
-import { samples } from '../support/samples.ts';
-import type { TestService } from '../support/service.ts';
-import { signedIn } from '../support/signedIn.ts';
-import type { Visitor } from '../support/visitor.ts';
-import { inWorkspace, worklist } from '../support/worklists.ts';
+import { signedIn, type Visitor } from '../support/dashboard.ts';
+import { phi } from '../support/output.ts';
+import { billedPath, freshClaim, inWorkspace, sendClaim, worklist } from '../support/readiness.ts';
+import { createEncounter, documentForm, documentsPath, samples } from '../support/samples.ts';
+import { onEveryEngine } from '../support/servers.ts';
+import { readAll, type TestService } from '../support/service.ts';
 
 onEveryEngine((start) => {
   let service: TestService;

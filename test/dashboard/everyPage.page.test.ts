@@ -3,26 +3,22 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { UserLinks } from '../../src/modules/auth/userManager.ts';
 import { UserDirectory } from '../../src/modules/auth/users.ts';
 import { addHold } from '../../src/modules/erasure/holds.ts';
-
-import { analyse } from '../support/analyses.ts';
-import { changeAfterBilling } from '../support/claims.ts';
 import {
+  addressOf,
+  dashboardPages,
   expectAccessible,
   expectOperable,
+  setUpApp,
   startDashboard,
   type TestDashboard,
   takePictures,
 } from '../support/dashboard.ts';
-import { addressOf, dashboardPages } from '../support/dashboardPages.ts';
-import { openLoopback } from '../support/delivery.ts';
-import { createEncounter, documentForm, documentsPath } from '../support/documents.ts';
-import { sendMessages } from '../support/messages.ts';
-import { phi } from '../support/phi.ts';
-import { samples } from '../support/samples.ts';
+import { configureSources, sendMessages } from '../support/messages.ts';
+import { phi } from '../support/output.ts';
+import { analyse, changeAfterBilling } from '../support/readiness.ts';
+import { createEncounter, documentForm, documentsPath, samples } from '../support/samples.ts';
 import { startTestService } from '../support/service.ts';
-import { configureSources } from '../support/sources.ts';
-import { setUpApp } from '../support/TestApp.ts';
-import { createWebhook } from '../support/webhooks.ts';
+import { createWebhook, openLoopback } from '../support/webhooks.ts';
 
 let dashboard: TestDashboard;
 let page: Page;

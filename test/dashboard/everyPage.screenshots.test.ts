@@ -8,17 +8,20 @@ import { patient } from '../../src/domain/records/kinds/patient.ts';
 import { UserLinks } from '../../src/modules/auth/userManager.ts';
 import { type Role, UserDirectory } from '../../src/modules/auth/users.ts';
 import { addHold } from '../../src/modules/erasure/holds.ts';
-
-import { analyse, countDays } from '../support/analyses.ts';
-import { changeAfterBilling } from '../support/claims.ts';
-import { startDashboard, type TestDashboard, type TestUser } from '../support/dashboard.ts';
-import { addressOf, dashboardPages, screenshotFile } from '../support/dashboardPages.ts';
-import { documentsPath } from '../support/documents.ts';
-import { makeUser } from '../support/makeUser.ts';
-import { sendMessages } from '../support/messages.ts';
+import {
+  addressOf,
+  dashboardPages,
+  screenshotFile,
+  setUpApp,
+  startDashboard,
+  type TestDashboard,
+  type TestUser,
+} from '../support/dashboard.ts';
+import { configureSources, sendMessages } from '../support/messages.ts';
+import { analyse, changeAfterBilling, countDays } from '../support/readiness.ts';
+import { documentsPath } from '../support/samples.ts';
 import { startTestService } from '../support/service.ts';
-import { configureSources } from '../support/sources.ts';
-import { setUpApp } from '../support/TestApp.ts';
+import { makeUser } from '../support/users.ts';
 import { createWebhook, patch, webhooksPath } from '../support/webhooks.ts';
 
 const LONG_MS = 120_000;

@@ -6,9 +6,9 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { temporaryFolder } from '../support/cli.ts';
 import { expectAccessible, startDashboard, type TestDashboard, takePictures } from '../support/dashboard.ts';
 import { eventually } from '../support/eventually.ts';
+import { unzipped } from '../support/files.ts';
 import { samples } from '../support/samples.ts';
 import { accessesBy, startTestService, type TestService } from '../support/service.ts';
-import { unzipped } from '../support/unzipped.ts';
 
 const LONG_MS = 60_000;
 

@@ -1,8 +1,14 @@
 import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { expectAccessible, startDashboard, type TestDashboard, takePictures } from '../support/dashboard.ts';
-import { phi } from '../support/phi.ts';
-import { RecordsPages, textOf } from '../support/recordsPages.ts';
+import {
+  expectAccessible,
+  RecordsPages,
+  startDashboard,
+  type TestDashboard,
+  takePictures,
+  textOf,
+} from '../support/dashboard.ts';
+import { phi } from '../support/output.ts';
 import { samples } from '../support/samples.ts';
 import { accessesBy, appendedBy, changesBy, type TestService } from '../support/service.ts';
 

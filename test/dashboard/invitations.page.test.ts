@@ -2,10 +2,9 @@ import { createHash } from 'node:crypto';
 import { v7 as uuidv7 } from 'uuid';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { RecordedEvent } from '../../src/domain/events/event.ts';
-import { expectAccessible, takePictures } from '../support/dashboard.ts';
-import { inShort } from '../support/installation.ts';
-import { notePhi, phi } from '../support/phi.ts';
-import { startUserTests, type UserTests } from '../support/userTests.ts';
+import { expectAccessible, startUserTests, takePictures, type UserTests } from '../support/dashboard.ts';
+import { notePhi, phi } from '../support/output.ts';
+import { inShort } from '../support/service.ts';
 
 let tests: UserTests;
 beforeAll(async () => {

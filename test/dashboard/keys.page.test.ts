@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { RecordedEvent } from '../../src/domain/events/event.ts';
 import { expectAccessible, startDashboard, type TestDashboard, takePictures } from '../support/dashboard.ts';
 import { eventually } from '../support/eventually.ts';
-import { notePhi } from '../support/phi.ts';
+import { notePhi } from '../support/output.ts';
 import { samples } from '../support/samples.ts';
 import { newEvents } from '../support/service.ts';
 import { createWebhook, hookUrl } from '../support/webhooks.ts';

@@ -1,13 +1,11 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { sendBatch } from '../support/batches.ts';
-import { createEncounter, documentForm, documentsPath } from '../support/documents.ts';
-import { onEveryEngine } from '../support/engines.ts';
+import { sendBatch } from '../support/client.ts';
+import { signedIn, type Visitor } from '../support/dashboard.ts';
 import { eventually } from '../support/eventually.ts';
-import { phi } from '../support/phi.ts';
-import { pdf, samples } from '../support/samples.ts';
+import { phi } from '../support/output.ts';
+import { createEncounter, documentForm, documentsPath, pdf, samples } from '../support/samples.ts';
+import { onEveryEngine } from '../support/servers.ts';
 import { accessesBy, type TestService } from '../support/service.ts';
-import { signedIn } from '../support/signedIn.ts';
-import type { Visitor } from '../support/visitor.ts';
 
 onEveryEngine((start) => {
   let service: TestService;

@@ -1,7 +1,7 @@
 import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { expectAccessible, startDashboard, type TestDashboard } from '../support/dashboard.ts';
-import { notePhi, phi } from '../support/phi.ts';
+import { notePhi, phi } from '../support/output.ts';
 import { samples } from '../support/samples.ts';
 
 let dashboard: TestDashboard;

@@ -1,10 +1,9 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { onEveryEngine } from '../support/engines.ts';
+import { signedIn, type Visitor } from '../support/dashboard.ts';
 import { bundle, fhirEncounter, fhirPatient, freshId, putFhir, referTo, sendFhir } from '../support/fhir.ts';
-import { phi } from '../support/phi.ts';
+import { phi } from '../support/output.ts';
+import { onEveryEngine } from '../support/servers.ts';
 import { accessesBy, appendedBy, changesBy, type TestService } from '../support/service.ts';
-import { signedIn } from '../support/signedIn.ts';
-import type { Visitor } from '../support/visitor.ts';
 
 /** What a page says, without its markup. */
 const saidBy = (page: string) =>

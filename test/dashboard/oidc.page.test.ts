@@ -9,11 +9,10 @@ import {
   startDashboard,
   type TestDashboard,
   takePictures,
+  Visitor,
 } from '../support/dashboard.ts';
-import { startIdentityProvider, type TestIdentityProvider } from '../support/identityProvider.ts';
-import { inShort, installationEvents } from '../support/installation.ts';
-import { startTestService, type TestService } from '../support/service.ts';
-import { Visitor } from '../support/visitor.ts';
+import { inShort, installationEvents, startTestService, type TestService } from '../support/service.ts';
+import { startIdentityProvider, type TestIdentityProvider } from '../support/users.ts';
 
 const CALLBACK = '/sign-in/openid-connect/callback';
 

@@ -7,10 +7,15 @@ import { openReadModels, openStateStore } from '../../src/server/openStorage.ts'
 import type { ReadModels } from '../../src/storage/readModels.ts';
 import type { StateStore } from '../../src/storage/stateStore.ts';
 
-import { expectAccessible, startDashboard, type TestDashboard, takePictures } from '../support/dashboard.ts';
+import {
+  expectAccessible,
+  StoredSession,
+  startDashboard,
+  type TestDashboard,
+  takePictures,
+} from '../support/dashboard.ts';
 import { eventually } from '../support/eventually.ts';
-import { phi } from '../support/phi.ts';
-import { StoredSession } from '../support/StoredSession.ts';
+import { phi } from '../support/output.ts';
 import { samples } from '../support/samples.ts';
 
 let dashboard: TestDashboard;

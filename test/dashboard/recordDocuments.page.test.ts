@@ -1,12 +1,16 @@
 import { readFile } from 'node:fs/promises';
 import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { expectAccessible, type TestDashboard, takePictures } from '../support/dashboard.ts';
-import { documentForm, documentsPath } from '../support/documents.ts';
-import { upsertReferred } from '../support/fieldValues.ts';
-import { phi } from '../support/phi.ts';
-import { type RecordsPages, startRecordsPages, textOf } from '../support/recordsPages.ts';
-import { pdf, samples } from '../support/samples.ts';
+import {
+  expectAccessible,
+  type RecordsPages,
+  startRecordsPages,
+  type TestDashboard,
+  takePictures,
+  textOf,
+} from '../support/dashboard.ts';
+import { phi } from '../support/output.ts';
+import { documentForm, documentsPath, pdf, samples, upsertReferred } from '../support/samples.ts';
 import { accessesBy, type TestService } from '../support/service.ts';
 
 const LONG_MS = 60_000;

@@ -10,16 +10,16 @@ import { openStateStore } from '../../src/server/openStorage.ts';
 
 import {
   expectAccessible,
+  RecordsPages,
+  StoredSession,
   startDashboard,
   type TestDashboard,
   type TestUser,
   takePictures,
+  textOf,
 } from '../support/dashboard.ts';
-import { documentForm, documentsPath } from '../support/documents.ts';
-import { phi } from '../support/phi.ts';
-import { RecordsPages, textOf } from '../support/recordsPages.ts';
-import { StoredSession } from '../support/StoredSession.ts';
-import { samples } from '../support/samples.ts';
+import { phi } from '../support/output.ts';
+import { documentForm, documentsPath, samples } from '../support/samples.ts';
 import { accessesBy, appendedBy, changesBy, type TestService } from '../support/service.ts';
 
 const LONG_MS = 120_000;

@@ -7,10 +7,8 @@ import {
   type TestDashboard,
   takePictures,
 } from '../support/dashboard.ts';
-import { documentForm, documentsPath } from '../support/documents.ts';
-import { upsertReferred } from '../support/fieldValues.ts';
-import { phi } from '../support/phi.ts';
-import { samples } from '../support/samples.ts';
+import { phi } from '../support/output.ts';
+import { documentForm, documentsPath, samples, upsertReferred } from '../support/samples.ts';
 import { accessesBy, type TestService } from '../support/service.ts';
 
 const LONG_MS = 120_000;

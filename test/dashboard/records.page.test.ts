@@ -1,8 +1,13 @@
 import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { expectAccessible, type TestDashboard, takePictures } from '../support/dashboard.ts';
-import { phi } from '../support/phi.ts';
-import { type RecordsPages, startRecordsPages } from '../support/recordsPages.ts';
+import {
+  expectAccessible,
+  type RecordsPages,
+  startRecordsPages,
+  type TestDashboard,
+  takePictures,
+} from '../support/dashboard.ts';
+import { phi } from '../support/output.ts';
 import { samples } from '../support/samples.ts';
 import { accessesBy, appendedBy, startTestService, type TestService } from '../support/service.ts';
 

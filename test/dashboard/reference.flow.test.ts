@@ -1,8 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { signedIn, type Visitor } from '../support/dashboard.ts';
 import { samples } from '../support/samples.ts';
 import { startTestService, type TestService } from '../support/service.ts';
-import { signedIn } from '../support/signedIn.ts';
-import type { Visitor } from '../support/visitor.ts';
 
 const MOST_BYTES = 200_000;
 

@@ -1,8 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Client } from '../support/client.ts';
-import { startDashboard, type TestDashboard } from '../support/dashboard.ts';
+import { startDashboard, type TestDashboard, Visitor } from '../support/dashboard.ts';
 import { startTestService } from '../support/service.ts';
-import { Visitor } from '../support/visitor.ts';
 
 const LIMIT = 20;
 

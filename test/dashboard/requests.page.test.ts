@@ -1,10 +1,9 @@
 import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { sendBatch } from '../support/batches.ts';
-import type { Client } from '../support/client.ts';
+import { type Client, sendBatch } from '../support/client.ts';
 import { expectAccessible, startDashboard, type TestDashboard, takePictures } from '../support/dashboard.ts';
 import { eventually } from '../support/eventually.ts';
-import { phi } from '../support/phi.ts';
+import { phi } from '../support/output.ts';
 import { samples } from '../support/samples.ts';
 import { accessesBy, type TestService } from '../support/service.ts';
 

@@ -15,8 +15,7 @@ import { INSTALLATION } from '../../src/domain/events/streams.ts';
 import { type Role, roles } from '../../src/modules/auth/users.ts';
 
 import { startDashboard, type TestDashboard } from '../support/dashboard.ts';
-import { readAll } from '../support/events.ts';
-import { appendedBy } from '../support/service.ts';
+import { appendedBy, readAll } from '../support/service.ts';
 
 const roleNames = {
   ...({ public: 'public', 'signed-in': 'signed-in' } as const),

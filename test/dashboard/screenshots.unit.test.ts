@@ -1,6 +1,6 @@
 import { globSync, readFileSync, statSync } from 'node:fs';
 import { expect, test } from 'vitest';
-import { dashboardPages, screenshotFile } from '../support/dashboardPages.ts';
+import { dashboardPages, screenshotFile } from '../support/dashboard.ts';
 
 const MOST_BYTES = 3_000_000;
 const files = dashboardPages.map(screenshotFile);

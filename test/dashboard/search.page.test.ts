@@ -1,11 +1,15 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { expectAccessible, startDashboard, type TestDashboard, takePictures } from '../support/dashboard.ts';
-import { createEncounter, documentForm, documentsPath } from '../support/documents.ts';
-import { phi } from '../support/phi.ts';
-import { textOf } from '../support/recordsPages.ts';
-import { samples } from '../support/samples.ts';
+import {
+  expectAccessible,
+  startDashboard,
+  type TestDashboard,
+  takePictures,
+  textOf,
+  Visitor,
+} from '../support/dashboard.ts';
+import { phi } from '../support/output.ts';
+import { createEncounter, documentForm, documentsPath, samples } from '../support/samples.ts';
 import { accessesBy, type TestService } from '../support/service.ts';
-import { Visitor } from '../support/visitor.ts';
 
 let dashboard: TestDashboard;
 let service: TestService;

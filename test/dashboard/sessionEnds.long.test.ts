@@ -5,12 +5,11 @@ import { openStateStore } from '../../src/server/openStorage.ts';
 import type { StateStore } from '../../src/storage/stateStore.ts';
 
 import type { TestResponse } from '../support/client.ts';
-import { onEveryEngine } from '../support/engines.ts';
-import { makeUser } from '../support/makeUser.ts';
-import { phi } from '../support/phi.ts';
-import { readSession } from '../support/StoredSession.ts';
+import { readSession, Visitor } from '../support/dashboard.ts';
+import { phi } from '../support/output.ts';
+import { onEveryEngine } from '../support/servers.ts';
 import { appendedBy, type TestService } from '../support/service.ts';
-import { Visitor } from '../support/visitor.ts';
+import { makeUser } from '../support/users.ts';
 
 onEveryEngine((start) => {
   let service: TestService;

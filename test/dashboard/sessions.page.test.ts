@@ -7,11 +7,9 @@ import { UserDirectory } from '../../src/modules/auth/users.ts';
 import { openStateStore } from '../../src/server/openStorage.ts';
 import type { StateStore } from '../../src/storage/stateStore.ts';
 
-import { signIn, startDashboard, type TestDashboard } from '../support/dashboard.ts';
+import { StoredSession, signIn, startDashboard, type TestDashboard, Visitor } from '../support/dashboard.ts';
 import { eventually } from '../support/eventually.ts';
-import { phi } from '../support/phi.ts';
-import { StoredSession } from '../support/StoredSession.ts';
-import { Visitor } from '../support/visitor.ts';
+import { phi } from '../support/output.ts';
 
 let dashboard: TestDashboard;
 let stateStore: StateStore;

@@ -4,14 +4,11 @@ import { openStateStore } from '../../src/server/openStorage.ts';
 import type { StateStore } from '../../src/storage/stateStore.ts';
 
 import type { TestResponse } from '../support/client.ts';
-import { onEveryEngine } from '../support/engines.ts';
-import { inShort, installationEvents } from '../support/installation.ts';
-import { notePhi, phi } from '../support/phi.ts';
-import { readSession } from '../support/StoredSession.ts';
+import { readSession, signedIn, type Visitor } from '../support/dashboard.ts';
+import { notePhi, phi } from '../support/output.ts';
 import { samples } from '../support/samples.ts';
-import { appendedBy, type TestService } from '../support/service.ts';
-import { signedIn } from '../support/signedIn.ts';
-import type { Visitor } from '../support/visitor.ts';
+import { onEveryEngine } from '../support/servers.ts';
+import { appendedBy, inShort, installationEvents, type TestService } from '../support/service.ts';
 import { hookUrl } from '../support/webhooks.ts';
 
 onEveryEngine((start) => {

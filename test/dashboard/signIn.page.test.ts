@@ -1,7 +1,12 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { expectAccessible, type TestUser, takePictures } from '../support/dashboard.ts';
-import { inShort } from '../support/installation.ts';
-import { startUserTests, type UserTests } from '../support/userTests.ts';
+import {
+  expectAccessible,
+  startUserTests,
+  type TestUser,
+  takePictures,
+  type UserTests,
+} from '../support/dashboard.ts';
+import { inShort } from '../support/service.ts';
 
 const credentials = ({ name, password }: TestUser) => ({ name, password });
 

@@ -1,12 +1,15 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { openStateStore } from '../../src/server/openStorage.ts';
 import { runCli, storesOf } from '../support/cli.ts';
-import type { TestUser } from '../support/dashboard.ts';
-import { inShort } from '../support/installation.ts';
-import { phi } from '../support/phi.ts';
-import { countSessions } from '../support/StoredSession.ts';
-import { startUserTests, type UserTests } from '../support/userTests.ts';
-import { Visitor } from '../support/visitor.ts';
+import {
+  countSessions,
+  startUserTests,
+  type TestUser,
+  type UserTests,
+  Visitor,
+} from '../support/dashboard.ts';
+import { phi } from '../support/output.ts';
+import { inShort } from '../support/service.ts';
 
 // Each attempt costs a hash of a password.
 let tests: UserTests;

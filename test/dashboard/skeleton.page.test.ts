@@ -1,16 +1,15 @@
 import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { unavailable } from '../../src/platform/errors.ts';
-import { startFaultyApp } from '../support/app.ts';
 import {
   expectAccessible,
   signIn,
   startDashboard,
   type TestDashboard,
   takePictures,
+  Visitor,
 } from '../support/dashboard.ts';
-import { appendedBy } from '../support/service.ts';
-import { Visitor } from '../support/visitor.ts';
+import { appendedBy, startFaultyApp } from '../support/service.ts';
 
 let dashboard: TestDashboard;
 

@@ -1,8 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { onEveryEngine } from '../support/engines.ts';
+import { signedIn, type Visitor } from '../support/dashboard.ts';
+import { onEveryEngine } from '../support/servers.ts';
 import { changesBy, type TestService } from '../support/service.ts';
-import { signedIn } from '../support/signedIn.ts';
-import type { Visitor } from '../support/visitor.ts';
 
 onEveryEngine((start) => {
   let service: TestService;

@@ -1,10 +1,8 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { onEmbeddedEngines } from '../support/engines.ts';
-import { inShort, installationEvents } from '../support/installation.ts';
+import { signedIn, type Visitor } from '../support/dashboard.ts';
 import { samples } from '../support/samples.ts';
-import { newEvents, type TestService } from '../support/service.ts';
-import { signedIn } from '../support/signedIn.ts';
-import type { Visitor } from '../support/visitor.ts';
+import { onEmbeddedEngines } from '../support/servers.ts';
+import { inShort, installationEvents, newEvents, type TestService } from '../support/service.ts';
 
 onEmbeddedEngines((start) => {
   let service: TestService;

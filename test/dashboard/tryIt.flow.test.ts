@@ -1,12 +1,10 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Role } from '../../src/modules/auth/users.ts';
-import { onEmbeddedEngines } from '../support/engines.ts';
-import { readAll } from '../support/events.ts';
-import { phi } from '../support/phi.ts';
+import { signedIn, type Visitor } from '../support/dashboard.ts';
+import { phi } from '../support/output.ts';
 import { samples } from '../support/samples.ts';
-import type { TestService } from '../support/service.ts';
-import { signedIn } from '../support/signedIn.ts';
-import type { Visitor } from '../support/visitor.ts';
+import { onEmbeddedEngines } from '../support/servers.ts';
+import { readAll, type TestService } from '../support/service.ts';
 
 onEmbeddedEngines((start) => {
   let service: TestService;

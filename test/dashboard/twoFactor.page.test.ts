@@ -1,12 +1,19 @@
 import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { runCli, storesOf } from '../support/cli.ts';
-import { expectAccessible, signIn, type TestUser, takePictures } from '../support/dashboard.ts';
+import {
+  expectAccessible,
+  setUpApp,
+  signIn,
+  startUserTests,
+  TestApp,
+  type TestUser,
+  takePictures,
+  type UserTests,
+  type Visitor,
+} from '../support/dashboard.ts';
 import { eventually } from '../support/eventually.ts';
-import { inShort } from '../support/installation.ts';
-import { setUpApp, TestApp } from '../support/TestApp.ts';
-import { startUserTests, type UserTests } from '../support/userTests.ts';
-import type { Visitor } from '../support/visitor.ts';
+import { inShort } from '../support/service.ts';
 
 // A code is taken once, and the next one may have to be waited for.
 let tests: UserTests;

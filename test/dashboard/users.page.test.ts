@@ -6,10 +6,10 @@ import {
   startDashboard,
   type TestDashboard,
   takePictures,
+  Visitor,
 } from '../support/dashboard.ts';
 import { eventually } from '../support/eventually.ts';
-import { inShort, installationEvents } from '../support/installation.ts';
-import { Visitor } from '../support/visitor.ts';
+import { inShort, installationEvents } from '../support/service.ts';
 
 let dashboard: TestDashboard;
 let page: Page;

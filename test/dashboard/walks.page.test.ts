@@ -7,16 +7,12 @@ import { parseProof, proofProblem } from '../../src/modules/integrity/proofs.ts'
 import { PublicKeys } from '../../src/modules/integrity/publicKeys.ts';
 import { parseSigningKey } from '../../src/modules/integrity/signing.ts';
 
-import { expectAccessible, startDashboard, type TestDashboard } from '../support/dashboard.ts';
-import { openLoopback } from '../support/delivery.ts';
-import { documentForm, documentsPath } from '../support/documents.ts';
+import { expectAccessible, startDashboard, type TestDashboard, Walk } from '../support/dashboard.ts';
 import { eventually } from '../support/eventually.ts';
-import { HookEndpoint } from '../support/hookEndpoint.ts';
-import { phi } from '../support/phi.ts';
-import { samples } from '../support/samples.ts';
+import { phi } from '../support/output.ts';
+import { documentForm, documentsPath, samples } from '../support/samples.ts';
 import { accessesBy, changesBy, startTestService, type TestService } from '../support/service.ts';
-import { Walk } from '../support/Walk.ts';
-import { createWebhook } from '../support/webhooks.ts';
+import { createWebhook, HookEndpoint, openLoopback } from '../support/webhooks.ts';
 
 const LONG_MS = 60_000;
 

@@ -2,13 +2,11 @@ import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { RecordedEvent } from '../../src/domain/events/event.ts';
 import { expectAccessible, startDashboard, type TestDashboard, takePictures } from '../support/dashboard.ts';
-import { openLoopback } from '../support/delivery.ts';
 import { eventually } from '../support/eventually.ts';
-import { HookEndpoint } from '../support/hookEndpoint.ts';
-import { notePhi } from '../support/phi.ts';
+import { notePhi } from '../support/output.ts';
 import { samples } from '../support/samples.ts';
 import { newEvents, startTestService, type TestService } from '../support/service.ts';
-import { hookUrl } from '../support/webhooks.ts';
+import { HookEndpoint, hookUrl, openLoopback } from '../support/webhooks.ts';
 
 describe('the pages of webhooks', () => {
   let service: TestService;

@@ -1,18 +1,13 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { progressNote } from '../../src/dashboard/pages/worklist.ts';
 import type { DisclosedRange } from '../../src/domain/events/payloads.ts';
-
-import { countDays } from '../support/analyses.ts';
-import { sendBatch } from '../support/batches.ts';
-import type { Claim } from '../support/billing.ts';
-import { freshClaim, sendClaim } from '../support/claims.ts';
-import { onEveryEngine } from '../support/engines.ts';
+import { sendBatch } from '../support/client.ts';
+import { signedIn, type Visitor } from '../support/dashboard.ts';
 import { eventually } from '../support/eventually.ts';
-import { phi } from '../support/phi.ts';
+import { phi } from '../support/output.ts';
+import { type Claim, countDays, freshClaim, inWorkspace, sendClaim, worklist } from '../support/readiness.ts';
+import { onEveryEngine } from '../support/servers.ts';
 import { accessesBy, appendedBy, type TestService } from '../support/service.ts';
-import { signedIn } from '../support/signedIn.ts';
-import type { Visitor } from '../support/visitor.ts';
-import { inWorkspace, worklist } from '../support/worklists.ts';
 
 const A_PAGE = 50;
 /** More than a part of an export has, and than the page of a record looks at. */

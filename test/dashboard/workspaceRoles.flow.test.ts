@@ -7,11 +7,10 @@ import {
   rolesOfGrants,
   withRole,
 } from '../../src/modules/auth/users.ts';
-import { onEveryEngine } from '../support/engines.ts';
+import { signedIn, type Visitor } from '../support/dashboard.ts';
 import { samples } from '../support/samples.ts';
+import { onEveryEngine } from '../support/servers.ts';
 import { appendedBy, startTestService, type TestService } from '../support/service.ts';
-import { signedIn } from '../support/signedIn.ts';
-import type { Visitor } from '../support/visitor.ts';
 import { hookUrl } from '../support/webhooks.ts';
 
 describe('the role of a user in a workspace', () => {

@@ -3,8 +3,8 @@ import { describe, expect, test } from 'vitest';
 import { eventSchemas } from '../../src/modules/eventStream/asyncapi.ts';
 import { createDeidentifier } from '../../src/modules/eventStream/deidentification.ts';
 
-import { cloudEventOf, deidentify, type Fields, pseudonym, shownFields } from '../support/cloudEvents.ts';
-import { type FieldType, insuranceRows, specKinds, specTables } from '../support/specTables.ts';
+import { cloudEventOf, deidentify, type Fields, pseudonym, shownFields } from '../support/log.ts';
+import { type FieldType, insuranceRows, specKinds, specTables } from '../support/samples.ts';
 
 describe('ids', () => {
   const encounter = (fields: Fields) => shownFields('encounter', { id: 'a', ...fields });

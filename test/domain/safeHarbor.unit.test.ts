@@ -9,8 +9,8 @@ import {
 } from '../../src/modules/eventStream/cloudEvents.ts';
 import { deidentifiedFields } from '../../src/modules/eventStream/deidentification.ts';
 
-import { cloudEventOf, deidentify, pseudonym, shownFields } from '../support/cloudEvents.ts';
-import { insuranceRows, specTables } from '../support/specTables.ts';
+import { cloudEventOf, deidentify, pseudonym, shownFields } from '../support/log.ts';
+import { insuranceRows, specTables } from '../support/samples.ts';
 
 const named = (kind: string, fields: string[]) => fields.map((field) => `${kind}.${field}`);
 const documentFields = [...Object.keys(documentSchemas.DocumentUploaded.shape), 'object_id'];

@@ -7,7 +7,7 @@ import {
   recordStream,
   WORKSPACE_ID,
 } from '../../src/domain/events/streams.ts';
-import { specKinds } from '../support/specTables.ts';
+import { specKinds } from '../support/samples.ts';
 
 const awkward = ['a/b', '..', '.', '%2F', '%', '/', '-', 'ü', 'u\u0308', '😀', ' ', 'payer-1', 'x.payer-1'];
 const id = fc.oneof(

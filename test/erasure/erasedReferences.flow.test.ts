@@ -3,10 +3,9 @@ import { recordsModel } from '../../projections/records.ts';
 import { openReadModels } from '../../src/server/openStorage.ts';
 
 import { runCli, storesOf, temporaryFolder } from '../support/cli.ts';
-import { onEveryEngine } from '../support/engines.ts';
 import { eventually } from '../support/eventually.ts';
-import { paths } from '../support/fieldValues.ts';
-import { samples } from '../support/samples.ts';
+import { paths, samples } from '../support/samples.ts';
+import { onEveryEngine } from '../support/servers.ts';
 import { appendedBy, type TestService } from '../support/service.ts';
 
 onEveryEngine((start) => {

@@ -6,15 +6,14 @@ import { modelName } from '../../projections/projection.ts';
 import { openReadModels } from '../../src/server/openStorage.ts';
 
 import { runCli, storesOf, temporaryFolder } from '../support/cli.ts';
-import { documentForm, documentsPath } from '../support/documents.ts';
-import { onEveryEngine } from '../support/engines.ts';
-import { eventsOf } from '../support/eventReader.ts';
+import { search } from '../support/client.ts';
 import { eventually } from '../support/eventually.ts';
-import { phi } from '../support/phi.ts';
-import { samples } from '../support/samples.ts';
-import { search } from '../support/search.ts';
+import { storedFiles } from '../support/files.ts';
+import { eventsOf } from '../support/log.ts';
+import { phi } from '../support/output.ts';
+import { documentForm, documentsPath, samples } from '../support/samples.ts';
+import { onEveryEngine } from '../support/servers.ts';
 import { appendedBy, type TestService } from '../support/service.ts';
-import { storedFiles } from '../support/storedFiles.ts';
 
 const LONG_MS = 120_000;
 const PATIENTS = '/integration/patients';

@@ -2,11 +2,10 @@ import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { runCli, storesOf, temporaryFolder } from '../support/cli.ts';
-import { documentForm, documentsPath } from '../support/documents.ts';
-import { onEveryEngine } from '../support/engines.ts';
 import { eventually } from '../support/eventually.ts';
-import { phi } from '../support/phi.ts';
-import { samples } from '../support/samples.ts';
+import { phi } from '../support/output.ts';
+import { documentForm, documentsPath, samples } from '../support/samples.ts';
+import { onEveryEngine } from '../support/servers.ts';
 import { appendedBy, type TestService } from '../support/service.ts';
 
 const LONG_MS = 120_000;

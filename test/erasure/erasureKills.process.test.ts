@@ -4,18 +4,15 @@ import { afterEach, expect, test } from 'vitest';
 import { openEventLog, openReadModels } from '../../src/server/openStorage.ts';
 import { type CliResult, spawnCli, temporaryFolder } from '../support/cli.ts';
 import { Client, insistWhileLagging } from '../support/client.ts';
-import { openLoopback } from '../support/delivery.ts';
-import { documentsPath } from '../support/documents.ts';
-import { onEveryEngine } from '../support/engines.ts';
+import { Visitor } from '../support/dashboard.ts';
 import { eventually } from '../support/eventually.ts';
-import { HookEndpoint } from '../support/hookEndpoint.ts';
-import { allRows, type Rows, rebuiltRows } from '../support/rebuilt.ts';
-import { samples } from '../support/samples.ts';
-import { type SentPatient, sendWhole } from '../support/sentPatient.ts';
-import { ServiceProcess } from '../support/serviceProcess.ts';
-import { filesIn, rowsOf } from '../support/storedBytes.ts';
-import { Visitor } from '../support/visitor.ts';
-import { createWebhook, webhooksPath } from '../support/webhooks.ts';
+import { type SentPatient, sendWhole } from '../support/fhir.ts';
+import { filesIn, rowsOf } from '../support/files.ts';
+import { allRows, type Rows, rebuiltRows } from '../support/log.ts';
+import { ServiceProcess } from '../support/processes.ts';
+import { documentsPath, samples } from '../support/samples.ts';
+import { onEveryEngine } from '../support/servers.ts';
+import { createWebhook, HookEndpoint, openLoopback, webhooksPath } from '../support/webhooks.ts';
 
 /** More of them on request: each has an encounter with a document and a claim, and came in a message of an EMR, too. */
 const PATIENTS = Number(process.env.ERASURE_PATIENTS ?? 30);

@@ -7,13 +7,11 @@ import { eraseRecord } from '../../src/modules/erasure/erase.ts';
 import { type ErasurePorts, finishErasure } from '../../src/modules/erasure/finish.ts';
 import { addHold } from '../../src/modules/erasure/holds.ts';
 import type { EventLog } from '../../src/storage/eventLog.ts';
-
-import { documentForm, documentsPath } from '../support/documents.ts';
-import { onEveryEngine } from '../support/engines.ts';
-import { eraserIn, openErasurePorts } from '../support/erasurePorts.ts';
+import { eraserIn, openErasurePorts } from '../support/erasure.ts';
 import { eventually } from '../support/eventually.ts';
-import { phi } from '../support/phi.ts';
-import { samples } from '../support/samples.ts';
+import { phi } from '../support/output.ts';
+import { documentForm, documentsPath, samples } from '../support/samples.ts';
+import { onEveryEngine } from '../support/servers.ts';
 import type { TestService } from '../support/service.ts';
 
 /** What is written while an erasure is under way. */

@@ -18,9 +18,9 @@ import type { StateStore } from '../../src/storage/stateStore.ts';
 import type { PublishedHead, TreeHeadPublisher } from '../../src/storage/targets.ts';
 
 import { temporaryFolder } from '../support/cli.ts';
-import { onEveryEngine } from '../support/engines.ts';
 import { appendTombstones, erase, type Removal } from '../support/erasure.ts';
-import { TestWorkspace } from '../support/newEvents.ts';
+import { TestWorkspace } from '../support/samples.ts';
+import { onEveryEngine } from '../support/servers.ts';
 
 const { privateKey, publicKey } = generateKeyPairSync('ed25519');
 const signingKey = { privateKey, rotations: [] };

@@ -5,11 +5,10 @@ import { finishErasure } from '../../src/modules/erasure/finish.ts';
 import type { MessagePorts } from '../../src/modules/integrations/messages/store.ts';
 import { attemptsTable } from '../../src/modules/webhooks/attempts.ts';
 import { openReadModels } from '../../src/server/openStorage.ts';
-
-import { onEveryEngine } from '../support/engines.ts';
+import { runInClinic } from '../support/cli.ts';
 import { fhirPatient, sendFhir } from '../support/fhir.ts';
 import { closeMessageStores, openMessageStores } from '../support/messages.ts';
-import { runInClinic } from '../support/runInClinic.ts';
+import { onEveryEngine } from '../support/servers.ts';
 import { newEvents, type TestService } from '../support/service.ts';
 
 /** As any process does that finds the tombstone, also long after the erasure was complete. */

@@ -8,10 +8,9 @@ import { openReadModels } from '../../src/server/openStorage.ts';
 import type { ReadModels } from '../../src/storage/readModels.ts';
 
 import { runCli, storesOf, temporaryFolder } from '../support/cli.ts';
-import { readAll } from '../support/events.ts';
 import { eventually } from '../support/eventually.ts';
 import { samples } from '../support/samples.ts';
-import { startTestService, type TestService } from '../support/service.ts';
+import { readAll, startTestService, type TestService } from '../support/service.ts';
 
 const LONG_MS = 60_000;
 

@@ -3,13 +3,10 @@ import { documentStream, recordStream } from '../../src/domain/events/streams.ts
 import { catalogEntry } from '../../src/domain/records/catalog.ts';
 import { eraseRecord } from '../../src/modules/erasure/erase.ts';
 import { appendTombstones, type ErasurePorts } from '../../src/modules/erasure/finish.ts';
-
-import { createEncounter, documentForm, documentsPath } from '../support/documents.ts';
-import { onEveryEngine } from '../support/engines.ts';
-import { eraserIn, openErasurePorts } from '../support/erasurePorts.ts';
+import { eraserIn, openErasurePorts } from '../support/erasure.ts';
 import { eventually } from '../support/eventually.ts';
-import { TestWorkspace } from '../support/newEvents.ts';
-import { samples } from '../support/samples.ts';
+import { createEncounter, documentForm, documentsPath, samples, TestWorkspace } from '../support/samples.ts';
+import { onEveryEngine } from '../support/servers.ts';
 import { appendedBy, type TestService } from '../support/service.ts';
 
 onEveryEngine((start) => {

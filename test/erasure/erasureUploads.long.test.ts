@@ -8,14 +8,19 @@ import { openDocumentStore, openReadModels, openStateStore } from '../../src/ser
 import type { EventLog, FollowOptions } from '../../src/storage/eventLog.ts';
 
 import { runCli, storesOf, temporaryFolder } from '../support/cli.ts';
-import { createEncounter, documentForm, documentsPath } from '../support/documents.ts';
-import { onEveryEngine } from '../support/engines.ts';
 import { eventually } from '../support/eventually.ts';
-import { phi } from '../support/phi.ts';
-import { pdf } from '../support/samples.ts';
+import { storedFiles } from '../support/files.ts';
+import { phi } from '../support/output.ts';
+import {
+  beginUpload,
+  createEncounter,
+  documentForm,
+  documentsPath,
+  endUpload,
+  pdf,
+} from '../support/samples.ts';
+import { onEveryEngine } from '../support/servers.ts';
 import { appendedBy, type TestService } from '../support/service.ts';
-import { storedFiles } from '../support/storedFiles.ts';
-import { beginUpload, endUpload } from '../support/streamUpload.ts';
 
 onEveryEngine((start) => {
   const folder = temporaryFolder();

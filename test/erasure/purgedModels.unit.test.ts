@@ -11,9 +11,8 @@ import { openEventLog, openReadModels, openStateStore } from '../../src/server/o
 import type { EventLog } from '../../src/storage/eventLog.ts';
 import type { ReadModels } from '../../src/storage/readModels.ts';
 import type { StateStore } from '../../src/storage/stateStore.ts';
-
-import { TestWorkspace } from '../support/newEvents.ts';
-import { filesIn } from '../support/storedBytes.ts';
+import { filesIn } from '../support/files.ts';
+import { TestWorkspace } from '../support/samples.ts';
 
 const SECRET = 'Lopez-of-Elm-Street';
 

@@ -5,12 +5,11 @@ import { readAuditTrail } from '../../src/modules/audit/trail.ts';
 import { openReadModels } from '../../src/server/openStorage.ts';
 
 import { runCli, storesOf, temporaryFolder } from '../support/cli.ts';
-import { documentForm, documentsPath } from '../support/documents.ts';
-import { onEveryEngine } from '../support/engines.ts';
+import { momentBetween, sixYearsAfter, withClockAt } from '../support/erasure.ts';
 import { eventually } from '../support/eventually.ts';
-import { phi } from '../support/phi.ts';
-import { momentBetween, sixYearsAfter, withClockAt } from '../support/retention.ts';
-import { samples } from '../support/samples.ts';
+import { phi } from '../support/output.ts';
+import { documentForm, documentsPath, samples } from '../support/samples.ts';
+import { onEveryEngine } from '../support/servers.ts';
 import { accessesBy, appendedBy, changesBy, type TestService } from '../support/service.ts';
 
 const LONG_MS = 120_000;

@@ -2,10 +2,10 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { openEventLog } from '../../src/server/openStorage.ts';
 import { spawnCli, temporaryFolder } from '../support/cli.ts';
 import { Client } from '../support/client.ts';
+import { momentBetween, sixYearsAfter } from '../support/erasure.ts';
 import { eventually } from '../support/eventually.ts';
-import { momentBetween, sixYearsAfter } from '../support/retention.ts';
+import { ServiceProcess } from '../support/processes.ts';
 import { samples } from '../support/samples.ts';
-import { ServiceProcess } from '../support/serviceProcess.ts';
 
 /** More than are erased between two lines of progress. */
 const PATIENTS = 120;

@@ -6,12 +6,11 @@ import type { ErasurePorts } from '../../src/modules/erasure/finish.ts';
 import { addHold } from '../../src/modules/erasure/holds.ts';
 import { eraseExpired, expiryOf } from '../../src/modules/erasure/retention.ts';
 import { openReadModels } from '../../src/server/openStorage.ts';
-
-import { onEveryEngine } from '../support/engines.ts';
+import { momentBetween } from '../support/erasure.ts';
 import { eventually } from '../support/eventually.ts';
-import { phi } from '../support/phi.ts';
-import { momentBetween } from '../support/retention.ts';
+import { phi } from '../support/output.ts';
 import { samples } from '../support/samples.ts';
+import { onEveryEngine } from '../support/servers.ts';
 import { appendedBy, type TestService } from '../support/service.ts';
 
 onEveryEngine((start) => {

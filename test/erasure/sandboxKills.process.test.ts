@@ -2,8 +2,8 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { spawnCli, temporaryFolder } from '../support/cli.ts';
 import { Client } from '../support/client.ts';
 import { eventually } from '../support/eventually.ts';
+import { ServiceProcess } from '../support/processes.ts';
 import { samples } from '../support/samples.ts';
-import { ServiceProcess } from '../support/serviceProcess.ts';
 
 /** More than are erased between two lines of progress. */
 const PATIENTS = 120;

@@ -8,11 +8,10 @@ import { openReadModels, openStateStore } from '../../src/server/openStorage.ts'
 
 import { type CliResult, runCli, storesOf } from '../support/cli.ts';
 import type { Client } from '../support/client.ts';
-import { createEncounter, documentForm, documentsPath } from '../support/documents.ts';
-import { onEveryEngine } from '../support/engines.ts';
 import { eventually } from '../support/eventually.ts';
-import { notePhi, phi } from '../support/phi.ts';
-import { samples } from '../support/samples.ts';
+import { notePhi, phi } from '../support/output.ts';
+import { createEncounter, documentForm, documentsPath, samples } from '../support/samples.ts';
+import { onEveryEngine } from '../support/servers.ts';
 import { appendedBy, changesBy, newEvents, type TestService } from '../support/service.ts';
 
 onEveryEngine((start) => {

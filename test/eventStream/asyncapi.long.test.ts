@@ -5,14 +5,13 @@ import { type CloudEvent, feedEventTypes } from '../../src/modules/eventStream/c
 
 import { runCli, storesOf } from '../support/cli.ts';
 import type { Client, TestResponse } from '../support/client.ts';
-import { documentForm, documentsPath } from '../support/documents.ts';
-import { onEveryEngine } from '../support/engines.ts';
 import { lint } from '../support/lint.ts';
 import { closed, expectDocumented, fetchDocument, type OpenApi, operationOf } from '../support/openapi.ts';
-import { phi } from '../support/phi.ts';
-import { sampleOf } from '../support/samples.ts';
+import { phi } from '../support/output.ts';
+import { inWorkspace, worklist } from '../support/readiness.ts';
+import { documentForm, documentsPath, sampleOf } from '../support/samples.ts';
+import { onEveryEngine } from '../support/servers.ts';
 import { appendedBy, type TestService } from '../support/service.ts';
-import { inWorkspace, worklist } from '../support/worklists.ts';
 
 // biome-ignore lint/suspicious/noExplicitAny: the document is walked freely
 type AsyncApi = Record<string, any>;

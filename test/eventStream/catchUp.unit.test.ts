@@ -9,7 +9,7 @@ import {
 import { unavailable } from '../../src/platform/errors.ts';
 import type { EventLog } from '../../src/storage/eventLog.ts';
 
-import { payerEvent } from '../support/payerEvent.ts';
+import { payerEvent } from '../support/samples.ts';
 
 const event = payerEvent({ stream: 'clinic.payer-1', revision: 0, position: 5, data: { id: '1' } });
 const selection: Selection = {

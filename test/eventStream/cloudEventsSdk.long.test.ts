@@ -1,11 +1,11 @@
 import { CloudEvent, HTTP } from 'cloudevents';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Client } from '../support/client.ts';
-import { createEncounter, documentForm, documentsPath } from '../support/documents.ts';
-import { onEmbeddedEngines } from '../support/engines.ts';
-import { EventReader } from '../support/eventReader.ts';
-import { HookSuite, payersOf } from '../support/hookSuite.ts';
+import { EventReader } from '../support/log.ts';
+import { createEncounter, documentForm, documentsPath } from '../support/samples.ts';
+import { onEmbeddedEngines } from '../support/servers.ts';
 import { accessesBy, appendedBy, type TestService } from '../support/service.ts';
+import { HookSuite, payersOf } from '../support/webhooks.ts';
 
 const PUBLIC_URL = 'https://chartledger.example.com';
 

@@ -3,12 +3,10 @@ import { type ErasedVersion, RECORD_ERASED } from '../../src/domain/events/paylo
 import { recordStream } from '../../src/domain/events/streams.ts';
 import { eventLeaf } from '../../src/domain/merkle.ts';
 import { formatPosition } from '../../src/modules/eventStream/position.ts';
-
-import { onEveryEngine } from '../support/engines.ts';
-import { EventReader } from '../support/eventReader.ts';
-import { TestWorkspace } from '../support/newEvents.ts';
-import { phi } from '../support/phi.ts';
-import { samples } from '../support/samples.ts';
+import { EventReader } from '../support/log.ts';
+import { phi } from '../support/output.ts';
+import { samples, TestWorkspace } from '../support/samples.ts';
+import { onEveryEngine } from '../support/servers.ts';
 import { appendedBy, type TestService } from '../support/service.ts';
 
 onEveryEngine((start) => {

@@ -3,13 +3,11 @@ import { RECORD_ERASED } from '../../src/domain/events/payloads.ts';
 import { recordStream } from '../../src/domain/events/streams.ts';
 
 import type { Client, TestResponse } from '../support/client.ts';
-import { onEveryEngine } from '../support/engines.ts';
 import { appendTombstones } from '../support/erasure.ts';
-import { EventReader, eventsOf } from '../support/eventReader.ts';
 import { eventually } from '../support/eventually.ts';
-import { paths } from '../support/fieldValues.ts';
-import { TestWorkspace } from '../support/newEvents.ts';
-import { samples } from '../support/samples.ts';
+import { EventReader, eventsOf } from '../support/log.ts';
+import { paths, samples, TestWorkspace } from '../support/samples.ts';
+import { onEveryEngine } from '../support/servers.ts';
 import type { TestService } from '../support/service.ts';
 
 /** The tombstones of a record with thousands of versions do not fit into one event. */

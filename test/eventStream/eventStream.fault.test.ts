@@ -1,12 +1,11 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { formatPosition } from '../../src/modules/eventStream/position.ts';
 import type { Client } from '../support/client.ts';
-import { EventReader } from '../support/eventReader.ts';
-import { readAll } from '../support/events.ts';
 import { eventually } from '../support/eventually.ts';
+import { EventReader } from '../support/log.ts';
 import { samples } from '../support/samples.ts';
-import { startTestService, type TestService } from '../support/service.ts';
-import { withOwnServers } from '../support/withOwnServers.ts';
+import { withOwnServers } from '../support/servers.ts';
+import { readAll, startTestService, type TestService } from '../support/service.ts';
 
 const WRITES = 60;
 const LONG_MS = 120_000;

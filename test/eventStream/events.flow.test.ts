@@ -3,11 +3,10 @@ import { timelineModel } from '../../projections/timeline.ts';
 import type { CloudEvent } from '../../src/modules/eventStream/cloudEvents.ts';
 
 import type { Client } from '../support/client.ts';
-import { documentForm, documentsPath } from '../support/documents.ts';
-import { onEveryEngine } from '../support/engines.ts';
-import { EventReader, eventsOf } from '../support/eventReader.ts';
 import { eventually } from '../support/eventually.ts';
-import { samples } from '../support/samples.ts';
+import { EventReader, eventsOf } from '../support/log.ts';
+import { documentForm, documentsPath, samples } from '../support/samples.ts';
+import { onEveryEngine } from '../support/servers.ts';
 import { appendedBy, type TestService } from '../support/service.ts';
 
 onEveryEngine((start) => {

@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Client } from '../support/client.ts';
-import { onEveryEngine } from '../support/engines.ts';
-import { EventReader, eventsOf } from '../support/eventReader.ts';
 import { eventually } from '../support/eventually.ts';
+import { EventReader, eventsOf } from '../support/log.ts';
 import { expectDocumented, fetchDocument } from '../support/openapi.ts';
 import { samples } from '../support/samples.ts';
+import { onEveryEngine } from '../support/servers.ts';
 import { accessesBy, appendedBy, type TestService } from '../support/service.ts';
 
 const sse = { accept: 'text/event-stream' };

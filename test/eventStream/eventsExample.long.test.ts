@@ -4,13 +4,12 @@ import { readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { badRoad, type Fault } from '../support/badRoad.ts';
-import { temporaryFolder } from '../support/cli.ts';
-import { onEmbeddedEngines } from '../support/engines.ts';
+import { runInClinic, temporaryFolder } from '../support/cli.ts';
 import { eventually } from '../support/eventually.ts';
-import { phi } from '../support/phi.ts';
-import { runInClinic } from '../support/runInClinic.ts';
+import { badRoad, type Fault } from '../support/network.ts';
+import { phi } from '../support/output.ts';
 import { samples } from '../support/samples.ts';
+import { onEmbeddedEngines } from '../support/servers.ts';
 import type { TestService } from '../support/service.ts';
 
 const ENCOUNTERS = 30;

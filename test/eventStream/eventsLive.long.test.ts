@@ -14,14 +14,12 @@ import { formatPosition } from '../../src/modules/eventStream/position.ts';
 import { feedThread } from '../../src/server/eventStream.ts';
 import type { ReadModels } from '../../src/storage/readModels.ts';
 
-import { sendBatch } from '../support/batches.ts';
-import { Client } from '../support/client.ts';
-import { onEveryEngine } from '../support/engines.ts';
-import { EventReader, eventsOf } from '../support/eventReader.ts';
-import { readAll } from '../support/events.ts';
+import { Client, sendBatch } from '../support/client.ts';
 import { eventually } from '../support/eventually.ts';
+import { EventReader, eventsOf } from '../support/log.ts';
 import { samples } from '../support/samples.ts';
-import type { TestService } from '../support/service.ts';
+import { onEveryEngine } from '../support/servers.ts';
+import { readAll, type TestService } from '../support/service.ts';
 
 const KILLS = 20;
 const AT_ONCE = 8;

@@ -2,14 +2,11 @@ import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { CloudEvent } from '../../src/modules/eventStream/cloudEvents.ts';
 import { runCli, storesOf } from '../support/cli.ts';
-import { openLoopback } from '../support/delivery.ts';
-import { onEveryEngine } from '../support/engines.ts';
-import { readAll } from '../support/events.ts';
 import { eventually } from '../support/eventually.ts';
-import { HookEndpoint } from '../support/hookEndpoint.ts';
 import { samples } from '../support/samples.ts';
-import type { TestService } from '../support/service.ts';
-import { createWebhook } from '../support/webhooks.ts';
+import { onEveryEngine } from '../support/servers.ts';
+import { readAll, type TestService } from '../support/service.ts';
+import { createWebhook, HookEndpoint, openLoopback } from '../support/webhooks.ts';
 
 const LONG_MS = 60_000;
 

@@ -1,10 +1,9 @@
 import { randomBytes } from 'node:crypto';
 import { expect, test } from 'vitest';
 import { runCli, storesOf } from '../support/cli.ts';
-import { onEveryEngine } from '../support/engines.ts';
-import { EventReader } from '../support/eventReader.ts';
-import { paths } from '../support/fieldValues.ts';
-import { samples } from '../support/samples.ts';
+import { EventReader } from '../support/log.ts';
+import { paths, samples } from '../support/samples.ts';
+import { onEveryEngine } from '../support/servers.ts';
 
 onEveryEngine((start, { logServer }) => {
   // A log that other suites use has the key that they share.

@@ -1,16 +1,12 @@
 import { expect, test } from 'vitest';
 import type { CloudEvent } from '../../src/modules/eventStream/cloudEvents.ts';
-import type { Claim } from '../support/billing.ts';
-import { billedPath, freshClaim, sendClaim } from '../support/claims.ts';
-import { pseudonym } from '../support/cloudEvents.ts';
-import { onEveryEngine } from '../support/engines.ts';
-import { EventReader, eventsOf } from '../support/eventReader.ts';
 import { eventually } from '../support/eventually.ts';
-import { type Hook, HookSuite, LONG_MS } from '../support/hookSuite.ts';
-import { phi } from '../support/phi.ts';
+import { EventReader, eventsOf, pseudonym } from '../support/log.ts';
+import { phi } from '../support/output.ts';
+import { billedPath, type Claim, freshClaim, inStores, sendClaim, worklist } from '../support/readiness.ts';
+import { onEveryEngine } from '../support/servers.ts';
 import { appendedBy } from '../support/service.ts';
-import { webhooksPath } from '../support/webhooks.ts';
-import { inStores, worklist } from '../support/worklists.ts';
+import { type Hook, HookSuite, LONG_MS, webhooksPath } from '../support/webhooks.ts';
 
 const WAIT_MS = 20_000;
 const CHANGED = 'chartledger.encounter.readiness_changed.v1';

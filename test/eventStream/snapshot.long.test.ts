@@ -6,11 +6,10 @@ import type { CloudEvent } from '../../src/modules/eventStream/cloudEvents.ts';
 
 import { runCli, storesOf, temporaryFolder } from '../support/cli.ts';
 import type { Client, TestResponse } from '../support/client.ts';
-import { onEveryEngine } from '../support/engines.ts';
-import { eventsOf } from '../support/eventReader.ts';
-import { paths } from '../support/fieldValues.ts';
-import { phi } from '../support/phi.ts';
-import { samples } from '../support/samples.ts';
+import { eventsOf } from '../support/log.ts';
+import { phi } from '../support/output.ts';
+import { paths, samples } from '../support/samples.ts';
+import { onEveryEngine } from '../support/servers.ts';
 import { accessesBy, appendedBy, refusalsBy, type TestService } from '../support/service.ts';
 
 const LONG_MS = 120_000;

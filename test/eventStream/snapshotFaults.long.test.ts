@@ -6,13 +6,10 @@ import type { CreatedKey } from '../../src/modules/auth/keyManager.ts';
 import { UnreadableError } from '../../src/platform/errors.ts';
 import { openReadModels } from '../../src/server/openStorage.ts';
 import type { ModelName, PageQuery, ReadModels, Row } from '../../src/storage/readModels.ts';
-
-import { type Faults, startFaultyApp } from '../support/app.ts';
 import { Client } from '../support/client.ts';
 import { eventually } from '../support/eventually.ts';
-import { paths } from '../support/fieldValues.ts';
-import { samples } from '../support/samples.ts';
-import { startTestService, type TestService } from '../support/service.ts';
+import { paths, samples } from '../support/samples.ts';
+import { type Faults, startFaultyApp, startTestService, type TestService } from '../support/service.ts';
 
 const SNAPSHOT = '/integration/snapshot?kind=payer';
 const LONG_MS = 60_000;

@@ -1,11 +1,9 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { runCli, storesOf, temporaryFolder } from '../support/cli.ts';
 import type { Client, TestResponse } from '../support/client.ts';
-import { documentForm, documentsPath } from '../support/documents.ts';
-import { onEveryEngine } from '../support/engines.ts';
-import { EventReader, eventsOf } from '../support/eventReader.ts';
-import { paths } from '../support/fieldValues.ts';
-import { pdf, samples } from '../support/samples.ts';
+import { EventReader, eventsOf } from '../support/log.ts';
+import { documentForm, documentsPath, paths, pdf, samples } from '../support/samples.ts';
+import { onEveryEngine } from '../support/servers.ts';
 import { appendedBy, type TestService } from '../support/service.ts';
 
 const SKIP = '/events?unchanged=skip';

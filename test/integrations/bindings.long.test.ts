@@ -3,10 +3,10 @@ import { noKeys } from '../../src/modules/auth/apiKeys.ts';
 import { readSources, sourceOf } from '../../src/modules/integrations/sources.ts';
 
 import { runCli, storesOf } from '../support/cli.ts';
-import { onEveryEngine } from '../support/engines.ts';
-import { tlsSettings } from '../support/mllp.ts';
+import { tlsSettings } from '../support/messages.ts';
+import { inStores } from '../support/readiness.ts';
+import { onEveryEngine } from '../support/servers.ts';
 import { appendedBy, type TestService } from '../support/service.ts';
-import { inStores } from '../support/worklists.ts';
 
 onEveryEngine((start) => {
   let service: TestService;

@@ -2,11 +2,12 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { temporaryFolder } from '../support/cli.ts';
-import { onEveryEngine } from '../support/engines.ts';
+import { signedIn } from '../support/dashboard.ts';
 import { bundle, fhirEncounter, fhirPatient, freshId, referTo, sendFhir } from '../support/fhir.ts';
+import { inStores } from '../support/readiness.ts';
+import { onEveryEngine } from '../support/servers.ts';
 import { accessesBy, changesBy, type TestService } from '../support/service.ts';
-import { signedIn } from '../support/signedIn.ts';
-import { inStores } from '../support/worklists.ts';
+
 import { hl7Message } from './hl7Messages.ts';
 
 onEveryEngine((start) => {

@@ -1,6 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { TestResponse } from '../support/client.ts';
-import { readAll } from '../support/events.ts';
 import { eventually } from '../support/eventually.ts';
 import {
   bundle,
@@ -11,8 +10,8 @@ import {
   sendFhir,
   statusesIn,
 } from '../support/fhir.ts';
-import { appendedBy, startTestService, type TestService } from '../support/service.ts';
-import { withOwnServers } from '../support/withOwnServers.ts';
+import { withOwnServers } from '../support/servers.ts';
+import { appendedBy, readAll, startTestService, type TestService } from '../support/service.ts';
 
 const PATIENTS = 300;
 const LONG_MS = 120_000;

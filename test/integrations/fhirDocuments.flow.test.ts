@@ -1,6 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { JsonObject } from '../../src/domain/events/event.ts';
-import { onEveryEngine } from '../support/engines.ts';
 import {
   bundle,
   fhirCoverage,
@@ -19,6 +18,7 @@ import {
   statusesIn,
   writtenBy,
 } from '../support/fhir.ts';
+import { onEveryEngine } from '../support/servers.ts';
 import type { TestService } from '../support/service.ts';
 
 const PDF = Buffer.from('%PDF-1.7\n1 0 obj\n').toString('base64');

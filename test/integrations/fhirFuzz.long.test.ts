@@ -11,6 +11,8 @@ import type { FhirRecords } from '../../src/modules/integrations/fhir/references
 import type { TestResponse } from '../support/client.ts';
 import {
   bundle,
+  edited,
+  edits,
   FHIR_JSON,
   fhirEncounter,
   fhirPatient,
@@ -18,8 +20,8 @@ import {
   referTo,
   sendFhir,
   statusesIn,
+  validResources,
 } from '../support/fhir.ts';
-import { edited, edits, validResources } from '../support/fhirMutations.ts';
 import { startTestService, type TestService } from '../support/service.ts';
 
 /** In the resources of the tests; no issue may tell it. */

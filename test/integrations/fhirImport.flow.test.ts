@@ -1,8 +1,7 @@
 import { gzipSync } from 'node:zlib';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { JsonObject } from '../../src/domain/events/event.ts';
-import { linesOf } from '../support/batches.ts';
-import { onEveryEngine } from '../support/engines.ts';
+import { linesOf } from '../support/client.ts';
 import {
   fhirCoverage,
   fhirEncounter,
@@ -14,6 +13,7 @@ import {
   npiOf,
   writtenBy,
 } from '../support/fhir.ts';
+import { onEveryEngine } from '../support/servers.ts';
 import type { TestService } from '../support/service.ts';
 
 const named = ({ resourceType, id }: JsonObject) => ({ reference: `${resourceType}/${id}` });

@@ -1,15 +1,21 @@
 import { expect, test } from 'vitest';
 import type { JsonObject } from '../../src/domain/events/event.ts';
 import {
+  coded,
   fhirCoverage,
   fhirEncounter,
   fhirPatient,
   fhirPayer,
   fhirPractitioner,
+  fieldsOf,
+  known,
   npiOf,
+  payer,
+  place,
   referTo,
+  role,
+  told,
 } from '../support/fhir.ts';
-import { coded, fieldsOf, known, payer, place, role, told } from '../support/interpretedFhir.ts';
 
 const taken: [string, JsonObject[], JsonObject][] = [
   [

@@ -1,8 +1,21 @@
 import { createHash } from 'node:crypto';
 import { expect, test } from 'vitest';
 import type { JsonObject } from '../../src/domain/events/event.ts';
-import { fhirCoverage, fhirEncounter, fhirPatient, fhirPractitioner, npiOf } from '../support/fhir.ts';
-import { benefit, coded, document, known, PDF, payer, role, told } from '../support/interpretedFhir.ts';
+import {
+  benefit,
+  coded,
+  document,
+  fhirCoverage,
+  fhirEncounter,
+  fhirPatient,
+  fhirPractitioner,
+  known,
+  npiOf,
+  PDF,
+  payer,
+  role,
+  told,
+} from '../support/fhir.ts';
 
 const nobody = { identifier: { system: 'urn:mrn', value: '2' } };
 

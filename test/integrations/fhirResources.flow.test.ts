@@ -1,6 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { JsonObject } from '../../src/domain/events/event.ts';
-import { onEmbeddedEngines } from '../support/engines.ts';
 import {
   FHIR_JSON,
   fhirCoverage,
@@ -13,7 +12,8 @@ import {
   recordIn,
   sendFhir,
 } from '../support/fhir.ts';
-import { phi } from '../support/phi.ts';
+import { phi } from '../support/output.ts';
+import { onEmbeddedEngines } from '../support/servers.ts';
 import { appendedBy, changesBy, type TestService } from '../support/service.ts';
 
 onEmbeddedEngines((start) => {

@@ -7,13 +7,12 @@ import { configureSource } from '../../src/modules/integrations/sourceCommands.t
 import type { SourceInput } from '../../src/modules/integrations/sources.ts';
 import { unavailable } from '../../src/platform/errors.ts';
 import type { EventLog } from '../../src/storage/eventLog.ts';
-
-import { startFaultyApp } from '../support/app.ts';
 import type { Client, TestResponse } from '../support/client.ts';
-import { documentsPath } from '../support/documents.ts';
-import { onEveryEngine } from '../support/engines.ts';
-import { phi } from '../support/phi.ts';
-import { accessesBy, appendedBy, refusalsBy, type TestService } from '../support/service.ts';
+import { phi } from '../support/output.ts';
+import { documentsPath } from '../support/samples.ts';
+import { onEveryEngine } from '../support/servers.ts';
+import { accessesBy, appendedBy, refusalsBy, startFaultyApp, type TestService } from '../support/service.ts';
+
 import { hl7Fixture, hl7Message, pid } from './hl7Messages.ts';
 import { mutatedMessages } from './hl7Mutations.ts';
 

@@ -1,9 +1,10 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { onEveryEngine } from '../support/engines.ts';
+import { runInClinic } from '../support/cli.ts';
 import { freshId, inStream, writtenBy } from '../support/fhir.ts';
-import { phi } from '../support/phi.ts';
-import { runInClinic } from '../support/runInClinic.ts';
+import { phi } from '../support/output.ts';
+import { onEveryEngine } from '../support/servers.ts';
 import type { TestService } from '../support/service.ts';
+
 import { hl7Message } from './hl7Messages.ts';
 
 onEveryEngine((start) => {

@@ -1,13 +1,12 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { unavailable } from '../../src/platform/errors.ts';
 import type { EventLog } from '../../src/storage/eventLog.ts';
-
-import { startFaultyApp } from '../support/app.ts';
+import { runInClinic } from '../support/cli.ts';
 import type { Client } from '../support/client.ts';
-import { onEveryEngine } from '../support/engines.ts';
 import { freshId } from '../support/fhir.ts';
-import { runInClinic } from '../support/runInClinic.ts';
-import { accessesBy, appendedBy, type TestService } from '../support/service.ts';
+import { onEveryEngine } from '../support/servers.ts';
+import { accessesBy, appendedBy, startFaultyApp, type TestService } from '../support/service.ts';
+
 import { hl7Message } from './hl7Messages.ts';
 
 onEveryEngine((start) => {

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { onEveryEngine } from '../support/engines.ts';
+import { signedIn, type Visitor } from '../support/dashboard.ts';
 import {
   bundle,
   fhirCoverage,
@@ -10,10 +10,10 @@ import {
   referTo,
   sendFhir,
 } from '../support/fhir.ts';
+import { inStores } from '../support/readiness.ts';
+import { onEveryEngine } from '../support/servers.ts';
 import { accessesBy, changesBy, type TestService } from '../support/service.ts';
-import { signedIn } from '../support/signedIn.ts';
-import type { Visitor } from '../support/visitor.ts';
-import { inStores } from '../support/worklists.ts';
+
 import { hl7Message } from './hl7Messages.ts';
 
 onEveryEngine((start) => {

@@ -8,24 +8,23 @@ import { mapMessage } from '../../src/modules/integrations/hl7/triggerEvents.ts'
 import { fhirRules, hl7Rules, type MappingRule, ruleOf } from '../../src/modules/integrations/mapping.ts';
 
 import {
+  benefit,
+  coded,
+  document,
   fhirCoverage,
   fhirEncounter,
   fhirPatient,
   fhirPayer,
   fhirPractitioner,
-  npiOf,
-  referTo,
-} from '../support/fhir.ts';
-import {
-  benefit,
-  coded,
-  document,
   known,
+  npiOf,
   originsBy,
   payer,
   place,
+  referTo,
   role,
-} from '../support/interpretedFhir.ts';
+} from '../support/fhir.ts';
+
 import { hl7Fixture, hl7Fixtures, hl7Message, hl7Source, originsOf, pid } from './hl7Messages.ts';
 
 const placesOf = (origins: Record<string, { at?: string }>) =>

@@ -6,8 +6,8 @@ import {
   mappingPlaces,
   mappingSchema,
 } from '../../src/modules/integrations/mapping.ts';
-import { fhirEncounter, fhirPayer } from '../support/fhir.ts';
-import { coded, document, known, toldBy } from '../support/interpretedFhir.ts';
+import { coded, document, fhirEncounter, fhirPayer, known, toldBy } from '../support/fhir.ts';
+
 import { fieldsOf, hl7Fixture, hl7Message, hl7Source, mapped, pid } from './hl7Messages.ts';
 
 type Segments = [string, Record<number, string>][];

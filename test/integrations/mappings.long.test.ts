@@ -3,7 +3,6 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { JsonObject } from '../../src/domain/events/event.ts';
 import { runCli, storesOf, temporaryFolder } from '../support/cli.ts';
-import { onEveryEngine } from '../support/engines.ts';
 import {
   bundle,
   fhirCoverage,
@@ -15,7 +14,9 @@ import {
   referTo,
   sendFhir,
 } from '../support/fhir.ts';
+import { onEveryEngine } from '../support/servers.ts';
 import { accessesBy, changesBy, type TestService } from '../support/service.ts';
+
 import { hl7Message } from './hl7Messages.ts';
 
 onEveryEngine((start) => {

@@ -2,10 +2,9 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { recordStream } from '../../src/domain/events/streams.ts';
 import type { Message } from '../../src/modules/integrations/messages/message.ts';
 import { type MessagePorts, MessageStore } from '../../src/modules/integrations/messages/store.ts';
-
-import { onEveryEngine } from '../support/engines.ts';
 import { fhirPatient, freshId, sendFhir } from '../support/fhir.ts';
 import { closeMessageStores, openMessageStores } from '../support/messages.ts';
+import { onEveryEngine } from '../support/servers.ts';
 import { changesBy, type TestService } from '../support/service.ts';
 
 /** As of two who send a message again or correct it at once. */

@@ -13,7 +13,7 @@ import { openDocumentStore, openStateStore } from '../../src/server/openStorage.
 import type { StateStore } from '../../src/storage/stateStore.ts';
 
 import { temporaryFolder } from '../support/cli.ts';
-import { LaterClock } from '../support/laterClock.ts';
+import { LaterClock } from '../support/eventually.ts';
 
 const clock = new LaterClock();
 const never = new AbortController().signal;

@@ -9,10 +9,7 @@ import {
 } from '../../src/modules/integrations/messages/message.ts';
 import { type MessagePorts, MessageStore } from '../../src/modules/integrations/messages/store.ts';
 import type { StateStore } from '../../src/storage/stateStore.ts';
-
-import { startFaultyApp } from '../support/app.ts';
-import { runCli, storesOf } from '../support/cli.ts';
-import { onEveryEngine } from '../support/engines.ts';
+import { runCli, runInClinic, storesOf } from '../support/cli.ts';
 import {
   bundle,
   fhirCoverage,
@@ -24,9 +21,10 @@ import {
   sendFhir,
 } from '../support/fhir.ts';
 import { closeMessageStores, openMessageStores } from '../support/messages.ts';
-import { phi } from '../support/phi.ts';
-import { runInClinic } from '../support/runInClinic.ts';
-import { accessesBy, appendedBy, changesBy, type TestService } from '../support/service.ts';
+import { phi } from '../support/output.ts';
+import { onEveryEngine } from '../support/servers.ts';
+import { accessesBy, appendedBy, changesBy, startFaultyApp, type TestService } from '../support/service.ts';
+
 import { hl7Message } from './hl7Messages.ts';
 
 onEveryEngine((start) => {

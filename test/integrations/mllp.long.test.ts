@@ -1,10 +1,11 @@
 import { randomUUID, X509Certificate } from 'node:crypto';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { onEveryEngine } from '../support/engines.ts';
 import { eventually } from '../support/eventually.ts';
-import { END, ownAddress, RawSender, setSource, tlsFixture, tlsSettings, VT } from '../support/mllp.ts';
-import { phi } from '../support/phi.ts';
+import { END, ownAddress, RawSender, setSource, tlsFixture, tlsSettings, VT } from '../support/messages.ts';
+import { phi } from '../support/output.ts';
+import { onEveryEngine } from '../support/servers.ts';
 import { appendedBy, changesBy, newEvents, type TestService } from '../support/service.ts';
+
 import { hl7Message } from './hl7Messages.ts';
 
 const ROLES = 'api,projector,webhooks,mllp';

@@ -2,13 +2,13 @@ import { randomUUID, X509Certificate } from 'node:crypto';
 import { once } from 'node:events';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { unavailable } from '../../src/platform/errors.ts';
-import type { Faults } from '../support/app.ts';
-import { onEveryEngine } from '../support/engines.ts';
 import { eventually } from '../support/eventually.ts';
-import { startFaultyMllp } from '../support/faultyMllp.ts';
-import { END, ownAddress, RawSender, setSource, tlsFixture, VT } from '../support/mllp.ts';
-import { phi } from '../support/phi.ts';
-import { appendedBy, type TestService } from '../support/service.ts';
+import { END, ownAddress, RawSender, setSource, tlsFixture, VT } from '../support/messages.ts';
+import { startFaultyMllp } from '../support/network.ts';
+import { phi } from '../support/output.ts';
+import { onEveryEngine } from '../support/servers.ts';
+import { appendedBy, type Faults, type TestService } from '../support/service.ts';
+
 import { hl7Message } from './hl7Messages.ts';
 
 const longTimes = { identify: 60_000, idle: 60_000, frame: 60_000 };

@@ -7,10 +7,11 @@ import { Hl7Client } from '@medplum/hl7';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { RecordedEvent } from '../../src/domain/events/event.ts';
 import { openEventLog } from '../../src/server/openStorage.ts';
-import { readAll } from '../support/events.ts';
 import { eventually } from '../support/eventually.ts';
-import { freePort } from '../support/freePort.ts';
-import { ServiceProcess } from '../support/serviceProcess.ts';
+import { ServiceProcess } from '../support/processes.ts';
+import { freePort } from '../support/servers.ts';
+import { readAll } from '../support/service.ts';
+
 import { hl7Message } from './hl7Messages.ts';
 
 /** With 10,000 it takes minutes. */

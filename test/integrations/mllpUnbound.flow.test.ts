@@ -1,8 +1,9 @@
 import { expect, test } from 'vitest';
 import { Senders } from '../../src/api/mllp/answer.ts';
 import { eventually } from '../support/eventually.ts';
-import { ownAddress, RawSender, setSource } from '../support/mllp.ts';
+import { ownAddress, RawSender, setSource } from '../support/messages.ts';
 import { changesBy, startTestService } from '../support/service.ts';
+
 import { hl7Message, pid } from './hl7Messages.ts';
 
 test('while no source is bound this machine alone is heard, as the default source of the one workspace', async () => {

@@ -2,12 +2,12 @@ import { v7 as uuidv7 } from 'uuid';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { JsonObject } from '../../src/domain/events/event.ts';
 import { type MessagePorts, MessageStore } from '../../src/modules/integrations/messages/store.ts';
-
-import { onEveryEngine } from '../support/engines.ts';
+import { runInClinic } from '../support/cli.ts';
 import { bundle, fhirEncounter, fhirPatient, freshId, putFhir, sendFhir } from '../support/fhir.ts';
 import { closeMessageStores, openMessageStores } from '../support/messages.ts';
-import { runInClinic } from '../support/runInClinic.ts';
+import { onEveryEngine } from '../support/servers.ts';
 import { accessesBy, changesBy, type TestService } from '../support/service.ts';
+
 import { hl7Message } from './hl7Messages.ts';
 
 onEveryEngine((start) => {

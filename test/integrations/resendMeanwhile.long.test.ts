@@ -7,8 +7,8 @@ import { runCommand } from '../../src/cli/program.ts';
 import { runOn } from '../../src/server/terminal.ts';
 
 import { storesOf, temporaryFolder } from '../support/cli.ts';
-import { onEveryEngine } from '../support/engines.ts';
 import { bundle, fhirEncounter, fhirPatient, putFhir, sendFhir } from '../support/fhir.ts';
+import { onEveryEngine } from '../support/servers.ts';
 import { changesBy, type TestService } from '../support/service.ts';
 
 onEveryEngine((start) => {

@@ -2,10 +2,11 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { temporaryFolder } from '../support/cli.ts';
-import { onEmbeddedEngines } from '../support/engines.ts';
 import { freshId } from '../support/fhir.ts';
+import { inStores } from '../support/readiness.ts';
+import { onEmbeddedEngines } from '../support/servers.ts';
 import { appendedBy, changesBy, type TestService } from '../support/service.ts';
-import { inStores } from '../support/worklists.ts';
+
 import { hl7Message, pid } from './hl7Messages.ts';
 
 onEmbeddedEngines((start) => {

@@ -5,12 +5,11 @@ import { KeyDirectory } from '../../src/modules/auth/keyDirectory.ts';
 import { configureSource, MAX_SOURCES, removeSource } from '../../src/modules/integrations/sourceCommands.ts';
 import { readSources, SourceCache, sourceOf } from '../../src/modules/integrations/sources.ts';
 import { unavailable } from '../../src/platform/errors.ts';
-
-import { onEveryEngine } from '../support/engines.ts';
-import { eventsOf } from '../support/eventReader.ts';
 import { eventually } from '../support/eventually.ts';
+import { eventsOf } from '../support/log.ts';
+import { inStores } from '../support/readiness.ts';
+import { onEveryEngine } from '../support/servers.ts';
 import { appendedBy, changesBy, type TestService } from '../support/service.ts';
-import { inStores } from '../support/worklists.ts';
 
 const CONFIGURED = ': SourceConfigured';
 const REMOVED = ': SourceRemoved';

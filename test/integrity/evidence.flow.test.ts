@@ -24,13 +24,11 @@ import { openReadModels } from '../../src/server/openStorage.ts';
 import type { ReadModels, Row } from '../../src/storage/readModels.ts';
 
 import { type CliResult, runCli, storesOf, temporaryFolder } from '../support/cli.ts';
-import { documentForm, documentsPath } from '../support/documents.ts';
-import { onEveryEngine } from '../support/engines.ts';
-import { readAll } from '../support/events.ts';
 import { eventually } from '../support/eventually.ts';
-import { sampleOf, samples } from '../support/samples.ts';
-import { newEvents, type TestService } from '../support/service.ts';
-import { worklist } from '../support/worklists.ts';
+import { worklist } from '../support/readiness.ts';
+import { documentForm, documentsPath, sampleOf, samples } from '../support/samples.ts';
+import { onEveryEngine } from '../support/servers.ts';
+import { newEvents, readAll, type TestService } from '../support/service.ts';
 
 const LONG_MS = 60_000;
 

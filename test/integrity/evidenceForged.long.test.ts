@@ -7,11 +7,9 @@ import type { RecordedEvent } from '../../src/domain/events/event.ts';
 import { openReadModels } from '../../src/server/openStorage.ts';
 
 import { type CliResult, runCli, storesOf, temporaryFolder } from '../support/cli.ts';
-import { readAll } from '../support/events.ts';
 import { eventually } from '../support/eventually.ts';
-import { openLogFile } from '../support/logFile.ts';
 import { samples } from '../support/samples.ts';
-import { startTestService, type TestService } from '../support/service.ts';
+import { openLogFile, readAll, startTestService, type TestService } from '../support/service.ts';
 
 const HOUR_MS = 3_600_000;
 

@@ -2,14 +2,11 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { treeModel } from '../../projections/tree.ts';
 import type { RecordedEvent } from '../../src/domain/events/event.ts';
 import { openReadModels } from '../../src/server/openStorage.ts';
-
-import { readAll } from '../support/events.ts';
+import { EvidencePage } from '../support/dashboard.ts';
 import { eventually } from '../support/eventually.ts';
-import { EvidencePage } from '../support/evidencePage.ts';
-import { openLogFile } from '../support/logFile.ts';
-import { phi } from '../support/phi.ts';
+import { phi } from '../support/output.ts';
 import { samples } from '../support/samples.ts';
-import { startTestService, type TestService } from '../support/service.ts';
+import { openLogFile, readAll, startTestService, type TestService } from '../support/service.ts';
 
 const LONG_MS = 60_000;
 

@@ -11,13 +11,11 @@ import { openReadModels } from '../../src/server/openStorage.ts';
 import type { ReadModels } from '../../src/storage/readModels.ts';
 
 import { type CliResult, runCli, storesOf, temporaryFolder } from '../support/cli.ts';
-import { readAll } from '../support/events.ts';
 import { eventually } from '../support/eventually.ts';
-import { openLogFile } from '../support/logFile.ts';
-import { makeUser } from '../support/makeUser.ts';
-import { phi } from '../support/phi.ts';
+import { phi } from '../support/output.ts';
 import { samples } from '../support/samples.ts';
-import { appendedBy, startTestService, type TestService } from '../support/service.ts';
+import { appendedBy, openLogFile, readAll, startTestService, type TestService } from '../support/service.ts';
+import { makeUser } from '../support/users.ts';
 
 const LONG_MS = 60_000;
 const PAYERS = 150;

@@ -7,12 +7,10 @@ import type { RecordedEvent } from '../../src/domain/events/event.ts';
 import { eventLeaf } from '../../src/domain/merkle.ts';
 
 import { type CliResult, runCli, storesOf, temporaryFolder } from '../support/cli.ts';
-import { createEncounter, documentForm, documentsPath } from '../support/documents.ts';
-import { onEveryEngine } from '../support/engines.ts';
-import { readAll } from '../support/events.ts';
-import { notePhi, phi } from '../support/phi.ts';
-import { samples } from '../support/samples.ts';
-import { accessesBy, appendedBy, newEvents, type TestService } from '../support/service.ts';
+import { notePhi, phi } from '../support/output.ts';
+import { createEncounter, documentForm, documentsPath, samples } from '../support/samples.ts';
+import { onEveryEngine } from '../support/servers.ts';
+import { accessesBy, appendedBy, newEvents, readAll, type TestService } from '../support/service.ts';
 
 const LONG_MS = 60_000;
 

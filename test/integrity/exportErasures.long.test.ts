@@ -6,8 +6,8 @@ import { exportEvents, startOfExport } from '../../src/modules/integrity/export.
 import { ExportFile, type ExportJob } from '../../src/modules/integrity/exportArchive.ts';
 
 import { runCli, storesOf, temporaryFolder } from '../support/cli.ts';
-import { onEveryEngine } from '../support/engines.ts';
 import { samples } from '../support/samples.ts';
+import { onEveryEngine } from '../support/servers.ts';
 import { accessesBy, type TestService } from '../support/service.ts';
 
 const LONG_MS = 60_000;

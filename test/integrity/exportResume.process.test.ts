@@ -6,9 +6,9 @@ import { newEvent } from '../../src/domain/events/newEvent.ts';
 import { recordStream } from '../../src/domain/events/streams.ts';
 
 import { type CliResult, runCli, spawnCli, storesOf, temporaryFolder } from '../support/cli.ts';
-import { onEveryEngine } from '../support/engines.ts';
 import { eventually } from '../support/eventually.ts';
 import { samples } from '../support/samples.ts';
+import { onEveryEngine } from '../support/servers.ts';
 import type { TestService } from '../support/service.ts';
 
 const LONG_MS = 180_000;

@@ -9,8 +9,8 @@ import { signStatement } from '../../src/modules/integrity/signing.ts';
 import { verifyExport } from '../../src/modules/integrity/verifyExport.ts';
 
 import { runCli, storesOf, temporaryFolder } from '../support/cli.ts';
-import { onEveryEngine } from '../support/engines.ts';
 import { samples } from '../support/samples.ts';
+import { onEveryEngine } from '../support/servers.ts';
 import { newEvents, type TestService } from '../support/service.ts';
 
 const LONG_MS = 60_000;

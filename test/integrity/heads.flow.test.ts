@@ -6,13 +6,11 @@ import type { TreeHead } from '../../src/modules/integrity/publicKeys.ts';
 import { signStatement } from '../../src/modules/integrity/signing.ts';
 
 import { runCli, storesOf, temporaryFolder } from '../support/cli.ts';
-import { onEveryEngine } from '../support/engines.ts';
-import { readAll } from '../support/events.ts';
 import { eventually } from '../support/eventually.ts';
-import { headNames } from '../support/headNames.ts';
-import { logLines } from '../support/logLines.ts';
+import { headNames } from '../support/log.ts';
 import { samples } from '../support/samples.ts';
-import type { TestService } from '../support/service.ts';
+import { onEveryEngine } from '../support/servers.ts';
+import { logLines, readAll, type TestService } from '../support/service.ts';
 
 const LONG_MS = 60_000;
 const headPauses = { everyMs: 50, retryMs: 50 };

@@ -7,7 +7,7 @@ import { generateSigningKey, parseSigningKey, signKeyRotation } from '../../src/
 import { openEventLog } from '../../src/server/openStorage.ts';
 
 import { runCli, temporaryFolder } from '../support/cli.ts';
-import { readAll } from '../support/events.ts';
+import { readAll } from '../support/service.ts';
 
 const OTHER_LOG = '6f1c1f53-7f0a-4d0b-9a0e-3c9e5d0a7b11';
 const newKey = () => generateKeyPairSync('ed25519').privateKey;

@@ -8,12 +8,10 @@ import { eventLeaf } from '../../src/domain/merkle.ts';
 import { signStatement } from '../../src/modules/integrity/signing.ts';
 
 import { type CliResult, runCli, storesOf, temporaryFolder } from '../support/cli.ts';
-import { createEncounter, documentForm, documentsPath } from '../support/documents.ts';
-import { onEveryEngine } from '../support/engines.ts';
-import { readAll } from '../support/events.ts';
 import { eventually } from '../support/eventually.ts';
-import { samples } from '../support/samples.ts';
-import { accessesBy, newEvents, type TestService } from '../support/service.ts';
+import { createEncounter, documentForm, documentsPath, samples } from '../support/samples.ts';
+import { onEveryEngine } from '../support/servers.ts';
+import { accessesBy, newEvents, readAll, type TestService } from '../support/service.ts';
 
 const LONG_MS = 60_000;
 

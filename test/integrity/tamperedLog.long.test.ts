@@ -19,8 +19,7 @@ import { openEventLog, openReadModels } from '../../src/server/openStorage.ts';
 import type { EventLog } from '../../src/storage/eventLog.ts';
 
 import { temporaryFolder } from '../support/cli.ts';
-import { TestWorkspace } from '../support/newEvents.ts';
-import { samples } from '../support/samples.ts';
+import { samples, TestWorkspace } from '../support/samples.ts';
 
 const LONG_MS = 240_000;
 const TRIALS = 250;

@@ -6,8 +6,8 @@ import { HttpsTreeHeadPublisher } from '../../src/storage/engines/https/treeHead
 
 import { headTargetContract } from '../storage/contracts/treeHeadPublisher.ts';
 import { temporaryFolder } from '../support/cli.ts';
-import { freePort } from '../support/freePort.ts';
-import { Receiver } from '../support/receiver.ts';
+import { freePort } from '../support/servers.ts';
+import { Receiver } from '../support/webhooks.ts';
 
 const folder = temporaryFolder();
 

@@ -10,7 +10,7 @@ import { openEventLog, openReadModels } from '../../src/server/openStorage.ts';
 import type { EventLog } from '../../src/storage/eventLog.ts';
 import type { ReadModels, Row } from '../../src/storage/readModels.ts';
 
-import { TestWorkspace } from '../support/newEvents.ts';
+import { TestWorkspace } from '../support/samples.ts';
 
 let folder: string;
 let eventLog: EventLog;

@@ -10,15 +10,11 @@ import { searchModel } from '../../projections/search.ts';
 import { openReadModels } from '../../src/server/openStorage.ts';
 import type { ModelName, ReadModels, Row } from '../../src/storage/readModels.ts';
 
-import { runCli, storesOf } from '../support/cli.ts';
-import { documentForm, documentsPath } from '../support/documents.ts';
-import { onEveryEngine } from '../support/engines.ts';
+import { runCli, runInClinic, storesOf } from '../support/cli.ts';
 import { eventually } from '../support/eventually.ts';
-import { pathOf, paths } from '../support/fieldValues.ts';
-import { inShort, installationEvents } from '../support/installation.ts';
-import { runInClinic } from '../support/runInClinic.ts';
-import { samples } from '../support/samples.ts';
-import { startTestService, type TestService } from '../support/service.ts';
+import { documentForm, documentsPath, pathOf, paths, samples } from '../support/samples.ts';
+import { onEveryEngine } from '../support/servers.ts';
+import { inShort, installationEvents, startTestService, type TestService } from '../support/service.ts';
 
 const LONG_MS = 60_000;
 

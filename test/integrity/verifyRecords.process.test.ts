@@ -2,8 +2,7 @@ import { readdirSync, statSync, watch } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type CliResult, spawnCli, storesOf } from '../support/cli.ts';
-import { paths } from '../support/fieldValues.ts';
-import { samples } from '../support/samples.ts';
+import { paths, samples } from '../support/samples.ts';
 import { startTestService, type TestService } from '../support/service.ts';
 
 let service: TestService;

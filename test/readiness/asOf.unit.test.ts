@@ -24,8 +24,15 @@ import { ServiceError } from '../../src/platform/errors.ts';
 import type { EventLog } from '../../src/storage/eventLog.ts';
 import type { HeadsQuery, PageQuery, Row } from '../../src/storage/readModels.ts';
 
-import { type Claim, claimWith, type Fields, otherEncounter } from '../support/billing.ts';
-import { type Changes, NOW, ruleExamples } from '../support/ruleExamples.ts';
+import {
+  type Changes,
+  type Claim,
+  claimWith,
+  type Fields,
+  NOW,
+  otherEncounter,
+  ruleExamples,
+} from '../support/readiness.ts';
 
 const DAY_MS = 86_400_000;
 const RUNS = 5;

@@ -5,18 +5,24 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { newEvent } from '../../src/domain/events/newEvent.ts';
 import type { EncounterBilled } from '../../src/domain/events/readinessEvents.ts';
 import { encounterReadinessStream } from '../../src/domain/events/streams.ts';
-
-import type { Claim } from '../support/billing.ts';
-import { billedPath, freshClaim, readiness, sendClaim, sendLater } from '../support/claims.ts';
 import { temporaryFolder } from '../support/cli.ts';
-import { onEveryEngine } from '../support/engines.ts';
 import { eventually } from '../support/eventually.ts';
-import { paths } from '../support/fieldValues.ts';
 import { expectDocumented, fetchDocument } from '../support/openapi.ts';
-import { phi } from '../support/phi.ts';
-import { samples } from '../support/samples.ts';
+import { phi } from '../support/output.ts';
+import {
+  billedPath,
+  type Claim,
+  freshClaim,
+  inStores,
+  inWorkspace,
+  readiness,
+  sendClaim,
+  sendLater,
+  worklist,
+} from '../support/readiness.ts';
+import { paths, samples } from '../support/samples.ts';
+import { onEveryEngine } from '../support/servers.ts';
 import { appendedBy, changesBy, type TestService } from '../support/service.ts';
-import { inStores, inWorkspace, worklist } from '../support/worklists.ts';
 
 const LONG_MS = 60_000;
 

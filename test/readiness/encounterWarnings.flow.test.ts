@@ -1,11 +1,11 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { sendBatch } from '../support/batches.ts';
-import { freshClaim, sendClaim } from '../support/claims.ts';
 import { runCli, storesOf, temporaryFolder } from '../support/cli.ts';
-import { onEmbeddedEngines } from '../support/engines.ts';
+import { sendBatch } from '../support/client.ts';
 import { eventually } from '../support/eventually.ts';
-import { pathOf, paths } from '../support/fieldValues.ts';
-import { phi } from '../support/phi.ts';
+import { phi } from '../support/output.ts';
+import { freshClaim, sendClaim } from '../support/readiness.ts';
+import { pathOf, paths } from '../support/samples.ts';
+import { onEmbeddedEngines } from '../support/servers.ts';
 import { appendedBy, type TestService } from '../support/service.ts';
 
 const future = { date_of_service: '2091-05-01' };

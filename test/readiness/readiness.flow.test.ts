@@ -3,26 +3,24 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { RecordedEvent } from '../../src/domain/events/event.ts';
 import type { Caller } from '../../src/domain/events/newEvent.ts';
 import { setFilingLimit } from '../../src/modules/readiness/settings.ts';
-
-import { billable, type Claim } from '../support/billing.ts';
-import { choices } from '../support/choices.ts';
+import { runCli, storesOf, temporaryFolder } from '../support/cli.ts';
+import { choices, signedIn, type Visitor } from '../support/dashboard.ts';
+import { expectDocumented, fetchDocument } from '../support/openapi.ts';
+import { phi } from '../support/output.ts';
 import {
+  billable,
   billedPath,
+  type Claim,
   freshClaim,
   readiness,
   readinessPath,
   sendClaim,
   sendLater,
   whenPast,
-} from '../support/claims.ts';
-import { runCli, storesOf, temporaryFolder } from '../support/cli.ts';
-import { onEveryEngine } from '../support/engines.ts';
-import { pathOf } from '../support/fieldValues.ts';
-import { expectDocumented, fetchDocument } from '../support/openapi.ts';
-import { phi } from '../support/phi.ts';
+} from '../support/readiness.ts';
+import { pathOf } from '../support/samples.ts';
+import { onEveryEngine } from '../support/servers.ts';
 import { accessesBy, appendedBy, newEvents, refusalsBy, type TestService } from '../support/service.ts';
-import { signedIn } from '../support/signedIn.ts';
-import type { Visitor } from '../support/visitor.ts';
 
 const { primary_insurance: primary } = billable.patient;
 const SEED = 7;

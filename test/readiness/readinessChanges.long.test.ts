@@ -1,13 +1,20 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { encounterReadinessStream, readinessStream } from '../../src/domain/events/streams.ts';
-import { sendBatch } from '../support/batches.ts';
-import type { Claim } from '../support/billing.ts';
-import { freshClaim, readiness, sendClaim } from '../support/claims.ts';
-import { onEveryEngine } from '../support/engines.ts';
-import { pathOf } from '../support/fieldValues.ts';
-import { phi } from '../support/phi.ts';
+import { sendBatch } from '../support/client.ts';
+import { phi } from '../support/output.ts';
+import {
+  type Claim,
+  countsOf,
+  freshClaim,
+  inStores,
+  inWorkspace,
+  readiness,
+  sendClaim,
+  worklist,
+} from '../support/readiness.ts';
+import { pathOf } from '../support/samples.ts';
+import { onEveryEngine } from '../support/servers.ts';
 import type { TestService } from '../support/service.ts';
-import { countsOf, inStores, inWorkspace, worklist } from '../support/worklists.ts';
 
 onEveryEngine((start) => {
   let service: TestService;

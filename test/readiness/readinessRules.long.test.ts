@@ -1,15 +1,22 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { billable } from '../support/billing.ts';
-import { billedPath, freshClaim, readiness, readinessPath, sendClaim, whenPast } from '../support/claims.ts';
-import { documentForm, documentsPath } from '../support/documents.ts';
-import { onEveryEngine } from '../support/engines.ts';
-import { eventsOf } from '../support/eventReader.ts';
+import { signedIn } from '../support/dashboard.ts';
 import { eventually } from '../support/eventually.ts';
-import { pathOf } from '../support/fieldValues.ts';
-import { phi } from '../support/phi.ts';
+import { eventsOf } from '../support/log.ts';
+import { phi } from '../support/output.ts';
+import {
+  billable,
+  billedPath,
+  freshClaim,
+  inWorkspace,
+  readiness,
+  readinessPath,
+  sendClaim,
+  whenPast,
+  worklist,
+} from '../support/readiness.ts';
+import { documentForm, documentsPath, pathOf } from '../support/samples.ts';
+import { onEveryEngine } from '../support/servers.ts';
 import { appendedBy, newEvents, type TestService } from '../support/service.ts';
-import { signedIn } from '../support/signedIn.ts';
-import { inWorkspace, worklist } from '../support/worklists.ts';
 
 const now = Date.now();
 

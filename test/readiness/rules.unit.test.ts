@@ -8,8 +8,17 @@ import { isUsedField, partsOf, sameVisitOf } from '../../src/modules/readiness/r
 import { appliesAt, findingsOf, rules } from '../../src/modules/readiness/rules/index.ts';
 import { type BillingFacts, noSettings, type RuleSettings } from '../../src/modules/readiness/rules/rule.ts';
 
-import { claimWith, factsOf, otherEncounter, recordOf } from '../support/billing.ts';
-import { type Changes, NOW, ruleExamples, servedOn, without } from '../support/ruleExamples.ts';
+import {
+  type Changes,
+  claimWith,
+  factsOf,
+  NOW,
+  otherEncounter,
+  recordOf,
+  ruleExamples,
+  servedOn,
+  without,
+} from '../support/readiness.ts';
 
 /** As if the billable claim had been billed in its first version, and every record sent again since. */
 function afterBilling(facts: BillingFacts): BillingFacts {

@@ -4,14 +4,12 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { noSettings } from '../../src/modules/readiness/rules/rule.ts';
 import { type Simulation, simulate, withCandidates } from '../../src/modules/readiness/simulation.ts';
 import { openReadModels } from '../../src/server/openStorage.ts';
-
-import { sendBatch } from '../support/batches.ts';
-import { freshClaim, sendClaim } from '../support/claims.ts';
 import { temporaryFolder } from '../support/cli.ts';
-import { onEveryEngine } from '../support/engines.ts';
-import { phi } from '../support/phi.ts';
+import { sendBatch } from '../support/client.ts';
+import { phi } from '../support/output.ts';
+import { freshClaim, inStores, inWorkspace, sendClaim, worklist } from '../support/readiness.ts';
+import { onEveryEngine } from '../support/servers.ts';
 import { accessesBy, appendedBy, type TestService } from '../support/service.ts';
-import { inStores, inWorkspace, worklist } from '../support/worklists.ts';
 
 /** More than are evaluated in one step. */
 const MANY = 520;

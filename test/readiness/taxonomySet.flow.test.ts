@@ -2,12 +2,10 @@ import { writeFileSync } from 'node:fs';
 import { userInfo } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { freshClaim, readiness, sendClaim, whenPast } from '../support/claims.ts';
 import { runCli, storesOf, temporaryFolder } from '../support/cli.ts';
-import { onEveryEngine } from '../support/engines.ts';
-import { installationEvents } from '../support/installation.ts';
-import type { TestService } from '../support/service.ts';
-import { worklist } from '../support/worklists.ts';
+import { freshClaim, readiness, sendClaim, whenPast, worklist } from '../support/readiness.ts';
+import { onEveryEngine } from '../support/servers.ts';
+import { installationEvents, type TestService } from '../support/service.ts';
 
 const HEADER = 'Code,Grouping,Classification,Specialization,Definition,Notes,"Display Name",Section\n';
 /** As many codes as a set has, with the one of the claims of tests. */

@@ -1,11 +1,10 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { readinessStream } from '../../src/domain/events/streams.ts';
-import { freshClaim, sendClaim } from '../support/claims.ts';
-import { onEveryEngine } from '../support/engines.ts';
 import { eventually } from '../support/eventually.ts';
-import { TestWorkspace } from '../support/newEvents.ts';
+import { freshClaim, sendClaim, worklist } from '../support/readiness.ts';
+import { TestWorkspace } from '../support/samples.ts';
+import { onEveryEngine } from '../support/servers.ts';
 import { appendedBy, type TestService } from '../support/service.ts';
-import { worklist } from '../support/worklists.ts';
 
 onEveryEngine((start) => {
   let service: TestService;

@@ -6,13 +6,12 @@ import { minuteOf, worklistModel } from '../../src/modules/readiness/worklistMod
 import { openReadModels } from '../../src/server/openStorage.ts';
 import type { Row } from '../../src/storage/readModels.ts';
 
-import { sendBatch } from '../support/batches.ts';
-import { freshClaim, neighbours, sendClaim } from '../support/claims.ts';
-import { onEveryEngine } from '../support/engines.ts';
+import { sendBatch } from '../support/client.ts';
 import { eventually } from '../support/eventually.ts';
-import { phi } from '../support/phi.ts';
+import { phi } from '../support/output.ts';
+import { countsOf, freshClaim, inStores, neighbours, sendClaim, worklist } from '../support/readiness.ts';
+import { onEveryEngine } from '../support/servers.ts';
 import { accessesBy, appendedBy, refusalsBy, type TestService } from '../support/service.ts';
-import { countsOf, inStores, worklist } from '../support/worklists.ts';
 
 /** More than are evaluated with the change itself. */
 const MANY = 230;

@@ -1,11 +1,18 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import type { Claim } from '../support/billing.ts';
-import { choices } from '../support/choices.ts';
-import { billedPath, neighbours, readinessPath, sendClaim } from '../support/claims.ts';
-import { onEveryEngine } from '../support/engines.ts';
-import { phi } from '../support/phi.ts';
+import { choices } from '../support/dashboard.ts';
+import { phi } from '../support/output.ts';
+import {
+  billedPath,
+  type Claim,
+  countsOf,
+  inWorkspace,
+  neighbours,
+  readinessPath,
+  sendClaim,
+  worklist,
+} from '../support/readiness.ts';
+import { onEveryEngine } from '../support/servers.ts';
 import type { TestService } from '../support/service.ts';
-import { countsOf, inWorkspace, worklist } from '../support/worklists.ts';
 
 const SEED = 11;
 const CHANGES = 40;

@@ -5,15 +5,20 @@ import type { ErasurePorts } from '../../src/modules/erasure/finish.ts';
 import { openReadModels } from '../../src/server/openStorage.ts';
 import type { Row } from '../../src/storage/readModels.ts';
 
-import { choices } from '../support/choices.ts';
-import { freshClaim } from '../support/claims.ts';
-import { documentForm, documentsPath } from '../support/documents.ts';
-import { openErasurePorts } from '../support/erasurePorts.ts';
-import { pathOf, paths } from '../support/fieldValues.ts';
-import { phi } from '../support/phi.ts';
-import { allRows, rebuiltRows } from '../support/rebuilt.ts';
+import { choices } from '../support/dashboard.ts';
+import { openErasurePorts } from '../support/erasure.ts';
+import { allRows, rebuiltRows } from '../support/log.ts';
+import { phi } from '../support/output.ts';
+import {
+  countsOf,
+  freshClaim,
+  inStores,
+  inWorkspace,
+  type WorklistItem,
+  worklist,
+} from '../support/readiness.ts';
+import { documentForm, documentsPath, pathOf, paths } from '../support/samples.ts';
 import { startTestService, type TestService } from '../support/service.ts';
-import { countsOf, inStores, inWorkspace, type WorklistItem, worklist } from '../support/worklists.ts';
 
 const SEED = 7;
 const STEPS = 80;

@@ -1,10 +1,9 @@
 import { gzipSync } from 'node:zlib';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { answerOf, BATCH, linesOf, postLines, sendBatch } from '../support/batches.ts';
-import { onEveryEngine } from '../support/engines.ts';
-import { pathOf, paths } from '../support/fieldValues.ts';
-import { phi } from '../support/phi.ts';
-import { samples } from '../support/samples.ts';
+import { answerOf, BATCH, linesOf, postLines, sendBatch } from '../support/client.ts';
+import { phi } from '../support/output.ts';
+import { pathOf, paths, samples } from '../support/samples.ts';
+import { onEveryEngine } from '../support/servers.ts';
 import { accessesBy, appendedBy, changesBy, type TestService } from '../support/service.ts';
 
 onEveryEngine((start) => {

@@ -1,11 +1,10 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { recordStream } from '../../src/domain/events/streams.ts';
-import { answerOf, type BatchAnswer, linesOf, postLines } from '../support/batches.ts';
-import { readAll } from '../support/events.ts';
+import { answerOf, type BatchAnswer, linesOf, postLines } from '../support/client.ts';
 import { eventually } from '../support/eventually.ts';
-import { phi } from '../support/phi.ts';
-import { appendedBy, startTestService, type TestService } from '../support/service.ts';
-import { withOwnServers } from '../support/withOwnServers.ts';
+import { phi } from '../support/output.ts';
+import { withOwnServers } from '../support/servers.ts';
+import { appendedBy, readAll, startTestService, type TestService } from '../support/service.ts';
 
 const LINES = 1_500;
 /** The server goes away when the line behind so many is stored, the first of the second group. */

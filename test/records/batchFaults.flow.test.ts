@@ -1,12 +1,10 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { unavailable } from '../../src/platform/errors.ts';
 import type { EventLog } from '../../src/storage/eventLog.ts';
-
-import { startFaultyApp } from '../support/app.ts';
-import { sendBatch } from '../support/batches.ts';
-import { keyed } from '../support/replayed.ts';
+import { sendBatch } from '../support/client.ts';
+import { keyed } from '../support/log.ts';
 import { samples } from '../support/samples.ts';
-import { appendedBy, startTestService, type TestService } from '../support/service.ts';
+import { appendedBy, startFaultyApp, startTestService, type TestService } from '../support/service.ts';
 
 let service: TestService;
 beforeAll(async () => {

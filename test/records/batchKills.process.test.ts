@@ -1,13 +1,11 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { recordStream } from '../../src/domain/events/streams.ts';
-import { linesOf, postLines, sendBatch } from '../support/batches.ts';
 import { storesOf } from '../support/cli.ts';
-import { Client } from '../support/client.ts';
-import { eventually } from '../support/eventually.ts';
-import { LaterClock } from '../support/laterClock.ts';
-import { phi } from '../support/phi.ts';
+import { Client, linesOf, postLines, sendBatch } from '../support/client.ts';
+import { eventually, LaterClock } from '../support/eventually.ts';
+import { phi } from '../support/output.ts';
+import { ServiceProcess } from '../support/processes.ts';
 import { appendedBy, startTestService, type TestService } from '../support/service.ts';
-import { ServiceProcess } from '../support/serviceProcess.ts';
 
 /** Longer than a key is held by a process of which nothing is heard. */
 const LONG_AFTER_MS = 15_000;

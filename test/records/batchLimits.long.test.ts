@@ -1,14 +1,19 @@
 import { once } from 'node:events';
 import { gzipSync } from 'node:zlib';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { answerOf, BATCH, linesOf, postLines, sendBatch } from '../support/batches.ts';
-import { openConnection, rawRequest, statusesOf } from '../support/connection.ts';
-import { onEveryEngine } from '../support/engines.ts';
+import { answerOf, BATCH, linesOf, postLines, sendBatch } from '../support/client.ts';
 import { eventually } from '../support/eventually.ts';
-import { paths } from '../support/fieldValues.ts';
-import { phi } from '../support/phi.ts';
-import { samples } from '../support/samples.ts';
-import { appendedBy, refusalsBy, type TestService } from '../support/service.ts';
+import { phi } from '../support/output.ts';
+import { paths, samples } from '../support/samples.ts';
+import { onEveryEngine } from '../support/servers.ts';
+import {
+  appendedBy,
+  openConnection,
+  rawRequest,
+  refusalsBy,
+  statusesOf,
+  type TestService,
+} from '../support/service.ts';
 
 const MEBIBYTE = 1024 * 1024;
 const payerLine = (record = samples.payer()) => ({ kind: 'payer', record });

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { answerOf, postLines, sendBatch } from '../support/batches.ts';
-import { onEveryEngine } from '../support/engines.ts';
+import { answerOf, postLines, sendBatch } from '../support/client.ts';
 import { samples } from '../support/samples.ts';
+import { onEveryEngine } from '../support/servers.ts';
 import { appendedBy, type TestService } from '../support/service.ts';
 
 onEveryEngine((start) => {

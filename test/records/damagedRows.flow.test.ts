@@ -3,8 +3,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { recordsModel } from '../../projections/records.ts';
 import { runCli, storesOf } from '../support/cli.ts';
 import { eventually } from '../support/eventually.ts';
-import { pathOf, paths } from '../support/fieldValues.ts';
-import { samples } from '../support/samples.ts';
+import { pathOf, paths, samples } from '../support/samples.ts';
 import { newEvents, startTestService, type TestService } from '../support/service.ts';
 
 let service: TestService;

@@ -4,7 +4,7 @@ import { expect, test } from 'vitest';
 import { documentFormat, FileHead } from '../../src/modules/records/commands/documents.ts';
 import { unavailable } from '../../src/platform/errors.ts';
 
-import { docx, zip } from '../support/docx.ts';
+import { docx, zip } from '../support/samples.ts';
 
 const MB = 1024 * 1024;
 

@@ -1,10 +1,8 @@
 import { createHash } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { createEncounter, documentForm, documentLine, documentsPath } from '../support/documents.ts';
-import { docx } from '../support/docx.ts';
-import { onEveryEngine } from '../support/engines.ts';
-import { phi } from '../support/phi.ts';
-import { pdf } from '../support/samples.ts';
+import { phi } from '../support/output.ts';
+import { createEncounter, documentForm, documentLine, documentsPath, docx, pdf } from '../support/samples.ts';
+import { onEveryEngine } from '../support/servers.ts';
 import { appendedBy, newEvents, type TestService } from '../support/service.ts';
 
 /** Spec section 2.7. */

@@ -1,11 +1,18 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { createEncounter, documentForm, documentLine, documentsPath } from '../support/documents.ts';
-import { type DocxOptions, docx, zip } from '../support/docx.ts';
 import { eventually } from '../support/eventually.ts';
-import { phi } from '../support/phi.ts';
-import { pdf } from '../support/samples.ts';
+import { storedFiles } from '../support/files.ts';
+import { phi } from '../support/output.ts';
+import {
+  createEncounter,
+  type DocxOptions,
+  documentForm,
+  documentLine,
+  documentsPath,
+  docx,
+  pdf,
+  zip,
+} from '../support/samples.ts';
 import { appendedBy, startTestService, type TestService } from '../support/service.ts';
-import { storedFiles } from '../support/storedFiles.ts';
 
 describe('PDF and DOCX are told by name and by content', () => {
   let service: TestService;

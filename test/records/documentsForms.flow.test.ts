@@ -1,4 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { eventually } from '../support/eventually.ts';
+import { storedFiles } from '../support/files.ts';
+import { phi } from '../support/output.ts';
 import {
   boundary,
   createEncounter,
@@ -8,12 +11,9 @@ import {
   formType,
   type Part,
   part,
-} from '../support/documents.ts';
-import { eventually } from '../support/eventually.ts';
-import { phi } from '../support/phi.ts';
-import { pdf } from '../support/samples.ts';
+  pdf,
+} from '../support/samples.ts';
 import { appendedBy, startTestService, type TestService } from '../support/service.ts';
-import { storedFiles } from '../support/storedFiles.ts';
 
 describe('the form of an upload', () => {
   let service: TestService;

@@ -1,11 +1,10 @@
 import fc from 'fast-check';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { createEncounter, documentsPath, formBody, formType, part } from '../support/documents.ts';
 import { eventually } from '../support/eventually.ts';
-import { phi } from '../support/phi.ts';
-import { pdf } from '../support/samples.ts';
+import { storedFiles } from '../support/files.ts';
+import { phi } from '../support/output.ts';
+import { createEncounter, documentsPath, formBody, formType, part, pdf } from '../support/samples.ts';
 import { changesBy, startTestService, type TestService } from '../support/service.ts';
-import { storedFiles } from '../support/storedFiles.ts';
 
 let service: TestService;
 let encounter: string;

@@ -3,12 +3,17 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { RecordedEvent } from '../../src/domain/events/event.ts';
 import { runCli, storesOf } from '../support/cli.ts';
-import { openConnection, rawRequest, statusesOf } from '../support/connection.ts';
-import { createEncounter, documentForm, documentsPath } from '../support/documents.ts';
 import { eventually } from '../support/eventually.ts';
-import { logLines } from '../support/logLines.ts';
-import { newEvents, startTestService, type TestService } from '../support/service.ts';
-import { pdfBytes } from '../support/streamUpload.ts';
+import { createEncounter, documentForm, documentsPath, pdfBytes } from '../support/samples.ts';
+import {
+  logLines,
+  newEvents,
+  openConnection,
+  rawRequest,
+  startTestService,
+  statusesOf,
+  type TestService,
+} from '../support/service.ts';
 
 let service: TestService;
 let encounter: string;

@@ -1,12 +1,11 @@
 import { createHash } from 'node:crypto';
 import { request } from 'node:http';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { createEncounter, documentLine, documentsPath } from '../support/documents.ts';
 import { eventually } from '../support/eventually.ts';
-import { phi } from '../support/phi.ts';
+import { storedFiles } from '../support/files.ts';
+import { phi } from '../support/output.ts';
+import { createEncounter, documentLine, documentsPath, pdfBytes, streamUpload } from '../support/samples.ts';
 import { appendedBy, newEvents, startTestService, type TestService } from '../support/service.ts';
-import { storedFiles } from '../support/storedFiles.ts';
-import { pdfBytes, streamUpload } from '../support/streamUpload.ts';
 
 /** 250 MB, as mebibytes. */
 const LIMIT = 262_144_000;

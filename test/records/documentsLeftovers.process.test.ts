@@ -4,14 +4,19 @@ import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { loadConfig } from '../../src/platform/config.ts';
 import { Client } from '../support/client.ts';
-import { createEncounter, documentForm, documentLine, documentsPath } from '../support/documents.ts';
 import { eventually } from '../support/eventually.ts';
-import { logLines } from '../support/logLines.ts';
-import { phi } from '../support/phi.ts';
-import { appendedBy, startTestService, type TestService } from '../support/service.ts';
-import { ServiceProcess } from '../support/serviceProcess.ts';
-import { storedFiles } from '../support/storedFiles.ts';
-import { beginUpload, pdfBytes } from '../support/streamUpload.ts';
+import { storedFiles } from '../support/files.ts';
+import { phi } from '../support/output.ts';
+import { ServiceProcess } from '../support/processes.ts';
+import {
+  beginUpload,
+  createEncounter,
+  documentForm,
+  documentLine,
+  documentsPath,
+  pdfBytes,
+} from '../support/samples.ts';
+import { appendedBy, logLines, startTestService, type TestService } from '../support/service.ts';
 
 /** That a process is gone is known after some seconds without a sign of life. */
 const LONG_MS = 60_000;

@@ -4,17 +4,14 @@ import { unavailable } from '../../src/platform/errors.ts';
 import { openDocumentStore } from '../../src/server/openStorage.ts';
 import type { DocumentStore } from '../../src/storage/documentStore.ts';
 import type { EventLog } from '../../src/storage/eventLog.ts';
-
-import { startFaultyApp } from '../support/app.ts';
 import type { Client } from '../support/client.ts';
-import { createEncounter, documentForm, documentLine, documentsPath } from '../support/documents.ts';
-import { onEveryEngine } from '../support/engines.ts';
 import { freshId, sendFhir } from '../support/fhir.ts';
-import { phi } from '../support/phi.ts';
-import { keyed } from '../support/replayed.ts';
-import { pdf } from '../support/samples.ts';
-import { appendedBy, type TestService } from '../support/service.ts';
-import { storedFiles } from '../support/storedFiles.ts';
+import { storedFiles } from '../support/files.ts';
+import { keyed } from '../support/log.ts';
+import { phi } from '../support/output.ts';
+import { createEncounter, documentForm, documentLine, documentsPath, pdf } from '../support/samples.ts';
+import { onEveryEngine } from '../support/servers.ts';
+import { appendedBy, startFaultyApp, type TestService } from '../support/service.ts';
 
 onEveryEngine((start) => {
   let service: TestService;

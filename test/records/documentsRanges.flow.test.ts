@@ -1,8 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { createEncounter, documentForm, documentsPath } from '../support/documents.ts';
-import { onEveryEngine } from '../support/engines.ts';
 import { expectDocumented, fetchDocument, type OpenApi } from '../support/openapi.ts';
-import { pdf } from '../support/samples.ts';
+import { createEncounter, documentForm, documentsPath, pdf } from '../support/samples.ts';
+import { onEveryEngine } from '../support/servers.ts';
 import { accessesBy, type TestService } from '../support/service.ts';
 
 const id = 'report-1';

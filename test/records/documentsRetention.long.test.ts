@@ -6,13 +6,11 @@ import { purgeDocuments } from '../../src/modules/records/commands/purgeDocument
 import { openDocumentStore, openStateStore } from '../../src/server/openStorage.ts';
 import type { DocumentStore } from '../../src/storage/documentStore.ts';
 import type { StateStore } from '../../src/storage/stateStore.ts';
-
-import { createEncounter, documentForm, documentsPath } from '../support/documents.ts';
 import { eventually } from '../support/eventually.ts';
-import { phi } from '../support/phi.ts';
-import { pdf } from '../support/samples.ts';
+import { storedFiles } from '../support/files.ts';
+import { phi } from '../support/output.ts';
+import { createEncounter, documentForm, documentsPath, pdf } from '../support/samples.ts';
 import { newEvents, startTestService, type TestService } from '../support/service.ts';
-import { storedFiles } from '../support/storedFiles.ts';
 
 const DAY_MS = 86_400_000;
 

@@ -5,7 +5,7 @@ import { catalogEntry } from '../../src/domain/records/catalog.ts';
 import { evolveRecord, mergeFields, type RecordState, viewRecord } from '../../src/domain/records/fold.ts';
 import type { RecordFields } from '../../src/domain/records/schema/kind.ts';
 
-import { insuranceRows, type SpecKind, specKinds, specTables } from '../support/specTables.ts';
+import { insuranceRows, type SpecKind, specKinds, specTables } from '../support/samples.ts';
 
 const word = fc.string({ minLength: 1, maxLength: 8 });
 const value = fc.oneof(word, fc.boolean(), fc.constant(null));

@@ -1,13 +1,18 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { unavailable } from '../../src/platform/errors.ts';
-import { startFaultyApp } from '../support/app.ts';
-import { onEveryEngine } from '../support/engines.ts';
 import { eventually } from '../support/eventually.ts';
-import { minimal, pathOf, paths, type Referred, upsertReferred } from '../support/fieldValues.ts';
-import { phi } from '../support/phi.ts';
-import { samples } from '../support/samples.ts';
-import { accessesBy, appendedBy, newEvents, type TestService } from '../support/service.ts';
-import type { SpecKind } from '../support/specTables.ts';
+import { phi } from '../support/output.ts';
+import {
+  minimal,
+  pathOf,
+  paths,
+  type Referred,
+  type SpecKind,
+  samples,
+  upsertReferred,
+} from '../support/samples.ts';
+import { onEveryEngine } from '../support/servers.ts';
+import { accessesBy, appendedBy, newEvents, startFaultyApp, type TestService } from '../support/service.ts';
 
 const kinds = Object.keys(paths) as SpecKind[];
 const historyOf = (kind: SpecKind, id: string, query = '') => `${pathOf(kind, id)}/history${query}`;

@@ -1,11 +1,9 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { onEveryEngine } from '../support/engines.ts';
 import { eventually } from '../support/eventually.ts';
-import { type Fields, pathOf, paths } from '../support/fieldValues.ts';
-import { phi } from '../support/phi.ts';
-import { samples } from '../support/samples.ts';
+import { phi } from '../support/output.ts';
+import { type Fields, pathOf, paths, type SpecKind, samples } from '../support/samples.ts';
+import { onEveryEngine } from '../support/servers.ts';
 import { appendedBy, type TestService } from '../support/service.ts';
-import type { SpecKind } from '../support/specTables.ts';
 
 onEveryEngine((start) => {
   let service: TestService;

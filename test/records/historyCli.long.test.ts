@@ -2,12 +2,18 @@ import { userInfo } from 'node:os';
 import { parse } from 'csv-parse/sync';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type CliResult, runCli, storesOf } from '../support/cli.ts';
-import { createEncounter, documentForm, documentsPath } from '../support/documents.ts';
-import { onEveryEngine } from '../support/engines.ts';
 import { eventually } from '../support/eventually.ts';
-import { pathOf, paths } from '../support/fieldValues.ts';
-import { phi } from '../support/phi.ts';
-import { pdf, samples } from '../support/samples.ts';
+import { phi } from '../support/output.ts';
+import {
+  createEncounter,
+  documentForm,
+  documentsPath,
+  pathOf,
+  paths,
+  pdf,
+  samples,
+} from '../support/samples.ts';
+import { onEveryEngine } from '../support/servers.ts';
 import { accessesBy, appendedBy, newEvents, type TestService } from '../support/service.ts';
 
 onEveryEngine((start) => {

@@ -1,14 +1,10 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { runCli, storesOf } from '../support/cli.ts';
-import { createEncounter, documentForm, documentsPath } from '../support/documents.ts';
-import { startOnProduction } from '../support/engines.ts';
 import { eventually } from '../support/eventually.ts';
-import { pathOf, paths } from '../support/fieldValues.ts';
-import { phi } from '../support/phi.ts';
-import { samples } from '../support/samples.ts';
-import { standInCommand } from '../support/servers.ts';
+import { phi } from '../support/output.ts';
+import { createEncounter, documentForm, documentsPath, pathOf, paths, samples } from '../support/samples.ts';
+import { StandIn, standInCommand, startOnProduction } from '../support/servers.ts';
 import { appendedBy, type TestService } from '../support/service.ts';
-import { StandIn } from '../support/standIn.ts';
 
 const HOUR_MS = 3_600_000;
 

@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { catalog } from '../../src/domain/records/catalog.ts';
 import type { TestResponse } from '../support/client.ts';
-import { createEncounter, documentForm, documentsPath } from '../support/documents.ts';
-import { onEmbeddedEngines } from '../support/engines.ts';
 import { expectDocumented, fetchDocument, type OpenApi, operationOf } from '../support/openapi.ts';
-import { phi } from '../support/phi.ts';
+import { phi } from '../support/output.ts';
+import { createEncounter, documentForm, documentsPath } from '../support/samples.ts';
+import { onEmbeddedEngines } from '../support/servers.ts';
 import type { TestService } from '../support/service.ts';
 
 onEmbeddedEngines((start) => {

@@ -3,8 +3,8 @@ import { resolve } from 'node:path';
 import { parse } from 'csv-parse/sync';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { spawnCli, temporaryFolder } from '../support/cli.ts';
-import { onEveryEngine } from '../support/engines.ts';
-import { notePhi } from '../support/phi.ts';
+import { notePhi } from '../support/output.ts';
+import { onEveryEngine } from '../support/servers.ts';
 import type { TestService } from '../support/service.ts';
 
 const folder = resolve(process.cwd(), '../shared/data/synthea');

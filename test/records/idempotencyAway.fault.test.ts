@@ -1,10 +1,9 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { eventually } from '../support/eventually.ts';
-import { paths } from '../support/fieldValues.ts';
-import { expectFirst, expectReplay, keyed } from '../support/replayed.ts';
-import { samples } from '../support/samples.ts';
+import { expectFirst, expectReplay, keyed } from '../support/log.ts';
+import { paths, samples } from '../support/samples.ts';
+import { withOwnServers } from '../support/servers.ts';
 import { appendedBy, startTestService, type TestService } from '../support/service.ts';
-import { withOwnServers } from '../support/withOwnServers.ts';
 
 const LONG_MS = 120_000;
 

@@ -1,14 +1,19 @@
 import { expect, test } from 'vitest';
 import type { Client, TestResponse } from '../support/client.ts';
-import { DyingSuite } from '../support/DyingSuite.ts';
-import { createEncounter, documentForm, documentLine, documentsPath } from '../support/documents.ts';
 import { eventually } from '../support/eventually.ts';
-import { paths } from '../support/fieldValues.ts';
-import { notePhi, phi } from '../support/phi.ts';
-import { expectReplay, isReplayed, keyed } from '../support/replayed.ts';
-import { samples } from '../support/samples.ts';
+import { storedFiles } from '../support/files.ts';
+import { expectReplay, isReplayed, keyed } from '../support/log.ts';
+import { notePhi, phi } from '../support/output.ts';
+import { DyingSuite } from '../support/processes.ts';
+import {
+  createEncounter,
+  documentForm,
+  documentLine,
+  documentsPath,
+  paths,
+  samples,
+} from '../support/samples.ts';
 import { appendedBy, changesBy } from '../support/service.ts';
-import { storedFiles } from '../support/storedFiles.ts';
 import { createWebhook, hookUrl, memberOf, patch, secretIn, webhooksPath } from '../support/webhooks.ts';
 
 /** That a process is gone is known after some seconds without a sign of life. */

@@ -2,15 +2,17 @@ import { readFileSync } from 'node:fs';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import { unavailable } from '../../src/platform/errors.ts';
 import type { EventLog } from '../../src/storage/eventLog.ts';
-
-import { type Faults, startFaultyApp } from '../support/app.ts';
 import type { Client } from '../support/client.ts';
-import { createEncounter, documentForm, documentsPath } from '../support/documents.ts';
-import { pathOf, paths } from '../support/fieldValues.ts';
-import { phi } from '../support/phi.ts';
-import { keyed } from '../support/replayed.ts';
-import { samples } from '../support/samples.ts';
-import { appendedBy, startTestService, type TestService } from '../support/service.ts';
+import { keyed } from '../support/log.ts';
+import { phi } from '../support/output.ts';
+import { createEncounter, documentForm, documentsPath, pathOf, paths, samples } from '../support/samples.ts';
+import {
+  appendedBy,
+  type Faults,
+  startFaultyApp,
+  startTestService,
+  type TestService,
+} from '../support/service.ts';
 
 let service: TestService;
 let app: (Client & { stop(): Promise<void> }) | undefined;

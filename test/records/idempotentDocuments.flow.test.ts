@@ -1,9 +1,8 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { createEncounter, documentForm, documentLine, documentsPath } from '../support/documents.ts';
-import { onEveryEngine } from '../support/engines.ts';
-import { phi } from '../support/phi.ts';
-import { expectFirst, expectReplay, isReplayed, keyed } from '../support/replayed.ts';
-import { pdf } from '../support/samples.ts';
+import { expectFirst, expectReplay, isReplayed, keyed } from '../support/log.ts';
+import { phi } from '../support/output.ts';
+import { createEncounter, documentForm, documentLine, documentsPath, pdf } from '../support/samples.ts';
+import { onEveryEngine } from '../support/servers.ts';
 import { appendedBy, type TestService } from '../support/service.ts';
 
 onEveryEngine((start) => {

@@ -1,16 +1,13 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { unavailable } from '../../src/platform/errors.ts';
 import type { EventLog } from '../../src/storage/eventLog.ts';
-
-import { startFaultyApp } from '../support/app.ts';
 import { runCli, storesOf } from '../support/cli.ts';
 import type { Client } from '../support/client.ts';
-import { onEveryEngine } from '../support/engines.ts';
-import { pathOf, paths } from '../support/fieldValues.ts';
+import { keyed } from '../support/log.ts';
 import { expectDocumented, fetchDocument, type OpenApi } from '../support/openapi.ts';
-import { keyed } from '../support/replayed.ts';
-import { samples } from '../support/samples.ts';
-import { appendedBy, type TestService } from '../support/service.ts';
+import { pathOf, paths, samples } from '../support/samples.ts';
+import { onEveryEngine } from '../support/servers.ts';
+import { appendedBy, startFaultyApp, type TestService } from '../support/service.ts';
 
 onEveryEngine((start) => {
   let service: TestService;

@@ -1,10 +1,9 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { onEveryEngine } from '../support/engines.ts';
-import { pathOf, paths } from '../support/fieldValues.ts';
-import { LaterClock } from '../support/laterClock.ts';
-import { phi } from '../support/phi.ts';
-import { expectReplay, isReplayed, keyed } from '../support/replayed.ts';
-import { samples } from '../support/samples.ts';
+import { LaterClock } from '../support/eventually.ts';
+import { expectReplay, isReplayed, keyed } from '../support/log.ts';
+import { phi } from '../support/output.ts';
+import { pathOf, paths, samples } from '../support/samples.ts';
+import { onEveryEngine } from '../support/servers.ts';
 import { appendedBy, changesBy, refusalsBy, type TestService } from '../support/service.ts';
 
 const HOUR_MS = 3_600_000;

@@ -1,15 +1,20 @@
 import { expect, test } from 'vitest';
 import { unavailable } from '../../src/platform/errors.ts';
 import type { EventLog } from '../../src/storage/eventLog.ts';
-
-import { startFaultyApp } from '../support/app.ts';
 import { Client } from '../support/client.ts';
-import { onEveryEngine } from '../support/engines.ts';
-import { notePhi } from '../support/phi.ts';
-import { expectFirst, expectReplay, keyed } from '../support/replayed.ts';
-import { appendedBy, changesBy } from '../support/service.ts';
-import { WebhookSuite } from '../support/WebhookSuite.ts';
-import { createWebhook, hookUrl, memberOf, patch, secretIn, webhooksPath } from '../support/webhooks.ts';
+import { expectFirst, expectReplay, keyed } from '../support/log.ts';
+import { notePhi } from '../support/output.ts';
+import { onEveryEngine } from '../support/servers.ts';
+import { appendedBy, changesBy, startFaultyApp } from '../support/service.ts';
+import {
+  createWebhook,
+  hookUrl,
+  memberOf,
+  patch,
+  secretIn,
+  WebhookSuite,
+  webhooksPath,
+} from '../support/webhooks.ts';
 
 onEveryEngine((start) => {
   const suite = new WebhookSuite(start);

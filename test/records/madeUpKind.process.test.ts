@@ -7,23 +7,21 @@ import { openEventLog } from '../../src/server/openStorage.ts';
 
 import { spawnCli, temporaryFolder } from '../support/cli.ts';
 import { Client } from '../support/client.ts';
-import { openLoopback } from '../support/delivery.ts';
-import { readAll } from '../support/events.ts';
+import { Visitor } from '../support/dashboard.ts';
 import { eventually } from '../support/eventually.ts';
-import { HookEndpoint } from '../support/hookEndpoint.ts';
 import { fetchDocument, operationOf } from '../support/openapi.ts';
-import { phi } from '../support/phi.ts';
+import { phi } from '../support/output.ts';
+import { ServiceProcess } from '../support/processes.ts';
 import { samples } from '../support/samples.ts';
-import { ServiceProcess } from '../support/serviceProcess.ts';
-import { Visitor } from '../support/visitor.ts';
-import { createWebhook } from '../support/webhooks.ts';
+import { readAll } from '../support/service.ts';
+import { createWebhook, HookEndpoint, openLoopback } from '../support/webhooks.ts';
 
 /** A service, its threads and its commands, all of which know one kind more. */
 const folder = temporaryFolder();
 const env = {
   DATA_DIR: folder,
   RATE_LIMIT_PER_MINUTE: '0',
-  NODE_OPTIONS: `--import=${pathToFileURL(resolve('test/support/locationKind.ts'))}`,
+  NODE_OPTIONS: `--import=${pathToFileURL(resolve('test/support/processes/locationKind.ts'))}`,
 };
 const type = 'chartledger.location.upserted.v1';
 const facility = samples.facility();

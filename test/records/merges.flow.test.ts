@@ -1,16 +1,14 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { JsonObject } from '../../src/domain/events/event.ts';
 import { hl7Message } from '../integrations/hl7Messages.ts';
-import { billedPath, freshClaim, readiness, sendClaim } from '../support/claims.ts';
 import { runCli, storesOf } from '../support/cli.ts';
-import { onEveryEngine } from '../support/engines.ts';
+import { signedIn, type Visitor } from '../support/dashboard.ts';
 import { eventually } from '../support/eventually.ts';
 import { bundle, fhirEncounter, fhirPatient, freshId, referTo, sendFhir } from '../support/fhir.ts';
+import { billedPath, freshClaim, readiness, sendClaim, worklist } from '../support/readiness.ts';
 import { samples } from '../support/samples.ts';
+import { onEveryEngine } from '../support/servers.ts';
 import { appendedBy, changesBy, type TestService } from '../support/service.ts';
-import { signedIn } from '../support/signedIn.ts';
-import type { Visitor } from '../support/visitor.ts';
-import { worklist } from '../support/worklists.ts';
 
 const noStreet = 'address_incomplete patient.address_line_1';
 

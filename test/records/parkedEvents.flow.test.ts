@@ -5,10 +5,10 @@ import { openEventLog } from '../../src/server/openStorage.ts';
 
 import { temporaryFolder } from '../support/cli.ts';
 import { eventually } from '../support/eventually.ts';
-import { freePort } from '../support/freePort.ts';
-import { TestWorkspace } from '../support/newEvents.ts';
+import { ServiceProcess } from '../support/processes.ts';
+import { TestWorkspace } from '../support/samples.ts';
+import { freePort } from '../support/servers.ts';
 import { readinessAt } from '../support/service.ts';
-import { ServiceProcess } from '../support/serviceProcess.ts';
 
 const EVENTS = 60;
 

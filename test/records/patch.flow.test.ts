@@ -1,9 +1,8 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { runCli, storesOf, temporaryFolder } from '../support/cli.ts';
-import { onEveryEngine } from '../support/engines.ts';
-import { minimal, pathOf, paths, type Referred, upsertReferred } from '../support/fieldValues.ts';
-import { phi } from '../support/phi.ts';
-import { samples } from '../support/samples.ts';
+import { phi } from '../support/output.ts';
+import { minimal, pathOf, paths, type Referred, samples, upsertReferred } from '../support/samples.ts';
+import { onEveryEngine } from '../support/servers.ts';
 import { appendedBy, changesBy, refusalsBy, type TestService } from '../support/service.ts';
 
 const MERGE_PATCH = 'application/merge-patch+json';

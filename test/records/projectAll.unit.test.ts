@@ -11,7 +11,7 @@ import type { EventLog, FollowOptions } from '../../src/storage/eventLog.ts';
 import type { ReadModels } from '../../src/storage/readModels.ts';
 
 import { eventually } from '../support/eventually.ts';
-import { TestWorkspace } from '../support/newEvents.ts';
+import { TestWorkspace } from '../support/samples.ts';
 
 /** More than a read model may be behind the others for both to be kept up together. */
 const EVENTS = 10_100;

@@ -6,15 +6,11 @@ import { openReadModels } from '../../src/server/openStorage.ts';
 import type { ReadModels, Row } from '../../src/storage/readModels.ts';
 
 import { type CliResult, runCli, storesOf } from '../support/cli.ts';
-import { createEncounter, documentForm, documentsPath } from '../support/documents.ts';
-import { onEveryEngine } from '../support/engines.ts';
 import { eventually } from '../support/eventually.ts';
-import { logLines } from '../support/logLines.ts';
-import { phi } from '../support/phi.ts';
-import { samples } from '../support/samples.ts';
-import { standInCommand } from '../support/servers.ts';
-import { appendedBy, type TestService } from '../support/service.ts';
-import { StandIn } from '../support/standIn.ts';
+import { phi } from '../support/output.ts';
+import { createEncounter, documentForm, documentsPath, samples } from '../support/samples.ts';
+import { onEveryEngine, StandIn, standInCommand } from '../support/servers.ts';
+import { appendedBy, logLines, type TestService } from '../support/service.ts';
 
 // A rebuild reads the whole log: that of the production engines' server is shared, and others filled it.
 const command = process.env.TEST_PHASE === 'production' ? standInCommand() : undefined;

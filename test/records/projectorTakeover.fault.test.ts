@@ -2,11 +2,11 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { openReadModels } from '../../src/server/openStorage.ts';
 import { storesOf, temporaryFolder } from '../support/cli.ts';
 import { eventually } from '../support/eventually.ts';
-import { allRows, rebuiltRows } from '../support/rebuilt.ts';
+import { allRows, rebuiltRows } from '../support/log.ts';
+import { ServiceProcess } from '../support/processes.ts';
 import { samples } from '../support/samples.ts';
+import { withOwnServers } from '../support/servers.ts';
 import { startTestService, type TestService } from '../support/service.ts';
-import { ServiceProcess } from '../support/serviceProcess.ts';
-import { withOwnServers } from '../support/withOwnServers.ts';
 
 const LONG_MS = 60_000;
 

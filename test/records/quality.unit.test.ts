@@ -3,7 +3,7 @@ import { catalog, catalogEntry } from '../../src/domain/records/catalog.ts';
 import { qualityWarnings } from '../../src/domain/records/fold.ts';
 import type { RecordFields } from '../../src/domain/records/schema/kind.ts';
 
-import type { SpecKind } from '../support/specTables.ts';
+import type { SpecKind } from '../support/samples.ts';
 
 function warned(kind: string, fields: Record<string, unknown>): string[] {
   const sent = { id: 'record-1', ...fields } as RecordFields;

@@ -4,11 +4,9 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { documentsModel, recordsModel } from '../../projections/records.ts';
 import type { EventMetadata } from '../../src/domain/events/event.ts';
 import { documentStream, recordStream } from '../../src/domain/events/streams.ts';
-
-import { createEncounter, documentForm, documentsPath } from '../support/documents.ts';
 import { eventually } from '../support/eventually.ts';
-import { phi } from '../support/phi.ts';
-import { samples } from '../support/samples.ts';
+import { phi } from '../support/output.ts';
+import { createEncounter, documentForm, documentsPath, samples } from '../support/samples.ts';
 import { appendedBy, startTestService, type TestService } from '../support/service.ts';
 
 const payers = '/integration/payers?limit=1000';

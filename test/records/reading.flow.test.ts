@@ -1,11 +1,17 @@
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { onEveryEngine } from '../support/engines.ts';
-import { minimal, pathOf, paths, type Referred, upsertReferred } from '../support/fieldValues.ts';
-import { notePhi, phi } from '../support/phi.ts';
-import { samples } from '../support/samples.ts';
+import { notePhi, phi } from '../support/output.ts';
+import {
+  minimal,
+  pathOf,
+  paths,
+  type Referred,
+  type SpecKind,
+  samples,
+  upsertReferred,
+} from '../support/samples.ts';
+import { onEveryEngine } from '../support/servers.ts';
 import { appendedBy, newEvents, type TestService } from '../support/service.ts';
-import type { SpecKind } from '../support/specTables.ts';
 
 const kinds = Object.keys(paths) as SpecKind[];
 

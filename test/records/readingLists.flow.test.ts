@@ -1,10 +1,16 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Client } from '../support/client.ts';
-import { onEveryEngine } from '../support/engines.ts';
-import { minimal, pathOf, paths, type Referred, upsertReferred } from '../support/fieldValues.ts';
-import { samples } from '../support/samples.ts';
+import {
+  minimal,
+  pathOf,
+  paths,
+  type Referred,
+  type SpecKind,
+  samples,
+  upsertReferred,
+} from '../support/samples.ts';
+import { onEveryEngine } from '../support/servers.ts';
 import { appendedBy, type TestService } from '../support/service.ts';
-import type { SpecKind } from '../support/specTables.ts';
 
 /** Ids of all pages of a list, in order; `between` runs before each further page. */
 async function walk(

@@ -8,7 +8,7 @@ import { openEventLog, openReadModels } from '../../src/server/openStorage.ts';
 import type { ReadModels } from '../../src/storage/readModels.ts';
 
 import { eventually } from '../support/eventually.ts';
-import { TestWorkspace } from '../support/newEvents.ts';
+import { TestWorkspace } from '../support/samples.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'chartledger-rebuild-beside-'));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));

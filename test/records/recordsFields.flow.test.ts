@@ -1,18 +1,21 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { onEmbeddedEngines } from '../support/engines.ts';
 import {
   allowedValues,
+  allRows,
+  type FieldRow,
   type Fields,
   minimal,
   pathOf,
   paths,
   type Referred,
   refusedValues,
+  type SpecKind,
+  specKinds,
   upsertReferred,
   withField,
-} from '../support/fieldValues.ts';
+} from '../support/samples.ts';
+import { onEmbeddedEngines } from '../support/servers.ts';
 import { changesBy, type TestService } from '../support/service.ts';
-import { allRows, type FieldRow, type SpecKind, specKinds } from '../support/specTables.ts';
 
 /** What a reader sees of a record that was sent once. */
 function readForm(kind: SpecKind, sent: Fields): Fields {

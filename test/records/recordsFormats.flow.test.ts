@@ -1,17 +1,17 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { onEmbeddedEngines } from '../support/engines.ts';
+import { notePhi, phi } from '../support/output.ts';
 import {
   type Fields,
   minimal,
   pathOf,
   paths,
   type Referred,
+  type SpecKind,
   upsertReferred,
   withField,
-} from '../support/fieldValues.ts';
-import { notePhi, phi } from '../support/phi.ts';
+} from '../support/samples.ts';
+import { onEmbeddedEngines } from '../support/servers.ts';
 import { changesBy, type TestService } from '../support/service.ts';
-import type { SpecKind } from '../support/specTables.ts';
 
 const dates = [
   '2026-01-31',

@@ -1,7 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { onEveryEngine } from '../support/engines.ts';
-import { paths } from '../support/fieldValues.ts';
-import { samples } from '../support/samples.ts';
+import { paths, samples } from '../support/samples.ts';
+import { onEveryEngine } from '../support/servers.ts';
 import { appendedBy, refusalsBy, type TestService } from '../support/service.ts';
 
 onEveryEngine((start) => {

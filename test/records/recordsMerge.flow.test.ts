@@ -1,10 +1,16 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { onEveryEngine } from '../support/engines.ts';
-import { minimal, pathOf, paths, type Referred, upsertReferred } from '../support/fieldValues.ts';
-import { phi } from '../support/phi.ts';
-import { samples } from '../support/samples.ts';
+import { phi } from '../support/output.ts';
+import {
+  minimal,
+  pathOf,
+  paths,
+  type Referred,
+  type SpecKind,
+  samples,
+  upsertReferred,
+} from '../support/samples.ts';
+import { onEveryEngine } from '../support/servers.ts';
 import { changesBy, type TestService } from '../support/service.ts';
-import type { SpecKind } from '../support/specTables.ts';
 
 onEveryEngine((start) => {
   let service: TestService;

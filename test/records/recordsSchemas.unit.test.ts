@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { catalog, catalogEntry } from '../../src/domain/records/catalog.ts';
 import { insurance } from '../../src/domain/records/kinds/patient.ts';
 
-import { type FieldRow, insuranceRows, specKinds, specTables } from '../support/specTables.ts';
+import { type FieldRow, insuranceRows, specKinds, specTables } from '../support/samples.ts';
 
 const tables: [string, z.ZodObject, FieldRow[]][] = [
   ...specKinds.map((kind): [string, z.ZodObject, FieldRow[]] => [

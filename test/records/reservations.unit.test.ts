@@ -14,7 +14,7 @@ import { ServiceError, unavailable } from '../../src/platform/errors.ts';
 import { SqliteStateStore } from '../../src/storage/engines/sqlite/stateStore.ts';
 
 import { temporaryFolder } from '../support/cli.ts';
-import { LaterClock } from '../support/laterClock.ts';
+import { LaterClock } from '../support/eventually.ts';
 
 const clock = new LaterClock();
 const payload = { method: 'POST' };

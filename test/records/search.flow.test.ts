@@ -1,12 +1,10 @@
 import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import type { Client } from '../support/client.ts';
-import { documentForm, documentsPath } from '../support/documents.ts';
-import { onEveryEngine } from '../support/engines.ts';
-import { logLines } from '../support/logLines.ts';
-import { notePhi } from '../support/phi.ts';
-import { search } from '../support/search.ts';
-import { accessesBy, appendedBy, refusalsBy, type TestService } from '../support/service.ts';
+import { type Client, search } from '../support/client.ts';
+import { notePhi } from '../support/output.ts';
+import { documentForm, documentsPath } from '../support/samples.ts';
+import { onEveryEngine } from '../support/servers.ts';
+import { accessesBy, appendedBy, logLines, refusalsBy, type TestService } from '../support/service.ts';
 
 onEveryEngine((start) => {
   let service: TestService;

@@ -3,9 +3,8 @@ import { globSync, readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
 import { definitionOf, type MetricName, metricDefinitions } from '../../src/platform/metrics/catalog.ts';
 import { prometheusName } from '../../src/platform/metrics/metrics.ts';
-
-import { ALERTS, alertRules } from '../support/alertRules.ts';
-import { runbookSections } from '../support/runbook.ts';
+import { runbookSections } from '../support/lint.ts';
+import { ALERTS, alertRules } from '../support/metrics.ts';
 
 const dashboard = JSON.parse(readFileSync('ops/grafana/chartledger.json', 'utf8'));
 const queries: string[] = dashboard.panels.flatMap(({ targets = [] }: { targets?: { expr: string }[] }) =>

@@ -6,7 +6,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { permissions } from '../../src/modules/auth/apiKeys.ts';
 import { temporaryFolder } from '../support/cli.ts';
 import { Client } from '../support/client.ts';
-import { ServiceProcess } from '../support/serviceProcess.ts';
+import { ServiceProcess } from '../support/processes.ts';
 
 const LONG_MS = 120_000;
 

@@ -1,7 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
-import { outputFolder } from '../support/output.ts';
-import { SHORTEST } from '../support/phi.ts';
+import { outputFolder, SHORTEST } from '../support/output.ts';
 
 const REQUEST_ID = /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}$/;
 

@@ -5,10 +5,8 @@ import { promisify } from 'node:util';
 import { beforeAll, expect, test } from 'vitest';
 import { temporaryFolder } from '../support/cli.ts';
 import { Client } from '../support/client.ts';
-import { nodes } from '../support/olderNode.ts';
-import { installPacked } from '../support/packed.ts';
+import { installPacked, nodes, ServiceProcess } from '../support/processes.ts';
 import { samples } from '../support/samples.ts';
-import { ServiceProcess } from '../support/serviceProcess.ts';
 
 const INSTALL_MS = 300_000;
 

@@ -3,8 +3,7 @@ import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { runCli, spawnCli, temporaryFolder } from '../support/cli.ts';
 import { Client } from '../support/client.ts';
-import { nodes, olderNode } from '../support/olderNode.ts';
-import { ServiceProcess } from '../support/serviceProcess.ts';
+import { nodes, olderNode, ServiceProcess } from '../support/processes.ts';
 
 const commands = [
   'serve',

@@ -1,10 +1,9 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { runCli, storesOf } from '../support/cli.ts';
-import { openLogFile } from '../support/logFile.ts';
+import { signedIn } from '../support/dashboard.ts';
+import { ServiceProcess } from '../support/processes.ts';
 import { samples } from '../support/samples.ts';
-import { appendedBy, startTestService, type TestService } from '../support/service.ts';
-import { ServiceProcess } from '../support/serviceProcess.ts';
-import { signedIn } from '../support/signedIn.ts';
+import { appendedBy, openLogFile, startTestService, type TestService } from '../support/service.ts';
 
 const HOUR_MS = 3_600_000;
 const ahead = /^The last event was recorded at \S+, 3[56]\d\d seconds ahead of this machine's clock/;

@@ -4,17 +4,26 @@ import { verifyWorkspace } from '../../src/modules/integrity/verify.ts';
 import { openReadModels } from '../../src/server/openStorage.ts';
 
 import { hl7Message } from '../integrations/hl7Messages.ts';
-import { answerOf, BATCH } from '../support/batches.ts';
-import { chartledgerOf, errorOf } from '../support/chartledger.ts';
-import type { TestResponse } from '../support/client.ts';
-import { createEncounter, documentForm, documentsPath } from '../support/documents.ts';
-import { eventsOf } from '../support/eventReader.ts';
+import { answerOf, BATCH, type TestResponse } from '../support/client.ts';
 import { eventually } from '../support/eventually.ts';
-import { pathOf, paths } from '../support/fieldValues.ts';
-import { openLogFile } from '../support/logFile.ts';
-import { TestWorkspace } from '../support/newEvents.ts';
-import { samples } from '../support/samples.ts';
-import { appendedBy, startTestService, type TestService } from '../support/service.ts';
+import { eventsOf } from '../support/log.ts';
+import {
+  createEncounter,
+  documentForm,
+  documentsPath,
+  pathOf,
+  paths,
+  samples,
+  TestWorkspace,
+} from '../support/samples.ts';
+import {
+  appendedBy,
+  chartledgerOf,
+  errorOf,
+  openLogFile,
+  startTestService,
+  type TestService,
+} from '../support/service.ts';
 
 let service: TestService;
 beforeAll(async () => {

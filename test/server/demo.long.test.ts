@@ -2,8 +2,8 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { demoRequests } from '../../src/cli/commands/demoData.ts';
 import { runCli, storesOf } from '../support/cli.ts';
 import type { Client } from '../support/client.ts';
-import { onEmbeddedEngines } from '../support/engines.ts';
-import { notePhi } from '../support/phi.ts';
+import { notePhi } from '../support/output.ts';
+import { onEmbeddedEngines } from '../support/servers.ts';
 import { changesBy, newEvents, type TestService } from '../support/service.ts';
 
 const LONG_MS = 240_000;

@@ -6,10 +6,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { openConnection } from '../support/connection.ts';
 import { eventually } from '../support/eventually.ts';
-import { startTestService } from '../support/service.ts';
-import { ServiceProcess, serviceCommand } from '../support/serviceProcess.ts';
+import { ServiceProcess, serviceCommand } from '../support/processes.ts';
+import { openConnection, startTestService } from '../support/service.ts';
 
 /** Much less than any connection is kept for. */
 const END_WITHIN_MS = 30_000;

@@ -4,8 +4,8 @@ import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { spawnCli } from '../support/cli.ts';
-import { ServiceProcess } from '../support/serviceProcess.ts';
-import { canMount, SmallDisk } from '../support/smallDisk.ts';
+import { canMount, SmallDisk } from '../support/files.ts';
+import { ServiceProcess } from '../support/processes.ts';
 
 const NOBODY = 65_534;
 const isRoot = process.getuid?.() === 0;

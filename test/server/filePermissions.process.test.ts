@@ -3,8 +3,8 @@ import { join, relative } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { spawnCli, temporaryFolder } from '../support/cli.ts';
 import { Client } from '../support/client.ts';
-import { createEncounter, documentForm, documentsPath } from '../support/documents.ts';
-import { ServiceProcess } from '../support/serviceProcess.ts';
+import { ServiceProcess } from '../support/processes.ts';
+import { createEncounter, documentForm, documentsPath } from '../support/samples.ts';
 import { hookUrl, webhooksPath } from '../support/webhooks.ts';
 
 const isRoot = process.getuid?.() === 0;

@@ -14,14 +14,13 @@ import { loadConfig } from '../../src/platform/config.ts';
 import { openEventLog } from '../../src/server/openStorage.ts';
 
 import { Client } from '../support/client.ts';
-import { createEncounter, documentsPath } from '../support/documents.ts';
-import { readAll } from '../support/events.ts';
 import { eventually } from '../support/eventually.ts';
-import { makeUser } from '../support/makeUser.ts';
-import { phi } from '../support/phi.ts';
-import { ServiceProcess } from '../support/serviceProcess.ts';
-import { storedFiles } from '../support/storedFiles.ts';
-import { beginUpload, endUpload } from '../support/streamUpload.ts';
+import { storedFiles } from '../support/files.ts';
+import { phi } from '../support/output.ts';
+import { ServiceProcess } from '../support/processes.ts';
+import { beginUpload, createEncounter, documentsPath, endUpload } from '../support/samples.ts';
+import { readAll } from '../support/service.ts';
+import { makeUser } from '../support/users.ts';
 
 const KEY = /clk_[0-9A-Za-z]{38}/;
 const SETUP_LINK = /^ {2}(https?:\S+\/dashboard\/setup\S+)$/m;

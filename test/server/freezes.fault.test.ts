@@ -1,11 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import type { TestResponse } from '../support/client.ts';
-import { readAll } from '../support/events.ts';
 import { eventually } from '../support/eventually.ts';
 import { samples } from '../support/samples.ts';
-import { startTestService, type TestService } from '../support/service.ts';
-import { answeredWrites, withOwnServers } from '../support/withOwnServers.ts';
+import { answeredWrites, withOwnServers } from '../support/servers.ts';
+import { readAll, startTestService, type TestService } from '../support/service.ts';
 
 const WRITERS = 16;
 /** The port promises an answer within three seconds; what takes longer than this hangs. */

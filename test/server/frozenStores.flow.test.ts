@@ -7,12 +7,10 @@ import { catalog } from '../../src/domain/records/catalog.ts';
 
 import { runCli, spawnCli, temporaryFolder } from '../support/cli.ts';
 import { Client } from '../support/client.ts';
-import { documentsPath } from '../support/documents.ts';
-import { readAll } from '../support/events.ts';
 import { eventually } from '../support/eventually.ts';
-import { type FrozenStore, frozenPaths, streamLines, thawStore } from '../support/frozenStore.ts';
-import { pdf } from '../support/samples.ts';
-import { startTestService, type TestService } from '../support/service.ts';
+import { type FrozenStore, frozenPaths, streamLines, thawStore } from '../support/files.ts';
+import { documentsPath, pdf } from '../support/samples.ts';
+import { readAll, startTestService, type TestService } from '../support/service.ts';
 
 const LONG_MS = 60_000;
 
@@ -79,7 +77,7 @@ describe.each(readdirSync('test/fixtures/stores'))('the store that release %s le
       env: {
         ...settings,
         DATA_DIR: copy,
-        NODE_OPTIONS: `--import=${pathToFileURL(resolve('test/support/steppedClock.ts'))}`,
+        NODE_OPTIONS: `--import=${pathToFileURL(resolve('test/support/processes/steppedClock.ts'))}`,
         STEPPED_CLOCK: clock,
       },
     });

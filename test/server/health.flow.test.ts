@@ -1,13 +1,11 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { documentsModel, recordsModel } from '../../projections/records.ts';
 import { unavailable } from '../../src/platform/errors.ts';
-
-import { type Faults, startFaultyApp } from '../support/app.ts';
 import { Client } from '../support/client.ts';
-import { onEveryEngine } from '../support/engines.ts';
 import { eventually } from '../support/eventually.ts';
 import { samples } from '../support/samples.ts';
-import { appendedBy, type TestService } from '../support/service.ts';
+import { onEveryEngine } from '../support/servers.ts';
+import { appendedBy, type Faults, startFaultyApp, type TestService } from '../support/service.ts';
 
 onEveryEngine((start) => {
   let service: TestService;

@@ -4,7 +4,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { spawnCli, temporaryFolder } from '../support/cli.ts';
 import { Client } from '../support/client.ts';
 import { eventually } from '../support/eventually.ts';
-import { ServiceProcess } from '../support/serviceProcess.ts';
+import { ServiceProcess } from '../support/processes.ts';
 import { webhooksPath } from '../support/webhooks.ts';
 
 const NOBODY = 65_534;

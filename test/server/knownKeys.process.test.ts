@@ -5,12 +5,10 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { generateSigningKey } from '../../src/modules/integrity/signing.ts';
 import { spawnCli, temporaryFolder } from '../support/cli.ts';
 import { Client } from '../support/client.ts';
-import { openLoopback, showWebhook } from '../support/delivery.ts';
 import { eventually } from '../support/eventually.ts';
-import { HookEndpoint } from '../support/hookEndpoint.ts';
+import { ServiceProcess } from '../support/processes.ts';
 import { samples } from '../support/samples.ts';
-import { ServiceProcess } from '../support/serviceProcess.ts';
-import { createWebhook, webhooksPath } from '../support/webhooks.ts';
+import { createWebhook, HookEndpoint, openLoopback, showWebhook, webhooksPath } from '../support/webhooks.ts';
 
 /** Each test starts several processes. */
 const LONG_MS = 180_000;

@@ -10,7 +10,7 @@ import type { EventLog } from '../../src/storage/eventLog.ts';
 
 import { temporaryFolder } from '../support/cli.ts';
 import { appendTombstones } from '../support/erasure.ts';
-import { TestWorkspace } from '../support/newEvents.ts';
+import { TestWorkspace } from '../support/samples.ts';
 
 let log: EventLog;
 beforeAll(async () => {

@@ -7,9 +7,9 @@ import { join } from 'node:path';
 import { Pool } from 'undici';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { eventually } from '../support/eventually.ts';
-import { freePort } from '../support/freePort.ts';
-import { ServiceProcess, serviceCommand } from '../support/serviceProcess.ts';
-import { canMount, SmallDisk } from '../support/smallDisk.ts';
+import { canMount, SmallDisk } from '../support/files.ts';
+import { ServiceProcess, serviceCommand } from '../support/processes.ts';
+import { freePort } from '../support/servers.ts';
 
 let folder: string;
 let env: Record<string, string>;

@@ -5,11 +5,10 @@ import { afterEach, beforeEach, expect, test } from 'vitest';
 import { openEventLog } from '../../src/server/openStorage.ts';
 import { runCli } from '../support/cli.ts';
 import { Client } from '../support/client.ts';
-import { createEncounter, documentForm, documentsPath } from '../support/documents.ts';
-import { readAll } from '../support/events.ts';
 import { eventually } from '../support/eventually.ts';
-import { samples } from '../support/samples.ts';
-import { ServiceProcess } from '../support/serviceProcess.ts';
+import { ServiceProcess } from '../support/processes.ts';
+import { createEncounter, documentForm, documentsPath, samples } from '../support/samples.ts';
+import { readAll } from '../support/service.ts';
 
 const PAYERS = '/integration/payers';
 /** Each test starts several processes. */

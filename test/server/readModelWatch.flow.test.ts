@@ -6,7 +6,7 @@ import type { EventLog } from '../../src/storage/eventLog.ts';
 import type { ReadModels } from '../../src/storage/readModels.ts';
 
 import { temporaryFolder } from '../support/cli.ts';
-import { TestWorkspace } from '../support/newEvents.ts';
+import { TestWorkspace } from '../support/samples.ts';
 
 const MINUTE_MS = 60_000;
 

@@ -1,11 +1,10 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { runCli, storesOf } from '../support/cli.ts';
 import type { TestResponse } from '../support/client.ts';
-import { onEveryEngine } from '../support/engines.ts';
 import { eventually } from '../support/eventually.ts';
-import { logLines } from '../support/logLines.ts';
 import { samples } from '../support/samples.ts';
-import { appendedBy, type TestService } from '../support/service.ts';
+import { onEveryEngine } from '../support/servers.ts';
+import { appendedBy, logLines, type TestService } from '../support/service.ts';
 
 /** Each request has a connection of its own: that so many are all answered by one of three threads does not happen. */
 const SPREAD = 20;

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { json } from 'node:stream/consumers';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { eventually } from '../support/eventually.ts';
-import { ServiceProcess } from '../support/serviceProcess.ts';
+import { ServiceProcess } from '../support/processes.ts';
 
 const CONNECTIONS = 24;
 

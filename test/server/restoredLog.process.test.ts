@@ -6,8 +6,8 @@ import { afterEach, beforeEach, expect, test } from 'vitest';
 import { recordsModel } from '../../projections/records.ts';
 import { Client } from '../support/client.ts';
 import { eventually } from '../support/eventually.ts';
+import { ServiceProcess } from '../support/processes.ts';
 import { samples } from '../support/samples.ts';
-import { ServiceProcess } from '../support/serviceProcess.ts';
 
 const PAYERS = '/integration/payers';
 const LONG_MS = 120_000;

@@ -2,14 +2,20 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { hl7Message, pid } from '../integrations/hl7Messages.ts';
 import { runCli, storesOf } from '../support/cli.ts';
 import type { Client } from '../support/client.ts';
-import { createEncounter, documentForm, documentLine, documentsPath } from '../support/documents.ts';
-import { onEveryEngine } from '../support/engines.ts';
 import { eventually } from '../support/eventually.ts';
-import { ownAddress, RawSender, setSource } from '../support/mllp.ts';
-import { phi } from '../support/phi.ts';
-import { pdf, samples } from '../support/samples.ts';
+import { ownAddress, RawSender, setSource } from '../support/messages.ts';
+import { phi } from '../support/output.ts';
+import { ServiceProcess } from '../support/processes.ts';
+import {
+  createEncounter,
+  documentForm,
+  documentLine,
+  documentsPath,
+  pdf,
+  samples,
+} from '../support/samples.ts';
+import { onEveryEngine } from '../support/servers.ts';
 import { appendedBy, type TestService } from '../support/service.ts';
-import { ServiceProcess } from '../support/serviceProcess.ts';
 
 type Instance = Client & { stop(): Promise<void> };
 

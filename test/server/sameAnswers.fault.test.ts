@@ -5,10 +5,9 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { catalog } from '../../src/domain/records/catalog.ts';
 import { spawnCli, temporaryFolder } from '../support/cli.ts';
 import type { TestResponse } from '../support/client.ts';
-import { missingServer, startOnProduction } from '../support/engines.ts';
-import { listAll } from '../support/listAll.ts';
-import { notePhi } from '../support/phi.ts';
-import { startTestService, type TestService } from '../support/service.ts';
+import { notePhi } from '../support/output.ts';
+import { missingServer, startOnProduction } from '../support/servers.ts';
+import { listAll, startTestService, type TestService } from '../support/service.ts';
 
 const synthea = resolve(process.cwd(), '../shared/data/synthea');
 const RECORDS = 8_135;

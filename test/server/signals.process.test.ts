@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { Client } from '../support/client.ts';
 import { eventually } from '../support/eventually.ts';
-import { ServiceProcess, serviceCommand } from '../support/serviceProcess.ts';
+import { ServiceProcess, serviceCommand } from '../support/processes.ts';
 
 let folder: string;
 let running: ServiceProcess[];

@@ -5,11 +5,9 @@ import { afterEach, beforeEach, expect, test } from 'vitest';
 import { STORE_FORMAT } from '../../src/storage/storeFormat.ts';
 import { runCli, temporaryFolder } from '../support/cli.ts';
 import { Client } from '../support/client.ts';
-import { pathOf, paths } from '../support/fieldValues.ts';
-import { thawStore } from '../support/frozenStore.ts';
-import { laterFormatBuild, newerBuild } from '../support/newerBuild.ts';
-import { samples } from '../support/samples.ts';
-import { ServiceProcess } from '../support/serviceProcess.ts';
+import { thawStore } from '../support/files.ts';
+import { laterFormatBuild, newerBuild, ServiceProcess } from '../support/processes.ts';
+import { pathOf, paths, samples } from '../support/samples.ts';
 
 const LONG_MS = 180_000;
 const files = ['events.db', 'state.db', 'read-models.db'];

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { expectHolds, torture } from '../support/torture.ts';
+import { expectHolds, torture } from '../support/processes.ts';
 
 test.each(['kills', 'model', 'faults'])('nothing fails in the short form of %s', expectHolds, 300_000);
 

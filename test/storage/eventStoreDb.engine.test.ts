@@ -1,12 +1,12 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { openEventLog } from '../../src/server/openStorage.ts';
 import type { EventLog } from '../../src/storage/eventLog.ts';
+import { scavenged } from '../support/erasure.ts';
 import { eventually } from '../support/eventually.ts';
-import { Follower, followToEnd } from '../support/follower.ts';
-import { foreignClient, logScheme } from '../support/logDriver.ts';
-import { TestWorkspace } from '../support/newEvents.ts';
-import { logServer } from '../support/ownLog.ts';
-import { scavenged } from '../support/scavenged.ts';
+import { Follower, followToEnd } from '../support/log.ts';
+import { TestWorkspace } from '../support/samples.ts';
+import { foreignClient, logScheme, logServer } from '../support/servers.ts';
+
 import { eventLogContract } from './contracts/eventLog.ts';
 
 const server = await logServer();

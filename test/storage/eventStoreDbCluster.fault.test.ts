@@ -11,14 +11,10 @@ import { openEventLog, openStateStore } from '../../src/server/openStorage.ts';
 import type { Scavenger } from '../../src/storage/eventLog.ts';
 
 import { erase } from '../support/erasure.ts';
-import { readAll } from '../support/events.ts';
 import { eventually } from '../support/eventually.ts';
-import { logScheme } from '../support/logDriver.ts';
-import { TestWorkspace } from '../support/newEvents.ts';
-import { StandInCluster } from '../support/StandInCluster.ts';
-import { samples } from '../support/samples.ts';
-import { standInCommand } from '../support/servers.ts';
-import { startTestService, type TestService } from '../support/service.ts';
+import { samples, TestWorkspace } from '../support/samples.ts';
+import { logScheme, StandInCluster, standInCommand } from '../support/servers.ts';
+import { readAll, startTestService, type TestService } from '../support/service.ts';
 
 const PAYERS = '/integration/payers';
 const WRITERS = 8;

@@ -7,16 +7,12 @@ import { follow, LiveTail } from '../../src/storage/engines/eventstoredb/subscri
 import type { EventBatch, EventLog } from '../../src/storage/eventLog.ts';
 import { STORE_FORMAT } from '../../src/storage/storeFormat.ts';
 
-import { appendTombstones, erase } from '../support/erasure.ts';
+import { appendTombstones, erase, scavenged } from '../support/erasure.ts';
 import { eventually } from '../support/eventually.ts';
-import { Follower, followToEnd } from '../support/follower.ts';
-import { foreignClient, logScheme } from '../support/logDriver.ts';
-import { TestWorkspace } from '../support/newEvents.ts';
-import { logServer } from '../support/ownLog.ts';
-import { refusals, refusingServer } from '../support/refusingServer.ts';
-import { scavenged } from '../support/scavenged.ts';
-import { standInCommand } from '../support/servers.ts';
-import { StandIn } from '../support/standIn.ts';
+import { Follower, followToEnd } from '../support/log.ts';
+import { refusals, refusingServer } from '../support/network.ts';
+import { TestWorkspace } from '../support/samples.ts';
+import { foreignClient, logScheme, logServer, StandIn, standInCommand } from '../support/servers.ts';
 
 const server = await logServer();
 const suite = server.missing ? describe.skip : describe;

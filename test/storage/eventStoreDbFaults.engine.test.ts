@@ -7,15 +7,12 @@ import { openEventLog } from '../../src/server/openStorage.ts';
 import { DriverClient, loadDriver } from '../../src/storage/engines/eventstoredb/client.ts';
 import { LogReader, streamNames, userStreams } from '../../src/storage/engines/eventstoredb/read.ts';
 import type { Appended, EventLog } from '../../src/storage/eventLog.ts';
-
+import { insist } from '../support/client.ts';
 import { eventually } from '../support/eventually.ts';
-import { Follower, followToEnd } from '../support/follower.ts';
-import { insist } from '../support/insist.ts';
-import { logScheme } from '../support/logDriver.ts';
-import { TestWorkspace } from '../support/newEvents.ts';
-import { RepeatingProcess } from '../support/RepeatingProcess.ts';
-import { standInCommand } from '../support/servers.ts';
-import { StandIn } from '../support/standIn.ts';
+import { Follower, followToEnd } from '../support/log.ts';
+import { RepeatingProcess } from '../support/processes.ts';
+import { TestWorkspace } from '../support/samples.ts';
+import { logScheme, StandIn, standInCommand } from '../support/servers.ts';
 
 const command = standInCommand();
 if (command === undefined) {

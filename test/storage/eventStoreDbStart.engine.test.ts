@@ -3,11 +3,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
 import { eventually } from '../support/eventually.ts';
-import { logScheme } from '../support/logDriver.ts';
-import { refusals, refusingServer } from '../support/refusingServer.ts';
-import { standInCommand } from '../support/servers.ts';
-import { ServiceProcess } from '../support/serviceProcess.ts';
-import { StandIn } from '../support/standIn.ts';
+import { refusals, refusingServer } from '../support/network.ts';
+import { ServiceProcess } from '../support/processes.ts';
+import { logScheme, StandIn, standInCommand } from '../support/servers.ts';
 
 const LONG_MS = 100_000;
 const SLOW_START_MS = 60_000;

@@ -2,12 +2,12 @@ import { randomBytes } from 'node:crypto';
 import { Storage } from '@google-cloud/storage';
 import { afterAll, describe, expect, test } from 'vitest';
 import { GcsBackupTarget } from '../../src/storage/engines/gcs/targets.ts';
-import { BackupFolder } from '../support/BackupFolder.ts';
-import { createEncounter, documentForm, documentsPath } from '../support/documents.ts';
-import { phi } from '../support/phi.ts';
-import { pdf, samples } from '../support/samples.ts';
+import { BackupFolder } from '../support/files.ts';
+import { phi } from '../support/output.ts';
+import { createEncounter, documentForm, documentsPath, pdf, samples } from '../support/samples.ts';
 import { gcsBucket, googleCloudStorage } from '../support/servers.ts';
 import { startTestService } from '../support/service.ts';
+
 import { backupTargetContract } from './contracts/backupTarget.ts';
 
 const server = await googleCloudStorage();

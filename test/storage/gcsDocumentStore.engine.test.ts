@@ -8,8 +8,9 @@ import { Storage } from '@google-cloud/storage';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { GcsDocumentStore } from '../../src/storage/engines/gcs/documentStore.ts';
 import { eventually } from '../support/eventually.ts';
+import { type TcpProxy, tcpProxy } from '../support/network.ts';
 import { gcsBucket, googleCloudStorage } from '../support/servers.ts';
-import { type TcpProxy, tcpProxy } from '../support/tcpProxy.ts';
+
 import { documentStoreContract } from './contracts/documentStore.ts';
 
 const server = await googleCloudStorage();

@@ -10,7 +10,7 @@ import { LocalTreeHeadPublisher } from '../../src/storage/engines/filesystem/tar
 
 import { temporaryFolder } from '../support/cli.ts';
 import { eventually } from '../support/eventually.ts';
-import { hangFile } from '../support/hungFile.ts';
+import { hangFile } from '../support/network.ts';
 import { appendedBy, startTestService } from '../support/service.ts';
 
 /** All file operations of a process together have this many places. */

@@ -6,10 +6,10 @@ import { MongoReadModels } from '../../src/storage/engines/mongodb/readModels.ts
 import { searchFilter } from '../../src/storage/engines/mongodb/rows.ts';
 import type { ReadModels } from '../../src/storage/readModels.ts';
 import { STORE_FORMAT } from '../../src/storage/storeFormat.ts';
-import { eventually } from '../support/eventually.ts';
-import { existing } from '../support/existing.ts';
+import { eventually, existing } from '../support/eventually.ts';
+import { type TcpProxy, tcpProxy } from '../support/network.ts';
 import { mongoDb } from '../support/servers.ts';
-import { type TcpProxy, tcpProxy } from '../support/tcpProxy.ts';
+
 import { rateLimitersContract } from './contracts/rateLimiters.ts';
 import { readModelsContract } from './contracts/readModels.ts';
 

@@ -6,8 +6,9 @@ import { MongoLeases, MongoStateStore } from '../../src/storage/engines/mongodb/
 import type { Leases } from '../../src/storage/leases.ts';
 import type { StateStore } from '../../src/storage/stateStore.ts';
 import { eventually } from '../support/eventually.ts';
+import { type TcpProxy, tcpProxy } from '../support/network.ts';
 import { mongoDb } from '../support/servers.ts';
-import { type TcpProxy, tcpProxy } from '../support/tcpProxy.ts';
+
 import { leasesContract } from './contracts/leases.ts';
 import { stateStoreContract } from './contracts/stateStore.ts';
 

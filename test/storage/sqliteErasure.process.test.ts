@@ -8,10 +8,10 @@ import { afterAll, afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { openEventLog } from '../../src/server/openStorage.ts';
 import type { EventLog } from '../../src/storage/eventLog.ts';
 
-import { choices } from '../support/choices.ts';
+import { choices } from '../support/dashboard.ts';
 import { appendTombstones, erase } from '../support/erasure.ts';
-import { TestWorkspace } from '../support/newEvents.ts';
-import { canMount, SmallDisk } from '../support/smallDisk.ts';
+import { canMount, SmallDisk } from '../support/files.ts';
+import { TestWorkspace } from '../support/samples.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'chartledger-erasure-'));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
@@ -82,7 +82,7 @@ describe('erasure in SQLite', () => {
   });
 
   test('what a killed process erased, and did not purge, another one purges', async () => {
-    const script = join(import.meta.dirname, '../support/erasingProcess.ts');
+    const script = join(import.meta.dirname, '../support/processes/erasingProcess.ts');
     const child = spawn(process.execPath, [script, `sqlite:${path}`, '60', 'secret-killed!']);
     await once(child.stdout, 'data');
     child.kill('SIGKILL');

@@ -17,8 +17,9 @@ import { afterAll, afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { openEventLog } from '../../src/server/openStorage.ts';
 import type { EventLog } from '../../src/storage/eventLog.ts';
 import { eventually } from '../support/eventually.ts';
-import { Follower, followToEnd } from '../support/follower.ts';
-import { TestWorkspace } from '../support/newEvents.ts';
+import { Follower, followToEnd } from '../support/log.ts';
+import { TestWorkspace } from '../support/samples.ts';
+
 import { eventLogContract } from './contracts/eventLog.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'chartledger-log-'));
@@ -53,7 +54,7 @@ describe('SQLite event log', () => {
 
     /** A process that appends, what it printed as acknowledged, and its end by SIGKILL. */
     const startAppending = (stream: string) => {
-      const script = join(import.meta.dirname, '../support/appendingProcess.ts');
+      const script = join(import.meta.dirname, '../support/processes/appendingProcess.ts');
       const child: ChildProcess = spawn(process.execPath, [script, `sqlite:${path}`, stream]);
       let output = '';
       child.stdout?.on('data', (chunk) => {

@@ -5,7 +5,7 @@ import { MessageChannel } from 'node:worker_threads';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { openEventLog } from '../../src/server/openStorage.ts';
 import type { EventLog, WriterLink } from '../../src/storage/eventLog.ts';
-import { TestWorkspace } from '../support/newEvents.ts';
+import { TestWorkspace } from '../support/samples.ts';
 import { eventLogAppends } from './contracts/eventLogAppends.ts';
 
 const STREAMS = 300;

@@ -9,8 +9,8 @@ import { inLogOrder } from '../../src/storage/eventLog.ts';
 
 import { temporaryFolder } from '../support/cli.ts';
 import { erase } from '../support/erasure.ts';
-import { followToEnd } from '../support/follower.ts';
-import { TestWorkspace } from '../support/newEvents.ts';
+import { followToEnd } from '../support/log.ts';
+import { TestWorkspace } from '../support/samples.ts';
 
 const FAR = 1_800_000_000_000_000;
 const STREAM = 'log-restores';

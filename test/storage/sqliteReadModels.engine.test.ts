@@ -13,8 +13,8 @@ import { dirname, join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { afterAll, afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { SqliteReadModels } from '../../src/storage/engines/sqlite/readModels.ts';
-import { eventually } from '../support/eventually.ts';
-import { existing } from '../support/existing.ts';
+import { eventually, existing } from '../support/eventually.ts';
+
 import { readModelsContract } from './contracts/readModels.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'chartledger-read-models-'));

@@ -5,11 +5,10 @@ import { DatabaseSync } from 'node:sqlite';
 import { afterAll, afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { openEventLog } from '../../src/server/openStorage.ts';
 import type { Appended, EventLog } from '../../src/storage/eventLog.ts';
-
+import { insist } from '../support/client.ts';
 import { eventually } from '../support/eventually.ts';
-import { insist } from '../support/insist.ts';
-import { TestWorkspace } from '../support/newEvents.ts';
-import { RepeatingProcess } from '../support/RepeatingProcess.ts';
+import { RepeatingProcess } from '../support/processes.ts';
+import { TestWorkspace } from '../support/samples.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'chartledger-writers-'));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));

@@ -6,9 +6,9 @@ import { Readable, Writable } from 'node:stream';
 import { runCommand } from '../../src/cli/program.ts';
 import type { Config } from '../../src/platform/config.ts';
 import { runOn, type Terminal } from '../../src/server/terminal.ts';
-
 import { insistWhileLagging } from './client.ts';
-import { compileCache } from './compileCache.ts';
+import type { TestService } from './service.ts';
+import { compileCache } from './vitest.ts';
 
 export interface CliResult {
   /** Exit code; null when a signal ended the process. */
@@ -108,4 +108,14 @@ export function storesOf(config: Config): Record<string, string> {
 /** An empty folder, which goes with all other temporary files at the end of the run. */
 export function temporaryFolder(): string {
   return mkdtempSync(join(tmpdir(), 'chartledger-cli-'));
+}
+
+/** Runs a command on the stores of a service, for its workspace `clinic`. */
+export function runInClinic(
+  { config, workspaceId }: Pick<TestService, 'config' | 'workspaceId'>,
+  ...args: string[]
+): Promise<CliResult> {
+  return runCli([...args, '--workspace', workspaceId('clinic')], {
+    env: { ...storesOf(config), DATA_DIR: config.dataDir },
+  });
 }

@@ -1,4 +1,65 @@
 import { request } from 'node:http';
+import type { NewEvent } from '../../src/domain/events/event.ts';
+import { ServiceError } from '../../src/platform/errors.ts';
+import type { Appended, EventLog } from '../../src/storage/eventLog.ts';
+
+export const BATCH = '/integration/batch';
+
+/** What became of a line of a batch. */
+interface LineResult {
+  line: number;
+  kind: string | null;
+  id: string | null;
+  status: number;
+  code?: string;
+  [field: string]: unknown;
+}
+
+/** The answer to a batch that was taken: a result for each line, in order, and the summary. */
+export interface BatchAnswer extends TestResponse {
+  results: LineResult[];
+  summary: Record<string, unknown>;
+}
+
+/** Lines as text: a text is a line as it is. */
+export function linesOf(lines: readonly (object | string)[]): string {
+  return lines.map((line) => `${typeof line === 'string' ? line : JSON.stringify(line)}\n`).join('');
+}
+
+/** Sends a body of JSON lines. */
+export function postLines(
+  client: Client,
+  body: string | Buffer,
+  headers: Record<string, string> = {},
+): Promise<TestResponse> {
+  return client.send(BATCH, {
+    method: 'POST',
+    body,
+    headers: { 'content-type': 'application/x-ndjson', ...headers },
+  });
+}
+
+/** The results in an answer, which must be a whole one. */
+export function answerOf(response: TestResponse): BatchAnswer {
+  if (response.status !== 200)
+    throw new Error(`the batch was answered with ${response.status}: ${response.text}`);
+  const told = response.text
+    .split('\n')
+    .slice(0, -1)
+    .map((line) => JSON.parse(line));
+  const { summary } = told.pop() ?? {};
+  if (summary === undefined) throw new Error('the answer has no summary');
+  return { ...response, results: told, summary };
+}
+
+/** Sends a batch that is taken. */
+export async function sendBatch(
+  client: Client,
+  lines: readonly (object | string)[],
+  headers?: Record<string, string>,
+): Promise<BatchAnswer> {
+  return answerOf(await postLines(client, linesOf(lines), headers));
+}
 
 export interface TestResponse {
   status: number;
@@ -124,4 +185,26 @@ export class Client {
       outgoing.end(body);
     });
   }
+}
+
+/** Sends an event until it is acknowledged, as a caller does who is told to come back; `refused` is called each time. */
+export async function insist(
+  log: EventLog,
+  stream: string,
+  event: NewEvent,
+  refused: () => void = () => undefined,
+): Promise<Appended> {
+  for (;;) {
+    try {
+      return await log.append(stream, event, 'any');
+    } catch (error) {
+      if (!(error instanceof ServiceError) || error.code !== 'unavailable') throw error;
+      refused();
+    }
+  }
+}
+
+/** Searches with a key. */
+export function search(client: Client, asked: object): Promise<TestResponse> {
+  return client.post('/integration/search', asked);
 }

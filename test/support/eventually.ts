@@ -1,4 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import { type Clock, systemClock } from '../../src/storage/rateLimiters.ts';
+import type { ReadModels } from '../../src/storage/readModels.ts';
 
 const SHORTEST_PAUSE_MS = 20;
 const LONGEST_PAUSE_MS = 100;
@@ -20,5 +22,31 @@ export async function eventually<Result>(
     }
     const pause = (Date.now() - begun) / 50;
     await sleep(Math.min(LONGEST_PAUSE_MS, Math.max(SHORTEST_PAUSE_MS, pause)));
+  }
+}
+
+/** Which of these ids have a row. */
+export async function existing(
+  readModels: Pick<ReadModels, 'load'>,
+  model: string,
+  ids: string[],
+): Promise<Set<string>> {
+  return new Set((await readModels.load(model, ids)).map(({ id }) => id));
+}
+
+/** A clock that goes as the system's does, so many milliseconds ahead of it; a test may change how many. */
+export class LaterClock implements Clock {
+  aheadMs: number;
+
+  constructor(aheadMs = 0) {
+    this.aheadMs = aheadMs;
+  }
+
+  now(): number {
+    return systemClock.now() + this.aheadMs;
+  }
+
+  elapsed(): number {
+    return systemClock.elapsed();
   }
 }

@@ -1,10 +1,11 @@
 import { execFile } from 'node:child_process';
+import { readFileSync } from 'node:fs';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { promisify } from 'node:util';
 
-export interface Lint {
+interface Lint {
   totals: { errors: number; warnings: number; ignored: number };
   problems: { ruleId: string; message: string }[];
 }
@@ -31,4 +32,19 @@ export async function lint(document: object): Promise<Lint> {
   } finally {
     await rm(folder, { recursive: true });
   }
+}
+
+const page = readFileSync('docs/operate/runbook.md', 'utf8');
+
+/** The sections of the runbook, each named after its alert. */
+export const runbookSections = [...page.matchAll(/^## (.+)$/gm)].map(([, title]) => title as string);
+
+/** The commands of `chartledger` that a part of an alert's section names, in their order. */
+export function runbookCommands(alert: string, part: 'Look' | 'Fix'): string[][] {
+  const section = page.split(/^## /m).find((text) => text.startsWith(`${alert}\n`));
+  const text = section?.split(`**${part}.**`)[1]?.split('\n**')[0];
+  if (text === undefined) throw new Error(`the runbook has no part ${part} for ${alert}`);
+  // Between backquotes, or the line of a block.
+  const commands = text.replaceAll(/\s+/g, ' ').matchAll(/`(?:sh )?(?:npx )?chartledger ([^`]+?) ?`/g);
+  return [...commands].map(([, command = '']) => command.split(' '));
 }

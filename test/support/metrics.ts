@@ -1,4 +1,112 @@
-export interface Sample {
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { expect, type TestContext } from 'vitest';
+import { parse } from 'yaml';
+import { type CliResult, spawnCli, temporaryFolder } from './cli.ts';
+import { Client } from './client.ts';
+import { eventually } from './eventually.ts';
+import { runbookCommands } from './lint.ts';
+import { ServiceProcess } from './processes.ts';
+import { freePort } from './servers.ts';
+import { readinessAt } from './service.ts';
+
+export const ALERTS = 'ops/alerts.yaml';
+
+interface AlertRule {
+  alert: string;
+  expr: string;
+  annotations: { summary: string; runbook_url: string };
+}
+
+/** The rules as Prometheus is given them. */
+export const alertRules: AlertRule[] = parse(readFileSync(ALERTS, 'utf8')).groups.flatMap(
+  ({ rules }: { rules: AlertRule[] }) => rules,
+);
+
+/** What a process exported, earlier and now, and the seconds in between. */
+interface Scrapes {
+  before: Metrics;
+  now: Metrics;
+  seconds: number;
+}
+
+/** Whether the expression of an alert holds, by what Prometheus knows of these two scrapes; how long it has to is left aside. */
+function isFiring(name: string, scrapes: Scrapes): boolean {
+  const rule = alertRules.find(({ alert }) => alert === name);
+  if (rule === undefined) throw new Error(`there is no alert ${name}`);
+  const absent = /^absent\((\w+)\)$/.exec(rule.expr)?.[1];
+  if (absent) return scrapes.now.select(absent).length === 0;
+  const [, left = '', sign, limit] = /^(.*) ([<>]) ([\d.]+)$/.exec(rule.expr) ?? [];
+  if (sign === undefined) throw new Error(`this form is not known: ${rule.expr}`);
+  const [dividends = [], divisors] = left.split(' / ').map((part) => vector(part, scrapes));
+  const [by] = divisors ?? [{ value: 1 }];
+  const values = dividends.map(({ value }) => value / (by?.value ?? Number.NaN));
+  return values.some((value) => (sign === '<' ? value < Number(limit) : value > Number(limit)));
+}
+
+/** What an expression without operators comes to, of the forms that the rules have. */
+function vector(expr: string, scrapes: Scrapes): Sample[] {
+  const [, q, buckets] = /^histogram_quantile\(([\d.]+), (.+)\)$/.exec(expr) ?? [];
+  if (q && buckets) return quantile(Number(q), vector(buckets, scrapes));
+  const [, how, by, inner] = /^(sum|max)(?: by \((\w+)\) )?\((.+)\)$/.exec(expr) ?? [];
+  if (inner) return aggregate(how === 'sum', by, vector(inner, scrapes));
+  const counted = /^rate\((.+)\[\d+m\]\)$/.exec(expr)?.[1];
+  if (counted) return rate(selector(counted), scrapes);
+  const [name, matchers] = selector(expr);
+  return scrapes.now.select(name, matchers);
+}
+
+function selector(expr: string): [name: string, matchers: Record<string, RegExp>] {
+  const [, name, braces = ''] = /^(\w+)(?:\{(.*)\})?$/.exec(expr) ?? [];
+  if (name === undefined) throw new Error(`this form is not known: ${expr}`);
+  const matchers = [...braces.matchAll(/(\w+)=~?"([^"]*)"/g)].map(
+    ([, label, value]) => [label, new RegExp(`^(?:${value})$`)] as const,
+  );
+  return [name, Object.fromEntries(matchers)];
+}
+
+function rate(
+  [name, matchers]: [string, Record<string, RegExp>],
+  { before, now, seconds }: Scrapes,
+): Sample[] {
+  const earlier = new Map(
+    before.select(name, matchers).map((one) => [JSON.stringify(one.labels), one.value]),
+  );
+  return now.select(name, matchers).map(({ labels, value }) => ({
+    labels,
+    value: (value - (earlier.get(JSON.stringify(labels)) ?? 0)) / seconds,
+  }));
+}
+
+function aggregate(isSum: boolean, by: string | undefined, samples: Sample[]): Sample[] {
+  const groups = Map.groupBy(samples, ({ labels }) => (by === undefined ? '' : (labels[by] ?? '')));
+  return [...groups].map(([label, group]) => ({
+    labels: by === undefined ? {} : { [by]: label },
+    value: group.reduce(
+      (all, { value }) => (isSum ? all + value : Math.max(all, value)),
+      isSum ? 0 : -Infinity,
+    ),
+  }));
+}
+
+/** The upper bound of the bucket in which the quantile is: Prometheus would say a value within it. */
+function quantile(q: number, buckets: Sample[]): Sample[] {
+  const rising = buckets
+    .map(({ labels, value }) => ({
+      bound: Number(labels.le === '+Inf' ? Infinity : labels.le),
+      count: value,
+    }))
+    .sort((a, b) => a.bound - b.bound);
+  const all = rising.at(-1)?.count ?? 0;
+  const at = rising.findIndex(({ count }) => count >= q * all);
+  if (all === 0) return [];
+  // Beyond the last bound it says that one.
+  const bound = (at === rising.length - 1 ? rising.at(-2) : rising[at])?.bound;
+  return bound === undefined ? [] : [{ labels: {}, value: bound }];
+}
+
+interface Sample {
   labels: Record<string, string>;
   value: number;
 }
@@ -58,5 +166,153 @@ export class Metrics {
   /** Every name, without what histograms add to theirs. */
   get names(): Set<string> {
     return new Set([...this.text.matchAll(/^# TYPE (\w+) /gm)].map(([, name]) => name as string));
+  }
+}
+
+/** What was counted is told a second later, and a scrape may be as old. */
+const SOON_MS = 30_000;
+
+/**
+ * A service that is operated: scraped at `METRICS_PORT`, with the alerts of `ops/alerts.yaml`, mended by the commands of the runbook. Its clock
+ * can be set ahead.
+ */
+export class MonitoredService {
+  readonly #env: Record<string, string>;
+  readonly #metrics: string;
+  readonly #clock: string;
+  #process: ServiceProcess;
+  #before: { metrics: Metrics; at: number } | undefined;
+  client: Client;
+
+  private constructor(env: Record<string, string>, clock: string) {
+    this.#env = env;
+    this.#clock = clock;
+    this.#metrics = `http://127.0.0.1:${env.METRICS_PORT}/metrics`;
+    this.#process = new ServiceProcess(env);
+    this.client = new Client('', undefined);
+  }
+
+  /** Starts one in an empty folder, with these settings beside, until the test is finished. */
+  static async start(
+    { onTestFinished }: Pick<TestContext, 'onTestFinished'>,
+    env: Record<string, string> = {},
+  ): Promise<MonitoredService> {
+    const clock = join(temporaryFolder(), 'clock');
+    writeFileSync(clock, '0');
+    const service = new MonitoredService(
+      {
+        DATA_DIR: temporaryFolder(),
+        METRICS_PORT: String(await freePort()),
+        RATE_LIMIT_PER_MINUTE: '0',
+        STEPPED_CLOCK: clock,
+        NODE_OPTIONS: `--import=${pathToFileURL(resolve('test/support/processes/steppedClock.ts'))}`,
+        ...env,
+      },
+      clock,
+    );
+    onTestFinished(() => service.stop());
+    await service.#listening();
+    return service;
+  }
+
+  /** What `/readyz` tells operators. */
+  readiness() {
+    return readinessAt(this.#metrics);
+  }
+
+  get dataDir(): string {
+    return this.#env.DATA_DIR as string;
+  }
+
+  get log(): string {
+    return this.#process.stdout;
+  }
+
+  /** Ends the process and starts another one with the same settings and what is given beside. */
+  async restart(env: Record<string, string> = {}): Promise<void> {
+    await this.stop();
+    Object.assign(this.#env, env);
+    this.#process = new ServiceProcess(this.#env);
+    await this.#listening();
+  }
+
+  async stop(): Promise<void> {
+    await this.#process.end();
+  }
+
+  signal(signal: NodeJS.Signals): void {
+    this.#process.child.kill(signal);
+  }
+
+  setAhead(ms: number): void {
+    writeFileSync(this.#clock, String(ms));
+  }
+
+  async #listening(): Promise<void> {
+    const url = await this.#process.url();
+    const key = /x-api-key: (clk_\w+)/.exec(this.#process.stdout)?.[1] ?? this.client.key;
+    this.client = new Client(url, key);
+  }
+
+  /** What rates are told of begins now. */
+  async mark(): Promise<void> {
+    this.#before = { metrics: await Metrics.read(this.#metrics), at: performance.now() };
+  }
+
+  /** Those of these alerts whose expressions hold, by what was exported since the mark. */
+  async firing(...alerts: string[]): Promise<string[]> {
+    const now = await Metrics.read(this.#metrics);
+    const { metrics: before, at } = this.#before ?? { metrics: now, at: performance.now() };
+    const seconds = Math.max(1, (performance.now() - at) / 1_000);
+    return alerts.filter((alert) => isFiring(alert, { before, now, seconds }));
+  }
+
+  async expectFiring(...alerts: string[]): Promise<void> {
+    await eventually(async () => expect(await this.firing(...alerts)).toEqual(alerts), SOON_MS);
+  }
+
+  /** Waits until none of these alerts fires; with `work`, which sends requests, by what was counted since it began. */
+  async expectQuiet(alerts: string[], work?: () => Promise<unknown>): Promise<void> {
+    await eventually(async () => {
+      if (work) {
+        await this.mark();
+        await work();
+        await this.#counted();
+      }
+      expect(await this.firing(...alerts)).toEqual([]);
+    }, SOON_MS);
+  }
+
+  /** Until requests since the mark are told of. */
+  async #counted(): Promise<void> {
+    const requests = (metrics?: Metrics) => metrics?.value('http_server_request_duration_count') ?? 0;
+    const before = requests(this.#before?.metrics);
+    await eventually(
+      async () => expect(requests(await Metrics.read(this.#metrics))).toBeGreaterThan(before),
+      SOON_MS,
+    );
+  }
+
+  /**
+   * Runs the commands that the runbook names for a look at what an alert tells, with these values in the place of `wh_…` and the like, until they
+   * tell what is expected: what they read may lag.
+   */
+  async look(alert: string, expected: object[], values: Record<string, string> = {}): Promise<void> {
+    const commands = runbookCommands(alert, 'Look').map((words) => words.map((word) => values[word] ?? word));
+    await eventually(async () => {
+      expect(await Promise.all(commands.map((words) => this.cli(...words)))).toMatchObject(expected);
+    }, SOON_MS);
+  }
+
+  /** Runs the one of the commands by which the runbook mends what an alert tells that begins so. */
+  async mend(alert: string, command: string, values: Record<string, string> = {}): Promise<void> {
+    const words = runbookCommands(alert, 'Fix').find((one) => one.join(' ').startsWith(command));
+    if (words === undefined) throw new Error(`the runbook does not mend ${alert} by ${command}`);
+    const { code, stderr } = await this.cli(...words.map((word) => values[word] ?? word));
+    expect({ words, code, stderr }).toEqual({ words, code: 0, stderr: '' });
+  }
+
+  cli(...args: string[]): Promise<CliResult> {
+    return spawnCli(args, { env: this.#env });
   }
 }

@@ -3,7 +3,7 @@ import type { RecordedEvent } from '../../src/domain/events/event.ts';
 import { ChangedFields } from '../../src/modules/eventStream/changedFields.ts';
 import type { EventLog, ReadOptions } from '../../src/storage/eventLog.ts';
 
-import { payerEvent } from '../support/payerEvent.ts';
+import { payerEvent } from '../support/samples.ts';
 
 /** An event of a payer that changes nothing. */
 function event(stream: string, revision: number): RecordedEvent {

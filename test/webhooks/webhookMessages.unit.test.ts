@@ -10,7 +10,7 @@ import {
 } from '../../src/modules/webhooks/messages.ts';
 import type { WebhookPayload } from '../../src/modules/webhooks/webhook.ts';
 
-import { deidentify, type Fields, recordedEventOf } from '../support/cloudEvents.ts';
+import { deidentify, type Fields, recordedEventOf } from '../support/log.ts';
 
 const patient: Fields = { id: 'p/1', first_name: 'Maria', gender: 'female', date_of_birth: '1980-02-29' };
 const event = recordedEventOf('patient', patient);

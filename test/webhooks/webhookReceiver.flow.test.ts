@@ -5,10 +5,9 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { buildMessage, signMessage, type WebhookMessage } from '../../src/modules/webhooks/messages.ts';
 import { WebhookSender } from '../../src/modules/webhooks/sender.ts';
 import { createEgressPolicy } from '../../src/modules/webhooks/settings.ts';
-
-import { deidentify, recordedEventOf } from '../support/cloudEvents.ts';
 import { eventually } from '../support/eventually.ts';
-import { freePort } from '../support/freePort.ts';
+import { deidentify, recordedEventOf } from '../support/log.ts';
+import { freePort } from '../support/servers.ts';
 
 const secret = `whsec_${Buffer.alloc(32, 7).toString('base64')}`;
 const sender = new WebhookSender({ addresses: createEgressPolicy(['127.0.0.1/32']) });

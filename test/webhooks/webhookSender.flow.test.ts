@@ -6,8 +6,7 @@ import { createEgressPolicy } from '../../src/modules/webhooks/settings.ts';
 import { systemClock } from '../../src/storage/rateLimiters.ts';
 
 import { eventually } from '../support/eventually.ts';
-import { Receiver } from '../support/receiver.ts';
-import { BODY, listen, noName, ok, senderWith, times } from '../support/webhookSending.ts';
+import { BODY, listen, noName, ok, Receiver, senderWith, times } from '../support/webhooks.ts';
 
 /** A server that speaks whatever it likes. */
 async function listenRaw(onSocket: (socket: Socket) => void): Promise<number> {

@@ -4,8 +4,8 @@ import { getCACertificates, setDefaultCACertificates } from 'node:tls';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { createNameResolver, type ResolveName } from '../../src/modules/webhooks/sender.ts';
 import { eventually } from '../support/eventually.ts';
-import { freePort } from '../support/freePort.ts';
-import { listen, ok, senderWith, times } from '../support/webhookSending.ts';
+import { freePort } from '../support/servers.ts';
+import { listen, ok, senderWith, times } from '../support/webhooks.ts';
 
 describe('an endpoint on a forbidden address is not connected to', () => {
   const loopback = [

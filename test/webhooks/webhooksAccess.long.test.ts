@@ -2,13 +2,19 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import type { CreatedKey } from '../../src/modules/auth/keyManager.ts';
 import { runCli, storesOf } from '../support/cli.ts';
 import type { Client } from '../support/client.ts';
-import { Delivery, openLoopback, showWebhook } from '../support/delivery.ts';
-import { onEveryEngine } from '../support/engines.ts';
 import { eventually } from '../support/eventually.ts';
-import { HookEndpoint } from '../support/hookEndpoint.ts';
 import { samples } from '../support/samples.ts';
+import { onEveryEngine } from '../support/servers.ts';
 import { appendedBy, changesBy, type TestService } from '../support/service.ts';
-import { createWebhook, hookUrl, webhooksPath } from '../support/webhooks.ts';
+import {
+  createWebhook,
+  Delivery,
+  HookEndpoint,
+  hookUrl,
+  openLoopback,
+  showWebhook,
+  webhooksPath,
+} from '../support/webhooks.ts';
 
 /** So many tries that none is the last. */
 const forEver = Array.from({ length: 10_000 }, () => 50);

@@ -2,12 +2,9 @@ import { v7 as uuidv7 } from 'uuid';
 import { expect, test } from 'vitest';
 import type { Permission } from '../../src/modules/auth/apiKeys.ts';
 import { AttemptRows, type DeliveryAttempt, recordAttempts } from '../../src/modules/webhooks/attempts.ts';
-
-import { withStateStore } from '../support/delivery.ts';
-import { onEveryEngine } from '../support/engines.ts';
+import { onEveryEngine } from '../support/servers.ts';
 import { changesBy } from '../support/service.ts';
-import { WebhookSuite } from '../support/WebhookSuite.ts';
-import { createWebhook, memberOf } from '../support/webhooks.ts';
+import { createWebhook, memberOf, WebhookSuite, withStateStore } from '../support/webhooks.ts';
 
 onEveryEngine((start) => {
   const suite = new WebhookSuite(start);

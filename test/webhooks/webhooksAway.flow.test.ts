@@ -1,8 +1,13 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { unavailable } from '../../src/platform/errors.ts';
-import { type Faults, startFaultyApp } from '../support/app.ts';
 import type { Client } from '../support/client.ts';
-import { appendedBy, startTestService, type TestService } from '../support/service.ts';
+import {
+  appendedBy,
+  type Faults,
+  startFaultyApp,
+  startTestService,
+  type TestService,
+} from '../support/service.ts';
 import { createWebhook, hookUrl, patch, webhooksPath } from '../support/webhooks.ts';
 
 let service: TestService;

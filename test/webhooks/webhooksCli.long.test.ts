@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { RecordedEvent } from '../../src/domain/events/event.ts';
 import { type CliResult, runCli, storesOf, temporaryFolder } from '../support/cli.ts';
-import { onEveryEngine } from '../support/engines.ts';
 import { eventually } from '../support/eventually.ts';
-import { notePhi } from '../support/phi.ts';
+import { notePhi } from '../support/output.ts';
+import { onEveryEngine } from '../support/servers.ts';
 import { appendedBy, newEvents, type TestService } from '../support/service.ts';
 import { hookUrl, secretIn } from '../support/webhooks.ts';
 

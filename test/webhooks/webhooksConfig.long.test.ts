@@ -1,9 +1,16 @@
 import { describe, expect, test } from 'vitest';
-import { onEveryEngine } from '../support/engines.ts';
 import { samples } from '../support/samples.ts';
+import { onEveryEngine } from '../support/servers.ts';
 import { appendedBy, newEvents } from '../support/service.ts';
-import { WebhookSuite } from '../support/WebhookSuite.ts';
-import { createWebhook, hookUrl, memberOf, patch, secretIn, webhooksPath } from '../support/webhooks.ts';
+import {
+  createWebhook,
+  hookUrl,
+  memberOf,
+  patch,
+  secretIn,
+  WebhookSuite,
+  webhooksPath,
+} from '../support/webhooks.ts';
 
 const instant = expect.stringMatching(/^\d{4}-\d\d-\d\dT[\d:.]+Z$/);
 const position = expect.stringMatching(/^\d{16}$/);

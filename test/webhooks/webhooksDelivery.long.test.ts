@@ -1,12 +1,22 @@
 import { Webhook } from 'standardwebhooks';
 import { expect, test } from 'vitest';
-import { Delivery, delivered, showWebhook } from '../support/delivery.ts';
-import { onEveryEngine } from '../support/engines.ts';
 import { eventually } from '../support/eventually.ts';
-import { type Hook, HookSuite, LONG_MS, type Payer, payersOf, subjectOf } from '../support/hookSuite.ts';
 import { samples } from '../support/samples.ts';
+import { onEveryEngine } from '../support/servers.ts';
 import { appendedBy } from '../support/service.ts';
-import { patch, webhooksPath } from '../support/webhooks.ts';
+import {
+  Delivery,
+  delivered,
+  type Hook,
+  HookSuite,
+  LONG_MS,
+  type Payer,
+  patch,
+  payersOf,
+  showWebhook,
+  subjectOf,
+  webhooksPath,
+} from '../support/webhooks.ts';
 
 const DAY_MS = 86_400_000;
 

@@ -1,11 +1,11 @@
 import { expect, test } from 'vitest';
 import { runCli, storesOf, temporaryFolder } from '../support/cli.ts';
-import { onEveryEngine } from '../support/engines.ts';
-import { eventsOf } from '../support/eventReader.ts';
 import { eventually } from '../support/eventually.ts';
-import { type Hook, HookSuite, LONG_MS } from '../support/hookSuite.ts';
-import { phi } from '../support/phi.ts';
+import { eventsOf } from '../support/log.ts';
+import { phi } from '../support/output.ts';
 import { samples } from '../support/samples.ts';
+import { onEveryEngine } from '../support/servers.ts';
+import { type Hook, HookSuite, LONG_MS } from '../support/webhooks.ts';
 
 const WAIT_MS = 20_000;
 const ERASED = 'chartledger.patient.erased.v1';

@@ -8,14 +8,18 @@ import { decryptSecret } from '../../src/modules/webhooks/secrets.ts';
 
 import { runCli, storesOf } from '../support/cli.ts';
 import type { Client } from '../support/client.ts';
-import { delivered, openLoopback, showWebhook } from '../support/delivery.ts';
-import { onEveryEngine } from '../support/engines.ts';
-import { readAll } from '../support/events.ts';
 import { eventually } from '../support/eventually.ts';
-import { HookEndpoint } from '../support/hookEndpoint.ts';
 import { samples } from '../support/samples.ts';
-import { startTestService, type TestService } from '../support/service.ts';
-import { createWebhook, webhooksPath } from '../support/webhooks.ts';
+import { onEveryEngine } from '../support/servers.ts';
+import { readAll, startTestService, type TestService } from '../support/service.ts';
+import {
+  createWebhook,
+  delivered,
+  HookEndpoint,
+  openLoopback,
+  showWebhook,
+  webhooksPath,
+} from '../support/webhooks.ts';
 
 const LONG_MS = 60_000;
 const done = { code: 0, stderr: '' };

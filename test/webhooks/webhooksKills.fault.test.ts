@@ -2,14 +2,18 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { spawnCli, storesOf, temporaryFolder } from '../support/cli.ts';
-import { delivered, expectedMessages, openLoopback } from '../support/delivery.ts';
 import { eventually } from '../support/eventually.ts';
-import { HookEndpoint } from '../support/hookEndpoint.ts';
+import { node, ServiceProcess } from '../support/processes.ts';
 import { samples } from '../support/samples.ts';
+import { withOwnServers } from '../support/servers.ts';
 import { startTestService, type TestService } from '../support/service.ts';
-import { node, ServiceProcess } from '../support/serviceProcess.ts';
-import { createWebhook } from '../support/webhooks.ts';
-import { withOwnServers } from '../support/withOwnServers.ts';
+import {
+  createWebhook,
+  delivered,
+  expectedMessages,
+  HookEndpoint,
+  openLoopback,
+} from '../support/webhooks.ts';
 
 const RECORDS = 1_500;
 const VERSIONS = 4;
@@ -29,7 +33,7 @@ async function startProcess(service: TestService, env: Record<string, string>): 
       NODE_ENV: 'production',
       ...env,
     },
-    { command: [node, 'test/support/soonService.ts'] },
+    { command: [node, 'test/support/processes/soonService.ts'] },
   );
   await child.url();
   return child;

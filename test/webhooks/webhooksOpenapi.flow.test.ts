@@ -1,7 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { feedEventTypes } from '../../src/modules/eventStream/cloudEvents.ts';
 import type { Client, TestResponse } from '../support/client.ts';
-import { onEmbeddedEngines } from '../support/engines.ts';
 import {
   bodySchema,
   expectDocumented,
@@ -10,7 +9,8 @@ import {
   operationOf,
   operationsOf,
 } from '../support/openapi.ts';
-import { notePhi } from '../support/phi.ts';
+import { notePhi } from '../support/output.ts';
+import { onEmbeddedEngines } from '../support/servers.ts';
 import { appendedBy, type TestService } from '../support/service.ts';
 import { hookUrl, patch, webhooksPath } from '../support/webhooks.ts';
 

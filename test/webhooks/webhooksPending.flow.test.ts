@@ -1,9 +1,8 @@
 import { expect, test } from 'vitest';
-import { onEveryEngine } from '../support/engines.ts';
 import { samples } from '../support/samples.ts';
+import { onEveryEngine } from '../support/servers.ts';
 import { changesBy } from '../support/service.ts';
-import { WebhookSuite } from '../support/WebhookSuite.ts';
-import { createWebhook, hookUrl, memberOf } from '../support/webhooks.ts';
+import { createWebhook, hookUrl, memberOf, WebhookSuite } from '../support/webhooks.ts';
 
 onEveryEngine((start) => {
   const suite = new WebhookSuite(start, 'write');

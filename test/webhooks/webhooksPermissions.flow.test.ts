@@ -1,10 +1,9 @@
 import { describe, expect, test } from 'vitest';
 import type { Permission } from '../../src/modules/auth/apiKeys.ts';
 import type { Client } from '../support/client.ts';
-import { onEveryEngine } from '../support/engines.ts';
+import { onEveryEngine } from '../support/servers.ts';
 import { appendedBy } from '../support/service.ts';
-import { WebhookSuite } from '../support/WebhookSuite.ts';
-import { createWebhook, hookUrl, memberOf, patch, webhooksPath } from '../support/webhooks.ts';
+import { createWebhook, hookUrl, memberOf, patch, WebhookSuite, webhooksPath } from '../support/webhooks.ts';
 
 onEveryEngine((start) => {
   const suite = new WebhookSuite(start);

@@ -1,14 +1,19 @@
 import { expect, test } from 'vitest';
 import { attemptsTable } from '../../src/modules/webhooks/attempts.ts';
 import { deliveryTable } from '../../src/modules/webhooks/store.ts';
-
-import { showWebhook, withStateStore } from '../support/delivery.ts';
-import { onEveryEngine } from '../support/engines.ts';
 import { eventually } from '../support/eventually.ts';
-import type { HookMessage } from '../support/hookEndpoint.ts';
-import { HookSuite, type Payer, payersOf, subjectOf } from '../support/hookSuite.ts';
+import { onEveryEngine } from '../support/servers.ts';
 import { appendedBy } from '../support/service.ts';
-import { webhooksPath } from '../support/webhooks.ts';
+import {
+  type HookMessage,
+  HookSuite,
+  type Payer,
+  payersOf,
+  showWebhook,
+  subjectOf,
+  webhooksPath,
+  withStateStore,
+} from '../support/webhooks.ts';
 
 onEveryEngine((start) => {
   const hooks = new HookSuite(start);

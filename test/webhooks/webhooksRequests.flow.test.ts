@@ -1,10 +1,9 @@
 import { describe, expect, test } from 'vitest';
 import { WebhookDirectory } from '../../src/modules/webhooks/webhook.ts';
-import { onEveryEngine } from '../support/engines.ts';
 import { samples } from '../support/samples.ts';
+import { onEveryEngine } from '../support/servers.ts';
 import { appendedBy, changesBy } from '../support/service.ts';
-import { WebhookSuite } from '../support/WebhookSuite.ts';
-import { createWebhook, memberOf, patch, secretIn, webhooksPath } from '../support/webhooks.ts';
+import { createWebhook, memberOf, patch, secretIn, WebhookSuite, webhooksPath } from '../support/webhooks.ts';
 
 const DAY_MS = 86_400_000;
 

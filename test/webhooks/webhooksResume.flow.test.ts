@@ -8,10 +8,8 @@ import type { ReadModels } from '../../src/storage/readModels.ts';
 import type { StateStore } from '../../src/storage/stateStore.ts';
 
 import { temporaryFolder } from '../support/cli.ts';
-import { OffsetClock } from '../support/delivery.ts';
-import { openState, waitingRecord } from '../support/deliveryState.ts';
-import { existing } from '../support/existing.ts';
-import { sampleWebhook } from '../support/sampleWebhook.ts';
+import { existing } from '../support/eventually.ts';
+import { OffsetClock, openState, sampleWebhook, waitingRecord } from '../support/webhooks.ts';
 
 const HOUR_MS = 3_600_000;
 const webhook = sampleWebhook({ startAfter: 0 });

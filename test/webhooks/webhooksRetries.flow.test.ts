@@ -9,10 +9,8 @@ import type { EventLog, ReadOptions } from '../../src/storage/eventLog.ts';
 import type { StateStore } from '../../src/storage/stateStore.ts';
 
 import { temporaryFolder } from '../support/cli.ts';
-import { OffsetClock } from '../support/delivery.ts';
-import { openState, waitingRecord } from '../support/deliveryState.ts';
-import { payerEvent } from '../support/payerEvent.ts';
-import { sampleWebhook } from '../support/sampleWebhook.ts';
+import { payerEvent } from '../support/samples.ts';
+import { OffsetClock, openState, sampleWebhook, waitingRecord } from '../support/webhooks.ts';
 
 const webhook = sampleWebhook();
 const STREAM = 'clinic.payer-1';

@@ -1,11 +1,16 @@
 import { expect, test } from 'vitest';
-import { showWebhook } from '../support/delivery.ts';
-import { onEveryEngine } from '../support/engines.ts';
 import { eventually } from '../support/eventually.ts';
-import { HookEndpoint } from '../support/hookEndpoint.ts';
-import { HookSuite, type Payer, payersOf } from '../support/hookSuite.ts';
+import { onEveryEngine } from '../support/servers.ts';
 import { appendedBy } from '../support/service.ts';
-import { patch, webhooksPath } from '../support/webhooks.ts';
+import {
+  HookEndpoint,
+  HookSuite,
+  type Payer,
+  patch,
+  payersOf,
+  showWebhook,
+  webhooksPath,
+} from '../support/webhooks.ts';
 
 onEveryEngine((start) => {
   const hooks = new HookSuite(start);

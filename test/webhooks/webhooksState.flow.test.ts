@@ -13,8 +13,7 @@ import { openStateStore } from '../../src/server/openStorage.ts';
 import type { StateStore } from '../../src/storage/stateStore.ts';
 
 import { temporaryFolder } from '../support/cli.ts';
-import { openState, waitingRecord } from '../support/deliveryState.ts';
-import { sampleWebhook } from '../support/sampleWebhook.ts';
+import { openState, sampleWebhook, waitingRecord } from '../support/webhooks.ts';
 
 const webhook = sampleWebhook({ startAfter: 5 });
 const attempt = {

@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest';
-import { onEveryEngine } from '../support/engines.ts';
 import { eventually } from '../support/eventually.ts';
-import { type Hook, HookSuite, LONG_MS } from '../support/hookSuite.ts';
 import { samples } from '../support/samples.ts';
+import { onEveryEngine } from '../support/servers.ts';
 import { changesBy } from '../support/service.ts';
+import { type Hook, HookSuite, LONG_MS } from '../support/webhooks.ts';
 
 const WAIT_MS = 20_000;
 

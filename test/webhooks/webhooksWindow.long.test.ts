@@ -12,10 +12,9 @@ import { systemClock } from '../../src/storage/rateLimiters.ts';
 import type { StateStore } from '../../src/storage/stateStore.ts';
 
 import { temporaryFolder } from '../support/cli.ts';
-import { nothingErased, openState } from '../support/deliveryState.ts';
 import { eventually } from '../support/eventually.ts';
-import { payerEvent } from '../support/payerEvent.ts';
-import { sampleWebhook } from '../support/sampleWebhook.ts';
+import { payerEvent } from '../support/samples.ts';
+import { nothingErased, openState, sampleWebhook } from '../support/webhooks.ts';
 
 const BATCH = 100;
 const KEY = Buffer.alloc(32, 7);

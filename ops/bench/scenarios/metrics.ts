@@ -1,4 +1,4 @@
-import { freePort } from '../../../test/support/freePort.ts';
+import { freePort } from '../../../test/support/servers.ts';
 import type { Bench, Report, Scenario } from '../scenario.ts';
 import { type Chartledger, makeStores, seed, startChartledger } from '../support/chartledger.ts';
 import { type Contestant, columns, contestant, inTurns, rowsOf, series, warmUp } from '../support/rounds.ts';

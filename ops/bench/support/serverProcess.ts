@@ -5,7 +5,7 @@ import { get } from 'node:http';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
-import { freePort } from '../../../test/support/freePort.ts';
+import { freePort } from '../../../test/support/servers.ts';
 import type { Bench } from '../scenario.ts';
 import { SyncGauge, type Syncs } from './syncs/syncGauge.ts';
 

@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { eventually } from '../../../test/support/eventually.ts';
-import type { SmallDisk } from '../../../test/support/smallDisk.ts';
+import type { SmallDisk } from '../../../test/support/files.ts';
+
 import type { Stores } from '../../bench/support/chartledger.ts';
 import type { Outcome, Torture } from '../scenario.ts';
 import { disturbed } from '../support/disturbed.ts';

@@ -2,8 +2,9 @@ import { writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { openEventLog } from '../../../src/server/openStorage.ts';
-import { readAll } from '../../../test/support/events.ts';
-import { node } from '../../../test/support/serviceProcess.ts';
+import { node } from '../../../test/support/processes.ts';
+import { readAll } from '../../../test/support/service.ts';
+
 import { makeStores } from '../../bench/support/chartledger.ts';
 import { startOptions } from '../../bench/support/serverProcess.ts';
 import type { Outcome, Torture } from '../scenario.ts';

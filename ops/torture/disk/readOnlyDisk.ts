@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { ServiceProcess } from '../../../test/support/serviceProcess.ts';
+import { ServiceProcess } from '../../../test/support/processes.ts';
 import type { Outcome, Torture } from '../scenario.ts';
 import { disturbed } from '../support/disturbed.ts';
 import { startCommand } from '../support/TorturedService.ts';

@@ -1,7 +1,8 @@
 import { ServiceError } from '../../../src/platform/errors.ts';
 import { runCli } from '../../../test/support/cli.ts';
-import { documentsPath, formBody, formType, part } from '../../../test/support/documents.ts';
 import { eventually } from '../../../test/support/eventually.ts';
+import { documentsPath, formBody, formType, part } from '../../../test/support/samples.ts';
+
 import { bodyOf, type Answer as HttpAnswer } from '../support/send.ts';
 import type { RealService } from './RealService.ts';
 import { type Answer, type Kind, type ModelRequest, plurals, type RecordWrite } from './requests.ts';

@@ -1,7 +1,7 @@
 import { gzipSync } from 'node:zlib';
 import { MAX_VALUES } from '../../../src/api/server/body.ts';
-import { documentsPath } from '../../../test/support/documents.ts';
-import { docx } from '../../../test/support/docx.ts';
+import { documentsPath, docx } from '../../../test/support/samples.ts';
+
 import { makeStores } from '../../bench/support/chartledger.ts';
 import { residentMegabytes, threadUsages } from '../../bench/support/processUsage.ts';
 import type { Outcome, Scenario, Torture } from '../scenario.ts';

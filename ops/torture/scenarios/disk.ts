@@ -1,4 +1,4 @@
-import { canMount, SmallDisk } from '../../../test/support/smallDisk.ts';
+import { canMount, SmallDisk } from '../../../test/support/files.ts';
 import { makeStores } from '../../bench/support/chartledger.ts';
 import { damagedPages } from '../disk/damagedPages.ts';
 import { fewFiles } from '../disk/fewFiles.ts';

@@ -5,7 +5,8 @@ import type { Config } from '../../../src/platform/config.ts';
 import { openEventLog, openReadModels } from '../../../src/server/openStorage.ts';
 
 import { spawnCli } from '../../../test/support/cli.ts';
-import { pathsIn } from '../../../test/support/storedBytes.ts';
+import { pathsIn } from '../../../test/support/files.ts';
+
 import { makeStores, type Stores } from '../../bench/support/chartledger.ts';
 import { bodyOf, PAYERS } from '../../bench/support/load/bodies.ts';
 import { percentile } from '../../bench/support/statistics.ts';

@@ -1,7 +1,7 @@
 import { rmSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { node } from '../../../test/support/serviceProcess.ts';
+import { node } from '../../../test/support/processes.ts';
 import { makeStores } from '../../bench/support/chartledger.ts';
 import { startOptions } from '../../bench/support/serverProcess.ts';
 import type { Outcome, Scenario, Torture } from '../scenario.ts';

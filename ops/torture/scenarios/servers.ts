@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { choices } from '../../../test/support/choices.ts';
-import { OwnServers } from '../../../test/support/OwnServers.ts';
-import { mongoDbCommand, standInCommand } from '../../../test/support/servers.ts';
+import { choices } from '../../../test/support/dashboard.ts';
+import { mongoDbCommand, OwnServers, standInCommand } from '../../../test/support/servers.ts';
+
 import { makeStores } from '../../bench/support/chartledger.ts';
 import type { Outcome, Scenario, Torture } from '../scenario.ts';
 import { disturbed } from '../support/disturbed.ts';

@@ -1,4 +1,4 @@
-import { type Exit, node, ServiceProcess } from '../../../test/support/serviceProcess.ts';
+import { type Exit, node, ServiceProcess } from '../../../test/support/processes.ts';
 import { startOptions } from '../../bench/support/serverProcess.ts';
 
 const running = new Set<ServiceProcess>();

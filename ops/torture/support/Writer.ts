@@ -2,7 +2,7 @@ import { createHash, randomBytes } from 'node:crypto';
 import { Agent } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { documentStream, recordStream } from '../../../src/domain/events/streams.ts';
-import { documentsPath, formBody, formType, part } from '../../../test/support/documents.ts';
+import { documentsPath, formBody, formType, part } from '../../../test/support/samples.ts';
 import { type Attempt, contentOf, type Ledger } from './Ledger.ts';
 import { type Answer, bodyOf, type Request, send } from './send.ts';
 

@@ -5,10 +5,11 @@ import { openEventLog, openReadModels } from '../../../src/server/openStorage.ts
 import type { EventLog } from '../../../src/storage/eventLog.ts';
 
 import { spawnCli } from '../../../test/support/cli.ts';
-import { readAll } from '../../../test/support/events.ts';
 import { eventually } from '../../../test/support/eventually.ts';
-import { allRows, type Rows, rebuiltRows } from '../../../test/support/rebuilt.ts';
-import { storedFiles } from '../../../test/support/storedFiles.ts';
+import { storedFiles } from '../../../test/support/files.ts';
+import { allRows, type Rows, rebuiltRows } from '../../../test/support/log.ts';
+import { readAll } from '../../../test/support/service.ts';
+
 import type { Stores } from '../../bench/support/chartledger.ts';
 import type { Outcome } from '../scenario.ts';
 import { checkHistory } from './checkHistory.ts';

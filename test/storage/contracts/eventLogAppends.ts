@@ -4,8 +4,8 @@ import { MAX_EVENT_BYTES } from '../../../src/domain/events/event.ts';
 import { ServiceError } from '../../../src/platform/errors.ts';
 import type { EventLog, ExpectedRevision } from '../../../src/storage/eventLog.ts';
 
-import { followToEnd } from '../../support/follower.ts';
-import { TestWorkspace } from '../../support/newEvents.ts';
+import { followToEnd } from '../../support/log.ts';
+import { TestWorkspace } from '../../support/samples.ts';
 
 export function eventLogAppends(open: () => Promise<EventLog>): void {
   const workspace = new TestWorkspace();

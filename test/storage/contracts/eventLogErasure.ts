@@ -5,8 +5,8 @@ import type { EventBatch, EventLog, FollowOptions } from '../../../src/storage/e
 
 import { appendTombstones, erase } from '../../support/erasure.ts';
 import { eventually } from '../../support/eventually.ts';
-import { Follower, followToEnd } from '../../support/follower.ts';
-import { TestWorkspace } from '../../support/newEvents.ts';
+import { Follower, followToEnd } from '../../support/log.ts';
+import { TestWorkspace } from '../../support/samples.ts';
 
 /** Resolves when the bytes of removed events are out of the log's files. */
 export type Purged = (log: EventLog, erased: ErasedEvent[]) => Promise<unknown>;

@@ -4,8 +4,8 @@ import { workspaceOfStream } from '../../../src/domain/events/streams.ts';
 import type { EventBatch, EventLog } from '../../../src/storage/eventLog.ts';
 
 import { eventually } from '../../support/eventually.ts';
-import { Follower, followToEnd } from '../../support/follower.ts';
-import { TestWorkspace } from '../../support/newEvents.ts';
+import { Follower, followToEnd } from '../../support/log.ts';
+import { TestWorkspace } from '../../support/samples.ts';
 
 const eventsOf = (batches: EventBatch[]) => batches.flatMap(({ events }) => events);
 const numbers = (events: RecordedEvent[]) => events.map(({ data }) => data.n);

@@ -3,7 +3,7 @@ import { MAX_EVENT_BYTES } from '../../../src/domain/events/event.ts';
 import type { Append, Appended, EventLog, ExpectedRevision } from '../../../src/storage/eventLog.ts';
 
 import { erase } from '../../support/erasure.ts';
-import { TestWorkspace } from '../../support/newEvents.ts';
+import { TestWorkspace } from '../../support/samples.ts';
 
 const conflict = { code: 'version_conflict' };
 

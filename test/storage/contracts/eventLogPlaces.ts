@@ -2,8 +2,8 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Position } from '../../../src/domain/events/event.ts';
 import type { EventLog } from '../../../src/storage/eventLog.ts';
 
-import { followToEnd } from '../../support/follower.ts';
-import { TestWorkspace } from '../../support/newEvents.ts';
+import { followToEnd } from '../../support/log.ts';
+import { TestWorkspace } from '../../support/samples.ts';
 
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 /** Far beyond the end of any log. */

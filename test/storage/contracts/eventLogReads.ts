@@ -4,7 +4,7 @@ import type { JsonObject, RecordedEvent } from '../../../src/domain/events/event
 import { eventLeaf, storedLeaf } from '../../../src/domain/merkle.ts';
 import type { EventLog } from '../../../src/storage/eventLog.ts';
 
-import { TestWorkspace } from '../../support/newEvents.ts';
+import { TestWorkspace } from '../../support/samples.ts';
 
 export function eventLogReads(open: () => Promise<EventLog>): void {
   const workspace = new TestWorkspace();

@@ -3,7 +3,7 @@ import type { NewEvent } from '../../../src/domain/events/event.ts';
 import type { Appended, EventLog } from '../../../src/storage/eventLog.ts';
 
 import { erase } from '../../support/erasure.ts';
-import { TestWorkspace } from '../../support/newEvents.ts';
+import { TestWorkspace } from '../../support/samples.ts';
 
 /** What holds for appends of several who have the same log open: nobody goes by what was before another's append. */
 export function eventLogWriters(open: () => Promise<EventLog>): void {

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { canMount, SmallDisk } from '../../support/smallDisk.ts';
+import { canMount, SmallDisk } from '../../support/files.ts';
 
 /** What holds of every store on a disk of this machine; `open` opens one in a folder. */
 export function fullDiskContract(

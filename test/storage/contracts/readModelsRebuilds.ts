@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { existing } from '../../support/existing.ts';
+import { existing } from '../../support/eventually.ts';
 import { row } from './readModelsRows.ts';
 import type { Two } from './readModelsWrites.ts';
 

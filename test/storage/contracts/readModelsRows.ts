@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import type { ReadModels, Row } from '../../../src/storage/readModels.ts';
-import { existing } from '../../support/existing.ts';
+import { existing } from '../../support/eventually.ts';
 
 /** A row whose body tells which write it came from. */
 export function row(id: string, position: number, overrides: Partial<Row> = {}): Row {

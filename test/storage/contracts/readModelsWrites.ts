@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import type { ReadModels } from '../../../src/storage/readModels.ts';
-import { existing } from '../../support/existing.ts';
+import { existing } from '../../support/eventually.ts';
 import { row } from './readModelsRows.ts';
 
 /** Two instances over one store, and a read model that is the test's own. */
