@@ -5,7 +5,12 @@ import { addTreeLeaf, type TreeHeadRow, treeModel } from '../../projections/tree
 import { addLeaf, emptyTree, type HashTree, leafHash, treeRoot } from '../../src/domain/merkle.ts';
 import type { TreeHead } from '../../src/modules/integrity/publicKeys.ts';
 import { signatureProblem } from '../../src/modules/integrity/signing.ts';
-import { sendHeads, sentHeads } from '../../src/modules/integrity/treeHeads.ts';
+import {
+  headsStatus,
+  reportHeadsStatus,
+  sendHeads,
+  sentHeads,
+} from '../../src/modules/integrity/treeHeads.ts';
 import { unavailable } from '../../src/platform/errors.ts';
 import { openReadModels, openStateStore } from '../../src/server/openStorage.ts';
 import type { ReadModels, Row } from '../../src/storage/readModels.ts';
@@ -122,4 +127,12 @@ test('another history than that of the last head is told of, and its head goes o
   await project('clinic', texts(80, 'another'));
   expect(await send('clinic')).toEqual(new Set(['clinic']));
   expect(sizes('clinic')).toEqual([70, 80]);
+});
+
+test('the status is that of the last try', async () => {
+  const status = { place: 'memory', tried_at: '2026-03-14T09:30:00.000Z', problem: null, public_key: null };
+  for (const problem of [null, 'It is away.', null]) {
+    await reportHeadsStatus(stateStore, { ...status, problem });
+    expect(await headsStatus(stateStore)).toEqual({ ...status, problem });
+  }
 });
