@@ -61,7 +61,7 @@ test('each alert leads to its own section of the runbook, and each section is of
 });
 
 test('each alert is brought about and mended by a test', () => {
-  const tests = globSync('test/metrics/alertsOf*.process.test.ts').map((file) => readFileSync(file, 'utf8'));
+  const tests = globSync('test/api/alertsOf*.process.test.ts').map((file) => readFileSync(file, 'utf8'));
   expect(
     alertRules.map(({ alert }) => alert).filter((alert) => !tests.join().includes(`'${alert}'`)),
   ).toEqual([]);
