@@ -1,4 +1,5 @@
-import { type AppPorts, fhirRoutes } from '../../src/api/routes/index.ts';
+import { fhirRoutes } from '../../src/api/routes/fhirResources.ts';
+import type { AppPorts } from '../../src/api/routes/index.ts';
 import { code, page, table } from './markdown.ts';
 import { openApi } from './openApi.ts';
 

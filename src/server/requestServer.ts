@@ -1,6 +1,7 @@
 import type { Logger } from 'pino';
 import { openBatches } from '../api/routes/batchRunner.ts';
-import { apiRoutes, fhirRoutes, healthRoutes } from '../api/routes/index.ts';
+import { fhirRoutes } from '../api/routes/fhirResources.ts';
+import { apiRoutes, healthRoutes } from '../api/routes/index.ts';
 import { rateLimit } from '../api/server/admission.ts';
 import { createApp } from '../api/server/app.ts';
 import type { EndpointContext } from '../api/server/dispatch.ts';

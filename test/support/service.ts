@@ -15,7 +15,8 @@ import {
   type ChartledgerOptions,
 } from '../../clients/typescript/src/index.ts';
 import { type Batches, openBatches } from '../../src/api/routes/batchRunner.ts';
-import { apiRoutes, fhirRoutes, healthRoutes } from '../../src/api/routes/index.ts';
+import { fhirRoutes } from '../../src/api/routes/fhirResources.ts';
+import { apiRoutes, healthRoutes } from '../../src/api/routes/index.ts';
 import type { readinessDetails } from '../../src/api/routes/service.ts';
 import { createApp } from '../../src/api/server/app.ts';
 import { dashboardApp } from '../../src/dashboard/app.ts';

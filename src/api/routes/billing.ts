@@ -126,7 +126,7 @@ export const acknowledgementSchema = z
   });
 
 /** `POST /integration/encounters/{id}/billed/acknowledge`. */
-export const acknowledgeBillingChanges = endpoint({
+const acknowledgeBillingChanges = endpoint({
   ...billingEndpoint,
   path: '/integration/encounters/{id}/billed/acknowledge',
   operationId: 'acknowledgeBillingChanges',
@@ -209,7 +209,7 @@ const billedClaimSchema = z
   .meta({ id: 'BilledClaim', description: 'A claim that was sent for an encounter.' });
 
 /** `POST /integration/encounters/{id}/billed`. */
-export const recordEncounterBilled = endpoint({
+const recordEncounterBilled = endpoint({
   ...billingEndpoint,
   path: '/integration/encounters/{id}/billed',
   operationId: 'recordEncounterBilled',
@@ -246,3 +246,6 @@ export const recordEncounterBilled = endpoint({
     );
   },
 });
+
+/** The endpoints with which billing reports. */
+export const billingEndpoints = [recordEncounterBilled, acknowledgeBillingChanges];

@@ -63,7 +63,7 @@ const removedSchema = z
 const removed = { success: true, message: 'Document removed' } as const;
 
 /** `DELETE /integration/encounters/{id}/documents/{documentId}` (spec 4.7). */
-export const deleteDocument = endpoint({
+const deleteDocument = endpoint({
   method: 'delete',
   path: documentMember,
   operationId: 'deleteDocument',
@@ -118,7 +118,7 @@ const rangeHeaders = z.object({
 });
 
 /** `GET /integration/encounters/{id}/documents/{documentId}`: the bytes, also those of another version or moment. */
-export const downloadDocument = endpoint({
+const downloadDocument = endpoint({
   method: 'get',
   path: documentMember,
   operationId: 'downloadDocument',
@@ -217,7 +217,7 @@ const pageSchema = listPageOf(documentSchema).meta({
 });
 
 /** `GET /integration/encounters/{id}/documents`. */
-export const listDocuments = endpoint({
+const listDocuments = endpoint({
   method: 'get',
   path: documentCollection,
   operationId: 'listDocuments',
@@ -324,7 +324,7 @@ const uploadedSchema = z
   .meta({ id: 'DocumentUploaded', description: 'A document was stored.' });
 
 /** `POST /integration/encounters/{id}/documents` (spec 4.6). */
-export const uploadDocument = endpoint({
+const uploadDocument = endpoint({
   method: 'post',
   path: documentCollection,
   operationId: 'uploadDocument',
@@ -396,3 +396,6 @@ export const uploadDocument = endpoint({
     return { headers: { ETag: `"${version}"` }, body: { success: true, document_id, version } };
   },
 });
+
+/** The endpoints of encounters' documents. */
+export const documentEndpoints = [uploadDocument, listDocuments, downloadDocument, deleteDocument];

@@ -45,7 +45,7 @@ const asyncapiSchema = z
 type AsyncApi = z.output<typeof asyncapiSchema>;
 
 /** `GET /asyncapi/json`: the catalogue of events; needs a key, unless the descriptions are public. */
-export function readAsyncApi(openapiPublic: boolean) {
+function readAsyncApi(openapiPublic: boolean) {
   return endpoint({
     method: 'get',
     path: '/asyncapi/json',
@@ -102,7 +102,7 @@ const name = z.string().meta({
 });
 
 /** `GET /schemas/{name}`: the JSON Schema of an event's `data`; needs a key, unless the descriptions are public. */
-export function readEventSchema(openapiPublic: boolean) {
+function readEventSchema(openapiPublic: boolean) {
   const { permission, errors } = descriptionAccess(openapiPublic);
   return endpoint({
     method: 'get',
@@ -167,7 +167,7 @@ const exampleLines = [
 ];
 
 /** `GET /integration/snapshot`: every record of a kind, from which to continue with the event stream. */
-export function readSnapshot() {
+function readSnapshot() {
   return endpoint({
     method: 'get',
     path: '/integration/snapshot',
@@ -243,3 +243,10 @@ async function* linesOf(
   }
   yield `${JSON.stringify({ end })}\n`;
 }
+
+/** The endpoints of the snapshot and of the event catalog; `openapiPublic`: the catalog needs no key. */
+export const eventCatalogEndpoints = (openapiPublic: boolean) => [
+  readSnapshot(),
+  readAsyncApi(openapiPublic),
+  readEventSchema(openapiPublic),
+];

@@ -11,7 +11,7 @@ import type { BudgetShare } from '../../platform/threads/fairBudget.ts';
 import { version } from '../../platform/version.ts';
 import { type Answer, asServiceError, NDJSON, statusOf } from '../server/answer.ts';
 import { isUtf8Type } from '../server/body.ts';
-import type { ServedEndpoint } from '../server/dispatch.ts';
+import type { Route, ServedEndpoint } from '../server/dispatch.ts';
 import { ownersOf } from '../server/loadShedder.ts';
 import type { RequestContext } from '../server/requestContext.ts';
 import { readLines } from './batchParser.ts';
@@ -55,7 +55,7 @@ class LineReader {
 type ReadLine = Pick<BatchLine, 'number' | 'bytes'> & ({ entry: FhirEntry } | { error: unknown });
 
 /** `POST /fhir/$import`: the lines are one message, in which each has an outcome of its own. */
-export function importLines(ports: FhirPorts): ServedEndpoint {
+function importLines(ports: FhirPorts): ServedEndpoint {
   const route = '/fhir/$import';
   return fhirEndpoint(route, async (context) => {
     let lines: ReadLine[] = [];
@@ -164,7 +164,7 @@ function lineOf({ interpreted, issues, result }: EntryOutcome): LineReport {
 const startedAt = new Date().toISOString();
 
 /** `GET /fhir/metadata` (FHIR R4, 3.1.0.12): what this interface accepts, and how. */
-export function readCapabilities(): ServedEndpoint {
+function readCapabilities(): ServedEndpoint {
   const body = capabilityStatement();
   return {
     ...{ route: '/fhir/metadata', permission: 'public', query: 'ignored', refuse: refuseAsFhir },
@@ -222,7 +222,7 @@ function capabilityStatement(): object {
 }
 
 /** `POST /fhir` (FHIR R4, 3.1.0.11). */
-export function sendBundle(ports: FhirPorts): ServedEndpoint {
+function sendBundle(ports: FhirPorts): ServedEndpoint {
   const route = '/fhir';
   return fhirEndpoint(route, async (context): Promise<Answer> => {
     const { value, bytes } = await readFhir(context);
@@ -286,7 +286,7 @@ function statusText(status: number): string {
 }
 
 /** `POST /fhir/{Type}` (FHIR R4, 3.1.0.8): its record is identified by the resource's own id or identifier. */
-export function createResource(ports: FhirPorts): ServedEndpoint {
+function createResource(ports: FhirPorts): ServedEndpoint {
   return resourceEndpoint(ports, '/fhir/:type', ({ req }) => {
     const query = req.get('if-none-exist');
     return { query, ifAbsent: query !== undefined };
@@ -294,7 +294,7 @@ export function createResource(ports: FhirPorts): ServedEndpoint {
 }
 
 /** `PUT /fhir/{Type}/{id}` (FHIR R4, 3.1.0.7). */
-export function updateResource(ports: FhirPorts): ServedEndpoint {
+function updateResource(ports: FhirPorts): ServedEndpoint {
   return resourceEndpoint(ports, '/fhir/:type/:id', ({ req }) => {
     const ifMatch = versionOf(req.get('if-match'));
     if (ifMatch === 'invalid') {
@@ -358,4 +358,16 @@ function answerOf(outcome: EntryOutcome): Answer {
     },
     ...{ type: FHIR_JSON, body },
   };
+}
+
+/** FHIR R4: described by its CapabilityStatement, with responses in FHIR's own forms. */
+export function fhirRoutes(ports: FhirPorts): Route[] {
+  return [
+    { method: 'get', endpoint: readCapabilities() },
+    { method: 'post', endpoint: sendBundle(ports) },
+    // Before resources, whose type it would otherwise be taken for.
+    { method: 'post', endpoint: importLines(ports) },
+    { method: 'post', endpoint: createResource(ports) },
+    { method: 'put', endpoint: updateResource(ports) },
+  ];
 }

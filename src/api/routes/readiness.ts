@@ -111,7 +111,7 @@ const readinessExample: z.infer<typeof readinessSchema> = {
 const querySchema = momentQuerySchema.pick({ as_of: true });
 
 /** `GET /integration/encounters/{id}/readiness`. */
-export const readEncounterReadiness = endpoint({
+const readEncounterReadiness = endpoint({
   method: 'get',
   path: '/integration/encounters/{id}/readiness',
   operationId: 'getEncounterReadiness',
@@ -300,7 +300,7 @@ const worklistExample: z.infer<typeof pageSchema> = {
 };
 
 /** `GET /integration/readiness`. */
-export const readReadinessWorklist = endpoint({
+const readReadinessWorklist = endpoint({
   method: 'get',
   path: '/integration/readiness',
   operationId: 'listReadiness',
@@ -354,3 +354,6 @@ function itemOf(entry: WorklistEntry): z.infer<typeof itemSchema> {
   }));
   return { id, state, date_of_service, patient_id, payer_id, facility_id, provider_id, findings };
 }
+
+/** The endpoints of readiness for billing. */
+export const readinessEndpoints = [readEncounterReadiness, readReadinessWorklist];

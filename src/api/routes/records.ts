@@ -34,7 +34,7 @@ import {
 } from './recordSchemas.ts';
 
 /** `GET /integration/{kinds}`. */
-export function listRecords(entry: CatalogEntry) {
+function listRecords(entry: CatalogEntry) {
   const { kind, plural } = entry;
   const query = recordsQuerySchema(entry);
   return endpoint({
@@ -96,7 +96,7 @@ function nestedText({ nested }: CatalogEntry): string {
 }
 
 /** `POST /integration/{kinds}` (spec 4.1 to 4.5). */
-export function upsertRecord(entry: CatalogEntry) {
+function upsertRecord(entry: CatalogEntry) {
   const { title, plural, kind } = entry;
   return endpoint({
     method: 'post',
@@ -142,7 +142,7 @@ export function upsertRecord(entry: CatalogEntry) {
 }
 
 /** `PATCH /integration/{kinds}/{id}` */
-export function patchRecord(entry: CatalogEntry) {
+function patchRecord(entry: CatalogEntry) {
   const { title, plural, kind } = entry;
   const { created, ...answers } = upsertAnswers(entry);
   return endpoint({
@@ -209,7 +209,7 @@ async function readPatch(context: RequestContext): Promise<unknown> {
 }
 
 /** `GET /integration/{kinds}/{id}`, also as of another version or moment. */
-export function readRecord(entry: CatalogEntry) {
+function readRecord(entry: CatalogEntry) {
   const { title, plural, kind } = entry;
   return endpoint({
     method: 'get',
@@ -250,3 +250,11 @@ export function readRecord(entry: CatalogEntry) {
     },
   });
 }
+
+/** The endpoints of a kind of record. */
+export const recordEndpoints = (entry: CatalogEntry) => [
+  upsertRecord(entry),
+  patchRecord(entry),
+  listRecords(entry),
+  readRecord(entry),
+];

@@ -169,7 +169,7 @@ export function requestFilter({
 const query = pageQuerySchema.extend(requestFilterSchema.shape);
 
 /** `GET /integration/requests`. */
-export const listRefusedRequests = endpoint({
+const listRefusedRequests = endpoint({
   method: 'get',
   path: '/integration/requests',
   operationId: 'listRefusedRequests',
@@ -205,7 +205,7 @@ interface RefusedRequestPorts extends QueryPorts {
 }
 
 /** `GET /integration/requests/{id}`. */
-export const readRefusedRequest = endpoint({
+const readRefusedRequest = endpoint({
   method: 'get',
   path: '/integration/requests/{id}',
   operationId: 'getRefusedRequest',
@@ -231,3 +231,6 @@ export const readRefusedRequest = endpoint({
     return { body: refusedRequestView(found) };
   },
 });
+
+/** The endpoints of the request log. */
+export const requestEndpoints = [listRefusedRequests, readRefusedRequest];

@@ -11,7 +11,7 @@ const healthSchema = z
 const healthy = { status: 'ok' } as const;
 
 /** `GET /healthz`: whether the process responds. */
-export const readHealth = endpoint({
+const readHealth = endpoint({
   method: 'get',
   path: '/healthz',
   operationId: 'getHealth',
@@ -118,7 +118,7 @@ async function lags({ eventLog, readModels }: QueryPorts) {
  * `GET /readyz`: whether this process can do its work, according to its roles. A store that cannot be reached but is
  * not essential to that work is merely reported.
  */
-export const readReadiness = endpoint({
+const readReadiness = endpoint({
   method: 'get',
   path: '/readyz',
   operationId: 'getReadiness',
@@ -155,3 +155,6 @@ export const readReadiness = endpoint({
     return state.ready ? { body } : { status: 503, headers: { 'Retry-After': '2' }, body };
   },
 });
+
+/** The endpoints that every process has, whatever its role. */
+export const healthEndpoints = [readHealth, readReadiness];

@@ -40,7 +40,7 @@ import {
 } from './webhookSchemas.ts';
 
 /** `POST /integration/webhooks`. */
-export const createWebhook = endpoint({
+const createWebhook = endpoint({
   ...webhookEndpoint,
   method: 'post',
   path: webhookCollection,
@@ -93,7 +93,7 @@ export const createWebhook = endpoint({
 const deleted = { success: true, message: 'Webhook deleted' } as const;
 
 /** `DELETE /integration/webhooks/{id}`. */
-export const deleteWebhook = endpoint({
+const deleteWebhook = endpoint({
   ...webhookMemberEndpoint,
   method: 'delete',
   path: webhookMember,
@@ -123,7 +123,7 @@ const attemptPageSchema = pageOf(attemptSchema).meta({
 });
 
 /** `GET /integration/webhooks/{id}/attempts`. */
-export const listWebhookAttempts = endpoint({
+const listWebhookAttempts = endpoint({
   ...webhookMemberEndpoint,
   method: 'get',
   path: `${webhookMember}/attempts`,
@@ -157,7 +157,7 @@ const webhookPageSchema = pageOf(webhookStatusSchema).meta({
 });
 
 /** `GET /integration/webhooks`. */
-export const listWebhooks = endpoint({
+const listWebhooks = endpoint({
   ...webhookEndpoint,
   method: 'get',
   path: webhookCollection,
@@ -201,7 +201,7 @@ const pingedSchema = z
 const pingRequested = { success: true, message: 'Ping requested' } as const;
 
 /** `POST /integration/webhooks/{id}/ping`. */
-export const pingWebhook = endpoint({
+const pingWebhook = endpoint({
   ...webhookMemberEndpoint,
   method: 'post',
   path: `${webhookMember}/ping`,
@@ -226,7 +226,7 @@ export const pingWebhook = endpoint({
 });
 
 /** `GET /integration/webhooks/{id}`. */
-export const readWebhook = endpoint({
+const readWebhook = endpoint({
   ...webhookMemberEndpoint,
   method: 'get',
   path: webhookMember,
@@ -247,7 +247,7 @@ export const readWebhook = endpoint({
 const replayRequested = { success: true, message: 'Replay requested' } as const;
 
 /** `POST /integration/webhooks/{id}/replay`. */
-export const replayWebhook = endpoint({
+const replayWebhook = endpoint({
   ...webhookMemberEndpoint,
   method: 'post',
   path: `${webhookMember}/replay`,
@@ -283,7 +283,7 @@ export const replayWebhook = endpoint({
 const retryRequested = { success: true, message: 'Retry requested' } as const;
 
 /** `POST /integration/webhooks/{id}/retry`. */
-export const retryWebhook = endpoint({
+const retryWebhook = endpoint({
   ...webhookMemberEndpoint,
   method: 'post',
   path: `${webhookMember}/retry`,
@@ -316,7 +316,7 @@ async function readOptionalJson(context: RequestContext): Promise<unknown> {
 }
 
 /** `POST /integration/webhooks/{id}/secret/rotate`. */
-export const rotateWebhookSecret = endpoint({
+const rotateWebhookSecret = endpoint({
   ...webhookMemberEndpoint,
   method: 'post',
   path: `${webhookMember}/secret/rotate`,
@@ -357,7 +357,7 @@ export const rotateWebhookSecret = endpoint({
 });
 
 /** `PATCH /integration/webhooks/{id}`. */
-export const updateWebhook = endpoint({
+const updateWebhook = endpoint({
   ...webhookMemberEndpoint,
   method: 'patch',
   path: webhookMember,
@@ -382,3 +382,17 @@ export const updateWebhook = endpoint({
     return { body: webhook };
   },
 });
+
+/** The endpoints of webhooks. */
+export const webhookEndpoints = [
+  createWebhook,
+  listWebhooks,
+  readWebhook,
+  updateWebhook,
+  deleteWebhook,
+  rotateWebhookSecret,
+  pingWebhook,
+  retryWebhook,
+  replayWebhook,
+  listWebhookAttempts,
+];

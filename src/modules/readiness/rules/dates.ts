@@ -32,7 +32,7 @@ export const filingLimitNear: Rule = {
   },
 };
 
-export const serviceBeforeBirth: Rule = {
+const serviceBeforeBirth: Rule = {
   code: 'service_before_birth',
   severity: 'blocks',
   title: 'The date of service is not before the date of birth of the patient',
@@ -46,7 +46,7 @@ export const serviceBeforeBirth: Rule = {
   },
 };
 
-export const serviceDateInFuture: Rule = {
+const serviceDateInFuture: Rule = {
   code: 'service_date_in_future',
   severity: 'blocks',
   title: 'The date of service is not in the future',
@@ -60,7 +60,7 @@ export const serviceDateInFuture: Rule = {
   },
 };
 
-export const serviceDateMissing: Rule = {
+const serviceDateMissing: Rule = {
   code: 'service_date_missing',
   severity: 'blocks',
   title: 'The encounter has a date of service',
@@ -68,3 +68,12 @@ export const serviceDateMissing: Rule = {
   reads: ['encounter.date_of_service'],
   check: ({ encounter }) => missing(encounter, ['date_of_service'], 'A claim needs the date of service.'),
 };
+
+/** Rules about the date of service, in the order in which a claim is filled in. */
+export const dateRules: readonly Rule[] = [
+  serviceDateMissing,
+  serviceDateInFuture,
+  serviceBeforeBirth,
+  timelyFiling,
+  filingLimitNear,
+];

@@ -96,3 +96,9 @@ export const suspectedDuplicate: Rule = {
         text: 'This other encounter has the same patient, provider, day of service and facility: one of the two may be a duplicate.',
       })),
 };
+
+/** Rules about documents, in the order in which a claim is filled in. */
+export const documentRules: readonly Rule[] = [documentMissing];
+
+/** Rules about the claim as a whole, in the order in which a claim is filled in. */
+export const claimRules: readonly Rule[] = [suspectedDuplicate, changedAfterBilling];

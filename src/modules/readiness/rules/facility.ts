@@ -1,7 +1,7 @@
 import { cliaNumber as check, ein, npi, passes } from '../../../domain/records/schema/validation.ts';
 import { missing, type Rule, textOf, wrong } from './rule.ts';
 
-export const cliaNumber: Rule = {
+const cliaNumber: Rule = {
   code: 'clia_number',
   severity: 'blocks',
   title: 'A laboratory has a CLIA number, and every CLIA number is well formed',
@@ -20,7 +20,7 @@ export const cliaNumber: Rule = {
   ],
 };
 
-export const facilityMissing: Rule = {
+const facilityMissing: Rule = {
   code: 'facility_missing',
   severity: 'blocks',
   title: 'The encounter names the facility where the care was given',
@@ -29,7 +29,7 @@ export const facilityMissing: Rule = {
   check: ({ encounter }) => missing(encounter, ['facility_id'], 'A claim needs the place of service.'),
 };
 
-export const facilityNpi: Rule = {
+const facilityNpi: Rule = {
   code: 'facility_npi',
   severity: 'blocks',
   title: 'If the facility has an NPI, it is valid',
@@ -44,7 +44,7 @@ export const facilityNpi: Rule = {
     ),
 };
 
-export const facilityTaxId: Rule = {
+const facilityTaxId: Rule = {
   code: 'facility_tax_id',
   severity: 'blocks',
   title: 'The facility has an EIN',
@@ -55,3 +55,6 @@ export const facilityTaxId: Rule = {
     ...wrong(facility, 'tax_id', passes(ein), 'This is not an EIN, which has nine digits.'),
   ],
 };
+
+/** Rules about the facility, in the order in which a claim is filled in. */
+export const facilityRules: readonly Rule[] = [facilityMissing, facilityNpi, facilityTaxId, cliaNumber];

@@ -1,29 +1,10 @@
 import type { ReadinessState } from '../../../domain/events/readinessEvents.ts';
-import {
-  filingLimitNear,
-  serviceBeforeBirth,
-  serviceDateInFuture,
-  serviceDateMissing,
-  timelyFiling,
-} from './dates.ts';
-import { changedAfterBilling, documentMissing, suspectedDuplicate } from './encounter.ts';
-import { cliaNumber, facilityMissing, facilityNpi, facilityTaxId } from './facility.ts';
-import {
-  coverageNotInForce,
-  insuranceRankGap,
-  payerCodeMissing,
-  policyNumberMissing,
-  primaryInsuranceMissing,
-  subscriberIncomplete,
-} from './insurance.ts';
-import { addressIncomplete, zipOfOtherState } from './patient.ts';
-import {
-  providerMissing,
-  providerNpi,
-  renderingRole,
-  taxonomyCode,
-  taxonomyCodeMissing,
-} from './provider.ts';
+import { dateRules } from './dates.ts';
+import { claimRules, documentRules } from './encounter.ts';
+import { facilityRules } from './facility.ts';
+import { insuranceRules } from './insurance.ts';
+import { patientRules } from './patient.ts';
+import { providerRules } from './provider.ts';
 import {
   type BillingFacts,
   choiceOf,
@@ -36,31 +17,13 @@ import {
 
 /** Every rule, in the order in which a claim is filled in. */
 export const rules: readonly Rule[] = [
-  serviceDateMissing,
-  serviceDateInFuture,
-  serviceBeforeBirth,
-  timelyFiling,
-  filingLimitNear,
-  providerMissing,
-  providerNpi,
-  taxonomyCode,
-  taxonomyCodeMissing,
-  renderingRole,
-  facilityMissing,
-  facilityNpi,
-  facilityTaxId,
-  cliaNumber,
-  documentMissing,
-  primaryInsuranceMissing,
-  insuranceRankGap,
-  coverageNotInForce,
-  policyNumberMissing,
-  subscriberIncomplete,
-  payerCodeMissing,
-  addressIncomplete,
-  zipOfOtherState,
-  suspectedDuplicate,
-  changedAfterBilling,
+  ...dateRules,
+  ...providerRules,
+  ...facilityRules,
+  ...documentRules,
+  ...insuranceRules,
+  ...patientRules,
+  ...claimRules,
 ];
 
 /** A fault with the rule that found it, and how much that counts in the workspace. */

@@ -3,7 +3,7 @@ import { dayOf, type Fault, missing, type Rule, textOf } from './rule.ts';
 const START = 'primary_insurance.effective_date';
 const END = 'primary_insurance.termination_date';
 
-export const coverageNotInForce: Rule = {
+const coverageNotInForce: Rule = {
   code: 'coverage_not_in_force',
   severity: 'blocks',
   title: 'The primary insurance covers the date of service',
@@ -28,7 +28,7 @@ export const coverageNotInForce: Rule = {
 
 const ranks = ['primary_insurance', 'secondary_insurance', 'tertiary_insurance'] as const;
 
-export const insuranceRankGap: Rule = {
+const insuranceRankGap: Rule = {
   code: 'insurance_rank_gap',
   severity: 'blocks',
   title: 'The insurances of a patient skip no rank',
@@ -48,7 +48,7 @@ export const insuranceRankGap: Rule = {
   },
 };
 
-export const payerCodeMissing: Rule = {
+const payerCodeMissing: Rule = {
   code: 'payer_code_missing',
   severity: 'blocks',
   title: 'The payer of the primary insurance has a code',
@@ -59,7 +59,7 @@ export const payerCodeMissing: Rule = {
 
 const FIELD = 'primary_insurance.policy_number';
 
-export const policyNumberMissing: Rule = {
+const policyNumberMissing: Rule = {
   code: 'policy_number_missing',
   severity: 'blocks',
   title: 'The primary insurance has a policy number',
@@ -71,7 +71,7 @@ export const policyNumberMissing: Rule = {
       : missing(patient, [FIELD], 'A claim needs the policy number.'),
 };
 
-export const primaryInsuranceMissing: Rule = {
+const primaryInsuranceMissing: Rule = {
   code: 'primary_insurance_missing',
   severity: 'blocks',
   title: 'The patient has a primary insurance',
@@ -89,7 +89,7 @@ const needed = ['subscriber_first_name', 'subscriber_last_name', 'subscriber_dat
   (field) => `primary_insurance.${field}`,
 );
 
-export const subscriberIncomplete: Rule = {
+const subscriberIncomplete: Rule = {
   code: 'subscriber_incomplete',
   severity: 'blocks',
   title: 'A subscriber other than the patient is named, with a date of birth',
@@ -101,3 +101,13 @@ export const subscriberIncomplete: Rule = {
     return missing(patient, needed, 'Someone other than the patient holds the policy, and must be named.');
   },
 };
+
+/** Rules about the insurances of the patient, in the order in which a claim is filled in. */
+export const insuranceRules: readonly Rule[] = [
+  primaryInsuranceMissing,
+  insuranceRankGap,
+  coverageNotInForce,
+  policyNumberMissing,
+  subscriberIncomplete,
+  payerCodeMissing,
+];

@@ -3,7 +3,7 @@ import { distinct, isInUs, missing, type Rule, textOf, wrong } from './rule.ts';
 
 const needed = ['address_line_1', 'city', 'state', 'zip_code'];
 
-export const addressIncomplete: Rule = {
+const addressIncomplete: Rule = {
   code: 'address_incomplete',
   severity: 'blocks',
   title: 'Patient, provider and facility have complete addresses',
@@ -108,7 +108,7 @@ function statesOfZip(zipCode: string): readonly string[] {
   return statesByPrefix.get(zipCode.slice(0, 3)) ?? [];
 }
 
-export const zipOfOtherState: Rule = {
+const zipOfOtherState: Rule = {
   code: 'zip_of_other_state',
   severity: 'warns',
   title: 'The ZIP code of an address belongs to its state',
@@ -132,3 +132,6 @@ export const zipOfOtherState: Rule = {
         );
       }),
 };
+
+/** Rules about the patient, in the order in which a claim is filled in. */
+export const patientRules: readonly Rule[] = [addressIncomplete, zipOfOtherState];

@@ -1,7 +1,7 @@
 import { taxonomyCode as check, npi, passes } from '../../../domain/records/schema/validation.ts';
 import { distinct, missing, type Rule, wrong } from './rule.ts';
 
-export const providerMissing: Rule = {
+const providerMissing: Rule = {
   code: 'provider_missing',
   severity: 'blocks',
   title: 'The encounter names its provider',
@@ -10,7 +10,7 @@ export const providerMissing: Rule = {
   check: ({ encounter }) => missing(encounter, ['provider_id'], 'A claim needs the billing provider.'),
 };
 
-export const providerNpi: Rule = {
+const providerNpi: Rule = {
   code: 'provider_npi',
   severity: 'blocks',
   title: 'The billing provider and the rendering provider have valid NPIs',
@@ -30,7 +30,7 @@ export const providerNpi: Rule = {
 
 const unfitting = ['referring_provider', 'billing_provider'];
 
-export const renderingRole: Rule = {
+const renderingRole: Rule = {
   code: 'rendering_role',
   severity: 'warns',
   title: 'The rendering provider has a role that gives care',
@@ -45,7 +45,7 @@ export const renderingRole: Rule = {
     ),
 };
 
-export const taxonomyCode: Rule = {
+const taxonomyCode: Rule = {
   code: 'taxonomy_code',
   severity: 'blocks',
   title: 'The taxonomy codes of the providers are in the NUCC set, or well formed while no set is loaded',
@@ -69,7 +69,7 @@ export const taxonomyCode: Rule = {
     ),
 };
 
-export const taxonomyCodeMissing: Rule = {
+const taxonomyCodeMissing: Rule = {
   code: 'taxonomy_code_missing',
   severity: 'warns',
   title: 'The providers have a taxonomy code',
@@ -80,3 +80,12 @@ export const taxonomyCodeMissing: Rule = {
       missing(record, ['taxonomy_code'], 'Many payers require the taxonomy code of the provider.'),
     ),
 };
+
+/** Rules about the rendering provider, in the order in which a claim is filled in. */
+export const providerRules: readonly Rule[] = [
+  providerMissing,
+  providerNpi,
+  taxonomyCode,
+  taxonomyCodeMissing,
+  renderingRole,
+];
