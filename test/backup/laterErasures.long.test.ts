@@ -152,7 +152,7 @@ describe('a backup that is older than an erasure', () => {
     const done = await repeat(heads);
     expect(done).toMatchObject({ code: 0, stderr: '' });
     expect(done.stdout).toMatch(
-      /^Erased again, as notices of erasures say: \d records and documents\. They tell of /,
+      /^Erased again, as notices of erasures say: \d records and documents\. The notices cover /,
     );
     await eventually(async () => expect(await status()).toBe(410));
     expect((await repeat(heads)).stdout).toContain(': 0 records and documents.');

@@ -60,7 +60,7 @@ async function takeAway(servers: OwnServers, { short, seed, progress }: Torture)
   }
   const figures: Outcome['figures'] = [
     ['event log killed, frozen', `${counts.killed[0]}, ${counts.frozen[0]}`],
-    ['database killed, frozen', `${counts.killed[1]}, ${counts.frozen[1]}`],
+    ['database stopped, frozen', `${counts.killed[1]}, ${counts.frozen[1]}`],
   ];
   return { figures, failures: [] };
 }
@@ -69,7 +69,7 @@ async function takeAway(servers: OwnServers, { short, seed, progress }: Torture)
 export const servers: Scenario = {
   name: 'servers',
   description:
-    'On EventStoreDB and MongoDB, or what stands in for them: under a load of writers one of the two servers is killed or frozen, for up to eight seconds, and comes back, again and again; before that, the event log stands still for 1, 3 and 6 seconds. Every answer is 200, or 503 and 409 that may be repeated; in the end all is as the answers said.',
+    'On EventStoreDB and MongoDB, or what stands in for them: under a load of writers the event log is killed, the database is stopped, or either is frozen, for up to eight seconds, again and again; before that, the event log stands still for 1, 3 and 6 seconds. Every answer is 200, or 503 and 409 that may be repeated; in the end all is as the answers said.',
   async run(torture: Torture): Promise<Outcome> {
     const [eventLog, database] = [standInCommand(), mongoDbCommand()];
     if (!eventLog || !database) {
