@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { BatchLine, BatchResult, Chartledger } from '../../clients/typescript/src/index.ts';
-import { badRoad, type Fault } from '../support/network.ts';
+import { type Fault, flakyNetwork } from '../support/network.ts';
 import { samples } from '../support/samples.ts';
 import { onEmbeddedEngines } from '../support/servers.ts';
 import { appendedBy, chartledgerOf, collect, errorOf, type TestService } from '../support/service.ts';
@@ -79,7 +79,7 @@ onEmbeddedEngines((start) => {
   test.each<Fault>(['cut after', 'cut amid', 503])(
     'a batch is sent again, with its key: %s',
     async (fault) => {
-      const road = await badRoad(
+      const road = await flakyNetwork(
         () => service.url,
         (number) => (number === 0 ? fault : undefined),
       );

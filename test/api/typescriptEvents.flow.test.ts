@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import type { ChartledgerEvent, EventsOptions } from '../../clients/typescript/src/index.ts';
-import { badRoad } from '../support/network.ts';
+import { flakyNetwork } from '../support/network.ts';
 import { samples } from '../support/samples.ts';
 import { onEmbeddedEngines } from '../support/servers.ts';
 import { appendedBy, chartledgerOf, collect, errorOf, type TestService } from '../support/service.ts';
@@ -70,7 +70,7 @@ onEmbeddedEngines((start) => {
     async () => {
       const payer = samples.payer();
       const send = async () => void (await client().payers.upsert(payer));
-      const road = await badRoad(
+      const road = await flakyNetwork(
         () => service.url,
         (number) => (number === 1 ? 503 : undefined),
       );

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { badRoad, type Fault } from '../support/network.ts';
+import { type Fault, flakyNetwork } from '../support/network.ts';
 import { pdf, samples } from '../support/samples.ts';
 import { freePort, onEmbeddedEngines } from '../support/servers.ts';
 import { appendedBy, chartledgerOf, errorOf, type TestService } from '../support/service.ts';
@@ -13,7 +13,7 @@ onEmbeddedEngines((start) => {
 
   /** What an upsert comes to on a way on which its tries fail so, one after the other; and with what it was tried. */
   async function upsertThrough(faults: Fault[], options = {}) {
-    const road = await badRoad(
+    const road = await flakyNetwork(
       () => service.url,
       (number) => faults[number],
     );
@@ -44,7 +44,7 @@ onEmbeddedEngines((start) => {
     const { id } = samples.encounter(patient.id);
     await service.post('/integration/patients', patient);
     await service.post('/integration/encounters', { id, patient_id: patient.id });
-    const road = await badRoad(
+    const road = await flakyNetwork(
       () => service.url,
       (number) => (number === 0 ? 'cut after' : undefined),
     );
@@ -60,7 +60,7 @@ onEmbeddedEngines((start) => {
   });
 
   test('each call has a key of its own, and reads have none', async () => {
-    const road = await badRoad(() => service.url);
+    const road = await flakyNetwork(() => service.url);
     const { payers } = chartledgerOf({ ...service, url: road.url });
     const payer = samples.payer();
     const appended = await appendedBy(service, async () => {
@@ -83,7 +83,7 @@ onEmbeddedEngines((start) => {
   test('tries are bounded, and what is wrong with the request itself is not tried again', async () => {
     const { appended, tries } = await upsertThrough(Array(4).fill('cut before'), { maxRetries: 3 });
     expect([appended, tries]).toEqual([[], 4]);
-    const road = await badRoad(() => service.url);
+    const road = await flakyNetwork(() => service.url);
     const { payers } = chartledgerOf({ ...service, url: road.url });
     expect(await errorOf(payers.upsert({ id: '', name: '' }))).toMatchObject({ status: 400 });
     road.stop();
@@ -109,7 +109,7 @@ onEmbeddedEngines((start) => {
 
   test('a caller ends a call, also while it waits', async () => {
     const ended = new AbortController();
-    const road = await badRoad(
+    const road = await flakyNetwork(
       () => service.url,
       () => {
         ended.abort(new Error('enough'));

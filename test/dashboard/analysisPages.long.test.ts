@@ -5,7 +5,7 @@ import { openSimulation } from '../../src/modules/readiness/simulation.ts';
 import { openReadModels, openStateStore } from '../../src/server/openStorage.ts';
 
 import { sendBatch } from '../support/client.ts';
-import { signedIn, type Visitor } from '../support/dashboard.ts';
+import { type BrowserlessSession, signedIn } from '../support/dashboard.ts';
 import { eventually } from '../support/eventually.ts';
 import { phi } from '../support/output.ts';
 import {
@@ -23,7 +23,7 @@ const MANY = 520;
 
 onEveryEngine((start) => {
   let service: TestService;
-  let visitor: Visitor;
+  let visitor: BrowserlessSession;
   let root: string;
   let keys: { emr: string; billing: string };
   /** Two encounters rest on the payer. */

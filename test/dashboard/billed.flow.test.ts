@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { DisclosedRange } from '../../src/domain/events/payloads.ts';
-import { signedIn, type Visitor } from '../support/dashboard.ts';
+import { type BrowserlessSession, signedIn } from '../support/dashboard.ts';
 import { phi } from '../support/output.ts';
 import {
   billedPath,
@@ -16,7 +16,7 @@ import { accessesBy, appendedBy, changesBy, type TestService } from '../support/
 
 onEveryEngine((start) => {
   let service: TestService;
-  let visitor: Visitor;
+  let visitor: BrowserlessSession;
   let userId: string;
   beforeAll(async () => {
     service = await start();

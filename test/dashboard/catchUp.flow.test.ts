@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { UserDirectory } from '../../src/modules/auth/users.ts';
-import { Visitor } from '../support/dashboard.ts';
+import { BrowserlessSession } from '../support/dashboard.ts';
 import { phi } from '../support/output.ts';
 import { onEveryEngine } from '../support/servers.ts';
 import { appendedBy, type TestService } from '../support/service.ts';
@@ -24,7 +24,7 @@ onEveryEngine((start) => {
       await makeUser(users, { ...made, role: 'admin' });
       return made;
     };
-    const visitor = new Visitor(service.url);
+    const visitor = new BrowserlessSession(service.url);
     await visitor.signIn(await create());
     const appended = await appendedBy(service, async () => {
       // Each of several, since a directory that follows by itself may be fast by chance.

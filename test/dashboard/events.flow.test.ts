@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Role } from '../../src/modules/auth/users.ts';
 import { runCli, storesOf, temporaryFolder } from '../support/cli.ts';
-import { signedIn, type Visitor } from '../support/dashboard.ts';
+import { type BrowserlessSession, signedIn } from '../support/dashboard.ts';
 import { phi } from '../support/output.ts';
 import { billedPath, freshClaim, inWorkspace, sendClaim, worklist } from '../support/readiness.ts';
 import { createEncounter, documentForm, documentsPath, samples } from '../support/samples.ts';
@@ -19,7 +19,7 @@ onEveryEngine((start) => {
   });
   afterAll(() => service.stop());
 
-  const visit = async (role: Role): Promise<Visitor> => (await signedIn(service, role)).visitor;
+  const visit = async (role: Role): Promise<BrowserlessSession> => (await signedIn(service, role)).visitor;
 
   const decoded = (markup: string) =>
     markup.replaceAll('&quot;', '"').replaceAll('&#39;', "'").replaceAll('&amp;', '&');

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { sendBatch } from '../support/client.ts';
-import { signedIn, type Visitor } from '../support/dashboard.ts';
+import { type BrowserlessSession, signedIn } from '../support/dashboard.ts';
 import { eventually } from '../support/eventually.ts';
 import { phi } from '../support/output.ts';
 import { createEncounter, documentForm, documentsPath, pdf, samples } from '../support/samples.ts';
@@ -9,7 +9,7 @@ import { accessesBy, type TestService } from '../support/service.ts';
 
 onEveryEngine((start) => {
   let service: TestService;
-  let visitor: Visitor;
+  let visitor: BrowserlessSession;
   beforeAll(async () => {
     service = await start();
     ({ visitor } = await signedIn(service, 'compliance'));

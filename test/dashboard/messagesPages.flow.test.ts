@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { signedIn, type Visitor } from '../support/dashboard.ts';
+import { type BrowserlessSession, signedIn } from '../support/dashboard.ts';
 import { bundle, fhirEncounter, fhirPatient, freshId, putFhir, referTo, sendFhir } from '../support/fhir.ts';
 import { phi } from '../support/output.ts';
 import { onEveryEngine } from '../support/servers.ts';
@@ -17,7 +17,7 @@ const saidBy = (page: string) =>
 
 onEveryEngine((start) => {
   let service: TestService;
-  let [compliance, admin] = [] as unknown as [Visitor, Visitor];
+  let [compliance, admin] = [] as unknown as [BrowserlessSession, BrowserlessSession];
   let root: string;
   const name = phi('Lovelace');
   const patient = fhirPatient({ name: [{ family: name, given: ['Ada'] }] });

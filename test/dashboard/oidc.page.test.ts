@@ -4,12 +4,12 @@ import { UserManager } from '../../src/modules/auth/userManager.ts';
 import { UserDirectory } from '../../src/modules/auth/users.ts';
 
 import {
+  BrowserlessSession,
   expectAccessible,
   signIn,
   startDashboard,
   type TestDashboard,
   takePictures,
-  Visitor,
 } from '../support/dashboard.ts';
 import { inShort, installationEvents, startTestService, type TestService } from '../support/service.ts';
 import { startIdentityProvider, type TestIdentityProvider } from '../support/users.ts';
@@ -167,7 +167,7 @@ describe('signing in through an identity provider', () => {
 
   test('takes no answer but that to its own question, and each once', async () => {
     provider.account = { sub: 'sub-6', preferred_username: 'trent', roles: 'viewer' };
-    const somebody = new Visitor(service.url);
+    const somebody = new BrowserlessSession(service.url);
     const appended = await events(async () => {
       // No question was asked.
       const unasked = await somebody.get(`${CALLBACK}?code=guessed&state=guessed`);
@@ -271,7 +271,7 @@ test('a provider that is away is told on the sign-in page; passwords work on', a
   try {
     await gone.stop();
     const user = await dashboard.createUser('viewer');
-    const somebody = new Visitor(url);
+    const somebody = new BrowserlessSession(url);
     const { status, text, headers } = await somebody.get('/sign-in/openid-connect');
     expect([status, headers['retry-after']]).toEqual([503, '2']);
     expect(text).toContain('The identity provider is temporarily unavailable.');
@@ -287,7 +287,7 @@ test('without a provider there is no way to one', async () => {
     OIDC_CLIENT_ID: '',
     OIDC_CLIENT_SECRET: '',
   });
-  const somebody = new Visitor(url);
+  const somebody = new BrowserlessSession(url);
   expect((await somebody.get('/sign-in')).text).not.toContain('openid-connect');
   expect((await somebody.get('/sign-in/openid-connect')).status).toBe(404);
   await stop();

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Role } from '../../src/modules/auth/users.ts';
-import { signedIn, type Visitor } from '../support/dashboard.ts';
+import { type BrowserlessSession, signedIn } from '../support/dashboard.ts';
 import { eventually } from '../support/eventually.ts';
 import { phi } from '../support/output.ts';
 import { samples } from '../support/samples.ts';
@@ -9,7 +9,7 @@ import { appendedBy, type TestService } from '../support/service.ts';
 
 onEveryEngine((start) => {
   let service: TestService;
-  const visitors = {} as Record<Role, Visitor>;
+  const visitors = {} as Record<Role, BrowserlessSession>;
   beforeAll(async () => {
     service = await start();
     for (const role of ['admin', 'compliance', 'viewer'] as const) {

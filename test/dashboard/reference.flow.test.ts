@@ -1,12 +1,12 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { signedIn, type Visitor } from '../support/dashboard.ts';
+import { type BrowserlessSession, signedIn } from '../support/dashboard.ts';
 import { samples } from '../support/samples.ts';
 import { startTestService, type TestService } from '../support/service.ts';
 
 const MOST_BYTES = 200_000;
 
 let service: TestService;
-let visitor: Visitor;
+let visitor: BrowserlessSession;
 // biome-ignore lint/suspicious/noExplicitAny: the document is walked field by field
 let document: any;
 /** Every page of the reference, by its path below the dashboard. */

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Client } from '../support/client.ts';
-import { startDashboard, type TestDashboard, Visitor } from '../support/dashboard.ts';
+import { BrowserlessSession, startDashboard, type TestDashboard } from '../support/dashboard.ts';
 import { startTestService } from '../support/service.ts';
 
 const LIMIT = 20;
@@ -22,11 +22,11 @@ afterAll(async () => {
 });
 
 let lastAddress = 0;
-function visitor(address = `192.0.2.${++lastAddress}`): Visitor {
-  return new Visitor(limited.url, { 'x-forwarded-for': address });
+function visitor(address = `192.0.2.${++lastAddress}`): BrowserlessSession {
+  return new BrowserlessSession(limited.url, { 'x-forwarded-for': address });
 }
 
-async function statuses(somebody: Visitor, path: string, count: number): Promise<number[]> {
+async function statuses(somebody: BrowserlessSession, path: string, count: number): Promise<number[]> {
   const seen: number[] = [];
   for (let n = 0; n < count; n++) seen.push((await somebody.get(path)).status);
   return seen;

@@ -1,11 +1,11 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import {
+  BrowserlessSession,
   expectAccessible,
   startDashboard,
   type TestDashboard,
   takePictures,
   textOf,
-  Visitor,
 } from '../support/dashboard.ts';
 import { phi } from '../support/output.ts';
 import { createEncounter, documentForm, documentsPath, samples } from '../support/samples.ts';
@@ -65,7 +65,7 @@ test('it is narrowed to a kind, pages, and works without scripts', async () => {
     const form = documentForm({ filename: `${name} ${count}.pdf` });
     expect((await service.upload(documentsPath(encounter), form)).status).toBe(200);
   }
-  const visitor = new Visitor(service.url);
+  const visitor = new BrowserlessSession(service.url);
   await visitor.signIn(await dashboard.createUser('compliance'));
   await visitor.get(`${root}/search`);
   const sent = await visitor.post(`${root}/search`, { q: ` ${name}  pdf `, kind: 'document' });
@@ -88,7 +88,7 @@ test('the id of a refused request leads to it, for those who may see it', async 
   const refused = await service.post('/integration/patients', { id: maria.id });
   const requestId = String(refused.headers['request-id']);
   const found = `/dashboard${root}/requests/${requestId}`;
-  const visitor = new Visitor(service.url);
+  const visitor = new BrowserlessSession(service.url);
   await visitor.signIn(await dashboard.createUser('compliance'));
   await visitor.get(`${root}/search`);
   const search = async (q: string, kind = '') => {

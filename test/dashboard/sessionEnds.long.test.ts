@@ -5,7 +5,7 @@ import { openStateStore } from '../../src/server/openStorage.ts';
 import type { StateStore } from '../../src/storage/stateStore.ts';
 
 import type { TestResponse } from '../support/client.ts';
-import { readSession, Visitor } from '../support/dashboard.ts';
+import { BrowserlessSession, readSession } from '../support/dashboard.ts';
 import { phi } from '../support/output.ts';
 import { onEveryEngine } from '../support/servers.ts';
 import { appendedBy, type TestService } from '../support/service.ts';
@@ -42,9 +42,9 @@ onEveryEngine((start) => {
 
   let lastAddress = 0;
   /** Somebody at an address of his own whose session ended while the page of the form was open. */
-  async function lateVisitor(user: { name: string; password: string }): Promise<Visitor> {
+  async function lateVisitor(user: { name: string; password: string }): Promise<BrowserlessSession> {
     lastAddress += 1;
-    const visitor = new Visitor(service.url, { 'x-forwarded-for': `192.0.2.${lastAddress}` });
+    const visitor = new BrowserlessSession(service.url, { 'x-forwarded-for': `192.0.2.${lastAddress}` });
     await visitor.signIn(user);
     await visitor.get(form);
     endSession(visitor);
@@ -52,7 +52,7 @@ onEveryEngine((start) => {
   }
 
   /** As a browser does it when the time is over. */
-  const endSession = (visitor: Visitor) => visitor.cookies.delete('chartledger_session');
+  const endSession = (visitor: BrowserlessSession) => visitor.cookies.delete('chartledger_session');
 
   const typed = () => ({ name: phi('Warehouse'), permissions: 'read', recipient: phi('Acme') });
   /** Where an answer leads to, below the dashboard. */
@@ -137,7 +137,7 @@ onEveryEngine((start) => {
   test('the state store shows nothing that was typed into a search, or into a form that was sent too late', async () => {
     const search = `/workspaces/${service.workspaceId('clinic')}/search`;
     const [searched, late] = [phi('Quetzal'), phi('Resplendent')];
-    const visitor = new Visitor(service.url, { 'x-forwarded-for': '192.0.2.201' });
+    const visitor = new BrowserlessSession(service.url, { 'x-forwarded-for': '192.0.2.201' });
     await visitor.signIn(ada);
     await visitor.get(search);
     const found = await visitor.post(search, { q: searched });
@@ -153,7 +153,7 @@ onEveryEngine((start) => {
     await visitor.signIn(ada);
     expect((await visitor.get(form)).text).toContain('Your entries were too long to keep.');
 
-    const stranger = new Visitor(service.url, { 'x-forwarded-for': '192.0.2.200' });
+    const stranger = new BrowserlessSession(service.url, { 'x-forwarded-for': '192.0.2.200' });
     const sent = await stranger.post(form, typed(), form);
     expect([sent.status, sent.headers['set-cookie']]).toEqual([303, undefined]);
   });

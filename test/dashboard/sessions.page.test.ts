@@ -7,7 +7,13 @@ import { UserDirectory } from '../../src/modules/auth/users.ts';
 import { openStateStore } from '../../src/server/openStorage.ts';
 import type { StateStore } from '../../src/storage/stateStore.ts';
 
-import { StoredSession, signIn, startDashboard, type TestDashboard, Visitor } from '../support/dashboard.ts';
+import {
+  BrowserlessSession,
+  StoredSession,
+  signIn,
+  startDashboard,
+  type TestDashboard,
+} from '../support/dashboard.ts';
 import { eventually } from '../support/eventually.ts';
 import { phi } from '../support/output.ts';
 
@@ -38,7 +44,7 @@ const untilSignedOut = (page: Page) =>
   });
 
 /** A form of a visitor's, whose answer can be looked at as it arrives. */
-function form(visitor: Visitor, path: string, fields: Record<string, string>) {
+function form(visitor: BrowserlessSession, path: string, fields: Record<string, string>) {
   const body = new URLSearchParams({ csrf_token: visitor.csrf, ...fields }).toString();
   const headers = {
     cookie: [...visitor.cookies].map((pair) => pair.join('=')).join('; '),
@@ -101,7 +107,7 @@ describe('a session', () => {
 
   test('ends with the sign-out: a form of it that is still under way is not carried out, and revives nothing', async () => {
     const user = await dashboard.createUser('compliance');
-    const visitor = new Visitor(dashboard.service.url);
+    const visitor = new BrowserlessSession(dashboard.service.url);
     await visitor.signIn(user);
     const search = `/workspaces/${dashboard.service.workspaceId('clinic')}/search`;
     await visitor.get(search);
@@ -109,7 +115,7 @@ describe('a session', () => {
       await halfSent(visitor, search, { q: phi('Quetzal') }),
       await halfSent(visitor, '/account/time-zone', { time_zone: 'America/Chicago' }),
     ];
-    const thief = new Visitor(dashboard.service.url);
+    const thief = new BrowserlessSession(dashboard.service.url);
     thief.takeOver([...visitor.cookies].map(([name, value]) => ({ name, value })));
     expect((await visitor.post('/sign-out', {})).status).toBe(303);
     for (const rest of forms) {
@@ -123,8 +129,8 @@ describe('a session', () => {
   test('is stored before an answer leads on, to whichever instance', async () => {
     const user = await dashboard.createUser('viewer');
     const other = await dashboard.service.another({});
-    const visitor = new Visitor(dashboard.service.url);
-    const next = new Visitor(other.url);
+    const visitor = new BrowserlessSession(dashboard.service.url);
+    const next = new BrowserlessSession(other.url);
     await visitor.signIn(user);
     await visitor.get('/account');
     for (let time = 1; time <= 10; time++) {

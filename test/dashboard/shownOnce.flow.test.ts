@@ -4,7 +4,7 @@ import { openStateStore } from '../../src/server/openStorage.ts';
 import type { StateStore } from '../../src/storage/stateStore.ts';
 
 import type { TestResponse } from '../support/client.ts';
-import { readSession, signedIn, type Visitor } from '../support/dashboard.ts';
+import { type BrowserlessSession, readSession, signedIn } from '../support/dashboard.ts';
 import { notePhi, phi } from '../support/output.ts';
 import { samples } from '../support/samples.ts';
 import { onEveryEngine } from '../support/servers.ts';
@@ -14,7 +14,7 @@ import { hookUrl } from '../support/webhooks.ts';
 onEveryEngine((start) => {
   let service: TestService;
   let stateStore: StateStore;
-  let admin: Visitor;
+  let admin: BrowserlessSession;
   let root: string;
   beforeAll(async () => {
     service = await start();

@@ -2,11 +2,11 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { openStateStore } from '../../src/server/openStorage.ts';
 import { runCli, storesOf } from '../support/cli.ts';
 import {
+  BrowserlessSession,
   countSessions,
   startUserTests,
   type TestUser,
   type UserTests,
-  Visitor,
 } from '../support/dashboard.ts';
 import { phi } from '../support/output.ts';
 import { inShort } from '../support/service.ts';
@@ -29,7 +29,7 @@ async function lock(user: TestUser): Promise<void> {
 }
 
 /** A browser in which a user has signed in before, and is signed out. */
-async function knownBrowser(user: TestUser, browser = tests.visitor()): Promise<Visitor> {
+async function knownBrowser(user: TestUser, browser = tests.visitor()): Promise<BrowserlessSession> {
   expect((await browser.signIn(user)).status).toBe(303);
   await browser.get('/account');
   expect((await browser.post('/sign-out', {})).status).toBe(303);
@@ -85,7 +85,8 @@ describe('for strangers', () => {
   });
 
   test('ten attempts a minute from all the addresses of an IPv6 network', async () => {
-    const from = (address: string) => new Visitor(tests.service.url, { 'x-forwarded-for': address });
+    const from = (address: string) =>
+      new BrowserlessSession(tests.service.url, { 'x-forwarded-for': address });
     const statuses: number[] = [];
     for (let host = 1; host <= 11; host++) {
       const eve = from(`2001:db8:1:2:${host}::${host}`);

@@ -2,12 +2,12 @@ import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { unavailable } from '../../src/platform/errors.ts';
 import {
+  BrowserlessSession,
   expectAccessible,
   signIn,
   startDashboard,
   type TestDashboard,
   takePictures,
-  Visitor,
 } from '../support/dashboard.ts';
 import { appendedBy, startFaultyApp } from '../support/service.ts';
 
@@ -77,7 +77,7 @@ describe('what is sent with every page', () => {
     const proxied = await dashboard.service.another({ TRUST_PROXY: '127.0.0.1' });
     /** The cookies of a sign-in, without their values. */
     const cookiesOf = async (url: string, headers: Record<string, string>) => {
-      const answer = await new Visitor(url, headers).signIn(user);
+      const answer = await new BrowserlessSession(url, headers).signIn(user);
       return [answer.headers['set-cookie']].flat().map((cookie) => {
         const [pair = '', ...attributes] = String(cookie).split('; ');
         const kept = attributes.filter((attribute) => !/^(Expires|Max-Age)=/.test(attribute));
@@ -100,7 +100,7 @@ describe('what is sent with every page', () => {
     expect(await cookiesOf(published.url, {})).toEqual(
       cookies('Path=/dashboard; HttpOnly; Secure; SameSite=Lax'),
     );
-    const { headers } = await new Visitor(published.url).get('/sign-in');
+    const { headers } = await new BrowserlessSession(published.url).get('/sign-in');
     expect([headers['set-cookie']].flat().join()).toMatch(/^chartledger_csrf=[^,]*; Secure;/);
     await published.stop();
   });

@@ -1,11 +1,11 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { signedIn, type Visitor } from '../support/dashboard.ts';
+import { type BrowserlessSession, signedIn } from '../support/dashboard.ts';
 import { onEveryEngine } from '../support/servers.ts';
 import { changesBy, type TestService } from '../support/service.ts';
 
 onEveryEngine((start) => {
   let service: TestService;
-  let [admin, compliance] = [] as unknown as [Visitor, Visitor];
+  let [admin, compliance] = [] as unknown as [BrowserlessSession, BrowserlessSession];
   let root: string;
   let key: string;
   beforeAll(async () => {

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Role } from '../../src/modules/auth/users.ts';
-import { signedIn, type Visitor } from '../support/dashboard.ts';
+import { type BrowserlessSession, signedIn } from '../support/dashboard.ts';
 import { phi } from '../support/output.ts';
 import { samples } from '../support/samples.ts';
 import { onEmbeddedEngines } from '../support/servers.ts';
@@ -9,7 +9,7 @@ import { readAll, type TestService } from '../support/service.ts';
 onEmbeddedEngines((start) => {
   let service: TestService;
   let workspace: string;
-  const visitors = new Map<Role, { visitor: Visitor; id: string }>();
+  const visitors = new Map<Role, { visitor: BrowserlessSession; id: string }>();
   beforeAll(async () => {
     service = await start();
     await service.createKey('clinic');
@@ -24,7 +24,7 @@ onEmbeddedEngines((start) => {
 
   /** What a page shows of an answer, and what the log took meanwhile, with who it was. */
   const attempt = async (role: Role, operation: string, form: Record<string, string>) => {
-    const { visitor, id } = visitors.get(role) as { visitor: Visitor; id: string };
+    const { visitor, id } = visitors.get(role) as { visitor: BrowserlessSession; id: string };
     await visitor.get(pathOf(operation));
     const before = await service.eventLog.head();
     const { status, text } = await visitor.post(pathOf(operation), { workspace, ...form });
@@ -96,7 +96,7 @@ onEmbeddedEngines((start) => {
   });
 
   test('a role tries what it may, and is shown no form for the rest', async () => {
-    const { visitor } = visitors.get('compliance') as { visitor: Visitor };
+    const { visitor } = visitors.get('compliance') as { visitor: BrowserlessSession };
     expect((await visitor.get(pathOf('upsertPayer'))).text).toContain('Your role cannot try this');
     const body = JSON.stringify(samples.payer());
     const denied = { answered: 403, appended: [['request.refused', 'permission_denied']] };
@@ -114,7 +114,7 @@ onEmbeddedEngines((start) => {
   });
 
   test('a form without the token does nothing', async () => {
-    const { visitor } = visitors.get('admin') as { visitor: Visitor };
+    const { visitor } = visitors.get('admin') as { visitor: BrowserlessSession };
     const before = await service.eventLog.head();
     const answer = await visitor.post(pathOf('upsertPayer'), {
       ...{ workspace, body: JSON.stringify(samples.payer()), csrf_token: '' },

@@ -2,6 +2,7 @@ import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { runCli, storesOf } from '../support/cli.ts';
 import {
+  type BrowserlessSession,
   expectAccessible,
   setUpApp,
   signIn,
@@ -10,7 +11,6 @@ import {
   type TestUser,
   takePictures,
   type UserTests,
-  type Visitor,
 } from '../support/dashboard.ts';
 import { eventually } from '../support/eventually.ts';
 import { inShort } from '../support/service.ts';
@@ -23,7 +23,7 @@ beforeAll(async () => {
 afterAll(() => tests.stop());
 
 /** Sends the password, then the code. */
-async function signInWithCode(somebody: Visitor, user: TestUser, code: string) {
+async function signInWithCode(somebody: BrowserlessSession, user: TestUser, code: string) {
   const first = await somebody.signIn(user);
   expect([first.status, first.headers.location]).toEqual([303, '/dashboard/sign-in/code']);
   await somebody.get('/sign-in/code');

@@ -1,12 +1,12 @@
 import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import {
+  BrowserlessSession,
   expectAccessible,
   signIn,
   startDashboard,
   type TestDashboard,
   takePictures,
-  Visitor,
 } from '../support/dashboard.ts';
 import { eventually } from '../support/eventually.ts';
 import { inShort, installationEvents } from '../support/service.ts';
@@ -143,7 +143,7 @@ test('only administrators see users, by the menu or by the address', async () =>
   for (const role of ['compliance', 'viewer'] as const) {
     const theirs = await dashboard.openAs(role, '/account');
     expect(await theirs.getByRole('navigation', { name: 'Main' }).textContent()).not.toContain('Users');
-    const somebody = new Visitor(dashboard.service.url);
+    const somebody = new BrowserlessSession(dashboard.service.url);
     const { cookies } = await theirs.context().storageState();
     somebody.takeOver(cookies);
     await somebody.get('/account');

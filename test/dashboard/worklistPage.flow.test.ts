@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { progressNote } from '../../src/dashboard/pages/worklist.ts';
 import type { DisclosedRange } from '../../src/domain/events/payloads.ts';
 import { sendBatch } from '../support/client.ts';
-import { signedIn, type Visitor } from '../support/dashboard.ts';
+import { type BrowserlessSession, signedIn } from '../support/dashboard.ts';
 import { eventually } from '../support/eventually.ts';
 import { phi } from '../support/output.ts';
 import { type Claim, countDays, freshClaim, inWorkspace, sendClaim, worklist } from '../support/readiness.ts';
@@ -16,7 +16,7 @@ const month = new Date().toISOString().slice(0, 7);
 
 onEveryEngine((start) => {
   let service: TestService;
-  let visitor: Visitor;
+  let visitor: BrowserlessSession;
   let root: string;
   let userId: string;
   /** Of these, one lacks a policy number, one is ready, one lacks the payer's code, and has a ZIP code of another state. */

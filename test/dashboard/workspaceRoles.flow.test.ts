@@ -7,7 +7,7 @@ import {
   rolesOfGrants,
   withRole,
 } from '../../src/modules/auth/users.ts';
-import { signedIn, type Visitor } from '../support/dashboard.ts';
+import { type BrowserlessSession, signedIn } from '../support/dashboard.ts';
 import { samples } from '../support/samples.ts';
 import { onEveryEngine } from '../support/servers.ts';
 import { appendedBy, startTestService, type TestService } from '../support/service.ts';
@@ -47,7 +47,7 @@ onEveryEngine((start) => {
   let service: TestService;
   let root: string;
   let readKey: string;
-  const visitors = new Map<Role, Visitor>();
+  const visitors = new Map<Role, BrowserlessSession>();
   beforeAll(async () => {
     service = await start({ RATE_LIMIT_PER_MINUTE: '0' });
     root = `/workspaces/${service.workspaceId('clinic')}`;
@@ -60,7 +60,7 @@ onEveryEngine((start) => {
     }
   });
   afterAll(() => service.stop());
-  const as = (role: Role) => visitors.get(role) as Visitor;
+  const as = (role: Role) => visitors.get(role) as BrowserlessSession;
 
   test('an integrator creates keys that read no patient data, and no others', async () => {
     const form = await as('integrator').get(`${root}/keys/new`);

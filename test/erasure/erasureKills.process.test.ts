@@ -3,8 +3,8 @@ import { join } from 'node:path';
 import { afterEach, expect, test } from 'vitest';
 import { openEventLog, openReadModels } from '../../src/server/openStorage.ts';
 import { type CliResult, spawnCli, temporaryFolder } from '../support/cli.ts';
-import { Client, insistWhileLagging } from '../support/client.ts';
-import { Visitor } from '../support/dashboard.ts';
+import { Client, retryWhileLagging } from '../support/client.ts';
+import { BrowserlessSession } from '../support/dashboard.ts';
 import { eventually } from '../support/eventually.ts';
 import { type SentPatient, sendWhole } from '../support/fhir.ts';
 import { filesIn, rowsOf } from '../support/files.ts';
@@ -79,7 +79,7 @@ onEveryEngine((_, engines) => {
     const about = ['--with-encounters', '--workspace', 'default', '--reason', 'Request 2026-117'];
     const run = () => spawnCli(['erase', 'patient', patientId, ...about, ...more], { env, kill });
     for (let tries = 1; ; tries += 1) {
-      const result = await insistWhileLagging(run, ({ stderr }) => stderr);
+      const result = await retryWhileLagging(run, ({ stderr }) => stderr);
       if (tries === MOST_TRIES || !result.stderr.includes('is temporarily unavailable')) return result;
     }
   };
@@ -200,8 +200,8 @@ onEveryEngine((_, engines) => {
   const user = { name: 'ada@clinic.example', password: 'correct horse battery staple' };
   const analysisPaths = ['scorecard', 'simulation'].map((name) => `/workspaces/default/readiness/${name}`);
 
-  async function signedIn(): Promise<Visitor> {
-    const visitor = new Visitor(client.url);
+  async function signedIn(): Promise<BrowserlessSession> {
+    const visitor = new BrowserlessSession(client.url);
     await visitor.signIn(user);
     return visitor;
   }

@@ -5,7 +5,7 @@ import { finishErasure } from '../../src/modules/erasure/finish.ts';
 import type { MessagePorts } from '../../src/modules/integrations/messages/store.ts';
 import { attemptsTable } from '../../src/modules/webhooks/attempts.ts';
 import { openReadModels } from '../../src/server/openStorage.ts';
-import { runInClinic } from '../support/cli.ts';
+import { runInWorkspace } from '../support/cli.ts';
 import { fhirPatient, sendFhir } from '../support/fhir.ts';
 import { closeMessageStores, openMessageStores } from '../support/messages.ts';
 import { onEveryEngine } from '../support/servers.ts';
@@ -24,7 +24,7 @@ onEveryEngine((start) => {
     await service.stop();
   });
 
-  const cli = (...args: string[]) => runInClinic(service, ...args);
+  const cli = (...args: string[]) => runInWorkspace(service, ...args);
   const messages = async () =>
     JSON.parse((await cli('messages', 'list', '--json')).stdout).map(({ id }: { id: string }) => id);
 

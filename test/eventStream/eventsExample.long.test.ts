@@ -4,9 +4,9 @@ import { readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { runInClinic, temporaryFolder } from '../support/cli.ts';
+import { runInWorkspace, temporaryFolder } from '../support/cli.ts';
 import { eventually } from '../support/eventually.ts';
-import { badRoad, type Fault } from '../support/network.ts';
+import { type Fault, flakyNetwork } from '../support/network.ts';
 import { phi } from '../support/output.ts';
 import { samples } from '../support/samples.ts';
 import { onEmbeddedEngines } from '../support/servers.ts';
@@ -88,7 +88,7 @@ onEmbeddedEngines((start) => {
     'it goes on after refusals and lost connections, while others read its table, and replaces insurances whole',
     async () => {
       const table = join(temporaryFolder(), 'records.db');
-      const road = await badRoad(() => service.url, faultOf);
+      const road = await flakyNetwork(() => service.url, faultOf);
       const consume = await startConsumer(table, road.url);
       const [payer, patient] = [samples.payer(), samples.patient()];
       const insurance = { payer_id: payer.id, policy_number: 'w-1', group_number: 'g-1' };
@@ -136,7 +136,7 @@ onEmbeddedEngines((start) => {
       const ended = once(consumer, 'exit');
       await eventually(() => expect(rowOf(id)?.version).toBe(1), LONG_MS);
 
-      const erased = await runInClinic(service, 'erase', 'patient', id, '--reason', 'Asked');
+      const erased = await runInWorkspace(service, 'erase', 'patient', id, '--reason', 'Asked');
       expect(erased.code).toBe(0);
       await eventually(() => expect(rowOf(id)).toBeUndefined(), LONG_MS);
       await eventually(() => {

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { runInClinic } from '../support/cli.ts';
+import { runInWorkspace } from '../support/cli.ts';
 import { freshId, inStream, writtenBy } from '../support/fhir.ts';
 import { phi } from '../support/output.ts';
 import { onEveryEngine } from '../support/servers.ts';
@@ -14,7 +14,7 @@ onEveryEngine((start) => {
   });
   afterAll(() => service.stop());
 
-  const cli = (...args: string[]) => runInClinic(service, ...args);
+  const cli = (...args: string[]) => runInWorkspace(service, ...args);
   const listed = async () =>
     JSON.parse((await cli('messages', 'list', '--json')).stdout) as { id: string; about: object[] }[];
 

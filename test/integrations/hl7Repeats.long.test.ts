@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { unavailable } from '../../src/platform/errors.ts';
 import type { EventLog } from '../../src/storage/eventLog.ts';
-import { runInClinic } from '../support/cli.ts';
+import { runInWorkspace } from '../support/cli.ts';
 import type { Client } from '../support/client.ts';
 import { freshId } from '../support/fhir.ts';
 import { onEveryEngine } from '../support/servers.ts';
@@ -16,7 +16,7 @@ onEveryEngine((start) => {
   });
   afterAll(() => service.stop());
 
-  const cli = (...args: string[]) => runInClinic(service, ...args);
+  const cli = (...args: string[]) => runInWorkspace(service, ...args);
   const kept = async (
     ...args: string[]
   ): Promise<{ state: string; about: { id: string }[]; problems: object[] }[]> =>

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { signedIn, type Visitor } from '../support/dashboard.ts';
+import { type BrowserlessSession, signedIn } from '../support/dashboard.ts';
 import {
   bundle,
   fhirCoverage,
@@ -18,7 +18,7 @@ import { hl7Message } from './hl7Messages.ts';
 
 onEveryEngine((start) => {
   let service: TestService;
-  let admin: Visitor;
+  let admin: BrowserlessSession;
   let root: string;
   beforeAll(async () => {
     service = await start();

@@ -9,7 +9,7 @@ import {
 } from '../../src/modules/integrations/messages/message.ts';
 import { type MessagePorts, MessageStore } from '../../src/modules/integrations/messages/store.ts';
 import type { StateStore } from '../../src/storage/stateStore.ts';
-import { runCli, runInClinic, storesOf } from '../support/cli.ts';
+import { runCli, runInWorkspace, storesOf } from '../support/cli.ts';
 import {
   bundle,
   fhirCoverage,
@@ -39,8 +39,8 @@ onEveryEngine((start) => {
     await service.stop();
   });
 
-  const messages = (...args: string[]) => runInClinic(service, 'messages', ...args);
-  const hold = (...args: string[]) => runInClinic(service, 'hold', ...args);
+  const messages = (...args: string[]) => runInWorkspace(service, 'messages', ...args);
+  const hold = (...args: string[]) => runInWorkspace(service, 'hold', ...args);
   const listed = async (...args: string[]) => JSON.parse((await messages('list', '--json', ...args)).stdout);
   /** The message that the first version of a record comes from. */
   const messageOf = async (plural: string, id: unknown): Promise<string> => {

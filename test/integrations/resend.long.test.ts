@@ -2,7 +2,7 @@ import { v7 as uuidv7 } from 'uuid';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { JsonObject } from '../../src/domain/events/event.ts';
 import { type MessagePorts, MessageStore } from '../../src/modules/integrations/messages/store.ts';
-import { runInClinic } from '../support/cli.ts';
+import { runInWorkspace } from '../support/cli.ts';
 import { bundle, fhirEncounter, fhirPatient, freshId, putFhir, sendFhir } from '../support/fhir.ts';
 import { closeMessageStores, openMessageStores } from '../support/messages.ts';
 import { onEveryEngine } from '../support/servers.ts';
@@ -22,7 +22,7 @@ onEveryEngine((start) => {
     await service.stop();
   });
 
-  const cli = (...args: string[]) => runInClinic(service, ...args);
+  const cli = (...args: string[]) => runInWorkspace(service, ...args);
   const rejected = async () =>
     JSON.parse((await cli('messages', 'list', '--rejected', '--json')).stdout) as { id: string }[];
   const resend = async (...args: string[]) => {

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { signStatement } from '../../src/modules/integrity/signing.ts';
 import { runCli, storesOf, temporaryFolder } from '../support/cli.ts';
-import { EvidencePage, type Visitor } from '../support/dashboard.ts';
+import { type BrowserlessSession, EvidencePage } from '../support/dashboard.ts';
 import { eventually } from '../support/eventually.ts';
 import { unzipped } from '../support/files.ts';
 import { headNames } from '../support/log.ts';
@@ -21,7 +21,7 @@ onEveryEngine((start) => {
   const folder = temporaryFolder();
   const heads = join(folder, 'heads');
   let service: TestService;
-  let visitor: Visitor;
+  let visitor: BrowserlessSession;
   let page: EvidencePage;
   let userId: string;
   let userName: string;

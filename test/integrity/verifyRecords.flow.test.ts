@@ -10,7 +10,7 @@ import { searchModel } from '../../projections/search.ts';
 import { openReadModels } from '../../src/server/openStorage.ts';
 import type { ModelName, ReadModels, Row } from '../../src/storage/readModels.ts';
 
-import { runCli, runInClinic, storesOf } from '../support/cli.ts';
+import { runCli, runInWorkspace, storesOf } from '../support/cli.ts';
 import { eventually } from '../support/eventually.ts';
 import { documentForm, documentsPath, pathOf, paths, samples } from '../support/samples.ts';
 import { onEveryEngine } from '../support/servers.ts';
@@ -38,7 +38,9 @@ onEveryEngine((start) => {
     await service.upload(documentsPath(itsEncounter.id), documentForm({ document_id: 'd1' }));
     await projected();
     const because = ['--reason', 'asked for', '--with-encounters'];
-    expect(await runInClinic(service, 'erase', 'patient', erased.id, ...because)).toMatchObject({ code: 0 });
+    expect(await runInWorkspace(service, 'erase', 'patient', erased.id, ...because)).toMatchObject({
+      code: 0,
+    });
     await service.post(paths.patient, erased);
     await projected();
   });
@@ -51,7 +53,7 @@ onEveryEngine((start) => {
   beforeEach(() => projected());
 
   const stream = (rest: string) => `${service.workspaceId('clinic')}.${rest}`;
-  const verify = (...options: string[]) => runInClinic(service, 'verify', ...options);
+  const verify = (...options: string[]) => runInWorkspace(service, 'verify', ...options);
   const filesLeft = () => readdirSync(service.config.dataDir).filter((name) => name.startsWith('verify-'));
 
   async function projected(): Promise<void> {

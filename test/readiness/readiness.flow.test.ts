@@ -4,7 +4,7 @@ import type { RecordedEvent } from '../../src/domain/events/event.ts';
 import type { Caller } from '../../src/domain/events/newEvent.ts';
 import { setFilingLimit } from '../../src/modules/readiness/settings.ts';
 import { runCli, storesOf, temporaryFolder } from '../support/cli.ts';
-import { choices, signedIn, type Visitor } from '../support/dashboard.ts';
+import { type BrowserlessSession, choices, signedIn } from '../support/dashboard.ts';
 import { expectDocumented, fetchDocument } from '../support/openapi.ts';
 import { phi } from '../support/output.ts';
 import {
@@ -37,7 +37,7 @@ function operator(service: TestService): Caller {
 onEveryEngine((start) => {
   const folder = temporaryFolder();
   let service: TestService;
-  let visitor: Visitor;
+  let visitor: BrowserlessSession;
   beforeAll(async () => {
     service = await start();
     ({ visitor } = await signedIn(service, 'compliance'));

@@ -3,19 +3,19 @@ import { runCli, storesOf } from '../support/cli.ts';
 import { eventually } from '../support/eventually.ts';
 import { phi } from '../support/output.ts';
 import { createEncounter, documentForm, documentsPath, pathOf, paths, samples } from '../support/samples.ts';
-import { StandIn, standInCommand, startOnProduction } from '../support/servers.ts';
+import { startOnProduction, TestServer, testServerCommand } from '../support/servers.ts';
 import { appendedBy, type TestService } from '../support/service.ts';
 
 const HOUR_MS = 3_600_000;
 
 // On SQLite: test/backup/fallingTimes.flow.test.ts and test/server/clockAhead.long.test.ts.
-const command = standInCommand();
+const command = testServerCommand();
 
 (command ? describe : describe.skip)('a leader whose clock is an hour behind that of the one before', () => {
-  let log: StandIn;
+  let log: TestServer;
   let service: TestService;
   beforeAll(async () => {
-    log = new StandIn(command ?? []);
+    log = new TestServer(command ?? []);
     await log.start();
     service = await startOnProduction({ EVENT_LOG_URL: log.url });
   });

@@ -7,7 +7,7 @@ import { openEventLog } from '../../src/server/openStorage.ts';
 
 import { spawnCli, temporaryFolder } from '../support/cli.ts';
 import { Client } from '../support/client.ts';
-import { Visitor } from '../support/dashboard.ts';
+import { BrowserlessSession } from '../support/dashboard.ts';
 import { eventually } from '../support/eventually.ts';
 import { fetchDocument, operationOf } from '../support/openapi.ts';
 import { phi } from '../support/output.ts';
@@ -159,7 +159,7 @@ test('it is described: its operations, whose examples are accepted, and its even
 });
 
 test('the dashboard lists and shows it', async () => {
-  const visitor = new Visitor(client.url);
+  const visitor = new BrowserlessSession(client.url);
   const user = { name: phi('ada@clinic.example'), password: phi('correct horse battery') };
   const create = ['users', 'create', user.name, '--role', 'admin', '--all-workspaces', '--password-stdin'];
   const made = await spawnCli(create, { cwd: folder, env, input: `${user.password}\n` });

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { JsonObject } from '../../src/domain/events/event.ts';
 import { hl7Message } from '../integrations/hl7Messages.ts';
 import { runCli, storesOf } from '../support/cli.ts';
-import { signedIn, type Visitor } from '../support/dashboard.ts';
+import { type BrowserlessSession, signedIn } from '../support/dashboard.ts';
 import { eventually } from '../support/eventually.ts';
 import { bundle, fhirEncounter, fhirPatient, freshId, referTo, sendFhir } from '../support/fhir.ts';
 import { billedPath, freshClaim, readiness, sendClaim, worklist } from '../support/readiness.ts';
@@ -14,7 +14,7 @@ const noStreet = 'address_incomplete patient.address_line_1';
 
 onEveryEngine((start) => {
   let service: TestService;
-  let visitor: Visitor;
+  let visitor: BrowserlessSession;
   beforeAll(async () => {
     service = await start();
     ({ visitor } = await signedIn(service, 'compliance'));

@@ -9,23 +9,23 @@ import { type CliResult, runCli, storesOf } from '../support/cli.ts';
 import { eventually } from '../support/eventually.ts';
 import { phi } from '../support/output.ts';
 import { createEncounter, documentForm, documentsPath, samples } from '../support/samples.ts';
-import { onEveryEngine, StandIn, standInCommand } from '../support/servers.ts';
+import { onEveryEngine, TestServer, testServerCommand } from '../support/servers.ts';
 import { appendedBy, logLines, type TestService } from '../support/service.ts';
 
 // A rebuild reads the whole log: that of the production engines' server is shared, and others filled it.
-const command = process.env.TEST_PHASE === 'production' ? standInCommand() : undefined;
+const command = process.env.TEST_PHASE === 'production' ? testServerCommand() : undefined;
 
 const documentsModel = modelName(documents);
 const WARN = 40;
 const LONG_MS = 180_000;
 
 onEveryEngine((start) => {
-  let log: StandIn | undefined;
+  let log: TestServer | undefined;
   let service: TestService;
   let readModels: ReadModels;
   // A test has read models of its own, as what it does to them others would see.
   beforeEach(async () => {
-    log = command && new StandIn(command);
+    log = command && new TestServer(command);
     await log?.start();
     service = await start(log && { EVENT_LOG_URL: log.url });
     readModels = await openReadModels(service.config.readModelUrl);

@@ -13,20 +13,20 @@ import type { Scavenger } from '../../src/storage/eventLog.ts';
 import { erase } from '../support/erasure.ts';
 import { eventually } from '../support/eventually.ts';
 import { samples, TestWorkspace } from '../support/samples.ts';
-import { logScheme, StandInCluster, standInCommand } from '../support/servers.ts';
+import { logScheme, TestServerCluster, testServerCommand } from '../support/servers.ts';
 import { readAll, startTestService, type TestService } from '../support/service.ts';
 
 const PAYERS = '/integration/payers';
 const WRITERS = 8;
 const LONG_MS = 120_000;
 
-const command = standInCommand();
+const command = testServerCommand();
 if (command === undefined) {
   process.stderr.write('Skipped: faults of a cluster need the stand-in that TEST_ESDB_RESTART starts.\n');
 }
 
 (command ? describe : describe.skip)(`a cluster (${logScheme})`, () => {
-  let cluster: StandInCluster;
+  let cluster: TestServerCluster;
   let service: TestService | undefined;
   afterEach(async () => {
     await service?.stop();
@@ -40,7 +40,7 @@ if (command === undefined) {
   };
 
   const startCluster = async (env?: Record<string, string>) => {
-    cluster = new StandInCluster(command ?? []);
+    cluster = new TestServerCluster(command ?? []);
     await cluster.start(env);
   };
 

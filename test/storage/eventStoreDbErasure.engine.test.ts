@@ -12,11 +12,11 @@ import { eventually } from '../support/eventually.ts';
 import { Follower, followToEnd } from '../support/log.ts';
 import { refusals, refusingServer } from '../support/network.ts';
 import { TestWorkspace } from '../support/samples.ts';
-import { foreignClient, logScheme, logServer, StandIn, standInCommand } from '../support/servers.ts';
+import { foreignClient, logScheme, logServer, TestServer, testServerCommand } from '../support/servers.ts';
 
 const server = await logServer();
 const suite = server.missing ? describe.skip : describe;
-const command = standInCommand();
+const command = testServerCommand();
 
 const numbers = (batches: EventBatch[]) => batches.flatMap(({ events }) => events.map(({ data }) => data.n));
 const erasedOf = (batches: EventBatch[]) => batches.flatMap(({ erased = [] }) => erased);
@@ -166,7 +166,7 @@ suite(`erasure on a server (${logScheme})`, () => {
 });
 
 (command ? describe : describe.skip)(`erasure on a server that fails (${logScheme})`, () => {
-  const standIn = new StandIn(command ?? []);
+  const standIn = new TestServer(command ?? []);
   let log: EventLog;
   beforeAll(async () => {
     await standIn.start();

@@ -7,21 +7,21 @@ import { openEventLog } from '../../src/server/openStorage.ts';
 import { DriverClient, loadDriver } from '../../src/storage/engines/eventstoredb/client.ts';
 import { LogReader, streamNames, userStreams } from '../../src/storage/engines/eventstoredb/read.ts';
 import type { Appended, EventLog } from '../../src/storage/eventLog.ts';
-import { insist } from '../support/client.ts';
+import { sendUntilAccepted } from '../support/client.ts';
 import { eventually } from '../support/eventually.ts';
 import { Follower, followToEnd } from '../support/log.ts';
 import { RepeatingProcess } from '../support/processes.ts';
 import { TestWorkspace } from '../support/samples.ts';
-import { logScheme, StandIn, standInCommand } from '../support/servers.ts';
+import { logScheme, TestServer, testServerCommand } from '../support/servers.ts';
 
-const command = standInCommand();
+const command = testServerCommand();
 if (command === undefined) {
   process.stderr.write('Skipped: faults of EventStoreDB need the stand-in that TEST_ESDB_RESTART starts.\n');
 }
 const suite = command ? describe : describe.skip;
 
 suite(`a server that fails (${logScheme})`, () => {
-  const server = new StandIn(command ?? []);
+  const server = new TestServer(command ?? []);
   let log: EventLog;
   let workspace: TestWorkspace;
   beforeAll(async () => {
@@ -48,7 +48,7 @@ suite(`a server that fails (${logScheme})`, () => {
       const stream = workspace.stream();
       for (let n = 0; !stopping; n += 1) {
         const event = workspace.event({ n });
-        acknowledged.push({ stream, event, place: await insist(log, stream, event) });
+        acknowledged.push({ stream, event, place: await sendUntilAccepted(log, stream, event) });
       }
     });
     const stop = () => {
@@ -105,7 +105,7 @@ suite(`a server that fails (${logScheme})`, () => {
       });
     }
     await server.start();
-    await insist(log, stream, workspace.event({ n: 1 }));
+    await sendUntilAccepted(log, stream, workspace.event({ n: 1 }));
     await eventually(async () =>
       expect((await log.readStream(stream, { limit: 10 })).map(({ data }) => data)).toEqual([
         { n: 0 },
@@ -128,8 +128,8 @@ suite(`a server that fails (${logScheme})`, () => {
     }
     server.thaw();
     // Whether the refused append was written is open; the repeat of its event settles it.
-    await insist(log, stream, event);
-    await insist(log, stream, workspace.event({ n: 1 }));
+    await sendUntilAccepted(log, stream, event);
+    await sendUntilAccepted(log, stream, workspace.event({ n: 1 }));
     expect((await log.readStream(stream, { limit: 10 })).map(({ data }) => data)).toEqual([
       { n: 0 },
       { n: 1 },
@@ -206,8 +206,8 @@ suite(`a server that fails (${logScheme})`, () => {
       await server.start();
       const opened = await openEventLog(server.url);
       try {
-        expect(await insist(log, stream, event)).toEqual(place);
-        expect(await insist(opened, stream, event)).toEqual(place);
+        expect(await sendUntilAccepted(log, stream, event)).toEqual(place);
+        expect(await sendUntilAccepted(opened, stream, event)).toEqual(place);
       } finally {
         await opened.close();
       }
@@ -229,11 +229,11 @@ suite(`a server that fails (${logScheme})`, () => {
     await server.start();
     const fresh = Array.from({ length: 20 }, (_, n) => workspace.event({ fresh: n }));
     const [repeated] = await Promise.all([
-      Promise.all(events.map((event) => insist(log, stream, event))),
-      Promise.all(fresh.map((event) => insist(log, stream, event))),
+      Promise.all(events.map((event) => sendUntilAccepted(log, stream, event))),
+      Promise.all(fresh.map((event) => sendUntilAccepted(log, stream, event))),
     ]);
     expect(repeated).toEqual(places);
-    expect(await insist(log, created, { ...only, isRepeat: true })).toEqual(first);
+    expect(await sendUntilAccepted(log, created, { ...only, isRepeat: true })).toEqual(first);
     await eventually(async () => {
       const stored = await log.readStream(stream, { limit: 1_000 });
       expect(stored.map(({ id }) => id).sort()).toEqual([...events, ...fresh].map(({ id }) => id).sort());

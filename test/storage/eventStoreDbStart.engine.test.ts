@@ -5,7 +5,7 @@ import { afterAll, describe, expect, test } from 'vitest';
 import { eventually } from '../support/eventually.ts';
 import { refusals, refusingServer } from '../support/network.ts';
 import { ServiceProcess } from '../support/processes.ts';
-import { logScheme, StandIn, standInCommand } from '../support/servers.ts';
+import { logScheme, TestServer, testServerCommand } from '../support/servers.ts';
 
 const LONG_MS = 100_000;
 const SLOW_START_MS = 60_000;
@@ -60,11 +60,11 @@ describe(`a start with a server (${logScheme})`, () => {
     LONG_MS,
   );
 
-  const command = standInCommand();
+  const command = testServerCommand();
   (command ? test : test.skip)(
     'that comes up later begins when it is there',
     async () => {
-      const server = new StandIn(command ?? []);
+      const server = new TestServer(command ?? []);
       await server.start();
       await server.kill();
       const service = start(server.url);

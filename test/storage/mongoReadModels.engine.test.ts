@@ -6,7 +6,7 @@ import { MongoReadModels } from '../../src/storage/engines/mongodb/readModels.ts
 import { searchFilter } from '../../src/storage/engines/mongodb/rows.ts';
 import type { ReadModels } from '../../src/storage/readModels.ts';
 import { STORE_FORMAT } from '../../src/storage/storeFormat.ts';
-import { eventually, existing } from '../support/eventually.ts';
+import { eventually, idsWithRow } from '../support/eventually.ts';
 import { type TcpProxy, tcpProxy } from '../support/network.ts';
 import { mongoDb } from '../support/servers.ts';
 
@@ -129,12 +129,12 @@ function urlOf(name: string, proxy?: { host: string; port: number }): string {
         const answers = await Promise.allSettled(Object.values(calls).map((call) => call()));
         expect(answers.map(({ status }) => status)).toEqual(Array(answers.length).fill('rejected'));
         for (const answer of answers) expect(answer).toMatchObject({ reason: away });
-        await expect(existing(store, 'away_v1', ['a'])).rejects.toMatchObject(away);
+        await expect(idsWithRow(store, 'away_v1', ['a'])).rejects.toMatchObject(away);
 
         proxy.restore();
         await eventually(() => store.checkpoint('away_v1'), 5_000);
         for (const call of Object.values(calls)) await call();
-        expect(await existing(store, 'away_v1', ['a', 'b'])).toEqual(new Set(['a', 'b']));
+        expect(await idsWithRow(store, 'away_v1', ['a', 'b'])).toEqual(new Set(['a', 'b']));
       },
     );
 
@@ -159,7 +159,7 @@ function urlOf(name: string, proxy?: { host: string; port: number }): string {
     test('opening and closing need no server', async () => {
       proxy.freeze();
       const another = new MongoReadModels(urlOf(database, proxy));
-      await expect(existing(another, 'away_v1', ['a'])).rejects.toMatchObject(away);
+      await expect(idsWithRow(another, 'away_v1', ['a'])).rejects.toMatchObject(away);
       proxy.restore();
       await eventually(() => another.checkpoint('away_v1'), 5_000);
       proxy.freeze();

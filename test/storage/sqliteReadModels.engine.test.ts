@@ -13,7 +13,7 @@ import { dirname, join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { afterAll, afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { SqliteReadModels } from '../../src/storage/engines/sqlite/readModels.ts';
-import { eventually, existing } from '../support/eventually.ts';
+import { eventually, idsWithRow } from '../support/eventually.ts';
 
 import { readModelsContract } from './contracts/readModels.ts';
 
@@ -53,7 +53,7 @@ describe('when the file is deleted under it', () => {
   test.each(Object.entries(deletions))('%s: every read model is written again', async (_what, remove) => {
     await writer.write({ model: 'a_v1', rows: [row('a', 5)], checkpoint: 5 });
     await writer.write({ model: 'b_v1', rows: [row('b', 5)], checkpoint: 5 });
-    await existing(reader, 'a_v1', ['a']);
+    await idsWithRow(reader, 'a_v1', ['a']);
     remove();
 
     const refused = { code: 'conflict' };
@@ -68,7 +68,7 @@ describe('when the file is deleted under it', () => {
       await writer.write({ model, rows: [row('a', 5), row('c', 6)], checkpoint: 6 });
     }
     await eventually(async () => expect(await reader.checkpoint('b_v1')).toBe(6));
-    expect(await existing(reader, 'a_v1', ['a', 'b', 'c'])).toEqual(new Set(['a', 'c']));
+    expect(await idsWithRow(reader, 'a_v1', ['a', 'b', 'c'])).toEqual(new Set(['a', 'c']));
   });
 
   test('a reader notices by itself', async () => {
@@ -87,12 +87,12 @@ describe('when the file is deleted under it', () => {
     await expect(write()).rejects.toMatchObject(away);
     mkdirSync(before);
     await expect(write()).rejects.toMatchObject(away);
-    await eventually(() => expect(existing(reader, 'a_v1', ['a'])).rejects.toMatchObject(away));
+    await eventually(() => expect(idsWithRow(reader, 'a_v1', ['a'])).rejects.toMatchObject(away));
     expect(readdirSync(before)).toEqual([]);
     rmdirSync(before);
     renameSync(aside, before);
     await write();
-    expect(await existing(reader, 'a_v1', ['a', 'b'])).toEqual(new Set(['a', 'b']));
+    expect(await idsWithRow(reader, 'a_v1', ['a', 'b'])).toEqual(new Set(['a', 'b']));
   });
 });
 

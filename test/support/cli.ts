@@ -6,7 +6,7 @@ import { Readable, Writable } from 'node:stream';
 import { runCommand } from '../../src/cli/program.ts';
 import type { Config } from '../../src/platform/config.ts';
 import { runOn, type Terminal } from '../../src/server/terminal.ts';
-import { insistWhileLagging } from './client.ts';
+import { retryWhileLagging } from './client.ts';
 import type { TestService } from './service.ts';
 import { compileCache } from './vitest.ts';
 
@@ -46,9 +46,9 @@ class Collected extends Writable {
   }
 }
 
-/** Runs a command of `chartledger` within this process, and waits for its end; again while read models lag (`insistWhileLagging`). */
+/** Runs a command of `chartledger` within this process, and waits for its end; again while read models lag (`retryWhileLagging`). */
 export function runCli(args: string[], options: CliOptions = {}): Promise<CliResult> {
-  return insistWhileLagging(
+  return retryWhileLagging(
     () => runOnce(args, options),
     ({ stderr }) => stderr.replace(/^The service at \S+ cannot respond at the moment \(503\): /, ''),
   );
@@ -111,7 +111,7 @@ export function temporaryFolder(): string {
 }
 
 /** Runs a command on the stores of a service, for its workspace `clinic`. */
-export function runInClinic(
+export function runInWorkspace(
   { config, workspaceId }: Pick<TestService, 'config' | 'workspaceId'>,
   ...args: string[]
 ): Promise<CliResult> {

@@ -95,7 +95,7 @@ const MOST_TRIES = 15;
  * Asks again while a read model lags that the projector has not updated in time, a few times, as callers are told to: a busy machine
  * is no failure of the service. `errorOf` gives the text of an answer that is an error.
  */
-export async function insistWhileLagging<Answer>(
+export async function retryWhileLagging<Answer>(
   ask: () => Promise<Answer>,
   errorOf: (answer: Answer) => string | undefined,
 ): Promise<Answer> {
@@ -119,20 +119,20 @@ export class Client {
     this.key = key;
   }
 
-  /** Asks again while a read model lags (`insistWhileLagging`). */
+  /** Asks again while a read model lags (`retryWhileLagging`). */
   get(path: string, headers: Record<string, string> = {}): Promise<TestResponse> {
-    return insistWhileLagging(() => this.send(path, { headers }), lagOf);
+    return retryWhileLagging(() => this.send(path, { headers }), lagOf);
   }
 
   delete(path: string, headers: Record<string, string> = {}): Promise<TestResponse> {
     return this.send(path, { method: 'DELETE', headers });
   }
 
-  /** Posts a value as JSON; again while a read model lags (`insistWhileLagging`). */
+  /** Posts a value as JSON; again while a read model lags (`retryWhileLagging`). */
   post(path: string, value: unknown, headers: Record<string, string> = {}): Promise<TestResponse> {
     const body = JSON.stringify(value);
     const request = { method: 'POST', body, headers: { 'content-type': 'application/json', ...headers } };
-    return insistWhileLagging(() => this.send(path, request), lagOf);
+    return retryWhileLagging(() => this.send(path, request), lagOf);
   }
 
   /** Sends a JSON Merge Patch. */
@@ -188,7 +188,7 @@ export class Client {
 }
 
 /** Sends an event until it is acknowledged, as a caller does who is told to come back; `refused` is called each time. */
-export async function insist(
+export async function sendUntilAccepted(
   log: EventLog,
   stream: string,
   event: NewEvent,

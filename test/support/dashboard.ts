@@ -23,7 +23,7 @@ import { UserLinks, UserManager } from '../../src/modules/auth/userManager.ts';
 import { ALL_WORKSPACES, type Role, UserDirectory } from '../../src/modules/auth/users.ts';
 import { managedKeys } from '../../src/server/keys.ts';
 import type { StateStore } from '../../src/storage/stateStore.ts';
-import { Client, insistWhileLagging, type TestResponse } from './client.ts';
+import { Client, retryWhileLagging, type TestResponse } from './client.ts';
 import { eventually } from './eventually.ts';
 import { notePhi, outputFolder, phi } from './output.ts';
 import { installationEvents, startTestService, type TestService } from './service.ts';
@@ -455,7 +455,7 @@ export function screenshotFile(path: string): string {
 }
 
 /** Visits a dashboard without a browser: keeps the cookies, and sends the token of the last page with each form. */
-export class Visitor {
+export class BrowserlessSession {
   readonly cookies = new Map<string, string>();
   csrf = '';
   readonly #url: string;
@@ -466,9 +466,9 @@ export class Visitor {
     this.#headers = headers;
   }
 
-  /** `path` is below `/dashboard`. Asks again while a read model lags (`insistWhileLagging`). */
+  /** `path` is below `/dashboard`. Asks again while a read model lags (`retryWhileLagging`). */
   get(path: string): Promise<TestResponse> {
-    return insistWhileLagging(
+    return retryWhileLagging(
       () => this.#send('GET', path),
       ({ text }) => /(?<=<p[^>]*>)Th(e|is) [a-z ]+ is (not|temporarily) [^<]*/.exec(text)?.[0],
     );
@@ -529,12 +529,12 @@ const EVIDENCE_WAIT_MS = 60_000;
 
 /** The page of evidence of a service's workspace `clinic`, as compliance staff visit it. */
 export class EvidencePage {
-  readonly visitor: Visitor;
+  readonly visitor: BrowserlessSession;
   readonly userName: string;
   readonly userId: string;
   readonly #service: TestService;
 
-  private constructor(service: TestService, visitor: Visitor, user: { id: string; name: string }) {
+  private constructor(service: TestService, visitor: BrowserlessSession, user: { id: string; name: string }) {
     this.#service = service;
     this.visitor = visitor;
     this.userId = user.id;
@@ -547,7 +547,7 @@ export class EvidencePage {
     const id = await makeUser(users, { name, role: 'compliance', password });
     users.close();
     const visitor = await eventually(async () => {
-      const visiting = new Visitor(service.url);
+      const visiting = new BrowserlessSession(service.url);
       await visiting.signIn({ name, password });
       expect(await visiting.isSignedIn()).toBe(true);
       return visiting;
@@ -645,12 +645,12 @@ export async function signedIn(
   service: TestService,
   role: Role,
   workspace = ALL_WORKSPACES,
-): Promise<{ visitor: Visitor; id: string }> {
+): Promise<{ visitor: BrowserlessSession; id: string }> {
   const user = { name: phi(`${role}@clinic.example`), password: phi('correct horse battery') };
   const users = await UserDirectory.open(service.eventLog);
   const id = await makeUser(users, { ...user, roles: { [workspace]: role } });
   users.close();
-  const visitor = new Visitor(service.url);
+  const visitor = new BrowserlessSession(service.url);
   // Where the service is slow to learn of a new user, it refuses the first attempts.
   await eventually(async () => {
     expect((await visitor.signIn(user)).status).toBe(303);
@@ -666,7 +666,7 @@ export interface UserTests {
   manager: UserManager;
   links: UserLinks;
   /** Somebody at an IP address that nobody had before: sign-ins are limited by it. */
-  visitor(url?: string): Visitor;
+  visitor(url?: string): BrowserlessSession;
   /** The events that `work` had appended about users and sign-ins. */
   events(work: () => Promise<unknown>): Promise<RecordedEvent[]>;
   stop(): Promise<void>;
@@ -686,7 +686,7 @@ export async function startUserTests(env: Record<string, string> = {}): Promise<
     links: new UserLinks(users, actor),
     visitor(url = service.url) {
       lastAddress += 1;
-      return new Visitor(url, { 'x-forwarded-for': `192.0.2.${lastAddress}` });
+      return new BrowserlessSession(url, { 'x-forwarded-for': `192.0.2.${lastAddress}` });
     },
     events: (work) => installationEvents(service, work),
     async stop() {

@@ -26,7 +26,7 @@ export async function eventually<Result>(
 }
 
 /** Which of these ids have a row. */
-export async function existing(
+export async function idsWithRow(
   readModels: Pick<ReadModels, 'load'>,
   model: string,
   ids: string[],

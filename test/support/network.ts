@@ -29,7 +29,7 @@ import { type Faults, type TestService, withFaults } from './service.ts';
 export type Fault = 429 | 503 | 'cut before' | 'cut after' | 'cut amid';
 
 /** A way to a service, which may be elsewhere for every request, on which `faultOf` a request, from 0 on, may befall it. */
-export async function badRoad(
+export async function flakyNetwork(
   to: () => string,
   faultOf: (number: number, request: IncomingMessage) => Fault | undefined = () => undefined,
 ) {

@@ -95,13 +95,13 @@ async function eventStoreDb(): Promise<ServerAtHand> {
  * The command of the stand-in server that `TEST_ESDB_RESTART` starts (`node server.mjs HOST PORT FILE`), for tests
  * that kill and freeze a server of their own; undefined where there is none.
  */
-export function standInCommand(): string[] | undefined {
+export function testServerCommand(): string[] | undefined {
   const [node, script] = (process.env.TEST_ESDB_RESTART ?? '').split(' ');
   return node && script && existsSync(script) ? [node, script] : undefined;
 }
 
 /** The environment of that server: after a start or an election its reads show late what it holds, as those of a new leader do. */
-const standInEnv = { ...process.env, ESDB_LATE_INDEX_MS: '2500' };
+const testServerEnv = { ...process.env, ESDB_LATE_INDEX_MS: '2500' };
 
 /**
  * The command of the MongoDB server that `TEST_MONGODB_RESTART` starts (it ends with HOST PORT FILE); undefined where
@@ -151,7 +151,7 @@ export function googleCloudStorage(): Promise<ServerAtHand> {
 export const gcsBucket = process.env.TEST_GCS_BUCKET ?? 'test';
 
 /** A server of the test's own, EventStoreDB's stand-in unless said otherwise, to be killed and frozen; its data outlive it. */
-export class StandIn {
+export class TestServer {
   readonly #command: string[];
   readonly #end: NodeJS.Signals;
   readonly #urlOf: (port: number) => string;
@@ -181,7 +181,7 @@ export class StandIn {
     const place = ['127.0.0.1', String(this.#port), join(this.#folder, 'log')];
     const clock = `const { now } = Date; Date.now = () => now() - ${behindMs};`;
     const options = behindMs === 0 ? [] : ['--import', `data:text/javascript,${encodeURIComponent(clock)}`];
-    this.#process = spawn(program, [...options, ...rest, ...place], { stdio: 'ignore', env: standInEnv });
+    this.#process = spawn(program, [...options, ...rest, ...place], { stdio: 'ignore', env: testServerEnv });
     await eventually(() => listening(this.#port));
   }
 
@@ -233,13 +233,13 @@ async function listening(port: number): Promise<void> {
 
 /** An event log and a MongoDB server that nobody else uses. */
 export class OwnServers {
-  readonly eventLog: StandIn;
-  readonly database: StandIn;
+  readonly eventLog: TestServer;
+  readonly database: TestServer;
 
   constructor(eventLog: string[], database: string[]) {
-    this.eventLog = new StandIn(eventLog);
+    this.eventLog = new TestServer(eventLog);
     // MongoDB's journal keeps what was acknowledged. Killed by SIGKILL, what stands in for it keeps parts of its last second.
-    this.database = new StandIn(database, (port) => `mongodb://127.0.0.1:${port}/chartledger`, 'SIGTERM');
+    this.database = new TestServer(database, (port) => `mongodb://127.0.0.1:${port}/chartledger`, 'SIGTERM');
   }
 
   /** Starts both; the settings of a service on them. */
@@ -256,7 +256,7 @@ export class OwnServers {
 const NODES = 3;
 
 /** Three nodes of EventStoreDB's stand-in over one log, to be killed and started one by one; node 0 leads at first. */
-export class StandInCluster {
+export class TestServerCluster {
   readonly #command: string[];
   readonly folder = mkdtempSync(join(tmpdir(), 'chartledger-cluster-'));
   #port = 0;
@@ -284,7 +284,7 @@ export class StandInCluster {
     const [program = '', ...rest] = this.#command;
     const place = ['127.0.0.1', String(this.#port), join(this.folder, 'log'), String(NODES)];
     this.#process = spawn(program, [...rest, ...place], {
-      env: { ...standInEnv, ...env },
+      env: { ...testServerEnv, ...env },
       stdio: ['pipe', 'pipe', 'inherit'],
     });
     const { stdout } = this.#process;
@@ -326,10 +326,10 @@ export class StandInCluster {
  * A log server of the suite's own, where one can be started: what others append, each of its services would have to read, and the stand-in's
  * subscriptions pass over events while others scavenge.
  */
-async function startOwnLog(): Promise<StandIn | undefined> {
-  const command = standInCommand();
+async function startOwnLog(): Promise<TestServer | undefined> {
+  const command = testServerCommand();
   if (command === undefined) return undefined;
-  const standIn = new StandIn(command);
+  const standIn = new TestServer(command);
   await standIn.start();
   afterAll(() => standIn.remove());
   return standIn;
@@ -353,7 +353,7 @@ interface Engines {
   /** Settings of a service on fresh stores, for a process of its own; the embedded engines are in its DATA_DIR. */
   settings(): Record<string, string>;
   /** The server that keeps the log, where it is one of the tests' own. */
-  logServer: StandIn | undefined;
+  logServer: TestServer | undefined;
 }
 
 const embedded: Engines = { settings: () => ({}), logServer: undefined };
@@ -381,7 +381,7 @@ export function onEmbeddedEngines(suite: (start: StartService) => void): void {
   describe('embedded engines', () => suite(startTestService));
 }
 
-const production = (log: StandIn | undefined): Engines => ({
+const production = (log: TestServer | undefined): Engines => ({
   settings: () => ({ ...productionSettings(), ...placeOf(log) }),
   logServer: log,
 });
@@ -391,7 +391,7 @@ const servers = isProductionPhase ? await Promise.all([eventStoreDb(), mongoDb()
 /** Why services cannot be started on the production engines, if so, in the phase that is for them. */
 export const missingServer = servers.find(({ missing }) => missing !== undefined)?.missing;
 
-const placeOf = (log: StandIn | undefined) => (log ? { EVENT_LOG_URL: log.url } : {});
+const placeOf = (log: TestServer | undefined) => (log ? { EVENT_LOG_URL: log.url } : {});
 
 /** Of an Ed25519 private key (PKCS#8, DER), before its 32 bytes. */
 const SIGNING_KEY_BEGIN = Buffer.from('302e020100300506032b657004220420', 'hex');
@@ -449,7 +449,7 @@ async function skipHistory({
   await Promise.all([eventLog.close(), readModels.close()]);
 }
 
-const ownEventStoreDb = standInCommand();
+const ownEventStoreDb = testServerCommand();
 const ownMongoDb = mongoDbCommand();
 
 /** Runs a suite that kills and freezes servers of its own, where TEST_ESDB_RESTART and TEST_MONGODB_RESTART start them. */

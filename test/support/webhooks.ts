@@ -33,11 +33,11 @@ import { type Clock, systemClock } from '../../src/storage/rateLimiters.ts';
 import type { StateStore } from '../../src/storage/stateStore.ts';
 import type { Client, TestResponse } from './client.ts';
 import { eventually } from './eventually.ts';
+import { fastRetrySchedule } from './fastRetrySchedule.ts';
 import { notePhi, phi } from './output.ts';
 import { samples } from './samples.ts';
 import { freePort, type StartService } from './servers.ts';
 import { readAll, type TestService } from './service.ts';
-import { soon } from './soon.ts';
 
 /** What a suite about the settings of webhooks works with: a service that sends nothing, and a key for its webhooks. */
 export class WebhookSuite {
@@ -134,7 +134,9 @@ export class Delivery {
   }
 
   static async start({ config }: TestService, timing: WebhooksTiming = {}): Promise<Delivery> {
-    return new Delivery(await openWebhooks(config, () => undefined, { schedule: soon, ...timing }));
+    return new Delivery(
+      await openWebhooks(config, () => undefined, { schedule: fastRetrySchedule, ...timing }),
+    );
   }
 
   async stop(): Promise<void> {

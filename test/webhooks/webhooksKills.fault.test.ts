@@ -33,7 +33,7 @@ async function startProcess(service: TestService, env: Record<string, string>): 
       NODE_ENV: 'production',
       ...env,
     },
-    { command: [node, 'test/support/processes/soonService.ts'] },
+    { command: [node, 'test/support/processes/fastRetryService.ts'] },
   );
   await child.url();
   return child;

@@ -8,7 +8,7 @@ import type { ReadModels } from '../../src/storage/readModels.ts';
 import type { StateStore } from '../../src/storage/stateStore.ts';
 
 import { temporaryFolder } from '../support/cli.ts';
-import { existing } from '../support/eventually.ts';
+import { idsWithRow } from '../support/eventually.ts';
 import { OffsetClock, openState, sampleWebhook, waitingRecord } from '../support/webhooks.ts';
 
 const HOUR_MS = 3_600_000;
@@ -144,6 +144,6 @@ test('what an earlier version kept in the read models is taken over once, then r
   await state.save();
   expect(await state.failed(-1, 10)).toMatchObject([{ ...failed, position: 7 }]);
   await dropEarlierModels(readModels, stateStore, [webhook.id]);
-  expect(await existing(readModels, model, [webhook.id])).toEqual(new Set());
+  expect(await idsWithRow(readModels, model, [webhook.id])).toEqual(new Set());
   expect(lost).toEqual([]);
 });

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { choices } from '../../../test/support/dashboard.ts';
-import { mongoDbCommand, OwnServers, standInCommand } from '../../../test/support/servers.ts';
+import { mongoDbCommand, OwnServers, testServerCommand } from '../../../test/support/servers.ts';
 
 import { makeStores } from '../../bench/support/chartledger.ts';
 import type { Outcome, Scenario, Torture } from '../scenario.ts';
@@ -71,7 +71,7 @@ export const servers: Scenario = {
   description:
     'On EventStoreDB and MongoDB, or what stands in for them: under a load of writers the event log is killed, the database is stopped, or either is frozen, for up to eight seconds, again and again; before that, the event log stands still for 1, 3 and 6 seconds. Every answer is 200, or 503 and 409 that may be repeated; in the end all is as the answers said.',
   async run(torture: Torture): Promise<Outcome> {
-    const [eventLog, database] = [standInCommand(), mongoDbCommand()];
+    const [eventLog, database] = [testServerCommand(), mongoDbCommand()];
     if (!eventLog || !database) {
       const leftOut = 'TEST_ESDB_RESTART and TEST_MONGODB_RESTART do not start servers';
       return { leftOut, figures: [], failures: [] };

@@ -45,11 +45,17 @@ export class Writer {
 
   /** Writes until `stopping`, and completes what was begun with an `Idempotency-Key`. */
   async run(stopping: AbortSignal): Promise<void> {
-    await this.#insist(this.#upsert('patient', this.#fields('patient', 0)), `${this.#name}-patient`);
-    await this.#insist(this.#upsert('encounter', this.#fields('encounter', 0)), `${this.#name}-encounter`);
+    await this.#sendUntilAccepted(
+      this.#upsert('patient', this.#fields('patient', 0)),
+      `${this.#name}-patient`,
+    );
+    await this.#sendUntilAccepted(
+      this.#upsert('encounter', this.#fields('encounter', 0)),
+      `${this.#name}-encounter`,
+    );
     while (!stopping.aborted) {
       const write = this.#write();
-      if (this.#choose(6) === 0) await this.#insist(write, `${this.#name}-${this.#writes}`);
+      if (this.#choose(6) === 0) await this.#sendUntilAccepted(write, `${this.#name}-${this.#writes}`);
       else await this.#once(write);
     }
     this.#agent.destroy();
@@ -147,7 +153,7 @@ export class Writer {
   }
 
   /** Sends a write under one key until all of it is acknowledged. */
-  async #insist(write: Write, key: string): Promise<void> {
+  async #sendUntilAccepted(write: Write, key: string): Promise<void> {
     while (!(await this.#once(write, { 'idempotency-key': key })));
   }
 }

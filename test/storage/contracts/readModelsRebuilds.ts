@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { existing } from '../../support/eventually.ts';
+import { idsWithRow } from '../../support/eventually.ts';
 import { row } from './readModelsRows.ts';
 import type { Two } from './readModelsWrites.ts';
 
@@ -20,7 +20,7 @@ export function rebuildsContract(at: () => Two): void {
       row('both', 2),
       row('new', 4, { order: 2 }),
     ]);
-    expect(await existing(store, model, ['old', 'both', 'new'])).toEqual(new Set(['both', 'new']));
+    expect(await idsWithRow(store, model, ['old', 'both', 'new'])).toEqual(new Set(['both', 'new']));
     expect(await store.parked(model)).toEqual([parked('new')]);
     expect(await other.count(beside)).toBe(0);
     expect(await other.checkpoint(beside)).toBe(0);
@@ -46,7 +46,7 @@ export function rebuildsContract(at: () => Two): void {
     expect(await store.checkpoint(model)).toBe(3);
     await store.write({ model, rows: [row('a', 4)], checkpoint: 4 });
     await store.replace(model, beside);
-    expect(await existing(store, model, ['a'])).toEqual(new Set(['a']));
+    expect(await idsWithRow(store, model, ['a'])).toEqual(new Set(['a']));
     expect(await store.checkpoint(model)).toBe(4);
   });
 
@@ -60,7 +60,7 @@ export function rebuildsContract(at: () => Two): void {
       code: 'conflict',
     });
     expect(await store.checkpoint(model)).toBe(2);
-    expect(await existing(store, model, ['a', 'b', 'c'])).toEqual(new Set(['a']));
+    expect(await idsWithRow(store, model, ['a', 'b', 'c'])).toEqual(new Set(['a']));
     await store.write({ model, rows: [row('b', 3, { order: 2 })], checkpoint: 3 });
     expect(await store.checkpoint(model)).toBe(3);
   });
@@ -87,7 +87,7 @@ export function rebuildsContract(at: () => Two): void {
     await store.park(model, parked('x'));
     await store.drop(model);
     await other.drop(model);
-    expect(await existing(store, model, ['a'])).toEqual(new Set());
+    expect(await idsWithRow(store, model, ['a'])).toEqual(new Set());
     expect(await other.checkpoint(model)).toBe(0);
     expect(await store.parked(model)).toEqual([]);
   });
@@ -101,7 +101,7 @@ export function rebuildsContract(at: () => Two): void {
 
     await other.begin(model, 'log a');
     expect(await store.checkpoint(model)).toBe(0);
-    expect(await existing(store, model, ['old'])).toEqual(new Set());
+    expect(await idsWithRow(store, model, ['old'])).toEqual(new Set());
     expect(await store.parked(model)).toEqual([]);
     await store.write({ model, rows: [row('a', 2)], checkpoint: 3 });
     await other.write({ model, rows: [row('b', 3)], checkpoint: 3 });

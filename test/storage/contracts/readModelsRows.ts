@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import type { ReadModels, Row } from '../../../src/storage/readModels.ts';
-import { existing } from '../../support/eventually.ts';
+import { idsWithRow } from '../../support/eventually.ts';
 
 /** A row whose body tells which write it came from. */
 export function row(id: string, position: number, overrides: Partial<Row> = {}): Row {
@@ -10,7 +10,7 @@ export function row(id: string, position: number, overrides: Partial<Row> = {}):
 export function rowsContract(at: () => { store: ReadModels; model: string }): void {
   test('a read model that was never written is empty', async () => {
     const { store, model } = at();
-    expect(await existing(store, model, ['a'])).toEqual(new Set());
+    expect(await idsWithRow(store, model, ['a'])).toEqual(new Set());
     expect(await store.load(model, ['a'])).toEqual([]);
     expect(await store.page(model, { partition: 'p', limit: 10 })).toEqual([]);
     expect(await store.count(model)).toBe(0);
@@ -21,16 +21,16 @@ export function rowsContract(at: () => { store: ReadModels; model: string }): vo
   test('rows are found by id, absent ones are left out', async () => {
     const { store, model } = at();
     await store.write({ model, rows: [row('a', 1), row('b', 2)], checkpoint: 2 });
-    expect(await existing(store, model, ['b', 'c', 'a'])).toEqual(new Set(['a', 'b']));
+    expect(await idsWithRow(store, model, ['b', 'c', 'a'])).toEqual(new Set(['a', 'b']));
     expect(await store.load(model, ['c', 'b'])).toEqual([row('b', 2)]);
-    expect(await existing(store, model, [])).toEqual(new Set());
+    expect(await idsWithRow(store, model, [])).toEqual(new Set());
     expect(await store.load(model, [])).toEqual([]);
   });
 
   test('read models do not see each other', async () => {
     const { store, model } = at();
     await store.write({ model, rows: [row('a', 1)], checkpoint: 1 });
-    expect(await existing(store, `${model}2`, ['a'])).toEqual(new Set());
+    expect(await idsWithRow(store, `${model}2`, ['a'])).toEqual(new Set());
     expect(await store.checkpoint(`${model}2`)).toBe(0);
   });
 
@@ -50,7 +50,7 @@ export function rowsContract(at: () => { store: ReadModels; model: string }): vo
     const written = row(id, 1, { partition: id });
     await store.write({ model, rows: [written, row(`${id}x`, 1, { partition: `${id}x` })], checkpoint: 1 });
     await store.write({ model, rows: [written], checkpoint: 1 });
-    expect(await existing(store, model, [id])).toEqual(new Set([id]));
+    expect(await idsWithRow(store, model, [id])).toEqual(new Set([id]));
     expect(await store.load(model, [id])).toEqual([written]);
     expect(await store.page(model, { partition: id, limit: 10 })).toEqual([written]);
   });
@@ -104,7 +104,7 @@ export function rowsContract(at: () => { store: ReadModels; model: string }): vo
     expect(await store.page(model, { partition: 'q', after: 2, limit: 1 })).toEqual([ofQ[1]]);
     expect(await store.page(model, { partition: 'Q', limit: 10 })).toEqual([]);
     const everyId = ofP.map(({ id }) => id);
-    expect((await existing(store, model, everyId)).size).toBe(count);
+    expect((await idsWithRow(store, model, everyId)).size).toBe(count);
     expect(await store.load(model, everyId)).toHaveLength(count);
   });
 

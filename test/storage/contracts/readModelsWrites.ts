@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import type { ReadModels } from '../../../src/storage/readModels.ts';
-import { existing } from '../../support/eventually.ts';
+import { idsWithRow } from '../../support/eventually.ts';
 import { row } from './readModelsRows.ts';
 
 /** Two instances over one store, and a read model that is the test's own. */
@@ -71,8 +71,8 @@ export function checkpointsContract(at: () => Two): void {
       { model: beside, rows: [row('c', 4)], checkpoint: 4 },
       { model, rows: [row('b', 2)], checkpoint: 3 },
     );
-    expect(await existing(other, model, ['a', 'b', 'c'])).toEqual(new Set(['a', 'b']));
-    expect(await existing(other, beside, ['a', 'b', 'c'])).toEqual(new Set(['c']));
+    expect(await idsWithRow(other, model, ['a', 'b', 'c'])).toEqual(new Set(['a', 'b']));
+    expect(await idsWithRow(other, beside, ['a', 'b', 'c'])).toEqual(new Set(['c']));
     expect([await other.checkpoint(model), await other.checkpoint(beside)]).toEqual([3, 4]);
     await store.write();
   });
@@ -88,11 +88,11 @@ export function checkpointsContract(at: () => Two): void {
     ];
     await expect(store.write(...batches)).rejects.toMatchObject({ code: 'conflict' });
     expect(await store.checkpoint(model)).toBe(0);
-    expect(await existing(other, model, ['a'])).toEqual(new Set());
+    expect(await idsWithRow(other, model, ['a'])).toEqual(new Set());
     await store.checkpoint(beside);
     await store.write(...batches);
     for (const one of [model, beside]) {
-      expect(await existing(other, one, ['a'])).toEqual(new Set(['a']));
+      expect(await idsWithRow(other, one, ['a'])).toEqual(new Set(['a']));
       expect(await other.checkpoint(one)).toBe(6);
     }
   });
@@ -106,7 +106,7 @@ export function checkpointsContract(at: () => Two): void {
     });
     expect(await store.checkpoint(model)).toBe(0);
     await store.write({ model, rows: [row('a', 5), row('b', 6)], checkpoint: 6 });
-    expect(await existing(other, model, ['a', 'b'])).toEqual(new Set(['a', 'b']));
+    expect(await idsWithRow(other, model, ['a', 'b'])).toEqual(new Set(['a', 'b']));
     expect(await other.checkpoint(model)).toBe(6);
   });
 }

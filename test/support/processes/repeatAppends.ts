@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { createInterface } from 'node:readline';
 import type { NewEvent } from '../../../src/domain/events/event.ts';
 import { openEventLog } from '../../../src/server/openStorage.ts';
-import { insist } from '../client.ts';
+import { sendUntilAccepted } from '../client.ts';
 
 /**
  * Appends the events of a line of JSON to one stream of the log at a URL, some at once and each until it is
@@ -16,7 +16,7 @@ const events: NewEvent[] = JSON.parse(line);
 
 async function appendRest(): Promise<void> {
   for (let event = events.shift(); event; event = events.shift()) {
-    const { revision } = await insist(log, stream, event, () => process.stdout.write('refused\n'));
+    const { revision } = await sendUntilAccepted(log, stream, event, () => process.stdout.write('refused\n'));
     process.stdout.write(`${revision} ${event.id}\n`);
   }
 }

@@ -1,2 +1,0 @@
-/** Delays between the tries of a message: many tries, soon one after the other. */
-export const soon: readonly number[] = Array.from({ length: 60 }, () => 50);
