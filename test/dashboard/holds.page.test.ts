@@ -144,7 +144,8 @@ test('an administrator holds the workspace; compliance may release it, others do
   const accesses = await accessesBy(service, async () => {
     const other = await dashboard.openAs('compliance', holdsPath());
     await other.getByRole('row', { name: 'The workspace' }).waitFor();
-    expect(await other.getByRole('link', { name: /^Release/ }).count()).toBe(1);
+    // Of the encounter, the payer and the workspace.
+    expect(await other.getByRole('link', { name: /^Release/ }).count()).toBe(3);
     const billing = await dashboard.openAs('billing', holdsPath());
     for (const path of [holdsPath(), `${holdsPath()}/new`])
       expect((await billing.goto(`/dashboard${path}`))?.status()).toBe(403);
