@@ -14,7 +14,7 @@ export async function withRetry<Result>(work: () => Promise<Result>): Promise<Re
     try {
       return await work();
     } catch (error) {
-      if (!(error instanceof ServiceError) || error.code !== 'unavailable' || tries === TRIES) throw error;
+      if (!isUnavailable(error) || tries === TRIES) throw error;
       await sleep(PAUSE_MS);
     }
   }
@@ -25,30 +25,9 @@ export async function ignoreUnavailable<Result>(work: Promise<Result>): Promise<
   try {
     return await work;
   } catch (error) {
-    if (error instanceof ServiceError && error.code === 'unavailable') return undefined;
+    if (isUnavailable(error)) return undefined;
     throw error;
   }
-}
-
-const RETRY_MS = 250;
-
-/**
- * Returns the result of `work`, which is repeated for as long as it rejects with `unavailable`; undefined when the signal aborts
- * in the meantime. Rejects with any other error.
- */
-export async function retryUntilAbort<Result>(
-  work: () => Promise<Result>,
-  signal: AbortSignal,
-): Promise<Result | undefined> {
-  while (!signal.aborted) {
-    try {
-      return await work();
-    } catch (error) {
-      if (!(error instanceof ServiceError && error.code === 'unavailable')) throw error;
-    }
-    await sleep(RETRY_MS, undefined, { signal }).catch(() => undefined);
-  }
-  return undefined;
 }
 
 export function isUnavailable(error: unknown): boolean {
@@ -60,21 +39,23 @@ export async function pause(ms: number, signal: AbortSignal): Promise<void> {
   await sleep(ms, undefined, { signal }).catch(() => undefined);
 }
 
+const RETRY_MS = 250;
+
 /**
- * Resolves with the result of `work`, which is repeated while a store cannot be reached, with a call to `onDelay`.
- * Undefined at the signal.
+ * Resolves with the result of `work`, which is repeated for as long as it rejects with `unavailable`, with a call to `onDelay` each
+ * time; undefined when the signal aborts in the meantime. Rejects with any other error.
  */
 export async function retryWhileUnavailable<Result>(
   work: () => Promise<Result>,
-  onDelay: (error: unknown) => void,
   signal: AbortSignal,
+  onDelay?: (error: unknown) => void,
 ): Promise<Result | undefined> {
   for (; !signal.aborted; await pause(RETRY_MS, signal)) {
     try {
       return await work();
     } catch (error) {
       if (!isUnavailable(error)) throw error;
-      onDelay(error);
+      onDelay?.(error);
     }
   }
   return undefined;

@@ -73,8 +73,7 @@ async function checkReadModels({ config }: Stores, eventLog: EventLog): Promise<
 }
 
 function differences(model: string, live: Rows | undefined, anew: Rows | undefined): string[] {
-  if (live?.count !== anew?.count)
-    return [`${model} has ${live?.count} rows, and ${anew?.count} when it is rebuilt`];
+  if (live?.count !== anew?.count) return [`${model} has ${live?.count} rows; a rebuild has ${anew?.count}`];
   const ids = [...(anew?.rows.keys() ?? [])];
   const other = ids.filter((id) => !isDeepStrictEqual(live?.rows.get(id), anew?.rows.get(id)));
   return other.map((id) => `${model} has another row ${id} than when it is rebuilt`);

@@ -10,7 +10,7 @@ const CR = 0x0d;
 /** Bytes that may precede a frame: line ends after the previous one, or what a probe sends. */
 export const MAX_STRAY_BYTES = 1024;
 
-/** How long an oversized frame may be and still be told so. */
+/** How long an oversized frame may be and still get a response that says so. */
 export const MAX_FRAME_BYTES = 8 * MAX_MESSAGE_BYTES;
 
 /** The content of a frame. */

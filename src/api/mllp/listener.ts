@@ -48,7 +48,7 @@ const REMEMBERED = 1_000;
 /** Reports closed connections to operators: once a minute per address and reason, as senders keep coming back. */
 class RefusedPeers {
   readonly #logger: Logger;
-  readonly #told = new LRUCache<string, true>({ max: REMEMBERED, ttl: REPORT_INTERVAL_MS });
+  readonly #reported = new LRUCache<string, true>({ max: REMEMBERED, ttl: REPORT_INTERVAL_MS });
 
   constructor(logger: Logger) {
     this.#logger = logger;
@@ -56,8 +56,8 @@ class RefusedPeers {
 
   tell(reason: PeerRefusal, address: string, port: number): void {
     const what = `${reason} ${address} ${port}`;
-    if (this.#told.has(what)) return;
-    this.#told.set(what, true);
+    if (this.#reported.has(what)) return;
+    this.#reported.set(what, true);
     this.#logger.warn({ reason, address, port }, texts[reason]);
   }
 }

@@ -373,10 +373,10 @@ function resultOf(line: number, result: LineResult, { isShort, isDryRun }: Resul
   const { kind, id } = result;
   if ('written' in result) {
     const { version, outcome, warnings, changedFields = [] } = result.written;
-    const told = { line, kind, id, status: 200, outcome, version, ...(isDryRun && { dry_run: true }) };
+    const reported = { line, kind, id, status: 200, outcome, version, ...(isDryRun && { dry_run: true }) };
     const isLong = warnings.length > 0 || (isDryRun && changedFields.length > 0);
-    if (isShort && isLong) return { ...told, shortened: true };
-    return { ...told, warnings, ...(isDryRun && { changed_fields: changedFields }) };
+    if (isShort && isLong) return { ...reported, shortened: true };
+    return { ...reported, warnings, ...(isDryRun && { changed_fields: changedFields }) };
   }
   const { code, message, details, version, retryAfterSeconds } = asServiceError(result.error);
   return {

@@ -2,7 +2,7 @@ import type { Position, RecordedEvent } from '../../domain/events/event.ts';
 import { erasureStep } from '../../domain/events/payloads.ts';
 import { UnknownSchemaVersion, upcast } from '../../domain/events/upcasting.ts';
 import { UnreadableError, unavailable } from '../../platform/errors.ts';
-import { retryUntilAbort } from '../../platform/retry.ts';
+import { retryWhileUnavailable } from '../../platform/retry.ts';
 import type { EventBatch, EventLog } from '../../storage/eventLog.ts';
 import { type Change, type ChangedFields, type ChangeOrError, isUnchanged } from './changedFields.ts';
 import {
@@ -251,7 +251,7 @@ export class CatchUpSubscription {
     // A workspace's streams include its audit trail.
     const events = this.#since(batch.events.filter(({ type }) => feedLogTypes.has(type)));
     // A store that is briefly unavailable does not end a stream.
-    const text = await retryUntilAbort(() => this.#makeText(events), this.#stop.signal);
+    const text = await retryWhileUnavailable(() => this.#makeText(events), this.#stop.signal);
     if (text === undefined) throw unavailable('event log');
     return { text, next: 0, batch };
   }
@@ -410,7 +410,7 @@ export class LiveSubscription {
 
   async #run(): Promise<void> {
     const { signal } = this.#stop;
-    const after = await retryUntilAbort(() => this.#eventLog.head(), signal);
+    const after = await retryWhileUnavailable(() => this.#eventLog.head(), signal);
     if (after === undefined) return;
     this.#position = after;
     this.#join();
@@ -418,7 +418,7 @@ export class LiveSubscription {
       this.#working = true;
       const workspaces = new Set([...this.#selections.values()].map(({ workspace }) => workspace));
       const events = batch.events.filter(({ metadata }) => workspaces.has(metadata.workspace));
-      const text = await retryUntilAbort(() => this.#makeText(events), signal);
+      const text = await retryWhileUnavailable(() => this.#makeText(events), signal);
       if (text === undefined) return;
       this.#tell(text, batch);
       this.#working = false;

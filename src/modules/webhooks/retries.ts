@@ -474,8 +474,8 @@ export class EventFilter {
       const events = batch.events.filter(({ type }) => feedLogTypes.has(type));
       const changes = await retryWhileUnavailable(
         () => changedFields.changes(events),
-        (error) => onDelay(id, error),
         signal,
+        (error) => onDelay(id, error),
       );
       if (changes === undefined) return;
       for (const [index, event] of events.entries()) {

@@ -402,10 +402,8 @@ export class DeliverySession {
 
   /** Resolves with the result of `work` once the store can be reached; undefined when the session ends before. */
   #retryWhileUnavailable<Result>(work: () => Promise<Result>): Promise<Result | undefined> {
-    return retryWhileUnavailable(
-      work,
-      (error) => this.#ports.onDelay(this.#webhook.id, error),
-      this.#end.signal,
+    return retryWhileUnavailable(work, this.#end.signal, (error) =>
+      this.#ports.onDelay(this.#webhook.id, error),
     );
   }
 
