@@ -18,8 +18,7 @@ const onEveryEngine = globSync('test/**/*.{flow,long,process}.test.ts').filter((
 );
 
 /** Flows in which what one request thread knows and another does not would show; two take three times as long to start. */
-const isOfTwoThreads = (file: string) =>
-  /^test\/(batch|dashboard|http|idempotency|principals|records)\//.test(file);
+const isOfTwoThreads = (file: string) => /^test\/(api|auth|dashboard|records)\//.test(file);
 
 /** Tests of EventStoreDB once more by KurrentDB's driver: processes of a project of its own, because the two clash in one. */
 const onKurrentDb = (files: string) => ({
