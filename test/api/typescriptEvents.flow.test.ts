@@ -128,7 +128,7 @@ onEmbeddedEngines((start) => {
   });
 
   test('reading ends when the caller says so', async () => {
-    await client().payers.upsert(samples.payer());
+    for (let count = 0; count < 3; count += 1) await client().payers.upsert(samples.payer());
     const end = new AbortController();
     const seen: string[] = [];
     for await (const { subject } of client().events({ signal: end.signal })) {
@@ -137,6 +137,24 @@ onEmbeddedEngines((start) => {
     }
     expect(seen).toHaveLength(1);
     expect(await collect(client().events({ signal: AbortSignal.abort() }))).toEqual([]);
+  });
+
+  test.each([
+    ['connects', () => new Promise<Response>(() => undefined)],
+    ['waits for an event', async () => new Response(new ReadableStream())],
+  ])('reading ends while it %s, whatever fetch does with the signal', async (_, respond) => {
+    const end = new AbortController();
+    const fetched = Promise.withResolvers<void>();
+    const events = chartledgerOf(service, {
+      fetch() {
+        fetched.resolve();
+        return respond();
+      },
+    }).events({ signal: end.signal });
+    const read = collect(events);
+    await fetched.promise;
+    end.abort();
+    expect(await read).toEqual([]);
   });
 
   test('what connecting again does not mend is told', async () => {

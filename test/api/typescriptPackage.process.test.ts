@@ -1,13 +1,13 @@
 import { type ChildProcess, execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { cpSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { cpSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { temporaryFolder } from '../support/cli.ts';
 import { Client } from '../support/client.ts';
 import { eventually } from '../support/eventually.ts';
-import { installPacked, nodes, ServiceProcess } from '../support/processes.ts';
+import { nodes, ServiceProcess } from '../support/processes.ts';
 import { freePort } from '../support/servers.ts';
 
 const LONG_MS = 300_000;
@@ -15,9 +15,19 @@ const home = 'clients/typescript';
 const run = promisify(execFile);
 let application: string;
 
+/** Installs the client as its README says, from a checkout in which nothing was installed. */
 beforeAll(async () => {
-  const files = ['package.json', 'README.md', 'tsconfig.json', 'tsconfig.build.json', 'src'];
-  application = await installPacked(home, files);
+  const root = temporaryFolder();
+  const checkout = join(root, 'chartledger', home);
+  for (const name of ['package.json', 'README.md', 'tsconfig.json', 'tsconfig.build.json', 'src', 'examples'])
+    cpSync(join(home, name), join(checkout, name), { recursive: true });
+  application = join(root, 'application');
+  mkdirSync(application);
+  writeFileSync(join(application, 'package.json'), '{"private": true, "type": "module"}');
+  const readme = readFileSync(join(home, 'README.md'), 'utf8');
+  const [, command = ''] = /^```sh\n(.*?)^```/ms.exec(readme) ?? [];
+  const env = { ...process.env, npm_config_prefer_offline: 'true', npm_config_audit: 'false' };
+  await run('bash', ['-c', command], { cwd: application, env });
   cpSync(join(home, 'examples'), application, { recursive: true });
 }, LONG_MS);
 
@@ -54,6 +64,11 @@ if (message.type === 'chartledger.webhook.ping.v1') console.log(message.data.web
 chartledger.patients.read('patient-1').catch((error) => error instanceof ChartledgerError && error.details[0]?.field);
 const page = await chartledger.request((api) => api.GET('/integration/webhooks'));
 console.log(page.items[0]?.url);
+for await (const { items, headers, counts } of chartledger.encounters.worklist({ state: 'blocked' }).pages())
+  console.log(items[0]?.findings, headers.get('chartledger-position'), counts?.states.ready);
+for await (const { record } of await chartledger.snapshot('patient')) console.log(record.last_name);
+const { data, response } = await chartledger.send((api) => api.GET('/integration/webhooks'));
+console.log(data.items, response.status);
 `;
   /** Each does not compile. */
   const wrong = [
@@ -66,6 +81,7 @@ console.log(page.items[0]?.url);
     `chartledger.events({ kinds: ['claim'] });`,
     `chartledger.events({ types: ['chartledger.payer.created.v1'] });`,
     `chartledger.payers.list({ colour: 'red' });`,
+    `chartledger.snapshot('claim');`,
     `await chartledger.documents.upload('1', { document_id: '1', category: 'poem', file: new Blob() });`,
     `for await (const { data } of chartledger.events({ view: 'deidentified' })) console.log(data.sent.last_name);`,
     `new Chartledger({ url: 'http://127.0.0.1' });`,

@@ -256,6 +256,137 @@ onEmbeddedEngines((start) => {
     ]);
   });
 
+  test('pages of a list are read one by one, from any of them on', async () => {
+    const payers = Array.from({ length: 5 }, () => ({ ...samples.payer(), name: 'Paged' }));
+    for (const payer of payers) await chartledger.payers.upsert(payer);
+    const ids = payers.map(({ id }) => id).toReversed();
+    const pagesOf = async (page_token?: string) => {
+      const list = chartledger.search('paged', { limit: 2, ...(page_token && { page_token }) });
+      const pages = await collect(list.pages());
+      return pages.map(({ items, next_page_token }) => ({ ids: items.map(({ id }) => id), next_page_token }));
+    };
+    const pages = await pagesOf();
+    expect(pages.map((page) => page.ids)).toEqual([ids.slice(0, 2), ids.slice(2, 4), ids.slice(4)]);
+    expect(pages.at(-1)?.next_page_token).toBeNull();
+    expect(await pagesOf(pages[0]?.next_page_token as string)).toMatchObject([
+      { ids: ids.slice(2, 4) },
+      { ids: ids.slice(4) },
+    ]);
+  });
+
+  test('a billing system reads what has changed since it last asked', async () => {
+    const { key } = await service.createKey('billing', ['write', 'read', 'events']);
+    const billing = chartledgerOf({ ...service, key });
+    const [patient, payer] = [samples.patient(), samples.payer()];
+    let position = '0';
+    /** The ids that changed, by pages; the position of the first one is that of the next round. */
+    async function nextRound(): Promise<string[]> {
+      const pages = await collect(billing.patients.list({ updated_since: position, limit: 1 }).pages());
+      position = pages[0]?.headers.get('chartledger-position') as string;
+      return pages.flatMap(({ items }) => items.map(({ id }) => id));
+    }
+    await billing.patients.upsert(patient);
+    expect(await nextRound()).toEqual([patient.id]);
+    expect(await nextRound()).toEqual([]);
+    await billing.payers.upsert(payer);
+    await billing.patients.patch(patient.id, { city: 'Omaha' });
+    expect(await nextRound()).toEqual([patient.id]);
+
+    const snapshot = await billing.snapshot('patient');
+    expect(snapshot.position).toMatch(/^\d{16}$/);
+    const records = await collect(snapshot);
+    expect(records).toMatchObject([
+      { subject: `patient/${patient.id}`, version: 2, record: { ...patient, city: 'Omaha' } },
+    ]);
+    await billing.patients.patch(patient.id, { city: 'Lincoln' });
+    for await (const { data } of billing.events({ after: snapshot.position, kinds: ['patient'] })) {
+      expect(data).toMatchObject({ version: 3, changed: ['city'] });
+      break;
+    }
+    const hidden = await collect(await billing.snapshot('patient', { view: 'deidentified' }));
+    expect(hidden).toHaveLength(1);
+    expect(JSON.stringify(hidden)).not.toContain(patient.last_name);
+  });
+
+  test.each([
+    ['{"snapshot":{}}\n{"subject":"payer/1","record":{}}\n', 'no_answer'],
+    ['{"snapshot":{}}\n{"subject":"payer/1","record":{}}\n{"end":', 'no_answer'],
+    [
+      '{"snapshot":{}}\n{"subject":"payer/1","record":{}}\n{"end":{"count":1,"unreadable":2}}\n',
+      'unreadable',
+    ],
+  ])('a snapshot %j, which is not complete, ends with an error', async (lines, code) => {
+    const headers = { 'content-type': 'application/x-ndjson', 'chartledger-position': '1' };
+    const client = chartledgerOf(service, { fetch: async () => new Response(lines, { headers }) });
+    const read: string[] = [];
+    const reading = client.snapshot('payer').then(async (snapshot) => {
+      for await (const { subject } of snapshot) read.push(subject);
+    });
+    expect(await errorOf(reading)).toMatchObject({ code });
+    expect(read).toEqual(['payer/1']);
+  });
+
+  test('the other jobs of the guides are requests, typed by their paths', async () => {
+    const { key } = await service.createKey('guides', ['write', 'read', 'webhooks']);
+    const guided = chartledgerOf({ ...service, key });
+    const patient = samples.patient();
+    const { id } = samples.encounter(patient.id);
+    await guided.patients.upsert(patient);
+    await guided.encounters.upsert({ id, patient_id: patient.id });
+    const appended = await appendedBy(service, async () => {
+      const params = { path: { id } };
+      const billed = await guided.request((api) =>
+        api.POST('/integration/encounters/{id}/billed', { params, body: { claim_id: 'claim-1' } }),
+      );
+      expect(billed).toMatchObject({ success: true });
+      await guided.encounters.patch(id, { voided_at: '2026-03-20', void_reason: 'Entered twice' });
+      await guided.request((api) =>
+        api.POST('/integration/encounters/{id}/billed/acknowledge', {
+          params,
+          body: { reason: 'The payer accepts it as it was' },
+        }),
+      );
+    });
+    expect(appended).toHaveLength(3);
+
+    const invalid = await errorOf(guided.patients.upsert({ ...patient, date_of_birth: 'soon' }));
+    await eventually(async () => {
+      const refused = await guided.request((api) =>
+        api.GET('/integration/requests/{id}', { params: { path: { id: invalid.requestId as string } } }),
+      );
+      expect(refused).toMatchObject({ code: 'validation_failed', fields: ['date_of_birth'] });
+    });
+    expect(invalid.message).toContain(`(request ${invalid.requestId})`);
+    expect(invalid.headers?.get('request-id')).toBe(invalid.requestId);
+
+    const written = await guided.send((api) =>
+      api.POST('/integration/payers', { params: {}, body: samples.payer() }),
+    );
+    expect(written).toMatchObject({ data: { version: 1 } });
+    expect(written.response.headers.get('request-id')).toMatch(/^[\da-f-]{36}$/);
+
+    const proof = await guided.request((api) =>
+      api.GET('/integration/patients/{id}/history/{version}/proof', {
+        params: { path: { id: patient.id, version: 1 } },
+      }),
+    );
+    expect(proof.type).toBe('chartledger.proof.v1');
+
+    const body = [
+      'MSH|^~\\&|EHR|ELM|||20260314093000||ADT^A04|1|P|2.5.1',
+      'PID|1||MRN-1||Lopez^Maria||19840229|F',
+    ];
+    const acknowledgment = await guided.request((api) =>
+      api.POST('/hl7/v2', {
+        body: body.join('\r'),
+        bodySerializer: (message: unknown) => message,
+        headers: { 'Content-Type': 'application/hl7-v2' },
+        parseAs: 'text',
+      }),
+    );
+    expect(acknowledgment).toMatch(/MSA\|[A-Z]{2}\|1/);
+  });
+
   test('any other request of the service can be sent', async () => {
     const { key } = await service.createKey('clinic', ['webhooks']);
     const request = chartledgerOf({ ...service, key });

@@ -1,8 +1,9 @@
+import { readFileSync } from 'node:fs';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type Fault, flakyNetwork } from '../support/network.ts';
 import { pdf, samples } from '../support/samples.ts';
 import { freePort, onEmbeddedEngines } from '../support/servers.ts';
-import { appendedBy, chartledgerOf, errorOf, type TestService } from '../support/service.ts';
+import { appendedBy, chartledgerOf, collect, errorOf, type TestService } from '../support/service.ts';
 
 onEmbeddedEngines((start) => {
   let service: TestService;
@@ -29,7 +30,7 @@ onEmbeddedEngines((start) => {
     return { payer, appended, tries: keys.length, keys: new Set(keys) };
   }
 
-  test.each<Fault[]>([['cut after'], ['cut amid'], ['cut before'], [503], ['cut after', 503, 429]])(
+  test.each<Fault[]>([['cut after'], ['cut amid'], ['cut before'], [500], ['cut after', 503, 429]])(
     'an upsert is sent again, with its key, and appends one event: %s',
     async (...faults) => {
       const { payer, appended, tries, keys } = await upsertThrough(faults);
@@ -59,7 +60,7 @@ onEmbeddedEngines((start) => {
     expect(road.requests).toHaveLength(2);
   });
 
-  test('each call has a key of its own, and reads have none', async () => {
+  test('each call has a key of its own, and reads have none; all name the client and its version', async () => {
     const road = await flakyNetwork(() => service.url);
     const { payers } = chartledgerOf({ ...service, url: road.url });
     const payer = samples.payer();
@@ -70,6 +71,9 @@ onEmbeddedEngines((start) => {
     });
     road.stop();
     const keys = road.requests.map(({ headers }) => headers['idempotency-key']);
+    const { version } = JSON.parse(readFileSync('clients/typescript/package.json', 'utf8'));
+    const agents = road.requests.map(({ headers }) => headers['user-agent']);
+    expect(new Set(agents)).toEqual(new Set([`chartledger-client-typescript/${version}`]));
     expect(appended).toHaveLength(2);
     expect(new Set(keys).size).toBe(3);
     expect(keys[2]).toBeUndefined();
@@ -96,6 +100,42 @@ onEmbeddedEngines((start) => {
     const error = await errorOf(payers.read('payer-1'));
     expect(error).toMatchObject({ code: 'no_answer', status: undefined, retryable: true });
     expect(error.cause).toBeInstanceOf(Error);
+  });
+
+  /** A client of which each request gets this response. */
+  const answered = (body: string | null, status: number, headers: Record<string, string> = {}) =>
+    chartledgerOf(service, { maxRetries: 0, fetch: async () => new Response(body, { status, headers }) });
+
+  test.each<[number, Record<string, string>]>([
+    [200, { 'content-type': 'application/json', 'content-length': '0' }],
+    [200, { 'content-type': 'application/json' }],
+    [200, {}],
+    [204, {}],
+  ])('a response with status %i, headers %j and no body is no answer', async (status, headers) => {
+    const { payers, documents } = answered(null, status, headers);
+    const noAnswer = { code: 'no_answer', retryable: true };
+    expect(await errorOf(payers.upsert(samples.payer()))).toMatchObject(noAnswer);
+    expect(await errorOf(collect(payers.list()))).toMatchObject(noAnswer);
+    expect(await errorOf(documents.remove('encounter-1', 'report-1'))).toMatchObject(noAnswer);
+  });
+
+  test('a page without events is an empty body', async () => {
+    const events = answered(null, 200, { 'content-type': 'application/x-ndjson', 'content-length': '0' });
+    expect(await events.request((api) => api.GET('/events', { parseAs: 'text' }))).toBe('');
+  });
+
+  test('Retry-After may be a date', async () => {
+    const inTenMinutes = new Date(Date.now() + 600_000).toUTCString();
+    for (const [date, least, most] of [
+      [inTenMinutes, 300, 600],
+      ['Fri, 13 Mar 2026 09:30:00 GMT', 0, 0],
+    ] as const) {
+      const error = await errorOf(answered('', 503, { 'retry-after': date }).payers.read('payer-1'));
+      expect(error.retryAfter).toBeGreaterThanOrEqual(least);
+      expect(error.retryAfter).toBeLessThanOrEqual(most);
+    }
+    const { payers } = answered('', 503, { 'retry-after': 'later' });
+    expect((await errorOf(payers.read('payer-1'))).retryAfter).toBeUndefined();
   });
 
   test('an answer that does not come in time is waited for no longer', async () => {

@@ -58,6 +58,14 @@ describe('a message', () => {
       await refused({ ...message, headers: { ...headers, ...changed } });
   });
 
+  test('whose body is already parsed is a mistake of the program, which the error explains', async () => {
+    const parsed = JSON.parse(body);
+    for (const wrong of [parsed, undefined, Object.values(parsed)])
+      await expect(verifyWebhook({ ...signed(), body: wrong })).rejects.toThrow(
+        new TypeError('body is parsed, and the signature covers its bytes: pass the raw body'),
+      );
+  });
+
   test('without a proper header is refused', async () => {
     const message = signed();
     for (const name of ['webhook-id', 'webhook-timestamp', 'webhook-signature'])

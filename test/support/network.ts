@@ -26,7 +26,7 @@ import { type Faults, type TestService, withFaults } from './service.ts';
  * What befalls a request: it is refused with a status and asked to come again in a second; it does not arrive; or it arrives, and
  * its answer is lost or breaks off.
  */
-export type Fault = 429 | 503 | 'cut before' | 'cut after' | 'cut amid';
+export type Fault = 429 | 500 | 503 | 'cut before' | 'cut after' | 'cut amid';
 
 /** A way to a service, which may be elsewhere for every request, on which `faultOf` a request, from 0 on, may befall it. */
 export async function flakyNetwork(

@@ -1,9 +1,10 @@
-import { type Answer, type Api, type ChartledgerOptions, Connection } from './Connection.ts';
+import { type Answer, type Api, type ChartledgerOptions, Connection, type Reply } from './Connection.ts';
 import { Documents } from './Documents.ts';
 import { Encounters } from './Encounters.ts';
 import { type EventsOptions, followEvents } from './followEvents.ts';
 import { Records } from './Records.ts';
-import { searchRecords } from './searchRecords.ts';
+import { type List, readPages } from './readPages.ts';
+import { readSnapshot, type Snapshot } from './readSnapshot.ts';
 import { type BatchOptions, sendBatch } from './sendBatch.ts';
 import type {
   BatchLine,
@@ -11,13 +12,15 @@ import type {
   CallOptions,
   ChartledgerEvent,
   Found,
+  Kind,
   SearchQuery,
+  SnapshotQuery,
   View,
 } from './types.ts';
 
 /**
- * A workspace of a Chartledger service, by one of its API keys. Calls reject with `ChartledgerError`. Those that were not answered,
- * or not now (429, 503), are sent again with the same `Idempotency-Key`, so that they are carried out once.
+ * A workspace of a Chartledger service, by one of its API keys. Calls reject with `ChartledgerError`. Those that get no
+ * response, or one that may pass (408, 429, 5xx), are sent again with the same `Idempotency-Key`, so that they are carried out once.
  */
 export class Chartledger {
   readonly payers: Records<'payer'>;
@@ -47,9 +50,21 @@ export class Chartledger {
     return sendBatch(this.#connection, records, options);
   }
 
-  /** Finds records and documents by names, dates of birth, ids and numbers; see `searchRecords`. */
-  search(q: string, options: CallOptions & SearchQuery = {}): AsyncIterable<Found> {
-    return searchRecords(this.#connection, q, options);
+  /**
+   * Records and documents that have every word of `q`: names, dates of birth, ids and numbers; what fits best first. `limit` is how
+   * many are fetched per request. Each page is one entry of the audit trail.
+   */
+  search(q: string, { signal, ...query }: CallOptions & SearchQuery = {}): List<Found> {
+    return readPages(
+      this.#connection,
+      (api, place) => api.POST('/integration/search', { body: { q, ...query, ...place } }),
+      { signal },
+    );
+  }
+
+  /** Every record of a kind, and the position after which `events` continues; see `readSnapshot`. */
+  snapshot<K extends Kind>(kind: K, options: CallOptions & SnapshotQuery = {}): Promise<Snapshot<K>> {
+    return readSnapshot(this.#connection, kind, options);
   }
 
   /** The events of the workspace and each further one as it is recorded; see `followEvents`. */
@@ -63,5 +78,13 @@ export class Chartledger {
     options: CallOptions & { idempotency_key?: string } = {},
   ): Promise<Data> {
     return this.#connection.call(send, options);
+  }
+
+  /** As `request`, with the response, whose headers say more: `(await send(…)).response.headers.get('etag')`. */
+  send<Data>(
+    send: (api: Api) => Promise<Answer<Data>>,
+    options: CallOptions & { idempotency_key?: string } = {},
+  ): Promise<Reply<Data>> {
+    return this.#connection.send(send, options);
   }
 }

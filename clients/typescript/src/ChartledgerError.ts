@@ -7,14 +7,12 @@ interface ErrorFields {
   code: ErrorCode;
   status?: number | undefined;
   body?: Partial<ErrorBody>;
-  requestId?: string | undefined;
-  /** Seconds that the service asks to wait. */
-  retryAfter?: number | undefined;
+  headers?: Headers | undefined;
   unreadable?: readonly string[];
   cause?: unknown;
 }
 
-const retriedStatuses = [408, 429, 502, 503, 504];
+const retriedStatuses = [408, 429];
 const retriedCodes: string[] = ['no_answer', 'idempotency_key_in_use'];
 
 /** What went wrong with a call. */
@@ -24,7 +22,9 @@ export class ChartledgerError extends Error {
   readonly code: ErrorCode;
   /** The status of the answer; undefined when there was none. */
   readonly status: number | undefined;
-  /** Quote it to the operators of the service. */
+  /** The headers of the answer; undefined when there was none. */
+  readonly headers: Headers | undefined;
+  /** Quote it to the operators of the service; the message ends with it. */
   readonly requestId: string | undefined;
   /** The fields at fault. */
   readonly details: readonly ErrorDetail[];
@@ -39,36 +39,36 @@ export class ChartledgerError extends Error {
 
   constructor(
     message: string,
-    { code, status, body = {}, requestId, retryAfter, unreadable = [], cause }: ErrorFields,
+    { code, status = 0, headers, body = {}, unreadable = [], cause }: ErrorFields,
   ) {
-    super(message, { cause });
+    const requestId = body.requestId ?? headers?.get('request-id') ?? undefined;
+    super(requestId === undefined ? message : `${message} (request ${requestId})`, { cause });
     this.code = code;
-    this.status = status;
-    this.requestId = body.requestId ?? requestId;
+    this.status = status || undefined;
+    this.headers = headers;
+    this.requestId = requestId;
     this.details = body.details ?? [];
-    this.retryAfter = retryAfter;
+    this.retryAfter = secondsIn(headers?.get('retry-after') ?? '');
     this.version = body.version;
     this.unreadable = unreadable;
-    this.retryable = retriedStatuses.includes(status ?? 0) || retriedCodes.includes(code);
+    this.retryable = status >= 500 || retriedStatuses.includes(status) || retriedCodes.includes(code);
   }
 
   /** The error of an answer; `body` is what it says, parsed where it is JSON. */
   static of(response: Response, body: unknown): ChartledgerError {
     const { status, headers } = response;
     const known = typeof body === 'object' && body !== null ? (body as Partial<ErrorBody>) : {};
-    const seconds = Number(headers.get('retry-after') ?? Number.NaN);
     return new ChartledgerError(known.error ?? `The service answered ${status}.`, {
       code: known.code ?? 'unknown',
       status,
+      headers,
       body: known,
-      requestId: headers.get('request-id') ?? undefined,
-      retryAfter: Number.isFinite(seconds) ? seconds : undefined,
     });
   }
 
-  /** The error of a list some of whose items the service cannot read. */
-  static unreadable(ids: readonly string[]): ChartledgerError {
-    const message = `The service cannot read ${ids.length} of the items of the list; the others were returned.`;
+  /** The error of a list some of whose items the service cannot read; of a snapshot, which has no `ids`, so many. */
+  static unreadable(ids: readonly string[], count = ids.length): ChartledgerError {
+    const message = `The service cannot read ${count} of the items of the list; the others were returned.`;
     return new ChartledgerError(message, { code: 'unreadable', unreadable: ids });
   }
 
@@ -76,4 +76,11 @@ export class ChartledgerError extends Error {
   static noAnswer(cause: unknown): ChartledgerError {
     return new ChartledgerError('No answer came from the service.', { code: 'no_answer', cause });
   }
+}
+
+/** The seconds that a `Retry-After` asks to wait, which may be a number or a date (RFC 9110, section 10.2.3). */
+function secondsIn(retryAfter: string): number | undefined {
+  if (/^\d+$/.test(retryAfter)) return Number(retryAfter);
+  const moment = Date.parse(retryAfter);
+  return Number.isNaN(moment) ? undefined : Math.max(0, (moment - Date.now()) / 1_000);
 }

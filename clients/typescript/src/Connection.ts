@@ -1,14 +1,14 @@
 import createClient, { type Client, defaultPathSerializer } from 'openapi-fetch';
 import { ChartledgerError } from './ChartledgerError.ts';
 import type { paths } from './generated/api.ts';
-import { backoffSeconds, pause } from './pause.ts';
+import { backoffSeconds, orAborted, pause } from './pause.ts';
 import type { CallOptions } from './types.ts';
 
 export interface ChartledgerOptions {
   /** Where the service is, such as `https://chartledger.example.com`. */
   url: string;
   apiKey: string;
-  /** How often a request is sent again that was not answered, limited (429) or not served now (503). Default 5. */
+  /** How often a request is sent again that got no response, or one that may pass (408, 429, 5xx). Default 5. */
   maxRetries?: number;
   /** The longest single wait before that, in seconds; when the service asks for more, the call fails. Default 60. */
   maxWaitSeconds?: number;
@@ -28,11 +28,20 @@ export interface Answer<Data> {
   response: Response;
 }
 
+/** What a request was answered with. */
+export interface Reply<Data> {
+  data: Data;
+  response: Response;
+}
+
 export interface AttemptOptions extends CallOptions {
   idempotency_key?: string | undefined;
   /** Default: that of the connection; `Infinity` for what may last. */
   timeoutSeconds?: number;
 }
+
+/** Names the client to the service, whose audit trail has it: the package and its version. */
+const USER_AGENT = 'chartledger-client-typescript/0.1.0';
 
 /** Sends requests to a service with a key. */
 export class Connection {
@@ -51,11 +60,19 @@ export class Connection {
     };
   }
 
+  /** As `send`, without the response. */
+  async call<Data>(send: (api: Api) => Promise<Answer<Data>>, options: AttemptOptions = {}): Promise<Data> {
+    return (await this.send(send, options)).data;
+  }
+
   /**
    * Carries out a request, again with the same `Idempotency-Key` where that may help. Rejects with `ChartledgerError`, or with the
    * signal's reason.
    */
-  async call<Data>(send: (api: Api) => Promise<Answer<Data>>, options: AttemptOptions = {}): Promise<Data> {
+  async send<Data>(
+    send: (api: Api) => Promise<Answer<Data>>,
+    options: AttemptOptions = {},
+  ): Promise<Reply<Data>> {
     const named = { ...options, idempotency_key: options.idempotency_key ?? crypto.randomUUID() };
     for (let tries = 1; ; tries += 1) {
       try {
@@ -79,15 +96,18 @@ export class Connection {
     return true;
   }
 
-  /** Carries out a request once. Rejects as `call` does. */
-  async attempt<Data>(send: (api: Api) => Promise<Answer<Data>>, options: AttemptOptions): Promise<Data> {
+  /** Carries out a request once. Rejects as `send` does. */
+  async attempt<Data>(
+    send: (api: Api) => Promise<Answer<Data>>,
+    options: AttemptOptions,
+  ): Promise<Reply<Data>> {
     const { url, apiKey, fetch, timeoutSeconds } = this.#options;
     const { signal, idempotency_key: idempotencyKey } = options;
     const ends = endOf(signal, options.timeoutSeconds ?? timeoutSeconds);
     let sent = false;
     const api = createClient<paths>({
       baseUrl: url,
-      headers: { 'x-api-key': apiKey },
+      headers: { 'x-api-key': apiKey, 'User-Agent': USER_AGENT },
       // Otherwise a write would arrive as a read, which succeeds, or elsewhere, with the key.
       redirect: 'manual',
       ...(ends && { signal: ends }),
@@ -99,12 +119,16 @@ export class Connection {
         return fetch(request);
       },
     });
-    const answer = await send(api).catch((error) => {
+    const { data, error, response } = await orAborted(send(api), signal).catch((error) => {
       signal?.throwIfAborted();
       throw sent ? ChartledgerError.noAnswer(error) : error;
     });
-    if (!answer.response.ok) throw ChartledgerError.of(answer.response, answer.error);
-    return answer.data as Data;
+    if (!response.ok) throw ChartledgerError.of(response, error);
+    // A gateway may answer for the service. Only lines, of which there are none, are an empty body.
+    if (data === undefined && !response.headers.get('content-type')?.startsWith('application/x-ndjson')) {
+      throw ChartledgerError.noAnswer(new Error(`the response with status ${response.status} has no body`));
+    }
+    return { data: (data ?? '') as Data, response };
   }
 }
 

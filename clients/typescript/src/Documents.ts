@@ -1,6 +1,6 @@
 import type { Connection } from './Connection.ts';
 import type { components, paths } from './generated/api.ts';
-import { readPages } from './readPages.ts';
+import { type List, readPages } from './readPages.ts';
 import type {
   CallOptions,
   Document,
@@ -53,15 +53,11 @@ export class Documents {
   }
 
   /** All documents of an encounter. Rejects at the end with the code `unreadable` where the service could not read some of them. */
-  list(encounterId: string, { signal }: CallOptions = {}): AsyncIterable<Document> {
-    return readPages((page_token) =>
-      this.#connection.call(
-        (api) =>
-          api.GET(path, {
-            params: { path: { id: encounterId }, query: { ...(page_token && { page_token }) } },
-          }),
-        { signal },
-      ),
+  list(encounterId: string, options: CallOptions = {}): List<Document> {
+    return readPages(
+      this.#connection,
+      (api, query) => api.GET(path, { params: { path: { id: encounterId }, query } }),
+      options,
     );
   }
 
@@ -93,22 +89,14 @@ export class Documents {
   }
 
   /** Every version of a document, newest first. Rejects with the code `not_found`. */
-  history(
-    encounterId: string,
-    documentId: string,
-    { signal }: CallOptions = {},
-  ): AsyncIterable<DocumentVersion> {
-    return readPages((page_token) =>
-      this.#connection.call(
-        (api) =>
-          api.GET(`${path}/{documentId}/history`, {
-            params: {
-              path: { id: encounterId, documentId },
-              query: { ...(page_token && { page_token }) },
-            },
-          }),
-        { signal },
-      ),
+  history(encounterId: string, documentId: string, options: CallOptions = {}): List<DocumentVersion> {
+    return readPages(
+      this.#connection,
+      (api, query) =>
+        api.GET(`${path}/{documentId}/history`, {
+          params: { path: { id: encounterId, documentId }, query },
+        }),
+      options,
     );
   }
 }

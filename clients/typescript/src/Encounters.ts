@@ -1,15 +1,16 @@
 import type { Connection } from './Connection.ts';
 import { Records } from './Records.ts';
-import { readPages } from './readPages.ts';
+import { type List, readPages } from './readPages.ts';
 import type {
   CallOptions,
   EncounterReadiness,
   ReadinessQuery,
+  Worklist,
   WorklistItem,
   WorklistQuery,
 } from './types.ts';
 
-/** The encounters, of which it can be told, too, whether they can be billed. */
+/** The encounters, of which the service also says whether they can be billed. */
 export class Encounters extends Records<'encounter'> {
   readonly #connection: Connection;
 
@@ -33,15 +34,11 @@ export class Encounters extends Records<'encounter'> {
   }
 
   /** All encounters with what is in the way of billing them, or those that are asked for; `limit` is how many are fetched at once. */
-  worklist({ signal, ...query }: CallOptions & WorklistQuery = {}): AsyncIterable<WorklistItem> {
-    return readPages((page_token) =>
-      this.#connection.call(
-        (api) =>
-          api.GET('/integration/readiness', {
-            params: { query: { ...query, ...(page_token && { page_token }) } },
-          }),
-        { signal },
-      ),
+  worklist({ signal, ...query }: CallOptions & WorklistQuery = {}): List<WorklistItem, Worklist> {
+    return readPages(
+      this.#connection,
+      (api, place) => api.GET('/integration/readiness', { params: { query: { ...query, ...place } } }),
+      { signal },
     );
   }
 }

@@ -1,5 +1,5 @@
 import type { Connection } from './Connection.ts';
-import { type Page, readPages } from './readPages.ts';
+import { type List, readPages } from './readPages.ts';
 import {
   type CallOptions,
   type Kind,
@@ -64,29 +64,24 @@ export class Records<K extends Kind> {
    * All records, in the order of their creation; `limit` is how many are fetched at once. Rejects at the end with the code
    * `unreadable` where the service could not read some of them.
    */
-  list({ signal, ...query }: CallOptions & ListQuery<K> = {} as ListQuery<K>): AsyncIterable<ViewOf<K>> {
-    return readPages((page_token) => {
-      const page = this.#connection.call(
-        (api) => api.GET(this.#path, { params: { query: { ...query, ...(page_token && { page_token }) } } }),
-        { signal },
-      );
-      return page as Promise<Page<ViewOf<K>>>;
-    });
+  list({ signal, ...query }: CallOptions & ListQuery<K> = {} as CallOptions & ListQuery<K>): List<ViewOf<K>> {
+    const pages = readPages(
+      this.#connection,
+      (api, place) => api.GET(this.#path, { params: { query: { ...query, ...place } } }),
+      { signal },
+    );
+    return pages as List<unknown> as List<ViewOf<K>>;
   }
 
   /** Every version of a record, newest first: who sent it, and what it changed. Rejects with the code `not_found`. */
-  history(
-    id: string,
-    { signal, limit }: CallOptions & { limit?: number } = {},
-  ): AsyncIterable<RecordVersion> {
-    return readPages((page_token) =>
-      this.#connection.call(
-        (api) =>
-          api.GET(`${this.#path}/{id}/history`, {
-            params: { path: { id }, query: { ...(limit && { limit }), ...(page_token && { page_token }) } },
-          }),
-        { signal },
-      ),
+  history(id: string, { signal, limit }: CallOptions & { limit?: number } = {}): List<RecordVersion> {
+    return readPages(
+      this.#connection,
+      (api, place) =>
+        api.GET(`${this.#path}/{id}/history`, {
+          params: { path: { id }, query: { ...(limit && { limit }), ...place } },
+        }),
+      { signal },
     );
   }
 }

@@ -64,7 +64,10 @@ async function* messages(
       for await (const message of readServerSentEvents(
         await open(connection, options, position),
         SILENCE_SECONDS,
+        signal,
       )) {
+        // Some messages may have arrived before.
+        if (signal?.aborted) return;
         failures = 1;
         position = message.id ?? position;
         yield message;
@@ -94,10 +97,10 @@ async function open(
     ...(types && { types: types.join() }),
     ...(position !== undefined ? { after: position } : from !== undefined && { from }),
   };
-  const stream = await connection.attempt(
+  const { data } = await connection.attempt(
     (api) =>
       api.GET('/events', { params: { query }, headers: { Accept: 'text/event-stream' }, parseAs: 'stream' }),
     { signal, timeoutSeconds: Number.POSITIVE_INFINITY },
   );
-  return stream as ReadableStream<Uint8Array>;
+  return data as ReadableStream<Uint8Array>;
 }

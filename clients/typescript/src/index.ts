@@ -1,11 +1,13 @@
 export { Chartledger } from './Chartledger.ts';
 export { ChartledgerError, type ErrorCode } from './ChartledgerError.ts';
-export type { ChartledgerOptions } from './Connection.ts';
+export type { ChartledgerOptions, Reply } from './Connection.ts';
 export type { Documents, Upload } from './Documents.ts';
 export type { Encounters } from './Encounters.ts';
 export type { Checkpoint, EventsOptions } from './followEvents.ts';
 export type { components, paths } from './generated/api.ts';
 export type { Records } from './Records.ts';
+export type { List, Page } from './readPages.ts';
+export type { Snapshot } from './readSnapshot.ts';
 export type { BatchOptions } from './sendBatch.ts';
 export type * from './types.ts';
 export { type ReceivedMessage, verifyWebhook } from './verifyWebhook.ts';

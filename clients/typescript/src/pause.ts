@@ -7,6 +7,19 @@ export function backoffSeconds(tries: number): number {
   return seconds * (0.5 + Math.random() / 2);
 }
 
+/** What a promise resolves to; rejects with the signal's reason as soon as it is aborted. */
+export function orAborted<Result>(
+  promise: Promise<Result>,
+  signal: AbortSignal | undefined,
+): Promise<Result> {
+  return new Promise((resolve, reject) => {
+    const abort = () => reject(signal?.reason);
+    if (signal?.aborted) abort();
+    signal?.addEventListener('abort', abort, { once: true });
+    promise.then(resolve, reject).finally(() => signal?.removeEventListener('abort', abort));
+  });
+}
+
 /** Resolves after so many seconds; rejects with the signal's reason when it is aborted. */
 export function pause(seconds: number, signal: AbortSignal | undefined): Promise<void> {
   return new Promise((resolve, reject) => {

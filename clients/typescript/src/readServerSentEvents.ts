@@ -1,3 +1,5 @@
+import { orAborted } from './pause.ts';
+
 /** A message of a stream of server-sent events. One without data says only how far the stream has come. */
 export interface ServerSentEvent {
   id: string | undefined;
@@ -6,23 +8,34 @@ export interface ServerSentEvent {
 
 /**
  * The messages of a stream of server-sent events (WHATWG HTML, section 9.2), as this service writes them. Rejects when nothing
- * comes for `silenceSeconds`, comments included, and as the stream does.
+ * comes for `silenceSeconds`, comments included, with the signal's reason when it is aborted, and as the stream does.
  */
 export async function* readServerSentEvents(
   stream: ReadableStream<Uint8Array>,
   silenceSeconds: number,
+  signal?: AbortSignal,
 ): AsyncGenerator<ServerSentEvent, void, undefined> {
+  for await (const message of readParts(stream, '\n\n', silenceSeconds, signal)) yield parse(message);
+}
+
+/** The parts of a text that each end with `end`; what follows the last one is not given. Rejects as `readServerSentEvents` does. */
+export async function* readParts(
+  stream: ReadableStream<Uint8Array>,
+  end: string,
+  silenceSeconds: number,
+  signal?: AbortSignal,
+): AsyncGenerator<string, void, undefined> {
   const reader = stream.getReader();
   const decoder = new TextDecoder();
   let text = '';
   try {
     for (;;) {
-      const { done, value } = await unlessSilent(reader.read(), silenceSeconds);
+      const { done, value } = await orAborted(unlessSilent(reader.read(), silenceSeconds), signal);
       if (done) return;
       text += decoder.decode(value, { stream: true });
-      const messages = text.split('\n\n');
-      text = messages.pop() as string;
-      for (const message of messages) yield parse(message);
+      const parts = text.split(end);
+      text = parts.pop() as string;
+      yield* parts;
     }
   } finally {
     // Without waiting: a dead connection may not answer to that either.

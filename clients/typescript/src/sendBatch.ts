@@ -67,7 +67,7 @@ async function sendChunk(
         results[line - 1] = { ...result, line };
       }
     } catch (error) {
-      // What is stored of the chunk is to be told all the same.
+      // The results of what is stored are due all the same.
       if (error instanceof ChartledgerError) return results;
       throw error;
     }

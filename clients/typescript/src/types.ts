@@ -34,6 +34,8 @@ export type DocumentVersion = Schemas['DocumentVersion'];
 export type RecordVersion = Schemas['RecordVersion'];
 /** Whether an encounter can be billed, and what is in the way. */
 export type EncounterReadiness = Schemas['EncounterReadiness'];
+/** A page of the worklist, with how many encounters there are in each state. */
+export type Worklist = Schemas['Worklist'];
 /** An encounter, and what is in the way of billing it. */
 export type WorklistItem = Schemas['WorklistItem'];
 /** What became of a record that was written. */
@@ -52,8 +54,8 @@ export type PatchOf<K extends Kind> =
 export type ViewOf<K extends Kind> =
   paths[PathOf<K>]['get']['responses'][200]['content']['application/json']['items'][number];
 
-/** What a list of a kind can be asked for, without what pages through it. */
-export type ListQuery<K extends Kind> = Omit<QueryOf<paths[PathOf<K>]['get']>, 'page_token'>;
+/** What a list of a kind can be asked for. */
+export type ListQuery<K extends Kind> = QueryOf<paths[PathOf<K>]['get']>;
 
 /** Which version of a record is read. */
 export type ReadQuery = QueryOf<paths['/integration/payers/{id}']['get']>;
@@ -62,7 +64,7 @@ export type ReadQuery = QueryOf<paths['/integration/payers/{id}']['get']>;
 export type ReadinessQuery = QueryOf<paths['/integration/encounters/{id}/readiness']['get']>;
 
 /** What the worklist of readiness can be narrowed by. */
-export type WorklistQuery = Omit<QueryOf<paths['/integration/readiness']['get']>, 'page_token'>;
+export type WorklistQuery = QueryOf<paths['/integration/readiness']['get']>;
 
 /** What the event stream can be asked for. */
 export type EventsQuery = QueryOf<paths['/events']['get']>;
@@ -90,7 +92,10 @@ export type BatchResult = Schemas['BatchResult'];
 export type Found = Schemas['Found'];
 
 /** What a search can be narrowed by. */
-export type SearchQuery = Omit<Schemas['Search'], 'q' | 'page_token'>;
+export type SearchQuery = Omit<Schemas['Search'], 'q'>;
+
+/** Of what a snapshot is taken. */
+export type SnapshotQuery = Omit<QueryOf<paths['/integration/snapshot']['get']>, 'kind'>;
 
 /** Ends waiting, when it is aborted. */
 export interface CallOptions {

@@ -17,10 +17,13 @@ const algorithm = { name: 'HMAC', hash: 'SHA-256' };
 
 /**
  * The message of a request to a webhook's endpoint, whose signature (Standard Webhooks) is good and which is not old. Rejects with
- * the code `invalid_signature`. A message may come more than once: `webhook-id` is the same each time.
+ * the code `invalid_signature`, and with `TypeError` for a body that is parsed. A message may come more than once: `webhook-id` is the same each time.
  */
 export async function verifyWebhook(received: ReceivedMessage): Promise<WebhookMessage> {
   const { secret, headers, toleranceSeconds = 300 } = received;
+  if (typeof received.body !== 'string' && !(received.body instanceof Uint8Array)) {
+    throw new TypeError('body is parsed, and the signature covers its bytes: pass the raw body');
+  }
   const id = header(headers, 'webhook-id');
   const timestamp = header(headers, 'webhook-timestamp');
   const signatures = header(headers, 'webhook-signature').split(' ');
