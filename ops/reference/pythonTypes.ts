@@ -2,6 +2,7 @@ import { openapiDocument } from '../../src/api/routes/index.ts';
 
 interface JsonSchema {
   $ref?: string;
+  title?: string;
   type?: string | string[];
   description?: string;
   enum?: (string | number | boolean | null)[];
@@ -20,12 +21,13 @@ interface Parameter {
   schema: JsonSchema;
 }
 
+interface Message {
+  post: { requestBody: { content: { 'application/cloudevents+json': { schema: JsonSchema } } } };
+}
+
 interface Document {
   paths: Record<string, Record<string, { parameters?: Parameter[] }>>;
-  webhooks: Record<
-    string,
-    { post: { requestBody: { content: { 'application/cloudevents+json': { schema: JsonSchema } } } } }
-  >;
+  webhooks: Record<string, Message>;
   components: { schemas: Record<string, JsonSchema> };
 }
 
@@ -83,6 +85,11 @@ class PythonModule {
     this.#parts.push(`${name} = ${type.replaceAll('\n    ', '\n')}`);
   }
 
+  /** Defines the union of classes that may be defined further down. */
+  union(name: string, members: string[]): void {
+    this.alias(name, `Union[\n${filled(members.map((member) => JSON.stringify(member)))}\n    ]`);
+  }
+
   /** Defines a name for a list of values, used wherever the list occurs. */
   values(name: string, { enum: values = [] }: JsonSchema = {}): void {
     const known = values.filter((value) => value !== null);
@@ -90,8 +97,15 @@ class PythonModule {
     this.#named.set(JSON.stringify(known), name);
   }
 
-  /** Defines the class of an object. Throws when there already is one with that name. */
+  /** Defines the class of an object, or the union of classes. Throws when there already is one with that name. */
   define(name: string, schema: JsonSchema): void {
+    if (schema.oneOf) {
+      this.union(
+        name,
+        schema.oneOf.map((part) => this.#type(part, name)),
+      );
+      return;
+    }
     if (this.#classes.has(name)) throw new Error(`two types are named ${name}`);
     this.#classes.add(name);
     const properties = Object.entries(schema.properties ?? {});
@@ -137,8 +151,9 @@ class PythonModule {
     if (type === 'array') return `list[${this.#type(schema.items ?? {}, name)}]`;
     if (type !== 'object') return scalars[type] as string;
     if (schema.properties === undefined) return 'dict[str, Any]';
-    this.define(name, schema);
-    return name;
+    const named = schema.title ?? name;
+    if (!this.#classes.has(named) || schema.title === undefined) this.define(named, schema);
+    return named;
   }
 
   toString(): string {
@@ -169,10 +184,14 @@ function queryOf(document: Document, method: string, path: string, but: string[]
 /** The possible forms of the data of a message, in the order of the document. */
 const payloads = ['Reference', '', 'Deidentified'];
 
+function messageSchema({ post }: Message): JsonSchema {
+  return post.requestBody.content['application/cloudevents+json'].schema;
+}
+
 function defineMessages(module: PythonModule, { webhooks }: Document): void {
   const unions: Record<string, string[]> = {};
-  for (const [type, { post }] of Object.entries(webhooks)) {
-    const { schema } = post.requestBody.content['application/cloudevents+json'];
+  for (const [type, message] of Object.entries(webhooks)) {
+    const schema = messageSchema(message);
     const data = schema.properties?.data as JsonSchema;
     const name = `${pascal(type.replace(/^chartledger\.(.*)\.v1$/, '$1'))}Event`;
     if (data.anyOf === undefined) {
@@ -186,9 +205,7 @@ function defineMessages(module: PythonModule, { webhooks }: Document): void {
       unions[`${payload}Event`] = [...(unions[`${payload}Event`] ?? []), message];
     }
   }
-  for (const [name, members] of Object.entries(unions)) {
-    module.alias(name, `Union[\n${filled(members)}\n    ]`);
-  }
+  for (const [name, members] of Object.entries(unions)) module.union(name, members);
   module.alias('WebhookMessage', `Union[${[...Object.keys(unions), 'WebhookPingEvent'].join(', ')}]`);
 }
 
@@ -208,10 +225,12 @@ export function pythonTypes(): string {
   const document = openapiDocument(false) as Document;
   const { schemas } = document.components;
   const module = new PythonModule();
-  module.values('Kind', schemas.BatchLine?.properties?.kind);
+  module.values('Kind', schemas.BatchResult?.properties?.kind);
   module.values('DocumentCategory', schemas.Document?.properties?.category);
   module.values('ErrorCode', schemas.ErrorBody?.properties?.code);
-  module.values('State', schemas.DeidentifiedInsurance?.properties?.subscriber_state);
+  const message = messageSchema(document.webhooks['chartledger.patient.upserted.v1'] as Message);
+  const deidentified = message.properties?.data?.anyOf?.[payloads.indexOf('Deidentified')];
+  module.values('State', deidentified?.properties?.sent?.properties?.state);
   module.values('EventType', {
     enum: Object.keys(document.webhooks).filter((type) => !type.includes('.webhook.')),
   });

@@ -52,10 +52,12 @@ const upserted = await client.POST('/integration/payers', { body: payer });
 await client.POST('/integration/payers', { body: { id: 'payer-1' } });
 const uploaded = await client.POST('/integration/encounters/{id}/documents', {
   params: { path: { id: 'encounter-1' } },
-  body: { file: new File(['%PDF-'], 'a.pdf'), document_id: 'report-1', category: 'lab_results' },
-  bodySerializer(body) {
+  // Its types have a file as text: the form is what is sent.
+  body: { file: '', document_id: 'report-1', category: 'lab_results' },
+  bodySerializer({ file: _, ...fields }) {
     const form = new FormData();
-    for (const [name, value] of Object.entries(body)) form.append(name, value as string | Blob);
+    for (const [name, value] of Object.entries(fields)) form.append(name, value);
+    form.append('file', new File(['%PDF-'], 'a.pdf'));
     return form;
   },
 });

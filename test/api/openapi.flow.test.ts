@@ -1,10 +1,17 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { apiRoutes, healthRoutes } from '../../src/api/routes/index.ts';
 import type { DashboardPorts } from '../../src/dashboard/app.ts';
+import { catalog } from '../../src/domain/records/catalog.ts';
 import type { Permission } from '../../src/modules/auth/apiKeys.ts';
 import type { ProcessHealth } from '../../src/modules/health.ts';
 import { lint } from '../support/lint.ts';
-import { fetchDocument, type OpenApi, operationOf, operationsOf } from '../support/openapi.ts';
+import {
+  expectDocumented,
+  fetchDocument,
+  type OpenApi,
+  operationOf,
+  operationsOf,
+} from '../support/openapi.ts';
 import { onEmbeddedEngines } from '../support/servers.ts';
 import { appendedBy, type TestService } from '../support/service.ts';
 
@@ -73,6 +80,44 @@ onEmbeddedEngines((start) => {
       }
     });
 
+    test('has nothing that generators of clients are known to break on', () => {
+      const [messages, operations] = [operationsOf({ paths: document.webhooks }), operationsOf(document)];
+      const tags = new Set(operations.flatMap(({ operation }) => operation.tags));
+      expect(messages.filter(({ operation }) => operation.tags.some((tag: string) => tags.has(tag)))).toEqual(
+        [],
+      );
+
+      const { schemas, responses } = document.components;
+      const named = (value: unknown) =>
+        [...JSON.stringify(value).matchAll(/"#\/components\/schemas\/(\w+)"/g)].map(
+          ([, name]) => name as string,
+        );
+      const reached = new Set(named([document.paths, responses]));
+      for (const name of reached) for (const inner of named(schemas[name])) reached.add(inner);
+      expect(Object.keys(schemas).filter((name) => !reached.has(name))).toEqual([]);
+      expect(named(document.webhooks).filter((name) => !reached.has(name))).toEqual([]);
+
+      const constants: unknown[] = [];
+      JSON.stringify(document, (_key, value) => {
+        if (value?.type === 'boolean' && 'enum' in value) constants.push(value);
+        return value;
+      });
+      expect(constants).toEqual([]);
+      expect(schemas.Written.properties.success).toEqual({ type: 'boolean', description: 'Always `true`' });
+    });
+
+    test('has a file as binary text, and the lines of a batch by their kind', () => {
+      const { DocumentUpload, BatchLine, PatientLine } = document.components.schemas;
+      expect(DocumentUpload.properties.file).toMatchObject({ type: 'string', format: 'binary' });
+      expect(BatchLine.discriminator).toEqual({
+        propertyName: 'kind',
+        mapping: Object.fromEntries(
+          catalog.map(({ kind, title }) => [kind, `#/components/schemas/${title}Line`]),
+        ),
+      });
+      expect(PatientLine.properties.record).toEqual({ $ref: '#/components/schemas/Patient' });
+    });
+
     test('says which fields may be null', () => {
       const { Patient, PatientState, Encounter } = document.components.schemas;
       expect(Patient.properties.first_name.type).toBe('string');
@@ -93,6 +138,24 @@ onEmbeddedEngines((start) => {
       expect(totals).toEqual({ errors: 0, warnings: 0, ignored: 0 });
     });
   });
+
+  test.each(['private', 'public'])(
+    'may be cached, and is sent again only when it changed (%s)',
+    async (scope) => {
+      const client = scope === 'public' ? open.as(undefined) : service;
+      const appended = await appendedBy(service, async () => {
+        const answer = await client.get('/openapi/json');
+        expectDocumented(answer.body, 'getOpenApi', answer);
+        expect(answer.headers['cache-control']).toBe(`${scope}, max-age=3600`);
+        const again = await client.get('/openapi/json', { 'if-none-match': String(answer.headers.etag) });
+        expect(again.status).toBe(304);
+        expectDocumented(answer.body, 'getOpenApi', again);
+        const changed = await client.get('/openapi/json', { 'if-none-match': '"another"' });
+        expect(changed.body).toEqual(answer.body);
+      });
+      expect(appended).toEqual([]);
+    },
+  );
 
   describe('who may read it', () => {
     test('any key, by either header; nobody without one', async () => {

@@ -11,7 +11,7 @@ import type { Answers, Endpoint } from '../schemas/endpoint.ts';
 import type { ErrorResponseName } from '../schemas/errors.ts';
 import { type HeaderName, headerRefs, headers, idempotencyKeyHeader } from '../schemas/headers.ts';
 import { errorSchema, tagOf } from '../schemas/records.ts';
-import { webhookMessages } from '../schemas/webhooks.ts';
+import { MESSAGES_TAG, webhookMessages } from '../schemas/webhooks.ts';
 import { errorRefs, errorResponseComponents } from './errorComponents.ts';
 
 function needs(permission: Endpoint['permission']): string {
@@ -162,6 +162,7 @@ const tags = [
   { name: 'Webhooks', description: 'Endpoints that events are sent to, signed.' },
   { name: 'Requests', description: 'Which requests were refused, and why.' },
   { name: 'Service', description: 'The service itself: its description and its health.' },
+  { name: MESSAGES_TAG, description: 'Messages that are sent to a webhook’s URL by POST.' },
 ];
 
 function register(endpoints: readonly Endpoint[]): OpenAPIRegistry {
@@ -178,6 +179,42 @@ function register(endpoints: readonly Endpoint[]): OpenAPIRegistry {
   return registry;
 }
 
+type Document = ReturnType<OpenApiGeneratorV31['generateDocument']>;
+
+const SCHEMA_REFERENCE = /^#\/components\/schemas\/(\w+)$/;
+
+/**
+ * Puts the schemas that only messages refer to in the place of the references, with their names as titles: some
+ * generators leave out what no path leads to, and still refer to it.
+ */
+function inlineMessageSchemas({ paths, webhooks, components = {}, ...document }: Document): object {
+  const schemas: Record<string, unknown> = components.schemas ?? {};
+  const reached = new Set<string>();
+  const reach = (value: unknown) => {
+    JSON.stringify(value, (_key, inner) => {
+      const [, name] = SCHEMA_REFERENCE.exec(inner?.$ref) ?? [];
+      if (name !== undefined && !reached.has(name)) {
+        reached.add(name);
+        reach(schemas[name]);
+      }
+      return inner;
+    });
+  };
+  reach([paths, components.responses]);
+  const inlined = (value: unknown): object =>
+    JSON.parse(JSON.stringify(value), (_key, inner) => {
+      const [, name] = SCHEMA_REFERENCE.exec(inner?.$ref) ?? [];
+      return name === undefined || reached.has(name) ? inner : { title: name, ...inlined(schemas[name]) };
+    });
+  const left = Object.entries(schemas).filter(([name]) => reached.has(name));
+  return {
+    ...document,
+    paths,
+    components: { ...components, schemas: Object.fromEntries(left) },
+    webhooks: inlined(webhooks),
+  };
+}
+
 /**
  * Returns the description of these endpoints, as an OpenAPI 3.1.0 document; `publicUrl`: the service's address, where
  * it is known.
@@ -188,7 +225,7 @@ export function buildDocument(endpoints: readonly Endpoint[], publicUrl?: string
     schema,
   }));
   const definitions = [...named, ...register(endpoints).definitions];
-  return new OpenApiGeneratorV31(definitions).generateDocument({
+  const document = new OpenApiGeneratorV31(definitions).generateDocument({
     openapi: '3.1.0',
     info: {
       title: 'Chartledger',
@@ -200,4 +237,5 @@ export function buildDocument(endpoints: readonly Endpoint[], publicUrl?: string
     security: Object.keys(securitySchemes).map((name) => ({ [name]: [] })),
     tags,
   });
+  return inlineMessageSchemas(document);
 }

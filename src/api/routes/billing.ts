@@ -14,7 +14,14 @@ import {
 import type { PrincipalNames } from '../../modules/records/queries/principalNames.ts';
 import { endpoint } from '../schemas/endpoint.ts';
 import { accessSubject, pathId, recordPath } from '../schemas/parameters.ts';
-import { fieldMessageSchema, principal, tagOf, timestamp, versionNumber } from '../schemas/records.ts';
+import {
+  alwaysTrue,
+  fieldMessageSchema,
+  principal,
+  tagOf,
+  timestamp,
+  versionNumber,
+} from '../schemas/records.ts';
 import { readJson } from '../server/body.ts';
 import { withOptionalIdempotency } from '../server/idempotency.ts';
 import { callerOf, type RequestContext } from '../server/requestContext.ts';
@@ -58,7 +65,7 @@ const exampleVersions: z.infer<typeof usedVersionsSchema> = [
 /** The response to a report on an encounter in billing. */
 const billingWrittenSchema = z
   .object({
-    success: z.literal(true),
+    success: alwaysTrue(),
     message: z.string(),
     version: versionNumber.meta({ description: 'The current version of the encounter', examples: [2] }),
     outcome: z.enum(outcomes).meta({

@@ -33,7 +33,7 @@ import {
   requestedMoment,
   writeCondition,
 } from '../schemas/parameters.ts';
-import { listPageOf, timestamp, versionNumber } from '../schemas/records.ts';
+import { alwaysTrue, listPageOf, timestamp, versionNumber } from '../schemas/records.ts';
 import {
   type IdempotencyPorts,
   idempotencyKey,
@@ -57,7 +57,7 @@ import {
 } from './history.ts';
 
 const removedSchema = z
-  .object({ success: z.literal(true), message: z.string() })
+  .object({ success: alwaysTrue(), message: z.string() })
   .meta({ id: 'DocumentRemoved', description: 'A document was removed.' });
 
 const removed = { success: true, message: 'Document removed' } as const;
@@ -302,11 +302,10 @@ function payloadOfForm({ req }: RequestContext, { fields, file }: Multipart<Dige
 
 const uploadSchema = documentFieldsSchema
   .extend({
-    // No type, so that generated clients take a file or its bytes here rather than text (OpenAPI 3.1.0, section
-    // 4.8.14.2).
+    // As OpenAPI 3.0 describes a file: most generators know no other way.
     file: z.any().meta({
+      type: 'string',
       format: 'binary',
-      contentMediaType: 'application/octet-stream',
       description:
         'A PDF (`.pdf`) or DOCX (`.docx`) with a file name of at most 255 characters, at most 250 MB ' +
         '(262,144,000 bytes); recognized by name and content',
@@ -317,7 +316,7 @@ const uploadSchema = documentFieldsSchema
 
 const uploadedSchema = z
   .object({
-    success: z.literal(true),
+    success: alwaysTrue(),
     document_id: documentFieldsSchema.shape.document_id,
     version: versionNumber,
   })

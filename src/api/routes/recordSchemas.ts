@@ -16,7 +16,7 @@ import {
 } from '../../modules/records/queries/lists.ts';
 import type { QueryPorts } from '../../modules/records/queries/records.ts';
 import { pageQuerySchema, wholeNumber, withPlus, writeCondition } from '../schemas/parameters.ts';
-import { fieldMessageSchema, versionNumber } from '../schemas/records.ts';
+import { alwaysTrue, fieldMessageSchema, versionNumber } from '../schemas/records.ts';
 import { type IdempotencyPorts, idempotencyKey, withIdempotency } from '../server/idempotency.ts';
 import { callerOf, type RequestContext } from '../server/requestContext.ts';
 
@@ -223,7 +223,7 @@ export function writeOptions({ req, res, found }: RequestContext): WriteOptions 
 /** The body of the response to a write of a record. */
 export const writtenSchema = z
   .object({
-    success: z.literal(true),
+    success: alwaysTrue(),
     message: z.string(),
     version: versionNumber,
     outcome: z.enum(outcomes).meta({
@@ -236,7 +236,7 @@ export const writtenSchema = z
         'Fields that were not stored, values that were stored but that billing may refuse, and anything ' +
         'else that prevents billing a completed encounter, as known at that moment',
     }),
-    dry_run: z.literal(true).optional().meta({ description: 'Nothing was written' }),
+    dry_run: alwaysTrue('nothing was written').optional(),
     changed_fields: z
       .array(z.string())
       .optional()

@@ -13,7 +13,7 @@ import {
   tidied,
 } from '../../modules/records/queries/search.ts';
 import { endpoint } from '../schemas/endpoint.ts';
-import { pageOf, timestamp, versionNumber } from '../schemas/records.ts';
+import { alwaysTrue, pageOf, timestamp, versionNumber } from '../schemas/records.ts';
 import { requirePermission } from '../server/admission.ts';
 import { readJson } from '../server/body.ts';
 import { callerOf } from '../server/requestContext.ts';
@@ -59,7 +59,7 @@ const foundSchema = z
         '`whole`: its entire id or number matches; `words`: it contains all of the words; `beginnings`: ' +
         'it contains words that begin with them',
     }),
-    removed: z.literal(true).optional().meta({ description: 'For a document that was removed' }),
+    removed: alwaysTrue('the document was removed').optional(),
     version: versionNumber,
     created_at: timestamp('When it was created'),
     updated_at: timestamp('When it was last sent; for a removed document, when it was removed'),

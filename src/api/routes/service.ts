@@ -3,6 +3,7 @@ import { type ProcessHealth, type Readiness, readiness } from '../../modules/hea
 import { projectionStatus, type QueryPorts } from '../../modules/records/queries/records.ts';
 import { descriptionAccess, endpoint } from '../schemas/endpoint.ts';
 import { errorSchema } from '../schemas/records.ts';
+import { cacheable, cacheHeaders, ifNoneMatch, notModified, tagged } from './events.ts';
 
 const healthSchema = z
   .object({ status: z.literal('ok') })
@@ -49,16 +50,19 @@ export function readOpenApi(openapiPublic: boolean) {
       : 'The OpenAPI 3.1.0 description of this API.',
     tag: 'Service',
     ...descriptionAccess(openapiPublic),
+    headers: ifNoneMatch,
     answers: {
       200: {
         description: 'The document.',
+        headers: cacheHeaders,
         schema: descriptionSchema,
         example: { openapi: '3.1.0', info: { title: 'Chartledger', version: '1.0.0' }, paths: {} },
       },
+      304: notModified,
     },
     handler({ describe }: OpenApiPorts) {
-      const body = describe() as z.output<typeof descriptionSchema>;
-      return async () => ({ body });
+      const document = tagged(describe() as z.output<typeof descriptionSchema>);
+      return async (context) => cacheable(context, document, openapiPublic ? 'public' : 'private');
     },
   });
 }

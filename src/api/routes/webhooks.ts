@@ -12,7 +12,7 @@ import {
 import { endpoint } from '../schemas/endpoint.ts';
 import { exampleRequestId } from '../schemas/examples.ts';
 import { attemptFilter, attemptsQuerySchema, pageQuerySchema, pageRequest } from '../schemas/parameters.ts';
-import { pageOf } from '../schemas/records.ts';
+import { alwaysTrue, pageOf } from '../schemas/records.ts';
 import { exampleWebhookId } from '../schemas/webhooks.ts';
 import { readJson } from '../server/body.ts';
 import type { RequestContext } from '../server/requestContext.ts';
@@ -192,7 +192,7 @@ const listWebhooks = endpoint({
 
 const pingedSchema = z
   .object({
-    success: z.literal(true),
+    success: alwaysTrue(),
     message: z.string(),
     message_id: z.string().meta({ description: 'The `webhook-id` of the message' }),
   })

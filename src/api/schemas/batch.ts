@@ -1,25 +1,32 @@
 import { z } from 'zod';
 import { catalog } from '../../domain/records/catalog.ts';
 import { outcomes } from '../../domain/records/fold.ts';
+import type { CatalogEntry } from '../../domain/records/schema/kind.ts';
 import type { ErrorCode } from '../../platform/errors.ts';
 import { statusOf } from '../server/answer.ts';
 import { exampleOf } from './examples.ts';
-import { errorSchema, fieldMessageSchema, recordSchemas, versionNumber } from './records.ts';
+import { alwaysTrue, errorSchema, fieldMessageSchema, recordSchemas, versionNumber } from './records.ts';
 
 const kind = z.enum(catalog.map((entry) => entry.kind));
 
+const ifMatch = z
+  .union([z.int().min(1), z.literal('*')])
+  .optional()
+  .meta({ description: 'Write only if the record has this version, or with `*`, only if it exists' });
+
+function lineSchema({ kind, title }: CatalogEntry) {
+  const fields = { kind: z.literal(kind), record: recordSchemas(kind).request, if_match: ifMatch };
+  return z.object(fields).meta({ id: `${title}Line`, description: `One ${kind} of a batch.` });
+}
+
+const [firstLine, ...otherLines] = catalog.map(lineSchema) as [
+  ReturnType<typeof lineSchema>,
+  ...ReturnType<typeof lineSchema>[],
+];
+
 /** A line of a batch. */
 export const batchLineSchema = z
-  .object({
-    kind: kind.meta({ description: 'The kind of the record' }),
-    record: z
-      .union(catalog.map((entry) => recordSchemas(entry.kind).request))
-      .meta({ description: 'The record, as its own endpoint takes it' }),
-    if_match: z
-      .union([z.int().min(1), z.literal('*')])
-      .optional()
-      .meta({ description: 'Write only if the record has this version, or with `*`, only if it exists' }),
-  })
+  .discriminatedUnion('kind', [firstLine, ...otherLines])
   .meta({ id: 'BatchLine', description: 'One record of a batch.' });
 
 const count = z.int().min(0);
@@ -35,7 +42,7 @@ export const batchResultSchema = z
     outcome: z.enum(outcomes).optional().meta({ description: 'With status 200' }),
     version: versionNumber.optional().meta({ description: 'With status 200; with 412, the current version' }),
     warnings: z.array(fieldMessageSchema).optional().meta({ description: 'With status 200' }),
-    dry_run: z.literal(true).optional().meta({ description: 'Nothing was written' }),
+    dry_run: alwaysTrue('nothing was written').optional(),
     changed_fields: z
       .array(z.string())
       .optional()
@@ -48,14 +55,9 @@ export const batchResultSchema = z
       .optional()
       .meta({ description: 'With an error: whether the same line may be accepted later' }),
     retryAfter: retryAfter.unwrap().optional().meta({ description: 'Seconds until it may be accepted' }),
-    shortened: z
-      .literal(true)
-      .optional()
-      .meta({
-        description:
-          '`warnings`, `changed_fields` or `details` were omitted because too many results were waiting to ' +
-          'be sent',
-      }),
+    shortened: alwaysTrue(
+      '`warnings`, `changed_fields` or `details` were omitted because too many results were waiting to be sent',
+    ).optional(),
   })
   .meta({ id: 'BatchResult', description: 'The result of one line of a batch.' });
 

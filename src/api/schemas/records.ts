@@ -15,6 +15,15 @@ export const versionNumber = z
   .min(1)
   .meta({ description: 'Number in the history: 1, 2, 3 …; also the `ETag`', examples: [1] });
 
+/**
+ * Returns the schema of a field that is `true` wherever it is present. The document has it as a plain boolean: some
+ * generators make a type of strings from a boolean with a single value.
+ */
+export function alwaysTrue(description?: string) {
+  const described = ['Always `true`', description].filter(Boolean).join(': ');
+  return z.literal(true).meta({ type: 'boolean', description: described });
+}
+
 /** Returns the schema of a moment, as the service writes it. */
 export function timestamp(description: string) {
   return z.iso.datetime().meta({ description, examples: ['2026-03-14T09:30:00.000Z'] });

@@ -16,7 +16,7 @@ import { createDeidentifier, deidentifiedSchemaName } from '../../modules/eventS
 import { buildMessage, buildPing, messageId, PING_TYPE } from '../../modules/webhooks/messages.ts';
 import { type WebhookPayload, webhookPayloads } from '../../modules/webhooks/webhook.ts';
 import { exampleAddress, exampleEvent, exampleRequestId } from './examples.ts';
-import { recordSchemas, timestamp, versionNumber } from './records.ts';
+import { alwaysTrue, recordSchemas, timestamp, versionNumber } from './records.ts';
 
 export const exampleWebhookId = 'wh_7bQ2nVx0KfT4sLdR';
 
@@ -35,14 +35,9 @@ const referenceData = z
         'permanently erased, and must be erased from any copies',
     }),
     changed,
-    truncated: z
-      .literal(true)
-      .optional()
-      .meta({
-        description:
-          'The message would have contained values but would have been larger than 256 KB; read the record ' +
-          'instead',
-      }),
+    truncated: alwaysTrue(
+      'the message would have contained values but would have been larger than 256 KB; read the record instead',
+    ).optional(),
   })
   .meta({
     id: 'ReferenceData',
@@ -163,6 +158,9 @@ const responses: RouteConfig['responses'] = {
   },
 };
 
+/** The tag of messages: with the one of requests, generators would put both into one class, or overwrite one with the other. */
+export const MESSAGES_TAG = 'Webhook messages';
+
 function webhook(type: string, summary: string, schema: z.ZodType, examples: object): RouteConfig {
   return {
     method: 'post',
@@ -174,7 +172,7 @@ function webhook(type: string, summary: string, schema: z.ZodType, examples: obj
     description:
       'Sent at least once to every webhook whose filters it matches, in order for each record and ' +
       'document, and for the readiness of each encounter.',
-    tags: ['Webhooks'],
+    tags: [MESSAGES_TAG],
     security: [],
     request: {
       headers: signatureHeaders,

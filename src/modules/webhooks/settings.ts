@@ -342,7 +342,7 @@ export const replaySchema = exactly({
   failed: z
     .literal(true)
     .optional()
-    .meta({ description: 'All messages that were given up after the last attempt' }),
+    .meta({ type: 'boolean', description: '`true`: all messages that were given up after the last attempt' }),
 });
 
 /** What to send again. */

@@ -47,19 +47,6 @@ EventType = Literal[
 ]
 
 
-class ReferenceData(TypedDict):
-    """What happened and in which version, without values: the payload `reference`."""
-
-    # Number in the history: 1, 2, 3 …; also the `ETag`
-    version: int
-    # The result. `removed`: a document was removed; `erased`: everything known about it was permanently erased, and must be erased from any copies
-    outcome: Literal["created", "updated", "unchanged", "removed", "erased"]
-    # Names of the fields whose values the event changed; insurance fields use dot notation: `primary_insurance.payer_id`
-    changed: list[str]
-    # The message would have contained values but would have been larger than 256 KB; read the record instead
-    truncated: NotRequired[Literal[True]]
-
-
 class Payer(TypedDict):
     """An insurance company or program that pays claims. A field that is left out keeps its value, and `null` clears it. Unknown fields are not stored."""
 
@@ -135,24 +122,6 @@ class Insurance(TypedDict):
     subscriber_city: NotRequired[str | None]
     subscriber_state: NotRequired[str | None]
     subscriber_zip_code: NotRequired[str | None]
-    subscriber_country: NotRequired[str | None]
-
-
-class DeidentifiedInsurance(TypedDict):
-    """A patient's insurance, de-identified."""
-
-    # Keyed hash of the id: the same for the same id of a kind in a workspace
-    payer_id: str
-    # Only the year; years that would reveal an age of 90 or more are grouped
-    effective_date: NotRequired[str | None]
-    # Only the year; years that would reveal an age of 90 or more are grouped
-    termination_date: NotRequired[str | None]
-    subscriber_relationship: NotRequired[Literal["self", "spouse", "child", "other"] | None]
-    # Only the year; years that would reveal an age of 90 or more are grouped
-    subscriber_date_of_birth: NotRequired[str | None]
-    # A USPS state code; other values are omitted
-    subscriber_state: NotRequired[State | None]
-    # A two-letter country code; other values are omitted
     subscriber_country: NotRequired[str | None]
 
 
@@ -296,8 +265,8 @@ class BatchResult(TypedDict):
     version: NotRequired[int]
     # With status 200
     warnings: NotRequired[list[FieldMessage]]
-    # Nothing was written
-    dry_run: NotRequired[Literal[True]]
+    # Always `true`: nothing was written
+    dry_run: NotRequired[bool]
     # For a dry run: fields that would change
     changed_fields: NotRequired[list[str]]
     # What went wrong, for humans
@@ -310,8 +279,8 @@ class BatchResult(TypedDict):
     retryable: NotRequired[bool]
     # Seconds until it may be accepted
     retryAfter: NotRequired[int]
-    # `warnings`, `changed_fields` or `details` were omitted because too many results were waiting to be sent
-    shortened: NotRequired[Literal[True]]
+    # Always `true`: `warnings`, `changed_fields` or `details` were omitted because too many results were waiting to be sent
+    shortened: NotRequired[bool]
 
 
 class FieldMessage(TypedDict):
@@ -383,7 +352,8 @@ class BatchSummary(TypedDict):
 class Written(TypedDict):
     """A record was stored, or was already up to date."""
 
-    success: Literal[True]
+    # Always `true`
+    success: bool
     message: str
     # Number in the history: 1, 2, 3 …; also the `ETag`
     version: int
@@ -391,8 +361,8 @@ class Written(TypedDict):
     outcome: Literal["created", "updated", "unchanged"]
     # Fields that were not stored, values that were stored but that billing may refuse, and anything else that prevents billing a completed encounter, as known at that moment
     warnings: list[FieldMessage]
-    # Nothing was written
-    dry_run: NotRequired[Literal[True]]
+    # Always `true`: nothing was written
+    dry_run: NotRequired[bool]
     # For a dry run: names of the fields whose values would change; insurance fields use dot notation
     changed_fields: NotRequired[list[str]]
 
@@ -1190,7 +1160,8 @@ class WorklistFinding(TypedDict):
 class BillingWritten(TypedDict):
     """Something was recorded about the billing of an encounter."""
 
-    success: Literal[True]
+    # Always `true`
+    success: bool
     message: str
     # The current version of the encounter
     version: int
@@ -1220,13 +1191,52 @@ class BillingAcknowledgement(TypedDict):
     version: NotRequired[int]
 
 
-class BatchLine(TypedDict):
-    """One record of a batch."""
+BatchLine = Union[
+    "PayerLine", "PatientLine", "ProviderLine", "FacilityLine", "EncounterLine",
+]
 
-    # The kind of the record
-    kind: Kind
-    # The record, as its own endpoint takes it
-    record: Payer | Patient | Provider | Facility | Encounter
+
+class PayerLine(TypedDict):
+    """One payer of a batch."""
+
+    kind: Literal["payer"]
+    record: Payer
+    # Write only if the record has this version, or with `*`, only if it exists
+    if_match: NotRequired[int | Literal["*"]]
+
+
+class PatientLine(TypedDict):
+    """One patient of a batch."""
+
+    kind: Literal["patient"]
+    record: Patient
+    # Write only if the record has this version, or with `*`, only if it exists
+    if_match: NotRequired[int | Literal["*"]]
+
+
+class ProviderLine(TypedDict):
+    """One provider of a batch."""
+
+    kind: Literal["provider"]
+    record: Provider
+    # Write only if the record has this version, or with `*`, only if it exists
+    if_match: NotRequired[int | Literal["*"]]
+
+
+class FacilityLine(TypedDict):
+    """One facility of a batch."""
+
+    kind: Literal["facility"]
+    record: Facility
+    # Write only if the record has this version, or with `*`, only if it exists
+    if_match: NotRequired[int | Literal["*"]]
+
+
+class EncounterLine(TypedDict):
+    """One encounter of a batch."""
+
+    kind: Literal["encounter"]
+    record: Encounter
     # Write only if the record has this version, or with `*`, only if it exists
     if_match: NotRequired[int | Literal["*"]]
 
@@ -1253,8 +1263,8 @@ class Found(TypedDict):
     details: dict[str, Any]
     # `whole`: its entire id or number matches; `words`: it contains all of the words; `beginnings`: it contains words that begin with them
     matched: Literal["whole", "words", "beginnings"]
-    # For a document that was removed
-    removed: NotRequired[Literal[True]]
+    # Always `true`: the document was removed
+    removed: NotRequired[bool]
     # Number in the history: 1, 2, 3 …; also the `ETag`
     version: int
     # When it was created
@@ -1281,7 +1291,8 @@ class Search(TypedDict):
 class DocumentUploaded(TypedDict):
     """A document was stored."""
 
-    success: Literal[True]
+    # Always `true`
+    success: bool
     # The caller's document identifier
     document_id: str
     # Number in the history: 1, 2, 3 …; also the `ETag`
@@ -1325,7 +1336,8 @@ class Document(TypedDict):
 class DocumentRemoved(TypedDict):
     """A document was removed."""
 
-    success: Literal[True]
+    # Always `true`
+    success: bool
     message: str
 
 
@@ -1552,14 +1564,16 @@ class Webhook(TypedDict):
 class WebhookDeleted(TypedDict):
     """A webhook was deleted."""
 
-    success: Literal[True]
+    # Always `true`
+    success: bool
     message: str
 
 
 class WebhookPingRequested(TypedDict):
     """A ping will be sent."""
 
-    success: Literal[True]
+    # Always `true`
+    success: bool
     message: str
     # The `webhook-id` of the message
     message_id: str
@@ -1568,14 +1582,16 @@ class WebhookPingRequested(TypedDict):
 class WebhookRetryRequested(TypedDict):
     """Waiting messages are retried now."""
 
-    success: Literal[True]
+    # Always `true`
+    success: bool
     message: str
 
 
 class WebhookReplayRequested(TypedDict):
     """Messages will be sent again."""
 
-    success: Literal[True]
+    # Always `true`
+    success: bool
     message: str
 
 
@@ -1768,6 +1784,19 @@ class SearchQuery(TypedDict):
     limit: NotRequired[int]
 
 
+class ReferenceData(TypedDict):
+    """What happened and in which version, without values: the payload `reference`."""
+
+    # Number in the history: 1, 2, 3 …; also the `ETag`
+    version: int
+    # The result. `removed`: a document was removed; `erased`: everything known about it was permanently erased, and must be erased from any copies
+    outcome: Literal["created", "updated", "unchanged", "removed", "erased"]
+    # Names of the fields whose values the event changed; insurance fields use dot notation: `primary_insurance.payer_id`
+    changed: list[str]
+    # Always `true`: the message would have contained values but would have been larger than 256 KB; read the record instead
+    truncated: NotRequired[bool]
+
+
 class ReferencePayerUpsertedEvent(TypedDict):
     specversion: Literal["1.0"]
     # Id of the event; in the payload `deidentified`, a keyed hash
@@ -1787,6 +1816,7 @@ class ReferencePayerUpsertedEvent(TypedDict):
     # When it was recorded; in the payload `deidentified`, only the year
     time: str
     datacontenttype: Literal["application/json"]
+    # What happened and in which version, without values: the payload `reference`.
     data: ReferenceData
 
 
@@ -1887,6 +1917,7 @@ class ReferencePatientUpsertedEvent(TypedDict):
     # When it was recorded; in the payload `deidentified`, only the year
     time: str
     datacontenttype: Literal["application/json"]
+    # What happened and in which version, without values: the payload `reference`.
     data: ReferenceData
 
 
@@ -1923,6 +1954,24 @@ class PatientUpsertedEvent(TypedDict):
     data: PatientUpsertedEventData
 
 
+class DeidentifiedInsurance(TypedDict):
+    """A patient's insurance, de-identified."""
+
+    # Keyed hash of the id: the same for the same id of a kind in a workspace
+    payer_id: str
+    # Only the year; years that would reveal an age of 90 or more are grouped
+    effective_date: NotRequired[str | None]
+    # Only the year; years that would reveal an age of 90 or more are grouped
+    termination_date: NotRequired[str | None]
+    subscriber_relationship: NotRequired[Literal["self", "spouse", "child", "other"] | None]
+    # Only the year; years that would reveal an age of 90 or more are grouped
+    subscriber_date_of_birth: NotRequired[str | None]
+    # A USPS state code; other values are omitted
+    subscriber_state: NotRequired[State | None]
+    # A two-letter country code; other values are omitted
+    subscriber_country: NotRequired[str | None]
+
+
 class DeidentifiedPatientUpsertedEventDataSent(TypedDict):
     """The fields as sent; `null` cleared a field, and a field that is missing here kept its value; data that could identify a person is omitted"""
 
@@ -1935,9 +1984,12 @@ class DeidentifiedPatientUpsertedEventDataSent(TypedDict):
     state: NotRequired[State | None]
     # A two-letter country code; other values are omitted
     country: NotRequired[str | None]
-    primary_insurance: NotRequired[DeidentifiedInsurance]
-    secondary_insurance: NotRequired[DeidentifiedInsurance]
-    tertiary_insurance: NotRequired[DeidentifiedInsurance]
+    # A patient's insurance, de-identified.
+    primary_insurance: NotRequired[DeidentifiedInsurance | None]
+    # A patient's insurance, de-identified.
+    secondary_insurance: NotRequired[DeidentifiedInsurance | None]
+    # A patient's insurance, de-identified.
+    tertiary_insurance: NotRequired[DeidentifiedInsurance | None]
     # Keyed hash of the id: the same for the same id of a kind in a workspace
     merged_into: NotRequired[str | None]
 
@@ -2004,6 +2056,7 @@ class ReferenceProviderUpsertedEvent(TypedDict):
     # When it was recorded; in the payload `deidentified`, only the year
     time: str
     datacontenttype: Literal["application/json"]
+    # What happened and in which version, without values: the payload `reference`.
     data: ReferenceData
 
 
@@ -2107,6 +2160,7 @@ class ReferenceFacilityUpsertedEvent(TypedDict):
     # When it was recorded; in the payload `deidentified`, only the year
     time: str
     datacontenttype: Literal["application/json"]
+    # What happened and in which version, without values: the payload `reference`.
     data: ReferenceData
 
 
@@ -2208,6 +2262,7 @@ class ReferenceEncounterUpsertedEvent(TypedDict):
     # When it was recorded; in the payload `deidentified`, only the year
     time: str
     datacontenttype: Literal["application/json"]
+    # What happened and in which version, without values: the payload `reference`.
     data: ReferenceData
 
 
@@ -2321,6 +2376,7 @@ class ReferenceDocumentUploadedEvent(TypedDict):
     # When it was recorded; in the payload `deidentified`, only the year
     time: str
     datacontenttype: Literal["application/json"]
+    # What happened and in which version, without values: the payload `reference`.
     data: ReferenceData
 
 
@@ -2435,6 +2491,7 @@ class ReferenceDocumentRemovedEvent(TypedDict):
     # When it was recorded; in the payload `deidentified`, only the year
     time: str
     datacontenttype: Literal["application/json"]
+    # What happened and in which version, without values: the payload `reference`.
     data: ReferenceData
 
 
@@ -2537,6 +2594,7 @@ class ReferencePayerErasedEvent(TypedDict):
     # When it was recorded; in the payload `deidentified`, only the year
     time: str
     datacontenttype: Literal["application/json"]
+    # What happened and in which version, without values: the payload `reference`.
     data: ReferenceData
 
 
@@ -2635,6 +2693,7 @@ class ReferencePatientErasedEvent(TypedDict):
     # When it was recorded; in the payload `deidentified`, only the year
     time: str
     datacontenttype: Literal["application/json"]
+    # What happened and in which version, without values: the payload `reference`.
     data: ReferenceData
 
 
@@ -2745,6 +2804,7 @@ class ReferenceProviderErasedEvent(TypedDict):
     # When it was recorded; in the payload `deidentified`, only the year
     time: str
     datacontenttype: Literal["application/json"]
+    # What happened and in which version, without values: the payload `reference`.
     data: ReferenceData
 
 
@@ -2843,6 +2903,7 @@ class ReferenceFacilityErasedEvent(TypedDict):
     # When it was recorded; in the payload `deidentified`, only the year
     time: str
     datacontenttype: Literal["application/json"]
+    # What happened and in which version, without values: the payload `reference`.
     data: ReferenceData
 
 
@@ -2941,6 +3002,7 @@ class ReferenceEncounterErasedEvent(TypedDict):
     # When it was recorded; in the payload `deidentified`, only the year
     time: str
     datacontenttype: Literal["application/json"]
+    # What happened and in which version, without values: the payload `reference`.
     data: ReferenceData
 
 
@@ -3042,6 +3104,7 @@ class ReferenceDocumentErasedEvent(TypedDict):
     # When it was recorded; in the payload `deidentified`, only the year
     time: str
     datacontenttype: Literal["application/json"]
+    # What happened and in which version, without values: the payload `reference`.
     data: ReferenceData
 
 
@@ -3144,6 +3207,7 @@ class ReferenceEncounterBilledEvent(TypedDict):
     # When it was recorded; in the payload `deidentified`, only the year
     time: str
     datacontenttype: Literal["application/json"]
+    # What happened and in which version, without values: the payload `reference`.
     data: ReferenceData
 
 
@@ -3269,6 +3333,7 @@ class ReferenceEncounterBillingChangeAcknowledgedEvent(TypedDict):
     # When it was recorded; in the payload `deidentified`, only the year
     time: str
     datacontenttype: Literal["application/json"]
+    # What happened and in which version, without values: the payload `reference`.
     data: ReferenceData
 
 
@@ -3394,6 +3459,7 @@ class ReferenceEncounterReadinessChangedEvent(TypedDict):
     # When it was recorded; in the payload `deidentified`, only the year
     time: str
     datacontenttype: Literal["application/json"]
+    # What happened and in which version, without values: the payload `reference`.
     data: ReferenceData
 
 
@@ -3510,6 +3576,7 @@ class ReferenceEncounterReadinessErasedEvent(TypedDict):
     # When it was recorded; in the payload `deidentified`, only the year
     time: str
     datacontenttype: Literal["application/json"]
+    # What happened and in which version, without values: the payload `reference`.
     data: ReferenceData
 
 
@@ -3608,6 +3675,7 @@ class ReferenceReadinessRulesAppliedEvent(TypedDict):
     # When it was recorded; in the payload `deidentified`, only the year
     time: str
     datacontenttype: Literal["application/json"]
+    # What happened and in which version, without values: the payload `reference`.
     data: ReferenceData
 
 
@@ -3748,33 +3816,35 @@ class WebhookPingEvent(TypedDict):
 
 
 ReferenceEvent = Union[
-    ReferencePayerUpsertedEvent, ReferencePatientUpsertedEvent, ReferenceProviderUpsertedEvent,
-    ReferenceFacilityUpsertedEvent, ReferenceEncounterUpsertedEvent, ReferenceDocumentUploadedEvent,
-    ReferenceDocumentRemovedEvent, ReferencePayerErasedEvent, ReferencePatientErasedEvent,
-    ReferenceProviderErasedEvent, ReferenceFacilityErasedEvent, ReferenceEncounterErasedEvent,
-    ReferenceDocumentErasedEvent, ReferenceEncounterBilledEvent,
-    ReferenceEncounterBillingChangeAcknowledgedEvent, ReferenceEncounterReadinessChangedEvent,
-    ReferenceEncounterReadinessErasedEvent, ReferenceReadinessRulesAppliedEvent,
+    "ReferencePayerUpsertedEvent", "ReferencePatientUpsertedEvent", "ReferenceProviderUpsertedEvent",
+    "ReferenceFacilityUpsertedEvent", "ReferenceEncounterUpsertedEvent", "ReferenceDocumentUploadedEvent",
+    "ReferenceDocumentRemovedEvent", "ReferencePayerErasedEvent", "ReferencePatientErasedEvent",
+    "ReferenceProviderErasedEvent", "ReferenceFacilityErasedEvent", "ReferenceEncounterErasedEvent",
+    "ReferenceDocumentErasedEvent", "ReferenceEncounterBilledEvent",
+    "ReferenceEncounterBillingChangeAcknowledgedEvent", "ReferenceEncounterReadinessChangedEvent",
+    "ReferenceEncounterReadinessErasedEvent", "ReferenceReadinessRulesAppliedEvent",
 ]
 
 
 Event = Union[
-    PayerUpsertedEvent, PatientUpsertedEvent, ProviderUpsertedEvent, FacilityUpsertedEvent,
-    EncounterUpsertedEvent, DocumentUploadedEvent, DocumentRemovedEvent, PayerErasedEvent,
-    PatientErasedEvent, ProviderErasedEvent, FacilityErasedEvent, EncounterErasedEvent,
-    DocumentErasedEvent, EncounterBilledEvent, EncounterBillingChangeAcknowledgedEvent,
-    EncounterReadinessChangedEvent, EncounterReadinessErasedEvent, ReadinessRulesAppliedEvent,
+    "PayerUpsertedEvent", "PatientUpsertedEvent", "ProviderUpsertedEvent", "FacilityUpsertedEvent",
+    "EncounterUpsertedEvent", "DocumentUploadedEvent", "DocumentRemovedEvent", "PayerErasedEvent",
+    "PatientErasedEvent", "ProviderErasedEvent", "FacilityErasedEvent", "EncounterErasedEvent",
+    "DocumentErasedEvent", "EncounterBilledEvent", "EncounterBillingChangeAcknowledgedEvent",
+    "EncounterReadinessChangedEvent", "EncounterReadinessErasedEvent", "ReadinessRulesAppliedEvent",
 ]
 
 
 DeidentifiedEvent = Union[
-    DeidentifiedPayerUpsertedEvent, DeidentifiedPatientUpsertedEvent, DeidentifiedProviderUpsertedEvent,
-    DeidentifiedFacilityUpsertedEvent, DeidentifiedEncounterUpsertedEvent,
-    DeidentifiedDocumentUploadedEvent, DeidentifiedDocumentRemovedEvent, DeidentifiedPayerErasedEvent,
-    DeidentifiedPatientErasedEvent, DeidentifiedProviderErasedEvent, DeidentifiedFacilityErasedEvent,
-    DeidentifiedEncounterErasedEvent, DeidentifiedDocumentErasedEvent, DeidentifiedEncounterBilledEvent,
-    DeidentifiedEncounterBillingChangeAcknowledgedEvent, DeidentifiedEncounterReadinessChangedEvent,
-    DeidentifiedEncounterReadinessErasedEvent, DeidentifiedReadinessRulesAppliedEvent,
+    "DeidentifiedPayerUpsertedEvent", "DeidentifiedPatientUpsertedEvent",
+    "DeidentifiedProviderUpsertedEvent", "DeidentifiedFacilityUpsertedEvent",
+    "DeidentifiedEncounterUpsertedEvent", "DeidentifiedDocumentUploadedEvent",
+    "DeidentifiedDocumentRemovedEvent", "DeidentifiedPayerErasedEvent", "DeidentifiedPatientErasedEvent",
+    "DeidentifiedProviderErasedEvent", "DeidentifiedFacilityErasedEvent",
+    "DeidentifiedEncounterErasedEvent", "DeidentifiedDocumentErasedEvent",
+    "DeidentifiedEncounterBilledEvent", "DeidentifiedEncounterBillingChangeAcknowledgedEvent",
+    "DeidentifiedEncounterReadinessChangedEvent", "DeidentifiedEncounterReadinessErasedEvent",
+    "DeidentifiedReadinessRulesAppliedEvent",
 ]
 
 

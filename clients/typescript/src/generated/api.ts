@@ -1527,26 +1527,6 @@ export interface webhooks {
 }
 export interface components {
     schemas: {
-        /** @description What happened and in which version, without values: the payload `reference`. */
-        ReferenceData: {
-            /**
-             * @description Number in the history: 1, 2, 3 …; also the `ETag`
-             * @example 1
-             */
-            version: number;
-            /**
-             * @description The result. `removed`: a document was removed; `erased`: everything known about it was permanently erased, and must be erased from any copies
-             * @enum {string}
-             */
-            outcome: "created" | "updated" | "unchanged" | "removed" | "erased";
-            /** @description Names of the fields whose values the event changed; insurance fields use dot notation: `primary_insurance.payer_id` */
-            changed: string[];
-            /**
-             * @description The message would have contained values but would have been larger than 256 KB; read the record instead
-             * @enum {boolean}
-             */
-            truncated?: true;
-        };
         /** @description An insurance company or program that pays claims. A field that is left out keeps its value, and `null` clears it. Unknown fields are not stored. */
         Payer: {
             /**
@@ -1698,42 +1678,6 @@ export interface components {
             /** @example US */
             subscriber_country?: string | null;
         };
-        /** @description A patient's insurance, de-identified. */
-        DeidentifiedInsurance: {
-            /** @description Keyed hash of the id: the same for the same id of a kind in a workspace */
-            payer_id: string;
-            /**
-             * @description Only the year; years that would reveal an age of 90 or more are grouped
-             * @example 1984
-             */
-            effective_date?: string | null;
-            /**
-             * @description Only the year; years that would reveal an age of 90 or more are grouped
-             * @example 1984
-             */
-            termination_date?: string | null;
-            /**
-             * @example self
-             * @enum {string|null}
-             */
-            subscriber_relationship?: "self" | "spouse" | "child" | "other" | null;
-            /**
-             * @description Only the year; years that would reveal an age of 90 or more are grouped
-             * @example 1984
-             */
-            subscriber_date_of_birth?: string | null;
-            /**
-             * @description A USPS state code; other values are omitted
-             * @example NE
-             * @enum {string|null}
-             */
-            subscriber_state?: "AL" | "AK" | "AZ" | "AR" | "CA" | "CO" | "CT" | "DE" | "FL" | "GA" | "HI" | "ID" | "IL" | "IN" | "IA" | "KS" | "KY" | "LA" | "ME" | "MD" | "MA" | "MI" | "MN" | "MS" | "MO" | "MT" | "NE" | "NV" | "NH" | "NJ" | "NM" | "NY" | "NC" | "ND" | "OH" | "OK" | "OR" | "PA" | "RI" | "SC" | "SD" | "TN" | "TX" | "UT" | "VT" | "VA" | "WA" | "WV" | "WI" | "WY" | "DC" | "AS" | "GU" | "MP" | "PR" | "VI" | "FM" | "MH" | "PW" | "AA" | "AE" | "AP" | null;
-            /**
-             * @description A two-letter country code; other values are omitted
-             * @example US
-             */
-            subscriber_country?: string | null;
-        } | null;
         /** @description A person who gives care. A field that is left out keeps its value, and `null` clears it. Unknown fields are not stored. */
         Provider: {
             /**
@@ -1985,11 +1929,8 @@ export interface components {
             version?: number;
             /** @description With status 200 */
             warnings?: components["schemas"]["FieldMessage"][];
-            /**
-             * @description Nothing was written
-             * @enum {boolean}
-             */
-            dry_run?: true;
+            /** @description Always `true`: nothing was written */
+            dry_run?: boolean;
             /** @description For a dry run: fields that would change */
             changed_fields?: string[];
             /** @description What went wrong, for humans */
@@ -2005,11 +1946,8 @@ export interface components {
             retryable?: boolean;
             /** @description Seconds until it may be accepted */
             retryAfter?: number;
-            /**
-             * @description `warnings`, `changed_fields` or `details` were omitted because too many results were waiting to be sent
-             * @enum {boolean}
-             */
-            shortened?: true;
+            /** @description Always `true`: `warnings`, `changed_fields` or `details` were omitted because too many results were waiting to be sent */
+            shortened?: boolean;
         };
         /** @description An error or warning about one field. */
         FieldMessage: {
@@ -2075,8 +2013,8 @@ export interface components {
         };
         /** @description A record was stored, or was already up to date. */
         Written: {
-            /** @enum {boolean} */
-            success: true;
+            /** @description Always `true` */
+            success: boolean;
             message: string;
             /**
              * @description Number in the history: 1, 2, 3 …; also the `ETag`
@@ -2090,11 +2028,8 @@ export interface components {
             outcome: "created" | "updated" | "unchanged";
             /** @description Fields that were not stored, values that were stored but that billing may refuse, and anything else that prevents billing a completed encounter, as known at that moment */
             warnings: components["schemas"]["FieldMessage"][];
-            /**
-             * @description Nothing was written
-             * @enum {boolean}
-             */
-            dry_run?: true;
+            /** @description Always `true`: nothing was written */
+            dry_run?: boolean;
             /**
              * @description For a dry run: names of the fields whose values would change; insurance fields use dot notation
              * @example [
@@ -3240,8 +3175,8 @@ export interface components {
         };
         /** @description Something was recorded about the billing of an encounter. */
         BillingWritten: {
-            /** @enum {boolean} */
-            success: true;
+            /** @description Always `true` */
+            success: boolean;
             message: string;
             /**
              * @description The current version of the encounter
@@ -3285,14 +3220,59 @@ export interface components {
             version?: number;
         };
         /** @description One record of a batch. */
-        BatchLine: {
+        BatchLine: components["schemas"]["PayerLine"] | components["schemas"]["PatientLine"] | components["schemas"]["ProviderLine"] | components["schemas"]["FacilityLine"] | components["schemas"]["EncounterLine"];
+        /** @description One payer of a batch. */
+        PayerLine: {
             /**
-             * @description The kind of the record
+             * @description discriminator enum property added by openapi-typescript
              * @enum {string}
              */
-            kind: "payer" | "patient" | "provider" | "facility" | "encounter";
-            /** @description The record, as its own endpoint takes it */
-            record: components["schemas"]["Payer"] | components["schemas"]["Patient"] | components["schemas"]["Provider"] | components["schemas"]["Facility"] | components["schemas"]["Encounter"];
+            kind: "payer";
+            record: components["schemas"]["Payer"];
+            /** @description Write only if the record has this version, or with `*`, only if it exists */
+            if_match?: number | "*";
+        };
+        /** @description One patient of a batch. */
+        PatientLine: {
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            kind: "patient";
+            record: components["schemas"]["Patient"];
+            /** @description Write only if the record has this version, or with `*`, only if it exists */
+            if_match?: number | "*";
+        };
+        /** @description One provider of a batch. */
+        ProviderLine: {
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            kind: "provider";
+            record: components["schemas"]["Provider"];
+            /** @description Write only if the record has this version, or with `*`, only if it exists */
+            if_match?: number | "*";
+        };
+        /** @description One facility of a batch. */
+        FacilityLine: {
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            kind: "facility";
+            record: components["schemas"]["Facility"];
+            /** @description Write only if the record has this version, or with `*`, only if it exists */
+            if_match?: number | "*";
+        };
+        /** @description One encounter of a batch. */
+        EncounterLine: {
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            kind: "encounter";
+            record: components["schemas"]["Encounter"];
             /** @description Write only if the record has this version, or with `*`, only if it exists */
             if_match?: number | "*";
         };
@@ -3331,11 +3311,8 @@ export interface components {
              * @enum {string}
              */
             matched: "whole" | "words" | "beginnings";
-            /**
-             * @description For a document that was removed
-             * @enum {boolean}
-             */
-            removed?: true;
+            /** @description Always `true`: the document was removed */
+            removed?: boolean;
             /**
              * @description Number in the history: 1, 2, 3 …; also the `ETag`
              * @example 1
@@ -3377,8 +3354,8 @@ export interface components {
         };
         /** @description A document was stored. */
         DocumentUploaded: {
-            /** @enum {boolean} */
-            success: true;
+            /** @description Always `true` */
+            success: boolean;
             /**
              * @description The caller's document identifier
              * @example document-5001
@@ -3407,7 +3384,7 @@ export interface components {
              * Format: binary
              * @description A PDF (`.pdf`) or DOCX (`.docx`) with a file name of at most 255 characters, at most 250 MB (262,144,000 bytes); recognized by name and content
              */
-            file: unknown;
+            file: string;
         };
         /** @description A page of the documents of an encounter. */
         DocumentPage: {
@@ -3461,8 +3438,8 @@ export interface components {
         };
         /** @description A document was removed. */
         DocumentRemoved: {
-            /** @enum {boolean} */
-            success: true;
+            /** @description Always `true` */
+            success: boolean;
             message: string;
         };
         /** @description A page of the versions of a document, newest first. */
@@ -3768,28 +3745,28 @@ export interface components {
         };
         /** @description A webhook was deleted. */
         WebhookDeleted: {
-            /** @enum {boolean} */
-            success: true;
+            /** @description Always `true` */
+            success: boolean;
             message: string;
         };
         /** @description A ping will be sent. */
         WebhookPingRequested: {
-            /** @enum {boolean} */
-            success: true;
+            /** @description Always `true` */
+            success: boolean;
             message: string;
             /** @description The `webhook-id` of the message */
             message_id: string;
         };
         /** @description Waiting messages are retried now. */
         WebhookRetryRequested: {
-            /** @enum {boolean} */
-            success: true;
+            /** @description Always `true` */
+            success: boolean;
             message: string;
         };
         /** @description Messages will be sent again. */
         WebhookReplayRequested: {
-            /** @enum {boolean} */
-            success: true;
+            /** @description Always `true` */
+            success: boolean;
             message: string;
         };
         /** @description A page of attempts, newest first. */
@@ -6213,11 +6190,8 @@ export interface operations {
                     from?: string;
                     /** @description A single message, by its `webhook-id` */
                     message_id?: string;
-                    /**
-                     * @description All messages that were given up after the last attempt
-                     * @enum {boolean}
-                     */
-                    failed?: true;
+                    /** @description `true`: all messages that were given up after the last attempt */
+                    failed?: boolean;
                 };
             };
         };
@@ -6517,7 +6491,10 @@ export interface operations {
     getOpenApi: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description An earlier `ETag`: returns 304 if the document has not changed */
+                "If-None-Match"?: string;
+            };
             path?: never;
             cookie?: never;
         };
@@ -6646,7 +6623,22 @@ export interface operations {
                     time: string;
                     /** @enum {string} */
                     datacontenttype: "application/json";
-                    data: components["schemas"]["ReferenceData"] | {
+                    data: {
+                        /**
+                         * @description Number in the history: 1, 2, 3 …; also the `ETag`
+                         * @example 1
+                         */
+                        version: number;
+                        /**
+                         * @description The result. `removed`: a document was removed; `erased`: everything known about it was permanently erased, and must be erased from any copies
+                         * @enum {string}
+                         */
+                        outcome: "created" | "updated" | "unchanged" | "removed" | "erased";
+                        /** @description Names of the fields whose values the event changed; insurance fields use dot notation: `primary_insurance.payer_id` */
+                        changed: string[];
+                        /** @description Always `true`: the message would have contained values but would have been larger than 256 KB; read the record instead */
+                        truncated?: boolean;
+                    } | {
                         /**
                          * @description Number in the history: 1, 2, 3 …; also the `ETag`
                          * @example 1
@@ -6732,7 +6724,22 @@ export interface operations {
                     time: string;
                     /** @enum {string} */
                     datacontenttype: "application/json";
-                    data: components["schemas"]["ReferenceData"] | {
+                    data: {
+                        /**
+                         * @description Number in the history: 1, 2, 3 …; also the `ETag`
+                         * @example 1
+                         */
+                        version: number;
+                        /**
+                         * @description The result. `removed`: a document was removed; `erased`: everything known about it was permanently erased, and must be erased from any copies
+                         * @enum {string}
+                         */
+                        outcome: "created" | "updated" | "unchanged" | "removed" | "erased";
+                        /** @description Names of the fields whose values the event changed; insurance fields use dot notation: `primary_insurance.payer_id` */
+                        changed: string[];
+                        /** @description Always `true`: the message would have contained values but would have been larger than 256 KB; read the record instead */
+                        truncated?: boolean;
+                    } | {
                         /**
                          * @description Number in the history: 1, 2, 3 …; also the `ETag`
                          * @example 1
@@ -6772,9 +6779,123 @@ export interface operations {
                              * @example US
                              */
                             country?: string | null;
-                            primary_insurance?: components["schemas"]["DeidentifiedInsurance"];
-                            secondary_insurance?: components["schemas"]["DeidentifiedInsurance"];
-                            tertiary_insurance?: components["schemas"]["DeidentifiedInsurance"];
+                            /**
+                             * DeidentifiedInsurance
+                             * @description A patient's insurance, de-identified.
+                             */
+                            primary_insurance?: {
+                                /** @description Keyed hash of the id: the same for the same id of a kind in a workspace */
+                                payer_id: string;
+                                /**
+                                 * @description Only the year; years that would reveal an age of 90 or more are grouped
+                                 * @example 1984
+                                 */
+                                effective_date?: string | null;
+                                /**
+                                 * @description Only the year; years that would reveal an age of 90 or more are grouped
+                                 * @example 1984
+                                 */
+                                termination_date?: string | null;
+                                /**
+                                 * @example self
+                                 * @enum {string|null}
+                                 */
+                                subscriber_relationship?: "self" | "spouse" | "child" | "other" | null;
+                                /**
+                                 * @description Only the year; years that would reveal an age of 90 or more are grouped
+                                 * @example 1984
+                                 */
+                                subscriber_date_of_birth?: string | null;
+                                /**
+                                 * @description A USPS state code; other values are omitted
+                                 * @example NE
+                                 * @enum {string|null}
+                                 */
+                                subscriber_state?: "AL" | "AK" | "AZ" | "AR" | "CA" | "CO" | "CT" | "DE" | "FL" | "GA" | "HI" | "ID" | "IL" | "IN" | "IA" | "KS" | "KY" | "LA" | "ME" | "MD" | "MA" | "MI" | "MN" | "MS" | "MO" | "MT" | "NE" | "NV" | "NH" | "NJ" | "NM" | "NY" | "NC" | "ND" | "OH" | "OK" | "OR" | "PA" | "RI" | "SC" | "SD" | "TN" | "TX" | "UT" | "VT" | "VA" | "WA" | "WV" | "WI" | "WY" | "DC" | "AS" | "GU" | "MP" | "PR" | "VI" | "FM" | "MH" | "PW" | "AA" | "AE" | "AP" | null;
+                                /**
+                                 * @description A two-letter country code; other values are omitted
+                                 * @example US
+                                 */
+                                subscriber_country?: string | null;
+                            } | null;
+                            /**
+                             * DeidentifiedInsurance
+                             * @description A patient's insurance, de-identified.
+                             */
+                            secondary_insurance?: {
+                                /** @description Keyed hash of the id: the same for the same id of a kind in a workspace */
+                                payer_id: string;
+                                /**
+                                 * @description Only the year; years that would reveal an age of 90 or more are grouped
+                                 * @example 1984
+                                 */
+                                effective_date?: string | null;
+                                /**
+                                 * @description Only the year; years that would reveal an age of 90 or more are grouped
+                                 * @example 1984
+                                 */
+                                termination_date?: string | null;
+                                /**
+                                 * @example self
+                                 * @enum {string|null}
+                                 */
+                                subscriber_relationship?: "self" | "spouse" | "child" | "other" | null;
+                                /**
+                                 * @description Only the year; years that would reveal an age of 90 or more are grouped
+                                 * @example 1984
+                                 */
+                                subscriber_date_of_birth?: string | null;
+                                /**
+                                 * @description A USPS state code; other values are omitted
+                                 * @example NE
+                                 * @enum {string|null}
+                                 */
+                                subscriber_state?: "AL" | "AK" | "AZ" | "AR" | "CA" | "CO" | "CT" | "DE" | "FL" | "GA" | "HI" | "ID" | "IL" | "IN" | "IA" | "KS" | "KY" | "LA" | "ME" | "MD" | "MA" | "MI" | "MN" | "MS" | "MO" | "MT" | "NE" | "NV" | "NH" | "NJ" | "NM" | "NY" | "NC" | "ND" | "OH" | "OK" | "OR" | "PA" | "RI" | "SC" | "SD" | "TN" | "TX" | "UT" | "VT" | "VA" | "WA" | "WV" | "WI" | "WY" | "DC" | "AS" | "GU" | "MP" | "PR" | "VI" | "FM" | "MH" | "PW" | "AA" | "AE" | "AP" | null;
+                                /**
+                                 * @description A two-letter country code; other values are omitted
+                                 * @example US
+                                 */
+                                subscriber_country?: string | null;
+                            } | null;
+                            /**
+                             * DeidentifiedInsurance
+                             * @description A patient's insurance, de-identified.
+                             */
+                            tertiary_insurance?: {
+                                /** @description Keyed hash of the id: the same for the same id of a kind in a workspace */
+                                payer_id: string;
+                                /**
+                                 * @description Only the year; years that would reveal an age of 90 or more are grouped
+                                 * @example 1984
+                                 */
+                                effective_date?: string | null;
+                                /**
+                                 * @description Only the year; years that would reveal an age of 90 or more are grouped
+                                 * @example 1984
+                                 */
+                                termination_date?: string | null;
+                                /**
+                                 * @example self
+                                 * @enum {string|null}
+                                 */
+                                subscriber_relationship?: "self" | "spouse" | "child" | "other" | null;
+                                /**
+                                 * @description Only the year; years that would reveal an age of 90 or more are grouped
+                                 * @example 1984
+                                 */
+                                subscriber_date_of_birth?: string | null;
+                                /**
+                                 * @description A USPS state code; other values are omitted
+                                 * @example NE
+                                 * @enum {string|null}
+                                 */
+                                subscriber_state?: "AL" | "AK" | "AZ" | "AR" | "CA" | "CO" | "CT" | "DE" | "FL" | "GA" | "HI" | "ID" | "IL" | "IN" | "IA" | "KS" | "KY" | "LA" | "ME" | "MD" | "MA" | "MI" | "MN" | "MS" | "MO" | "MT" | "NE" | "NV" | "NH" | "NJ" | "NM" | "NY" | "NC" | "ND" | "OH" | "OK" | "OR" | "PA" | "RI" | "SC" | "SD" | "TN" | "TX" | "UT" | "VT" | "VA" | "WA" | "WV" | "WI" | "WY" | "DC" | "AS" | "GU" | "MP" | "PR" | "VI" | "FM" | "MH" | "PW" | "AA" | "AE" | "AP" | null;
+                                /**
+                                 * @description A two-letter country code; other values are omitted
+                                 * @example US
+                                 */
+                                subscriber_country?: string | null;
+                            } | null;
                             /** @description Keyed hash of the id: the same for the same id of a kind in a workspace */
                             merged_into?: string | null;
                         };
@@ -6831,7 +6952,22 @@ export interface operations {
                     time: string;
                     /** @enum {string} */
                     datacontenttype: "application/json";
-                    data: components["schemas"]["ReferenceData"] | {
+                    data: {
+                        /**
+                         * @description Number in the history: 1, 2, 3 …; also the `ETag`
+                         * @example 1
+                         */
+                        version: number;
+                        /**
+                         * @description The result. `removed`: a document was removed; `erased`: everything known about it was permanently erased, and must be erased from any copies
+                         * @enum {string}
+                         */
+                        outcome: "created" | "updated" | "unchanged" | "removed" | "erased";
+                        /** @description Names of the fields whose values the event changed; insurance fields use dot notation: `primary_insurance.payer_id` */
+                        changed: string[];
+                        /** @description Always `true`: the message would have contained values but would have been larger than 256 KB; read the record instead */
+                        truncated?: boolean;
+                    } | {
                         /**
                          * @description Number in the history: 1, 2, 3 …; also the `ETag`
                          * @example 1
@@ -6925,7 +7061,22 @@ export interface operations {
                     time: string;
                     /** @enum {string} */
                     datacontenttype: "application/json";
-                    data: components["schemas"]["ReferenceData"] | {
+                    data: {
+                        /**
+                         * @description Number in the history: 1, 2, 3 …; also the `ETag`
+                         * @example 1
+                         */
+                        version: number;
+                        /**
+                         * @description The result. `removed`: a document was removed; `erased`: everything known about it was permanently erased, and must be erased from any copies
+                         * @enum {string}
+                         */
+                        outcome: "created" | "updated" | "unchanged" | "removed" | "erased";
+                        /** @description Names of the fields whose values the event changed; insurance fields use dot notation: `primary_insurance.payer_id` */
+                        changed: string[];
+                        /** @description Always `true`: the message would have contained values but would have been larger than 256 KB; read the record instead */
+                        truncated?: boolean;
+                    } | {
                         /**
                          * @description Number in the history: 1, 2, 3 …; also the `ETag`
                          * @example 1
@@ -7014,7 +7165,22 @@ export interface operations {
                     time: string;
                     /** @enum {string} */
                     datacontenttype: "application/json";
-                    data: components["schemas"]["ReferenceData"] | {
+                    data: {
+                        /**
+                         * @description Number in the history: 1, 2, 3 …; also the `ETag`
+                         * @example 1
+                         */
+                        version: number;
+                        /**
+                         * @description The result. `removed`: a document was removed; `erased`: everything known about it was permanently erased, and must be erased from any copies
+                         * @enum {string}
+                         */
+                        outcome: "created" | "updated" | "unchanged" | "removed" | "erased";
+                        /** @description Names of the fields whose values the event changed; insurance fields use dot notation: `primary_insurance.payer_id` */
+                        changed: string[];
+                        /** @description Always `true`: the message would have contained values but would have been larger than 256 KB; read the record instead */
+                        truncated?: boolean;
+                    } | {
                         /**
                          * @description Number in the history: 1, 2, 3 …; also the `ETag`
                          * @example 1
@@ -7115,7 +7281,22 @@ export interface operations {
                     time: string;
                     /** @enum {string} */
                     datacontenttype: "application/json";
-                    data: components["schemas"]["ReferenceData"] | {
+                    data: {
+                        /**
+                         * @description Number in the history: 1, 2, 3 …; also the `ETag`
+                         * @example 1
+                         */
+                        version: number;
+                        /**
+                         * @description The result. `removed`: a document was removed; `erased`: everything known about it was permanently erased, and must be erased from any copies
+                         * @enum {string}
+                         */
+                        outcome: "created" | "updated" | "unchanged" | "removed" | "erased";
+                        /** @description Names of the fields whose values the event changed; insurance fields use dot notation: `primary_insurance.payer_id` */
+                        changed: string[];
+                        /** @description Always `true`: the message would have contained values but would have been larger than 256 KB; read the record instead */
+                        truncated?: boolean;
+                    } | {
                         /**
                          * @description Number in the history: 1, 2, 3 …; also the `ETag`
                          * @example 1
@@ -7232,7 +7413,22 @@ export interface operations {
                     time: string;
                     /** @enum {string} */
                     datacontenttype: "application/json";
-                    data: components["schemas"]["ReferenceData"] | {
+                    data: {
+                        /**
+                         * @description Number in the history: 1, 2, 3 …; also the `ETag`
+                         * @example 1
+                         */
+                        version: number;
+                        /**
+                         * @description The result. `removed`: a document was removed; `erased`: everything known about it was permanently erased, and must be erased from any copies
+                         * @enum {string}
+                         */
+                        outcome: "created" | "updated" | "unchanged" | "removed" | "erased";
+                        /** @description Names of the fields whose values the event changed; insurance fields use dot notation: `primary_insurance.payer_id` */
+                        changed: string[];
+                        /** @description Always `true`: the message would have contained values but would have been larger than 256 KB; read the record instead */
+                        truncated?: boolean;
+                    } | {
                         /**
                          * @description Number in the history: 1, 2, 3 …; also the `ETag`
                          * @example 1
@@ -7318,7 +7514,22 @@ export interface operations {
                     time: string;
                     /** @enum {string} */
                     datacontenttype: "application/json";
-                    data: components["schemas"]["ReferenceData"] | {
+                    data: {
+                        /**
+                         * @description Number in the history: 1, 2, 3 …; also the `ETag`
+                         * @example 1
+                         */
+                        version: number;
+                        /**
+                         * @description The result. `removed`: a document was removed; `erased`: everything known about it was permanently erased, and must be erased from any copies
+                         * @enum {string}
+                         */
+                        outcome: "created" | "updated" | "unchanged" | "removed" | "erased";
+                        /** @description Names of the fields whose values the event changed; insurance fields use dot notation: `primary_insurance.payer_id` */
+                        changed: string[];
+                        /** @description Always `true`: the message would have contained values but would have been larger than 256 KB; read the record instead */
+                        truncated?: boolean;
+                    } | {
                         /**
                          * @description Number in the history: 1, 2, 3 …; also the `ETag`
                          * @example 1
@@ -7397,7 +7608,22 @@ export interface operations {
                     time: string;
                     /** @enum {string} */
                     datacontenttype: "application/json";
-                    data: components["schemas"]["ReferenceData"] | {
+                    data: {
+                        /**
+                         * @description Number in the history: 1, 2, 3 …; also the `ETag`
+                         * @example 1
+                         */
+                        version: number;
+                        /**
+                         * @description The result. `removed`: a document was removed; `erased`: everything known about it was permanently erased, and must be erased from any copies
+                         * @enum {string}
+                         */
+                        outcome: "created" | "updated" | "unchanged" | "removed" | "erased";
+                        /** @description Names of the fields whose values the event changed; insurance fields use dot notation: `primary_insurance.payer_id` */
+                        changed: string[];
+                        /** @description Always `true`: the message would have contained values but would have been larger than 256 KB; read the record instead */
+                        truncated?: boolean;
+                    } | {
                         /**
                          * @description Number in the history: 1, 2, 3 …; also the `ETag`
                          * @example 1
@@ -7476,7 +7702,22 @@ export interface operations {
                     time: string;
                     /** @enum {string} */
                     datacontenttype: "application/json";
-                    data: components["schemas"]["ReferenceData"] | {
+                    data: {
+                        /**
+                         * @description Number in the history: 1, 2, 3 …; also the `ETag`
+                         * @example 1
+                         */
+                        version: number;
+                        /**
+                         * @description The result. `removed`: a document was removed; `erased`: everything known about it was permanently erased, and must be erased from any copies
+                         * @enum {string}
+                         */
+                        outcome: "created" | "updated" | "unchanged" | "removed" | "erased";
+                        /** @description Names of the fields whose values the event changed; insurance fields use dot notation: `primary_insurance.payer_id` */
+                        changed: string[];
+                        /** @description Always `true`: the message would have contained values but would have been larger than 256 KB; read the record instead */
+                        truncated?: boolean;
+                    } | {
                         /**
                          * @description Number in the history: 1, 2, 3 …; also the `ETag`
                          * @example 1
@@ -7555,7 +7796,22 @@ export interface operations {
                     time: string;
                     /** @enum {string} */
                     datacontenttype: "application/json";
-                    data: components["schemas"]["ReferenceData"] | {
+                    data: {
+                        /**
+                         * @description Number in the history: 1, 2, 3 …; also the `ETag`
+                         * @example 1
+                         */
+                        version: number;
+                        /**
+                         * @description The result. `removed`: a document was removed; `erased`: everything known about it was permanently erased, and must be erased from any copies
+                         * @enum {string}
+                         */
+                        outcome: "created" | "updated" | "unchanged" | "removed" | "erased";
+                        /** @description Names of the fields whose values the event changed; insurance fields use dot notation: `primary_insurance.payer_id` */
+                        changed: string[];
+                        /** @description Always `true`: the message would have contained values but would have been larger than 256 KB; read the record instead */
+                        truncated?: boolean;
+                    } | {
                         /**
                          * @description Number in the history: 1, 2, 3 …; also the `ETag`
                          * @example 1
@@ -7634,7 +7890,22 @@ export interface operations {
                     time: string;
                     /** @enum {string} */
                     datacontenttype: "application/json";
-                    data: components["schemas"]["ReferenceData"] | {
+                    data: {
+                        /**
+                         * @description Number in the history: 1, 2, 3 …; also the `ETag`
+                         * @example 1
+                         */
+                        version: number;
+                        /**
+                         * @description The result. `removed`: a document was removed; `erased`: everything known about it was permanently erased, and must be erased from any copies
+                         * @enum {string}
+                         */
+                        outcome: "created" | "updated" | "unchanged" | "removed" | "erased";
+                        /** @description Names of the fields whose values the event changed; insurance fields use dot notation: `primary_insurance.payer_id` */
+                        changed: string[];
+                        /** @description Always `true`: the message would have contained values but would have been larger than 256 KB; read the record instead */
+                        truncated?: boolean;
+                    } | {
                         /**
                          * @description Number in the history: 1, 2, 3 …; also the `ETag`
                          * @example 1
@@ -7713,7 +7984,22 @@ export interface operations {
                     time: string;
                     /** @enum {string} */
                     datacontenttype: "application/json";
-                    data: components["schemas"]["ReferenceData"] | {
+                    data: {
+                        /**
+                         * @description Number in the history: 1, 2, 3 …; also the `ETag`
+                         * @example 1
+                         */
+                        version: number;
+                        /**
+                         * @description The result. `removed`: a document was removed; `erased`: everything known about it was permanently erased, and must be erased from any copies
+                         * @enum {string}
+                         */
+                        outcome: "created" | "updated" | "unchanged" | "removed" | "erased";
+                        /** @description Names of the fields whose values the event changed; insurance fields use dot notation: `primary_insurance.payer_id` */
+                        changed: string[];
+                        /** @description Always `true`: the message would have contained values but would have been larger than 256 KB; read the record instead */
+                        truncated?: boolean;
+                    } | {
                         /**
                          * @description Number in the history: 1, 2, 3 …; also the `ETag`
                          * @example 1
@@ -7799,7 +8085,22 @@ export interface operations {
                     time: string;
                     /** @enum {string} */
                     datacontenttype: "application/json";
-                    data: components["schemas"]["ReferenceData"] | {
+                    data: {
+                        /**
+                         * @description Number in the history: 1, 2, 3 …; also the `ETag`
+                         * @example 1
+                         */
+                        version: number;
+                        /**
+                         * @description The result. `removed`: a document was removed; `erased`: everything known about it was permanently erased, and must be erased from any copies
+                         * @enum {string}
+                         */
+                        outcome: "created" | "updated" | "unchanged" | "removed" | "erased";
+                        /** @description Names of the fields whose values the event changed; insurance fields use dot notation: `primary_insurance.payer_id` */
+                        changed: string[];
+                        /** @description Always `true`: the message would have contained values but would have been larger than 256 KB; read the record instead */
+                        truncated?: boolean;
+                    } | {
                         /**
                          * @description Number in the history: 1, 2, 3 …; also the `ETag`
                          * @example 1
@@ -7908,7 +8209,22 @@ export interface operations {
                     time: string;
                     /** @enum {string} */
                     datacontenttype: "application/json";
-                    data: components["schemas"]["ReferenceData"] | {
+                    data: {
+                        /**
+                         * @description Number in the history: 1, 2, 3 …; also the `ETag`
+                         * @example 1
+                         */
+                        version: number;
+                        /**
+                         * @description The result. `removed`: a document was removed; `erased`: everything known about it was permanently erased, and must be erased from any copies
+                         * @enum {string}
+                         */
+                        outcome: "created" | "updated" | "unchanged" | "removed" | "erased";
+                        /** @description Names of the fields whose values the event changed; insurance fields use dot notation: `primary_insurance.payer_id` */
+                        changed: string[];
+                        /** @description Always `true`: the message would have contained values but would have been larger than 256 KB; read the record instead */
+                        truncated?: boolean;
+                    } | {
                         /**
                          * @description Number in the history: 1, 2, 3 …; also the `ETag`
                          * @example 1
@@ -8017,7 +8333,22 @@ export interface operations {
                     time: string;
                     /** @enum {string} */
                     datacontenttype: "application/json";
-                    data: components["schemas"]["ReferenceData"] | {
+                    data: {
+                        /**
+                         * @description Number in the history: 1, 2, 3 …; also the `ETag`
+                         * @example 1
+                         */
+                        version: number;
+                        /**
+                         * @description The result. `removed`: a document was removed; `erased`: everything known about it was permanently erased, and must be erased from any copies
+                         * @enum {string}
+                         */
+                        outcome: "created" | "updated" | "unchanged" | "removed" | "erased";
+                        /** @description Names of the fields whose values the event changed; insurance fields use dot notation: `primary_insurance.payer_id` */
+                        changed: string[];
+                        /** @description Always `true`: the message would have contained values but would have been larger than 256 KB; read the record instead */
+                        truncated?: boolean;
+                    } | {
                         /**
                          * @description Number in the history: 1, 2, 3 …; also the `ETag`
                          * @example 1
@@ -8144,7 +8475,22 @@ export interface operations {
                     time: string;
                     /** @enum {string} */
                     datacontenttype: "application/json";
-                    data: components["schemas"]["ReferenceData"] | {
+                    data: {
+                        /**
+                         * @description Number in the history: 1, 2, 3 …; also the `ETag`
+                         * @example 1
+                         */
+                        version: number;
+                        /**
+                         * @description The result. `removed`: a document was removed; `erased`: everything known about it was permanently erased, and must be erased from any copies
+                         * @enum {string}
+                         */
+                        outcome: "created" | "updated" | "unchanged" | "removed" | "erased";
+                        /** @description Names of the fields whose values the event changed; insurance fields use dot notation: `primary_insurance.payer_id` */
+                        changed: string[];
+                        /** @description Always `true`: the message would have contained values but would have been larger than 256 KB; read the record instead */
+                        truncated?: boolean;
+                    } | {
                         /**
                          * @description Number in the history: 1, 2, 3 …; also the `ETag`
                          * @example 1
@@ -8223,7 +8569,22 @@ export interface operations {
                     time: string;
                     /** @enum {string} */
                     datacontenttype: "application/json";
-                    data: components["schemas"]["ReferenceData"] | {
+                    data: {
+                        /**
+                         * @description Number in the history: 1, 2, 3 …; also the `ETag`
+                         * @example 1
+                         */
+                        version: number;
+                        /**
+                         * @description The result. `removed`: a document was removed; `erased`: everything known about it was permanently erased, and must be erased from any copies
+                         * @enum {string}
+                         */
+                        outcome: "created" | "updated" | "unchanged" | "removed" | "erased";
+                        /** @description Names of the fields whose values the event changed; insurance fields use dot notation: `primary_insurance.payer_id` */
+                        changed: string[];
+                        /** @description Always `true`: the message would have contained values but would have been larger than 256 KB; read the record instead */
+                        truncated?: boolean;
+                    } | {
                         /**
                          * @description Number in the history: 1, 2, 3 …; also the `ETag`
                          * @example 1

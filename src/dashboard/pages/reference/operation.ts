@@ -61,8 +61,9 @@ function typeText(schema: SchemaOrReference): HtmlValue {
     const name = nameOf(schema);
     return html`<a href="${schemaPath(name)}">${name}</a>`;
   }
-  const { type, anyOf, items, format, pattern } = schema;
-  if (anyOf) return joined(anyOf.map(typeText));
+  const { type, anyOf, oneOf, items, format, pattern } = schema;
+  const alternatives = anyOf ?? oneOf;
+  if (alternatives) return joined(alternatives.map(typeText));
   if (pattern === iso8601.source) return `${typeNames(type)}, a date or date and time (ISO 8601)`;
   const limits = [...(format ? [format] : []), ...limitTexts(schema)];
   const names = type === 'array' && items ? html`array of ${typeText(items)}` : typeNames(type);

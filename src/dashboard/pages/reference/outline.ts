@@ -1,3 +1,4 @@
+import { MESSAGES_TAG } from '../../../api/schemas/webhooks.ts';
 import { type Html, html } from '../../components/page.ts';
 import { errorPath, operationPath, referenceMessagePath, schemaPath } from '../../components/urls.ts';
 
@@ -62,6 +63,7 @@ export interface Schema {
   required?: string[];
   items?: SchemaOrReference;
   anyOf?: SchemaOrReference[];
+  oneOf?: SchemaOrReference[];
   additionalProperties?: SchemaOrReference;
   enum?: unknown[];
   default?: unknown;
@@ -142,22 +144,17 @@ export interface Group {
 
 /** Returns everything that the document describes, in the order of the reference. */
 export function outlineOf({ tags, paths, webhooks, components }: OpenApiDocument): Group[] {
-  const operations = operationsOf(paths);
+  const operations = [
+    ...operationsOf(paths).map((placed) => operationEntry(placed, operationPath)),
+    ...operationsOf(webhooks).map((placed) => operationEntry(placed, referenceMessagePath)),
+  ];
   return [
     ...tags.map(({ name, description }) => ({
-      id: `tag-${name}`,
+      id: name === MESSAGES_TAG ? 'messages' : `tag-${name}`,
       title: name,
       description,
-      entries: operations
-        .filter(({ operation }) => operation.tags.includes(name))
-        .map((placed) => operationEntry(placed, operationPath)),
+      entries: operations.filter(({ operation }) => operation?.operation.tags.includes(name)),
     })),
-    {
-      id: 'messages',
-      title: 'Webhook messages',
-      description: 'Messages that are sent to a webhook’s URL by POST.',
-      entries: operationsOf(webhooks).map((placed) => operationEntry(placed, referenceMessagePath)),
-    },
     {
       id: 'errors',
       title: 'Errors',
