@@ -66,7 +66,7 @@ export function rebuildOf<Body extends object>(model: ModelName<Body>): ModelNam
 }
 
 /**
- * The read model of the readiness worklist. No projection builds it: a row is based on several records, so `keepWorklist`
- * evaluates it. The number is incremented when the meaning of a rule changes; the read model is then rebuilt.
+ * The read model of the readiness worklist. No projection builds it: a row is based on several records, so `updateWorklist`
+ * evaluates it. The number is incremented when the form of its rows changes; the read model is then rebuilt.
  */
 export const readinessModel: ModelName = 'readiness_v6';

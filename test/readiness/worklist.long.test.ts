@@ -2,14 +2,22 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { readinessModel } from '../../projections/projection.ts';
 import type { DisclosedRange } from '../../src/domain/events/payloads.ts';
 import { readinessCountsStream, recordStream } from '../../src/domain/events/streams.ts';
-import { minuteOf, worklistModel } from '../../src/modules/readiness/worklistModel.ts';
+import { minuteOf, type WorklistEntry, worklistModel } from '../../src/modules/readiness/worklistModel.ts';
 import { openReadModels } from '../../src/server/openStorage.ts';
 import type { Row } from '../../src/storage/readModels.ts';
 
 import { sendBatch } from '../support/client.ts';
 import { eventually } from '../support/eventually.ts';
 import { phi } from '../support/output.ts';
-import { countsOf, freshClaim, inStores, neighbours, sendClaim, worklist } from '../support/readiness.ts';
+import {
+  countsOf,
+  freshClaim,
+  inStores,
+  neighbours,
+  sendClaim,
+  type WorklistItem,
+  worklist,
+} from '../support/readiness.ts';
 import { onEveryEngine } from '../support/servers.ts';
 import { accessesBy, appendedBy, refusalsBy, type TestService } from '../support/service.ts';
 
@@ -138,6 +146,25 @@ onEveryEngine((start) => {
       code: 0,
       stdout: expect.stringContaining('evaluates all encounters again'),
     });
+    expect(await worklist(service)).toEqual(before);
+  });
+
+  test('is rebuilt at a start when other rules built it', async () => {
+    const before = await worklist(service);
+    const [item] = before.items as [WorklistItem];
+    const readModels = await openReadModels(service.config.readModelUrl);
+    const stream = recordStream(service.workspaceId('clinic'), 'encounter', item.id);
+    const [row] = (await readModels.load(worklistModel, [stream])) as [Row<WorklistEntry>];
+    const [built] = (await readModels.load(worklistModel, ['begun'])) as [Row];
+    const otherwise = { ...row, position: row.position + 1, body: { ...row.body, findings: [] } };
+    const byOthers = { ...built, position: built.position + 1, body: { ...built.body, rules: 'others' } };
+    await readModels.write({ model: worklistModel, rows: [otherwise], checkpoint: 0 });
+    await service.restart();
+    const found = (list: typeof before) => list.items.find(({ id }) => id === item.id)?.findings;
+    expect([found(before), found(await worklist(service))]).toEqual([expect.any(Array), []]);
+    await readModels.write({ model: worklistModel, rows: [byOthers], checkpoint: 0 });
+    await readModels.close();
+    await service.restart();
     expect(await worklist(service)).toEqual(before);
   });
 

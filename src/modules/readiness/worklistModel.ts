@@ -5,7 +5,7 @@ import type { Position } from '../../domain/events/event.ts';
 import { type ReadinessState, readinessStates } from '../../domain/events/readinessEvents.ts';
 import type { ModelName, ReadModels, Row } from '../../storage/readModels.ts';
 import type { Evaluation } from './evaluate.ts';
-import { appliesAt, type Finding, readinessState } from './rules/index.ts';
+import { appliesAt, type Finding, readinessState, rulesDigest } from './rules/index.ts';
 import { dayOf, type RuleSettings, type Severity, textOf } from './rules/rule.ts';
 
 /** What is written at once, as a row of its own, so that it can be completed. */
@@ -61,7 +61,7 @@ export function rulesVersion(settings: RuleSettings): string {
   const sorted = <Value>(map: ReadonlyMap<string, Value>) => [...map].sort(([a], [b]) => (a < b ? -1 : 1));
   const parts = [
     ...[sorted(choices), filingLimits.default ?? null, sorted(filingLimits.byPayer)],
-    ...[sorted(requiredDocuments), taxonomySets],
+    ...[sorted(requiredDocuments), taxonomySets, rulesDigest],
   ];
   const digest = createHash('sha256').update(JSON.stringify(parts)).digest('hex').slice(0, 12);
   return `${readinessModel}.${digest}`;

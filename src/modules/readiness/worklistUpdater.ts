@@ -24,6 +24,7 @@ import { allRows, growingPauses } from '../records/queries/paging.ts';
 import type { QueryPorts } from '../records/queries/records.ts';
 import { announceChanges, announceRules } from './announce.ts';
 import { type Trigger, triggerOf } from './counts.ts';
+import { rulesDigest } from './rules/index.ts';
 import { CODE_SET_LOADED, dayOf, readRuleSettings, ruleSettingTypes } from './rules/rule.ts';
 import { countDay } from './worklist.ts';
 import {
@@ -57,7 +58,8 @@ const AT_ONCE = 500;
 
 const workspacesModel = readinessModel as ModelName<{ workspace: string }>;
 const WORKSPACES = 'workspaces';
-const begunModel = readinessModel as ModelName<{ at: Position }>;
+/** What the worklist is built by: the rules, and since which position of the log. */
+const begunModel = readinessModel as ModelName<{ at: Position; rules?: string }>;
 const BEGUN = 'begun';
 
 /** Shared by all that keep up the worklist: they evaluate one after the other, as each changes the counts. */
@@ -149,7 +151,8 @@ async function begunAt({ eventLog, readModels }: QueryPorts, rows: WorklistRows)
   const [begun] = await readModels.load(begunModel, [BEGUN]);
   if (begun) return begun.body.at;
   const at = await eventLog.head();
-  await rows.write([{ id: BEGUN, partition: BEGUN, order: 0, position: 1, body: { at } }]);
+  const body = { at, rules: rulesDigest };
+  await rows.write([{ id: BEGUN, partition: BEGUN, order: 0, position: 1, body }]);
   return at;
 }
 
@@ -308,7 +311,7 @@ function addDue(encounters: Map<string, Due>, id: string, due: Due): void {
   }
 }
 
-const LOOK_MS = 1_000;
+const POLL_MS = 1_000;
 /** Where more minutes than these have passed, all encounters are gone through instead: a clock may be decades off. */
 const MOST_MINUTES = 1_440;
 const BY_ITSELF: Trigger = { position: Number.POSITIVE_INFINITY };
@@ -349,7 +352,7 @@ export async function watchClock(ports: QueryPorts, work: WorklistWork, signal: 
       place += 1;
       await work.write([{ id: CLOCK, partition: CLOCK, order: 0, position: place, body: { minute, day } }]);
     }
-    await sleep(LOOK_MS, undefined, { signal }).catch(() => undefined);
+    await sleep(POLL_MS, undefined, { signal }).catch(() => undefined);
   }
 }
 
@@ -389,13 +392,17 @@ const IDLE_MS = 50;
 /**
  * Keeps the readiness worklist up to date with the log, until the signal; only one process does so at a time. Rejects
  * when a store cannot be reached, the log is another one, or the worklist is outdated; calling it again continues from where it was, or
- * begins it anew.
+ * rebuilds it. It is also rebuilt when other rules built it.
  */
 export async function updateWorklist(
   ports: SameLogPorts & Pick<FollowOptions, 'gather'>,
   signal: AbortSignal,
 ): Promise<void> {
   await loadCheckpoint(readinessModel, ports);
+  const [begun] = await ports.readModels.load(begunModel, [BEGUN]);
+  if (begun && begun.body.rules !== rulesDigest) {
+    await ports.readModels.begin(readinessModel, await ports.eventLog.identity());
+  }
   const work = await WorklistWork.open(ports);
   // An interrupted write may have brought it further.
   const after = await ports.readModels.checkpoint(readinessModel);
@@ -410,7 +417,7 @@ export async function updateWorklist(
   const options = { after, gather: ports.gather, signal: until };
   const tasks = [
     followRecords(ports, work, options, (row) => fanOuts.push(row)),
-    goThrough(ports, work, fanOuts, until),
+    runFanOuts(ports, work, fanOuts, until),
     watchClock(ports, work, until),
     runWhileLogUnchanged(ports.eventLog, until),
     waitForRebuildRequest(ports.readModels, readinessModel, until),
@@ -424,7 +431,7 @@ export async function updateWorklist(
 }
 
 /** Goes through what is under way, a step of each in turn, until the signal. */
-async function goThrough(
+async function runFanOuts(
   ports: SameLogPorts,
   work: WorklistWork,
   fanOuts: Row<FanOut>[],

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import type { ReadinessState } from '../../../domain/events/readinessEvents.ts';
 import { dateRules } from './dates.ts';
 import { claimRules, documentRules } from './encounter.ts';
@@ -25,6 +26,12 @@ export const rules: readonly Rule[] = [
   ...patientRules,
   ...claimRules,
 ];
+
+/** A digest of what determines the findings: the rules, and the version and severity of each. */
+export const rulesDigest = createHash('sha256')
+  .update(JSON.stringify(rules.map(({ code, version = 1, severity }) => [code, version, severity])))
+  .digest('hex')
+  .slice(0, 12);
 
 /** A fault with the rule that found it, and how much that counts in the workspace. */
 export interface Finding extends Fault {

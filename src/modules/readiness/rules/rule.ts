@@ -224,6 +224,8 @@ export interface Rule {
   /** Its name everywhere: lower-case words with underscores. */
   code: string;
   severity: Severity;
+  /** Incremented when it finds something else than before in the same facts; every encounter is then evaluated again. Omitted: 1. */
+  version?: number;
   /** What it demands: a sentence without its full stop. */
   title: string;
   /** Where the demand comes from. */
