@@ -89,7 +89,7 @@ onEveryEngine((start) => {
 
   test('what is wrong blocks or warns, what blocks first', async () => {
     const claim = freshClaim({
-      encounter: { date_of_service: '2031-05-01', facility_id: undefined },
+      encounter: { date_of_service: '2091-05-01', facility_id: undefined },
       patient: { primary_insurance: { ...primary, termination_date: '2021-12-31' }, zip_code: '10001' },
       provider: { npi: '0000000006', taxonomy_code: '000000000X' },
     });
@@ -174,7 +174,7 @@ onEveryEngine((start) => {
       ['encounter', { is_completed: true }],
       ['encounter', { voided_at: '2026-03-20' }],
       ['encounter', { voided_at: null }],
-      ['encounter', { date_of_service: '2031-05-01' }],
+      ['encounter', { date_of_service: '2091-05-01' }],
       ['encounter', { date_of_service: '2026-03-14' }],
       ['encounter', { rendering_provider_id: other.provider.id }],
       ['encounter', { rendering_provider_id: null }],

@@ -46,7 +46,7 @@ const providers = named(base.provider, 2);
 const facilities = named(base.facility, 2);
 const patients = Array.from({ length: 4 }, () => phi('patient'));
 const encounters = Array.from({ length: 7 }, () => phi('encounter'));
-const days = ['2026-03-10', '2024-02-29', '2031-05-01'];
+const days = ['2026-03-10', '2024-02-29', '2091-05-01'];
 
 function sendPatient() {
   const insurance = { ...(base.patient.primary_insurance as object), policy_number: pick([null, 'W1']) };
