@@ -207,8 +207,8 @@ function boundForms(clientIp: DashboardContext['clientIp']): RequestHandler {
       return;
     }
     const form = budget.share([networkOf(clientIp(req))]);
-    if (!form.take(1)) throw overloaded();
-    const give = () => form.giveAll();
+    if (!form.reserve(1)) throw overloaded();
+    const give = () => form.release();
     req.once('end', give);
     res.once('close', give);
     inviteBody(req, res);

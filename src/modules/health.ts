@@ -70,7 +70,7 @@ export class ClockWatch {
 }
 
 /** How often it checks on its own. */
-const LOOK_MS = 10_000;
+const CHECK_INTERVAL_MS = 10_000;
 /** How long a result is reused for callers. */
 const LAG_FRESH_MS = 1_000;
 /** How far read models may be behind: because the projector is busy, or another instance is taking over. */
@@ -89,7 +89,7 @@ export class ReadModelWatch {
   constructor(eventLog: EventLog, readModels: ReadModels, clock: Clock) {
     this.#clock = clock;
     this.#look = () => readModelLag(eventLog, readModels, clock.now());
-    this.#timer = setInterval(() => this.lags().catch(() => undefined), LOOK_MS);
+    this.#timer = setInterval(() => this.lags().catch(() => undefined), CHECK_INTERVAL_MS);
   }
 
   /** Returns how far they are behind, as of at most a second ago. Rejects with `unavailable`. */
@@ -164,7 +164,7 @@ export class StoreWatch {
   readonly #logger: Logger;
   readonly #timer: NodeJS.Timeout;
   /** What was reported of the unavailable stores. */
-  readonly #told = new Map<StoreName, string>();
+  readonly #reported = new Map<StoreName, string>();
   #last: { states: Promise<StoreStates>; at: number } | undefined;
 
   constructor({ eventLog, readModels, stateStore, documentStore }: WatchedStores, logger: Logger) {
@@ -175,14 +175,14 @@ export class StoreWatch {
       document_store: () => documentStore.check(),
     };
     this.#logger = logger;
-    this.#timer = setInterval(() => this.states(), LOOK_MS);
+    this.#timer = setInterval(() => this.states(), CHECK_INTERVAL_MS);
   }
 
   /** Returns the states of the stores, as of at most half a second ago. Never rejects. */
   states(): Promise<StoreStates> {
     const now = performance.now();
     if (this.#last === undefined || now - this.#last.at > STORES_FRESH_MS) {
-      const states = this.#look().finally(() => {
+      const states = this.#checkAll().finally(() => {
         if (this.#last) this.#last.at = performance.now();
       });
       this.#last = { states, at: Number.POSITIVE_INFINITY };
@@ -194,7 +194,7 @@ export class StoreWatch {
     clearInterval(this.#timer);
   }
 
-  async #look(): Promise<StoreStates> {
+  async #checkAll(): Promise<StoreStates> {
     const states = await Promise.all(storeNames.map(async (store) => [store, await this.#stateOf(store)]));
     return Object.fromEntries(states);
   }
@@ -203,19 +203,19 @@ export class StoreWatch {
     try {
       await this.#checks[store]();
     } catch (error) {
-      this.#tell(store, error);
+      this.#report(store, error);
       return 'unavailable';
     }
-    if (this.#told.delete(store)) this.#logger.info({ store }, 'a store is available again');
+    if (this.#reported.delete(store)) this.#logger.info({ store }, 'a store is available again');
     return 'ok';
   }
 
-  #tell(store: StoreName, error: unknown): void {
-    const told = this.#told.get(store);
+  #report(store: StoreName, error: unknown): void {
+    const reported = this.#reported.get(store);
     const known = error instanceof ServiceError ? error.problem : undefined;
-    const problem = known ?? told ?? 'It does not answer.';
-    if (problem === told) return;
-    this.#told.set(store, problem);
+    const problem = known ?? reported ?? 'It does not answer.';
+    if (problem === reported) return;
+    this.#reported.set(store, problem);
     this.#logger.error({ store, problem, error: describeError(error) }, 'a store is unavailable');
   }
 }

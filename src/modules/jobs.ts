@@ -11,7 +11,7 @@ class JobLease<Body extends Job> {
   readonly #table: StateTable<Body>;
   readonly #workspace: string;
   #revision: number | undefined;
-  #told: Promise<boolean> = Promise.resolve(true);
+  #saved: Promise<boolean> = Promise.resolve(true);
   readonly body: Body;
 
   /** `revision`: that of the previous run's row, if there was one. */
@@ -37,16 +37,16 @@ class JobLease<Body extends Job> {
   }
 
   /** Reports its state to all processes; resolves with false when another one has the turn. */
-  tell(): Promise<boolean> {
+  save(): Promise<boolean> {
     // Each write builds upon the one before.
-    this.#told = this.#told.then(
-      () => this.#tell(),
-      () => this.#tell(),
+    this.#saved = this.#saved.then(
+      () => this.#save(),
+      () => this.#save(),
     );
-    return this.#told;
+    return this.#saved;
   }
 
-  async #tell(): Promise<boolean> {
+  async #save(): Promise<boolean> {
     const id = this.#workspace;
     const revision = (this.#revision ?? 0) + 1;
     const body = { ...this.body, updated_at: new Date().toISOString() };
@@ -124,7 +124,7 @@ export class JobRunner<Body extends Job> {
     begin: (last: Body | undefined) => Begun<Body>,
     record: () => Promise<unknown>,
   ): Promise<void> {
-    if (this.#stop.signal.aborted || !this.#ports.places.take()) throw this.#underWay();
+    if (this.#stop.signal.aborted || !this.#ports.places.tryAcquire()) throw this.#underWay();
     const { promise: claimed, resolve: claim } = Promise.withResolvers<JobLease<Body> | undefined>();
     const running = claimed
       .then((turn) => this.#run(turn))
@@ -141,7 +141,7 @@ export class JobRunner<Body extends Job> {
       const body = { ...begin(before?.body), ...common } as unknown as Body;
       await record();
       const taken = new JobLease(this.#ports, workspace, body, before?.revision);
-      if (!(await taken.tell())) throw this.#underWay();
+      if (!(await taken.save())) throw this.#underWay();
       turn = taken;
     } finally {
       claim(turn);
@@ -173,7 +173,7 @@ export class JobRunner<Body extends Job> {
     turn.end(ended);
     // A store that cannot be reached must not cost the result; a shutdown does not wait for it.
     for (;;) {
-      const answered = await turn.tell().then(
+      const answered = await turn.save().then(
         () => true,
         () => false,
       );
@@ -189,7 +189,7 @@ export class JobRunner<Body extends Job> {
     const telling = setInterval(async () => {
       // A store that cannot be reached is updated the next time; another process that considered this one gone has
       // the turn.
-      if ((await turn.tell().catch(() => undefined)) === false) lost.abort();
+      if ((await turn.save().catch(() => undefined)) === false) lost.abort();
     }, HEARTBEAT_MS);
     const ended = await this.#outcome(turn, signal);
     clearInterval(telling);

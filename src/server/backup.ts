@@ -72,7 +72,7 @@ const LEASE_MS = 4_000;
 const RENEW_MS = 1_000;
 const ASK_MS = 500;
 /** Longer than the lease of a killed process. */
-const PATIENCE_MS = 10_000;
+const WAIT_MS = 10_000;
 
 /**
  * Returns the result of `work`, run while no other process of the service does the same. Rejects with `conflict` when another one
@@ -105,7 +105,7 @@ async function withExclusiveLock<Result>(
 
 /** Tries again until it succeeds; rejects as the last try does. */
 async function insistently(work: () => Promise<void>): Promise<void> {
-  const until = performance.now() + PATIENCE_MS;
+  const until = performance.now() + WAIT_MS;
   for (;;) {
     try {
       await work();
@@ -225,7 +225,7 @@ export async function repeatErasures(
       const until = await eventLog.head();
       let events = 0;
       for await (const batch of readLog(eventLog, { after: 0, until })) {
-        for (const places of [batch.events, batch.erased, batch.unreadable]) concerned.take(places);
+        for (const places of [batch.events, batch.erased, batch.unreadable]) concerned.add(places);
         events += batch.events.length;
         onProgress?.(batch.position, until, events);
       }

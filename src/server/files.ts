@@ -103,7 +103,7 @@ export function makeFilesPrivate(): void {
  */
 export function restrictFileModes(config: Config, logger: Logger): void {
   const files = new PrivateFiles();
-  goThrough(config, files);
+  restrictFiles(config, files);
   for (const open of files.open.slice(0, MAX_WARNINGS)) {
     logger.warn(open, 'other users can access this file or folder, and its permissions could not be changed');
   }
@@ -114,11 +114,11 @@ export function restrictFileModes(config: Config, logger: Logger): void {
 /** Returns the files and folders covered by `restrictFileModes` that others can access; changes nothing. Throws as that does. */
 export function openFiles(config: Config): OpenToOthers[] {
   const files = new PrivateFiles({ changes: false });
-  goThrough(config, files);
+  restrictFiles(config, files);
   return files.open;
 }
 
-function goThrough(config: Config, files: PrivateFiles): void {
+function restrictFiles(config: Config, files: PrivateFiles): void {
   const { dataDir, eventLogUrl, readModelUrl, stateUrl, documentsUrl } = config;
   files.folder(dataDir);
   for (const name of keyFiles) files.file(join(dataDir, name));

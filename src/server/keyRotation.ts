@@ -1,5 +1,5 @@
 import { createPublicKey } from 'node:crypto';
-import { KEPT_MS } from '../modules/idempotency/reservations.ts';
+import { RESPONSE_TTL_MS } from '../modules/idempotency/reservations.ts';
 import { keyId, parseSigningKey, signKeyRotation } from '../modules/integrity/signing.ts';
 import { Keyring } from '../modules/keyring.ts';
 import { resealSecrets } from '../modules/webhooks/secrets.ts';
@@ -87,7 +87,7 @@ export async function rotateWebhookSecretsKey(isForced: boolean): Promise<Webhoo
 
 /** After a change, the previous key is needed for as long as requests may be sent again. */
 function requireForgotten(since: string): void {
-  const until = Date.parse(since) + KEPT_MS;
+  const until = Date.parse(since) + RESPONSE_TTL_MS;
   if (Date.now() >= until) return;
   throw new ServiceError(
     'conflict',

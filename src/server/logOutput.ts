@@ -62,14 +62,14 @@ export class LogOutput implements DestinationStream {
     const lines = this.#lines;
     if (lines.length > 0 || this.#lost > 0) {
       const text = lossLine(this.#lost) + lines.join('');
-      this.#lost = this.#takes(text) ? 0 : this.#lost + lines.length;
+      this.#lost = this.#accepts(text) ? 0 : this.#lost + lines.length;
       this.#lines = [];
       this.#length = 0;
     }
     if (!this.#idle) this.#stream.flush();
   }
 
-  #takes(text: string): boolean {
+  #accepts(text: string): boolean {
     this.#refused = false;
     this.#stream.write(text);
     if (this.#refused) return false;

@@ -46,7 +46,7 @@ export async function openWebhooks(
   const keyDirectory = await KeyDirectory.open(eventLog);
   const sender = new WebhookSender({ addresses: createEgressPolicy(config.webhookAllowNetworks), clock });
   const erased = new ErasedEvents(eventLog);
-  await erased.look();
+  await erased.refresh();
   let pseudonyms: { epoch: number; deidentifier: Deidentifier } | undefined;
   const dispatcher = new Dispatcher(
     {

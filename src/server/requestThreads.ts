@@ -24,11 +24,11 @@ export class FirstThread {
     this.stopping = stop.signal;
     port.on('message', (message: OwnerMessage) => {
       if (message === 'stop') stop.abort();
-      else this.#take(message);
+      else this.#receive(message);
     });
   }
 
-  tell(message: ThreadMessage): void {
+  send(message: ThreadMessage): void {
     this.#port.postMessage(message);
   }
 
@@ -37,11 +37,11 @@ export class FirstThread {
     this.#last += 1;
     const asked = Promise.withResolvers<Answers[Question]>();
     this.#asked.set(this.#last, asked);
-    this.tell({ kind: 'ask', question, number: this.#last });
+    this.send({ kind: 'ask', question, number: this.#last });
     return asked.promise as Promise<Answers[Asked]>;
   }
 
-  #take(message: Exclude<OwnerMessage, 'stop'>): void {
+  #receive(message: Exclude<OwnerMessage, 'stop'>): void {
     const asked = this.#asked.get(message.number);
     this.#asked.delete(message.number);
     if ('answer' in message) asked?.resolve(message.answer);

@@ -14,7 +14,7 @@ import { startFailure } from './startFailure.ts';
 if (parentPort === null) throw new Error('requestWorker runs as a worker thread');
 reportMeasurements();
 const first = new FirstThread(parentPort);
-const log = new ThreadLog((lines) => first.tell({ kind: 'log', lines }));
+const log = new ThreadLog((lines) => first.send({ kind: 'log', lines }));
 const { config, thread, port, memory, sharesWriter, times } = workerData as RequestThreadData;
 
 /** Answers requests until told to stop. */
@@ -37,7 +37,7 @@ async function answerRequests(logger: Logger, stops: (() => unknown)[]): Promise
     times,
   });
   stops.push(() => server.stop());
-  first.tell({ kind: 'listening' });
+  first.send({ kind: 'listening' });
   if (!first.stopping.aborted) await once(first.stopping, 'abort');
 }
 
@@ -45,7 +45,7 @@ const stops: (() => unknown)[] = [];
 try {
   await answerRequests(createLogger(config.logLevel, log), stops);
 } catch (error) {
-  first.tell({ kind: 'failed', problem: startFailure(error, config.logLevel) });
+  first.send({ kind: 'failed', problem: startFailure(error, config.logLevel) });
 }
 for (const stop of stops.reverse()) await stop();
 log.close();

@@ -318,7 +318,7 @@ export function withCurrentModels<Result>(
 
 /** How long read models stand still behind the log until no service seems to project. */
 const STANDSTILL_MS = 500;
-const LOOK_MS = 50;
+const POLL_MS = 50;
 
 /** Projects until the signal, once the read models stand still behind the log. */
 async function projectWhileBehind(
@@ -331,7 +331,7 @@ async function projectWhileBehind(
     const reached = await projectedUpTo(readModels);
     if (reached !== before || reached >= (await eventLog.head())) since = performance.now();
     before = reached;
-    await sleep(LOOK_MS, undefined, { signal });
+    await sleep(POLL_MS, undefined, { signal });
   }
   const ports = { eventLog, readModels, onParked: () => undefined, onMismatch: () => undefined };
   await projectAll(projections, ports, signal);
@@ -346,7 +346,7 @@ async function untilCurrent(
   const head = await eventLog.head();
   const ended = keeping.then(() => true);
   while ((await projectedUpTo(readModels)) < head) {
-    if (await Promise.race([ended, sleep(LOOK_MS, false)])) return;
+    if (await Promise.race([ended, sleep(POLL_MS, false)])) return;
   }
 }
 

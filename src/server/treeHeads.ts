@@ -17,7 +17,7 @@ import { openHeadTarget, openLeases } from './openStorage.ts';
 const LEASE = 'heads';
 const MINUTE_MS = 60_000;
 /** How often to check for erasures to report. */
-const LOOK_MS = 10_000;
+const POLL_MS = 10_000;
 /** How soon to retry when something could not be sent. */
 const RETRY_MS = 30_000;
 /** How long a stop waits for the last heads. */
@@ -58,7 +58,7 @@ export async function startHeads(
       const isDue = now >= due;
       const isSent = await sender.send(isDue);
       if (isDue && isSent) due = now + pauses.everyMs;
-      const pause = isSent ? Math.min(pauses.everyMs, LOOK_MS) : pauses.retryMs;
+      const pause = isSent ? Math.min(pauses.everyMs, POLL_MS) : pauses.retryMs;
       await sleep(pause, undefined, { signal: leading }).catch(() => undefined);
     }
     if (stopping.signal.aborted) await sender.send(true);
@@ -105,9 +105,9 @@ class HeadSender {
       if (this.#problem !== undefined) this.#logger.info('heads are being sent again');
       this.#problem = undefined;
     } catch (error) {
-      this.#tellProblem(error);
+      this.#reportProblem(error);
     }
-    if (isDue || this.#problem !== before) await this.#tellStatus(key);
+    if (isDue || this.#problem !== before) await this.#reportStatus(key);
     return this.#problem === undefined;
   }
 
@@ -116,7 +116,7 @@ class HeadSender {
     // What the projector has not reached by then goes into the next head.
     await untilReached(readModels, treeModel, await eventLog.head(), 'hash tree').catch(() => undefined);
     const workspaces = [INSTALLATION, ...directory.known.workspaces.keys()];
-    this.#tellContradicted(await sendHeads(this.#ports, workspaces, this.#ports.signingKey));
+    this.#reportContradictions(await sendHeads(this.#ports, workspaces, this.#ports.signingKey));
   }
 
   findings(): Finding[] {
@@ -125,7 +125,7 @@ class HeadSender {
   }
 
   /** For the dashboards of all processes, which may lag: what matters is reported by the log and `/readyz`. */
-  async #tellStatus(key: SigningKey | undefined): Promise<void> {
+  async #reportStatus(key: SigningKey | undefined): Promise<void> {
     const { stateStore, target } = this.#ports;
     await reportHeadsStatus(stateStore, {
       place: target.place,
@@ -135,7 +135,7 @@ class HeadSender {
     }).catch(() => undefined);
   }
 
-  #tellProblem(error: unknown): void {
+  #reportProblem(error: unknown): void {
     const known = error instanceof ServiceError ? (error.problem ?? error.message) : undefined;
     const problem = known ?? 'It failed unexpectedly.';
     if (problem !== this.#problem)
@@ -143,7 +143,7 @@ class HeadSender {
     this.#problem = problem;
   }
 
-  #tellContradicted(contradicted: Set<string>): void {
+  #reportContradictions(contradicted: Set<string>): void {
     for (const workspace of contradicted) {
       const { code, message } = contradiction(workspace);
       if (!this.#contradicted.has(workspace)) this.#logger.error({ code, workspace }, message);

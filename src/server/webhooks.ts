@@ -7,7 +7,7 @@ import { describeError } from '../platform/errors.ts';
 import { superviseWorker } from '../platform/threads/workers.ts';
 import { workerUrl } from '../platform/threads/workerUrl.ts';
 
-const LOOK_MS = 250;
+const POLL_MS = 250;
 
 /** A failed thread is restarted after a second: without a failure for this long, it is making progress. */
 const FAILING_MS = 5_000;
@@ -38,7 +38,7 @@ export function startWebhooks(
     clearInterval(timer);
     stopThread = startThread(config, logger, onFailure, schedule);
   };
-  const timer = setInterval(startIfNeeded, LOOK_MS);
+  const timer = setInterval(startIfNeeded, POLL_MS);
   startIfNeeded();
   return {
     failing: () => performance.now() - failedAt < FAILING_MS,

@@ -22,7 +22,7 @@ export interface BackupTarget {
   delete(name: string): Promise<void>;
 }
 
-/** A file kept by a target of heads. */
+/** A file in a target of heads. */
 export interface PublishedHead {
   name: string;
   text: string;
@@ -38,11 +38,11 @@ export interface TreeHeadPublisher {
    * overwritten. Rejects with `unavailable` when the place does not accept it within ten seconds; its `problem` tells operators
    * why.
    */
-  keep(name: string, text: string): Promise<void>;
+  write(name: string, text: string): Promise<void>;
 
   /**
    * Yields what was stored under names that start with `prefix`, ordered by name. Absent where a place is write-only. Rejects as
-   * `keep` does, and when reading is not permitted.
+   * `write` does, and when reading is not permitted.
    */
-  kept?(prefix: string): AsyncIterable<PublishedHead>;
+  list?(prefix: string): AsyncIterable<PublishedHead>;
 }

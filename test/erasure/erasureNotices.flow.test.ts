@@ -31,12 +31,12 @@ class Place implements TreeHeadPublisher {
   readonly files: PublishedHead[] = [];
   isAway = false;
 
-  async keep(name: string, text: string): Promise<void> {
+  async write(name: string, text: string): Promise<void> {
     if (this.isAway) throw unavailable('target of heads');
     this.files.push({ name, text });
   }
 
-  async *kept(prefix: string): AsyncGenerator<PublishedHead> {
+  async *list(prefix: string): AsyncGenerator<PublishedHead> {
     yield* this.files.filter(({ name }) => name.startsWith(prefix));
   }
 

@@ -9,9 +9,9 @@ test('the heads of a workspace called `all` are not those of all workspaces', as
   const target = new LocalTreeHeadPublisher(temporaryFolder());
   const ofAll = 'all-000000001024-20260314T093000000Z.json';
   const ofTheInstallation = 'all-workspaces-000000004096-20260314T093000000Z.json';
-  for (const name of [ofAll, ofTheInstallation]) await target.keep(name, '{}');
+  for (const name of [ofAll, ofTheInstallation]) await target.write(name, '{}');
   const kept = async (workspace: string) =>
-    (await Array.fromAsync(target.kept(headFilesOf(workspace)))).map(({ name }) => name);
+    (await Array.fromAsync(target.list(headFilesOf(workspace)))).map(({ name }) => name);
   expect(await kept('all')).toEqual([ofAll]);
   expect(await kept(INSTALLATION)).toEqual([ofTheInstallation]);
 });

@@ -47,7 +47,7 @@ afterAll(async () => {
 
 const target = {
   place: 'memory',
-  async keep(name: string, text: string) {
+  async write(name: string, text: string) {
     if (isAway) throw unavailable('target of heads', undefined, 'It is away.');
     expect(kept.has(name)).toBe(false);
     kept.set(name, JSON.parse(text));

@@ -23,7 +23,7 @@ describe('a folder', () => {
 
   test('overwrites nothing', async () => {
     writeFileSync(join(heads, 'mine.json'), 'mine');
-    await expect(new LocalTreeHeadPublisher(heads).keep('mine.json', '{}')).rejects.toMatchObject({
+    await expect(new LocalTreeHeadPublisher(heads).write('mine.json', '{}')).rejects.toMatchObject({
       code: 'unavailable',
     });
     expect(readFileSync(join(heads, 'mine.json'), 'utf8')).toBe('mine');
@@ -56,7 +56,7 @@ describe('an address', () => {
     async (other) => {
       status = other;
       const before = receiver.received.length;
-      await expect(open().keep('clinic-2.json', '{}')).rejects.toMatchObject({
+      await expect(open().write('clinic-2.json', '{}')).rejects.toMatchObject({
         problem: `127.0.0.1:${receiver.port} answered with ${other} instead of 200.`,
       });
       expect(receiver.received.slice(before).map(({ method, path }) => ({ method, path }))).toEqual([

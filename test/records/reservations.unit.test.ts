@@ -4,8 +4,8 @@ import { v7 as uuidv7 } from 'uuid';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Caller } from '../../src/domain/events/newEvent.ts';
 import {
-  KEPT_MS,
   RESERVATION_MS,
+  RESPONSE_TTL_MS,
   Reservation,
   Reservations,
   StoredResponse,
@@ -110,7 +110,7 @@ test('a payload that is known late is bound to the key; before that nothing can 
 
 test('a row that has expired says nothing, and is removed', async () => {
   await (await reserve('expired')).complete({ version: 1 });
-  clock.aheadMs += KEPT_MS + 1_000;
+  clock.aheadMs += RESPONSE_TTL_MS + 1_000;
   const { earlier } = await reserve('expired');
   expect(earlier).toBeUndefined();
   await reservations.prune();

@@ -4,7 +4,7 @@ import { type BudgetShare, FairBudget, WORKSPACE_AND_KEY } from '../../src/platf
 /** Takes one after another until no more is given; with how many there were. */
 function takeAll(share: BudgetShare): number {
   let taken = 0;
-  while (share.take(1)) taken += 1;
+  while (share.reserve(1)) taken += 1;
   return taken;
 }
 
@@ -20,18 +20,18 @@ test('a key alone has a third, and others, of its workspace or not, a part of wh
 test('work of one owner counts together, and what is given back can be taken again, once', () => {
   const budget = new FairBudget(6, WORKSPACE_AND_KEY);
   const [first, second] = [budget.share(['one', 'a']), budget.share(['one', 'a'])];
-  expect([first.take(1), second.take(1), second.take(1)]).toEqual([true, true, false]);
-  first.giveAll();
-  first.giveAll();
-  expect([second.take(1), second.take(1)]).toEqual([true, false]);
+  expect([first.reserve(1), second.reserve(1), second.reserve(1)]).toEqual([true, true, false]);
+  first.release();
+  first.release();
+  expect([second.reserve(1), second.reserve(1)]).toEqual([true, false]);
 });
 
 test('an owner that holds nothing may take all that is left, and no more than that', () => {
   const budget = new FairBudget(1, WORKSPACE_AND_KEY);
-  expect(budget.share(['one', 'a']).take(2)).toBe(false);
+  expect(budget.share(['one', 'a']).reserve(2)).toBe(false);
   const only = budget.share(['one', 'a']);
-  expect(only.take(1)).toBe(true);
-  expect(budget.share(['two', 'b']).take(1)).toBe(false);
-  only.giveAll();
-  expect(budget.share(['two', 'b']).take(1)).toBe(true);
+  expect(only.reserve(1)).toBe(true);
+  expect(budget.share(['two', 'b']).reserve(1)).toBe(false);
+  only.release();
+  expect(budget.share(['two', 'b']).reserve(1)).toBe(true);
 });

@@ -9,14 +9,19 @@ function places(count: number): [SharedSemaphore, SharedSemaphore] {
 
 test('threads take no more places than there are', () => {
   const [one, other] = places(2);
-  expect([one.take(), other.take(), one.take(), other.take()]).toEqual([true, true, false, false]);
+  expect([one.tryAcquire(), other.tryAcquire(), one.tryAcquire(), other.tryAcquire()]).toEqual([
+    true,
+    true,
+    false,
+    false,
+  ]);
   other.give();
-  expect([one.take(), other.take()]).toEqual([true, false]);
+  expect([one.tryAcquire(), other.tryAcquire()]).toEqual([true, false]);
 });
 
 test('who waits gets a place that another thread gives, in order', async () => {
   const [one, other] = places(1);
-  other.take();
+  other.tryAcquire();
   const order: string[] = [];
   const waiting = ['first', 'second'].map(async (name) => {
     await one.wait();
@@ -33,9 +38,9 @@ test('who waits gets a place that another thread gives, in order', async () => {
 
 test('the places of a thread that ended are given back, and no others', () => {
   const [one, other] = places(3);
-  one.take();
-  other.take();
-  other.take();
+  one.tryAcquire();
+  other.tryAcquire();
+  other.tryAcquire();
   one.giveAll();
-  expect([one.take(), one.take()]).toEqual([true, false]);
+  expect([one.tryAcquire(), one.tryAcquire()]).toEqual([true, false]);
 });

@@ -29,12 +29,12 @@ test(
     const names = Array.from({ length: PLACES }, (_, index) => `clinic-${index}.json`);
     const answers = names.map((name) => hangFile(join(heads, `${name}.part`)));
     const refused = names.map((name) =>
-      expect(target.keep(name, '{}')).rejects.toMatchObject({ problem: `${heads} does not take a file.` }),
+      expect(target.write(name, '{}')).rejects.toMatchObject({ problem: `${heads} does not take a file.` }),
     );
     expect(await readAnyFile()).toContain('heads');
     await Promise.all(refused);
     for (const answer of answers) answer();
-    await target.keep('clinic.json', '{}');
+    await target.write('clinic.json', '{}');
     expect(readdirSync(heads)).toContain('clinic.json');
   },
   LONG_MS,

@@ -11,7 +11,11 @@ function heldReader(events: RecordedEvent[]) {
   const reads: PromiseWithResolvers<void>[] = [];
   return {
     reads,
-    async lookBack(_stream: string, _limit: number, goOn: (event: RecordedEvent, seen: number) => boolean) {
+    async searchBackwards(
+      _stream: string,
+      _limit: number,
+      goOn: (event: RecordedEvent, seen: number) => boolean,
+    ) {
       const read = Promise.withResolvers<void>();
       reads.push(read);
       await read.promise;

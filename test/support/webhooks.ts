@@ -186,7 +186,7 @@ export async function withStateStore<Result>(
 }
 
 /** A log from which nothing is erased. */
-export const nothingErased = { look: async () => undefined, has: async () => false };
+export const nothingErased = { refresh: async () => undefined, has: async () => false };
 
 /** The ports of a delivery over a log that knows every position and holds no notes; `more` overrides them. */
 function statePorts(stateStore: StateStore, more: Partial<DeliveryStatePorts> = {}): DeliveryStatePorts {

@@ -67,7 +67,7 @@ afterEach(() => stateStore.close());
 
 /** The follower comes to an event; whether it leaves it to the retries. */
 function follow(one: RecordedEvent): boolean {
-  const taken = retries.takes(one);
+  const taken = retries.covers(one);
   followed = one.position;
   return taken;
 }
@@ -79,7 +79,7 @@ async function retry(): Promise<void> {
 
 /** What the next look begins, to its end; false when it begins nothing. */
 async function tryNext(): Promise<boolean> {
-  retries.look();
+  retries.refresh();
   const work = retries.next();
   await work?.();
   return work !== undefined;
@@ -110,7 +110,7 @@ test('a record of more than one page is delivered whole, and one stream has one 
   followed = 450;
   state.wait(waitingRecord(STREAM, { next: 3, last: 44, position: 40 }));
   state.wait(waitingRecord(STREAM, { next: 1, once: true, position: 20 }));
-  retries.look();
+  retries.refresh();
   const [first, second] = [retries.next(), retries.next()];
   expect(second).toBeUndefined();
   await first?.();
@@ -154,7 +154,7 @@ describe('once the endpoint takes messages again', () => {
   const failed = { kind: 'failed', delayMs: HOUR_MS, step: 1, pauseMs: 0, endpointFails: false } as const;
   /** The records that one look begins to try. */
   function begun(): Promise<void>[] {
-    retries.look();
+    retries.refresh();
     const works: Promise<void>[] = [];
     for (let work = retries.next(); work; work = retries.next()) works.push(work());
     return works;
@@ -169,7 +169,7 @@ describe('once the endpoint takes messages again', () => {
 
   test('what waits is tried before it is due, a few records at a time', async () => {
     expect(begun()).toHaveLength(0);
-    retries.taken();
+    retries.accepted();
     const counts: number[] = [];
     for (let works = begun(); works.length > 0; works = begun()) {
       counts.push(works.length);
@@ -182,7 +182,7 @@ describe('once the endpoint takes messages again', () => {
   test('what is still not taken keeps its place in the schedule, and is not tried so again', async () => {
     answer = { ...failed, woken: true };
     for (let round = 0; round < 4; round += 1) {
-      retries.taken();
+      retries.accepted();
       await Promise.all(begun());
     }
     expect(delivered).toHaveLength(streams.length);
@@ -197,7 +197,7 @@ describe('once the endpoint takes messages again', () => {
 
   test('on request all is tried at once, also what was tried early before', async () => {
     for (const one of state.waiting.values()) state.wait({ ...one, woken: true });
-    retries.taken();
+    retries.accepted();
     expect(begun()).toHaveLength(0);
     retries.retryAll();
     await Promise.all(begun());

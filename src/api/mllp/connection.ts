@@ -46,12 +46,12 @@ export class FrameReader {
       else {
         const end = this.#endIn(rest);
         if (end === undefined) {
-          this.#keep(rest);
+          this.#buffer(rest);
           return;
         }
-        this.#keep(rest.subarray(0, end));
+        this.#buffer(rest.subarray(0, end));
         rest = rest.subarray(end);
-        yield this.#take();
+        yield this.#nextFrame();
       }
     }
   }
@@ -76,7 +76,7 @@ export class FrameReader {
     return undefined;
   }
 
-  #keep(bytes: Buffer): void {
+  #buffer(bytes: Buffer): void {
     this.#mayEnd = bytes.at(-1) === FS;
     this.#size = (this.#size ?? 0) + bytes.length;
     if (this.#size > MAX_FRAME_BYTES) throw new FramingError('a frame is too long');
@@ -84,9 +84,9 @@ export class FrameReader {
     this.#kept.add(bytes.subarray(0, MAX_MESSAGE_BYTES + 2 - this.#kept.length));
   }
 
-  #take(): Frame {
+  #nextFrame(): Frame {
     const size = (this.#size ?? 0) - 2;
-    const bytes = this.#kept.take().subarray(0, size);
+    const bytes = this.#kept.drain().subarray(0, size);
     this.#size = undefined;
     this.#mayEnd = false;
     return { bytes, isTooLarge: size > MAX_MESSAGE_BYTES };
@@ -148,7 +148,7 @@ export class MllpConnection {
       this.#allow(this.#times.idle);
       // Not destroyed with the iteration: the sender should be able to read the response.
       for await (const chunk of this.#socket.iterator({ destroyOnReturn: false })) {
-        await this.#takeAll(chunk, take);
+        await this.#readFrames(chunk, take);
         if (this.#isDraining) break;
       }
       this.#leave();
@@ -171,7 +171,7 @@ export class MllpConnection {
   }
 
   /** Takes the frames that end in a chunk. */
-  async #takeAll(chunk: Buffer, take: HandleFrame): Promise<void> {
+  async #readFrames(chunk: Buffer, take: HandleFrame): Promise<void> {
     const wasWithin = this.#reader.isWithin;
     let isTaken = false;
     for (const frame of this.#reader.read(chunk)) {

@@ -43,18 +43,18 @@ const texts: Record<PeerRefusal, string> = {
 };
 
 const REPORT_INTERVAL_MS = 60_000;
-const REMEMBERED = 1_000;
+const MAX_REPORTED = 1_000;
 
 /** Reports closed connections to operators: once a minute per address and reason, as senders keep coming back. */
 class RefusedPeers {
   readonly #logger: Logger;
-  readonly #reported = new LRUCache<string, true>({ max: REMEMBERED, ttl: REPORT_INTERVAL_MS });
+  readonly #reported = new LRUCache<string, true>({ max: MAX_REPORTED, ttl: REPORT_INTERVAL_MS });
 
   constructor(logger: Logger) {
     this.#logger = logger;
   }
 
-  tell(reason: PeerRefusal, address: string, port: number): void {
+  report(reason: PeerRefusal, address: string, port: number): void {
     const what = `${reason} ${address} ${port}`;
     if (this.#reported.has(what)) return;
     this.#reported.set(what, true);
@@ -216,7 +216,7 @@ export class MllpListener {
   /** Gives a connection a place until its sender is identified, which must not take long, whatever it sends. */
   #admit(socket: Socket): void {
     socket.on('error', () => undefined);
-    const releasePlace = this.#unidentified.take(new Map([[networkOfPeer(socket), SHARE_UNIDENTIFIED]]));
+    const releasePlace = this.#unidentified.reserve(new Map([[networkOfPeer(socket), SHARE_UNIDENTIFIED]]));
     if (releasePlace === undefined) {
       this.#refuse('too_many', socket);
       socket.destroy();
@@ -255,7 +255,7 @@ export class MllpListener {
       socket.destroy();
       return;
     }
-    const leave = this.#places.take(
+    const leave = this.#places.reserve(
       new Map([
         [`workspace ${sender.workspace.id}`, SHARE_OF_WORKSPACE],
         [`source ${sender.workspace.id} ${sender.source.id}`, SHARE],
@@ -273,7 +273,7 @@ export class MllpListener {
     this.#ports.logger.info(fields, 'a sender connected');
     const connection = new MllpConnection(socket, this.#times);
     this.#connections.add(connection);
-    const end = await connection.serve((frame) => this.#take(sender, peer, frame));
+    const end = await connection.serve((frame) => this.#handle(sender, peer, frame));
     this.#connections.delete(connection);
     this.#ports.logger.info({ ...fields, end }, 'a sender disconnected');
   }
@@ -296,7 +296,7 @@ export class MllpListener {
     return undefined;
   }
 
-  async *#take(sender: Sender, peer: Peer, frame: Frame): AsyncGenerator<Buffer, void> {
+  async *#handle(sender: Sender, peer: Peer, frame: Frame): AsyncGenerator<Buffer, void> {
     for (const bytes of messagesIn(frame)) {
       const present = await this.#senders.present(sender, peer).catch((error) => {
         this.#ports.logger.warn(
@@ -311,7 +311,7 @@ export class MllpListener {
   }
 
   #refuse(reason: PeerRefusal, socket: Socket): void {
-    this.#refused.tell(reason, plainAddress(socket.remoteAddress ?? ''), socket.localPort ?? 0);
+    this.#refused.report(reason, plainAddress(socket.remoteAddress ?? ''), socket.localPort ?? 0);
   }
 
   /** Loads renewed certificates; where they cannot be read, the earlier ones stand. */
@@ -358,7 +358,7 @@ class ConnectionSlots {
    * Takes a place, which counts for each of these owners against its share of all; returns the function that gives it
    * back, or undefined where none is left for them.
    */
-  take(shares: ReadonlyMap<string, number>): (() => void) | undefined {
+  reserve(shares: ReadonlyMap<string, number>): (() => void) | undefined {
     const taken = (owner: string) => this.#taken.get(owner) ?? 0;
     const isFull = (owner: string, share: number) => taken(owner) >= Math.ceil(this.#all * share);
     if (this.#left === 0 || [...shares].some(([owner, share]) => isFull(owner, share))) return undefined;

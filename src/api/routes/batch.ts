@@ -104,7 +104,7 @@ export const sendBatch = endpoint({
       const caller = callerOf(context);
       const work = executeBatch(ports, { lines, caller, options, authorize, route: path, tries }, results);
       void work.then(leave);
-      void whenRead(context, work).then(share.giveAll);
+      void whenRead(context, work).then(share.release);
       return {
         // Buffering proxies are asked to pass every result on at once.
         headers: { 'Content-Type': NDJSON, 'X-Accel-Buffering': 'no' },
@@ -112,7 +112,7 @@ export const sendBatch = endpoint({
       };
     } catch (error) {
       leave?.();
-      share.giveAll();
+      share.release();
       throw error;
     }
   },

@@ -100,7 +100,7 @@ class LineSplitter {
       this.#endLine(chunk.subarray(begin, end));
       begin = end + 1;
     }
-    if (begin < chunk.length) this.#keep(chunk.subarray(begin));
+    if (begin < chunk.length) this.#buffer(chunk.subarray(begin));
   }
 
   /** Returns the lines, once all bytes have arrived. Throws `payload_too_large`. */
@@ -109,19 +109,19 @@ class LineSplitter {
     return this.#lines;
   }
 
-  #keep(part: Buffer): void {
+  #buffer(part: Buffer): void {
     this.#partBytes += part.length;
-    if (this.#partBytes > this.#limits.bytes) this.#parts.take();
+    if (this.#partBytes > this.#limits.bytes) this.#parts.drain();
     else this.#parts.add(part);
   }
 
   #endLine(last: Buffer): void {
     const isWhole = this.#partBytes === 0;
     if (isWhole) this.#partBytes = last.length;
-    else this.#keep(last);
+    else this.#buffer(last);
     const isTooLarge = this.#partBytes > this.#limits.bytes;
     // The bytes of a chunk that has several lines are not copied.
-    let bytes = isWhole ? last : this.#parts.take();
+    let bytes = isWhole ? last : this.#parts.drain();
     if (this.#number === 1 && bytes.indexOf(BYTE_ORDER_MARK) === 0) bytes = bytes.subarray(3);
     if (isTooLarge) this.#push(undefined);
     else if (!isBlank(bytes)) this.#push(bytes);

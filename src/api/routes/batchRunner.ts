@@ -160,11 +160,11 @@ export class Batches {
   async enter(context: Pick<RequestContext, 'found'>): Promise<() => void> {
     const owners = ownersOf(context);
     const place = this.#places.share(owners);
-    if (!place.take(1)) await this.#turn(owners[1] as string, place);
+    if (!place.reserve(1)) await this.#turn(owners[1] as string, place);
     const { promise, resolve } = Promise.withResolvers<void>();
     this.#underWay.add(promise);
     return () => {
-      place.giveAll();
+      place.release();
       this.#underWay.delete(promise);
       resolve();
       this.#beginNext();
@@ -186,7 +186,7 @@ export class Batches {
   /** Gives free places to those that wait; keys take turns. */
   #beginNext(): void {
     for (;;) {
-      const next = this.#waiting.find(({ place }) => place.take(1));
+      const next = this.#waiting.find(({ place }) => place.reserve(1));
       if (next === undefined) return;
       const others = this.#waiting.filter((one) => one !== next);
       const { false: first = [], true: last = [] } = Object.groupBy(
@@ -251,7 +251,7 @@ export class OrderedResults {
   /** Yields the results in order, many together, and the text that follows them. */
   async *chunks(): AsyncGenerator<string> {
     for (;;) {
-      const text = this.#take();
+      const text = this.#drain();
       if (text !== '') yield text;
       else if (this.#end !== undefined) break;
       else await this.#changed.promise;
@@ -259,7 +259,7 @@ export class OrderedResults {
     yield this.#end;
   }
 
-  #take(): string {
+  #drain(): string {
     let taken = '';
     for (; taken.length < CHUNK; this.#next += 1) {
       const text = this.#texts[this.#next];

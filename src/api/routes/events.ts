@@ -290,8 +290,8 @@ export function readEvents(times: StreamTimes = streamTimes) {
         }
         const read = reads.share(ownersOf(context));
         reserveShare(read, format === 'sse' ? SUBSCRIPTION_BYTES : PAGE_BYTES, 'reads of events');
-        if (context.res.destroyed) read.giveAll();
-        else context.res.once('close', read.giveAll);
+        if (context.res.destroyed) read.release();
+        else context.res.once('close', read.release);
         return format === 'sse'
           ? stream(ports, context, selection, start, query, times)
           : page(ports, context, selection, start, query);

@@ -129,12 +129,12 @@ export async function processFhirMessage(
       authorize: (kind: string) => requirePermission(found, onKind('write', kind)),
     };
     const mappingContext = contextOf(source, Date.now());
-    const keep = keeper.keep.bind(keeper);
+    const keep = keeper.save.bind(keeper);
     const outcomes = await sendMessage(ports, run, {
       entries,
       context: mappingContext,
       isAtomic,
-      keep,
+      save: keep,
     }).catch(async (error) => {
       if (error instanceof MessageRefused) await keeper.processed(processedBy(error.outcomes, unread.length));
       throw error;

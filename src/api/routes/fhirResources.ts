@@ -66,7 +66,7 @@ function importLines(ports: FhirPorts): ServedEndpoint {
       const unread = lines.flatMap((line) => ('error' in line ? [line.error] : []));
       const bytes = lines.flatMap((line) => (line.bytes && isStored(line) ? [line.bytes, NEWLINE] : []));
       return { entries, isAtomic: false, route, unread, bytes };
-    }).finally(share.giveAll);
+    }).finally(share.release);
     const text = Readable.from(answerText(lines, outcomes));
     return { headers: { 'Content-Type': NDJSON }, body: { stream: text } };
   });

@@ -227,7 +227,7 @@ export class GatheredBytes {
   }
 
   /** Returns what was gathered, and holds nothing afterwards. */
-  take(): Buffer {
+  drain(): Buffer {
     const whole = this.#buffer.subarray(0, this.#length);
     const bytes = 4 * this.#length > 3 * this.#buffer.length ? whole : Buffer.from(whole);
     this.#buffer = Buffer.alloc(0);

@@ -122,7 +122,7 @@ async function collect({ req, res }: BodyContext, maxBytes: number, held: Budget
       }
     });
     yieldToEventLoop(req);
-    req.on('end', () => resolve(body.take()));
+    req.on('end', () => resolve(body.drain()));
     req.on('error', () => fail(malformedBody('is incomplete')));
     req.on(BROKEN_OFF, fail);
   });
@@ -139,7 +139,7 @@ async function decompressed(bytes: Buffer, maxBytes: number, held: BudgetShare):
       reserveShare(held, chunk.length);
       body.add(chunk);
     }
-    return body.take();
+    return body.drain();
   } catch (error) {
     throw error instanceof ServiceError ? error : malformedBody('is not valid gzip');
   }
@@ -205,11 +205,11 @@ export async function readBody(context: BodyContext, maxBytes = MAX_BODY_BYTES):
     const received = await collect(context, maxBytes, arriving);
     const bytes = compressed ? await decompressed(received, maxBytes, held) : received;
     context.load.enter(context, held);
-    if (compressed) arriving.giveAll();
+    if (compressed) arriving.release();
     return { bytes, share: held };
   } catch (error) {
-    arriving.giveAll();
-    held.giveAll();
+    arriving.release();
+    held.release();
     throw error;
   }
 }

@@ -58,20 +58,20 @@ class RefusedConnections {
 
   close(): void {
     clearTimeout(this.#pause);
-    this.#tell();
+    this.#report();
   }
 
   #count(): void {
     this.#refused += 1;
     if (this.#pause !== undefined) return;
-    this.#tell();
+    this.#report();
     this.#pause = setTimeout(() => {
       this.#pause = undefined;
-      this.#tell();
+      this.#report();
     }, REPORT_INTERVAL_MS).unref();
   }
 
-  #tell(): void {
+  #report(): void {
     if (this.#refused === 0) return;
     const fields = { refused: this.#refused, ...this.#limits };
     this.#logger.error(fields, 'connections were refused: raise the limit of open files (ulimit -n)');
@@ -100,7 +100,7 @@ export interface HttpTimes {
 
 const httpTimes: HttpTimes = { headers: 15_000, request: 30_000, stalled: 60_000 };
 /** The longest interval between checks of connections against these times. */
-const LOOK_MS = 5_000;
+const POLL_MS = 5_000;
 /** How long a client has to read why it was refused before its connection is closed. */
 const LINGER_MS = 2_000;
 
@@ -126,7 +126,7 @@ function createHttpServer(listener: RequestListener, logger: Logger, times: Http
   const options = {
     headersTimeout: times.headers,
     requestTimeout: times.request,
-    connectionsCheckingInterval: Math.min(LOOK_MS, times.headers),
+    connectionsCheckingInterval: Math.min(POLL_MS, times.headers),
     // Node would answer without a body.
     requireHostHeader: false,
   };

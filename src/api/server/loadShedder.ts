@@ -24,7 +24,7 @@ export function reserveShare(
   amount: number,
   what?: Parameters<typeof overloaded>[0],
 ): void {
-  if (!share.take(amount)) throw overloaded(what);
+  if (!share.reserve(amount)) throw overloaded(what);
 }
 
 /** How much the interface's bodies under way may take, in bytes. */
@@ -66,7 +66,7 @@ export class LoadShedder {
 
   /** Stops counting a request; does nothing for one that was not counted. */
   leave(context: object): void {
-    for (const share of this.#underWay.get(context) ?? []) share.giveAll();
+    for (const share of this.#underWay.get(context) ?? []) share.release();
     this.#underWay.delete(context);
   }
 }

@@ -75,7 +75,7 @@ export async function readMultipart<File>(
     inviteBody(req, res);
     return await withLongBody(req, () => readForm(req, parser, receive, discard));
   } finally {
-    share.giveAll();
+    share.release();
   }
 }
 

@@ -7,7 +7,7 @@ import type { Subscription } from '../../modules/eventStream/subscription.ts';
 /** Milliseconds after which a browser or client library reconnects. */
 const RECONNECT_MS = 2_000;
 /** How often a stream checks on itself. */
-const LOOK_MS = 500;
+const POLL_MS = 500;
 
 export interface EventStreamOptions {
   /** A line is sent at least this often, so that proxies and readers know that the stream is alive. */
@@ -44,7 +44,7 @@ export async function sendEventStream(
     else if (!res.writableNeedDrain && quiet > heartbeatMs)
       write(heartbeat(isHeld ? undefined : subscription.position));
   };
-  const looking = setInterval(look, Math.min(LOOK_MS, heartbeatMs));
+  const looking = setInterval(look, Math.min(POLL_MS, heartbeatMs));
   try {
     write(`retry: ${RECONNECT_MS}\n\n`);
     for await (const chunk of subscription.chunks(end.signal)) {

@@ -123,15 +123,15 @@ function versionsOf(tombstones: RecordedEvent[]): number {
 const NAMED = 20;
 
 /** Returns lines that say how many events were erased, and by whom, when and why. */
-export function erasureLines({ count: events, told }: Verified['erased']): string[] {
+export function erasureLines({ count: events, reported }: Verified['erased']): string[] {
   if (events === 0) return [];
-  const named = told
+  const named = reported
     .slice(-NAMED)
     .map(
       ({ stream, versions, reason, principal, erased_at }) =>
         `  ${erased_at} ${stream}, ${counted(versions, 'version')}, by ${principal.type} ${principal.id}: ${reason}`,
     );
-  const left = told.length - named.length;
+  const left = reported.length - named.length;
   return [
     `${counted(events, 'event')} erased, as tombstones say:`,
     ...(left > 0 ? [`  ${counted(left, 'earlier erasure')}`] : []),

@@ -186,7 +186,7 @@ export function attributesFor(req: Request) {
 }
 
 const COOKIE = 'chartledger_browser';
-const KEPT_MS = 180 * 24 * 3_600_000;
+const COOKIE_MAX_AGE_MS = 180 * 24 * 3_600_000;
 const ID_BYTES = 16;
 /** Maximum number of users remembered per browser: those who signed in last. */
 const MOST_USERS = 10;
@@ -203,7 +203,7 @@ export function saveDevice(req: Request, res: Response, userId: string): void {
   const id = browsers.get(userId) ?? randomBytes(ID_BYTES).toString('base64url');
   browsers.delete(userId);
   const pairs = [...browsers, [userId, id]].slice(-MOST_USERS).map((pair) => pair.join(':'));
-  setSignedCookie(req, res, COOKIE, pairs.join(' '), KEPT_MS);
+  setSignedCookie(req, res, COOKIE, pairs.join(' '), COOKIE_MAX_AGE_MS);
 }
 
 /** Returns where a request came from, whoever sent it. */

@@ -143,7 +143,7 @@ interface FoundEvents {
 
 const EVENTS_A_PAGE = 20;
 /** Events of a readiness stream that are looked at together. */
-const LOOKED_AT = 100;
+const READINESS_EVENTS_AT_ONCE = 100;
 
 const readinessTypes = feedEventTypes.filter(({ kind }) => kind === 'readiness').map((one) => one.logType);
 
@@ -225,7 +225,7 @@ async function eventAt(
 ): Promise<RecordedEvent | undefined> {
   for (let from: number | undefined; ; ) {
     const events = await eventLog.readStream(stream, {
-      ...{ direction: 'backwards', limit: LOOKED_AT },
+      ...{ direction: 'backwards', limit: READINESS_EVENTS_AT_ONCE },
       ...(from !== undefined && { from }),
     });
     const last = events.at(-1);

@@ -50,7 +50,7 @@ function requestResult(workspace: string, entry: RefusedRequest): Html {
 }
 
 /** Searches that a session remembers, so that Back leads to each of them. */
-const REMEMBERED = 20;
+const MAX_SAVED = 20;
 
 /** What somebody searched for. */
 interface RecentSearch {
@@ -73,7 +73,7 @@ declare module 'express-session' {
 function saveSearch({ session }: Request, search: Omit<RecentSearch, 'number'>): number {
   const earlier = session.searches ?? [];
   const number = (earlier.at(-1)?.number ?? 0) + 1;
-  session.searches = [...earlier, { number, ...search }].slice(-REMEMBERED);
+  session.searches = [...earlier, { number, ...search }].slice(-MAX_SAVED);
   return number;
 }
 

@@ -199,7 +199,7 @@ const CALLBACK = `${PATH}/callback`;
 
 /** A sign-in that is on its way to the identity provider and back, and where it leads to. */
 const COOKIE = 'chartledger_sign_in';
-const KEPT_MS = 15 * 60_000;
+const COOKIE_MAX_AGE_MS = 15 * 60_000;
 
 interface Begun {
   flow: SignInFlow;
@@ -235,7 +235,7 @@ export function openIdConnectRoutes(ports: OpenIdConnectPagePorts): DashboardRou
             res,
             COOKIE,
             JSON.stringify({ flow, next, confirms } satisfies Begun),
-            KEPT_MS,
+            COOKIE_MAX_AGE_MS,
           );
           return { redirect: url };
         } catch (error) {

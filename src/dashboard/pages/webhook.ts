@@ -2,7 +2,7 @@ import { attemptFilter, attemptsQuerySchema, pageRequest } from '../../api/schem
 import { subjectKinds } from '../../domain/records/catalog.ts';
 import type { Page as ListPage } from '../../modules/records/queries/paging.ts';
 import {
-  ATTEMPTS_KEPT_DAYS,
+  ATTEMPT_RETENTION_DAYS,
   attemptOutcomes,
   type DeliveryAttempt,
 } from '../../modules/webhooks/attempts.ts';
@@ -66,7 +66,7 @@ function attemptsSection(visit: Visit, view: WebhookView, attempts: Attempts): H
       ? html`No attempts on this page match. <a href="${path}#attempts">Show all attempts</a>`
       : 'Nothing has been sent yet. Send a ping to test the endpoint: messages follow with the next change of a record.';
   return html`<h2 id="attempts">Attempts</h2>
-<p class="muted">Delivery attempts in the last ${ATTEMPTS_KEPT_DAYS} days, newest first.</p>
+<p class="muted">Delivery attempts in the last ${ATTEMPT_RETENTION_DAYS} days, newest first.</p>
 ${attemptsForm(path, limits, refusal)}
 ${items.length === 0 ? !refusal && empty(nothing) : attemptTable(visit, path, view, items)}
 <p class="actions">${visit.req.query.page_token !== undefined && html`<a href="${path}?${new URLSearchParams(limits).toString()}#attempts">Newest</a>`}

@@ -23,8 +23,11 @@ type DisclosureParties = Pick<
 >;
 
 /** Returns a term, or that it was not given; empty when nothing was disclosed to anyone. */
-export function termText(told: DisclosureParties, name: Exclude<keyof DisclosureParties, 'status'>): string {
-  return told[name] ?? (isDisclosure(told.status) ? NOT_GIVEN : '');
+export function termText(
+  parties: DisclosureParties,
+  name: Exclude<keyof DisclosureParties, 'status'>,
+): string {
+  return parties[name] ?? (isDisclosure(parties.status) ? NOT_GIVEN : '');
 }
 
 const terms: Columns<DisclosureParties> = (

@@ -131,7 +131,7 @@ export class FollowedStream<State extends FoldedState> {
   }
 }
 
-const REMEMBERED_KEYS = 10_000;
+const CACHED_KEYS = 10_000;
 
 /** A key, with its workspace. */
 export interface FoundKey {
@@ -146,7 +146,7 @@ export interface FoundKey {
 export class KeyDirectory {
   readonly #stream: FollowedStream<KeyState>;
   /** Raw key to key id, so that a key is hashed once and not on every request. */
-  readonly #keyIds = new LRUCache<string, string>({ max: REMEMBERED_KEYS });
+  readonly #keyIds = new LRUCache<string, string>({ max: CACHED_KEYS });
 
   private constructor(stream: FollowedStream<KeyState>) {
     this.#stream = stream;

@@ -140,7 +140,7 @@ export async function proveCode(
 ): Promise<void> {
   const budgets = budgetsOf(ports, user.name, user, browsers, origin);
   await spend(ports, budgets, user, origin);
-  if (!(await ports.secondFactor.take(user, code, callerOf(user, origin)))) {
+  if (!(await ports.secondFactor.redeem(user, code, callerOf(user, origin)))) {
     await refuse(ports, user, 'wrong_code', origin, wrongCode());
   }
   await releaseBudget(budgets);
@@ -196,7 +196,7 @@ export async function proveAgain(
   const isRight =
     'password' in proof
       ? await verifyPassword(proof.password, ports.users.passwordOf(user.id))
-      : await ports.secondFactor.take(user, proof.code, callerOf(user, origin));
+      : await ports.secondFactor.redeem(user, proof.code, callerOf(user, origin));
   if (isRight) await releaseBudget(budgets);
   else await recordRefusal(ports, user, 'password' in proof ? 'wrong_password' : 'wrong_code', origin);
   return isRight;

@@ -124,7 +124,7 @@ export class SecondFactor {
     actor: Actor,
   ): Promise<string[]> {
     requirePasswordUser(user);
-    if (!(await this.#takeTotpCode(user, sealed, code, actor))) {
+    if (!(await this.#redeemTotpCode(user, sealed, code, actor))) {
       const message =
         'This is not the current code of the app. Check the clock of your device and try again.';
       throw new ServiceError('validation_failed', message, { details: [{ field: 'code', message }] });
@@ -136,16 +136,16 @@ export class SecondFactor {
   }
 
   /** Whether it is a valid code of the user's app, or an unused recovery code; the code is used up by this. */
-  async take(user: User, typed: string, actor: Actor): Promise<boolean> {
+  async redeem(user: User, typed: string, actor: Actor): Promise<boolean> {
     const code = typed.replace(/\s/g, '');
     const factor = this.#ports.users.secondFactorOf(user.id);
     if (factor === undefined) return false;
-    if (!/^\d{6}$/.test(code)) return this.#takeRecoveryCode(user, code, actor);
-    return this.#takeTotpCode(user, factor.sealedSecret, code, actor);
+    if (!/^\d{6}$/.test(code)) return this.#redeemRecoveryCode(user, code, actor);
+    return this.#redeemTotpCode(user, factor.sealedSecret, code, actor);
   }
 
   /** Used codes are recorded in a stream of the user, of which only the end is read. */
-  async #takeTotpCode(user: User, sealed: string, code: string, actor: Actor): Promise<boolean> {
+  async #redeemTotpCode(user: User, sealed: string, code: string, actor: Actor): Promise<boolean> {
     const { secret } = await this.propose(user, sealed);
     const step = totpStep(secret, code);
     if (step === undefined) return false;
@@ -162,7 +162,7 @@ export class SecondFactor {
     }
   }
 
-  async #takeRecoveryCode({ id }: User, code: string, actor: Actor): Promise<boolean> {
+  async #redeemRecoveryCode({ id }: User, code: string, actor: Actor): Promise<boolean> {
     const sha256 = hashRecoveryCode(code);
     let isTaken = false;
     await changeUsers(this.#ports.users, actor, (all) => {

@@ -37,7 +37,7 @@ export class LogCheck {
   #last: Position = 0;
 
   /** Takes the next segment; undefined if it cannot be read. */
-  take({ name, first, last, events }: Segment, places: CopiedPlace[] | undefined): void {
+  add({ name, first, last, events }: Segment, places: CopiedPlace[] | undefined): void {
     this.#isWhole &&= places !== undefined;
     if (places === undefined) return;
     const isAsReported = places[0]?.position === first && places.at(-1)?.position === last;
@@ -62,10 +62,10 @@ export class LogCheck {
 
   #place(place: CopiedPlace): void {
     this.events += 1;
-    if ('leaf' in place) this.#trees.take(place);
+    if ('leaf' in place) this.#trees.add(place);
     if (!isEvent(place)) return;
     const event = toRecorded(place);
-    this.#trees.take(event);
+    this.#trees.add(event);
     const { stream, position, type } = event;
     if (type === 'DocumentUploaded')
       this.documents.set(stream, { objectId: uploadedBy(event).object_id, position });
@@ -145,7 +145,7 @@ function addEvent(part: LoggedPart, trees: Trees, place: Parameters<typeof toCop
     );
     return;
   }
-  trees.take(place);
+  trees.add(place);
   if (!('data' in place)) return;
   const { stream, revision, position } = place;
   if (erasureStep(place)) part.tombstones.push({ stream, revision });

@@ -54,7 +54,7 @@ export class Trees {
   }
 
   /** Takes an event, or what is left of an erased one; the same ones that go into the read model of the tree. */
-  take(event: RecordedEvent | ErasedEvent): void {
+  add(event: RecordedEvent | ErasedEvent): void {
     if (isBookkeeping(event.stream)) return;
     if ('leaf' in event) this.#add(workspaceOfStream(event.stream), event.leaf);
     else this.#add(event.metadata.workspace, storedLeaf(event));

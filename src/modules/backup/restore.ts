@@ -33,7 +33,7 @@ export class AffectedStreams {
     this.#wanted = new Set(erasures.flatMap(({ tombstone, first }) => [tombstone, first.position]));
   }
 
-  take(places: readonly Place[]): void {
+  add(places: readonly Place[]): void {
     for (const place of places) if (this.#wanted.has(place.position)) this.#found.set(place.position, place);
   }
 
@@ -122,8 +122,8 @@ async function restoreLog(
     const concerned = new AffectedStreams(erasures);
     for (const segment of manifest.segments) {
       const places = await readLines<CopiedPlace>(target, segment);
-      check.take(segment, places);
-      concerned.take(places);
+      check.add(segment, places);
+      concerned.add(places);
       await log.add(places);
       onProgress?.(segment.last, manifest.last_position, check.events);
     }

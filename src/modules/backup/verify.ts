@@ -40,7 +40,7 @@ export async function verifyBackup(
   const log = new LogCheck();
   for (const segment of manifest.segments) {
     const places = await noted(readLines<CopiedPlace>(target, segment));
-    log.take(segment, places);
+    log.add(segment, places);
     onProgress(segment.last, manifest.last_position, log.events);
   }
   problems.push(...log.problems(manifest));

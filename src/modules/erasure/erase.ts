@@ -80,7 +80,7 @@ async function eraseLate(ports: ErasurePorts, event: RecordedEvent): Promise<boo
 }
 
 /** How often the log is polled: following it would cost the projector time for every event. */
-const LOOK_EVERY_MS = 1_000;
+const POLL_MS = 1_000;
 /** How many positions the log advances before the place is saved without an erasure. */
 const PLACE_EVERY = 10_000;
 
@@ -191,7 +191,7 @@ async function* pollTombstones(
       yield batch;
       if (batch.caughtUp) break;
     }
-    await sleep(LOOK_EVERY_MS, undefined, { signal }).catch(() => undefined);
+    await sleep(POLL_MS, undefined, { signal }).catch(() => undefined);
   }
 }
 
@@ -240,7 +240,7 @@ export async function eraseRecord(
   id: string,
   { reason, withEncounters = false, lookAgain }: EraseOptions,
 ): Promise<RecordedErasure> {
-  const said = requireReason(reason);
+  const text = requireReason(reason);
   const { workspace } = caller;
   const { kind, title } = entry;
   const stream = recordStream(workspace, kind, id);
@@ -255,7 +255,7 @@ export async function eraseRecord(
   const erasure = {
     kind,
     record_id: id,
-    reason: said,
+    reason: text,
     ...(takesEncounters && { with_encounters: true as const }),
   };
   const done = await appendTombstones(ports.eventLog, caller, stream, title, erasure, guard);

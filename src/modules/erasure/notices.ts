@@ -107,7 +107,7 @@ interface NoticePorts {
 export class ErasureNotices {
   readonly #ports: NoticePorts;
   /** The log was checked up to here, and everything to report was reported. */
-  #looked: Position = 0;
+  #searchedTo: Position = 0;
 
   constructor(ports: NoticePorts) {
     this.#ports = ports;
@@ -128,8 +128,8 @@ export class ErasureNotices {
       erasures = [];
     };
     const now = new Date().toISOString();
-    const isLooked = this.#looked > after && (await eventLog.hasPosition(this.#looked));
-    let reached = isLooked ? this.#looked : after;
+    const isSearched = this.#searchedTo > after && (await eventLog.hasPosition(this.#searchedTo));
+    let reached = isSearched ? this.#searchedTo : after;
     for await (const batch of tombstones(eventLog, reached)) {
       for (const event of batch.events) {
         if (erasureStep(event) !== 'done') continue;
@@ -146,7 +146,7 @@ export class ErasureNotices {
       reached = batch.position;
     }
     if (erasures.length > 0 || (isDue && reached > after)) await notice(reached, now);
-    this.#looked = reached;
+    this.#searchedTo = reached;
   }
 
   /**
@@ -165,7 +165,7 @@ export class ErasureNotices {
   async #send(notice: Parameters<typeof signNotice>[0], signingKey: SigningKey): Promise<void> {
     const { stateStore, target } = this.#ports;
     const { name, text } = signNotice(notice, signingKey);
-    await target.keep(name, text);
+    await target.write(name, text);
     const { log: id, until: position } = notice;
     await stateStore.save(noticesTable, [
       { id, partition: id, order: 0, revision: position, body: { position } },
@@ -256,14 +256,14 @@ export async function readNotices(
   publicKeys: PublicKeys,
 ): Promise<LaterErasures> {
   const { place } = target;
-  if (target.kept === undefined) {
+  if (target.list === undefined) {
     const message = `Notices of erasures cannot be read from ${place}. Copy them to a folder and specify that folder.`;
     throw new ServiceError('conflict', message);
   }
   const problems: string[] = [];
   const notices: ErasureNotice[] = [];
   let count = 0;
-  for await (const { name, text } of target.kept(NOTICES)) {
+  for await (const { name, text } of target.list(NOTICES)) {
     count += 1;
     const notice = parse(text);
     // What it reports is in the copy, so whether it is true of this log no longer matters.

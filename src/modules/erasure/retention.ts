@@ -157,7 +157,7 @@ async function referredTo(
 const AT_ONCE = 100;
 /** Number of records checked for references in one pass through all records that may refer to them. */
 const ONE_PASS = 10_000;
-const REMEMBERED_PATIENTS = 1_000;
+const CACHED_PATIENTS = 1_000;
 
 /** A record that exceeds a workspace's retention period. */
 export interface ExpiredRecord {
@@ -201,7 +201,7 @@ class Search {
   readonly #holds: HoldState = noHolds();
   /** The patients examined last, by stream; cleared for each kind. */
   readonly #patients = new LRUCache<string, { found: ExpiredRecord | undefined }>({
-    max: REMEMBERED_PATIENTS,
+    max: CACHED_PATIENTS,
   });
 
   constructor(ports: QueryPorts, workspace: string, before: string) {

@@ -38,8 +38,8 @@ export function deidentifiedFields({ kind, logType }: EventKind): FieldRules {
 }
 
 /** Returns the names of the event fields that the view shows; dotted for those of an insurance. */
-export function shownFieldNames(told: EventKind): string[] {
-  return shownNames(deidentifiedFields(told));
+export function shownFieldNames(event: EventKind): string[] {
+  return shownNames(deidentifiedFields(event));
 }
 
 /** Returns an event of a workspace as the de-identified view shows it. Pure: equal events give equal results, also in replays. */
@@ -57,7 +57,7 @@ const MIN_SECRET_BYTES = 32;
 /** 132 bits. */
 const PSEUDONYM_LENGTH = 22;
 /** Events refer to the same few providers, payers and patients again and again. */
-const REMEMBERED_PSEUDONYMS = 20_000;
+const CACHED_PSEUDONYMS = 20_000;
 
 const byType = new Map<string, StreamedEventType>(feedEventTypes.map((one) => [one.type, one]));
 const namesByType = new Map(feedEventTypes.map((one) => [one.type, new Set(shownFieldNames(one))]));
@@ -87,7 +87,7 @@ export function createDeidentifier({ key: secret, epoch }: PseudonymKey): Deiden
     }
     return key;
   };
-  const known = new LRUCache<string, string>({ max: REMEMBERED_PSEUDONYMS });
+  const known = new LRUCache<string, string>({ max: CACHED_PSEUDONYMS });
   return (workspace, event) =>
     deidentify(event, workspace, epoch, (kind, id) => {
       const name = `${workspace}\0${kind}\0${id}`;

@@ -26,7 +26,7 @@ interface EventStreamPage {
 }
 
 /** How often to check whether the key of the de-identified view was changed. */
-const LOOK_MS = 1_000;
+const KEY_CHECK_MS = 1_000;
 
 interface SharedWindow {
   opened: Promise<{ window: LiveBuffer; end(): void }>;
@@ -45,8 +45,8 @@ export class EventStream {
   #thread: EventStreamThread | undefined;
   #pseudonyms: { key: PseudonymKey; deidentifier: Deidentifier } | undefined;
   /** The key known to the thread. */
-  #told: PseudonymKey | undefined;
-  #looking: NodeJS.Timeout | undefined;
+  #threadKey: PseudonymKey | undefined;
+  #keyChecks: NodeJS.Timeout | undefined;
 
   /**
    * `startThread`: starts the thread on the first read; `pseudonymKey`: returns the key of the de-identified view, called while
@@ -135,7 +135,7 @@ export class EventStream {
   /** Ends all subscriptions, then the thread. Later requests are refused as `unavailable`. */
   async close(): Promise<void> {
     this.#closing.abort();
-    clearInterval(this.#looking);
+    clearInterval(this.#keyChecks);
     await this.#thread?.close();
   }
 
@@ -162,18 +162,18 @@ export class EventStream {
       void this.#thread?.close();
       this.#thread = new EventStreamThread(this.#startThread);
       this.#windows.clear();
-      this.#told = undefined;
+      this.#threadKey = undefined;
     }
-    if (key && this.#told === undefined) {
-      this.#told = key;
+    if (key && this.#threadKey === undefined) {
+      this.#threadKey = key;
       this.#thread.deidentifyWith(key);
-      this.#looking ??= setInterval(() => this.#look(), LOOK_MS).unref();
+      this.#keyChecks ??= setInterval(() => this.#checkKey(), KEY_CHECK_MS).unref();
     }
     return this.#thread;
   }
 
   /** Ends live subscriptions when the key of the de-identified view was changed: readers that continue use the new one. */
-  async #look(): Promise<void> {
+  async #checkKey(): Promise<void> {
     // If the key cannot be read now, it is next time; until then events name the epoch of the hashes they contain.
     const key = await this.#pseudonymKey().catch(() => undefined);
     if (this.#isOutdated(key) && !this.#closing.signal.aborted) await this.#thread?.close();
@@ -181,7 +181,7 @@ export class EventStream {
 
   /** Whether the thread knows another key; one that only reads the full view knows none. */
   #isOutdated(key: PseudonymKey | undefined): boolean {
-    return key !== undefined && this.#told !== undefined && key.epoch !== this.#told.epoch;
+    return key !== undefined && this.#threadKey !== undefined && key.epoch !== this.#threadKey.epoch;
   }
 
   #share(thread: EventStreamThread, selection: Selection): SharedWindow {

@@ -50,9 +50,9 @@ export class EventStreamText {
    * and is skipped; or only a newer version of the service can read it, and it must not be skipped, as readers rely on the order.
    */
   problem(index: number): 'lost' | UnknownSchemaVersion | undefined {
-    const told = this.#changes[index];
-    if (told instanceof UnknownSchemaVersion) return told;
-    return told instanceof UnreadableError ? 'lost' : undefined;
+    const change = this.#changes[index];
+    if (change instanceof UnknownSchemaVersion) return change;
+    return change instanceof UnreadableError ? 'lost' : undefined;
   }
 
   /** Whether the event at an index, which has no `problem`, changed no field. */
@@ -141,7 +141,7 @@ class ChunkText {
 }
 
 /** How long a batch is kept for a reader that does not ask for the rest of it; it is then read again. */
-const KEPT_MS = 1_000;
+const BATCH_TTL_MS = 1_000;
 
 /** Converts events in the stream to text. */
 export type MakeText = (events: RecordedEvent[]) => Promise<EventStreamText>;
@@ -191,7 +191,7 @@ export class CatchUpSubscription {
     try {
       return await this.#next(limit, tail);
     } finally {
-      if (!this.#stop.signal.aborted) this.#idle = setTimeout(() => void this.#rest(), KEPT_MS);
+      if (!this.#stop.signal.aborted) this.#idle = setTimeout(() => void this.#rest(), BATCH_TTL_MS);
     }
   }
 
@@ -420,13 +420,13 @@ export class LiveSubscription {
       const events = batch.events.filter(({ metadata }) => workspaces.has(metadata.workspace));
       const text = await retryWhileUnavailable(() => this.#makeText(events), signal);
       if (text === undefined) return;
-      this.#tell(text, batch);
+      this.#distribute(text, batch);
       this.#working = false;
       this.#join();
     }
   }
 
-  #tell(text: EventStreamText, { position }: EventBatch): void {
+  #distribute(text: EventStreamText, { position }: EventBatch): void {
     const byWorkspace = Map.groupBy(text.events.keys(), (index) => text.events[index]?.metadata.workspace);
     const chunks = new Map<number, Chunk[]>();
     const stopped: number[] = [];

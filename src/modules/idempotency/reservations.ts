@@ -272,7 +272,7 @@ export class Reservation {
 }
 
 /** How long a repeat is answered as the first request was. */
-export const KEPT_MS = 24 * 3_600_000;
+export const RESPONSE_TTL_MS = 24 * 3_600_000;
 
 interface ReservationsPorts {
   stateStore: StateStore;
@@ -310,7 +310,7 @@ export class Reservations {
     const request: Request = { key: { caller, key }, payload, now, requestId: caller.requestId };
     for (const earlier of before) {
       const [found] = await stateStore.load(reservedRequests, [earlier.idOf(request.key)]);
-      if (found && found.revision >= expired(now)) return this.#goOn(earlier, request, found);
+      if (found && found.revision >= expired(now)) return this.#resume(earlier, request, found);
     }
     const fresh = rowOf(digests, request);
     if (await stateStore.swap(reservedRequests, fresh, undefined)) {
@@ -319,11 +319,11 @@ export class Reservations {
     const [found] = await stateStore.load(reservedRequests, [fresh.id]);
     // It was released just now.
     if (found === undefined) throw keyInUse();
-    return this.#goOn(digests, request, found);
+    return this.#resume(digests, request, found);
   }
 
   /** Handles a request with a key that already has a row. */
-  async #goOn(
+  async #resume(
     digests: KeyFingerprints,
     request: Request,
     found: ReservedRow,
@@ -377,7 +377,7 @@ function rowOf(digests: KeyFingerprints, { key, payload, requestId: eventId, now
 
 /** Returns the revision below which rows have expired. */
 function expired(now: number): number {
-  return (now - KEPT_MS) * 1000;
+  return (now - RESPONSE_TTL_MS) * 1000;
 }
 
 /** Replaces a row that nobody holds. Of several concurrent attempts, one succeeds. */

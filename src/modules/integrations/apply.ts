@@ -63,13 +63,13 @@ export class MessageRecorder {
     const { caller } = this;
     const { bytes } = this.#raw;
     const identity = { workspace: caller.workspace, source: this.#source.id, control, bytes };
-    const claimed = await claims.take(identity, caller.source?.message as string, signal);
+    const claimed = await claims.claim(identity, caller.source?.message as string, signal);
     if (claimed instanceof MessageLock) this.#control = claimed.control;
     return claimed;
   }
 
   /** Keeps it as it arrived: before anything is written to the records it concerns. Rejects with `unavailable`. */
-  async keep(about: AboutRecord[]): Promise<void> {
+  async save(about: AboutRecord[]): Promise<void> {
     const { id, retention_days: retentionDays = DEFAULT_RETENTION_DAYS } = this.#source;
     const own = { id: this.caller.source?.message as string, source: id, retentionDays };
     const named = this.#control && { control: this.#control };
@@ -96,8 +96,8 @@ export function recordOf(operation: Operation): AboutRecord {
 }
 
 /** Returns each record once, with what is said about it last. */
-export function eachOnce<Told extends AboutRecord>(told: readonly Told[]): Told[] {
-  return [...new Map(told.map((one) => [JSON.stringify([one.kind, one.id]), one])).values()];
+export function eachOnce<Told extends AboutRecord>(operations: readonly Told[]): Told[] {
+  return [...new Map(operations.map((one) => [JSON.stringify([one.kind, one.id]), one])).values()];
 }
 
 /** Returns the result of what a message says about a record: refused, where it had no result. */

@@ -299,7 +299,7 @@ export async function exportEvents(
       let text = '';
       const written: Position[] = [];
       for (const event of inLogOrder({ events: batch.events, erased: batch.erased })) {
-        erasures.take(event);
+        erasures.check(event);
         const line = nextEventText(event as RecordedEvent | ErasedEvent, job, nameOf, progress);
         if (line !== '') written.push(event.position);
         text += line;

@@ -80,7 +80,7 @@ export class Exports {
    * `conflict` while too many are under way. The caller must read the stream to its end, or destroy it.
    */
   async start(job: ExportJob, caller: Caller, record: () => Promise<Position>): Promise<Readable> {
-    if (!this.#places.take()) {
+    if (!this.#places.tryAcquire()) {
       throw new ServiceError(
         'conflict',
         `${MOST_EXPORTS} exports are in progress. Try again when one has finished.`,
@@ -279,7 +279,7 @@ export async function verifyAgainstHeads(
   const found = await verifyWorkspace(ports, workspace, { heads, keyEnds: ends, onProgress });
   const { problems, remarks } = verifiedTexts(found);
   const { tree, lastEvent, compared, erased } = found;
-  const told = erased.told.slice(-MAX_LISTED);
+  const listed = erased.reported.slice(-MAX_LISTED);
   return {
     findings: {
       events: tree.size,
@@ -287,7 +287,7 @@ export async function verifyAgainstHeads(
       heads: heads.length,
       problems: [...keyProblems, ...headProblems, ...problems],
       remarks: remark === undefined ? remarks : [remark, ...remarks],
-      erased: { count: erased.count, erasures: erased.told.length, told },
+      erased: { count: erased.count, erasures: erased.reported.length, told: listed },
     },
     tree,
     lastEvent: lastEvent && {
@@ -304,12 +304,12 @@ async function headsOf(
 ): Promise<PublishedHeads & { remark?: string }> {
   const remembered = sent === undefined ? [] : [sent];
   if (target === undefined || publicKeys === undefined) return { heads: remembered, problems: [] };
-  if (target.kept === undefined) {
+  if (target.list === undefined) {
     const remark = `The heads sent to ${target.place} cannot be read back, so the history was compared only with the last head.`;
     return { heads: remembered, problems: [], remark };
   }
   try {
-    const found = await publishedHeads(target.kept(headFilesOf(workspace)), workspace, publicKeys);
+    const found = await publishedHeads(target.list(headFilesOf(workspace)), workspace, publicKeys);
     const isKept = (head: TreeHead) => found.heads.some(({ signature }) => signature === head.signature);
     return { ...found, heads: [...remembered.filter((head) => !isKept(head)), ...found.heads] };
   } catch (error) {

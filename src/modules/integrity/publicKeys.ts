@@ -111,16 +111,16 @@ export class PublicKeys {
    */
   #reached(others: readonly KeyRotation[]): Map<string, PublishedKey> {
     const known = new Map<string, PublishedKey>(this.#trusted.map((key) => [keyId(key), { key }]));
-    const takeAll = (rotations: readonly KeyRotation[], backwards: boolean) => {
+    const followAll = (rotations: readonly KeyRotation[], backwards: boolean) => {
       // Each may lead to a key from which another one leads on.
-      for (const _ of rotations) for (const rotation of rotations) this.#take(rotation, known, backwards);
+      for (const _ of rotations) for (const rotation of rotations) this.#follow(rotation, known, backwards);
     };
-    takeAll(this.#rotations, true);
-    takeAll(others, false);
+    followAll(this.#rotations, true);
+    followAll(others, false);
     return known;
   }
 
-  #take(rotation: KeyRotation, known: Map<string, PublishedKey>, backwards: boolean): void {
+  #follow(rotation: KeyRotation, known: Map<string, PublishedKey>, backwards: boolean): void {
     const { previous_signature, next_signature, rotated_at } = rotation;
     const previous = known.get(previous_signature.key_id);
     const next = known.get(next_signature.key_id);
@@ -163,8 +163,8 @@ export function signObject<Body extends object>(
   body: Body,
   { privateKey, rotations }: SigningKey,
 ): Body & Signature & { key_rotations?: KeyRotation[] } {
-  const told = rotations.length === 0 ? body : { ...body, key_rotations: [...rotations] };
-  return signStatement(told, privateKey);
+  const statement = rotations.length === 0 ? body : { ...body, key_rotations: [...rotations] };
+  return signStatement(statement, privateKey);
 }
 
 /** Returns the keys for checking what this key and its predecessors signed. */

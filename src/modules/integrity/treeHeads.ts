@@ -153,7 +153,7 @@ async function sendHead(
   // Requested after the tree: a key that was replaced never signs what came after that.
   const head = signTreeHead(workspace, stored.head, stored.head.last, await signingKey());
   // A head that contradicts the last one is sent anyway: it is the evidence of the contradiction.
-  await target.keep(fileName(head), `${JSON.stringify(head, undefined, 2)}\n`);
+  await target.write(fileName(head), `${JSON.stringify(head, undefined, 2)}\n`);
   await saveSentHead(stateStore, head);
   return holds;
 }

@@ -35,7 +35,7 @@ interface ReportedErasure {
 /** Checks the places of erased events against the tombstones that stand for them. */
 export class ErasureCheck {
   /** From the last tombstone of each erasure that removed something, in log order. */
-  readonly told: ReportedErasure[] = [];
+  readonly reported: ReportedErasure[] = [];
   /** Erased events for which no tombstone was found yet, by position. */
   readonly #unnamed = new Map<number, ErasedEvent>();
   /** Streams whose tombstones have named erased events, until their last tombstone. */
@@ -48,9 +48,9 @@ export class ErasureCheck {
   }
 
   /** Takes the next entry of the log. An erased event comes before its tombstones. */
-  take(event: RecordedEvent | UnreadableEvent | ErasedEvent): void {
+  check(event: RecordedEvent | UnreadableEvent | ErasedEvent): void {
     if ('data' in event) {
-      if (erasureStep(event)) this.#takeTombstone(event);
+      if (erasureStep(event)) this.#checkTombstone(event);
     } else if ('leaf' in event) {
       this.#count += 1;
       this.#unnamed.set(event.position, event);
@@ -63,7 +63,7 @@ export class ErasureCheck {
     return first;
   }
 
-  #takeTombstone(event: RecordedEvent): void {
+  #checkTombstone(event: RecordedEvent): void {
     const { erased, reason, part, parts } = dataAs<RecordErased>(event.data);
     for (const { position, event_id, leaf } of erased) {
       const place = this.#unnamed.get(position);
@@ -75,7 +75,7 @@ export class ErasureCheck {
     if (part !== parts || !this.#naming.delete(event.stream)) return;
     const { stream, revision, recordedAt, metadata } = event;
     const versions = revision + 1 - parts;
-    this.told.push({ stream, versions, reason, principal: metadata.principal, erased_at: recordedAt });
+    this.reported.push({ stream, versions, reason, principal: metadata.principal, erased_at: recordedAt });
   }
 }
 
@@ -162,7 +162,7 @@ class AnomalyDetector {
   }
 
   /** Examines event number `size` of the workspace, counted from 1. */
-  look(event: RecordedEvent, size: number): void {
+  check(event: RecordedEvent, size: number): void {
     const { id, recordedAt } = event;
     if (!this.#ids.add(id)) this.#note('repeatedId', event);
     if (this.#headTime !== undefined && recordedAt < this.#headTime) {
@@ -470,7 +470,7 @@ export interface Verified {
   /** Events that no service would have written. */
   oddities: Anomalies;
   /** Number of erased events, and the erasures that report them. */
-  erased: { count: number; told: readonly ReportedErasure[] };
+  erased: { count: number; reported: readonly ReportedErasure[] };
 }
 
 /**
@@ -508,7 +508,7 @@ export async function verifyWorkspace(
       result.tree = addLeaf(result.tree, leaf);
       if ('data' in event) {
         result.lastEvent = event;
-        oddities.look(event, result.tree.size);
+        oddities.check(event, result.tree.size);
       }
       if (!isValidTombstone(erasures, event)) return differs(named(event, 'unreadable'));
       if (expected) result.compared += 1;
@@ -548,7 +548,7 @@ async function unnamedErasure(
   if (erasures.unnamed === undefined) return undefined;
   const range = { after: until, until: await eventLog.head() };
   for await (const { events } of readWorkspace(eventLog, workspace, range)) {
-    for (const event of events) erasures.take(event);
+    for (const event of events) erasures.check(event);
   }
   return erasures.unnamed;
 }
@@ -581,9 +581,9 @@ function comparePlaces(
 }
 
 /** False for a tombstone that does not have the form of one: nothing has written it so. */
-function isValidTombstone(erasures: ErasureCheck, event: Parameters<ErasureCheck['take']>[0]): boolean {
+function isValidTombstone(erasures: ErasureCheck, event: Parameters<ErasureCheck['check']>[0]): boolean {
   try {
-    erasures.take(event);
+    erasures.check(event);
     return true;
   } catch {
     return false;

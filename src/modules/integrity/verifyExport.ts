@@ -96,16 +96,16 @@ async function readNdjson(path: string, manifest: ExportManifest): Promise<FileR
     rest = rest.length === 0 ? chunk : Buffer.concat([rest, chunk]);
     let start = 0;
     for (let end = rest.indexOf(10); end !== -1; end = rest.indexOf(10, start)) {
-      lines.take(rest.toString('utf8', start, end));
+      lines.check(rest.toString('utf8', start, end));
       start = end + 1;
     }
     rest = rest.subarray(start);
     if (rest.length > MAX_LINE_BYTES) {
-      lines.take('');
+      lines.check('');
       rest = Buffer.alloc(0);
     }
   }
-  if (rest.length > 0) lines.take(rest.toString());
+  if (rest.length > 0) lines.check(rest.toString());
   return { bytes, sha256: hash.digest('hex'), events: lines.count, problem: lines.problem() };
 }
 
@@ -124,7 +124,7 @@ class LineCheck {
     this.#isComplete = isComplete(manifest.filters);
   }
 
-  take(line: string): void {
+  check(line: string): void {
     this.count += 1;
     if (this.#broken) return;
     const problem = this.#lineProblem(line);
@@ -161,7 +161,7 @@ class LineCheck {
     if (!('erased' in event) && eventLeaf(event) !== leaf) {
       return 'was changed: the event does not have the hash that the line states';
     }
-    this.#erasures.take(event);
+    this.#erasures.check(event);
     if (this.#isComplete) this.#tree = addLeaf(this.#tree, leaf);
     return undefined;
   }

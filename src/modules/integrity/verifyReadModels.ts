@@ -28,7 +28,7 @@ import { type RangeBatch, readLog, type VerifyPorts } from './verify.ts';
 
 const ROWS_AT_ONCE = 200;
 const UNWRITTEN_MS = 2_000;
-const LOOK_MS = 50;
+const POLL_MS = 50;
 
 /** The rows of the timeline depend on when events were erased; none of them says anything about a record. */
 const compared = projections.filter(({ name }) => name !== timeline.name);
@@ -52,8 +52,8 @@ class WaitBudget {
   /** Waits before the next look; returns false, without a wait, once the budget is spent. */
   async spend(): Promise<boolean> {
     if (this.#leftMs <= 0) return false;
-    this.#leftMs -= LOOK_MS;
-    await sleep(LOOK_MS);
+    this.#leftMs -= POLL_MS;
+    await sleep(POLL_MS);
     return true;
   }
 }
@@ -147,7 +147,7 @@ async function compare(
     );
     const byId = new Map(stored.map((row) => [row.id, row]));
     for (const row of rows) {
-      const found = isSame(byId.get(row.id), row) ? 'same' : await comparison.look(row.id);
+      const found = isSame(byId.get(row.id), row) ? 'same' : await comparison.compare(row.id);
       if (found === 'same') result.rows += 1;
       else if (found === 'unwritten') result.unwritten += 1;
       else return { ...result, difference: found };
@@ -165,7 +165,7 @@ async function compare(
       ).map(({ id }) => id),
     );
     for (const { id } of own.filter((row) => !known.has(row.id))) {
-      const found = await comparison.look(id);
+      const found = await comparison.compare(id);
       if (found === 'same') result.rows += 1;
       else if (found !== 'unwritten') return { ...result, difference: found };
     }
@@ -185,7 +185,7 @@ class Comparison {
     this.#fold = fold;
   }
 
-  async look(id: string): Promise<Compared> {
+  async compare(id: string): Promise<Compared> {
     const { eventLog, readModels, folded } = this.#ports;
     const { model } = this.#fold;
     for (;;) {
@@ -384,17 +384,17 @@ class Worklist {
       const evaluated = await this.#evaluate(streams);
       for (const stream of streams) {
         const isExpected = this.#isExpected(rows.get(stream), evaluated.get(stream));
-        yield isExpected ? 'same' : await this.#look(stream);
+        yield isExpected ? 'same' : await this.#compareEvaluated(stream);
       }
     }
     for await (const streams of streamsOf(readModels, worklistModel, worklistPartition(this.#workspace))) {
       const known = new Set((await readModels.load(recordsModel, streams)).map(({ id }) => id));
-      for (const stream of streams) if (!known.has(stream)) yield this.#look(stream);
+      for (const stream of streams) if (!known.has(stream)) yield this.#compareEvaluated(stream);
     }
   }
 
   /** Compares one row, which may change during the comparison, as may its encounter. */
-  async #look(stream: string): Promise<Compared> {
+  async #compareEvaluated(stream: string): Promise<Compared> {
     for (;;) {
       const before = (await this.#evaluate([stream])).get(stream);
       const isDone = await this.#isDone(await this.#ports.eventLog.head());

@@ -19,11 +19,11 @@ const NEXT_MS = 60_000;
  * on at most once a minute.
  */
 export class ParkedTally {
-  readonly #tell: (message: Parked) => void;
+  readonly #report: (message: Parked) => void;
   readonly #counts = new Map<string, { parked: Parked; timer: NodeJS.Timeout }>();
 
-  constructor(tell: (message: Parked) => void) {
-    this.#tell = tell;
+  constructor(report: (message: Parked) => void) {
+    this.#report = report;
   }
 
   add(model: string, event: Pick<RecordedEvent, 'id' | 'stream' | 'position'>, thrown: unknown): void {
@@ -33,7 +33,7 @@ export class ParkedTally {
     const known = this.#counts.get(cause);
     if (known === undefined) {
       const parked: Parked = { kind: 'parked', model, events: 1, ...first, error };
-      this.#counts.set(cause, { parked, timer: setTimeout(() => this.#tellOf(cause), FIRST_MS) });
+      this.#counts.set(cause, { parked, timer: setTimeout(() => this.#countParked(cause), FIRST_MS) });
       return;
     }
     // Of those reported together, the place of the first one.
@@ -45,21 +45,21 @@ export class ParkedTally {
   close(): void {
     for (const { parked, timer } of this.#counts.values()) {
       clearTimeout(timer);
-      if (parked.events > 0) this.#tell(parked);
+      if (parked.events > 0) this.#report(parked);
     }
     this.#counts.clear();
   }
 
-  #tellOf(cause: string): void {
+  #countParked(cause: string): void {
     const count = this.#counts.get(cause);
     if (count === undefined) return;
     if (count.parked.events === 0) {
       this.#counts.delete(cause);
       return;
     }
-    this.#tell({ ...count.parked });
+    this.#report({ ...count.parked });
     count.parked.events = 0;
-    count.timer = setTimeout(() => this.#tellOf(cause), NEXT_MS);
+    count.timer = setTimeout(() => this.#countParked(cause), NEXT_MS);
   }
 }
 

@@ -257,13 +257,13 @@ export async function project(
     const behind = all.filter(({ position }) => position < batch.position);
     const startedAt = performance.now();
     await traced(workOf(batch), async () => {
-      const told = { ...batch, listed: await tombstones.listed(batch.erased) };
+      const withTombstones = { ...batch, listed: await tombstones.listed(batch.erased) };
       const folded = await Promise.all(
         behind.map(({ target, wanted, position }) =>
           foldBatch(
             target,
             ports,
-            ownPart(told, wanted, (event) => event.position > position),
+            ownPart(withTombstones, wanted, (event) => event.position > position),
           ),
         ),
       );

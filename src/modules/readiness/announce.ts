@@ -24,7 +24,7 @@ interface Announcing {
 const TYPE = 'EncounterReadinessChanged';
 const AT_ONCE = 100;
 /** Events looked at, since billing events or tombstones may come after the last announcement. */
-const LOOKED_AT = 20;
+const EVENTS_READ = 20;
 
 /** What the stream of an encounter says last. */
 interface Announced {
@@ -106,7 +106,7 @@ async function appendOf(
 }
 
 async function announced(eventLog: EventLog, stream: string): Promise<Announced> {
-  const events = await eventLog.readStream(stream, { direction: 'backwards', limit: LOOKED_AT });
+  const events = await eventLog.readStream(stream, { direction: 'backwards', limit: EVENTS_READ });
   const [newest] = events;
   const last = events.find(({ type }) => type === TYPE);
   return {

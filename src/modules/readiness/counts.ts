@@ -94,7 +94,7 @@ export async function triggerByLog(
   let found: Step | undefined;
   let wasSo = false;
   for (const step of steps) {
-    replay.take(step);
+    replay.apply(step);
     const { facts, findings } = replay;
     const then = facts && worklistEntry({ facts, findings }, now);
     const isSo = then?.state === entry.state && finds(then, codesOf(entry));

@@ -45,7 +45,7 @@ export async function readReadiness(
   );
   const replay = new ReadinessReplay(encounterId);
   for (const [index, step] of steps.entries()) {
-    replay.take(step);
+    replay.apply(step);
     if (index % STEPS_AT_ONCE === STEPS_AT_ONCE - 1) await nextTurn();
   }
   const { facts, billing } = replay;

@@ -137,12 +137,12 @@ export class BillingHistory {
 
   async #readDocuments(encounterId: string): Promise<void> {
     const rows = await documentRows(this.#ports, this.#workspace, [encounterId]);
-    const told = (state: DocumentState) => ({
+    const stepOf = (state: DocumentState) => ({
       recordedAt: state.updatedAt,
       document: state.removed ? {} : { category: state.document.category },
     });
     await Promise.all(
-      rows.map(({ id }) => this.#fold('document', documentIdsOf(id).documentId, id, evolveDocument, told)),
+      rows.map(({ id }) => this.#fold('document', documentIdsOf(id).documentId, id, evolveDocument, stepOf)),
     );
   }
 
@@ -159,7 +159,7 @@ export class BillingHistory {
           ...{ event, kind: 'code_set', id: TAXONOMY, version: event.revision + 1 },
           settings: { taxonomyCodes: codes },
         }));
-    await this.#take('code_set', TAXONOMY, codeSetStream(TAXONOMY), read);
+    await this.#collect('code_set', TAXONOMY, codeSetStream(TAXONOMY), read);
   }
 
   #isWanted({ recordedAt }: Pick<RecordedEvent, 'recordedAt'>): boolean {
@@ -187,9 +187,9 @@ export class BillingHistory {
     const steps: Step[] = [];
     const take: Evolve<State> = (before, event) => {
       const state = evolve(before, event);
-      const toldNow = toldBy(state, before);
-      if (toldNow === undefined) return state;
-      const { recordedAt = event.recordedAt, ...told } = toldNow;
+      const step = toldBy(state, before);
+      if (step === undefined) return state;
+      const { recordedAt = event.recordedAt, ...told } = step;
       const { id: eventId, position, metadata } = event;
       steps.push({
         event: { id: eventId, position, metadata, recordedAt },
@@ -200,14 +200,14 @@ export class BillingHistory {
       });
       return state;
     };
-    return this.#take(kind, id, stream, async () => {
+    return this.#collect(kind, id, stream, async () => {
       await foldStream(this.#ports.eventLog, stream, take, { isWanted: (event) => this.#isWanted(event) });
       return steps;
     });
   }
 
   /** Takes the steps in a stream, reading it unless that has already been done. */
-  async #take(kind: string, id: string, stream: string, read: () => Promise<Step[]>): Promise<Step[]> {
+  async #collect(kind: string, id: string, stream: string, read: () => Promise<Step[]>): Promise<Step[]> {
     const remembered = ownKinds.includes(kind) ? undefined : this.#remembered;
     const reading = remembered?.get(stream) ?? read();
     remembered?.set(stream, reading);
@@ -262,11 +262,11 @@ export class ReadinessReplay {
     return [...this.#known.values()];
   }
 
-  take(step: Step): void {
+  apply(step: Step): void {
     if (step.settings) this.#settings = { ...this.#settings, ...step.settings };
     else if (step.document) this.#documents.set(step.id, step.document.category);
     else if (step.billing) this.#billing = step.billing;
-    else this.#takeRecord(step);
+    else this.#applyRecord(step);
     const facts = factsOf(this.#records, this.#encounterId);
     const documents = new Set([...this.#documents.values()].filter((one) => one !== undefined));
     const { firstBilled } = this.#billing ?? {};
@@ -287,7 +287,7 @@ export class ReadinessReplay {
     );
   }
 
-  #takeRecord(step: Step): void {
+  #applyRecord(step: Step): void {
     const { kind, id, version, record } = step;
     this.#records.set(recordKey(kind, id), record);
     this.#versions.set(versionKey(kind, id, version), step);

@@ -132,7 +132,7 @@ function defectsOf(encounterId: string, steps: readonly Step[], at: number): Def
   let standing = new Map<string, Defect>();
   const versions = new Map<string, Step[]>();
   for (const step of steps) {
-    replay.take(step);
+    replay.apply(step);
     const own = recordKey(step.kind, step.id);
     const ownSteps = versions.get(own) ?? [];
     versions.set(own, ownSteps);

@@ -43,11 +43,11 @@ export interface Attempt {
   retryAfterSeconds?: number;
 }
 
-export const ATTEMPTS_KEPT_DAYS = 30;
-const KEPT_MS = ATTEMPTS_KEPT_DAYS * 86_400_000;
+export const ATTEMPT_RETENTION_DAYS = 30;
+const RETENTION_MS = ATTEMPT_RETENTION_DAYS * 86_400_000;
 /** Maximum number of attempts examined for one page. */
-const MAX_LOOKED_AT = 10_000;
-const LOOKED_AT_ONCE = 500;
+const MAX_SCANNED = 10_000;
+const SCAN_PAGE = 500;
 
 /** The possible results of an attempt. */
 export const attemptOutcomes = ['delivered', 'retrying', 'failed'] as const;
@@ -166,8 +166,8 @@ export async function listAttempts(
   const items: DeliveryAttempt[] = [];
   const scope = attemptsScope(webhookId, filter);
   let after = pageToken === undefined ? -1 : decodeToken(pageToken, scope);
-  for (let looked = 0; looked < MAX_LOOKED_AT; looked += LOOKED_AT_ONCE) {
-    const query = { partition: webhookId, after, limit: LOOKED_AT_ONCE };
+  for (let looked = 0; looked < MAX_SCANNED; looked += SCAN_PAGE) {
+    const query = { partition: webhookId, after, limit: SCAN_PAGE };
     const rows = await stateStore.page(attemptsTable, query);
     for (const { order, body } of rows) {
       if (!isWanted(body.shown, filter)) continue;
@@ -176,7 +176,7 @@ export async function listAttempts(
       after = order;
     }
     const last = rows.at(-1);
-    if (last === undefined || rows.length < LOOKED_AT_ONCE) return { items, next_page_token: null };
+    if (last === undefined || rows.length < SCAN_PAGE) return { items, next_page_token: null };
     after = last.order;
   }
   return { items, next_page_token: encodeToken(after, scope) };
@@ -213,15 +213,15 @@ export async function attemptResults(
 ): Promise<AttemptResults> {
   const results: AttemptResults['results'] = [];
   let after = -1;
-  for (let looked = 0; looked < most; looked += LOOKED_AT_ONCE) {
-    const query = { partition: webhookId, after, limit: LOOKED_AT_ONCE };
+  for (let looked = 0; looked < most; looked += SCAN_PAGE) {
+    const query = { partition: webhookId, after, limit: SCAN_PAGE };
     const rows = await stateStore.page(attemptsTable, query);
     for (const { revision: at, body } of rows) {
       if (at < since) return { results, isWhole: true };
       if (body.shown.attempt > 0) results.push({ at, isTaken: body.shown.outcome === 'delivered' });
     }
     const last = rows.at(-1);
-    if (last === undefined || rows.length < LOOKED_AT_ONCE) return { results, isWhole: true };
+    if (last === undefined || rows.length < SCAN_PAGE) return { results, isWhole: true };
     after = last.order;
   }
   return { results, isWhole: false };
@@ -246,7 +246,7 @@ export async function findMessage(
 
 /** Removes attempts that are more than 30 days old. */
 export function pruneAttempts(stateStore: StateStore, now: number): Promise<void> {
-  return stateStore.prune(attemptsTable, now - KEPT_MS);
+  return stateStore.prune(attemptsTable, now - RETENTION_MS);
 }
 
 const PAGE = 500;

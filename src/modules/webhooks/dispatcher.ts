@@ -159,7 +159,7 @@ interface DispatcherPorts extends EndpointPorts {
 }
 
 /** How often to look for webhooks whose messages may now be sent, or no longer, and for what was erased. */
-const LOOK_MS = 250;
+const POLL_MS = 250;
 const RETRY_MS = 250;
 const RETRY_MOST_MS = 5_000;
 const CLEAN_EVERY_MS = 3_600_000;
@@ -194,8 +194,8 @@ export class Dispatcher {
     const cleaning = runAsLeader(leases, CLEANING_LEASE, this.#owner, signal, (leading) =>
       this.#repeat('', CLEAN_EVERY_MS, leading, () => this.#clean()),
     );
-    const looking = this.#repeat('', LOOK_MS, signal, () => this.#ports.erased.look());
-    for (; !signal.aborted; await pause(LOOK_MS, signal)) {
+    const looking = this.#repeat('', POLL_MS, signal, () => this.#ports.erased.refresh());
+    for (; !signal.aborted; await pause(POLL_MS, signal)) {
       for (const { id } of this.#ports.directory.all()) {
         const running = this.#running.get(id);
         if (this.#ports.findSending(id) === undefined) running?.abort();

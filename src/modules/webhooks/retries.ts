@@ -289,7 +289,7 @@ export class Retries {
   }
 
   /** To be called when the endpoint accepted a message. */
-  taken(): void {
+  accepted(): void {
     this.#takenAt = this.#context.clock.elapsed();
   }
 
@@ -299,7 +299,7 @@ export class Retries {
   }
 
   /** Looks for what is to be tried by now. */
-  look(): void {
+  refresh(): void {
     const waiting = [...this.#context.state.waiting.values()];
     const isWanted = (one: Waiting) => this.#isDue(one) || one.tried < this.#askedAt;
     const woken = waiting.filter((one) => !isWanted(one) && this.#isWoken(one)).sort(latestFirst);
@@ -308,7 +308,7 @@ export class Retries {
   }
 
   /** Whether an event's record is waiting, and will be delivered from the log including this event. */
-  takes({ stream, revision }: RecordedEvent): boolean {
+  covers({ stream, revision }: RecordedEvent): boolean {
     const waiting = this.#context.state.waiting.get(stream);
     // Events before the one it is waiting with were delivered before the work was interrupted.
     if (waiting && revision >= waiting.next && revision > waiting.last) {
@@ -508,7 +508,7 @@ export class EventFilter {
 export interface SessionPorts extends MessagePorts, NotePorts {
   eventLog: EventLog;
   changedFields: ChangedFields;
-  erased: Pick<ErasedEvents, 'look' | 'has'>;
+  erased: Pick<ErasedEvents, 'refresh' | 'has'>;
   /** Records in the audit trail what was sent, and under which terms. */
   recordSent(
     webhook: Webhook,

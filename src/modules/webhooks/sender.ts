@@ -125,9 +125,9 @@ export function createNameResolver(servers?: readonly string[]): ResolveName {
 const SEND_TIMEOUT_MS = 15_000;
 /** Of a response body; the rest is not waited for. */
 const MAX_ANSWER_BYTES = 64 * 1024;
-const KEPT_ANSWER_CHARACTERS = 1_000;
+const STORED_ANSWER_CHARACTERS = 1_000;
 /** A character takes at most four bytes in UTF-8. */
-const KEPT_ANSWER_BYTES = KEPT_ANSWER_CHARACTERS * 4;
+const STORED_ANSWER_BYTES = STORED_ANSWER_CHARACTERS * 4;
 
 export interface WebhookSenderOptions {
   addresses: EgressPolicy;
@@ -260,17 +260,17 @@ async function readAnswer(body: AsyncIterable<Buffer>): Promise<string> {
   let bytes = 0;
   try {
     for await (const chunk of body) {
-      if (bytes < KEPT_ANSWER_BYTES) chunks.push(chunk);
+      if (bytes < STORED_ANSWER_BYTES) chunks.push(chunk);
       bytes += chunk.length;
       if (bytes > MAX_ANSWER_BYTES) break;
     }
   } catch {
     // The status says all that matters.
   }
-  const text = Buffer.concat(chunks).subarray(0, KEPT_ANSWER_BYTES).toString('utf8');
+  const text = Buffer.concat(chunks).subarray(0, STORED_ANSWER_BYTES).toString('utf8');
   // Somebody may view it on a terminal.
   return text
-    .slice(0, KEPT_ANSWER_CHARACTERS)
+    .slice(0, STORED_ANSWER_CHARACTERS)
     .toWellFormed()
     .replace(/[^\P{Cc}\n\t]/gu, ' ');
 }

@@ -252,7 +252,7 @@ export class DeliverySession {
     signal.addEventListener('abort', end, { once: true });
     if (signal.aborted) this.end();
     const loops = [
-      this.#follower.run(this.#end.signal, (event, change) => this.#take(event, change)),
+      this.#follower.run(this.#end.signal, (event, change) => this.#enqueue(event, change)),
       this.#keepTicking(onTick),
       this.#keepSaving(),
     ];
@@ -305,9 +305,9 @@ export class DeliverySession {
   }
 
   /** Takes an event into memory as soon as there is room, unless its record is waiting. */
-  async #take(event: RecordedEvent, change: ReportedChange): Promise<void> {
+  async #enqueue(event: RecordedEvent, change: ReportedChange): Promise<void> {
     for (; !this.#ended; await this.#progress.promise) {
-      if (this.#retries.takes(event)) break;
+      if (this.#retries.covers(event)) break;
       if (this.#window.size < WINDOW && this.#state.waiting.size < MAX_WAITING) {
         this.#window.add({ event, change, before: this.followed });
         break;
@@ -322,7 +322,7 @@ export class DeliverySession {
   async #keepTicking(onTick: () => Promise<void>): Promise<void> {
     for (; !this.#ended; await pause(TICK_MS, this.#end.signal)) {
       await onTick();
-      this.#retries.look();
+      this.#retries.refresh();
       this.#pump();
     }
   }
@@ -390,7 +390,7 @@ export class DeliverySession {
     if (outcome.kind === 'ended' && outcome.gone) this.#disable(webhook, 'gone');
     if (outcome.kind === 'delivered') {
       this.#notes.delivered();
-      this.#retries.taken();
+      this.#retries.accepted();
     }
     if (outcome.kind === 'failed') {
       // Another endpoint may have taken its place meanwhile.

@@ -22,13 +22,13 @@ import {
 import type { Webhook } from './webhook.ts';
 
 /** Number of streams remembered. */
-const REMEMBERED = 100_000;
+const CACHE_SIZE = 100_000;
 
 /** Tells which events were erased after they were read: what is in memory of them is neither sent nor kept. */
 export class ErasedEvents {
   readonly #eventLog: Pick<EventLog, 'removals' | 'readStream'>;
   /** Those of which something was erased. */
-  readonly #streams = new LRUCache<string, true>({ max: REMEMBERED });
+  readonly #streams = new LRUCache<string, true>({ max: CACHE_SIZE });
   #place: number | undefined;
 
   constructor(eventLog: Pick<EventLog, 'removals' | 'readStream'>) {
@@ -36,7 +36,7 @@ export class ErasedEvents {
   }
 
   /** Notes what was erased since the last call, unless the log is unreachable; the first call only finds where to begin. */
-  async look(): Promise<void> {
+  async refresh(): Promise<void> {
     const removals = await this.#eventLog.removals(this.#place).catch(() => undefined);
     if (removals === undefined) return;
     for (const stream of removals.streams) this.#streams.set(stream, true);
@@ -161,7 +161,7 @@ type Change = Omit<DeliveryRow, 'revision'> | 'removed';
 export interface DeliveryStatePorts extends ResumePorts {
   stateStore: StateStore;
   clock: Clock;
-  erased: Pick<ErasedEvents, 'look' | 'has'>;
+  erased: Pick<ErasedEvents, 'refresh' | 'has'>;
 }
 
 /**
@@ -175,7 +175,7 @@ export class DeliveryState {
   readonly #webhookId: string;
   readonly #stateStore: StateStore;
   readonly #clock: Clock;
-  readonly #erased: Pick<ErasedEvents, 'look' | 'has'>;
+  readonly #erased: Pick<ErasedEvents, 'refresh' | 'has'>;
   /** Of the rows saved last: rises with every attempt to save. */
   #revision: number;
   /** The revision at which the row of the position is stored. */
@@ -345,7 +345,7 @@ export class DeliveryState {
 
   /** Leaves out what an erasure would have removed, had it been saved before: a response may repeat what was sent. */
   async #withoutErased(attempts: AttemptRow[]): Promise<AttemptRow[]> {
-    if (attempts.length > 0) await this.#erased.look();
+    if (attempts.length > 0) await this.#erased.refresh();
     const erased = await Promise.all(attempts.map(({ body }) => body.event && this.#erased.has(body.event)));
     return attempts.filter((_, index) => !erased[index]);
   }

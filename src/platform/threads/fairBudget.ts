@@ -7,9 +7,9 @@ export const WORKSPACE_AND_KEY: readonly number[] = [1, 1];
 /** What one owner of a budget holds for one piece of work. */
 export interface BudgetShare {
   /** Takes this much more, if that leaves enough for others; false, and nothing taken, where it does not. */
-  take(amount: number): boolean;
+  reserve(amount: number): boolean;
   /** Gives back all of it; may be called more than once. */
-  giveAll(): void;
+  release(): void;
 }
 
 /**
@@ -32,19 +32,19 @@ export class FairBudget {
   share(owners: readonly string[]): BudgetShare {
     let taken = 0;
     return {
-      take: (amount) => {
-        if (!this.#take(amount, owners)) return false;
+      reserve: (amount) => {
+        if (!this.#reserve(amount, owners)) return false;
         taken += amount;
         return true;
       },
-      giveAll: () => {
-        if (taken > 0) this.#give(taken, owners);
+      release: () => {
+        if (taken > 0) this.#release(taken, owners);
         taken = 0;
       },
     };
   }
 
-  #take(amount: number, owners: readonly string[]): boolean {
+  #reserve(amount: number, owners: readonly string[]): boolean {
     const left = this.#left - amount;
     if (left < 0) return false;
     let others = left;
@@ -57,7 +57,7 @@ export class FairBudget {
     return true;
   }
 
-  #give(amount: number, owners: readonly string[]): void {
+  #release(amount: number, owners: readonly string[]): void {
     this.#add(-amount, owners);
   }
 

@@ -68,7 +68,7 @@ export class SharedSemaphore {
   }
 
   /** Takes a place, if one is free. */
-  take(): boolean {
+  tryAcquire(): boolean {
     for (;;) {
       const taken = Atomics.load(this.#cells, ACQUIRED);
       if (taken >= this.#count) return false;
@@ -80,7 +80,7 @@ export class SharedSemaphore {
 
   /** Takes a place as soon as one is free; first come, first served within this thread. */
   async wait(): Promise<void> {
-    if (this.#waiting.length === 0 && this.take()) return;
+    if (this.#waiting.length === 0 && this.tryAcquire()) return;
     await new Promise<void>((resolve) => {
       this.#waiting.push(resolve);
       if (this.#waiting.length === 1) void this.#letIn();
@@ -104,7 +104,7 @@ export class SharedSemaphore {
 
   async #letIn(): Promise<void> {
     while (this.#waiting.length > 0) {
-      if (this.take()) this.#waiting.shift()?.();
+      if (this.tryAcquire()) this.#waiting.shift()?.();
       else await Atomics.waitAsync(this.#cells, ACQUIRED, this.#count).value;
     }
   }

@@ -132,7 +132,7 @@ export function watchEventLoop(thread: number): () => void {
   const delay = monitorEventLoopDelay({ resolution: RESOLUTION_MS });
   delay.enable();
   let before: ReturnType<typeof performance.eventLoopUtilization> | undefined;
-  const look = () => {
+  const sample = () => {
     const now = performance.eventLoopUtilization();
     utilization.set(performance.eventLoopUtilization(now, before).utilization);
     before = now;
@@ -142,8 +142,8 @@ export function watchEventLoop(thread: number): () => void {
     max.set(late(delay.max));
     delay.reset();
   };
-  look();
-  const timer = setInterval(look, WINDOW_MS).unref();
+  sample();
+  const timer = setInterval(sample, WINDOW_MS).unref();
   return () => {
     clearInterval(timer);
     delay.disable();

@@ -17,7 +17,7 @@ export function headTargetContract({ open, openAway, kept }: HeadTargetUnderTest
       { length: 3 },
       (_, n) => [`clinic-${n}-${randomUUID()}.json`, `{"n": ${n}}\n`] as const,
     );
-    for (const [name, text] of texts) await open().keep(name, text);
+    for (const [name, text] of texts) await open().write(name, text);
     const all = await kept();
     expect(texts.map(([name]) => all.get(name))).toEqual(texts.map(([, text]) => text));
     expect([...all.keys()].filter((name) => !name.endsWith('.json'))).toEqual([]);
@@ -25,23 +25,23 @@ export function headTargetContract({ open, openAway, kept }: HeadTargetUnderTest
 
   test('gives what it kept under names that begin alike, in order, where it can be read', async () => {
     const target = open();
-    if (target.kept === undefined) return;
+    if (target.list === undefined) return;
     const prefix = `clinic_${randomUUID().slice(0, 8)}-`;
-    for (const n of [2, 1, 3]) await target.keep(`${prefix}${n}.json`, `${n}`);
-    await target.keep(`other-${randomUUID()}.json`, 'other');
-    expect(await all(target.kept(prefix))).toEqual(
+    for (const n of [2, 1, 3]) await target.write(`${prefix}${n}.json`, `${n}`);
+    await target.write(`other-${randomUUID()}.json`, 'other');
+    expect(await all(target.list(prefix))).toEqual(
       [1, 2, 3].map((n) => ({ name: `${prefix}${n}.json`, text: `${n}` })),
     );
     const away = openAway();
-    if (away.kept === undefined) throw new Error('the same place can be read');
-    await expect(all(away.kept(prefix))).rejects.toMatchObject({
+    if (away.list === undefined) throw new Error('the same place can be read');
+    await expect(all(away.list(prefix))).rejects.toMatchObject({
       code: 'unavailable',
       problem: expect.stringMatching(/^\S.*\.$/),
     });
   });
 
   test('says in words for operators why it does not take anything', async () => {
-    await expect(openAway().keep('clinic-1.json', '{}')).rejects.toMatchObject({
+    await expect(openAway().write('clinic-1.json', '{}')).rejects.toMatchObject({
       code: 'unavailable',
       problem: expect.stringMatching(/^\S.*\.$/),
     });

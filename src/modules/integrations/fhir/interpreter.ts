@@ -59,15 +59,15 @@ interface Ranked {
  */
 function rankInsurances(
   patient: RecordFields | undefined,
-  told: readonly SourcedInsurance[],
+  incoming: readonly SourcedInsurance[],
 ): { fields: Record<string, unknown>; left: number } {
   const had = insuranceRanks.map((rank) => patient?.[rank]);
   const kept: Ranked[] = had.flatMap((fields, index) =>
-    fields == null || told.some((one) => isSame(one.fields, fields))
+    fields == null || incoming.some((one) => isSame(one.fields, fields))
       ? []
       : [{ fields, isInForce: true, order: index + 1 }],
   );
-  const active = told.filter(({ isActive }) => isActive);
+  const active = incoming.filter(({ isActive }) => isActive);
   const added = active.map(({ fields, isInForce, order }): Ranked => {
     const before = had.findIndex((one) => one != null && isSame(fields, one));
     return { fields, isInForce, order: order ?? (before < 0 ? Infinity : before + 1) };
@@ -179,11 +179,11 @@ class CoverageIndex {
     if (taken.some(({ mapped }) => mapped.isHearsay) && isInsured) {
       return { fields: undefined, also: [], left: 0 };
     }
-    const told = taken.map((one) => this.#toldBy(one));
+    const incoming = taken.map((one) => this.#toldBy(one));
     const also = taken.flatMap(({ payer, mapped }) => (payer.also && mapped.isActive ? [payer.also] : []));
-    const ranked = rankInsurances(patient, told);
+    const ranked = rankInsurances(patient, incoming);
     const ranks = insuranceRanks.flatMap((rank): [string, InterpretedEntry][] => {
-      const place = told.findIndex(({ fields }) => fields === ranked.fields[rank]);
+      const place = incoming.findIndex(({ fields }) => fields === ranked.fields[rank]);
       return place < 0 ? [] : [[rank, (taken[place] as InsuranceEntry).one]];
     });
     return { ...ranked, also, ranks };

@@ -145,7 +145,7 @@ interface FhirMessage {
   context: MappingContext;
   isAtomic: boolean;
   /** Called with the records that the message concerns, before anything is written. */
-  keep(about: AboutRecord[]): Promise<void>;
+  save(about: AboutRecord[]): Promise<void>;
 }
 
 /** A message is refused as a whole, because something in it is wrong. */
@@ -167,7 +167,7 @@ export class MessageRefused extends Error {
 export async function sendMessage(
   ports: IngestPorts & QueryPorts,
   run: IngestRun,
-  { entries, context, isAtomic, keep }: FhirMessage,
+  { entries, context, isAtomic, save: keep }: FhirMessage,
 ): Promise<EntryOutcome[]> {
   const records = workspaceRecords(ports, run.caller.workspace);
   const interpreted = await new Interpreter(records, context).interpret(entries);

@@ -130,8 +130,8 @@ export function issuesOf(operation: Operation, result: OperationResult): Hl7Issu
 
 /** The error's own text may name ids; its details do not. */
 function refusalIssues(operation: Operation, { code, message, details }: ServiceError): Hl7Issue[] {
-  const told = details ?? [{ field: '', message }];
-  return told.map((one) => ({
+  const reported = details ?? [{ field: '', message }];
+  return reported.map((one) => ({
     ...{ severity: 'error', location: operation.at },
     code: code === 'validation_failed' ? faultOf(operation, one.field) : (codes[code] ?? '207'),
     text: sentence(operation, one.field, one.message),

@@ -147,7 +147,7 @@ async function deduplicate(
   keeper: MessageRecorder,
 ): Promise<MessageResult> {
   const own = { ...run, caller: keeper.caller };
-  const keep = keeper.keep.bind(keeper);
+  const keep = keeper.save.bind(keeper);
   if (message.controlId === '') {
     const taken = await processMessage(ports, own, source, message, keep);
     await keeper.processed(messageOutcome(taken));
@@ -163,11 +163,11 @@ async function deduplicate(
     const isReused = others.some(
       (other) => other.state === 'accepted' && other.control?.claim !== claim.control.claim,
     );
-    const told = isReused ? { ...taken, issues: [...taken.issues, reused] } : taken;
-    await keeper.processed(messageOutcome(told));
+    const outcome = isReused ? { ...taken, issues: [...taken.issues, reused] } : taken;
+    await keeper.processed(messageOutcome(outcome));
     isNoted = true;
     if (taken.code === 'AA') await claim.settle(others);
-    return told;
+    return outcome;
   } finally {
     await claim.end({ isNoted });
   }

@@ -83,7 +83,7 @@ export class MessageLock {
 
 const POLL_MS = 100;
 /** By then a hold that nobody renews has expired. */
-const PATIENCE_MS = RESERVATION_MS + 2_000;
+const WAIT_MS = RESERVATION_MS + 2_000;
 
 interface ClaimPorts {
   stateStore: StateStore;
@@ -123,7 +123,7 @@ export class MessageClaims {
    * content under the same name. It waits while that one is under way. Rejects with `unavailable`, also where that
    * takes too long; with the signal's reason when it aborts.
    */
-  async take(identity: MessageIdentity, id: string, signal: AbortSignal): Promise<MessageLock | Message> {
+  async claim(identity: MessageIdentity, id: string, signal: AbortSignal): Promise<MessageLock | Message> {
     const { stateStore, clock, messages } = this.#ports;
     const { workspace } = identity;
     const control = await this.#controlOf(identity);
@@ -135,7 +135,7 @@ export class MessageClaims {
         new IdempotencyRecord(this.#ports, messageClaimsTable, row),
       );
     if (await stateStore.swap(messageClaimsTable, fresh, undefined)) return claimed(fresh);
-    const until = clock.elapsed() + PATIENCE_MS;
+    const until = clock.elapsed() + WAIT_MS;
     do {
       const [found] = await stateStore.load(messageClaimsTable, [control.claim]);
       const earlier = found && (await messages.load(workspace, found.body.message));

@@ -184,10 +184,10 @@ export class MessageStore {
    * send it again at once, the later one is refused what is there by then.
    */
   async processed({ id, workspace }: Message, processed: ProcessedMessage): Promise<void> {
-    const told = new Map(processed.about.map((one) => [JSON.stringify([one.kind, one.id]), one]));
+    const outcomes = new Map(processed.about.map((one) => [JSON.stringify([one.kind, one.id]), one]));
     const changed = await this.#change(id, (body) => {
       if (body.state === 'accepted') return undefined;
-      const about = body.about.map((one) => told.get(JSON.stringify([one.kind, one.id])) ?? one);
+      const about = body.about.map((one) => outcomes.get(JSON.stringify([one.kind, one.id])) ?? one);
       return { ...body, ...processed, about };
     });
     if (!changed || processed.state !== 'accepted') return;

@@ -505,10 +505,10 @@ function resultInstead(
   const { about } = message;
   if (!wasAccepted(message)) return [];
   if (willBe === 'rejected') return taken;
-  const told = operations.filter((one) => !isRefusedIn(about, one));
-  if (willBe === 'accepted') return told;
-  const named = new Set(told.map(({ kind, fields }) => JSON.stringify([kind, fields.id])));
-  return [...told, ...taken.filter(({ kind, fields }) => !named.has(JSON.stringify([kind, fields.id])))];
+  const accepted = operations.filter((one) => !isRefusedIn(about, one));
+  if (willBe === 'accepted') return accepted;
+  const named = new Set(accepted.map(({ kind, fields }) => JSON.stringify([kind, fields.id])));
+  return [...accepted, ...taken.filter(({ kind, fields }) => !named.has(JSON.stringify([kind, fields.id])))];
 }
 
 function isRefusedIn(about: Message['about'], { kind, fields }: RecordOperation): boolean {

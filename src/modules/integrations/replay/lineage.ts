@@ -59,12 +59,12 @@ export function readStoredFhir({ media_type, request = {} }: Message, bytes: Buf
   const text = bytes.toString('utf8');
   if (media_type.includes('ndjson')) {
     const lines = text.split('\n').map((one, index) => ({ text: one, line: index + 1 }));
-    const told = lines.filter(({ text: one }) => one.trim() !== '');
-    const entries = told.flatMap(({ text: one, line }) => {
+    const written = lines.filter(({ text: one }) => one.trim() !== '');
+    const entries = written.flatMap(({ text: one, line }) => {
       const resource = parsed(one);
       return resource === undefined ? [] : [{ at: '', line, resource }];
     });
-    return { entries, isAtomic: false, unread: told.length - entries.length };
+    return { entries, isAtomic: false, unread: written.length - entries.length };
   }
   const resource = parsed(text);
   const bundle = readBundle(resource);

@@ -185,9 +185,9 @@ export function isBefore(one: Message, other: Message): boolean {
 
 function hasWrittenTo({ state, workspace, about }: Message, stream: string): boolean {
   if (state !== 'accepted' && state !== 'partly') return false;
-  const told = about.find(({ kind, id }) => recordStream(workspace, kind, id) === stream);
+  const entry = about.find(({ kind, id }) => recordStream(workspace, kind, id) === stream);
   // A message with very many records does not record the result of each.
-  return told === undefined || (told.outcome !== 'refused' && told.outcome !== 'left_out');
+  return entry === undefined || (entry.outcome !== 'refused' && entry.outcome !== 'left_out');
 }
 
 export interface ReplayPorts extends IngestPorts, QueryPorts {
@@ -219,7 +219,7 @@ export async function resendMessage(
 ): Promise<ProcessedMessage> {
   const bytes = await bytesOf(ports.messages, message);
   const keep = (about: AboutRecord[]) => ports.messages.relate(message, about);
-  const became = await applyStored(ports, caller, { message, bytes, keep }, how);
+  const became = await applyStored(ports, caller, { message, bytes, save: keep }, how);
   await ports.messages.processed(message, became);
   return became;
 }
@@ -231,7 +231,7 @@ export async function resendMessage(
 async function applyStored(
   ports: ReplayPorts,
   caller: Caller,
-  { message, bytes, keep }: StoredMessage,
+  { message, bytes, save: keep }: StoredMessage,
   { source, configuration, isSandbox, force, isTrial = false }: Resending & { isTrial?: boolean },
 ): Promise<ProcessedMessage> {
   const numbered = configuration !== undefined && { configuration };
@@ -245,7 +245,7 @@ async function applyStored(
   };
   const processed =
     message.format === 'fhir'
-      ? await resendFhir(ports, run, source, { message, bytes, keep })
+      ? await resendFhir(ports, run, source, { message, bytes, save: keep })
       : messageOutcome(
           await processMessage(ports, run, { ...source, maySendTests: isSandbox }, parseMessage(bytes), keep),
         );
@@ -255,20 +255,20 @@ async function applyStored(
 interface StoredMessage {
   message: Message;
   bytes: Buffer;
-  keep(about: AboutRecord[]): Promise<void>;
+  save(about: AboutRecord[]): Promise<void>;
 }
 
 async function resendFhir(
   ports: ReplayPorts,
   run: IngestRun,
   source: Source,
-  { message, bytes, keep }: StoredMessage,
+  { message, bytes, save: keep }: StoredMessage,
 ): Promise<ProcessedMessage> {
   const { entries, isAtomic, unread } = readStoredFhir(message, bytes);
   // Periods are in force as they were when it arrived.
   const context = contextOf(source, Date.parse(orderTimeOf(message)));
   try {
-    return processedBy(await sendMessage(ports, run, { entries, context, isAtomic, keep }), unread);
+    return processedBy(await sendMessage(ports, run, { entries, context, isAtomic, save: keep }), unread);
   } catch (error) {
     if (error instanceof MessageRefused) return processedBy(error.outcomes, unread);
     throw error;
@@ -302,12 +302,25 @@ export async function correctMessage(
   const id = uuidv7();
   const { workspace, source, format, media_type, request } = original;
   const ordered_at = orderTimeOf(original);
-  const told = { source, format, media_type, ...(request && { request }), corrects: original.id, ordered_at };
-  const message: Message = { ...original, ...told, id };
-  const keep: Parameters<typeof applyStored>[2]['keep'] = async (about) => {
+  const properties = {
+    source,
+    format,
+    media_type,
+    ...(request && { request }),
+    corrects: original.id,
+    ordered_at,
+  };
+  const message: Message = { ...original, ...properties, id };
+  const keep: Parameters<typeof applyStored>[2]['save'] = async (about) => {
     if (isTrial) return;
     const retentionDays = how.source.retention_days ?? DEFAULT_RETENTION_DAYS;
-    const kept = await ports.messages.receive(caller, { ...told, id, about, bytes: [bytes], retentionDays });
+    const kept = await ports.messages.receive(caller, {
+      ...properties,
+      id,
+      about,
+      bytes: [bytes],
+      retentionDays,
+    });
     // Erasing what it concerns then also finds the original.
     await ports.messages.relate({ workspace, id: original.id }, eachOnce(about));
     if (await ports.messages.correctedBy(original, id)) return;
@@ -317,7 +330,7 @@ export async function correctMessage(
       'Someone else has corrected or processed the message in the meantime.',
     );
   };
-  const became = await applyStored(ports, caller, { message, bytes, keep }, { ...how, isTrial });
+  const became = await applyStored(ports, caller, { message, bytes, save: keep }, { ...how, isTrial });
   if (!isTrial) await ports.messages.processed(message, became);
   return { ...became, id: isTrial ? undefined : id };
 }

@@ -198,10 +198,10 @@ class GroupWriter {
     const { ports, answer } = this.#context;
     ports.existence.remember(valid.stream);
     const { line, subject } = valid;
-    const tell = (isNew: boolean) =>
+    const written = (isNew: boolean) =>
       answer(line, { ...subject, written: writtenBlindly(valid, appended.revision, isNew) });
-    if (!appended.erased) return tell(appended.revision === 0);
-    return isNewRecord(ports.eventLog, valid.stream, appended, mayBeErased).then(tell, (error) =>
+    if (!appended.erased) return written(appended.revision === 0);
+    return isNewRecord(ports.eventLog, valid.stream, appended, mayBeErased).then(written, (error) =>
       this.#refuse([valid], error),
     );
   }

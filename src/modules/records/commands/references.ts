@@ -13,7 +13,7 @@ import { FairBudget, WORKSPACE_AND_KEY } from '../../../platform/threads/fairBud
 import type { EventLog } from '../../../storage/eventLog.ts';
 import type { ReadModels } from '../../../storage/readModels.ts';
 
-const REMEMBERED = 100_000;
+const CACHE_SIZE = 100_000;
 /** How often erasures are polled: following the whole log would slow down every request. */
 const POLL_MS = 200;
 
@@ -27,9 +27,9 @@ export class RecordExistence {
   readonly #readModels: ReadModels;
   /** Number of erasures noticed. */
   #erasures = 0;
-  readonly #known = new LRUCache<string, true>({ max: REMEMBERED });
+  readonly #known = new LRUCache<string, true>({ max: CACHE_SIZE });
   /** Records whose erasure was noticed, which the read model may lack. */
-  readonly #erased = new LRUCache<string, true>({ max: REMEMBERED });
+  readonly #erased = new LRUCache<string, true>({ max: CACHE_SIZE });
   /** The end of the log when erasures began to be noticed; undefined once the read model has all that were before. */
   #unnoticed: Position | undefined;
   /** Callers waiting for a record, by stream. */
@@ -142,7 +142,7 @@ export class RecordExistence {
 /** Maximum number of requests waiting at once, each with a body of up to 1 MB. One key may have 100. */
 const MAX_WAITING = 300;
 /** How often to check whether another process wrote a missing record. */
-const LOOK_MS = 1_000;
+const RECHECK_MS = 1_000;
 const RETRY_AFTER_SECONDS = 2;
 
 /** How long a request waits for the records that it refers to, and the signal that ends the wait early. */
@@ -176,15 +176,15 @@ export class ReferenceWaits {
     let missing = await this.#existence.missing(streams);
     if (missing.size === 0) return;
     const place = this.#waiting.share([workspace, principal.id]);
-    if (!place.take(1)) throw tooManyWaiting();
+    if (!place.reserve(1)) throw tooManyWaiting();
     const end = AbortSignal.any([signal, this.#closing.signal, AbortSignal.timeout(ms)]);
     try {
       while (missing.size > 0 && !end.aborted) {
-        await this.#existence.remembered(missing, LOOK_MS, end);
+        await this.#existence.remembered(missing, RECHECK_MS, end);
         missing = await this.#existence.missing(streams);
       }
     } finally {
-      place.giveAll();
+      place.release();
     }
     if (missing.size > 0 && this.#closing.signal.aborted) throw unavailable('service');
   }

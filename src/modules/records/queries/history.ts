@@ -112,7 +112,7 @@ function rangeOf<State>(moment: Moment): FoldRange<State> {
 /** Events read at once when looking for the latest time in a stream. */
 const CHUNK = 500;
 /** Events after a tombstone among which the one that restores the record is looked for: it follows immediately. */
-const LOOKED_AT = 10;
+const EVENTS_AFTER_TOMBSTONE = 10;
 
 export interface HistoryPorts {
   eventLog: EventLog;
@@ -195,7 +195,10 @@ async function startsAfterErasure(eventLog: EventLog, event: RecordedEvent): Pro
   const { part, parts, erasure_id } = dataAs<RecordErased>(event.data);
   if (part !== 1) return false;
   const from = event.revision + parts - 1;
-  const [last, ...behind] = await eventLog.readStream(event.stream, { from, limit: 1 + LOOKED_AT });
+  const [last, ...behind] = await eventLog.readStream(event.stream, {
+    from,
+    limit: 1 + EVENTS_AFTER_TOMBSTONE,
+  });
   return last?.data.erasure_id === erasure_id && !behind.some((one) => isRestoring(one, erasure_id));
 }
 

@@ -237,8 +237,8 @@ async function toItems(
 ): Promise<TimelineItem[]> {
   const items = new Map<string, TimelineItem>();
   for (const [stream, some] of Map.groupBy(events, (event) => event.stream)) {
-    const told = await unlessUnreadable(unreadable, stream, () => itemsOf(ports, workspace, stream, some));
-    for (const item of told) items.set(item.version.event_id, item);
+    const found = await unlessUnreadable(unreadable, stream, () => itemsOf(ports, workspace, stream, some));
+    for (const item of found) items.set(item.version.event_id, item);
   }
   return events.flatMap(({ id }) => items.get(id) ?? []);
 }

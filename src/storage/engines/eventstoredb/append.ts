@@ -231,12 +231,12 @@ interface PendingLookup {
  * Otherwise many appends to one stream that are answered late would keep the server busy with reads of it, and be answered later still.
  */
 export class TailLookup {
-  readonly #reader: Pick<LogReader, 'lookBack'>;
+  readonly #reader: Pick<LogReader, 'searchBackwards'>;
   /** By stream: what is being read, and what is to be read after it. */
   readonly #reading = new Map<string, Promise<void>>();
   readonly #next = new Map<string, PendingLookup>();
 
-  constructor(reader: Pick<LogReader, 'lookBack'>) {
+  constructor(reader: Pick<LogReader, 'searchBackwards'>) {
     this.#reader = reader;
   }
 
@@ -248,7 +248,7 @@ export class TailLookup {
     let look = this.#next.get(stream);
     if (look === undefined) {
       const ids = new Set<string>();
-      look = { ids, seen: this.#look(stream, ids) };
+      look = { ids, seen: this.#findInTail(stream, ids) };
       this.#next.set(stream, look);
     }
     look.ids.add(id);
@@ -256,7 +256,7 @@ export class TailLookup {
     return { ...end, found: found.get(id) };
   }
 
-  async #look(stream: string, ids: Set<string>): Promise<TailEvents> {
+  async #findInTail(stream: string, ids: Set<string>): Promise<TailEvents> {
     await (this.#reading.get(stream) ?? nextTurn());
     this.#next.delete(stream);
     const seen = this.#read(stream, ids);
@@ -278,14 +278,19 @@ export class TailLookup {
     let last = -1;
     let oldest = 0;
     let isTruncated = false;
-    await this.#reader.lookBack(stream, MOST_EVENTS, ({ id, revision, position, recordedAt }, seen) => {
-      if (seen === 1 || revision !== oldest - 1) last = revision;
-      oldest = revision;
-      if (ids.has(id)) found.set(id, { revision, position });
-      const goesOn = found.size < ids.size && (seen < LEAST_EVENTS || Date.parse(recordedAt) >= oldestWanted);
-      isTruncated = goesOn && seen < MOST_EVENTS && revision > 0;
-      return goesOn;
-    });
+    await this.#reader.searchBackwards(
+      stream,
+      MOST_EVENTS,
+      ({ id, revision, position, recordedAt }, seen) => {
+        if (seen === 1 || revision !== oldest - 1) last = revision;
+        oldest = revision;
+        if (ids.has(id)) found.set(id, { revision, position });
+        const goesOn =
+          found.size < ids.size && (seen < LEAST_EVENTS || Date.parse(recordedAt) >= oldestWanted);
+        isTruncated = goesOn && seen < MOST_EVENTS && revision > 0;
+        return goesOn;
+      },
+    );
     return { found, last, isTruncated };
   }
 }

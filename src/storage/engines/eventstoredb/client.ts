@@ -53,8 +53,8 @@ function isNamed(option: string, name: string): boolean {
 const READY = 2;
 
 /** How long a caller waits for a server that answered a moment ago, and for one that has been silent for longer than that. */
-const PATIENCE_MS = 5_000;
-const LEAST_PATIENCE_MS = 500;
+const MAX_WAIT_MS = 5_000;
+const MIN_WAIT_MS = 500;
 
 interface Connected {
   client: Driver;
@@ -87,7 +87,7 @@ export class DriverClient {
   constructor(open: OpenDriver, url: string) {
     this.#open = open;
     this.#url = driverUrl(url);
-    this.#patienceMs = Number(optionOf(url, 'defaultDeadline') ?? PATIENCE_MS);
+    this.#patienceMs = Number(optionOf(url, 'defaultDeadline') ?? MAX_WAIT_MS);
     this.#client = new ClosableClient(open(this.#url));
   }
 
@@ -102,7 +102,7 @@ export class DriverClient {
    */
   get patienceMs(): number {
     const silent = this.#silentSince === undefined ? 0 : performance.now() - this.#silentSince;
-    return Math.max(LEAST_PATIENCE_MS, this.#patienceMs - silent);
+    return Math.max(MIN_WAIT_MS, this.#patienceMs - silent);
   }
 
   /** Makes a call once there is a connection. Aborted calls are not sent. */

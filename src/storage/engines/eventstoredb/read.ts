@@ -162,7 +162,7 @@ export class LogReader {
    * Visits a stream's events backwards from its end: at most `limit`, and while `goOn`, called with the number visited, returns
    * true. A failed read starts again.
    */
-  lookBack(
+  searchBackwards(
     stream: string,
     limit: number,
     goOn: (event: RecordedEvent, seen: number) => boolean,

@@ -200,7 +200,7 @@ function listen(
 }
 
 /** Number of entries kept, so that a follower that has almost caught up finds no gap. */
-const REMEMBERED = 1_000;
+const BUFFER_SIZE = 1_000;
 
 /**
  * The growing end of the log, for all followers of a process: a single subscription without a filter, because only then does
@@ -269,7 +269,7 @@ export class LiveTail {
     this.#from = from;
     const unsubscribe = subscribe(this.#reader.client, from, streamNames(userStreams), {
       confirmed: confirmed.resolve,
-      entry: (entry) => this.#take(entry),
+      entry: (entry) => this.#add(entry),
       ended: (error) => this.#stop(error),
     });
     this.#giveUp = (error) => {
@@ -279,11 +279,11 @@ export class LiveTail {
     await Promise.race([confirmed.promise, givenUp.promise]);
   }
 
-  #take(entry: LogEntry): void {
+  #add(entry: LogEntry): void {
     if (entry.erasure) this.#erasures.add(entry.erasure);
     this.#recent.push(entry);
-    if (this.#recent.length >= 2 * REMEMBERED) {
-      const forgotten = this.#recent.splice(0, REMEMBERED);
+    if (this.#recent.length >= 2 * BUFFER_SIZE) {
+      const forgotten = this.#recent.splice(0, BUFFER_SIZE);
       this.#from = (forgotten.at(-1) as LogEntry).position;
     }
     for (const inbox of this.#inboxes) inbox.push(entry);

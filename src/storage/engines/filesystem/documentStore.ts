@@ -71,7 +71,7 @@ class LocalUploadNotes {
   }
 
   /** Returns the uploads of owners that are gone: they belong to this owner from now on. */
-  async takeOver(): Promise<AbandonedUpload[]> {
+  async adoptUploads(): Promise<AbandonedUpload[]> {
     const taken: AbandonedUpload[] = [];
     for (const note of await this.#all()) {
       if (note.owner === this.#owner.id ? this.#running.has(note.objectId) : !(await this.#take(note)))
@@ -322,7 +322,7 @@ export class LocalDocumentStore implements DocumentStore {
 
   abandoned(): Promise<AbandonedUpload[]> {
     // Only one at a time, as callers ask at intervals, whether or not the disk answers.
-    this.#takingOver ??= this.#io(() => this.#notes.takeOver()).finally(() => {
+    this.#takingOver ??= this.#io(() => this.#notes.adoptUploads()).finally(() => {
       this.#takingOver = undefined;
     });
     return this.#takingOver;

@@ -103,11 +103,11 @@ export class LocalTreeHeadPublisher implements TreeHeadPublisher {
     return this.#folder;
   }
 
-  async keep(name: string, text: string): Promise<void> {
-    await this.#within(() => this.#keep(name, text), 'does not take a file');
+  async write(name: string, text: string): Promise<void> {
+    await this.#within(() => this.#write(name, text), 'does not take a file');
   }
 
-  async *kept(prefix: string): AsyncGenerator<PublishedHead> {
+  async *list(prefix: string): AsyncGenerator<PublishedHead> {
     const names = await this.#within(() => readdir(this.#folder), 'cannot be read');
     for (const name of names.filter((one) => one.startsWith(prefix) && one.endsWith('.json')).toSorted()) {
       const text = await this.#within(
@@ -128,7 +128,7 @@ export class LocalTreeHeadPublisher implements TreeHeadPublisher {
     }
   }
 
-  async #keep(name: string, text: string): Promise<void> {
+  async #write(name: string, text: string): Promise<void> {
     const path = join(this.#folder, name);
     const draft = `${path}.part`;
     try {

@@ -97,7 +97,7 @@ export class GcsTreeHeadPublisher implements TreeHeadPublisher {
     return `gs://${bucket.name}/${prefix}`;
   }
 
-  async keep(name: string, text: string): Promise<void> {
+  async write(name: string, text: string): Promise<void> {
     const { bucket, prefix } = this.#opened;
     const options = {
       resumable: false,
@@ -113,7 +113,7 @@ export class GcsTreeHeadPublisher implements TreeHeadPublisher {
     }
   }
 
-  async *kept(start: string): AsyncGenerator<PublishedHead> {
+  async *list(start: string): AsyncGenerator<PublishedHead> {
     const { prefix } = this.#opened;
     try {
       for await (const files of filePages(this.#opened, start, LIMIT_MS)) {

@@ -16,7 +16,7 @@ export class HttpsTreeHeadPublisher implements TreeHeadPublisher {
     return new URL(this.#url).origin;
   }
 
-  async keep(name: string, text: string): Promise<void> {
+  async write(name: string, text: string): Promise<void> {
     const { host } = new URL(this.#url);
     const failed = (problem: string, error?: unknown) => unavailable('target of heads', error, problem);
     const response = await fetch(this.#url, {

@@ -155,7 +155,7 @@ class LogMemory {
   }
 }
 
-function holds(expected: ExpectedRevision, lastRevision: number): boolean {
+function isExpected(expected: ExpectedRevision, lastRevision: number): boolean {
   return expected === 'any' || lastRevision === (expected === 'none' ? -1 : expected);
 }
 
@@ -263,11 +263,11 @@ export class AppendWriter {
     const afterErasure = head?.erased ? { erased: true as const } : undefined;
     if (head && this.#memory.mayContainEvent(head, id)) {
       const original = this.#statements.findEvent.get(eventId, head.id) as Appended | undefined;
-      if (original && (request.isRepeat || holds(expected, original.revision - 1)))
+      if (original && (request.isRepeat || isExpected(expected, original.revision - 1)))
         return { ...original, ...afterErasure };
     }
     const last = head?.revision ?? -1;
-    if (!holds(expected, last)) return { conflict: last };
+    if (!isExpected(expected, last)) return { conflict: last };
     const { addStream, addEvent } = this.#statements;
     const streamId = head?.id ?? Number(addStream.run(stream).lastInsertRowid);
     const packed = this.#templates.pack(metadata, id);

@@ -56,7 +56,7 @@ async function purgeFile(path: string): Promise<void> {
 }
 
 /** How often to check whether there are events. */
-const LOOK_MS = 20;
+const POLL_MS = 20;
 /** For how long events gather even if they are awaited: many who wait would otherwise make each batch a single event. */
 const LEAST_MS = 5;
 
@@ -71,7 +71,7 @@ export async function untilEvents(
   const pause = (ms: number) => sleep(ms, undefined, { signal }).catch(() => undefined);
   do {
     const begun = performance.now();
-    await (gather?.(signal) ?? pause(LOOK_MS));
+    await (gather?.(signal) ?? pause(POLL_MS));
     const rest = begun + LEAST_MS - performance.now();
     if (rest > 0) await pause(rest);
   } while (!signal.aborted && !isThere());
@@ -169,7 +169,7 @@ export class SqliteEventLog implements EventLog {
         : this.#statements.backwards.all(stream, options.from ?? Number.MAX_SAFE_INTEGER, limit),
     );
     // Proofs are based on what is stored now, even if a template has been changed since.
-    this.#templates.lookAgain();
+    this.#templates.invalidate();
     const { events, unreadable } = toEvents(rows as unknown as EventRow[], this.#templates);
     if (unreadable) throw new DamagedEvent(unreadable[0]);
     return events;

@@ -69,7 +69,7 @@ export class MetadataTemplates {
   }
 
   /** From now on, `unpack` uses what the file then contains, not what is remembered of it. */
-  lookAgain(): void {
+  invalidate(): void {
     this.#seen.clear();
   }
 

@@ -62,7 +62,7 @@ class ModelTable {
     this.#rows = prepareRows(db, this.#name);
     this.#count = db.prepare(`SELECT count(*) AS count FROM ${quoted(this.#name)}`);
     this.#schemaVersion = db.prepare('PRAGMA schema_version');
-    this.#look();
+    this.#prepareColumns();
   }
 
   load(ids: string[]): unknown[] {
@@ -136,29 +136,29 @@ class ModelTable {
   #addLists(): void {
     if (this.#withLists()) return;
     addLists(this.#db, this.#name);
-    this.#look();
+    this.#prepareColumns();
   }
 
   #addTerms(): void {
     if (this.#withTerms()) return;
     this.#addLists();
     addTerms(this.#db, this.#name);
-    this.#look();
+    this.#prepareColumns();
   }
 
   /** Undefined when no row has lists or terms; another process may since have written the first one. */
   #withLists(): SearchedStatements | ListedStatements | undefined {
-    if (!this.#listed) this.#look();
+    if (!this.#listed) this.#prepareColumns();
     return this.#searched ?? this.#listed;
   }
 
   #withTerms(): SearchedStatements | undefined {
-    if (!this.#searched) this.#look();
+    if (!this.#searched) this.#prepareColumns();
     return this.#searched;
   }
 
   /** Many rows have neither, and every read needs to know: the columns are read only when the file's schema has changed. */
-  #look(): void {
+  #prepareColumns(): void {
     const version = this.#schemaVersion.get()?.schema_version;
     if (version === this.#lookedAt) return;
     this.#lookedAt = version;
