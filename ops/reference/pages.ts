@@ -6,6 +6,7 @@ import { errorsPage } from './errorsPage.ts';
 import { eventsPage } from './eventsPage.ts';
 import { grafanaDashboard } from './grafanaDashboard.ts';
 import { metricsPage } from './metricsPage.ts';
+import { pythonBlockingClient } from './pythonBlockingClient.ts';
 import { pythonTypes } from './pythonTypes.ts';
 import { readinessPage } from './readinessPage.ts';
 import { recordsPage } from './recordsPage.ts';
@@ -31,4 +32,5 @@ export const pages: Record<string, () => string | Promise<string>> = {
   'docs/reference/readiness-rules.md': readinessPage,
   'clients/typescript/src/generated/api.ts': clientTypes,
   'clients/python/src/chartledger_client/types.py': pythonTypes,
+  ...pythonBlockingClient,
 };

@@ -3,9 +3,8 @@ import { readServerSentEvents } from '../../clients/typescript/src/readServerSen
 import { collect } from '../support/service.ts';
 
 const text =
-  'retry: 2000\n\nid: 1\ndata: {"name":"Zoë"}\n\n: heartbeat\nid: 2\n\nid: 3\ndata: a\ndata: b: c\n\nid: 4\ndata: cut';
+  'retry: 2000\nid: 1\ndata: {"name":"Zoë"}\n\n: heartbeat\n: heartbeat\nid: 2\n\nid: 3\ndata: a\ndata: b: c\n\nid: 4\ndata: cut';
 const messages = [
-  { id: undefined, data: undefined },
   { id: '1', data: '{"name":"Zoë"}' },
   { id: '2', data: undefined },
   { id: '3', data: 'a\nb: c' },

@@ -196,7 +196,7 @@ onEveryEngine((start) => {
     const payer = samples.payer();
     const empty = await client.get('/events?wait=1');
     expect([empty.status, empty.text]).toEqual([200, '']);
-    const polling = client.get(`/events?wait=60&after=${empty.headers['chartledger-position']}`);
+    const polling = client.get(`/events?wait=50&after=${empty.headers['chartledger-position']}`);
     await eventually(async () => {
       await client.post(pathOf('payers'), payer);
       expect(await Promise.race([polling, undefined])).toBeDefined();

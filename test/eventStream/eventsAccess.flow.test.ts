@@ -121,7 +121,7 @@ onEveryEngine((start) => {
       ['after=1&from=2026-01-01', 'from must not be sent together with after'],
       ['limit=0', 'limit must be at least 1'],
       ['limit=10001', 'limit must be at most 10000'],
-      ['wait=61', 'wait must be at most 60'],
+      ['wait=51', 'wait must be at most 50'],
       ['view=all', 'view must be one of full, deidentified'],
     ];
     const appended = await appendedBy(service, async () => {

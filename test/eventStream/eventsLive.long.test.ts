@@ -119,7 +119,7 @@ onEveryEngine((start) => {
       const own = await start();
       const { key } = await own.createKey('clinic', ['write', 'events']);
       const reader = await EventReader.open(own.as(key));
-      const polling = own.as(key).get('/events?wait=60&kinds=facility');
+      const polling = own.as(key).get('/events?wait=50&kinds=facility');
       await own.post('/integration/payers', samples.payer());
       await reader.count(1);
       await own.restart();
@@ -195,7 +195,7 @@ onEveryEngine((start) => {
       EventReader.open(client),
       EventReader.open(service.as(other.key)),
     ]);
-    const polling = client.get('/events?wait=60');
+    const polling = client.get('/events?wait=50');
     await service.keys.setKeyState(key.id, 'deactivated');
     await first.end();
     const { status, body } = await polling;
@@ -220,6 +220,25 @@ onEveryEngine((start) => {
     const page = await client.get(`/events?after=${reader.lastEventId}`);
     expect(eventsOf(page)).toEqual([]);
     reader.kill();
+    await own.stop();
+  });
+
+  test('a stream on which nothing moves is comments alone, and retry is part of the first message', async () => {
+    const { client } = await fresh();
+    await write(client, 1);
+    const own = await quickStreams();
+    const end = new AbortController();
+    const { body } = await fetch(`${own.url}/events`, {
+      headers: { 'x-api-key': client.key as string, accept: 'text/event-stream' },
+      signal: end.signal,
+    });
+    let text = '';
+    for await (const chunk of body as ReadableStream<Uint8Array>) {
+      text += Buffer.from(chunk);
+      if (text.split(': heartbeat\n').length > 4) break;
+    }
+    end.abort();
+    expect(text).toMatch(/^retry: 2000\nid: \d{16}\ndata: [^\n]+\n\n(?:: heartbeat\n)+$/);
     await own.stop();
   });
 

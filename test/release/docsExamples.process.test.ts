@@ -52,8 +52,8 @@ function hasDuckDb(): boolean {
 const prelude = `
 set -euo pipefail
 npx() {
-  [ "$1" = chartledger ] || { command npx "$@"; return; }
-  shift
+  [ "$1 $2" = '--no-install chartledger' ] || { command npx "$@"; return; }
+  shift 2
   case "$*" in
     *--password-stdin*) ;;
     records*) "$NODE" "$BIN" "$@" --url "$URL"; return ;;
@@ -70,10 +70,10 @@ curl() {
 }
 pass() { printf 'a password of ben 73'; }
 fresh_key() {
-  npx chartledger keys create --workspace clinic --name 'Fresh' --permissions write | grep -o 'key_[A-Za-z0-9]*' | head -n 1
+  npx --no-install chartledger keys create --workspace clinic --name 'Fresh' --permissions write | grep -o 'key_[A-Za-z0-9]*' | head -n 1
 }
 fresh_webhook() {
-  npx chartledger webhooks create --workspace clinic --url https://billing.example.com/webhooks | grep -o 'wh_[A-Za-z0-9]*' | head -n 1
+  npx --no-install chartledger webhooks create --workspace clinic --url https://billing.example.com/webhooks | grep -o 'wh_[A-Za-z0-9]*' | head -n 1
 }
 `;
 
@@ -111,7 +111,7 @@ async function run(script: string): Promise<string> {
 
 const makeKey = async () => {
   const made = await run(
-    `npx chartledger keys create --workspace clinic --name Reader --permissions ${permissions.join()}`,
+    `npx --no-install chartledger keys create --workspace clinic --name Reader --permissions ${permissions.join()}`,
   );
   return /clk_\w{38}/.exec(made)?.[0] as string;
 };
@@ -141,7 +141,9 @@ function asReader(block: string): string {
 
 /** An export with four patients in seven versions: one that moved, one without a state; in a workspace of its own. */
 async function exportPatients(): Promise<void> {
-  const made = await run('npx chartledger keys create --workspace ducks --name Ducks --permissions write');
+  const made = await run(
+    'npx --no-install chartledger keys create --workspace ducks --name Ducks --permissions write',
+  );
   const client = new Client(url, /clk_\w{38}/.exec(made)?.[0] as string);
   const named = { first_name: 'Ann', last_name: 'Lee', date_of_birth: '1990-01-02' };
   const states = [['NE', 'CT', undefined], ['NE'], ['MA', 'NE'], [undefined]];
@@ -151,7 +153,9 @@ async function exportPatients(): Promise<void> {
       expect((await client.post('/integration/patients', patient)).status).toBe(200);
     }
   }
-  await run('npx chartledger export --workspace ducks --format ndjson --out clinic.ndjson --force');
+  await run(
+    'npx --no-install chartledger export --workspace ducks --format ndjson --out clinic.ndjson --force',
+  );
 }
 
 test.each(blocks.map(({ file, text, response }) => [file, text.split('\n')[0], text, response] as const))(
@@ -165,7 +169,7 @@ test.each(blocks.map(({ file, text, response }) => [file, text.split('\n')[0], t
     if (block.startsWith('duckdb')) await exportPatients();
     const output = await run(asReader(block));
     if (block.includes('workspaces deactivate clinic'))
-      await run('npx chartledger workspaces activate clinic');
+      await run('npx --no-install chartledger workspaces activate clinic');
     if (response !== undefined) expect(output).toContain(JSON.stringify(JSON.parse(response)));
     if (block.startsWith('duckdb')) expect(output).toBe('state,patients\nCT,1\nNE,2\n');
   },

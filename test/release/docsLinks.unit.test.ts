@@ -49,7 +49,35 @@ const linksOf = (page: string) =>
     .map(([, link]) => link as string)
     .filter((link) => !/^[a-z]+:/.test(link));
 
+/** Commands that would download one of our packages, whose names are in no registry: anybody could register them. */
+const download =
+  /\b(?:npx|npm (?:i|install|add|exec|x|create|init)|pnpm|yarn|bunx?|pip3?|pipx|uvx?)(?: [^\n`|;&]*)? ['"]?chartledger(?:-client)?(?=[\s'"`@=[]|$)/gm;
+
+const downloadsIn = (text: string) =>
+  [...text.matchAll(download)].map(([command]) => command).filter((command) => !isLocal(command));
+const isLocal = (command: string) => command === 'npx --no-install chartledger';
+
 describe('the documentation', () => {
+  test.each([
+    'npx chartledger serve',
+    'npx -y chartledger@1 serve',
+    '`npm install chartledger-client`',
+    'npm exec -- chartledger serve',
+    'pip install --upgrade chartledger-client[test]',
+    'pipx run "chartledger-client"',
+  ])('%s could download the package of a stranger', (command) => {
+    expect(downloadsIn(command)).toHaveLength(1);
+  });
+
+  test('has no command that could download the package of a stranger', () => {
+    const files = globSync(['*.md', '{bin,clients,docs,examples,ops,src}/**/*.{md,mjs,py,sh,toml,ts,yaml}'], {
+      exclude: ['**/node_modules/**', '**/dist/**'],
+    });
+    const texts = files.map((file) => readFileSync(file, 'utf8'));
+    expect(texts.join('').split('npx --no-install chartledger').length).toBeGreaterThan(100);
+    expect(texts.flatMap(downloadsIn)).toEqual([]);
+  });
+
   test('links to pages and headings that are there', () => {
     const links = pages.flatMap((page) => linksOf(page).map((link) => [page, link] as const));
     expect(links.length).toBeGreaterThan(50);

@@ -45,6 +45,8 @@ export function runbookCommands(alert: string, part: 'Look' | 'Fix'): string[][]
   const text = section?.split(`**${part}.**`)[1]?.split('\n**')[0];
   if (text === undefined) throw new Error(`the runbook has no part ${part} for ${alert}`);
   // Between backquotes, or the line of a block.
-  const commands = text.replaceAll(/\s+/g, ' ').matchAll(/`(?:sh )?(?:npx )?chartledger ([^`]+?) ?`/g);
+  const commands = text
+    .replaceAll(/\s+/g, ' ')
+    .matchAll(/`(?:sh )?(?:npx --no-install )?chartledger ([^`]+?) ?`/g);
   return [...commands].map(([, command = '']) => command.split(' '));
 }

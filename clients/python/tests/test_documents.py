@@ -27,9 +27,10 @@ def test_a_document_is_uploaded_listed_downloaded_replaced_and_removed(
     assert documents.upload(encounter, pdf("first"), filename="a.pdf", **about)["version"] == 1
     path = tmp_path / "b.pdf"
     path.write_bytes(pdf("second"))
-    assert documents.upload(encounter, path, if_match=1, **about)["version"] == 2
+    assert documents.upload(encounter, str(path), if_match=1, **about)["version"] == 2
+    assert documents.upload(encounter, path, if_match=2, **about)["version"] == 3
     with path.open("rb") as file:
-        assert documents.upload(encounter, file, **about)["version"] == 3
+        assert documents.upload(encounter, file, **about)["version"] == 4
     eventually(lambda: [document["filename"] for document in documents.list(encounter)] == ["b.pdf"])
     assert b"".join(documents.download(encounter, "report/1", version=1)) == pdf("first")
     assert b"".join(documents.download(encounter, "report/1")) == pdf("second")
@@ -39,9 +40,9 @@ def test_a_document_is_uploaded_listed_downloaded_replaced_and_removed(
             call(encounter, "report/1")
         assert caught.value.code == "not_found"
     subject = f"document/{encounter}/report%2F1"
-    assert appended() == [f"uploaded {subject}"] * 3 + [f"removed {subject}"]
+    assert appended() == [f"uploaded {subject}"] * 4 + [f"removed {subject}"]
     types = [version["type"] for version in documents.history(encounter, "report/1")]
-    assert types == ["DocumentRemoved"] + ["DocumentUploaded"] * 3
+    assert types == ["DocumentRemoved"] + ["DocumentUploaded"] * 4
 
 
 def test_an_upload_is_sent_again_whole(on_bad_road, encounter, appended):

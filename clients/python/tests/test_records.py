@@ -1,3 +1,5 @@
+import json
+
 import httpx
 import pytest
 
@@ -83,6 +85,8 @@ def test_an_error_tells_code_status_request_id_and_the_fields_at_fault(chartledg
     assert [detail["field"] for detail in invalid.details] == ["state"]
     assert len(invalid.request_id) == 36
     assert "state" in str(invalid)
+    assert str(invalid).endswith(f"(request {invalid.request_id})")
+    assert invalid.headers["request-id"] == invalid.request_id
     with pytest.raises(ChartledgerError) as caught:
         chartledger.patients.upsert({**patient, "primary_insurance": {"payer_id": "none"}})
     assert caught.value.code == "reference_not_found"
@@ -200,3 +204,99 @@ def test_a_list_with_what_the_service_cannot_read_ends_with_an_error_that_names_
                 read.append(payer["id"])
     assert read == ["1", "2"]
     assert (caught.value.code, caught.value.unreadable) == ("unreadable", ["damaged"])
+
+
+def test_pages_of_a_list_are_read_one_by_one_from_any_of_them_on(chartledger, fresh):
+    name = fresh("Paged")
+    ids = [fresh("payer") for _ in range(3)]
+    for id in ids:
+        chartledger.payers.upsert({"id": id, "name": name})
+    pages = list(chartledger.search(name, limit=2).pages())
+    assert [[found["id"] for found in page.items] for page in pages] == [ids[:0:-1], ids[:1]]
+    assert pages[1].next_page_token is None
+    body = {"q": name, "limit": 2, "page_token": pages[0].next_page_token}
+    rest = chartledger.request("POST", "/integration/search", json=body)
+    assert [found["id"] for found in rest["items"]] == ids[:1]
+
+
+def test_a_billing_system_reads_what_has_changed_since_it_last_asked(chartledger, fresh):
+    patient = {"id": fresh("patient"), "first_name": "A", "last_name": "B", "date_of_birth": "1984-02-29"}
+
+    def next_round(position: str) -> tuple[str, list[str]]:
+        pages = list(chartledger.patients.list(updated_since=position, limit=1).pages())
+        return pages[0].headers["Chartledger-Position"], [view["id"] for page in pages for view in page.items]
+
+    position, _ = next_round("0")
+    chartledger.patients.upsert(patient)
+    position, changed = next_round(position)
+    assert changed == [patient["id"]]
+    assert next_round(position)[1] == []
+
+    snapshot = chartledger.snapshot("patient")
+    records = {line["subject"]: line for line in snapshot}
+    mine = records[f"patient/{patient['id']}"]
+    assert (mine["version"], mine["record"]["last_name"]) == (1, "B")
+    hidden = chartledger.snapshot("patient", view="deidentified")
+    assert all("last_name" not in line["record"] for line in hidden)
+    chartledger.patients.patch(patient["id"], {"city": "Omaha"})
+    events = chartledger.events(after=snapshot.position, kinds=["patient"])
+    assert next(events)["data"]["changed"] == ["city"]
+    events.close()
+
+
+@pytest.mark.parametrize(
+    "last, code", [("", "no_answer"), ('{"end":', "no_answer"), ('{"end":{"unreadable":2}}\n', "unreadable")]
+)
+def test_a_snapshot_that_is_not_complete_ends_with_an_error(last, code):
+    text = '{"snapshot":{}}\n{"subject":"payer/1","record":{"name":"Aet\u2028na"}}\n' + last
+    transport = httpx.MockTransport(
+        lambda _: httpx.Response(200, text=text, headers={"chartledger-position": "1"})
+    )
+    read = []
+    with Chartledger(url="http://127.0.0.1", api_key="clk_", transport=transport) as client:
+        with pytest.raises(ChartledgerError) as caught:
+            for line in client.snapshot("payer"):
+                read.append(line["subject"])
+    assert (caught.value.code, read) == (code, ["payer/1"])
+
+
+def test_the_other_jobs_of_the_guides_are_requests(chartledger, fresh, eventually):
+    patient = {"id": fresh("patient"), "first_name": "A", "last_name": "B", "date_of_birth": "1984-02-29"}
+    encounter = fresh("encounter")
+    chartledger.patients.upsert(patient)
+    chartledger.encounters.upsert({"id": encounter, "patient_id": patient["id"]})
+    billed = f"/integration/encounters/{encounter}/billed"
+    assert chartledger.request("POST", billed, json={"claim_id": "claim-1"})["success"]
+    chartledger.encounters.patch(encounter, {"voided_at": "2026-03-20", "void_reason": "Entered twice"})
+    reason = {"reason": "The payer accepts it as it was"}
+    assert chartledger.request("POST", f"{billed}/acknowledge", json=reason)["success"]
+    with pytest.raises(ChartledgerError) as caught:
+        chartledger.patients.upsert({**patient, "date_of_birth": "soon"})
+    refused = f"/integration/requests/{caught.value.request_id}"
+    listed = lambda: chartledger.request("GET", "/integration/requests", params={"field": "date_of_birth"})
+    eventually(lambda: caught.value.request_id in [item["id"] for item in listed()["items"]])
+    assert chartledger.request("GET", refused)["fields"] == ["date_of_birth"]
+    proof = chartledger.request("GET", f"/integration/patients/{patient['id']}/history/1/proof")
+    assert proof["type"] == "chartledger.proof.v1"
+
+    page = chartledger.send("GET", "/events", params={"limit": 1})
+    assert json.loads(page.text)["sequence"] == page.headers["Chartledger-Position"]
+    bundle = {
+        "resourceType": "Bundle",
+        "type": "batch",
+        "entry": [
+            {
+                "resource": {
+                    **{"resourceType": "Patient", "id": fresh("patient"), "birthDate": "1984-02-29"},
+                    "name": [{"family": "Lopez", "given": ["Maria"]}],
+                },
+                "request": {"method": "POST", "url": "Patient"},
+            }
+        ],
+    }
+    fhir = {"Content-Type": "application/fhir+json"}
+    answer = chartledger.request("POST", "/fhir", content=json.dumps(bundle), headers=fhir)
+    assert answer["resourceType"] == "Bundle"
+    message = "MSH|^~\\&|EHR|ELM|||20260314093000||ADT^A04|1|P|2.5.1\rPID|1||MRN-1||Lopez^Maria||19840229|F"
+    hl7 = {"Content-Type": "application/hl7-v2"}
+    assert "MSA|" in chartledger.send("POST", "/hl7/v2", content=message, headers=hl7).text

@@ -1,4 +1,7 @@
 import time
+from datetime import datetime, timedelta, timezone
+from email.utils import format_datetime
+from importlib.metadata import version
 
 import httpx
 import pytest
@@ -7,7 +10,7 @@ from chartledger_client import Chartledger, ChartledgerError
 
 
 @pytest.mark.parametrize(
-    "faults", [["after"], ["amid"], ["before"], [503], [429], ["after", 503]], ids=lambda faults: f"{faults}"
+    "faults", [["after"], ["amid"], ["before"], [500], [503], [429], ["after", 503]], ids=lambda faults: f"{faults}"
 )
 def test_an_upsert_is_sent_again_with_its_key_and_appends_one_event(on_bad_road, fresh, appended, faults):
     client, road = on_bad_road(*faults)
@@ -28,6 +31,8 @@ def test_each_call_has_a_key_of_its_own_and_reads_have_none(on_bad_road, fresh, 
     keys = [request.headers.get("idempotency-key") for request in road.requests]
     assert len(set(keys)) == 3 and keys[2] is None
     assert len(appended()) == 2
+    agents = {request.headers["user-agent"] for request in road.requests}
+    assert agents == {f"chartledger-client-python/{version('chartledger-client')}"}
 
 
 def test_tries_are_bounded_and_what_is_wrong_with_a_request_is_not_tried_again(on_bad_road, fresh, appended):
@@ -64,3 +69,17 @@ def test_what_answers_but_is_not_the_service_is_no_answer():
         with pytest.raises(ChartledgerError) as caught:
             client.payers.read("1")
     assert caught.value.code == "no_answer"
+
+
+def test_retry_after_may_be_a_date():
+    def retry_after(value: str) -> float | None:
+        transport = httpx.MockTransport(lambda _: httpx.Response(503, headers={"retry-after": value}))
+        with Chartledger(url="http://127.0.0.1", api_key="clk_", transport=transport, max_retries=0) as client:
+            with pytest.raises(ChartledgerError) as caught:
+                client.payers.read("1")
+        return caught.value.retry_after
+
+    in_ten_minutes = datetime.now(timezone.utc) + timedelta(minutes=10)
+    assert 300 < retry_after(format_datetime(in_ten_minutes, usegmt=True)) <= 600
+    assert retry_after("Fri, 13 Mar 2026 09:30:00 GMT") == 0
+    assert retry_after("later") is None

@@ -24,6 +24,9 @@ for finding in chartledger.encounters.readiness("encounter-1", as_of="2026-03-14
     print(finding["rule"].upper(), finding["cause"]["principal"]["id"])
 for item in chartledger.encounters.worklist(state="blocked", from_="2026-03-14"):
     print(item["findings"][0]["rule"].upper())
+for page in chartledger.encounters.list(updated_since="0").pages():
+    print(page.headers["chartledger-position"].upper(), page.items[0]["record"]["patient_id"].upper())
+print(chartledger.send("GET", "/events", params={"limit": 1}).text.upper())
 for event in chartledger.events(kinds=["patient", "document"]):
     if event["type"] == "chartledger.patient.upserted.v1":
         print(event["data"]["sent"]["last_name"].upper())

@@ -60,6 +60,12 @@ def test_a_message_that_is_not_to_be_trusted(changes):
     assert caught.value.code == "invalid_signature"
 
 
+@pytest.mark.parametrize("body", [{"test": 2432232314}, None, [1]])
+def test_a_parsed_body_is_a_mistake_of_the_program(body):
+    with pytest.raises(TypeError, match="pass the raw body"):
+        verify(body=body)
+
+
 @pytest.mark.parametrize("secret", ["whsec_", "whsec_%", ""])
 def test_what_is_no_secret(secret):
     with pytest.raises(ValueError):

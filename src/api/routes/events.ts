@@ -262,7 +262,7 @@ export function readEvents(times: StreamTimes = streamTimes) {
           [eventMediaTypes.ndjson]: { schema: text, example: `${JSON.stringify(eventExample)}\n` },
           [eventMediaTypes.sse]: {
             schema: text,
-            example: `retry: 2000\n\nid: ${eventExample.sequence}\ndata: ${JSON.stringify(eventExample)}\n\n`,
+            example: `retry: 2000\nid: ${eventExample.sequence}\ndata: ${JSON.stringify(eventExample)}\n\n`,
           },
         },
       },

@@ -269,10 +269,10 @@ export const eventsQuerySchema = z.object({
       description: 'Events per page, 1 to 10,000; a page of large events may have fewer',
       examples: [1_000],
     }),
-  wait: wholeNumber(0, 60)
+  wait: wholeNumber(0, 50)
     .default(0)
     .meta({
-      description: 'Seconds, 0 to 60, to wait for an event if the page would be empty',
+      description: 'Seconds, 0 to 50, to wait for an event if the page would be empty',
       examples: [30],
     }),
 });

@@ -1,5 +1,4 @@
 import type { ServerResponse } from 'node:http';
-import type { Position } from '../../domain/events/event.ts';
 import { formatPosition } from '../../modules/eventStream/position.ts';
 import type { Chunk } from '../../modules/eventStream/reader.ts';
 import type { Subscription } from '../../modules/eventStream/subscription.ts';
@@ -8,6 +7,8 @@ import type { Subscription } from '../../modules/eventStream/subscription.ts';
 const RECONNECT_MS = 2_000;
 /** How often a stream checks on itself. */
 const POLL_MS = 500;
+/** How many heartbeats come between two that say how far the stream has come: with one every 15 seconds, ten minutes. */
+const HEARTBEATS_PER_PLACE = 40;
 
 export interface EventStreamOptions {
   /** A line is sent at least this often, so that proxies and readers know that the stream is alive. */
@@ -33,6 +34,8 @@ export async function sendEventStream(
   res.once('close', () => end.abort());
   let written = performance.now();
   let isHeld = false;
+  let heartbeats = 0;
+  let place = subscription.position ?? 0;
   const write = (bytes: Uint8Array | string) => {
     written = performance.now();
     return res.write(bytes);
@@ -41,17 +44,30 @@ export async function sendEventStream(
     const quiet = performance.now() - written;
     if (!allowed()) end.abort();
     else if (res.writableNeedDrain && quiet > stalledMs) res.destroy();
-    else if (!res.writableNeedDrain && quiet > heartbeatMs)
-      write(heartbeat(isHeld ? undefined : subscription.position));
+    else if (!res.writableNeedDrain && quiet > heartbeatMs) write(heartbeat());
+  };
+  /**
+   * Returns a comment, which does not end a message: some libraries make an empty one of any blank line. Now and then it also
+   * returns an id without data, where the stream has moved on. It spares a reader that reconnects from going through what is not
+   * its own.
+   */
+  const heartbeat = () => {
+    heartbeats += 1;
+    const position = isHeld ? 0 : (subscription.position ?? 0);
+    if (heartbeats % HEARTBEATS_PER_PLACE !== 0 || position <= place) return ': heartbeat\n';
+    place = position;
+    return `: heartbeat\nid: ${formatPosition(position)}\n\n`;
   };
   const looking = setInterval(look, Math.min(POLL_MS, heartbeatMs));
   try {
-    write(`retry: ${RECONNECT_MS}\n\n`);
+    // It is part of the first message, and so does not make an empty one.
+    write(`retry: ${RECONNECT_MS}\n`);
     for await (const chunk of subscription.chunks(end.signal)) {
       isHeld = true;
       await sending(chunk);
       isHeld = false;
       if (end.signal.aborted) break;
+      place = chunk.position;
       if (!write(chunk.bytes)) await drained(res, end.signal);
       if (end.signal.aborted) break;
     }
@@ -59,14 +75,6 @@ export async function sendEventStream(
     clearInterval(looking);
     end.abort();
   }
-}
-
-/**
- * Returns a comment, and an id without data, which spares a reader that reconnects later from going through what is
- * not its own.
- */
-function heartbeat(position: Position | undefined): string {
-  return position === undefined ? ': heartbeat\n\n' : `: heartbeat\nid: ${formatPosition(position)}\n\n`;
 }
 
 /** Resolves when what was written has left, or at the signal. */

@@ -1,12 +1,16 @@
 """Client of the Chartledger integration service."""
 
-from ._chartledger import Chartledger
+from ._async._chartledger import AsyncChartledger
+from ._async._events import AsyncCheckpoint
 from ._error import ChartledgerError
-from ._events import Checkpoint
+from ._sync._chartledger import Chartledger
+from ._sync._events import Checkpoint
 from ._webhooks import verify_webhook
 from .types import BatchLine, BatchResult, Event, EventType, Kind, WebhookMessage
 
 __all__ = [
+    "AsyncChartledger",
+    "AsyncCheckpoint",
     "BatchLine",
     "BatchResult",
     "Chartledger",

@@ -1,6 +1,8 @@
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping, Sequence
+from email.utils import parsedate_to_datetime
 from typing import Any, Literal, Union
 
 import httpx
@@ -9,7 +11,7 @@ from . import types
 
 Code = Union[types.ErrorCode, Literal["no_answer", "invalid_signature", "unknown"]]
 
-_RETRIED_STATUSES = (408, 429, 502, 503, 504)
+_RETRIED_STATUSES = (408, 429)
 _RETRIED_CODES = ("no_answer", "idempotency_key_in_use")
 
 
@@ -22,7 +24,9 @@ class ChartledgerError(Exception):
     status: int | None
     """The status of the answer; None when there was none."""
     request_id: str | None
-    """Quote it to the operators of the service."""
+    """Quote it to the operators of the service; the text of the error ends with it."""
+    headers: httpx.Headers | None
+    """Those of the answer; None when there was none."""
     details: Sequence[types.ErrorDetail]
     """The fields at fault."""
     retry_after: float | None
@@ -41,20 +45,23 @@ class ChartledgerError(Exception):
         code: Code,
         status: int | None = None,
         body: Mapping[str, Any] | None = None,
-        request_id: str | None = None,
-        retry_after: float | None = None,
+        headers: httpx.Headers | None = None,
         unreadable: Sequence[str] = (),
     ) -> None:
-        super().__init__(message)
         body = body or {}
+        request_id = body.get("requestId", headers and headers.get("request-id"))
+        super().__init__(f"{message} (request {request_id})" if request_id else message)
         self.code = code
         self.status = status
-        self.request_id = body.get("requestId", request_id)
+        self.request_id = request_id
+        self.headers = headers
         self.details = body.get("details", [])
-        self.retry_after = retry_after
+        self.retry_after = _seconds_in(headers.get("retry-after", "")) if headers is not None else None
         self.version = body.get("version")
         self.unreadable = unreadable
-        self.retryable = status in _RETRIED_STATUSES or code in _RETRIED_CODES
+        self.retryable = (
+            (status or 0) >= 500 or status in _RETRIED_STATUSES or code in _RETRIED_CODES
+        )
 
     @classmethod
     def of(cls, response: httpx.Response) -> ChartledgerError:
@@ -65,23 +72,31 @@ class ChartledgerError(Exception):
             body = None
         if not isinstance(body, dict):
             body = {}
-        after = response.headers.get("retry-after", "")
         return cls(
             body.get("error", f"The service answered {response.status_code}."),
             code=body.get("code", "unknown"),
             status=response.status_code,
             body=body,
-            request_id=response.headers.get("request-id"),
-            retry_after=float(after) if after.isdecimal() else None,
+            headers=response.headers,
         )
 
     @classmethod
-    def of_list(cls, ids: Sequence[str]) -> ChartledgerError:
-        """The error of a list some of whose items the service cannot read."""
-        message = f"The service cannot read {len(ids)} of the items of the list; the others were returned."
+    def of_list(cls, count: int, ids: Sequence[str] = ()) -> ChartledgerError:
+        """The error of a list some of whose items the service cannot read; a snapshot has no `ids` of them."""
+        message = f"The service cannot read {count} of the items of the list; the others were returned."
         return cls(message, code="unreadable", unreadable=ids)
 
     @classmethod
     def no_answer(cls) -> ChartledgerError:
         """The error of a request that was sent, and to which no whole answer came."""
         return cls("No answer came from the service.", code="no_answer")
+
+
+def _seconds_in(retry_after: str) -> float | None:
+    """The seconds that a `Retry-After` asks to wait, which may be a number or a date (RFC 9110, section 10.2.3)."""
+    if retry_after.isdecimal():
+        return float(retry_after)
+    try:
+        return max(0.0, parsedate_to_datetime(retry_after).timestamp() - time.time())
+    except ValueError:
+        return None

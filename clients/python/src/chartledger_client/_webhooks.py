@@ -31,9 +31,11 @@ def verify_webhook(
     """
     The message of a request to a webhook's endpoint, whose signature (Standard Webhooks) is good and which is not old. `secret` is
     that of the webhook (`whsec_…`), during a rotation perhaps both; `body` is as it came: the signature covers its bytes. Raises
-    `ChartledgerError` with the code `invalid_signature`, and `ValueError` for what is no secret of a webhook. A message may come
-    more than once: `webhook-id` is the same each time.
+    `ChartledgerError` with the code `invalid_signature`, `ValueError` for what is no secret of a webhook, and `TypeError` for a
+    body that is parsed. A message may come more than once: `webhook-id` is the same each time.
     """
+    if not isinstance(body, (bytes, bytearray, memoryview, str)):
+        raise TypeError("body is parsed, and the signature covers its bytes: pass the raw body")
     keys = [_decode_secret(one) for one in ([secret] if isinstance(secret, str) else secret)]
     sent = {name.lower(): value for name, value in headers.items()}
     id, timestamp, signatures = (

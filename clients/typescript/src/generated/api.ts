@@ -6278,7 +6278,7 @@ export interface operations {
                 unchanged?: "skip" | "send";
                 /** @description Events per page, 1 to 10,000; a page of large events may have fewer */
                 limit?: number;
-                /** @description Seconds, 0 to 60, to wait for an event if the page would be empty */
+                /** @description Seconds, 0 to 50, to wait for an event if the page would be empty */
                 wait?: number;
             };
             header?: {

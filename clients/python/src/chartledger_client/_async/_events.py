@@ -1,9 +1,8 @@
 from __future__ import annotations
 
 import json
-import time
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
-from contextlib import closing
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from contextlib import aclosing
 from dataclasses import dataclass
 from typing import (
     Any,
@@ -12,28 +11,30 @@ from typing import (
     Union,
 )
 
+import anyio
 import httpx
 from typing_extensions import TypedDict
 
-from ._connection import Connection, answered, backoff_seconds
-from ._error import ChartledgerError
-from .types import EventType, Kind
+from .._error import ChartledgerError
+from .._http import backoff_seconds
+from ..types import EventType, Kind
+from ._connection import AsyncConnection, read_parts
 
 # The service sends something at least every 15 seconds.
 _SILENCE_SECONDS = 45.0
 
 
-class Checkpoint(Protocol):
+class AsyncCheckpoint(Protocol):
     """Where the position of a reader is kept: a file, a row, best beside what is made of the events."""
 
-    def load(self) -> str | None:
+    async def load(self) -> str | None:
         """The position that was saved last; None at first."""
 
-    def save(self, position: str) -> None:
+    async def save(self, position: str) -> None:
         """Keeps a position. Everything up to it has been taken."""
 
 
-class EventsOptions(TypedDict, total=False):
+class AsyncEventsOptions(TypedDict, total=False):
     """Which events are read, and from where on."""
 
     after: str | None
@@ -46,10 +47,10 @@ class EventsOptions(TypedDict, total=False):
     """Only events of these types."""
     unchanged: Literal["skip", "send"] | None
     """`skip`: without events that changed nothing."""
-    checkpoint: Checkpoint | None
+    checkpoint: AsyncCheckpoint | None
     """Loaded at the beginning; saved when an event was taken, which is when the next one is asked for."""
     on_interruption: Callable[[ChartledgerError], None] | None
-    """Told why the connection was lost, each time before it is made again."""
+    """Called with the reason each time the connection was lost, before it is made again."""
 
 
 @dataclass(frozen=True)
@@ -60,27 +61,27 @@ class ServerSentEvent:
     data: str | None
 
 
-def follow_events(
-    connection: Connection, view: str | None, options: EventsOptions
-) -> Generator[Any, None, None]:
+async def follow_events(
+    connection: AsyncConnection, view: str | None, options: AsyncEventsOptions
+) -> AsyncGenerator[Any, None]:
     """
     The events of the workspace, and each further one as it is recorded, for as long as the caller stays: a connection that is
     lost is made again from the last position. Raises what connecting again does not mend, such as a deactivated key, and what
     the checkpoint raises.
     """
     checkpoint = options.get("checkpoint")
-    saved = checkpoint.load() if checkpoint else None
-    with closing(
+    saved = await checkpoint.load() if checkpoint else None
+    async with aclosing(
         _messages(connection, _query(view, options), saved, options.get("on_interruption"))
     ) as messages:
-        for message in messages:
+        async for message in messages:
             if message.data is not None:
                 yield json.loads(message.data)
             if message.id is not None and checkpoint:
-                checkpoint.save(message.id)
+                await checkpoint.save(message.id)
 
 
-def _query(view: str | None, options: EventsOptions) -> dict[str, Any]:
+def _query(view: str | None, options: AsyncEventsOptions) -> dict[str, Any]:
     kinds, types = options.get("kinds"), options.get("types")
     return {
         "view": view,
@@ -92,18 +93,19 @@ def _query(view: str | None, options: EventsOptions) -> dict[str, Any]:
     }
 
 
-def _messages(
-    connection: Connection,
+async def _messages(
+    connection: AsyncConnection,
     query: Mapping[str, Any],
     position: str | None,
     on_interruption: Callable[[ChartledgerError], None] | None,
-) -> Generator[ServerSentEvent, None, None]:
+) -> AsyncGenerator[ServerSentEvent, None]:
     """The messages of one connection after the other, each beginning where the one before it ended."""
     failures = 0
     while True:
         try:
-            with closing(_open(connection, query, position)) as response:
-                for message in _read(response):
+            async with aclosing(await _open(connection, query, position)) as response:
+                async for text in read_parts(response, b"\n\n"):
+                    message = _parse(text.decode())
                     failures = 0
                     position = message.id or position
                     yield message
@@ -114,13 +116,13 @@ def _messages(
             failures += 1
             if on_interruption:
                 on_interruption(error)
-            time.sleep(max(error.retry_after or 0.0, backoff_seconds(failures)))
+            await anyio.sleep(max(error.retry_after or 0.0, backoff_seconds(failures)))
 
 
-def _open(connection: Connection, query: Mapping[str, Any], position: str | None) -> httpx.Response:
+async def _open(connection: AsyncConnection, query: Mapping[str, Any], position: str | None) -> httpx.Response:
     begin = {} if position is None else {"after": position, "from": None}
     timeout = httpx.Timeout(**{**connection.http.timeout.as_dict(), "read": _SILENCE_SECONDS})
-    return connection.attempt(
+    return await connection.attempt(
         "GET",
         "/events",
         params={**query, **begin},
@@ -130,20 +132,8 @@ def _open(connection: Connection, query: Mapping[str, Any], position: str | None
     )
 
 
-def _read(response: httpx.Response) -> Iterator[ServerSentEvent]:
-    """
-    The messages of a stream of server-sent events (WHATWG HTML, section 9.2), as this service writes them. Lines end with a line
-    feed alone: a value may hold what Python takes for a line's end.
-    """
-    rest = b""
-    with answered():
-        for chunk in response.iter_bytes():
-            *messages, rest = (rest + chunk).split(b"\n\n")
-            for message in messages:
-                yield _parse(message.decode())
-
-
 def _parse(message: str) -> ServerSentEvent:
+    """A message of a stream of server-sent events (WHATWG HTML, section 9.2), as this service writes them."""
     fields: dict[str, str] = {}
     for line in message.split("\n"):
         name, _, value = line.partition(":")

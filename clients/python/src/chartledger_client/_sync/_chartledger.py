@@ -1,26 +1,42 @@
+# Written by `npm run docs` from `../_async`: change that.
 from __future__ import annotations
 
 import re
-from collections.abc import Generator, Iterable, Iterator, Mapping
+from collections.abc import Generator, Iterator, Mapping
 from types import TracebackType
 from typing import Any, Literal, overload
 
 import httpx
-from typing_extensions import Self, Unpack
+from typing_extensions import Self, TypedDict, Unpack
 
-from . import types
+from .. import types
+from .._http import USER_AGENT, Lines
 from ._batch import send_batch
 from ._connection import Connection
 from ._documents import Documents
 from ._events import EventsOptions, follow_events
-from ._paging import read_pages
+from ._paging import List
 from ._records import Encounters, Records
+from ._snapshot import Snapshot, read_snapshot
+
+
+class RequestParts(TypedDict, total=False):
+    """What a request consists of."""
+
+    params: Mapping[str, Any] | None
+    json: object
+    """The body, as a value that JSON can have."""
+    content: str | bytes
+    """The body as it is sent; `headers` has its type."""
+    headers: Mapping[str, str]
+    idempotency_key: str | None
+    """Names the request, so that it is carried out once, however often it is sent. Default: a new one for each call."""
 
 
 class Chartledger:
     """
-    A workspace of a Chartledger service, by one of its API keys; a context manager, or to be closed. Threads may share it. Calls
-    raise `ChartledgerError`. Those that were not answered, or not now (429, 503), are sent again with the same
+    A workspace of a Chartledger service, by one of its API keys; a context manager, or to be closed. Calls raise
+    `ChartledgerError`. Those that get no response, or one that may pass (408, 429, 5xx), are sent again with the same
     `Idempotency-Key`, so that they are carried out once.
     """
 
@@ -52,7 +68,10 @@ class Chartledger:
         if not (api_key.isascii() and api_key.isprintable() and api_key):
             raise ValueError("api_key cannot be one")
         http = httpx.Client(
-            base_url=url, headers={"x-api-key": api_key}, timeout=timeout_seconds, transport=transport
+            base_url=url,
+            headers={"x-api-key": api_key, "user-agent": USER_AGENT},
+            timeout=timeout_seconds,
+            transport=transport,
         )
         self._connection = Connection(http, max_retries, max_wait_seconds)
         self.payers = Records(self._connection, "payers")
@@ -76,7 +95,7 @@ class Chartledger:
 
     def batch(
         self,
-        records: Iterable[types.BatchLine],
+        records: Lines,
         *,
         chunk_lines: int = 1_000,
         **query: Unpack[types.BatchQuery],
@@ -89,12 +108,12 @@ class Chartledger:
         """
         return send_batch(self._connection, records, chunk_lines, query)
 
-    def search(self, q: str, **query: Unpack[types.SearchQuery]) -> Iterator[types.Found]:
+    def search(self, q: str, **query: Unpack[types.SearchQuery]) -> List[types.Found]:
         """
         Records and documents that hold every word of `q`: names, dates of birth, ids and numbers; what fits best first. `limit` is
         how many are fetched at once.
         """
-        return read_pages(self._connection, "/integration/search", body={"q": q, **query})
+        return List(self._connection, "/integration/search", body={"q": q, **query})
 
     @overload
     def events(
@@ -116,14 +135,19 @@ class Chartledger:
         """
         return follow_events(self._connection, view, options)
 
-    def request(
-        self,
-        method: str,
-        path: str,
-        *,
-        params: Mapping[str, Any] | None = None,
-        json: object = None,
-        idempotency_key: str | None = None,
-    ) -> Any:
+    def snapshot(
+        self, kind: types.Kind, *, view: Literal["full", "deidentified"] | None = None
+    ) -> Snapshot:
+        """Every record of a kind, and the position after which `events` continues."""
+        return read_snapshot(self._connection, kind, view)
+
+    def request(self, method: str, path: str, **parts: Unpack[RequestParts]) -> Any:
         """Any other request of the service that is answered with JSON: `request("GET", "/integration/webhooks")`."""
-        return self._connection.call(method, path, params=params, json=json, idempotency_key=idempotency_key)
+        return self._connection.call(method, path, **parts)
+
+    def send(self, method: str, path: str, **parts: Unpack[RequestParts]) -> httpx.Response:
+        """
+        As `request`, and gives the whole response, of any type: its `headers`, and its body as `text` or `content`, once it was
+        read.
+        """
+        return self._connection.call(method, path, read=lambda response: response, **parts)

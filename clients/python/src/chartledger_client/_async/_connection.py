@@ -1,60 +1,27 @@
 from __future__ import annotations
 
-import json
-import random
-import time
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Callable, Mapping
 from dataclasses import dataclass
 from itertools import count
 from typing import Any
-from urllib.parse import quote
 from uuid import uuid4
 
+import anyio
 import httpx
 
-from ._error import ChartledgerError
-
-_FIRST_PAUSE_SECONDS = 0.25
-_LONGEST_PAUSE_SECONDS = 30.0
-
-
-def backoff_seconds(tries: int) -> float:
-    """Seconds to wait before try number `tries` + 1: twice as long each time, and spread, so that callers come apart."""
-    seconds = min(_LONGEST_PAUSE_SECONDS, _FIRST_PAUSE_SECONDS * 2 ** min(tries - 1, 10))
-    return seconds * random.uniform(0.5, 1)
-
-
-def path_of(*parts: str) -> str:
-    """
-    A path of parts, each of which may hold any character. Raises `ValueError` for a part with which it would be the path of
-    something else.
-    """
-    if not {"", ".", ".."}.isdisjoint(parts):
-        raise ValueError('an id in a path must not be empty, "." or ".."')
-    return "/" + "/".join(quote(part, safe="") for part in parts)
-
-
-@contextmanager
-def answered() -> Iterator[None]:
-    """Raises `ChartledgerError` with the code `no_answer` when an answer does not come within, or not whole."""
-    try:
-        yield
-    except (httpx.UnsupportedProtocol, httpx.LocalProtocolError):
-        raise
-    except (httpx.TransportError, httpx.DecodingError, json.JSONDecodeError, UnicodeDecodeError) as error:
-        raise ChartledgerError.no_answer() from error
+from .._error import ChartledgerError
+from .._http import answered, backoff_seconds
 
 
 @dataclass(frozen=True)
-class Connection:
+class AsyncConnection:
     """Sends requests to a service with a key."""
 
-    http: httpx.Client
+    http: httpx.AsyncClient
     max_retries: int
     max_wait_seconds: float
 
-    def call(self, method: str, path: str, *, idempotency_key: str | None = None, **parts: Any) -> Any:
+    async def call(self, method: str, path: str, *, idempotency_key: str | None = None, **parts: Any) -> Any:
         """
         Carries out a request, again with the same `Idempotency-Key` where that may help. `parts` are those of `attempt`. Raises
         `ChartledgerError`.
@@ -62,13 +29,13 @@ class Connection:
         key = idempotency_key or str(uuid4())
         for tries in count(1):
             try:
-                return self.attempt(method, path, idempotency_key=key, **parts)
+                return await self.attempt(method, path, idempotency_key=key, **parts)
             except ChartledgerError as error:
-                if not (error.retryable and self.wait_to_retry(tries, error.retry_after)):
+                if not (error.retryable and await self.wait_to_retry(tries, error.retry_after)):
                     raise
         raise AssertionError
 
-    def wait_to_retry(self, tries: int, retry_after: float | None) -> bool:
+    async def wait_to_retry(self, tries: int, retry_after: float | None) -> bool:
         """
         Waits after try number `tries`, for `retry_after` seconds at least; false, at once, when it was the last one or that
         would be too long.
@@ -76,10 +43,10 @@ class Connection:
         seconds = max(retry_after or 0.0, backoff_seconds(tries))
         if tries > self.max_retries or seconds > self.max_wait_seconds:
             return False
-        time.sleep(seconds)
+        await anyio.sleep(seconds)
         return True
 
-    def attempt(
+    async def attempt(
         self,
         method: str,
         path: str,
@@ -101,11 +68,24 @@ class Connection:
         query = {name: value for name, value in (params or {}).items() if value is not None}
         request = self.http.build_request(method, path, params=query, headers=sent, **parts)
         with answered():
-            response = self.http.send(request, stream=stream)
+            response = await self.http.send(request, stream=stream)
             if response.is_success:
                 return response if stream else read(response)
             try:
-                response.read()
+                await response.aread()
             finally:
-                response.close()
+                await response.aclose()
         raise ChartledgerError.of(response)
+
+
+async def read_parts(response: httpx.Response, end: bytes) -> AsyncIterator[bytes]:
+    """
+    The parts of a body that each end with `end`; what follows the last one is not given. httpx also ends lines with characters
+    that a value may hold. Raises `ChartledgerError` with the code `no_answer`.
+    """
+    rest = b""
+    with answered():
+        async for chunk in response.aiter_bytes():
+            *parts, rest = (rest + chunk).split(end)
+            for part in parts:
+                yield part

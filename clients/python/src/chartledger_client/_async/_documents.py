@@ -1,19 +1,21 @@
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator
-from contextlib import ExitStack, closing
+import os
+from collections.abc import AsyncGenerator
+from contextlib import ExitStack, aclosing
 from io import BytesIO
 from pathlib import Path
 from typing import BinaryIO, Union
 
 from typing_extensions import Unpack
 
-from . import types
-from ._connection import Connection, answered, path_of
-from ._paging import read_pages
-from ._writing import RemoveOptions, WriteOptions, write_parts
+from .. import types
+from .._http import answered, path_of
+from .._writing import RemoveOptions, WriteOptions, write_parts
+from ._connection import AsyncConnection
+from ._paging import AsyncList
 
-File = Union[bytes, Path, BinaryIO]
+File = Union[bytes, str, os.PathLike[str], BinaryIO]
 
 
 def _path(encounter_id: str, *parts: str) -> str:
@@ -21,17 +23,17 @@ def _path(encounter_id: str, *parts: str) -> str:
 
 
 def _name_of(file: File) -> str | None:
-    name = getattr(file, "name", None)
-    return Path(name).name if isinstance(name, str) else None
+    name = file if isinstance(file, (str, os.PathLike)) else getattr(file, "name", None)
+    return Path(name).name if isinstance(name, (str, os.PathLike)) else None
 
 
-class Documents:
+class AsyncDocuments:
     """The documents of encounters."""
 
-    def __init__(self, connection: Connection) -> None:
+    def __init__(self, connection: AsyncConnection) -> None:
         self._connection = connection
 
-    def upload(
+    async def upload(
         self,
         encounter_id: str,
         file: File,
@@ -42,7 +44,7 @@ class Documents:
         **options: Unpack[WriteOptions],
     ) -> types.DocumentUploaded:
         """
-        Stores a document, a PDF or DOCX, in place of the encounter's earlier one of that id. An open file is sent from its
+        Stores a document, a PDF or DOCX, in place of the encounter's earlier one of that id. `file` is a path, bytes or an open file, which is sent from its
         beginning, and has to be seekable, because it may be sent again. Without `filename` it has that of the path or open
         file. Raises `ValueError` when there is none, and `ChartledgerError` with the code `not_found` without the encounter.
         """
@@ -52,11 +54,11 @@ class Documents:
         with ExitStack() as opened:
             if isinstance(file, bytes):
                 file = BytesIO(file)
-            elif isinstance(file, Path):
-                file = opened.enter_context(file.open("rb"))
+            elif isinstance(file, (str, os.PathLike)):
+                file = opened.enter_context(open(file, "rb"))
             if not file.seekable():
                 raise ValueError("upload needs a file that is seekable")
-            return self._connection.call(
+            return await self._connection.call(
                 "POST",
                 _path(encounter_id),
                 data={"document_id": document_id, "category": category},
@@ -64,30 +66,36 @@ class Documents:
                 **write_parts(options),
             )
 
-    def list(self, encounter_id: str) -> Iterator[types.Document]:
+    def list(self, encounter_id: str) -> AsyncList[types.Document]:
         """
         All documents of an encounter. Raises `ChartledgerError` at the end with the code `unreadable` where the service could
         not read some of them.
         """
-        return read_pages(self._connection, _path(encounter_id))
+        return AsyncList(self._connection, _path(encounter_id))
 
-    def download(
+    async def download(
         self, encounter_id: str, document_id: str, **query: Unpack[types.ReadQuery]
-    ) -> Generator[bytes, None, None]:
+    ) -> AsyncGenerator[bytes, None]:
         """
-        The file of a document, as it is or was, in pieces. What breaks off is not taken up again. Raises `ChartledgerError`,
+        The file of a document, as it is or was, in pieces. A download that breaks off is not resumed. Raises `ChartledgerError`,
         with the code `not_found` when there is none.
         """
-        response = self._connection.call("GET", _path(encounter_id, document_id), params=query, stream=True)
-        with closing(response), answered():
-            yield from response.iter_bytes()
+        response = await self._connection.call(
+            "GET", _path(encounter_id, document_id), params=query, stream=True
+        )
+        async with aclosing(response):
+            with answered():
+                async for chunk in response.aiter_bytes():
+                    yield chunk
 
-    def remove(
+    async def remove(
         self, encounter_id: str, document_id: str, **options: Unpack[RemoveOptions]
     ) -> types.DocumentRemoved:
         """Removes a document. Raises `ChartledgerError` with the code `not_found`."""
-        return self._connection.call("DELETE", _path(encounter_id, document_id), **write_parts(options))
+        return await self._connection.call(
+            "DELETE", _path(encounter_id, document_id), **write_parts(options)
+        )
 
-    def history(self, encounter_id: str, document_id: str) -> Iterator[types.DocumentVersion]:
+    def history(self, encounter_id: str, document_id: str) -> AsyncList[types.DocumentVersion]:
         """Every version of a document, newest first. Raises `ChartledgerError` with the code `not_found`."""
-        return read_pages(self._connection, _path(encounter_id, document_id, "history"))
+        return AsyncList(self._connection, _path(encounter_id, document_id, "history"))

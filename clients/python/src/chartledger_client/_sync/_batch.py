@@ -1,14 +1,16 @@
+# Written by `npm run docs` from `../_async`: change that.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import httpx
 
-from . import types
+from .. import types
+from .._error import ChartledgerError
+from .._http import Lines, each
 from ._connection import Connection
-from ._error import ChartledgerError
 
 # Bytes of one request; the service takes more, but answers when it has all of them.
 _CHUNK_BYTES = 4_000_000
@@ -17,7 +19,7 @@ Query = Mapping[str, Any]
 
 
 def send_batch(
-    connection: Connection, records: Iterable[types.BatchLine], chunk_lines: int, query: Query
+    connection: Connection, records: Lines, chunk_lines: int, query: Query
 ) -> Iterator[types.BatchResult]:
     """
     Sends records of all kinds, in requests of many lines, and yields what became of each, in the order in which they were sent;
@@ -32,10 +34,10 @@ def send_batch(
         sent += len(lines)
 
 
-def _chunks(records: Iterable[types.BatchLine], most: int) -> Iterator[list[bytes]]:
+def _chunks(records: Lines, most: int) -> Iterator[list[bytes]]:
     lines: list[bytes] = []
     size = 0
-    for record in records:
+    for record in each(records):
         line = json.dumps(record, ensure_ascii=False, separators=(",", ":")).encode() + b"\n"
         if lines and (len(lines) == most or size + len(line) > _CHUNK_BYTES):
             yield lines
@@ -46,18 +48,22 @@ def _chunks(records: Iterable[types.BatchLine], most: int) -> Iterator[list[byte
         yield lines
 
 
-def _send_chunk(connection: Connection, lines: list[bytes], query: Query) -> list[types.BatchResult]:
+def _send_chunk(
+    connection: Connection, lines: list[bytes], query: Query
+) -> list[types.BatchResult]:
     """What became of each line, in their order, when those that may be accepted later were tried as often as any request."""
     results = _send(connection, lines, query)
     tries = 1
     while again := _retried(results):
-        if not connection.wait_to_retry(tries, max(result.get("retryAfter", 0) for result in again)):
+        if not connection.wait_to_retry(
+            tries, max(result.get("retryAfter", 0) for result in again)
+        ):
             break
         numbers = [result["line"] for result in again]
         try:
             repeated = _send(connection, [lines[number - 1] for number in numbers], query)
         except ChartledgerError:
-            # What is stored of the chunk is to be told all the same.
+            # The results of what is stored are due all the same.
             break
         for number, result in zip(numbers, repeated):
             result["line"] = number

@@ -1,0 +1,152 @@
+from __future__ import annotations
+
+import re
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping
+from types import TracebackType
+from typing import Any, Literal, overload
+
+import httpx
+from typing_extensions import Self, TypedDict, Unpack
+
+from .. import types
+from .._http import USER_AGENT, AsyncLines
+from ._batch import send_batch
+from ._connection import AsyncConnection
+from ._documents import AsyncDocuments
+from ._events import AsyncEventsOptions, follow_events
+from ._paging import AsyncList
+from ._records import AsyncEncounters, AsyncRecords
+from ._snapshot import AsyncSnapshot, read_snapshot
+
+
+class RequestParts(TypedDict, total=False):
+    """What a request consists of."""
+
+    params: Mapping[str, Any] | None
+    json: object
+    """The body, as a value that JSON can have."""
+    content: str | bytes
+    """The body as it is sent; `headers` has its type."""
+    headers: Mapping[str, str]
+    idempotency_key: str | None
+    """Names the request, so that it is carried out once, however often it is sent. Default: a new one for each call."""
+
+
+class AsyncChartledger:
+    """
+    A workspace of a Chartledger service, by one of its API keys; a context manager, or to be closed. Calls raise
+    `ChartledgerError`. Those that get no response, or one that may pass (408, 429, 5xx), are sent again with the same
+    `Idempotency-Key`, so that they are carried out once.
+    """
+
+    payers: AsyncRecords[types.Payer, types.PayerPatch, types.PayerView]
+    patients: AsyncRecords[types.Patient, types.PatientPatch, types.PatientView]
+    providers: AsyncRecords[types.Provider, types.ProviderPatch, types.ProviderView]
+    facilities: AsyncRecords[types.Facility, types.FacilityPatch, types.FacilityView]
+    encounters: AsyncEncounters
+    documents: AsyncDocuments
+
+    def __init__(
+        self,
+        *,
+        url: str,
+        api_key: str,
+        max_retries: int = 5,
+        max_wait_seconds: float = 60,
+        timeout_seconds: float = 60,
+        transport: httpx.AsyncBaseTransport | None = None,
+    ) -> None:
+        """
+        `url` is where the service is, such as `https://chartledger.example.com`. A request is sent again at most `max_retries`
+        times, and waits at most `max_wait_seconds` before each; when the service asks for more, the call fails. It fails, too,
+        when nothing comes for `timeout_seconds`. `transport` is by default that of httpx. Raises `ValueError` when the URL is
+        none, or the key cannot be one.
+        """
+        if not re.match(r"https?://[^/]", url):
+            raise ValueError("url is not that of a service")
+        if not (api_key.isascii() and api_key.isprintable() and api_key):
+            raise ValueError("api_key cannot be one")
+        http = httpx.AsyncClient(
+            base_url=url,
+            headers={"x-api-key": api_key, "user-agent": USER_AGENT},
+            timeout=timeout_seconds,
+            transport=transport,
+        )
+        self._connection = AsyncConnection(http, max_retries, max_wait_seconds)
+        self.payers = AsyncRecords(self._connection, "payers")
+        self.patients = AsyncRecords(self._connection, "patients")
+        self.providers = AsyncRecords(self._connection, "providers")
+        self.facilities = AsyncRecords(self._connection, "facilities")
+        self.encounters = AsyncEncounters(self._connection, "encounters")
+        self.documents = AsyncDocuments(self._connection)
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.aclose()
+
+    async def aclose(self) -> None:
+        """Ends the connections."""
+        await self._connection.http.aclose()
+
+    def batch(
+        self,
+        records: AsyncLines,
+        *,
+        chunk_lines: int = 1_000,
+        **query: Unpack[types.BatchQuery],
+    ) -> AsyncIterator[types.BatchResult]:
+        """
+        Upserts many records of all kinds, in any order, and yields what became of each, in the order in which they were sent. They
+        go in requests of `chunk_lines`; the next ones are taken when those results have been. A refused line stops no other, and
+        those that may be accepted later are sent again. Raises `ChartledgerError` when a request fails as a whole; all lines
+        before it have had their results.
+        """
+        return send_batch(self._connection, records, chunk_lines, query)
+
+    def search(self, q: str, **query: Unpack[types.SearchQuery]) -> AsyncList[types.Found]:
+        """
+        Records and documents that hold every word of `q`: names, dates of birth, ids and numbers; what fits best first. `limit` is
+        how many are fetched at once.
+        """
+        return AsyncList(self._connection, "/integration/search", body={"q": q, **query})
+
+    @overload
+    def events(
+        self, *, view: Literal["full"] | None = None, **options: Unpack[AsyncEventsOptions]
+    ) -> AsyncGenerator[types.Event, None]: ...
+
+    @overload
+    def events(
+        self, *, view: Literal["deidentified"], **options: Unpack[AsyncEventsOptions]
+    ) -> AsyncGenerator[types.DeidentifiedEvent, None]: ...
+
+    def events(
+        self, *, view: Literal["full", "deidentified"] | None = None, **options: Unpack[AsyncEventsOptions]
+    ) -> AsyncGenerator[Any, None]:
+        """
+        The events of the workspace and each further one as it is recorded, for as long as the caller stays: a connection that is
+        lost is made again from the last position. Raises what connecting again does not mend, such as a deactivated key, and
+        what the checkpoint raises. `aclose` of what it gives ends the connection.
+        """
+        return follow_events(self._connection, view, options)
+
+    async def snapshot(
+        self, kind: types.Kind, *, view: Literal["full", "deidentified"] | None = None
+    ) -> AsyncSnapshot:
+        """Every record of a kind, and the position after which `events` continues."""
+        return await read_snapshot(self._connection, kind, view)
+
+    async def request(self, method: str, path: str, **parts: Unpack[RequestParts]) -> Any:
+        """Any other request of the service that is answered with JSON: `request("GET", "/integration/webhooks")`."""
+        return await self._connection.call(method, path, **parts)
+
+    async def send(self, method: str, path: str, **parts: Unpack[RequestParts]) -> httpx.Response:
+        """
+        As `request`, and gives the whole response, of any type: its `headers`, and its body as `text` or `content`, once it was
+        read.
+        """
+        return await self._connection.call(method, path, read=lambda response: response, **parts)

@@ -1,0 +1,54 @@
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator
+from contextlib import aclosing
+from typing import Any
+
+import httpx
+
+from .._error import ChartledgerError
+from ._connection import AsyncConnection, read_parts
+
+
+class AsyncSnapshot:
+    """Every record of a kind, to be read once; reading to the end closes the connection, and so does `aclose`."""
+
+    position: str
+    """Continue with the events after it. A record may be newer: skip events whose version is not above its own."""
+
+    def __init__(self, response: httpx.Response) -> None:
+        self._response = response
+        self.position = response.headers["Chartledger-Position"]
+
+    async def __aiter__(self) -> AsyncIterator[Any]:
+        """
+        Each record with its `subject`, `version`, `created_at`, `updated_at`, and `record`: the fields as they were sent,
+        merged. Raises `ChartledgerError` with the code `no_answer` where they break off, which is to be read again, and at the
+        end with `unreadable` where the service could not read some: a snapshot that ends otherwise is complete.
+        """
+        async with aclosing(self):
+            async for text in read_parts(self._response, b"\n"):
+                line = json.loads(text)
+                if "record" in line:
+                    yield line
+                if "end" in line:
+                    if line["end"]["unreadable"]:
+                        raise ChartledgerError.of_list(line["end"]["unreadable"])
+                    return
+            raise ChartledgerError.no_answer()
+
+    async def aclose(self) -> None:
+        """Ends the connection."""
+        await self._response.aclose()
+
+
+async def read_snapshot(connection: AsyncConnection, kind: str, view: str | None) -> AsyncSnapshot:
+    """Begins to read every record of a kind. Raises `ChartledgerError`."""
+    response: httpx.Response = await connection.call(
+        "GET", "/integration/snapshot", params={"kind": kind, "view": view}, stream=True
+    )
+    if "Chartledger-Position" not in response.headers:
+        await response.aclose()
+        raise ChartledgerError.no_answer()
+    return AsyncSnapshot(response)
