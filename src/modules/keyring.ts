@@ -5,6 +5,7 @@ import { type Actor, newActorEvent } from '../domain/events/newEvent.ts';
 import { INSTALLATION, KEY_ADOPTIONS_STREAM, KEY_ROTATIONS_STREAM } from '../domain/events/streams.ts';
 import { ConfigError } from '../platform/config.ts';
 import { ServiceError } from '../platform/errors.ts';
+import { isUnavailable } from '../platform/retry.ts';
 import { type Appended, appendBehind, type EventLog } from '../storage/eventLog.ts';
 
 const PAGE = 1_000;
@@ -158,7 +159,7 @@ export class Keyring<Name extends string> {
       return await this.#now(name);
     } catch (error) {
       // What cannot be checked now has most likely not changed.
-      if (trusted && error instanceof ServiceError && error.code === 'unavailable') return trusted;
+      if (trusted && isUnavailable(error)) return trusted;
       throw error;
     }
   }

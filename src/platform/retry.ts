@@ -30,7 +30,8 @@ export async function ignoreUnavailable<Result>(work: Promise<Result>): Promise<
   }
 }
 
-export function isUnavailable(error: unknown): boolean {
+/** Whether a value is the error of a store that is away. */
+export function isUnavailable(error: unknown): error is ServiceError {
   return error instanceof ServiceError && error.code === 'unavailable';
 }
 

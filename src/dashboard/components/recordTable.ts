@@ -10,6 +10,7 @@ import { isVoid } from '../../modules/readiness/rules/rule.ts';
 import type { RecordNames } from '../../modules/records/queries/lists.ts';
 import type { RecordView } from '../../modules/records/queries/records.ts';
 import { ServiceError } from '../../platform/errors.ts';
+import { isUnavailable } from '../../platform/retry.ts';
 import { breadcrumb } from './layout.ts';
 import { type Html, type HtmlValue, html } from './page.ts';
 import { fieldValue } from './records.ts';
@@ -86,7 +87,7 @@ export async function unlessBehind<Result>(read: Promise<Result>): Promise<Resul
   try {
     return await read;
   } catch (error) {
-    if (error instanceof ServiceError && error.code === 'unavailable') return undefined;
+    if (isUnavailable(error)) return undefined;
     throw error;
   }
 }

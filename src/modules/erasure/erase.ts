@@ -11,8 +11,8 @@ import { catalog } from '../../domain/records/catalog.ts';
 import { encounter } from '../../domain/records/kinds/encounter.ts';
 import { patient } from '../../domain/records/kinds/patient.ts';
 import type { CatalogEntry } from '../../domain/records/schema/kind.ts';
-import { asUnreadable, ServiceError, UnreadableError } from '../../platform/errors.ts';
-import { ignoreUnavailable } from '../../platform/retry.ts';
+import { asUnreadable, type ServiceError, UnreadableError } from '../../platform/errors.ts';
+import { ignoreUnavailable, isUnavailable } from '../../platform/retry.ts';
 import type { EventBatch, EventLog } from '../../storage/eventLog.ts';
 import type { ReadModels } from '../../storage/readModels.ts';
 import type { StateRow, StateTable } from '../../storage/stateStore.ts';
@@ -157,7 +157,7 @@ function placeRow(log: string, position: Position): StateRow<{ position: Positio
 
 /** Returns an error that a repeat may overcome; throws any other. */
 function asUnavailable(error: unknown): ServiceError {
-  if (error instanceof ServiceError && error.code === 'unavailable') return error;
+  if (isUnavailable(error)) return error;
   throw error;
 }
 

@@ -8,6 +8,7 @@ import {
 import type { Position } from '../../domain/events/event.ts';
 import { validationError } from '../../domain/records/schema/validation.ts';
 import { ServiceError } from '../../platform/errors.ts';
+import { isUnavailable } from '../../platform/retry.ts';
 import type { EventLog } from '../../storage/eventLog.ts';
 import type { ReadModels } from '../../storage/readModels.ts';
 
@@ -61,7 +62,7 @@ export async function startAt(readModels: ReadModels, time: number): Promise<Pos
     const [head] = await readModels.load(timelineModel, [TIMELINE_HEAD]);
     return head?.position ?? 0;
   } catch (error) {
-    if (error instanceof ServiceError && error.code === 'unavailable') return 0;
+    if (isUnavailable(error)) return 0;
     throw error;
   }
 }

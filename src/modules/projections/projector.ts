@@ -12,6 +12,7 @@ import { isBookkeeping } from '../../domain/events/streams.ts';
 import { currentVersion, UnknownSchemaVersion } from '../../domain/events/upcasting.ts';
 import { ServiceError, UnreadableError } from '../../platform/errors.ts';
 import { measurements } from '../../platform/metrics/metrics.ts';
+import { isUnavailable } from '../../platform/retry.ts';
 import { isTracing, type TracedWork, traced } from '../../platform/tracing.ts';
 import { type EventBatch, type EventLog, type FollowOptions, inLogOrder } from '../../storage/eventLog.ts';
 import type { ReadModels, Row, RowBatch } from '../../storage/readModels.ts';
@@ -431,7 +432,7 @@ async function catchUp(
     try {
       return await project([{ projection, model }], ports, signal, ({ caughtUp }) => caughtUp);
     } catch (error) {
-      if (!(error instanceof ServiceError && error.code === 'unavailable')) throw error;
+      if (!isUnavailable(error)) throw error;
       const position = await ports.readModels.checkpoint(model).catch(() => reached);
       failures = position > reached ? 1 : failures + 1;
       if (failures === TRIES) throw error;

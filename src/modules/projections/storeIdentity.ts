@@ -1,7 +1,8 @@
 import type { Logger } from 'pino';
 import { models } from '../../../projections/index.ts';
 import { type Config, ConfigError } from '../../platform/config.ts';
-import { describeError, ServiceError, unavailable } from '../../platform/errors.ts';
+import { describeError, unavailable } from '../../platform/errors.ts';
+import { isUnavailable } from '../../platform/retry.ts';
 import type { DocumentStore } from '../../storage/documentStore.ts';
 import type { EventLog } from '../../storage/eventLog.ts';
 import type { ReadModels } from '../../storage/readModels.ts';
@@ -111,7 +112,7 @@ export async function requireStoresOfLog(
 }
 
 function unavailableForCheck(error: unknown, logger: Logger): undefined {
-  if (!(error instanceof ServiceError && error.code === 'unavailable')) throw error;
+  if (!isUnavailable(error)) throw error;
   logger.warn(
     { error: describeError(error) },
     'a store is unavailable at startup; which log it belongs to is not known yet',

@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { ServiceError, unavailable } from '../../../platform/errors.ts';
+import { isUnavailable } from '../../../platform/retry.ts';
 import type { Append, Appended } from '../../../storage/eventLog.ts';
 import type { RateLimiter } from '../../../storage/rateLimiters.ts';
 import { findPreviousAppend } from '../../idempotency/keys.ts';
@@ -235,10 +236,6 @@ function superseded(): ServiceError {
 
 function isGone(error: unknown): boolean {
   return error instanceof ServiceError && error.code === 'gone';
-}
-
-function isUnavailable(result: unknown): result is ServiceError {
-  return result instanceof ServiceError && result.code === 'unavailable';
 }
 
 function toAppend(valid: ParsedOperation): Append {

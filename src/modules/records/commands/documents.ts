@@ -19,6 +19,7 @@ import {
 import { validate } from '../../../domain/records/schema/validation.ts';
 import { notFound, ServiceError, UnreadableError, unavailable } from '../../../platform/errors.ts';
 import { measurements } from '../../../platform/metrics/metrics.ts';
+import { isUnavailable } from '../../../platform/retry.ts';
 import type { DocumentStore, StoredDocument } from '../../../storage/documentStore.ts';
 import { appendBehind, type EventLog } from '../../../storage/eventLog.ts';
 import { findPreviousAppend } from '../../idempotency/keys.ts';
@@ -297,7 +298,7 @@ export async function uploadDocument(
     } else await discardLater(documentStore, event.object_id);
     return { documentId: event.document_id, version: revision + 1 };
   } catch (error) {
-    const isUncertain = isSent && error instanceof ServiceError && error.code === 'unavailable';
+    const isUncertain = isSent && isUnavailable(error);
     if (file && !isUncertain) await documentStore.discard(file.objectId);
     throw error;
   }

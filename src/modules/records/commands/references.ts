@@ -9,6 +9,7 @@ import { recordStream } from '../../../domain/events/streams.ts';
 import { catalogEntry } from '../../../domain/records/catalog.ts';
 import type { CatalogEntry, RecordFields } from '../../../domain/records/schema/kind.ts';
 import { ServiceError, unavailable } from '../../../platform/errors.ts';
+import { isUnavailable } from '../../../platform/retry.ts';
 import { FairBudget, WORKSPACE_AND_KEY } from '../../../platform/threads/fairBudget.ts';
 import type { EventLog } from '../../../storage/eventLog.ts';
 import type { ReadModels } from '../../../storage/readModels.ts';
@@ -120,7 +121,7 @@ export class RecordExistence {
       const rows = await this.#readModels.load(recordsModel, streams);
       return new Set(rows.filter((row) => bodyOf(row)?.erased !== true).map(({ id }) => id));
     } catch (error) {
-      if (error instanceof ServiceError && error.code === 'unavailable') return new Set();
+      if (isUnavailable(error)) return new Set();
       throw error;
     }
   }

@@ -8,7 +8,8 @@ import { evolveRecord, type RecordState, viewRecord } from '../../../domain/reco
 import { patient } from '../../../domain/records/kinds/patient.ts';
 import type { CatalogEntry, RecordFields } from '../../../domain/records/schema/kind.ts';
 import { listOf } from '../../../domain/records/searchIndex.ts';
-import { asUnreadable, gone, notFound, ServiceError, UnreadableError } from '../../../platform/errors.ts';
+import { asUnreadable, gone, notFound, UnreadableError } from '../../../platform/errors.ts';
+import { isUnavailable } from '../../../platform/retry.ts';
 import type { EventLog } from '../../../storage/eventLog.ts';
 import type { ReadModels, Row } from '../../../storage/readModels.ts';
 
@@ -307,7 +308,7 @@ async function projectedState(readModels: ReadModels, stream: string): Promise<R
     const [row] = await readModels.load(recordsModel, [stream]);
     return bodyOf(row);
   } catch (error) {
-    if (error instanceof ServiceError && error.code === 'unavailable') return undefined;
+    if (isUnavailable(error)) return undefined;
     throw error;
   }
 }

@@ -2,7 +2,8 @@ import { createHash } from 'node:crypto';
 import { Readable, type Writable } from 'node:stream';
 import { finished } from 'node:stream/promises';
 import type { Bucket, CreateReadStreamOptions, File } from '@google-cloud/storage';
-import { ServiceError, unavailable } from '../../../platform/errors.ts';
+import { type ServiceError, unavailable } from '../../../platform/errors.ts';
+import { isUnavailable } from '../../../platform/retry.ts';
 import {
   type AbandonedUpload,
   type ByteRange,
@@ -280,7 +281,7 @@ export class GcsDocumentStore implements DocumentStore {
       return await uploadObject(this.#object(objectId), source, options);
     } catch (error) {
       source.destroy();
-      const isUncertain = error instanceof ServiceError && error.code === 'unavailable';
+      const isUncertain = isUnavailable(error);
       // The store may yet complete what it did not answer: by the note, that is later found as abandoned.
       this.#running.delete(objectId);
       await (isUncertain ? this.delete(objectId) : this.discard(objectId)).catch(() => undefined);

@@ -11,6 +11,7 @@ import {
   type RecordedEvent,
 } from '../../../domain/events/event.ts';
 import { ServiceError, unavailable } from '../../../platform/errors.ts';
+import { isUnavailable } from '../../../platform/retry.ts';
 import { workerUrl } from '../../../platform/threads/workerUrl.ts';
 import {
   type Append,
@@ -153,9 +154,7 @@ export class SqliteEventLog implements EventLog {
       });
       results.push(...appended);
       // What follows would fail as well, each part after a time limit of its own.
-      const failure = appended.find(
-        (result) => result instanceof ServiceError && result.code === 'unavailable',
-      );
+      const failure = appended.find((result) => isUnavailable(result));
       if (failure) return appends.map((_, index) => results[index] ?? failure);
     }
     return results;
