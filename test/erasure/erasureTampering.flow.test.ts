@@ -77,7 +77,7 @@ test('what was erased by the service is no difference', async () => {
   for (const readModels of [followed, empty]) {
     const found = await verifyWorkspace({ eventLog: service.eventLog, readModels }, clinic(), {});
     expect(found).toMatchObject({
-      erased: { count: 2, told: [{ stream: tombstone.stream, versions: 2, reason: 'test' }] },
+      erased: { count: 2, reported: [{ stream: tombstone.stream, versions: 2, reason: 'test' }] },
     });
     expect(found.difference).toBeUndefined();
   }
