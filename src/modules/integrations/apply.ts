@@ -96,8 +96,8 @@ export function recordOf(operation: Operation): AboutRecord {
 }
 
 /** Returns each record once, with what is said about it last. */
-export function eachOnce<Told extends AboutRecord>(operations: readonly Told[]): Told[] {
-  return [...new Map(operations.map((one) => [JSON.stringify([one.kind, one.id]), one])).values()];
+export function eachOnce<Entry extends AboutRecord>(entries: readonly Entry[]): Entry[] {
+  return [...new Map(entries.map((one) => [JSON.stringify([one.kind, one.id]), one])).values()];
 }
 
 /** Returns the result of what a message says about a record: refused, where it had no result. */

@@ -189,14 +189,14 @@ export class BillingHistory {
       const state = evolve(before, event);
       const step = toldBy(state, before);
       if (step === undefined) return state;
-      const { recordedAt = event.recordedAt, ...told } = step;
+      const { recordedAt = event.recordedAt, ...content } = step;
       const { id: eventId, position, metadata } = event;
       steps.push({
         event: { id: eventId, position, metadata, recordedAt },
         kind,
         id,
         version: state.version,
-        ...told,
+        ...content,
       });
       return state;
     };

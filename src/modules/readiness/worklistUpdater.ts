@@ -16,6 +16,7 @@ import type { EventBatch, FollowOptions } from '../../storage/eventLog.ts';
 import type { ModelName, ReadModels, Row } from '../../storage/readModels.ts';
 import {
   loadCheckpoint,
+  requestRebuild,
   runWhileLogUnchanged,
   type SameLogPorts,
   waitForRebuildRequest,
@@ -398,11 +399,9 @@ export async function updateWorklist(
   ports: SameLogPorts & Pick<FollowOptions, 'gather'>,
   signal: AbortSignal,
 ): Promise<void> {
-  await loadCheckpoint(readinessModel, ports);
   const [begun] = await ports.readModels.load(begunModel, [BEGUN]);
-  if (begun && begun.body.rules !== rulesDigest) {
-    await ports.readModels.begin(readinessModel, await ports.eventLog.identity());
-  }
+  if (begun && begun.body.rules !== rulesDigest) await requestRebuild(ports.readModels, readinessModel);
+  await loadCheckpoint(readinessModel, ports);
   const work = await WorklistWork.open(ports);
   // An interrupted write may have brought it further.
   const after = await ports.readModels.checkpoint(readinessModel);
