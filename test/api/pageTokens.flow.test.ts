@@ -110,4 +110,28 @@ onEveryEngine((start) => {
     },
     LONG_MS,
   );
+
+  test('a page token that lost, gained or changed a character is refused', async () => {
+    const appended = await appendedBy(service, async () => {
+      const accepted: string[] = [];
+      for (const list of lists.slice(0, lists.length / 2)) {
+        const token = (await read(list)).body.next_page_token as string;
+        const last = token.length - 1;
+        const damaged = [
+          ...[token.slice(0, -1), token.slice(1), token.slice(0, 4) + token.slice(5)],
+          ...[`${token}A`, `${token}=`, `${token}.`, `0${token}`, `1${token}`, ` ${token}`],
+          // The decoder skips the last bits of a text whose length is no multiple of three bytes.
+          ...['A', 'B', 'E', 'Q', 'g', 'w', '-'].map((other) => token.slice(0, last) + other),
+          ...[`${token.slice(0, 9)}.${token.slice(9)}`, token.toUpperCase()],
+        ].filter((one) => one !== token);
+        for (const one of damaged) {
+          const { status, body } = await read(list, encodeURIComponent(one));
+          if (status === 400) expect(body.details).toMatchObject([{ field: 'page_token' }]);
+          else accepted.push(`${list.name} took ${one} for ${token}`);
+        }
+      }
+      expect(accepted).toEqual([]);
+    });
+    expect(appended).toEqual([]);
+  });
 });

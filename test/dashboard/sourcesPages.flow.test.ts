@@ -116,7 +116,7 @@ onEveryEngine((start) => {
     for (const [text, message] of [
       ['OBV', 'It must be an object.'],
       ['{"visit_id": "PV1-3"}', 'visit_id must be one of PV1-19, PV1-50, PID-18.'],
-      ['{"payer": "A"}', 'It has an unknown option; the options are'],
+      ['{"payer": "A"}', 'payer is not a known option; the options are'],
     ] as const) {
       const refused = await send('/lab/edit', { format: 'hl7v2', mapping: text });
       expect(refused).toMatchObject({ status: 400, events: [] });

@@ -40,7 +40,7 @@ onEmbeddedEngines((start) => {
       [{ visit_types: { OBV: 'observed' } }, 'mapping.visit_types.OBV must be one of office_visit'],
       [{ visit_types: { '': 'inpatient' } }, 'mapping.visit_types.'],
       [{ visit_id: 'PV1-3' }, 'mapping.visit_id must be one of PV1-19, PV1-50, PID-18'],
-      [{ visit_typs: {} }, 'mapping has an unknown option; the options are visit_types, document_categories'],
+      [{ visit_typs: {} }, 'mapping.visit_typs is not a known option; the options are visit_types'],
       [
         { organization_types: { ins: 'payer' } },
         'mapping.organization_types is only for sources of the format fhir',

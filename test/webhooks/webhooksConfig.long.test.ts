@@ -142,8 +142,8 @@ onEveryEngine((start) => {
       [{ start: 'yesterday' }, 'start', 'must be now, beginning, a position'],
       [{ start: '9007199254740991' }, 'start', 'must be the position of an event in this log'],
       [{ start: '2999-01-01' }, 'start', 'must not be in the future'],
-      [{ kind: ['patient'] }, '', 'an unknown field; the fields are url'],
-      [{ secret: 'whsec_' }, '', 'an unknown field'],
+      [{ kind: ['patient'] }, 'kind', 'is not a known field; the fields are url'],
+      [{ secret: 'whsec_' }, 'secret', 'is not a known field'],
     ])('is refused with %.60j', async (settings, field, message) => {
       const appended = await appendedBy(suite.service, async () => {
         const { status, body } = await suite.client.post(webhooksPath, { url: hookUrl(), ...settings });
@@ -280,7 +280,7 @@ onEveryEngine((start) => {
       [{ payload: null }, 'payload'],
       [{ state: 'deleted' }, 'state'],
       [{ kinds: ['document'] }, 'types'],
-      [{ start: 'now' }, ''],
+      [{ start: 'now' }, 'start'],
     ])('is refused with %j', async (change, field) => {
       const made = await createWebhook(suite.client, { types: ['chartledger.payer.upserted.v1'] });
       const appended = await appendedBy(suite.service, async () => {

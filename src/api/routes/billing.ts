@@ -4,7 +4,7 @@ import { claimParts } from '../../domain/events/readinessEvents.ts';
 import { catalog, catalogEntry } from '../../domain/records/catalog.ts';
 import { outcomes } from '../../domain/records/fold.ts';
 import { identifier } from '../../domain/records/schema/fields.ts';
-import { validate } from '../../domain/records/schema/validation.ts';
+import { exactObject, validate } from '../../domain/records/schema/validation.ts';
 import type { Billing } from '../../modules/readiness/billing.ts';
 import {
   acknowledgeChanges,
@@ -114,23 +114,21 @@ async function billingOnce(
 const MAX_REASON = 1_000;
 
 /** The body of an acknowledgement. */
-export const acknowledgementSchema = z
-  .object({
-    reason: z
-      .string()
-      .trim()
-      .min(1)
-      .max(MAX_REASON)
-      .meta({
-        description: 'Why no new claim is sent',
-        examples: ['The payer has accepted the claim as it was'],
-      }),
-    version: wantedVersion,
-  })
-  .meta({
-    id: 'BillingAcknowledgement',
-    description: 'Acknowledges that changes made after billing need no new claim.',
-  });
+export const acknowledgementSchema = exactObject({
+  reason: z
+    .string()
+    .trim()
+    .min(1)
+    .max(MAX_REASON)
+    .meta({
+      description: 'Why no new claim is sent',
+      examples: ['The payer has accepted the claim as it was'],
+    }),
+  version: wantedVersion,
+}).meta({
+  id: 'BillingAcknowledgement',
+  description: 'Acknowledges that changes made after billing need no new claim.',
+});
 
 /** `POST /integration/encounters/{id}/billed/acknowledge`. */
 const acknowledgeBillingChanges = endpoint({
@@ -211,9 +209,10 @@ export function viewBilling(
   return { claim_id, ...view(billed), acknowledged: { ...view(acknowledged), reason } };
 }
 
-const billedClaimSchema = z
-  .object({ claim_id: claimId, version: wantedVersion })
-  .meta({ id: 'BilledClaim', description: 'A claim that was sent for an encounter.' });
+const billedClaimSchema = exactObject({ claim_id: claimId, version: wantedVersion }).meta({
+  id: 'BilledClaim',
+  description: 'A claim that was sent for an encounter.',
+});
 
 /** `POST /integration/encounters/{id}/billed`. */
 const recordEncounterBilled = endpoint({

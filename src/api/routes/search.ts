@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { validate } from '../../domain/records/schema/validation.ts';
+import { exactObject, validate } from '../../domain/records/schema/validation.ts';
 import { searchAccess } from '../../modules/audit/accesses.ts';
 import { recordAccess } from '../../modules/audit/recordAccess.ts';
 import { onKind, type Permission, scopeKinds } from '../../modules/auth/apiKeys.ts';
@@ -23,22 +23,20 @@ const DEFAULT_ITEMS = 20;
 
 const kind = z.enum(scopeKinds);
 
-const searchSchema = z
-  .object({
-    q: searchTextSchema,
-    kind: kind.optional().meta({ description: 'Only this kind', examples: ['patient'] }),
-    limit: z
-      .int({ error: 'must be a whole number' })
-      .min(1)
-      .max(MAX_ITEMS)
-      .optional()
-      .meta({
-        description: `Items per page, 1 to ${MAX_ITEMS}; default ${DEFAULT_ITEMS}`,
-        examples: [DEFAULT_ITEMS],
-      }),
-    page_token: z.string().optional().meta({ description: 'The `next_page_token` of the previous page' }),
-  })
-  .meta({ id: 'Search', description: 'What to search for.' });
+const searchSchema = exactObject({
+  q: searchTextSchema,
+  kind: kind.optional().meta({ description: 'Only this kind', examples: ['patient'] }),
+  limit: z
+    .int({ error: 'must be a whole number' })
+    .min(1)
+    .max(MAX_ITEMS)
+    .optional()
+    .meta({
+      description: `Items per page, 1 to ${MAX_ITEMS}; default ${DEFAULT_ITEMS}`,
+      examples: [DEFAULT_ITEMS],
+    }),
+  page_token: z.string().optional().meta({ description: 'The `next_page_token` of the previous page' }),
+}).meta({ id: 'Search', description: 'What to search for.' });
 
 const foundSchema = z
   .object({

@@ -4,7 +4,7 @@ import type { Request, Response } from 'express';
 import proxyAddr from 'proxy-addr';
 import type { Principal } from '../../domain/events/event.ts';
 import type { Caller } from '../../domain/events/newEvent.ts';
-import { validationError } from '../../domain/records/schema/validation.ts';
+import { unknownNames, validationError } from '../../domain/records/schema/validation.ts';
 import type { FoundKey } from '../../modules/auth/keyDirectory.ts';
 import { ServiceError } from '../../platform/errors.ts';
 import { isTraceparent } from '../../platform/traceparent.ts';
@@ -138,10 +138,6 @@ export function requestedRange(
   return { start, end };
 }
 
-/** Parameters named in a refusal, and characters shown of each name. */
-const MAX_NAMED = 20;
-const MAX_SHOWN_NAME = 100;
-
 /**
  * Refuses a query that holds more than the known parameters, with a `validation_failed` that names both: ignoring
  * one, such as a misspelt filter, would show more than was asked for.
@@ -150,10 +146,5 @@ export function requireKnownParameters(query: object, known: readonly string[]):
   const unknown = Object.keys(query).filter((name) => !known.includes(name));
   if (unknown.length === 0) return;
   const takes = known.length === 0 ? 'takes none' : `takes ${known.join(', ')}`;
-  throw validationError(
-    unknown.slice(0, MAX_NAMED).map((name) => ({
-      field: name.slice(0, MAX_SHOWN_NAME).toWellFormed(),
-      message: `is not a known query parameter; this path ${takes}`,
-    })),
-  );
+  throw validationError(unknownNames(unknown, `is not a known query parameter; this path ${takes}`));
 }

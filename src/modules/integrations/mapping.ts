@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { documentFieldsSchema } from '../../domain/records/document.ts';
 import { visitTypes } from '../../domain/records/kinds/encounter.ts';
+import { exactObject } from '../../domain/records/schema/validation.ts';
 
 const places = ['city', 'state', 'zip_code', 'country'];
 const fhirAddress = ['address_line_1', 'address_line_2', ...places];
@@ -302,12 +303,7 @@ const options = {
 export const mappingOptions = Object.keys(options) as (keyof typeof options)[];
 
 /** Where the usual rules are wrong about an EMR; unknown options are refused, as they would have no effect. */
-export const mappingSchema = z.strictObject(options, {
-  error: ({ code }) =>
-    code === 'unrecognized_keys'
-      ? `has an unknown option; the options are ${mappingOptions.join(', ')}`
-      : undefined,
-});
+export const mappingSchema = exactObject(options, 'option');
 
 /**
  * A source's own mapping, in place of the usual rules. Codes are compared exactly as written.

@@ -2,6 +2,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import { z } from 'zod';
 import { documentFieldsSchema } from '../../domain/records/document.ts';
 import { visitTypes } from '../../domain/records/kinds/encounter.ts';
+import { exactObject } from '../../domain/records/schema/validation.ts';
 import type { QueryPorts } from '../records/queries/records.ts';
 import { totalOf } from './counts.ts';
 import { evaluate } from './evaluate.ts';
@@ -19,33 +20,27 @@ import {
   worklistPartition,
 } from './worklistModel.ts';
 
-/** The file is an operator's own: its surplus names may be repeated. */
-const unknownNames: z.core.$ZodErrorMap = (issue) =>
-  issue.code === 'unrecognized_keys' ? `must not have ${issue.keys.join(', ')}` : undefined;
-
 /** Returns the schema of an object with some of these names, and no others. */
 function someOf<Value extends z.ZodType>(values: readonly (readonly [name: string, value: Value])[]) {
   const shape = Object.fromEntries(values.map(([name, value]) => [name, value.optional()]));
-  return z.strictObject(shape, { error: unknownNames }).optional();
+  return exactObject(shape, 'name').optional();
 }
 
 const days = z.int().min(1).nullable();
 
 /** Settings that are not in force: only what is to change; `null` and `default` remove a setting. */
-export const candidateSettingsSchema = z.strictObject(
+export const candidateSettingsSchema = exactObject(
   {
     rules: someOf(rules.map((rule) => [rule.code, z.enum([...ruleChoices, 'default'])])),
-    filing_limits: z
-      .strictObject(
-        { default: days.optional(), payers: z.record(z.string(), days).optional() },
-        { error: unknownNames },
-      )
-      .optional(),
+    filing_limits: exactObject(
+      { default: days.optional(), payers: z.record(z.string(), days).optional() },
+      'name',
+    ).optional(),
     required_documents: someOf(
       visitTypes.map((type) => [type, z.array(documentFieldsSchema.shape.category)]),
     ),
   },
-  { error: unknownNames },
+  'name',
 );
 export type CandidateSettings = z.infer<typeof candidateSettingsSchema>;
 

@@ -126,15 +126,16 @@ export async function readWorklist(
       return { items, counts, progress, next_page_token: last };
     }
     scanned += 1;
-    last = `${day}.${encodeToken(order, scope)}`;
+    last = `${day}.${encodeToken(order, [scope, day])}`;
     if (isWanted) items.push(entry);
   }
   return { items, counts, progress, next_page_token: null };
 }
 
 function placeOf(token: string, scope: TokenScope): { day: number; order: number } {
-  const [, day, rest] = /^(\d{1,8})\.([\w-]+)$/.exec(token) ?? [];
-  return { day: Number(day), order: decodeToken(rest ?? '', scope) };
+  const [, written, rest] = /^(0|[1-9]\d{0,7})\.([\w-]+)$/.exec(token) ?? [];
+  const day = Number(written);
+  return { day, order: decodeToken(rest ?? '', [scope, day]) };
 }
 
 /**

@@ -6,7 +6,7 @@ import type { Position } from '../../domain/events/event.ts';
 import type { Caller } from '../../domain/events/newEvent.ts';
 import { everyTerm } from '../../domain/events/payloads.ts';
 import { instantOf, requiredDate, text } from '../../domain/records/schema/fields.ts';
-import { validate, validationError } from '../../domain/records/schema/validation.ts';
+import { exactObject, validate, validationError } from '../../domain/records/schema/validation.ts';
 import { ServiceError, unavailable } from '../../platform/errors.ts';
 import type { EventLog } from '../../storage/eventLog.ts';
 import type { ReadModels } from '../../storage/readModels.ts';
@@ -218,16 +218,6 @@ type Start = { after: Position | 'head' } | { from: number };
 
 const isDate = (value: string) => requiredDate('').safeParse(value).success;
 
-/** An object without other fields: a misspelt filter or payload must not pass for its default. */
-function exactly<Shape extends z.ZodRawShape>(shape: Shape) {
-  return z.strictObject(shape, {
-    error: ({ code }) =>
-      code === 'unrecognized_keys'
-        ? `has an unknown field; the fields are ${Object.keys(shape).join(', ')}`
-        : undefined,
-  });
-}
-
 function someOf<Value extends string>(values: [Value, ...Value[]], description: string) {
   return z
     .array(z.enum(values))
@@ -290,7 +280,7 @@ const start = z
   });
 
 /** Body of `POST /integration/webhooks`. */
-export const createWebhookSchema = exactly({
+export const createWebhookSchema = exactObject({
   url,
   ...settings,
   payload: payload.default('reference'),
@@ -299,7 +289,7 @@ export const createWebhookSchema = exactly({
 });
 
 /** Body of `PATCH /integration/webhooks/{id}`. */
-export const updateWebhookSchema = exactly({
+export const updateWebhookSchema = exactObject({
   url: url.optional(),
   ...settings,
   payload: payload.optional(),
@@ -310,7 +300,7 @@ export const updateWebhookSchema = exactly({
 });
 
 /** Body of `POST /integration/webhooks/{id}/secret/rotate`. */
-export const rotateSecretSchema = exactly({
+export const rotateSecretSchema = exactObject({
   overlap_seconds: z
     .int()
     .min(0)
@@ -325,7 +315,7 @@ export const rotateSecretSchema = exactly({
 });
 
 /** Body of `POST /integration/webhooks/{id}/replay`. */
-export const replaySchema = exactly({
+export const replaySchema = exactObject({
   after: z
     .string()
     .refine((value) => parsePosition(value) !== undefined, {

@@ -1,4 +1,4 @@
-import type { z } from 'zod';
+import { z } from 'zod';
 import { type FieldMessage, ServiceError } from '../../../platform/errors.ts';
 import { instantOf } from './fields.ts';
 import { isUspsState } from './states.ts';
@@ -231,6 +231,34 @@ export function validationError(details: FieldMessage[]): ServiceError {
   return new ServiceError('validation_failed', `Validation failed: ${named.join('; ')}${more}`, { details });
 }
 
+/** Names repeated in a refusal, and characters of each. */
+const MAX_NAMED = 20;
+const MAX_SHOWN_NAME = 100;
+
+/** Returns a detail for each of the first names that are not known; `parent`: the place of the object that has them. */
+export function unknownNames(
+  names: readonly string[],
+  message: string,
+  parent: readonly PropertyKey[] = [],
+): FieldMessage[] {
+  return names.slice(0, MAX_NAMED).map((name) => {
+    const shown = name.slice(0, MAX_SHOWN_NAME).toWellFormed();
+    return { field: [...parent, shown].join('.'), message };
+  });
+}
+
+/**
+ * Returns the schema of an object without other fields, whose refusal names those that it knows: a misspelled filter or condition
+ * must not pass for its default. `what`: what the object's members are called.
+ */
+export function exactObject<Shape extends z.ZodRawShape>(shape: Shape, what = 'field') {
+  const known = Object.keys(shape).join(', ');
+  return z.strictObject(shape, {
+    error: ({ code }) =>
+      code === 'unrecognized_keys' ? `is not a known ${what}; the ${what}s are ${known}` : undefined,
+  });
+}
+
 const acceptors = new WeakMap<z.ZodType, Accepts>();
 
 /**
@@ -246,8 +274,15 @@ function acceptorOf(schema: z.ZodType): Accepts {
   return accepts;
 }
 
+function detailsOf(issue: z.core.$ZodIssue): FieldMessage[] {
+  const { path, message } = issue;
+  if (issue.code === 'unrecognized_keys') return unknownNames(issue.keys, message, path);
+  const field = path.join('.');
+  return [{ field, message: field === '' ? `The body ${message}` : message }];
+}
+
 /**
- * Returns the input as parsed by the schema, which drops keys it does not know. Throws `validation_failed` with one
+ * Returns the input as parsed by the schema, which drops keys it does not know, unless it is exact. Throws `validation_failed` with one
  * detail per bad field.
  */
 export function validate<Schema extends z.ZodType>(schema: Schema, input: unknown): z.infer<Schema> {
@@ -255,11 +290,8 @@ export function validate<Schema extends z.ZodType>(schema: Schema, input: unknow
   const result = schema.safeParse(input, { error: explain });
   if (result.success) return result.data;
   const details = new Map<string, FieldMessage>();
-  for (const { path, message } of result.error.issues) {
-    const field = path.join('.');
-    if (!details.has(field)) {
-      details.set(field, { field, message: field === '' ? `The body ${message}` : message });
-    }
+  for (const issue of result.error.issues) {
+    for (const detail of detailsOf(issue)) if (!details.has(detail.field)) details.set(detail.field, detail);
   }
   throw validationError([...details.values()]);
 }

@@ -5,7 +5,7 @@ import { recordStream } from '../../../domain/events/streams.ts';
 import { catalog, catalogEntry } from '../../../domain/records/catalog.ts';
 import { identifier } from '../../../domain/records/schema/fields.ts';
 import type { CatalogEntry, RecordFields } from '../../../domain/records/schema/kind.ts';
-import { validate, validationError } from '../../../domain/records/schema/validation.ts';
+import { unknownNames, validate, validationError } from '../../../domain/records/schema/validation.ts';
 import { type FieldMessage, ServiceError } from '../../../platform/errors.ts';
 import { type RateLimiter, secondsUntilReset } from '../../../storage/rateLimiters.ts';
 import { type Reference, referencesOf } from './references.ts';
@@ -33,9 +33,6 @@ interface Operation {
 
 const kinds: readonly string[] = catalog.map(({ kind }) => kind);
 const members: readonly string[] = ['kind', 'record', 'if_match'];
-/** Maximum number of members named in an error, and of characters shown of each name. */
-const MAX_NAMED = 20;
-const MAX_SHOWN_NAME = 100;
 const callerId = identifier('', '');
 
 /** Returns what a line is about, if it gives a valid kind and id. */
@@ -70,14 +67,9 @@ function readOperation(value: unknown, seemingKind: string | undefined): Operati
   const condition = conditionOf(ifMatch);
   if (condition === undefined)
     problems.push({ field: 'if_match', message: 'must be a version number, 1 or higher, or "*"' });
-  for (const name in value) {
-    if (members.includes(name)) continue;
-    problems.push({
-      field: name.slice(0, MAX_SHOWN_NAME).toWellFormed(),
-      message: `is not a known field; a line can have ${members.join(', ')}`,
-    });
-  }
-  if (problems.length > 0) throw validationError(problems.slice(0, MAX_NAMED));
+  const unknown = Object.keys(value).filter((name) => !members.includes(name));
+  problems.push(...unknownNames(unknown, `is not a known field; a line can have ${members.join(', ')}`));
+  if (problems.length > 0) throw validationError(problems);
   return { entry: catalogEntry(kind as string), input: record as JsonObject, condition: condition ?? 'any' };
 }
 

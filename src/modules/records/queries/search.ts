@@ -191,7 +191,7 @@ export async function searchRecords(
   return {
     items: found.slice(0, limit).map(({ item }) => item),
     next_page_token: next
-      ? `${next.tier}.${encodeToken(next.below ?? Number.MAX_SAFE_INTEGER, scope)}`
+      ? `${next.tier}.${encodeToken(next.below ?? Number.MAX_SAFE_INTEGER, [scope, next.tier])}`
       : null,
   };
 }
@@ -210,7 +210,7 @@ function nextTier(tier: number): Place | undefined {
 
 function placeOf(token: string, scope: TokenScope): Place {
   const [, tier, rest] = /^([0-2])\.([\w-]+)$/.exec(token) ?? [];
-  return { tier: Number(tier), below: decodeToken(rest ?? '', scope) };
+  return { tier: Number(tier), below: decodeToken(rest ?? '', [scope, Number(tier)]) };
 }
 
 function itemsOf(row: Row<Findable | Incomplete>, matched: Match): Found[] {
