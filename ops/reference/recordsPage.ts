@@ -10,7 +10,8 @@ import {
   pseudonymSchema,
   type Rule,
 } from '../../src/domain/records/schema/deidentification.ts';
-import { iso8601, referenceOf, unwrapped } from '../../src/domain/records/schema/fields.ts';
+import { referenceOf, unwrapped } from '../../src/domain/records/schema/fields.ts';
+import { iso8601 } from '../../src/domain/records/schema/isoDates.ts';
 import { type CatalogEntry, nestedIn } from '../../src/domain/records/schema/kind.ts';
 import { uspsStates } from '../../src/domain/records/schema/states.ts';
 import { code, page, table } from './markdown.ts';

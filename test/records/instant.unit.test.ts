@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { instantOf } from '../../src/domain/records/schema/fields.ts';
+import { instantOf } from '../../src/domain/records/schema/isoDates.ts';
 
 test.each([
   ['2026-03-14', '2026-03-14T00:00:00.000Z'],

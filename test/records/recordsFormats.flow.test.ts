@@ -20,17 +20,27 @@ const dates = [
   '2026-12-31T23:59:59Z',
   '2026-03-14T09:30:00Z',
   '2026-03-14T09:30:00+02:00',
-  '2026-03-14T09:30:00-0500',
-  '2026-03-14T09:30:00+14',
   '2026-03-14T09:30:00',
   '2026-03-14T09:30',
   '2026-03-14T09:30Z',
   '2026-03-14T09:30:00.5Z',
   '2026-03-14T09:30:00.123456789Z',
-  '2026-03-14T09:30:00,123+05:30',
   '2016-12-31T23:59:60Z',
-  '2026-03-14t09:30:00z',
   '1899-01-01',
+];
+
+/** Other forms of ISO 8601, and the one in which they are stored. */
+const otherForms: [sent: string, stored: string][] = [
+  ['2026-01-31T24:00:00Z', '2026-02-01T00:00:00Z'],
+  ['20260131T093000Z', '2026-01-31T09:30:00Z'],
+  ['20260131', '2026-01-31'],
+  ['2026-01-31T09:30:00+01:00[Europe/Berlin]', '2026-01-31T09:30:00+01:00'],
+  ['2026-03-14T09:30:00-0500', '2026-03-14T09:30:00-05:00'],
+  ['2026-03-14T09:30:00+14', '2026-03-14T09:30:00+14:00'],
+  ['2026-03-14T09:30:00,123+05:30', '2026-03-14T09:30:00.123+05:30'],
+  ['2026-03-14t09:30:00z', '2026-03-14T09:30:00Z'],
+  ['2026-031', '2026-01-31'],
+  ['2026-W05-6', '2026-01-31'],
 ];
 
 const noDates = [
@@ -46,6 +56,11 @@ const noDates = [
   '26-01-05',
   '01/31/2026',
   '2026-01-31T25:00:00Z',
+  '2026-01-31T24:00:01Z',
+  '2026-01-31T09:30:00[Europe/Berlin]',
+  '20260230',
+  '2026031',
+  '2026-0131',
   '2026-01-31T09:60:00Z',
   '2026-01-31T09:30:61Z',
   '2026-01-31T09:30:00+25:00',
@@ -120,6 +135,24 @@ onEmbeddedEngines((start) => {
     }
   });
 
+  test.each(otherForms)(
+    'the date %j is stored and read back as %j, without a warning',
+    async (sent, date) => {
+      for (const [kind, field] of [
+        ['patient', 'date_of_birth'],
+        ['encounter', 'date_of_service'],
+        ['patient', 'primary_insurance.effective_date'],
+      ] as const) {
+        const { record, status, body, stored, read } = await send(kind, field, sent);
+        const expected = withField(record, field, date, referred);
+        expect({ status, stored, warned: JSON.stringify(body).includes(field) }).toEqual({
+          ...{ status: 200, stored: [expected], warned: false },
+        });
+        expect(read).toMatchObject(expected);
+      }
+    },
+  );
+
   test.each(noDates)('%j is no date and is refused', async (value) => {
     for (const field of ['date_of_birth', 'primary_insurance.effective_date']) {
       const { status, body, stored } = await send('patient', field, value);
@@ -153,6 +186,43 @@ onEmbeddedEngines((start) => {
       body: { details: [{ field: 'id' }] },
       stored: [],
     });
+  });
+
+  test.each([
+    ['Mary\tAnn', 'Mary Ann'],
+    ['Mary \r\n\t Ann', 'Mary Ann'],
+    ['Mary\u0000Ann', 'Mary Ann'],
+    ['Mary\u0085Ann\u007f', 'Mary Ann'],
+    ['\u001bMary  Ann\n', 'Mary  Ann'],
+  ])('control characters in %j become spaces, with a warning', async (sent, kept) => {
+    for (const [kind, field] of [
+      ['patient', 'first_name'],
+      ['payer', 'name'],
+      ['patient', 'address_line_1'],
+      ['encounter', 'status'],
+      ['patient', 'primary_insurance.subscriber_last_name'],
+      ['patient', 'primary_insurance.group_number'],
+    ] as const) {
+      const { record, status, body, stored, read } = await send(kind, field, sent);
+      const expected = withField(record, field, kept, referred);
+      expect({ status, stored }).toEqual({ status: 200, stored: [expected] });
+      expect(read).toMatchObject(expected);
+      const message = 'contained control characters, which were replaced with spaces';
+      expect((body as { warnings: object[] }).warnings).toContainEqual({ field, message });
+    }
+  });
+
+  test('a name of nothing but control characters is empty, and refused', async () => {
+    for (const value of ['\u0000', ' \t ', '\r\n']) {
+      const { status, body, stored } = await send('patient', 'last_name', value);
+      expect({ status, body, stored }).toMatchObject({
+        ...{
+          status: 400,
+          body: { details: [{ field: 'last_name', message: 'must not be empty' }] },
+          stored: [],
+        },
+      });
+    }
   });
 
   test('a string of 1,000 characters is accepted, and one of 1,001 is refused', async () => {

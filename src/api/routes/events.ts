@@ -3,7 +3,7 @@ import { Readable } from 'node:stream';
 import { z } from 'zod';
 import type { DisclosedRange } from '../../domain/events/payloads.ts';
 import { currentVersion } from '../../domain/events/upcasting.ts';
-import { instantOf } from '../../domain/records/schema/fields.ts';
+import { instantOf } from '../../domain/records/schema/isoDates.ts';
 import { validate, validationError } from '../../domain/records/schema/validation.ts';
 import { SentEvents, type SentEventsLimits } from '../../modules/audit/accessIndex.ts';
 import { recordAccess, recordFurtherAccess } from '../../modules/audit/recordAccess.ts';

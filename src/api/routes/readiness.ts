@@ -1,7 +1,8 @@
 import { z } from 'zod';
 import { readinessStates } from '../../domain/events/readinessEvents.ts';
 import { catalog, catalogEntry } from '../../domain/records/catalog.ts';
-import { identifier, instantOf } from '../../domain/records/schema/fields.ts';
+import { identifier, requiredDay } from '../../domain/records/schema/fields.ts';
+import { instantOf } from '../../domain/records/schema/isoDates.ts';
 import { validate } from '../../domain/records/schema/validation.ts';
 import { readinessAccess, worklistAccesses } from '../../modules/audit/accesses.ts';
 import { recordAccess } from '../../modules/audit/recordAccess.ts';
@@ -182,11 +183,7 @@ function findingView(
 const kinds = catalog.map(({ kind }) => kind);
 const ruleCode = z.enum(rules.map(({ code }) => code));
 
-const day = (description: string) =>
-  z.iso
-    .date({ error: 'must be a date, such as 2026-03-14' })
-    .optional()
-    .meta({ description, examples: ['2026-03-14'] });
+const day = (description: string) => requiredDay('2026-03-14', description).optional();
 
 /** Query of the worklist, without the page. */
 export const worklistFilterSchema = z.object({

@@ -2,7 +2,8 @@ import { z } from 'zod';
 import { unchangedChoices } from '../../domain/events/event.ts';
 import type { Caller } from '../../domain/events/newEvent.ts';
 import { outcomes } from '../../domain/records/fold.ts';
-import { identifier, instantOf, iso8601, requiredDate } from '../../domain/records/schema/fields.ts';
+import { identifier, requiredDate } from '../../domain/records/schema/fields.ts';
+import { instantOf, storedDate } from '../../domain/records/schema/isoDates.ts';
 import type { CatalogEntry, FilterField } from '../../domain/records/schema/kind.ts';
 import { validate } from '../../domain/records/schema/validation.ts';
 import { type Filter, isFlag } from '../../domain/records/searchIndex.ts';
@@ -32,7 +33,7 @@ const sortSchema = z
 
 const sinceSchema = z
   .string({ error: 'must be sent once' })
-  .refine((text) => parsePosition(text) !== undefined || iso8601.test(text), {
+  .refine((text) => parsePosition(text) !== undefined || storedDate(text) !== undefined, {
     error: 'must be a position of the event stream, or an ISO 8601 date or date-time',
   })
   .optional()

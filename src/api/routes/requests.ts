@@ -1,7 +1,8 @@
 import { z } from 'zod';
 import type { RefusedRequest } from '../../../projections/auditTrail.ts';
 import { subjectKinds } from '../../domain/records/catalog.ts';
-import { instantOf, requiredDate } from '../../domain/records/schema/fields.ts';
+import { requiredDate } from '../../domain/records/schema/fields.ts';
+import { instantOf } from '../../domain/records/schema/isoDates.ts';
 import { validate } from '../../domain/records/schema/validation.ts';
 import { findRefusedRequest, type RequestFilter, readRequestLog } from '../../modules/audit/requestLog.ts';
 import { keysOfSender } from '../../modules/auth/apiKeys.ts';

@@ -2,7 +2,7 @@ import { Argument, type Command, Option } from 'commander';
 import { catalog, catalogEntry } from '../../domain/records/catalog.ts';
 import { viewDocument } from '../../domain/records/document.ts';
 import { dottedFields } from '../../domain/records/fold.ts';
-import { instantOf } from '../../domain/records/schema/fields.ts';
+import { instantOf } from '../../domain/records/schema/isoDates.ts';
 import { type AccessRecorded, recordAccess } from '../../modules/audit/recordAccess.ts';
 import {
   type DocumentVersion,

@@ -1,5 +1,6 @@
 import { InvalidArgumentError } from 'commander';
-import { instantOf, requiredDate } from '../../domain/records/schema/fields.ts';
+import { requiredDate } from '../../domain/records/schema/fields.ts';
+import { instantOf } from '../../domain/records/schema/isoDates.ts';
 
 /** Parses a number of days, at most 9,999; `null` for `none`. */
 export function parseDays(text: string): number | null {

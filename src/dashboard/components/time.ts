@@ -1,4 +1,5 @@
-import { instantOf, requiredDate } from '../../domain/records/schema/fields.ts';
+import { requiredDate } from '../../domain/records/schema/fields.ts';
+import { instantOf } from '../../domain/records/schema/isoDates.ts';
 import { validationError } from '../../domain/records/schema/validation.ts';
 import { type InputField, input } from './forms.ts';
 import {

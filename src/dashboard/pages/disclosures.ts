@@ -4,7 +4,8 @@ import { z } from 'zod';
 import { pathId } from '../../api/schemas/parameters.ts';
 import type { Purpose } from '../../domain/events/payloads.ts';
 import { patient } from '../../domain/records/kinds/patient.ts';
-import { instantOf, requiredDate } from '../../domain/records/schema/fields.ts';
+import { requiredDate } from '../../domain/records/schema/fields.ts';
+import { instantOf } from '../../domain/records/schema/isoDates.ts';
 import { validate } from '../../domain/records/schema/validation.ts';
 import {
   type ReportFormat,

@@ -270,6 +270,8 @@ function requireNotCleared({ schema }: CatalogEntry, input: Record<string, unkno
 const MAX_UNKNOWN_NAMED = 20;
 const MAX_SHOWN_NAME = 100;
 
+const controlCharacter = /\p{Cc}/u;
+
 function checkFields(
   checks: Checks,
   sent: Record<string, unknown>,
@@ -280,9 +282,13 @@ function checkFields(
   for (const field in sent) {
     const value = sent[field];
     if (typeof value !== 'string') continue;
-    // The only thing a schema changes in a text is control characters in names.
-    if ((input as Record<string, unknown>)[field] !== value) {
-      warnings.push({ field: prefix + field, message: 'contained control characters, which were removed' });
+    const written = (input as Record<string, unknown>)[field];
+    // A date in another form is the same date.
+    if (written !== value && controlCharacter.test(String(written))) {
+      warnings.push({
+        field: prefix + field,
+        message: 'contained control characters, which were replaced with spaces',
+      });
     }
     const message = value === '' ? 'is empty; send null to clear the field' : checks[field]?.(value, sent);
     if (message) warnings.push({ field: prefix + field, message });

@@ -1,5 +1,6 @@
 import { z } from 'zod';
-import { type FoundAs, foundByOf, instantOf, unwrapped } from './schema/fields.ts';
+import { type FoundAs, foundByOf, unwrapped } from './schema/fields.ts';
+import { instantOf } from './schema/isoDates.ts';
 import { type CatalogEntry, nestedIn, type RecordFields } from './schema/kind.ts';
 
 /**

@@ -36,7 +36,8 @@ import { encounterReadinessStream, recordStream } from '../../domain/events/stre
 import { catalog } from '../../domain/records/catalog.ts';
 import { encounter } from '../../domain/records/kinds/encounter.ts';
 import { patient } from '../../domain/records/kinds/patient.ts';
-import { instantOf, requiredDate } from '../../domain/records/schema/fields.ts';
+import { requiredDate } from '../../domain/records/schema/fields.ts';
+import { instantOf } from '../../domain/records/schema/isoDates.ts';
 import { validate, validationError } from '../../domain/records/schema/validation.ts';
 import { type ServiceError, unavailable } from '../../platform/errors.ts';
 import type { ReadModels } from '../../storage/readModels.ts';

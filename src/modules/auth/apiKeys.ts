@@ -12,7 +12,8 @@ import {
 import { type DisclosureTerms, type NullableTerms, termsOf } from '../../domain/events/payloads.ts';
 import { upcast } from '../../domain/events/upcasting.ts';
 import { catalog } from '../../domain/records/catalog.ts';
-import { instantOf, requiredDate } from '../../domain/records/schema/fields.ts';
+import { requiredDate } from '../../domain/records/schema/fields.ts';
+import { instantOf } from '../../domain/records/schema/isoDates.ts';
 import { validate, validationError } from '../../domain/records/schema/validation.ts';
 import { ServiceError } from '../../platform/errors.ts';
 import { MAX_RETENTION_YEARS, MIN_RETENTION_YEARS } from '../../platform/settings.ts';

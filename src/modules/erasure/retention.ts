@@ -11,7 +11,7 @@ import type { Caller } from '../../domain/events/newEvent.ts';
 import { kindOfStream, kindPartition, recordIdOf, recordStream } from '../../domain/events/streams.ts';
 import { catalog, catalogEntry, referredIds } from '../../domain/records/catalog.ts';
 import { type RecordState, viewRecord } from '../../domain/records/fold.ts';
-import { instantOf } from '../../domain/records/schema/fields.ts';
+import { instantOf } from '../../domain/records/schema/isoDates.ts';
 import type { CatalogEntry } from '../../domain/records/schema/kind.ts';
 import { ServiceError, UnreadableError } from '../../platform/errors.ts';
 import { withRetry } from '../../platform/retry.ts';

@@ -5,7 +5,8 @@ import { z } from 'zod';
 import type { Position } from '../../domain/events/event.ts';
 import type { Caller } from '../../domain/events/newEvent.ts';
 import { everyTerm } from '../../domain/events/payloads.ts';
-import { instantOf, requiredDate, text } from '../../domain/records/schema/fields.ts';
+import { requiredDate, text } from '../../domain/records/schema/fields.ts';
+import { instantOf, storedDate } from '../../domain/records/schema/isoDates.ts';
 import { exactObject, validate, validationError } from '../../domain/records/schema/validation.ts';
 import { ServiceError, unavailable } from '../../platform/errors.ts';
 import type { EventLog } from '../../storage/eventLog.ts';
@@ -216,8 +217,6 @@ const feedTypes = feedEventTypes.map(({ type }) => type);
 /** Where to begin: after a position, after the log's last event, or with the first event at or after a time (ms). */
 type Start = { after: Position | 'head' } | { from: number };
 
-const isDate = (value: string) => requiredDate('').safeParse(value).success;
-
 function someOf<Value extends string>(values: [Value, ...Value[]], description: string) {
   return z
     .array(z.enum(values))
@@ -264,7 +263,10 @@ const start = z
   .string()
   .refine(
     (value) =>
-      value === 'now' || value === 'beginning' || parsePosition(value) !== undefined || isDate(value),
+      value === 'now' ||
+      value === 'beginning' ||
+      parsePosition(value) !== undefined ||
+      storedDate(value) !== undefined,
     {
       error:
         'must be now, beginning, a position (the sequence of an event), or an ISO 8601 date or date-time',

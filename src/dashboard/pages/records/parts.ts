@@ -3,7 +3,7 @@ import { recordIdOf } from '../../../domain/events/streams.ts';
 import { catalogEntry } from '../../../domain/records/catalog.ts';
 import { encounter } from '../../../domain/records/kinds/encounter.ts';
 import { patient } from '../../../domain/records/kinds/patient.ts';
-import { instantOf } from '../../../domain/records/schema/fields.ts';
+import { instantOf } from '../../../domain/records/schema/isoDates.ts';
 import type { CatalogEntry } from '../../../domain/records/schema/kind.ts';
 import { readinessAccess } from '../../../modules/audit/accesses.ts';
 import type { AccessRecorded } from '../../../modules/audit/recordAccess.ts';

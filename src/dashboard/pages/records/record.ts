@@ -2,7 +2,7 @@ import { pathId, requestedMoment } from '../../../api/schemas/parameters.ts';
 import { statusOf } from '../../../api/server/answer.ts';
 import { encounter } from '../../../domain/records/kinds/encounter.ts';
 import { patient } from '../../../domain/records/kinds/patient.ts';
-import { instantOf } from '../../../domain/records/schema/fields.ts';
+import { instantOf } from '../../../domain/records/schema/isoDates.ts';
 import { type CatalogEntry, recordName } from '../../../domain/records/schema/kind.ts';
 import { recordAccess } from '../../../modules/audit/recordAccess.ts';
 import { currentHolding } from '../../../modules/erasure/holdState.ts';

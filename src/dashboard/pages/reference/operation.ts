@@ -1,4 +1,4 @@
-import { iso8601 } from '../../../domain/records/schema/fields.ts';
+import { iso8601 } from '../../../domain/records/schema/isoDates.ts';
 import { type Html, type HtmlValue, html } from '../../components/page.ts';
 import { errorPath, schemaPath } from '../../components/urls.ts';
 import {

@@ -1,17 +1,13 @@
 import { z } from 'zod';
+import { iso8601, storedDate } from './isoDates.ts';
 
 /** Spec section 2 leaves lengths open; this bounds every string, in characters. */
 const MAX_STRING_LENGTH = 1000;
 
 const MAX_ID_LENGTH = 255;
-const calendarDate = z.regexes.date.source.slice(1, -1);
-const timeOfDay = String.raw`(?:[01]\d|2[0-3]):[0-5]\d(?::(?:[0-5]\d|60)(?:[.,]\d{1,9})?)?`;
-const offset = String.raw`(?:[Zz]|[+-](?:[01]\d|2[0-3])(?::?[0-5]\d)?)`;
-/** A date, or a date and a time of day with or without an offset (ISO 8601). */
-export const iso8601 = new RegExp(`^${calendarDate}(?:[Tt]${timeOfDay}${offset}?)?$`);
 // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what it keeps out
 const noControlCharacters = /^[^\u0000-\u001f\u007f-\u009f]*$/;
-const controlCharacters = /\p{Cc}/gu;
+const blanks = /[\s\p{Cc}]+/gu;
 
 function meta(description: string | undefined, example: unknown): Record<string, unknown> {
   return { ...(description && { description }), ...(example !== undefined && { examples: [example] }) };
@@ -32,11 +28,21 @@ export function identifier(description: string, example: string | undefined) {
     .meta({ ...meta(description, example), maxLength: MAX_ID_LENGTH });
 }
 
-/** A name: control characters are removed, since no name contains them and terminals and forms choke on them. */
+/**
+ * A text: control characters, with the white space around them, become one blank, and nothing at its ends. Terminals, forms and
+ * claims choke on them; without the blank, words would run together.
+ */
 function cleaned() {
   return bounded(MAX_STRING_LENGTH).overwrite((value) =>
-    noControlCharacters.test(value) ? value : value.replace(controlCharacters, ''),
+    noControlCharacters.test(value) ? value : withoutControlCharacters(value),
   );
+}
+
+function withoutControlCharacters(text: string): string {
+  return text.replace(blanks, (run, at: number) => {
+    if (noControlCharacters.test(run)) return run;
+    return at === 0 || at + run.length === text.length ? '' : ' ';
+  });
 }
 
 /**
@@ -77,7 +83,7 @@ export function name(example: string) {
 
 /** An optional string; `null` clears it. */
 export function text(example: string | undefined, description?: string) {
-  return bounded(MAX_STRING_LENGTH)
+  return cleaned()
     .nullable()
     .optional()
     .meta({ ...meta(description, example), maxLength: MAX_STRING_LENGTH });
@@ -148,14 +154,27 @@ export function oneOf<const Values extends readonly [string, ...string[]]>(
   return z.enum(values).nullable().optional().meta(meta(description, values[0]));
 }
 
-/** An ISO 8601 date-time or plain date, checked against the calendar. */
+/**
+ * An ISO 8601 date-time or plain date, checked against the calendar, and brought into the form in which it is stored
+ * (`storedDate`).
+ */
 export function requiredDate(example: string | undefined, description?: string) {
   return z
     .string()
+    .overwrite((value) => storedDate(value) ?? value)
     .regex(iso8601, {
       error: 'must be an ISO 8601 date or date-time, such as 2026-01-31 or 2026-01-31T09:30:00Z',
     })
     .meta(meta(description, example));
+}
+
+/** A day of the calendar, also in the other forms that ISO 8601 has for one. */
+export function requiredDay(example: string, description: string) {
+  return z
+    .string()
+    .overwrite((value) => storedDate(value) ?? value)
+    .regex(z.regexes.date, { error: 'must be a date, such as 2026-01-31' })
+    .meta({ ...meta(description, example), format: 'date' });
 }
 
 /** The optional form of `requiredDate`. */
@@ -166,46 +185,4 @@ export function date(example: string | undefined, description?: string) {
 /** An optional boolean. */
 export function flag(description: string) {
   return z.boolean().nullable().optional().meta(meta(description, true));
-}
-
-const parts =
-  /^(\d{4})-(\d\d)-(\d\d)(?:T(\d\d):(\d\d)(?::(\d\d)(?:[.,](\d+))?)?(?:Z|([+-])(\d\d):?(\d\d)?)?)?$/i;
-
-/** `Date.UTC` takes a year below 100 for one of the 20th century; the calendar repeats itself after 400 years. */
-const CYCLE_YEARS = 400;
-const CYCLE_MS = 146_097 * 86_400_000;
-
-/**
- * Returns the moment that an ISO 8601 text names, in milliseconds since 1970 UTC; finer fractions are cut off. A
- * plain date means its first moment, and a text without an offset is taken as UTC. The text must have passed the
- * schema of a date (`fields.ts`).
- */
-export function instantOf(text: string): number {
-  const found = parts.exec(text);
-  if (found === null) throw new Error('not an ISO 8601 date or date-time');
-  const [
-    ,
-    year,
-    month,
-    day,
-    hour = 0,
-    minute = 0,
-    second = 0,
-    fraction = '',
-    sign,
-    offsetHours,
-    offsetMinutes,
-  ] = found;
-  const milliseconds = Number(fraction.slice(0, 3).padEnd(3, '0'));
-  const local = Date.UTC(
-    Number(year) + CYCLE_YEARS,
-    Number(month) - 1,
-    Number(day),
-    Number(hour),
-    Number(minute),
-    Number(second),
-    milliseconds,
-  );
-  const offset = (Number(offsetHours ?? 0) * 60 + Number(offsetMinutes ?? 0)) * 60_000;
-  return (sign === '-' ? local + offset : local - offset) - CYCLE_MS;
 }

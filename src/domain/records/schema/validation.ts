@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { type FieldMessage, ServiceError } from '../../../platform/errors.ts';
-import { instantOf } from './fields.ts';
+import { instantOf } from './isoDates.ts';
 import { isUspsState } from './states.ts';
 
 /** Whether a schema would return an input unchanged: nothing invalid, dropped or altered. */

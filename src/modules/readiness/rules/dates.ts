@@ -1,4 +1,4 @@
-import { instantOf } from '../../../domain/records/schema/fields.ts';
+import { instantOf } from '../../../domain/records/schema/isoDates.ts';
 import { dayOf, filingEnd, missing, type Rule, textOf } from './rule.ts';
 
 export const timelyFiling: Rule = {

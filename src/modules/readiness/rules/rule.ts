@@ -5,7 +5,7 @@ import type { UsedVersion } from '../../../domain/events/readinessEvents.ts';
 import { codeSetStream, readinessStream, recordStream } from '../../../domain/events/streams.ts';
 import { upcast } from '../../../domain/events/upcasting.ts';
 import type { DocumentCategory } from '../../../domain/records/document.ts';
-import { instantOf } from '../../../domain/records/schema/fields.ts';
+import { instantOf } from '../../../domain/records/schema/isoDates.ts';
 import type { RecordFields } from '../../../domain/records/schema/kind.ts';
 import type { EventLog } from '../../../storage/eventLog.ts';
 import type { ReadModels } from '../../../storage/readModels.ts';

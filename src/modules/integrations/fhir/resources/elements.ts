@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { instantOf } from '../../../../domain/records/schema/fields.ts';
+import { instantOf } from '../../../../domain/records/schema/isoDates.ts';
 import { stateCode } from '../../../../domain/records/schema/states.ts';
 import { offsetOf, shownOffset } from '../../fields.ts';
 import { inTable } from '../../mapping.ts';
