@@ -118,6 +118,25 @@ onEmbeddedEngines((start) => {
       expect(PatientLine.properties.record).toEqual({ $ref: '#/components/schemas/Patient' });
     });
 
+    test('has what generators of clients give types to', () => {
+      const { ErrorBody } = document.components.schemas;
+      expect(ErrorBody.properties.statusCode).toMatchObject({ type: 'integer', enum: [401] });
+      const [isCompleted] = operationOf(document, 'listEncounters').parameters.filter(
+        ({ name }: { name: string }) => name === 'is_completed',
+      );
+      expect(isCompleted.schema.type).toBe('boolean');
+
+      const { requestBody } = operationOf(document, 'sendBatch');
+      expect(Object.keys(requestBody.content)).toEqual(['application/json', 'application/x-ndjson']);
+      const answers = operationsOf(document).flatMap(({ operation }) =>
+        Object.entries<{ schema: object }>(operation.responses[200].content ?? {}),
+      );
+      const others = answers.filter(([type]) => !/[/+]json$/.test(type));
+      const bytes = { type: 'string', format: 'binary' };
+      expect(others.filter(([, { schema }]) => !('format' in schema))).toEqual([]);
+      expect(others).toContainEqual(['text/event-stream', expect.objectContaining({ schema: bytes })]);
+    });
+
     test('says which fields may be null', () => {
       const { Patient, PatientState, Encounter } = document.components.schemas;
       expect(Patient.properties.first_name.type).toBe('string');

@@ -6,7 +6,7 @@ import { onKind } from '../../modules/auth/apiKeys.ts';
 import type { FoundKey } from '../../modules/auth/keyDirectory.ts';
 import type { WriteOptions } from '../../modules/records/commands/upsert.ts';
 import { batchLineSchema, exampleAnswer, exampleLines } from '../schemas/batch.ts';
-import { endpoint } from '../schemas/endpoint.ts';
+import { bytesSchema, endpoint } from '../schemas/endpoint.ts';
 import { requirePermission } from '../server/admission.ts';
 import { NDJSON } from '../server/answer.ts';
 import { type IdempotencyPorts, idempotencyKey } from '../server/idempotency.ts';
@@ -38,7 +38,8 @@ const path = '/integration/batch';
 const READ_WITHIN_MS = 300_000;
 
 /** JSON Lines, which OpenAPI can only describe as text: each line matches `line`. */
-const textOf = (line: object) => z.string().meta({ contentMediaType: NDJSON, contentSchema: line });
+const linesSchema = (line: object) =>
+  ({ type: 'string', contentMediaType: NDJSON, contentSchema: line }) as const;
 const component = (name: string) => ({ $ref: `#/components/schemas/${name}` });
 const linesOf = (values: readonly object[]) => values.map((value) => `${JSON.stringify(value)}\n`).join('');
 
@@ -71,11 +72,12 @@ export const sendBatch = endpoint({
   body: {
     required: true,
     content: {
-      [NDJSON]: { schema: textOf(component('BatchLine')), example: linesOf(exampleLines) },
+      // Client generators take the first type: of this one they make typed lines.
       'application/json': {
         schema: z.array(batchLineSchema).meta({ description: 'A few lines, at most 1 MB in total' }),
         example: exampleLines,
       },
+      [NDJSON]: { schema: linesSchema(component('BatchLine')), example: linesOf(exampleLines) },
     },
   },
   answers: {
@@ -83,7 +85,10 @@ export const sendBatch = endpoint({
       description: 'The result of each line, and a summary.',
       stream: {
         [NDJSON]: {
-          schema: textOf({ anyOf: [component('BatchResult'), component('BatchSummary')] }),
+          schema: {
+            ...linesSchema({ anyOf: [component('BatchResult'), component('BatchSummary')] }),
+            ...bytesSchema,
+          },
           example: linesOf(exampleAnswer),
         },
       },

@@ -22,7 +22,7 @@ import {
   type WantedPart,
 } from '../../modules/records/queries/documents.ts';
 import type { QueryPorts } from '../../modules/records/queries/records.ts';
-import { endpoint } from '../schemas/endpoint.ts';
+import { bytesSchema, endpoint } from '../schemas/endpoint.ts';
 import { documentExample, exampleOf } from '../schemas/examples.ts';
 import {
   conditionHeaders,
@@ -90,7 +90,7 @@ const deleteDocument = endpoint({
     },
 });
 
-const file = { schema: { type: 'string', format: 'binary' } } as const;
+const file = { schema: bytesSchema };
 const files = Object.fromEntries(Object.values(documentFormats).map((type) => [type, file]));
 const fileHeaders = [
   'ETag',

@@ -15,7 +15,7 @@ import { type SnapshotLine, snapshotLine } from '../../modules/eventStream/chang
 import { formatPosition } from '../../modules/eventStream/position.ts';
 import { type Snapshot, snapshotOf } from '../../modules/records/queries/lists.ts';
 import { version } from '../../platform/version.ts';
-import { descriptionAccess, endpoint } from '../schemas/endpoint.ts';
+import { bytesSchema, descriptionAccess, endpoint } from '../schemas/endpoint.ts';
 import { schemaNotFound } from '../schemas/errors.ts';
 import { requireUsable } from '../server/admission.ts';
 import { NDJSON } from '../server/answer.ts';
@@ -191,7 +191,7 @@ function readSnapshot() {
         headers: ['Chartledger-Position'],
         stream: {
           [NDJSON]: {
-            schema: { type: 'string' },
+            schema: bytesSchema,
             example: exampleLines.map((line) => `${JSON.stringify(line)}\n`).join(''),
           },
         },

@@ -23,7 +23,7 @@ import { measurements } from '../../platform/metrics/metrics.ts';
 import { FairBudget, WORKSPACE_AND_KEY } from '../../platform/threads/fairBudget.ts';
 import type { EventLog } from '../../storage/eventLog.ts';
 import type { ReadModels } from '../../storage/readModels.ts';
-import { endpoint } from '../schemas/endpoint.ts';
+import { bytesSchema, endpoint } from '../schemas/endpoint.ts';
 import { notAcceptable } from '../schemas/errors.ts';
 import { exampleAddress, exampleRequestId } from '../schemas/examples.ts';
 import {
@@ -229,8 +229,6 @@ type StreamTimes = Pick<EventStreamOptions, 'heartbeatMs' | 'stalledMs'> & SentE
 
 const streamTimes: StreamTimes = { heartbeatMs: 15_000, stalledMs: 60_000 };
 
-const text = { type: 'string' } as const;
-
 /** `GET /events`: live as server-sent events, or a page of JSON Lines. */
 export function readEvents(times: StreamTimes = streamTimes) {
   return endpoint({
@@ -259,9 +257,9 @@ export function readEvents(times: StreamTimes = streamTimes) {
         description: 'Events, in log order.',
         headers: ['Chartledger-Position'],
         stream: {
-          [eventMediaTypes.ndjson]: { schema: text, example: `${JSON.stringify(eventExample)}\n` },
+          [eventMediaTypes.ndjson]: { schema: bytesSchema, example: `${JSON.stringify(eventExample)}\n` },
           [eventMediaTypes.sse]: {
-            schema: text,
+            schema: bytesSchema,
             example: `retry: 2000\nid: ${eventExample.sequence}\ndata: ${JSON.stringify(eventExample)}\n\n`,
           },
         },

@@ -11,7 +11,7 @@ import {
 } from '../../modules/integrations/hl7/receive.ts';
 import { type Source, type SourceCache, sourceOf } from '../../modules/integrations/sources.ts';
 import { ServiceError } from '../../platform/errors.ts';
-import { endpoint } from '../schemas/endpoint.ts';
+import { bytesSchema, endpoint } from '../schemas/endpoint.ts';
 import { MAX_MESSAGES, MAX_MESSAGES_BYTES, mediaTypes, notHl7, tooManyMessages } from '../schemas/errors.ts';
 import { readBody } from '../server/body.ts';
 import { callerOf, type RequestContext } from '../server/requestContext.ts';
@@ -78,8 +78,8 @@ const example = {
   ],
 };
 const text = (segments: readonly string[]) => segments.map((segment) => `${segment}\r`).join('');
-const contentOf = (segments: readonly string[]) =>
-  Object.fromEntries(mediaTypes.map((type) => [type, { schema: z.string(), example: text(segments) }]));
+const contentOf = <Schema>(schema: Schema, segments: readonly string[]) =>
+  Object.fromEntries(mediaTypes.map((type) => [type, { schema, example: text(segments) }]));
 
 /** `POST /hl7/v2`. */
 export const receiveMessages = endpoint({
@@ -100,9 +100,9 @@ export const receiveMessages = endpoint({
     'the same sender (MSH-3, MSH-4), it is acknowledged as before and changes nothing.',
   tag: 'HL7 v2',
   permission: 'write',
-  body: { required: true, content: contentOf(example.sent) },
+  body: { required: true, content: contentOf(z.string(), example.sent) },
   answers: {
-    200: { description: 'The outcome of each message.', stream: contentOf(example.answered) },
+    200: { description: 'The outcome of each message.', stream: contentOf(bytesSchema, example.answered) },
   },
   errors: ['InvalidHl7', 'MessagesTooLarge', 'NotHl7'],
   handler: (ports: Hl7Ports) => async (context) => {

@@ -68,7 +68,7 @@ function parametersOf(entry: CatalogEntry, { field, by }: FilterField): [string,
         z
           .enum(['true', 'false'])
           .optional()
-          .meta({ description, examples: ['true'] }),
+          .meta({ type: 'boolean', description, examples: [true] }),
       ],
     ];
   }

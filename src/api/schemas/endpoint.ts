@@ -20,6 +20,9 @@ interface JsonAnswer extends DescribedAnswer {
   examples?: Record<string, { summary: string; value: unknown }>;
 }
 
+/** The schema of a response that is no JSON value: generated clients return its bytes, and do not parse it. */
+export const bytesSchema = { type: 'string', format: 'binary' } as const;
+
 /** A response in bytes, of any type that `stream` names: the compiler cannot know them. */
 interface StreamAnswer extends DescribedAnswer {
   stream: ZodContentObject;

@@ -95,7 +95,10 @@ export const errorSchema = z
       .enum(Object.keys(statusOf) as [ErrorCode, ...ErrorCode[]])
       .meta({ description: 'What went wrong, for programs' }),
     details: z.array(errorDetailSchema).optional().meta({ description: 'The fields at fault' }),
-    statusCode: z.literal(401).optional().meta({ description: 'With status 401' }),
+    statusCode: z
+      .literal(401)
+      .optional()
+      .meta({ type: 'integer', enum: [401], description: 'With status 401' }),
     retryAfter: z
       .int()
       .min(1)

@@ -7,7 +7,7 @@ import {
   requestFilter,
   requestFilterSchema,
 } from '../../api/routes/requests.ts';
-import { addressOf, statusOf, UNKNOWN_FIELD } from '../../api/server/answer.ts';
+import { addressOf, NDJSON, statusOf, UNKNOWN_FIELD } from '../../api/server/answer.ts';
 import { isProgram } from '../../domain/events/event.ts';
 import { validate } from '../../domain/records/schema/validation.ts';
 import { recordAccess } from '../../modules/audit/recordAccess.ts';
@@ -122,7 +122,8 @@ export function requestCurl(
     ...known.filter(isIn('header')).map((name) => `${name}: ${placeholder(name)}`),
   ];
   const inBody = known.filter((field) => !parameters.some(({ name }) => name === field));
-  const [type] = Object.keys(requestBody?.content ?? {});
+  const types = Object.keys(requestBody?.content ?? {});
+  const type = types.includes(NDJSON) ? NDJSON : types[0];
   return [
     `curl ${method === 'HEAD' ? '--head' : `-X ${method}`} ${quoted(url)}`,
     ...headers.map((header) => `-H ${quoted(header)}`),
@@ -140,7 +141,7 @@ function bodyParts(type: string, hasId: boolean, fields: readonly string[]): str
       (part) => `-F ${quoted(part)}`,
     );
   const header = `-H ${quoted(`content-type: ${type}`)}`;
-  if (type === 'application/x-ndjson') {
+  if (type === NDJSON) {
     const ofRecord = fields.filter((field) => !lineMembers.includes(field) && !field.startsWith('record.'));
     const line = { kind: '<kind>', record: shapeOf(['id', ...ofRecord]) };
     return [header, `--data-binary ${quoted(JSON.stringify(line))}`];

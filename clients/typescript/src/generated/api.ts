@@ -1848,7 +1848,7 @@ export interface components {
             details?: components["schemas"]["ErrorDetail"][];
             /**
              * @description With status 401
-             * @enum {number}
+             * @enum {integer}
              */
             statusCode?: 401;
             /** @description With status 429: seconds until requests are accepted again */
@@ -4985,7 +4985,7 @@ export interface operations {
                 /** @description Only records with this `facility_id` */
                 facility_id?: string;
                 /** @description `true`: only records with `is_completed`; `false`: only records without it, including those where it was never sent */
-                is_completed?: "true" | "false";
+                is_completed?: boolean;
                 /** @description Only records with a date of service on or after this. A plain date is compared with the date as it was sent; a date-time without an offset is UTC */
                 date_of_service_from?: string;
                 /** @description Only records with a date of service on or before this. A plain date is compared with the date as it was sent; a date-time without an offset is UTC */
@@ -5401,8 +5401,8 @@ export interface operations {
         };
         requestBody: {
             content: {
-                "application/x-ndjson": string;
                 "application/json": components["schemas"]["BatchLine"][];
+                "application/x-ndjson": string;
             };
         };
         responses: {

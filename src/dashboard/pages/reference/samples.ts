@@ -13,7 +13,7 @@ interface ExampleRequest {
   body: unknown;
 }
 
-/** Returns what an operation's samples send; of its bodies the last one, which is JSON where there is a choice. */
+/** Returns what an operation's samples send; of its bodies the first one, which is JSON where there is a choice. */
 export function exampleRequest({ operation }: PlacedOperation): ExampleRequest {
   const { parameters = [], requestBody } = operation;
   const examples = (place: 'path' | 'query') =>
@@ -22,7 +22,7 @@ export function exampleRequest({ operation }: PlacedOperation): ExampleRequest {
         .filter((one) => one.in === place && one.required)
         .map(({ name, schema }) => [name, schema.examples?.[0] ?? name]),
     );
-  const [type, media] = Object.entries(requestBody?.content ?? {}).at(-1) ?? [];
+  const [type, media] = Object.entries(requestBody?.content ?? {})[0] ?? [];
   return {
     path: examples('path') as ExampleRequest['path'],
     query: examples('query'),
