@@ -23,7 +23,10 @@ const homes: Record<string, string> = {
   '@google-cloud/storage': 'src/storage/engines/gcs/',
   'express-session': 'src/dashboard/',
   'hono/html': 'src/dashboard/',
-  busboy: 'src/api/',
+  'content-disposition': 'src/api/server/',
+  libmime: 'src/api/server/',
+  yauzl: 'src/modules/records/commands/',
+  sax: 'src/modules/records/commands/',
   'openid-client': 'src/modules/auth/',
   commander: 'src/cli/',
 };

@@ -83,7 +83,12 @@ onEveryEngine((start) => {
     const appended = await appendedBy(service, async () => {
       await upload(documentForm({ document_id: id, content: pdf('first') }));
       const second = documentForm({ document_id: id, content: pdf('second'), category: 'referral' });
-      expect((await upload(second)).body).toEqual({ success: true, document_id: id, version: 2 });
+      expect((await upload(second)).body).toEqual({
+        success: true,
+        document_id: id,
+        version: 2,
+        warnings: [],
+      });
     });
     expect(appended).toEqual([documentLine(encounter, id), documentLine(encounter, id)]);
     const download = await service.get(documentsPath(encounter, id));

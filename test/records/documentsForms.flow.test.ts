@@ -135,16 +135,6 @@ describe('the form of an upload', () => {
       ],
       [{ field: 'document_id' }],
     ],
-    [
-      'a part without a name',
-      () => [['Content-Disposition: form-data', 'x'], id(), category(), file()],
-      [{ field: '' }],
-    ],
-    [
-      'a file without a name',
-      () => [['Content-Disposition: form-data; filename="a.pdf"', pdf()], id(), category(), file()],
-      [{ field: '' }],
-    ],
   ];
   test.each(missing)('is refused with every wrong field named: %s', async (_label, parts, details) => {
     const before = storedFiles(service.config);
@@ -243,7 +233,7 @@ describe('the form of an upload', () => {
   });
 
   test.each([
-    ['line breaks, encoded', `filename="a%0d%0aX-Evil: 1;'.pdf"`, 'a%250d%250aX-Evil%3A%201%3B%27.pdf'],
+    ['line breaks, encoded', `filename="a%0d%0aX-Evil: 1;'.pdf"`, 'a%0D%0AX-Evil%3A%201%3B%27.pdf'],
     ['no Unicode', "filename*=utf-16le''%00%d8.%00p%00d%00f%00", '%EF%BF%BD.pdf'],
   ])('a filename comes back as one header: %s', async (_label, filename, shown) => {
     const documentId = phi('document');

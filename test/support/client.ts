@@ -144,7 +144,7 @@ export class Client {
     });
   }
 
-  /** Posts a form; busboy on the other side sees its parts in this order. */
+  /** Posts a form; its parts arrive in this order. */
   async upload(path: string, form: FormData, headers: Record<string, string> = {}): Promise<TestResponse> {
     const encoded = new Response(form);
     const body = Buffer.from(await encoded.arrayBuffer());

@@ -33,7 +33,7 @@ import {
   requestedMoment,
   writeCondition,
 } from '../schemas/parameters.ts';
-import { alwaysTrue, listPageOf, timestamp, versionNumber } from '../schemas/records.ts';
+import { alwaysTrue, fieldMessageSchema, listPageOf, timestamp, versionNumber } from '../schemas/records.ts';
 import {
   type IdempotencyPorts,
   idempotencyKey,
@@ -43,7 +43,7 @@ import {
   runReserved,
   withOptionalIdempotency,
 } from '../server/idempotency.ts';
-import { brokenForm, type Multipart, readMultipart } from '../server/multipart.ts';
+import { incompleteForm, type Multipart, readMultipart } from '../server/multipart.ts';
 import { callerOf, type RequestContext, requestedRange } from '../server/requestContext.ts';
 import {
   collectionParams,
@@ -319,6 +319,7 @@ const uploadedSchema = z
     success: alwaysTrue(),
     document_id: documentFieldsSchema.shape.document_id,
     version: versionNumber,
+    warnings: z.array(fieldMessageSchema).meta({ description: 'Fields of the form that were not stored' }),
   })
   .meta({ id: 'DocumentUploaded', description: 'A document was stored.' });
 
@@ -359,7 +360,7 @@ const uploadDocument = endpoint({
       description: 'The document is durably stored.',
       headers: ['ETag'],
       schema: uploadedSchema,
-      example: { success: true, document_id: documentExample.document_id, version: 1 },
+      example: { success: true, document_id: documentExample.document_id, version: 1, warnings: [] },
     },
   },
   errors: [
@@ -380,7 +381,7 @@ const uploadDocument = endpoint({
     const read = async () => {
       await requireEncounter(ports.existence, caller.workspace, encounter);
       const left = new AbortController();
-      context.res.once('close', () => left.abort(brokenForm()));
+      context.res.once('close', () => left.abort(incompleteForm()));
       const receive = (filename: string, source: Readable) =>
         receiveFile(ports.documentStore, filename, source, left.signal);
       return readMultipart(context, receive, discard);
@@ -391,8 +392,9 @@ const uploadDocument = endpoint({
       key === undefined
         ? await write(caller, await read())
         : await uploadOnce(ports, context, key, { read, write, discard });
-    const { documentId: document_id, version } = uploaded;
-    return { headers: { ETag: `"${version}"` }, body: { success: true, document_id, version } };
+    // The result of a repeated request may be that of an earlier release.
+    const { documentId: document_id, version, warnings = [] } = uploaded;
+    return { headers: { ETag: `"${version}"` }, body: { success: true, document_id, version, warnings } };
   },
 });
 

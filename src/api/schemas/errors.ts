@@ -7,7 +7,7 @@ import { keyInUse, keyReused } from '../../modules/idempotency/keys.ts';
 import { splitMessages } from '../../modules/integrations/hl7/framing.ts';
 import { eventDiffers } from '../../modules/integrity/proofs.ts';
 import { billedThoughVoid, notBilled } from '../../modules/readiness/billingCommands.ts';
-import { UNKNOWN_FORMAT } from '../../modules/records/commands/documents.ts';
+import { formatMessage } from '../../modules/records/commands/documentFormat.ts';
 import { referencesNotFound } from '../../modules/records/commands/references.ts';
 import {
   checkUrl,
@@ -31,7 +31,7 @@ import { internalError, NDJSON, notHttp, tooSlow } from '../server/answer.ts';
 import { bodyTooLarge, MAX_DEPTH, MAX_VALUES, MERGE_PATCH, malformedBody, notJson } from '../server/body.ts';
 import { headersTooLarge, unknownExpectation } from '../server/httpServer.ts';
 import { overloaded } from '../server/loadShedder.ts';
-import { brokenForm, fileTooLarge, notMultipart } from '../server/multipart.ts';
+import { fileTooLarge, incompleteForm, notMultipart } from '../server/multipart.ts';
 import { rangeNotSatisfiable, requireKnownParameters } from '../server/requestContext.ts';
 import type { HeaderName } from './headers.ts';
 import { eventMediaTypes, pageQuerySchema } from './parameters.ts';
@@ -232,8 +232,8 @@ export const errorResponses = {
   InvalidUpload: {
     description: 'The form, its file or the path is not valid; nothing was stored.',
     errors: {
-      validation_failed: invalid('file', UNKNOWN_FORMAT),
-      malformed_body: brokenForm(),
+      validation_failed: invalid('file', formatMessage('name')),
+      malformed_body: incompleteForm(),
     },
   },
   InvalidSearch: {

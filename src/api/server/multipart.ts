@@ -1,11 +1,12 @@
 import type { IncomingMessage } from 'node:http';
-import type { Readable } from 'node:stream';
-import busboy from 'busboy';
+import { PassThrough, Readable } from 'node:stream';
 import { MAX_DOCUMENT_BYTES } from '../../domain/records/document.ts';
 import { validationError } from '../../domain/records/schema/validation.ts';
 import { type FieldMessage, ServiceError } from '../../platform/errors.ts';
-import { BROKEN_OFF, inviteBody, withLongBody } from './answer.ts';
+import { BROKEN_OFF, GatheredBytes, inviteBody, withLongBody } from './answer.ts';
+import { malformedForm, readParts } from './formParts.ts';
 import { ownersOf, reserveShare } from './loadShedder.ts';
+import { boundaryOf, readPartHeaders } from './partHeaders.ts';
 import type { RequestContext } from './requestContext.ts';
 
 /** The body of an upload: its text fields, and the result of receiving its file. */
@@ -18,17 +19,17 @@ export interface Multipart<File> {
 const MEMORY_BYTES = 512 * 1024;
 const MAX_FIELD_BYTES = 8 * 1024;
 const MAX_PARTS = 20;
-/** What the form may add to the file. */
-const MAX_OVERHEAD_BYTES = 1024 * 1024;
+/** The form may add 1 MB to the file. */
+const MAX_FORM_BYTES = MAX_DOCUMENT_BYTES + 1024 * 1024;
 
 /** Returns the refusal of a file that is too large. */
 export function fileTooLarge(): ServiceError {
   return new ServiceError('payload_too_large', 'The file is larger than 250 MB.');
 }
 
-/** Returns the refusal of a form that cannot be read. */
-export function brokenForm(cause?: unknown): ServiceError {
-  return new ServiceError('malformed_body', 'The form is malformed or incomplete.', { cause });
+/** Returns the refusal of a form whose end did not arrive. */
+export function incompleteForm(): ServiceError {
+  return malformedForm('The form is incomplete.');
 }
 
 /** Returns the refusal of a body of another type. */
@@ -39,22 +40,17 @@ export function notMultipart(): ServiceError {
   );
 }
 
-function startParser(req: IncomingMessage): busboy.Busboy {
-  if (!/^multipart\/form-data\s*(?:;|$)/i.test(req.headers['content-type'] ?? '')) {
-    throw notMultipart();
-  }
-  const encoding = req.headers['content-encoding'];
-  if (encoding !== undefined && encoding !== 'identity') {
+/** Returns the boundary of a form, if its headers are acceptable. */
+function requireForm({ headers }: IncomingMessage): string {
+  const { 'content-type': type = '', 'content-encoding': encoding = 'identity' } = headers;
+  if (!/^multipart\/form-data\s*(?:;|$)/i.test(type)) throw notMultipart();
+  if (encoding !== 'identity') {
     throw new ServiceError('unsupported_media_type', 'Send the form without a Content-Encoding.');
   }
-  if (Number(req.headers['content-length'] ?? 0) > MAX_DOCUMENT_BYTES + MAX_OVERHEAD_BYTES)
-    throw fileTooLarge();
-  const limits = { fileSize: MAX_DOCUMENT_BYTES + 1, fieldSize: MAX_FIELD_BYTES, parts: MAX_PARTS + 1 };
-  try {
-    return busboy({ headers: req.headers, limits, defParamCharset: 'utf8' });
-  } catch (error) {
-    throw new ServiceError('malformed_body', 'The form has no valid boundary.', { cause: error });
-  }
+  if (Number(headers['content-length'] ?? 0) > MAX_FORM_BYTES) throw fileTooLarge();
+  const boundary = boundaryOf(type);
+  if (boundary === undefined) throw malformedForm('The Content-Type of the form has no valid boundary.');
+  return boundary;
 }
 
 /**
@@ -68,12 +64,12 @@ export async function readMultipart<File>(
   discard: (file: File) => Promise<void>,
 ): Promise<Multipart<File>> {
   const { req, res, bodies } = context;
-  const parser = startParser(req);
+  const boundary = requireForm(req);
   const share = bodies.uploads.share(ownersOf(context));
   reserveShare(share, MEMORY_BYTES);
   try {
     inviteBody(req, res);
-    return await withLongBody(req, () => readForm(req, parser, receive, discard));
+    return await withLongBody(req, () => readForm(req, boundary, receive, discard));
   } finally {
     share.release();
   }
@@ -81,96 +77,119 @@ export async function readMultipart<File>(
 
 async function readForm<File>(
   req: IncomingMessage,
-  parser: busboy.Busboy,
+  boundary: string,
   receive: (filename: string, source: Readable) => Promise<File>,
   discard: (file: File) => Promise<void>,
 ): Promise<Multipart<File>> {
   const fields: Record<string, string> = Object.create(null);
   const problems: FieldMessage[] = [];
-  const form = parse(req, parser);
-  let receiving: Promise<File> | undefined;
-
-  parser.on('field', (name, value, { valueTruncated }) => {
-    const problem = fieldProblem(fields, name, value, valueTruncated);
-    if (problem === undefined) fields[name] = value;
-    else problems.push({ field: fieldName(name), message: problem });
-  });
-  parser.on('file', (name, stream, { filename }) => {
-    // The end of the form is reported once, by `form.read`; without a listener a broken file would end the process.
-    stream.on('error', () => undefined);
-    if (name !== 'file' || receiving !== undefined) {
-      const message = name === 'file' ? 'must be sent once' : 'is not a known file field';
-      problems.push({ field: fieldName(name), message });
-      stream.resume();
-      return;
-    }
-    stream.on('limit', () => form.fail(fileTooLarge()));
-    form.onFail((error) => stream.destroy(error));
-    receiving = receive((filename ?? '').toWellFormed(), stream);
-    receiving.catch(form.fail);
-  });
-
+  let file: { received: File } | undefined;
+  const body = bodyOf(req);
   try {
-    await form.read;
-    const file = await receiving;
+    for await (const part of readParts(limited(body, MAX_FORM_BYTES), boundary)) {
+      if (part.number > MAX_PARTS) throw malformedForm(`The form has more than ${MAX_PARTS} parts.`);
+      const { name, filename, charset } = readPartHeaders(part);
+      const problem = (message: string) => problems.push({ field: name.slice(0, 100), message });
+      if (filename === undefined) {
+        const text = await readText(part.content, charset);
+        if (name in fields) problem('must be sent once');
+        else if (name === 'file') problem('must be sent as a file, with a filename');
+        else if ('problem' in text) problem(text.problem);
+        else fields[name] = text.value;
+      } else if (name === 'file' && file === undefined) {
+        file = {
+          received: await receiveContent(body, part.content, (content) => receive(filename, content)),
+        };
+      } else {
+        problem(name === 'file' ? 'must be sent once' : 'must be sent as text, without a filename');
+        for await (const _ of part.content);
+      }
+    }
     if (problems.length > 0) throw validationError(problems);
-    return { fields, file };
+    return { fields, file: file?.received };
   } catch (error) {
-    const file = await receiving?.catch(() => undefined);
-    if (file !== undefined) await discard(file);
+    if (file !== undefined) await discard(file.received);
     throw error;
+  } finally {
+    // What is left of the body is for those who answer the request.
+    req.unpipe(body);
+    body.destroy();
   }
 }
 
-/** A part may have no name at all, though the type says otherwise. */
-function fieldName(name: string | undefined): string {
-  return name?.slice(0, 100) ?? '';
-}
-
-function fieldProblem(
-  fields: Record<string, string>,
-  name: string | undefined,
-  value: string,
-  truncated: boolean,
-): string | undefined {
-  if (name === undefined) return 'A part has no name';
-  if (name in fields) return 'must be sent once';
-  if (name === 'file') return 'must be sent as a file, with a filename';
-  if (truncated) return 'is too long';
-  // Bytes that are not UTF-8 were replaced: two different ids could have become one.
-  if (!value.isWellFormed() || value.includes('\ufffd')) return 'must be text in UTF-8';
-  return undefined;
-}
-
-interface Form {
-  /** Resolves when the whole form was read; rejects when it is broken, was failed, or the client went away. */
-  read: Promise<void>;
-  fail(error: Error): void;
-  onFail(listener: (error: Error) => void): void;
-}
-
-function parse(req: IncomingMessage, parser: busboy.Busboy): Form {
-  const listeners: ((error: Error) => void)[] = [];
-  const { promise: read, resolve, reject } = Promise.withResolvers<void>();
-  const fail = (error: Error) => {
-    req.unpipe(parser);
-    // The parser continues to the end of its input: a file that it still finds there is ignored.
-    parser.removeAllListeners('file');
-    for (const listener of listeners) listener(error);
-    reject(error);
+/** Returns the body of a request; it fails with a `ServiceError` when no more of it will arrive. */
+function bodyOf(req: IncomingMessage): PassThrough {
+  const body = new PassThrough();
+  const fail = (error: ServiceError) => {
+    req.unpipe(body);
+    body.destroy(error);
   };
-  const brokeOff = () => fail(new ServiceError('malformed_body', 'The form is incomplete.'));
-  parser.on('close', resolve);
-  parser.on('error', (error) => fail(brokenForm(error)));
-  parser.on('partsLimit', () =>
-    fail(new ServiceError('malformed_body', `The form has more than ${MAX_PARTS} parts.`)),
-  );
+  const brokeOff = () => fail(incompleteForm());
+  // The error reaches whoever reads; nobody may be reading just then.
+  body.on('error', () => undefined);
   req.on('error', brokeOff);
   req.on(BROKEN_OFF, fail);
   req.on('close', () => {
     if (!req.complete) brokeOff();
   });
   if (req.destroyed) brokeOff();
-  else req.pipe(parser);
-  return { read, fail, onFail: (listener) => listeners.push(listener) };
+  else req.pipe(body);
+  return body;
+}
+
+async function* limited(bytes: AsyncIterable<Buffer>, max: number): AsyncGenerator<Buffer, void> {
+  let size = 0;
+  for await (const chunk of bytes) {
+    size += chunk.length;
+    if (size > max) throw fileTooLarge();
+    yield chunk;
+  }
+}
+
+/** Resolves as `receive` does; when the form fails meanwhile, rejects with its error, and `receive` gets it immediately. */
+async function receiveContent<File>(
+  body: Readable,
+  content: AsyncIterable<Buffer>,
+  receive: (content: Readable) => Promise<File>,
+): Promise<File> {
+  let failure: { error: unknown } | undefined;
+  const bytes = async function* () {
+    try {
+      yield* limited(content, MAX_DOCUMENT_BYTES);
+    } catch (error) {
+      failure = { error };
+      throw error;
+    }
+  };
+  const source = Readable.from(bytes(), { objectMode: false });
+  source.on('error', () => undefined);
+  const abort = (error: Error) => source.destroy(error);
+  body.once('error', abort);
+  try {
+    return await receive(source);
+  } catch (error) {
+    throw body.errored ?? (failure ? failure.error : error);
+  } finally {
+    body.off('error', abort);
+  }
+}
+
+async function readText(
+  content: AsyncIterable<Buffer>,
+  charset: string,
+): Promise<{ value: string } | { problem: string }> {
+  const bytes = new GatheredBytes();
+  let isTooLong = false;
+  for await (const chunk of content) {
+    if (bytes.length + chunk.length > MAX_FIELD_BYTES) isTooLong = true;
+    else bytes.add(chunk);
+  }
+  if (isTooLong) return { problem: 'is too long' };
+  try {
+    // Two ids must not become one by replacing bytes. A line break may be CRLF here and LF elsewhere in the form.
+    const text = new TextDecoder(charset, { fatal: true }).decode(bytes.drain());
+    return { value: text.replace(/\r$/, '') };
+  } catch {
+    return { problem: `must be text in ${charset.toUpperCase()}` };
+  }
 }

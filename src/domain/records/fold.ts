@@ -296,7 +296,8 @@ function checkFields(
   return warnings;
 }
 
-function unknownFields(input: object, known: object, prefix: string): FieldMessage[] {
+/** Returns a warning for each of the first 20 fields of `input` that `known` does not have. */
+export function unknownFields(input: object, known: object, prefix: string): FieldMessage[] {
   const warnings: FieldMessage[] = [];
   for (const field of Object.keys(input)) {
     if (Object.hasOwn(known, field)) continue;

@@ -13,14 +13,8 @@ import { type FieldMessage, ServiceError } from '../../platform/errors.ts';
 import type { DocumentStore } from '../../storage/documentStore.ts';
 import { type BatchRun, runBatch } from '../records/commands/batch.ts';
 import type { BatchLine, LineResult } from '../records/commands/batchOrder.ts';
-import {
-  documentFormat,
-  FileHead,
-  receiveFile,
-  requireEncounter,
-  UNKNOWN_FORMAT,
-  uploadDocument,
-} from '../records/commands/documents.ts';
+import { FileHead, formatMessage, recognizeFormat } from '../records/commands/documentFormat.ts';
+import { receiveFile, requireEncounter, uploadDocument } from '../records/commands/documents.ts';
 import { referencesNotFound } from '../records/commands/references.ts';
 import { patchRecord, upsertRecord, type WritePorts, type Written } from '../records/commands/upsert.ts';
 import { currentState } from '../records/queries/records.ts';
@@ -152,8 +146,10 @@ async function requireAcceptable({ fileName, bytes }: DocumentOperation, fields:
   head.end(bytes);
   await head.resume().toArray();
   const read = async (start: number, end: number) => Readable.from([bytes.subarray(start, end)]);
-  const format = await documentFormat(fileName, head, bytes.length, read);
-  if (format === undefined) throw validationError([{ field: 'file', message: UNKNOWN_FORMAT }]);
+  const recognized = await recognizeFormat(fileName, head, { size: bytes.length, read });
+  if ('defect' in recognized) {
+    throw validationError([{ field: 'file', message: formatMessage(recognized.defect) }]);
+  }
 }
 
 /**

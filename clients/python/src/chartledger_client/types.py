@@ -1297,6 +1297,8 @@ class DocumentUploaded(TypedDict):
     document_id: str
     # Number in the history: 1, 2, 3 …; also the `ETag`
     version: int
+    # Fields of the form that were not stored
+    warnings: list[FieldMessage]
 
 
 class DocumentPage(TypedDict):

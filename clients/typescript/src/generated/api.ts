@@ -3366,6 +3366,8 @@ export interface components {
              * @example 1
              */
             version: number;
+            /** @description Fields of the form that were not stored */
+            warnings: components["schemas"]["FieldMessage"][];
         };
         /** @description A document and its file. The parts may come in any order. */
         DocumentUpload: {
