@@ -234,6 +234,7 @@ const refused: [string, string, Buffer, string][] = [
     'damaged',
   ],
   ['types that are not XML', 'a.docx', listing(`<Types>${override(document)}`), 'damaged'],
+  ['types without number', 'a.docx', listing(types('<Default/>'.repeat(20_000))), 'oversized'],
   ['entities of its own', 'a.docx', listing(`${bomb}${types(override(`${document}&b;`))}`), 'damaged'],
   ['DOCX named .pdf', 'a.pdf', docx(), 'notPdf'],
   ['another name', 'a.doc', docx(), 'name'],

@@ -114,6 +114,7 @@ describe('forms as clients write them', () => {
     ['fields of an unknown charset', { fieldHeaders: ['Content-Type: text/plain; charset=x-none'] }],
     ['fields of a type that is none', { fieldHeaders: ['Content-Type: text'] }],
     ['fields in Latin-1', { fieldHeaders: ['Content-Type: text/plain; charset=ISO-8859-1'] }],
+    ['a line break too many', { before: '\r\n\r\n' }],
     ['a field with a byte order mark', { category: '\ufeffreferral' }],
     ['a file of a multipart type', { fileHeaders: ['Content-Type: multipart/mixed; boundary=xy'] }],
     ['a file that is a message by its type', { fileHeaders: ['Content-Type: message/rfc822'] }],
@@ -130,7 +131,8 @@ describe('forms as clients write them', () => {
     });
     expect(appended).toEqual([documentLine(encounter, id)]);
     const { bytes } = await service.get(documentsPath(encounter, id));
-    expect(bytes.toString('latin1')).toBe((form.content ?? content).toString('latin1'));
+    const extra = form.before?.slice(0, -2) ?? '';
+    expect(bytes.toString('latin1')).toBe((form.content ?? content).toString('latin1') + extra);
   });
 
   const utf8 = (text: string) => Buffer.from(text).toString('latin1');
@@ -171,6 +173,7 @@ describe('forms as clients write them', () => {
       'Müller b.pdf',
     ],
     ['what looks like an encoded word', 'filename="=?what?=.pdf"', '=?what?=.pdf'],
+    ['an encoded word without quotes', 'filename==?utf-8?Q?M=C3=BCller.pdf?=', 'Müller.pdf'],
     ['a parameter in upper case', 'FileName="a.pdf"', 'a.pdf'],
     ['two names', 'filename="a.pdf"; filename="b.pdf"', 'a.pdf'],
   ];

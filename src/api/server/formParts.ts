@@ -1,7 +1,10 @@
 import { ServiceError } from '../../platform/errors.ts';
 
+const TAB = 0x09;
 const LF = 0x0a;
 const CR = 0x0d;
+const SPACE = 0x20;
+const HYPHEN = 0x2d;
 /** Node allows as much for the headers of a request. */
 const MAX_HEADER_BYTES = 16 * 1024;
 /** With more white space after it, a boundary is content. */
@@ -105,8 +108,12 @@ class PartReader {
         if (!(await this.#receive())) throw malformedForm(defect);
         continue;
       }
-      const next = await this.#endOfBoundary(at + this.#delimiter.length);
-      if (next === undefined) {
+      const next = this.#endOfBoundary(at + this.#delimiter.length);
+      if (next === 'incomplete' && (await this.#receive())) {
+        from = at;
+        continue;
+      }
+      if (typeof next !== 'number') {
         from = at + 1;
         continue;
       }
@@ -129,24 +136,24 @@ class PartReader {
   }
 
   /**
-   * Returns the position after the last boundary, or of the line break after another one; undefined when the line goes
-   * on, so that it is none.
+   * Returns the position after the last boundary, or of the LF after another one; undefined when something else follows, so that
+   * it is no boundary.
    */
-  async #endOfBoundary(start: number): Promise<number | undefined> {
-    for (;;) {
-      const line = this.#bytes.toString('latin1', start, start + MAX_PADDING_BYTES);
-      if (line.startsWith('--')) {
-        this.isAtEnd = true;
-        return start + 2;
-      }
-      const padding = /^[ \t]*\r?(?=\n)/.exec(line)?.[0];
-      if (padding !== undefined) {
-        this.#hasCrLf ||= padding.endsWith('\r');
-        return start + padding.length;
-      }
-      const isOpen = line.length < MAX_PADDING_BYTES && /^(?:-|[ \t]*\r?)$/.test(line);
-      if (!isOpen || !(await this.#receive())) return undefined;
+  #endOfBoundary(start: number): number | 'incomplete' | undefined {
+    const bytes = this.#bytes;
+    let at = start;
+    if (bytes[at] === HYPHEN) {
+      if (at + 1 === bytes.length) return 'incomplete';
+      this.isAtEnd = bytes[at + 1] === HYPHEN;
+      return this.isAtEnd ? at + 2 : undefined;
     }
+    while ((bytes[at] === SPACE || bytes[at] === TAB) && at - start < MAX_PADDING_BYTES) at += 1;
+    const hasCr = bytes[at] === CR;
+    if (hasCr) at += 1;
+    if (at === bytes.length) return 'incomplete';
+    if (bytes[at] !== LF) return undefined;
+    this.#hasCrLf ||= hasCr;
+    return at;
   }
 
   async #receive(): Promise<boolean> {

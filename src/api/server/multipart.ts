@@ -186,9 +186,10 @@ async function readText(
   }
   if (isTooLong) return { problem: 'is too long' };
   try {
-    // Two ids must not become one by replacing bytes. A line break may be CRLF here and LF elsewhere in the form.
+    // Two ids must not become one by replacing bytes.
     const text = new TextDecoder(charset, { fatal: true }).decode(bytes.drain());
-    return { value: text.replace(/\r$/, '') };
+    // Hand-written clients put a line break too many before a boundary.
+    return { value: text.replace(/(?<![\r\n])[\r\n]+$/, '') };
   } catch {
     return { problem: `must be text in ${charset.toUpperCase()}` };
   }

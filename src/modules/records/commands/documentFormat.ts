@@ -41,7 +41,7 @@ const defects = {
   macros: 'it is a Word document with macros (.docm)',
   template: 'it is a Word template (.dotx)',
   damaged: 'it is a DOCX, but damaged',
-  oversized: 'it is a DOCX with more than 10,000 entries, or more than 4 MB of them',
+  oversized: 'it is a DOCX with more than 10,000 entries, or with lists of them that are too long',
 } as const;
 
 /** What is wrong with a file that is neither a PDF nor a DOCX. */

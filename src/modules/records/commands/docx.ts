@@ -7,6 +7,8 @@ const CONTENT_TYPES = '[content_types].xml';
 const RELATIONSHIPS = '_rels/.rels';
 /** How a relationship to the main part ends, in the transitional and the strict format (ECMA-376 part 1, 15.2.10). */
 const MAIN_RELATIONSHIP = '/officedocument';
+/** Twice as many as an archive may have entries. */
+const MAX_ELEMENTS = 20_000;
 /** Characters of XML parsed without letting other requests proceed. */
 const SLICE = 64 * 1024;
 
@@ -85,17 +87,21 @@ interface XmlElement {
 }
 
 /**
- * Yields the elements of an XML document. Expands only character references and the entities that XML itself defines. Throws
- * `ZipError` when it is not well-formed.
+ * Yields the elements of an XML document, at most 20,000. Expands only character references and the entities that XML itself defines. Throws
+ * `ZipError` when it has more, or is not well-formed.
  */
 async function* elementsOf(xml: Buffer): AsyncGenerator<XmlElement, void> {
   const parser = sax.parser(true);
   let elements: XmlElement[] = [];
-  parser.onopentag = ({ name, attributes }) =>
+  let count = 0;
+  parser.onopentag = ({ name, attributes }) => {
+    count += 1;
+    if (count > MAX_ELEMENTS) throw new ZipError('oversized');
     elements.push({
       name: name.slice(name.indexOf(':') + 1),
       attributes: attributes as Record<string, string>,
     });
+  };
   parser.onerror = (error) => {
     throw new ZipError('damaged', error);
   };
