@@ -150,6 +150,7 @@ describe('forms as clients write them', () => {
     ['a quote as browsers write it', 'filename="a %22b%22.pdf"', 'a "b".pdf'],
     ['a semicolon within quotes', 'filename="a;b=c.pdf"', 'a;b=c.pdf'],
     ['a quote that is not closed', 'filename="a b.pdf', 'a b.pdf'],
+    ['text after the last quote', 'filename="a b.pdf"x', 'a b.pdf'],
     ['a path of Windows', String.raw`filename="C:\scans\new\a.pdf"`, 'a.pdf'],
     ['an escaped path of Windows', String.raw`filename="C:\\scans\\a.pdf"`, 'a.pdf'],
     ['a path', 'filename="/home/scans/a.pdf"', 'a.pdf'],

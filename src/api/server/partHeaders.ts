@@ -59,7 +59,7 @@ const QUOTED = /=[ \t]*"(?:((?:[^\\]|\\["\\]|\\(?!["\\]))*?)"(?=[ \t]*(?:;|$))|(
 /** Writes the quotes within quoted values as browsers do (`%22`), whether they were escaped or not. */
 function escapeQuotes(header: string): string {
   return header.replace(QUOTED, (_all, quoted: string | undefined, unclosed: string) => {
-    const value = (quoted ?? unclosed).replace(/\\(["\\])/g, '$1');
+    const value = (quoted ?? unclosed.replace(/"[^"]*$/, '')).replace(/\\(["\\])/g, '$1');
     return `="${value.replaceAll('"', '%22')}"`;
   });
 }
