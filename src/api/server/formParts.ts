@@ -114,7 +114,7 @@ class PartReader {
         continue;
       }
       if (typeof next !== 'number') {
-        from = at + 1;
+        from = at + this.#delimiter.length;
         continue;
       }
       const hasCr = at > start && this.#bytes[at - 1] === CR;

@@ -89,7 +89,8 @@ async function readForm<File>(
     for await (const part of readParts(limited(body, MAX_FORM_BYTES), boundary)) {
       if (part.number > MAX_PARTS) throw malformedForm(`The form has more than ${MAX_PARTS} parts.`);
       const { name, filename, charset } = readPartHeaders(part);
-      const problem = (message: string) => problems.push({ field: name.slice(0, 100), message });
+      const problem = (message: string) =>
+        problems.push({ field: name.slice(0, 100).toWellFormed(), message });
       if (filename === undefined) {
         const text = await readText(part.content, charset);
         if (name in fields) problem('must be sent once');

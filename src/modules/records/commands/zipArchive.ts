@@ -19,7 +19,7 @@ const BLOCK_BYTES = 256 * 1024;
 const MAX_ENTRIES = 10_000;
 const MAX_DIRECTORY_BYTES = 4 * 1024 * 1024;
 /** The list of content types has a few kilobytes, even in documents with thousands of parts. */
-const MAX_ENTRY_BYTES = 2 * 1024 * 1024;
+const MAX_ENTRY_BYTES = 1024 * 1024;
 
 const END_SIGNATURE = Buffer.from('PK\x05\x06');
 /** The record that ends an archive, without the comment that may follow. */
