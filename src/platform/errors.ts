@@ -23,6 +23,7 @@ export const errorMeanings = {
   not_found: 'The path, or the resource that it names, does not exist in the workspace of the API key.',
   method_not_allowed:
     'The path does not support this method; the `Allow` header lists the methods that it supports.',
+  not_implemented: 'The service supports this method for no path.',
   not_acceptable: 'The service cannot provide a response in any format that `Accept` allows.',
   request_timeout: 'The request did not arrive in time. Send it again.',
   conflict: 'The resource is in a state that does not allow the request; for example, a webhook is disabled.',
@@ -51,7 +52,7 @@ export const errorMeanings = {
 
 export type ErrorCode = keyof typeof errorMeanings;
 
-/** One complaint or remark about one field; `field` is dotted (`primary_insurance.payer_id`). */
+/** One complaint or remark about one field; `field` is dotted (`primary_insurance.payer_id`), and empty for the whole request. */
 export interface FieldMessage {
   field: string;
   message: string;
@@ -81,6 +82,7 @@ interface ServiceErrorOptions {
  */
 export class ServiceError extends Error {
   readonly code: ErrorCode;
+  /** Never undefined for `validation_failed` (spec section 7). */
   readonly details: (FieldMessage | MissingReference)[] | undefined;
   readonly retryAfterSeconds: number | undefined;
   /** For a `version_conflict`: the present version, when there is one. */
@@ -95,7 +97,7 @@ export class ServiceError extends Error {
     super(message, { cause: options.cause });
     this.name = 'ServiceError';
     this.code = code;
-    this.details = options.details;
+    this.details = options.details ?? (code === 'validation_failed' ? [{ field: '', message }] : undefined);
     this.retryAfterSeconds = options.retryAfterSeconds;
     this.version = options.version;
     this.erasedAt = options.erasedAt;

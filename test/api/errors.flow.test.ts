@@ -146,11 +146,26 @@ onEveryEngine((start) => {
       ['a path', () => service.get(`/${value}`)],
       ['a key', () => service.as(value).get(payers)],
       ['a version', () => service.post(payers, samples.payer(), { 'if-match': value })],
+      ['a version to be absent', () => service.post(payers, samples.payer(), { 'if-none-match': value })],
+      ['an idempotency key', () => service.post(payers, samples.payer(), { 'idempotency-key': `${value}é` })],
+      ['a position', () => service.get(`/events?after=${value}`)],
+      ['a position in a header', () => service.get('/events', { 'last-event-id': value })],
+      ['a moment', () => service.get(`${payers}/x?as_of=${value}`)],
+      ['a search for a kind', () => service.post('/integration/search', { q: 'x', kind: value })],
+      ['a page of a search', () => service.post('/integration/search', { q: 'x', page_token: value })],
+      ['a batch that is no array', () => raw('/integration/batch', `{"id": "${value}"}`)],
+      ['a day of the worklist', () => service.get(`/integration/readiness?from=${value}`)],
+      ['a path with a broken escape', () => service.get(`${payers}/${value}%`)],
     ])('%s', async (_label, provoke) => {
       const answer = await provoke();
       expect(answer.status).toBeGreaterThanOrEqual(400);
       expect(answer.status).toBeLessThan(500);
       expect(answer.text + JSON.stringify(answer.headers)).not.toContain(value);
+      if (answer.body.code !== 'validation_failed') return;
+      expect(answer.body.details.length).toBeGreaterThan(0);
+      for (const detail of answer.body.details) {
+        expect(detail).toEqual({ field: expect.any(String), message: expect.stringMatching(/\S/) });
+      }
     });
   });
 });

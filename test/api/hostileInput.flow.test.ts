@@ -69,6 +69,9 @@ const acceptedTypes = [
   'application/json; charset=utf-8',
   'application/json;charset=UTF-8',
   'application/json; charset="utf-8"',
+  'application/json; charset=us-ascii',
+  'application/json; charset=ASCII',
+  'application/json; charset="ANSI_X3.4-1968"',
   'application/json; charset=utf8',
   'application/json; profile=any',
 ];

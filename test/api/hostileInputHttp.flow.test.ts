@@ -94,13 +94,22 @@ onEmbeddedEngines((start) => {
 
   const padding = { 'x-filler': 'f'.repeat(100_000) };
   const inChunks = { ...json, 'transfer-encoding': 'chunked' };
+  const withHosts = (...hosts: string[]) =>
+    `GET /healthz HTTP/1.1\r\n${hosts.map((host) => `hOST: ${host}\r\n`).join('')}\r\n`;
   const hostless = (method: string) => `${method} /healthz HTTP/1.1\r\n\r\n`;
 
   test.each([
     ['no HTTP at all', 400, 'validation_failed', () => 'nonsense\r\n\r\n'],
     ['TLS', 400, 'validation_failed', () => '\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03'],
-    ['an unknown method', 400, 'validation_failed', () => request('BREW', paths.payer, {})],
+    ['an unknown method', 501, 'not_implemented', () => request('BREW', paths.payer, {})],
+    ['a method in small letters', 501, 'not_implemented', () => request('get', paths.payer, {})],
+    ['a tunnel', 501, 'not_implemented', () => request('CONNECT', 'example.com:443', {})],
+    ['an unknown method of HTTP/2', 400, 'validation_failed', () => 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n'],
     ['no host', 400, 'validation_failed', () => hostless('GET')],
+    ['two hosts', 400, 'validation_failed', () => withHosts('a.example', 'b.example')],
+    ['the same host twice', 400, 'validation_failed', () => withHosts('a.example', 'a.example')],
+    ['a host with a blank', 400, 'validation_failed', () => withHosts('a b')],
+    ['a host with a path', 400, 'validation_failed', () => withHosts('a.example/path')],
     [
       'two lengths',
       400,
@@ -134,7 +143,12 @@ onEmbeddedEngines((start) => {
       expect(statusesOf(received)).toEqual([status]);
       expect(received.toLowerCase()).toContain('\r\nconnection: close\r\n');
       const body = lastBodyOf(received);
-      expect(body).toEqual({ error: expect.any(String), code, requestId: expect.any(String) });
+      const field = bytes().includes('OST:') || bytes() === hostless('GET') ? 'Host' : '';
+      const details = [{ field, message: expect.any(String) }];
+      expect(body).toEqual({
+        ...{ error: expect.any(String), code, requestId: expect.any(String) },
+        ...(code === 'validation_failed' && { details }),
+      });
       expect(received).toContain(`Request-Id: ${body.requestId}`);
     });
     expect(appended).toEqual([]);
@@ -153,11 +167,36 @@ onEmbeddedEngines((start) => {
         const { status, body } = await service.get(path);
         expect({ status, body }).toMatchObject({
           status: 400,
-          body: { error: expect.any(String), requestId: expect.any(String) },
+          body: { code: 'validation_failed', details: [{ field: 'path' }], requestId: expect.any(String) },
         });
       }
     },
   );
+
+  test.each(['example.com', 'example.com:8443', '[::1]:3000', '127.0.0.1', ''])(
+    'the host %j is accepted',
+    async (host) => {
+      const received = await open(
+        `GET /healthz HTTP/1.1\r\nHost: ${host}\r\nConnection: close\r\n\r\n`,
+      ).closed();
+      expect(statusesOf(received)).toEqual([200]);
+    },
+  );
+
+  test('a method that a path does not support is 405 with those that it does; where there is no path, 501', async () => {
+    const appended = await appendedBy(service, async () => {
+      for (const method of ['PUT', 'OPTIONS', 'TRACE', 'PROPFIND']) {
+        const known = await open(request(method, paths.payer, { connection: 'close' })).closed();
+        expect([statusesOf(known), known]).toEqual([
+          [405],
+          expect.stringContaining('Allow: POST, GET, HEAD\r\n'),
+        ]);
+        const unknown = await open(request(method, '/nowhere', { connection: 'close' })).closed();
+        expect([method, statusesOf(unknown)]).toEqual([method, [method === 'PUT' ? 404 : 501]]);
+      }
+    });
+    expect(appended).toEqual([]);
+  });
 
   test.each([
     '/',

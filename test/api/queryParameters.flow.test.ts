@@ -41,6 +41,23 @@ onEmbeddedEngines((start) => {
     expect(appended).toEqual([]);
   });
 
+  test('a parameter that is sent twice is refused by its name, whatever its values', async () => {
+    const appended = await appendedBy(service, async () => {
+      for (const { method, path, operation } of operationsOf(document)) {
+        if (ignored.includes(path)) continue;
+        const address = path.replace(/\{\w+\}/g, 'nobody');
+        for (const name of known(operation)) {
+          const { status, body } = await service.send(`${address}?${name}=5&${name}=5`, {
+            method: method.toUpperCase(),
+          });
+          expect([path, name, status]).toEqual([path, name, 400]);
+          expect(body.details).toEqual([{ field: name, message: 'must be sent once' }]);
+        }
+      }
+    });
+    expect(appended).toEqual([]);
+  });
+
   test('a misspelt view shows nothing, and the refusal is in the audit trail', async () => {
     const refusals = await refusalsBy(service, async () => {
       const { status, text } = await service.get('/events?views=deidentified');

@@ -214,8 +214,22 @@ onEveryEngine((start) => {
     expect(appended).toHaveLength(2);
   });
 
-  test.each(['application/json', 'application/json-patch+json', 'text/plain', ''])(
-    'a body of the type "%s" is refused, with the one that is taken',
+  test.each(['application/json', 'application/json; charset=us-ascii', MERGE_PATCH])(
+    'a body of the type "%s" is a merge patch',
+    async (type) => {
+      const { path } = await storedPatient();
+      const appended = await appendedBy(service, async () => {
+        const { status } = await service.patch(path, { city: null, state: 'NE' }, { 'content-type': type });
+        expect(status).toBe(200);
+      });
+      expect(appended).toHaveLength(1);
+      const { record } = (await service.get(path)).body;
+      expect([record.city, record.state]).toEqual([undefined, 'NE']);
+    },
+  );
+
+  test.each(['application/json-patch+json', 'application/json; charset=latin1', 'text/plain', ''])(
+    'a body of the type "%s" is refused, with those that are taken',
     async (type) => {
       const { path } = await storedPatient();
       const appended = await appendedBy(service, async () => {
@@ -225,7 +239,7 @@ onEveryEngine((start) => {
           { 'content-type': type },
         );
         expect([status, body.code]).toEqual([415, 'unsupported_media_type']);
-        expect(headers['accept-patch']).toBe(MERGE_PATCH);
+        expect(headers['accept-patch']).toBe(`${MERGE_PATCH}, application/json`);
       });
       expect(appended).toEqual([]);
     },

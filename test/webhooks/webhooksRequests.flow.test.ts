@@ -138,7 +138,7 @@ onEveryEngine((start) => {
       [{ from: '2999-01-01' }, 'from'],
       [{ message_id: 'x' }, 'message_id'],
       [{ failed: false }, 'failed'],
-      [{ all: true }, ''],
+      [{ all: true }, 'all'],
     ])('is refused as the replay %j', async (replay, field) => {
       const made = await createWebhook(suite.client);
       const appended = await appendedBy(suite.service, async () => {

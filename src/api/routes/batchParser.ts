@@ -176,7 +176,7 @@ type BodyContext = Pick<RequestContext, 'req' | 'res' | 'bodies' | 'load' | 'fou
 export async function readBatch(context: BodyContext, share: BudgetShare): Promise<ReadBatch> {
   const type = context.req.headers['content-type'] ?? '';
   if (isUtf8Type(type, 'application/json'))
-    return linesOf(await readJson(context, 'application/json', MAX_ARRAY_VALUES));
+    return linesOf(await readJson(context, undefined, MAX_ARRAY_VALUES));
   if (!isUtf8Type(type, NDJSON)) throw notLines();
   return readLines(context, share);
 }

@@ -20,7 +20,7 @@ import {
   requestedMoment,
 } from '../schemas/parameters.ts';
 import { recordSchemas, tagOf, withArticle } from '../schemas/records.ts';
-import { MERGE_PATCH, readJson } from '../server/body.ts';
+import { PATCH_TYPES, readJson } from '../server/body.ts';
 import { callerOf, type RequestContext } from '../server/requestContext.ts';
 import {
   type RecordWritePorts,
@@ -145,6 +145,7 @@ function upsertRecord(entry: CatalogEntry) {
 function patchRecord(entry: CatalogEntry) {
   const { title, plural, kind } = entry;
   const { created, ...answers } = upsertAnswers(entry);
+  const patchBody = { schema: recordSchemas(kind).patch, examples: patchRequests(entry) };
   return endpoint({
     method: 'patch',
     path: `/integration/${plural}/{id}`,
@@ -162,7 +163,7 @@ function patchRecord(entry: CatalogEntry) {
     takesIdempotencyKey: true,
     body: {
       required: true,
-      content: { [MERGE_PATCH]: { schema: recordSchemas(kind).patch, examples: patchRequests(entry) } },
+      content: Object.fromEntries(PATCH_TYPES.map((type) => [type, patchBody])),
     },
     answers: {
       200: {
@@ -195,15 +196,15 @@ function patchRecord(entry: CatalogEntry) {
 }
 
 /**
- * Resolves with the body of a patch; the refusal of another media type says which one is accepted (RFC 5789, section
+ * Resolves with the body of a patch; the refusal of another media type says which ones are accepted (RFC 5789, section
  * 2.2).
  */
 async function readPatch(context: RequestContext): Promise<unknown> {
   try {
-    return await readJson(context, MERGE_PATCH);
+    return await readJson(context, PATCH_TYPES);
   } catch (error) {
     if (error instanceof ServiceError && error.code === 'unsupported_media_type')
-      context.headers.push('Accept-Patch', MERGE_PATCH);
+      context.headers.push('Accept-Patch', PATCH_TYPES.join(', '));
     throw error;
   }
 }

@@ -27,8 +27,8 @@ import {
   rateLimited,
   unknownKey,
 } from '../server/admission.ts';
-import { internalError, NDJSON, notHttp, tooSlow } from '../server/answer.ts';
-import { bodyTooLarge, MAX_DEPTH, MAX_VALUES, MERGE_PATCH, malformedBody, notJson } from '../server/body.ts';
+import { internalError, malformedPath, NDJSON, tooSlow } from '../server/answer.ts';
+import { bodyTooLarge, MAX_DEPTH, MAX_VALUES, malformedBody, notJson, PATCH_TYPES } from '../server/body.ts';
 import { headersTooLarge, unknownExpectation } from '../server/httpServer.ts';
 import { overloaded } from '../server/loadShedder.ts';
 import { fileTooLarge, incompleteForm, notMultipart } from '../server/multipart.ts';
@@ -252,7 +252,7 @@ export const errorResponses = {
       unknown_parameter: problemOf(() =>
         requireKnownParameters({ patient_id: '' }, Object.keys(pageQuerySchema.shape)),
       ),
-      malformed_path: notHttp(),
+      malformed_path: malformedPath(),
     },
   },
   Unauthorized: {
@@ -367,10 +367,10 @@ export const errorResponses = {
   },
   NotMergePatch: {
     description:
-      'The body is not `application/merge-patch+json` in UTF-8, or is compressed with something other ' +
-      'than gzip.',
+      'The body is neither `application/merge-patch+json` nor `application/json` in UTF-8, or is compressed ' +
+      'with something other than gzip.',
     errors: {
-      unsupported_media_type: notJson(MERGE_PATCH),
+      unsupported_media_type: notJson(PATCH_TYPES),
     },
     headers: ['Accept-Patch'],
   },

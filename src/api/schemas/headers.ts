@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { MERGE_PATCH } from '../server/body.ts';
+import { PATCH_TYPES } from '../server/body.ts';
 import { idempotencyKeyForm } from '../server/idempotency.ts';
 import { documentExample, exampleRequestId } from './examples.ts';
 
@@ -54,9 +54,9 @@ export const headers = {
     example: 'Bearer realm="chartledger"',
   },
   'Accept-Patch': {
-    description: 'The media type that patches must have.',
+    description: 'The media types that patches can have.',
     schema: { type: 'string' },
-    example: MERGE_PATCH,
+    example: PATCH_TYPES.join(', '),
   },
   'Content-Disposition': {
     description: 'The name of the file.',

@@ -13,7 +13,7 @@ import type { WriteCondition } from '../../modules/records/commands/upsert.ts';
 import type { Moment } from '../../modules/records/queries/history.ts';
 import type { PageRequest } from '../../modules/records/queries/paging.ts';
 import { type AttemptFilter, attemptOutcomes } from '../../modules/webhooks/attempts.ts';
-import { notFound, ServiceError } from '../../platform/errors.ts';
+import { notFound, type ServiceError } from '../../platform/errors.ts';
 import { NDJSON } from '../server/answer.ts';
 import { exampleOf } from './examples.ts';
 
@@ -156,12 +156,17 @@ export function writeCondition(req: Request): WriteCondition {
   if (ifMatch === undefined && ifNoneMatch?.trim() === '*') return 'none';
   const [matched, any, version] = matchedTag.exec(ifMatch ?? '') ?? [];
   if (matched === undefined || ifNoneMatch !== undefined) {
-    throw new ServiceError(
-      'validation_failed',
-      'A condition must be either If-Match with * or one version in quotes, such as "3", or If-None-Match: *.',
-    );
+    throw invalidCondition(ifMatch !== undefined);
   }
   return any === undefined ? Number(version) - 1 : 'exists';
+}
+
+function invalidCondition(hasMatch: boolean): ServiceError {
+  const field = hasMatch ? 'If-Match' : 'If-None-Match';
+  const message = hasMatch
+    ? 'must be * or one version in quotes, such as "3", without If-None-Match'
+    : 'must be *; to write over a version, send If-Match';
+  return validationError([{ field, message }]);
 }
 
 const encoded = 'percent-encoded';

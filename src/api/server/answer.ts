@@ -44,6 +44,7 @@ export const statusOf: Record<ErrorCode, number> = {
   rate_limited: 429,
   headers_too_large: 431,
   internal: 500,
+  not_implemented: 501,
   overloaded: 503,
   unavailable: 503,
   unreadable: 503,
@@ -59,6 +60,15 @@ export function notHttp(cause?: unknown): ServiceError {
   return new ServiceError('validation_failed', 'The request is not valid HTTP for this service.', { cause });
 }
 
+/** Returns the refusal of a path whose percent-encoding is broken. */
+export function malformedPath(cause?: unknown): ServiceError {
+  const message = 'The path is not valid: it must be percent-encoded UTF-8.';
+  return new ServiceError('validation_failed', message, {
+    details: [{ field: 'path', message: 'must be percent-encoded UTF-8' }],
+    cause,
+  });
+}
+
 /** Returns the error for failures of the service itself. */
 export function internalError(cause?: unknown): ServiceError {
   return new ServiceError('internal', 'The service failed. Contact its operators and quote the request id.', {
@@ -69,11 +79,9 @@ export function internalError(cause?: unknown): ServiceError {
 /** Returns whatever was thrown as a `ServiceError`; any other error reveals nothing of itself to callers. */
 export function asServiceError(error: unknown): ServiceError {
   if (error instanceof ServiceError) return error;
-  // What Express and its router refuse (such as a path that is not valid percent-encoding) carries a 4xx status.
+  // All that Express and its router refuse is such a path, with a 4xx status.
   const status = (error as { status?: unknown } | undefined)?.status;
-  if (typeof status === 'number' && status >= 400 && status < 500) {
-    return notHttp(error);
-  }
+  if (typeof status === 'number' && status >= 400 && status < 500) return malformedPath(error);
   return internalError(error);
 }
 

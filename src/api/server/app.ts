@@ -8,6 +8,7 @@ import {
   type ServedEndpoint,
   serveEndpoint,
 } from './dispatch.ts';
+import { notImplemented } from './httpServer.ts';
 import { bodyBudgets, LoadShedder } from './loadShedder.ts';
 import { proxyTrust } from './requestContext.ts';
 
@@ -137,9 +138,12 @@ function wrongMethod(route: string, allow: string): ServedEndpoint {
 
 const unmatched = { route: 'unmatched', permission: 'public', query: 'ignored' } as const;
 
+const methods: ReadonlySet<string> = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE']);
+
 const unknownPath: ServedEndpoint = {
   ...unmatched,
-  async handle() {
+  async handle({ req }) {
+    if (!methods.has(req.method)) throw notImplemented();
     throw new ServiceError('not_found', 'This path does not exist. GET /openapi/json describes the API.');
   },
 };

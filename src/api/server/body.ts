@@ -49,10 +49,13 @@ function endOfString(json: Uint8Array, start: number): number {
 }
 
 /** A JSON Merge Patch (RFC 7396). */
-export const MERGE_PATCH = 'application/merge-patch+json';
+const MERGE_PATCH = 'application/merge-patch+json';
 
 /** Media types of JSON bodies. */
-type JsonType = 'application/json' | typeof MERGE_PATCH;
+const JSON_TYPES = ['application/json'] as const;
+/** Media types of patches: many clients send only the second one. */
+export const PATCH_TYPES = [MERGE_PATCH, 'application/json'] as const;
+type JsonTypes = typeof JSON_TYPES | typeof PATCH_TYPES;
 
 const MEBIBYTE = 1024 * 1024;
 /** 1 MB, as mebibytes. */
@@ -88,16 +91,21 @@ export function malformedBody(reason: string, what: 'body' | 'line' = 'body'): S
 }
 
 /** Returns the refusal of a body of another type. */
-export function notJson(type: JsonType = 'application/json'): ServiceError {
-  return new ServiceError('unsupported_media_type', `Send the body in UTF-8 with Content-Type: ${type}.`);
+export function notJson(types: JsonTypes = JSON_TYPES): ServiceError {
+  const named = types.join(' or ');
+  return new ServiceError('unsupported_media_type', `Send the body in UTF-8 with Content-Type: ${named}.`);
 }
 
-/** Whether a Content-Type is this one, in UTF-8; parameters other than `charset` are ignored. */
+/** The names of UTF-8, and of ASCII, which is a part of it (IANA Character Sets). */
+const utf8 =
+  /^(?:utf-?8|csutf8|unicode-1-1-utf-8|(?:us-)?ascii|us|iso646-us|iso-ir-6|iso_646\.irv:1991|ansi_x3\.4-19(?:68|86)|(?:ibm|cp)367|csascii)$/i;
+
+/** Whether a Content-Type is this one, in UTF-8 or ASCII; parameters other than `charset` are ignored. */
 export function isUtf8Type(header: string, type: string): boolean {
   if (header === type) return true;
   try {
     const { essence, params } = new MIMEType(header);
-    return essence === type && /^utf-?8$/i.test(params.get('charset') ?? 'utf-8');
+    return essence === type && utf8.test(params.get('charset') ?? 'utf-8');
   } catch {
     return false;
   }
@@ -231,11 +239,10 @@ export function parseBody({ bytes, share }: Body, mostValues = MAX_VALUES): unkn
  */
 export async function readJson(
   context: BodyContext,
-  type: JsonType = 'application/json',
+  types: JsonTypes = JSON_TYPES,
   mostValues = MAX_VALUES,
 ): Promise<unknown> {
-  if (!isUtf8Type(context.req.headers['content-type'] ?? '', type)) {
-    throw notJson(type);
-  }
+  const sent = context.req.headers['content-type'] ?? '';
+  if (!types.some((type) => isUtf8Type(sent, type))) throw notJson(types);
   return parseBody(await readBody(context), mostValues);
 }

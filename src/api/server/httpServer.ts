@@ -13,6 +13,7 @@ import type { Duplex } from 'node:stream';
 import type { Request, Response } from 'express';
 import type { Logger } from 'pino';
 import { v7 as uuidv7 } from 'uuid';
+import { validationError } from '../../domain/records/schema/validation.ts';
 import { listeningAddress } from '../../platform/config.ts';
 import { ServiceError, unavailable } from '../../platform/errors.ts';
 import { measurements } from '../../platform/metrics/metrics.ts';
@@ -143,7 +144,8 @@ function createHttpServer(listener: RequestListener, logger: Logger, times: Http
       if (res.writableLength > 0) res.destroy();
       else if (isLongBody(req.socket) && !req.complete && !req.isPaused()) breakOff(req, tooSlow());
     });
-    if (req.headers.host === undefined && req.httpVersion === '1.1') refuse(req, res, notHttp());
+    const wrongHost = hostProblem(req);
+    if (wrongHost) refuse(req, res, wrongHost);
     else listener(req, res);
   };
   const server = createServer(options, serve);
@@ -151,7 +153,9 @@ function createHttpServer(listener: RequestListener, logger: Logger, times: Http
   server.on('checkContinue', serve);
   server.on('checkExpectation', (req, res) => refuse(req, res, unknownExpectation()));
   const failed = new WeakSet<Duplex>();
-  server.on('clientError', (error: NodeJS.ErrnoException, socket) => {
+  // Node would end the connection without an answer.
+  server.on('connect', (_req, socket) => refuseOn(socket, notImplemented(), logger));
+  server.on('clientError', (error: ParseError, socket) => {
     const isLate = error.code === 'ERR_HTTP_REQUEST_TIMEOUT';
     // Node checks such a request only once; whatever reads its body has a time limit of its own.
     if (isLate && isLongBody(socket)) return;
@@ -162,8 +166,45 @@ function createHttpServer(listener: RequestListener, logger: Logger, times: Http
   return server;
 }
 
-function problemOf({ code }: NodeJS.ErrnoException): ServiceError {
-  switch (code) {
+/** A host and a port, or nothing (RFC 9110, section 7.2). */
+const host = /^(?:\[[^\]\s]+\]|[\w.~!$&'()*+,;=%-]*)(?::\d*)?$/;
+
+/** Returns the refusal of a request without a valid `Host`, or with several (RFC 9112, section 3.2). */
+function hostProblem({ headers, httpVersion, rawHeaders }: IncomingMessage): ServiceError | undefined {
+  let sent = 0;
+  for (let at = 0; at < rawHeaders.length; at += 2) {
+    const name = rawHeaders[at] as string;
+    if (name.length === 4 && name.toLowerCase() === 'host') sent += 1;
+  }
+  if (sent === 0 && httpVersion !== '1.1') return undefined;
+  if (sent === 1 && host.test(headers.host as string)) return undefined;
+  return validationError([{ field: 'Host', message: 'must be sent once, as a host and an optional port' }]);
+}
+
+/** Returns the refusal of a method that no path supports. */
+export function notImplemented(): ServiceError {
+  return new ServiceError('not_implemented', 'The service does not support this method.');
+}
+
+/** A request line of any method (RFC 9112, section 3). */
+const requestLine = /^[\w!#$%&'*+.^`|~-]+ \S+ HTTP\/1\.[01]\r?$/;
+
+/** Whether what was not understood is a well-formed request with an unknown method. */
+function hasUnknownMethod({ rawPacket, bytesParsed = 0 }: ParseError): boolean {
+  if (rawPacket === undefined) return false;
+  const begin = rawPacket.lastIndexOf('\n', Math.max(0, bytesParsed - 1)) + 1;
+  return requestLine.test(rawPacket.toString('latin1', begin).split('\n', 1)[0] as string);
+}
+
+interface ParseError extends NodeJS.ErrnoException {
+  rawPacket?: Buffer;
+  bytesParsed?: number;
+}
+
+function problemOf(error: ParseError): ServiceError {
+  switch (error.code) {
+    case 'HPE_INVALID_METHOD':
+      return hasUnknownMethod(error) ? notImplemented() : notHttp();
     case 'ERR_HTTP_REQUEST_TIMEOUT':
       return tooSlow();
     case 'HPE_HEADER_OVERFLOW':

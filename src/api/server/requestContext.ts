@@ -140,11 +140,16 @@ export function requestedRange(
 
 /**
  * Refuses a query that holds more than the known parameters, with a `validation_failed` that names both: ignoring
- * one, such as a misspelt filter, would show more than was asked for.
+ * one, such as a misspelt filter, would show more than was asked for. One that repeats a parameter is refused, too.
  */
 export function requireKnownParameters(query: object, known: readonly string[]): void {
   const unknown = Object.keys(query).filter((name) => !known.includes(name));
-  if (unknown.length === 0) return;
+  // No parameter has several values: lists are separated by commas.
+  const repeated = known.filter((name) => Array.isArray((query as Record<string, unknown>)[name]));
+  if (unknown.length + repeated.length === 0) return;
   const takes = known.length === 0 ? 'takes none' : `takes ${known.join(', ')}`;
-  throw validationError(unknownNames(unknown, `is not a known query parameter; this path ${takes}`));
+  throw validationError([
+    ...unknownNames(unknown, `is not a known query parameter; this path ${takes}`),
+    ...repeated.map((field) => ({ field, message: 'must be sent once' })),
+  ]);
 }

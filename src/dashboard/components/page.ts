@@ -176,7 +176,9 @@ export interface Refusal {
 /** Returns the refusal of what somebody sent; rethrows any other error. */
 export function problemOf(error: unknown): Refusal {
   if (error instanceof ServiceError && (error.code === 'validation_failed' || error.code === 'conflict')) {
-    return { status: statusOf[error.code], text: error.message, details: error.details ?? [] };
+    // What concerns the whole form is in the text.
+    const details = (error.details ?? []).filter(({ field }) => field !== '');
+    return { status: statusOf[error.code], text: error.message, details };
   }
   throw error;
 }

@@ -23,7 +23,7 @@ ErrorCode = Literal[
     "gone", "position_gone", "method_not_allowed", "not_acceptable", "request_timeout", "conflict",
     "idempotency_key_in_use", "version_conflict", "payload_too_large", "unsupported_media_type",
     "range_not_satisfiable", "expectation_failed", "idempotency_key_reused", "rate_limited",
-    "headers_too_large", "internal", "overloaded", "unavailable", "unreadable",
+    "headers_too_large", "internal", "not_implemented", "overloaded", "unavailable", "unreadable",
 ]
 
 
@@ -321,6 +321,7 @@ class BatchSummarySummaryCodes(TypedDict):
     rate_limited: NotRequired[int]
     headers_too_large: NotRequired[int]
     internal: NotRequired[int]
+    not_implemented: NotRequired[int]
     overloaded: NotRequired[int]
     unavailable: NotRequired[int]
     unreadable: NotRequired[int]
@@ -1276,7 +1277,7 @@ class Found(TypedDict):
 class Search(TypedDict):
     """What to search for."""
 
-    # Words that must all match, up to 8 words and 200 characters
+    # Words that must all match
     q: str
     # Only this kind
     kind: NotRequired[Literal[
@@ -1676,10 +1677,10 @@ class RefusedRequest(TypedDict):
     code: Literal[
         "validation_failed", "malformed_body", "reference_not_found", "unauthorized", "key_deactivated",
         "key_expired", "address_not_allowed", "workspace_deactivated", "permission_denied", "gone",
-        "position_gone", "not_found", "method_not_allowed", "not_acceptable", "request_timeout", "conflict",
-        "idempotency_key_in_use", "idempotency_key_reused", "version_conflict", "payload_too_large",
-        "unsupported_media_type", "range_not_satisfiable", "expectation_failed", "rate_limited",
-        "headers_too_large", "internal", "overloaded", "unavailable", "unreadable",
+        "position_gone", "not_found", "method_not_allowed", "not_implemented", "not_acceptable",
+        "request_timeout", "conflict", "idempotency_key_in_use", "idempotency_key_reused", "version_conflict",
+        "payload_too_large", "unsupported_media_type", "range_not_satisfiable", "expectation_failed",
+        "rate_limited", "headers_too_large", "internal", "overloaded", "unavailable", "unreadable",
     ]
     # Names of the fields, parameters and headers at fault, in dot notation if nested, at most 20; `unknown_field` stands for names that the API does not know. Never contains the values sent. Empty if no field was at fault
     fields: list[str]

@@ -1843,7 +1843,7 @@ export interface components {
              * @description What went wrong, for programs
              * @enum {string}
              */
-            code: "validation_failed" | "malformed_body" | "reference_not_found" | "unauthorized" | "key_deactivated" | "key_expired" | "address_not_allowed" | "workspace_deactivated" | "permission_denied" | "not_found" | "gone" | "position_gone" | "method_not_allowed" | "not_acceptable" | "request_timeout" | "conflict" | "idempotency_key_in_use" | "version_conflict" | "payload_too_large" | "unsupported_media_type" | "range_not_satisfiable" | "expectation_failed" | "idempotency_key_reused" | "rate_limited" | "headers_too_large" | "internal" | "overloaded" | "unavailable" | "unreadable";
+            code: "validation_failed" | "malformed_body" | "reference_not_found" | "unauthorized" | "key_deactivated" | "key_expired" | "address_not_allowed" | "workspace_deactivated" | "permission_denied" | "not_found" | "gone" | "position_gone" | "method_not_allowed" | "not_acceptable" | "request_timeout" | "conflict" | "idempotency_key_in_use" | "version_conflict" | "payload_too_large" | "unsupported_media_type" | "range_not_satisfiable" | "expectation_failed" | "idempotency_key_reused" | "rate_limited" | "headers_too_large" | "internal" | "not_implemented" | "overloaded" | "unavailable" | "unreadable";
             /** @description The fields at fault */
             details?: components["schemas"]["ErrorDetail"][];
             /**
@@ -1939,7 +1939,7 @@ export interface components {
              * @description What went wrong, for programs
              * @enum {string}
              */
-            code?: "validation_failed" | "malformed_body" | "reference_not_found" | "unauthorized" | "key_deactivated" | "key_expired" | "address_not_allowed" | "workspace_deactivated" | "permission_denied" | "not_found" | "gone" | "position_gone" | "method_not_allowed" | "not_acceptable" | "request_timeout" | "conflict" | "idempotency_key_in_use" | "version_conflict" | "payload_too_large" | "unsupported_media_type" | "range_not_satisfiable" | "expectation_failed" | "idempotency_key_reused" | "rate_limited" | "headers_too_large" | "internal" | "overloaded" | "unavailable" | "unreadable";
+            code?: "validation_failed" | "malformed_body" | "reference_not_found" | "unauthorized" | "key_deactivated" | "key_expired" | "address_not_allowed" | "workspace_deactivated" | "permission_denied" | "not_found" | "gone" | "position_gone" | "method_not_allowed" | "not_acceptable" | "request_timeout" | "conflict" | "idempotency_key_in_use" | "version_conflict" | "payload_too_large" | "unsupported_media_type" | "range_not_satisfiable" | "expectation_failed" | "idempotency_key_reused" | "rate_limited" | "headers_too_large" | "internal" | "not_implemented" | "overloaded" | "unavailable" | "unreadable";
             /** @description The fields at fault */
             details?: components["schemas"]["ErrorDetail"][];
             /** @description With an error: whether the same line may be accepted later */
@@ -2005,6 +2005,7 @@ export interface components {
                     rate_limited?: number;
                     headers_too_large?: number;
                     internal?: number;
+                    not_implemented?: number;
                     overloaded?: number;
                     unavailable?: number;
                     unreadable?: number;
@@ -3334,7 +3335,7 @@ export interface components {
         /** @description What to search for. */
         Search: {
             /**
-             * @description Words that must all match, up to 8 words and 200 characters
+             * @description Words that must all match
              * @example lopez mar 1984
              */
             q: string;
@@ -3898,7 +3899,7 @@ export interface components {
              * @description Why it was refused; for a batch, why most of its lines were refused
              * @enum {string}
              */
-            code: "validation_failed" | "malformed_body" | "reference_not_found" | "unauthorized" | "key_deactivated" | "key_expired" | "address_not_allowed" | "workspace_deactivated" | "permission_denied" | "gone" | "position_gone" | "not_found" | "method_not_allowed" | "not_acceptable" | "request_timeout" | "conflict" | "idempotency_key_in_use" | "idempotency_key_reused" | "version_conflict" | "payload_too_large" | "unsupported_media_type" | "range_not_satisfiable" | "expectation_failed" | "rate_limited" | "headers_too_large" | "internal" | "overloaded" | "unavailable" | "unreadable";
+            code: "validation_failed" | "malformed_body" | "reference_not_found" | "unauthorized" | "key_deactivated" | "key_expired" | "address_not_allowed" | "workspace_deactivated" | "permission_denied" | "gone" | "position_gone" | "not_found" | "method_not_allowed" | "not_implemented" | "not_acceptable" | "request_timeout" | "conflict" | "idempotency_key_in_use" | "idempotency_key_reused" | "version_conflict" | "payload_too_large" | "unsupported_media_type" | "range_not_satisfiable" | "expectation_failed" | "rate_limited" | "headers_too_large" | "internal" | "overloaded" | "unavailable" | "unreadable";
             /**
              * @description Names of the fields, parameters and headers at fault, in dot notation if nested, at most 20; `unknown_field` stands for names that the API does not know. Never contains the values sent. Empty if no field was at fault
              * @example [
@@ -4138,6 +4139,7 @@ export interface operations {
         requestBody: {
             content: {
                 "application/merge-patch+json": components["schemas"]["PayerPatch"];
+                "application/json": components["schemas"]["PayerPatch"];
             };
         };
         responses: {
@@ -4384,6 +4386,7 @@ export interface operations {
         requestBody: {
             content: {
                 "application/merge-patch+json": components["schemas"]["PatientPatch"];
+                "application/json": components["schemas"]["PatientPatch"];
             };
         };
         responses: {
@@ -4628,6 +4631,7 @@ export interface operations {
         requestBody: {
             content: {
                 "application/merge-patch+json": components["schemas"]["ProviderPatch"];
+                "application/json": components["schemas"]["ProviderPatch"];
             };
         };
         responses: {
@@ -4872,6 +4876,7 @@ export interface operations {
         requestBody: {
             content: {
                 "application/merge-patch+json": components["schemas"]["FacilityPatch"];
+                "application/json": components["schemas"]["FacilityPatch"];
             };
         };
         responses: {
@@ -5128,6 +5133,7 @@ export interface operations {
         requestBody: {
             content: {
                 "application/merge-patch+json": components["schemas"]["EncounterPatch"];
+                "application/json": components["schemas"]["EncounterPatch"];
             };
         };
         responses: {
@@ -6422,7 +6428,7 @@ export interface operations {
                 /** @description The `next_page_token` of the previous page */
                 page_token?: string;
                 /** @description Only requests refused for this reason */
-                code?: "validation_failed" | "malformed_body" | "reference_not_found" | "unauthorized" | "key_deactivated" | "key_expired" | "address_not_allowed" | "workspace_deactivated" | "permission_denied" | "gone" | "position_gone" | "not_found" | "method_not_allowed" | "not_acceptable" | "request_timeout" | "conflict" | "idempotency_key_in_use" | "idempotency_key_reused" | "version_conflict" | "payload_too_large" | "unsupported_media_type" | "range_not_satisfiable" | "expectation_failed" | "rate_limited" | "headers_too_large" | "internal" | "overloaded" | "unavailable" | "unreadable";
+                code?: "validation_failed" | "malformed_body" | "reference_not_found" | "unauthorized" | "key_deactivated" | "key_expired" | "address_not_allowed" | "workspace_deactivated" | "permission_denied" | "gone" | "position_gone" | "not_found" | "method_not_allowed" | "not_implemented" | "not_acceptable" | "request_timeout" | "conflict" | "idempotency_key_in_use" | "idempotency_key_reused" | "version_conflict" | "payload_too_large" | "unsupported_media_type" | "range_not_satisfiable" | "expectation_failed" | "rate_limited" | "headers_too_large" | "internal" | "overloaded" | "unavailable" | "unreadable";
                 /** @description Only requests answered with this status: `200` for batches and messages of which a part was refused */
                 status?: number;
                 /** @description Only those with this field at fault */

@@ -37,22 +37,19 @@ type SearchedFor = (typeof searchedFor)[number];
 export const matches = ['whole', 'words', 'beginnings'] as const;
 type Match = (typeof matches)[number];
 
-/** Maximum number of parts; words with a lot of punctuation may have more, which are dropped. */
-const MAX_PATTERNS = 16;
+/** Words for which the store searches; the others are looked for in the rows that it finds. */
+const MAX_SEARCHED = 16;
 
-const MAX_TEXT = 200;
-const MAX_WORDS = 8;
+/** As long as any text of a record. */
+const MAX_TEXT = 1_000;
 
 /** What people may enter into a search. */
 export const searchTextSchema = z
   .string()
   .max(MAX_TEXT)
   .refine((text) => tidied(text) !== '', { error: 'must not be empty' })
-  .refine((text) => tidied(text).split(' ').length <= MAX_WORDS, {
-    error: `must have at most ${MAX_WORDS} words`,
-  })
   .meta({
-    description: `Words that must all match, up to ${MAX_WORDS} words and ${MAX_TEXT} characters`,
+    description: 'Words that must all match',
     examples: ['lopez mar 1984'],
   });
 
@@ -69,7 +66,7 @@ export function tidied(text: string): string {
  * whole.
  */
 export function patternsOf(text: string): Record<Match, Words> {
-  const words = text.split(' ').flatMap(partsOf).slice(0, MAX_PATTERNS);
+  const words = text.split(' ').flatMap(partsOf);
   const whole = wholeTerm(text);
   return {
     whole: [[{ term: whole }]],
@@ -176,12 +173,16 @@ export async function searchRecords(
     const { tier, below }: Place = place;
     const matched = matches[tier] as Match;
     const most = limit + 1 - found.length;
-    const query: SearchQuery = { partitions, words: patterns[matched], below, limit: most };
+    const words = patterns[matched];
+    const searched = words.slice(0, MAX_SEARCHED);
+    const query: SearchQuery = { partitions, words: searched, below, limit: most };
     const rows: Row<Findable | Incomplete>[] = await ports.readModels.search(searchModel, query);
     const better = matches.slice(0, tier).map((match) => patterns[match]);
     for (const row of rows) {
       const { terms = [], since } = row.search ?? {};
-      if (better.some((words) => hasTerms(new Set(terms), words))) continue;
+      const known = new Set(terms);
+      if (better.some((ofBetter) => hasTerms(known, ofBetter))) continue;
+      if (words.length > MAX_SEARCHED && !hasTerms(known, words)) continue;
       for (const item of itemsOf(row, matched)) found.push({ item, place: { tier, below: since } });
     }
     scanned += rows.length;
