@@ -65,11 +65,14 @@ describe('forms as clients write them', () => {
     return Buffer.concat([latin1(form.preamble ?? ''), ...pieces, latin1(end)]);
   }
 
-  const send = (documentId: string, form: Form) =>
+  const send = (documentId: string, form: Form, headers: Record<string, string> = {}) =>
     service.send(documentsPath(encounter), {
       method: 'POST',
       body: bodyOf(documentId, form),
-      headers: { 'content-type': `multipart/form-data; boundary=${form.named ?? form.boundary ?? 'xyz'}` },
+      headers: {
+        'content-type': `multipart/form-data; boundary=${form.named ?? form.boundary ?? 'xyz'}`,
+        ...headers,
+      },
     });
 
   /** Has line breaks of all kinds, NUL, bytes that are not text, and what looks like a boundary. */
@@ -207,6 +210,22 @@ describe('forms as clients write them', () => {
         status: 200,
         warnings: fields.map((field) => ({ field, message })),
       });
+    });
+    expect(appended).toEqual([documentLine(encounter, id)]);
+  });
+
+  test('get the same warnings when they are repeated', async () => {
+    const id = phi('document');
+    const form: Form = { more: [[['Content-Disposition: form-data; name="title"'], 'x']] };
+    const appended = await appendedBy(service, async () => {
+      const key = { 'idempotency-key': phi('upload') };
+      const [first, second] = [await send(id, form, key), await send(id, form, key)];
+      expect(second).toMatchObject({
+        status: 200,
+        headers: { 'idempotent-replayed': 'true' },
+        body: first.body,
+      });
+      expect(first.body.warnings).toEqual([expect.objectContaining({ field: 'title' })]);
     });
     expect(appended).toEqual([documentLine(encounter, id)]);
   });
