@@ -3,10 +3,10 @@ import { readServerSentEvents } from '../../clients/typescript/src/readServerSen
 import { collect } from '../support/service.ts';
 
 const text =
-  'retry: 2000\nid: 1\ndata: {"name":"Zoë"}\n\n: heartbeat\n: heartbeat\nid: 2\n\nid: 3\ndata: a\ndata: b: c\n\nid: 4\ndata: cut';
+  'retry: 2000\nid: 1\ndata: {"name":"Zoë"}\n\n: heartbeat\n: position 0000000000000002\n: heartbeat\nid: 3\ndata: a\ndata: b: c\n\nid: 4\ndata: cut';
 const messages = [
   { id: '1', data: '{"name":"Zoë"}' },
-  { id: '2', data: undefined },
+  { id: '0000000000000002', data: undefined },
   { id: '3', data: 'a\nb: c' },
 ];
 

@@ -1,22 +1,10 @@
-import { once } from 'node:events';
-import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
-import { pino } from 'pino';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { readEvents } from '../../src/api/routes/events.ts';
-import { routeOf } from '../../src/api/schemas/endpoint.ts';
-import { createApp } from '../../src/api/server/app.ts';
-import { UnknownKeyTally } from '../../src/modules/audit/requestLog.ts';
-import { KeyDirectory } from '../../src/modules/auth/keyDirectory.ts';
 import type { CloudEvent } from '../../src/modules/eventStream/cloudEvents.ts';
-import { EventStream } from '../../src/modules/eventStream/eventStream.ts';
 import { formatPosition } from '../../src/modules/eventStream/position.ts';
-import { feedThread } from '../../src/server/eventStream.ts';
-import type { ReadModels } from '../../src/storage/readModels.ts';
-
 import { Client, sendBatch } from '../support/client.ts';
 import { eventually } from '../support/eventually.ts';
 import { EventReader, eventsOf } from '../support/log.ts';
+import { quickStreams } from '../support/quickStreams.ts';
 import { samples } from '../support/samples.ts';
 import { onEveryEngine } from '../support/servers.ts';
 import { readAll, type TestService } from '../support/service.ts';
@@ -206,27 +194,28 @@ onEveryEngine((start) => {
     expect((await service.as(other.key).get('/events')).body.code).toBe('workspace_deactivated');
   });
 
-  test('a quiet stream has heartbeats, which move its place on past what it does not want', async () => {
+  test('a quiet stream has comments, which say its position past what it does not want', async () => {
     const { client, label } = await fresh();
-    const own = await quickStreams();
+    const own = await quickStreams(service);
     const reader = await EventReader.open(new Client(own.url, client.key), '/events?kinds=facility');
     await write(client, 3);
     const last = (await logged(label)).at(-1)?.[0] as string;
     await eventually(() => {
       expect(reader.comments).toBeGreaterThan(2);
-      expect((reader.lastEventId as string) >= last).toBe(true);
+      expect((reader.position as string) >= last).toBe(true);
     });
     expect(reader.events).toEqual([]);
-    const page = await client.get(`/events?after=${reader.lastEventId}`);
+    expect(reader.lastEventId).toBeUndefined();
+    const page = await client.get(`/events?after=${reader.position}`);
     expect(eventsOf(page)).toEqual([]);
     reader.kill();
     await own.stop();
   });
 
-  test('a stream on which nothing moves is comments alone, and retry is part of the first message', async () => {
+  test('a stream on which nothing is sent is comments alone, and retry is part of the first message', async () => {
     const { client } = await fresh();
     await write(client, 1);
-    const own = await quickStreams();
+    const own = await quickStreams(service);
     const end = new AbortController();
     const { body } = await fetch(`${own.url}/events`, {
       headers: { 'x-api-key': client.key as string, accept: 'text/event-stream' },
@@ -235,10 +224,12 @@ onEveryEngine((start) => {
     let text = '';
     for await (const chunk of body as ReadableStream<Uint8Array>) {
       text += Buffer.from(chunk);
-      if (/\n\n(?:: heartbeat\n){3}/.test(text)) break;
+      if (/\n\n(?:: .+\n){3}/.test(text)) break;
     }
     end.abort();
-    expect(text).toMatch(/^retry: 2000\n(?:: heartbeat\n)*id: \d{16}\ndata: [^\n]+\n\n(?:: heartbeat\n)+$/);
+    expect(text).toMatch(
+      /^retry: 2000\n(?:: heartbeat\n)*id: \d{16}\ndata: [^\n]+\n\n(?:: (?:heartbeat|position \d{16})\n)+$/,
+    );
     await own.stop();
   });
 
@@ -247,7 +238,7 @@ onEveryEngine((start) => {
     async () => {
       const { client } = await fresh();
       await flood(client);
-      const own = await quickStreams();
+      const own = await quickStreams(service);
       const reader = await EventReader.open(new Client(own.url, client.key));
       reader.response?.pause();
       await own.closed();
@@ -256,47 +247,4 @@ onEveryEngine((start) => {
     },
     LONG_MS,
   );
-
-  /** The endpoint alone, with short times, over the service's log; `closed` resolves when a connection was closed. */
-  async function quickStreams() {
-    const directory = await KeyDirectory.open(service.eventLog);
-    const feed = new EventStream(feedThread(service.config.eventLogUrl), async () => ({
-      key: new Uint8Array(32),
-      epoch: 1,
-    }));
-    const ports = {
-      eventLog: service.eventLog,
-      readModels: {} as ReadModels,
-      directory,
-      feed,
-      publicUrl: undefined,
-    };
-    const route = routeOf(readEvents({ heartbeatMs: 50, stalledMs: 300 }), ports);
-    const app = createApp([route], {
-      gate: {
-        directory,
-        limit: async () => undefined,
-        unknownKeys: new UnknownKeyTally(service.eventLog),
-      },
-      eventLog: service.eventLog,
-      logger: pino({ level: 'silent' }),
-      draining: new AbortController().signal,
-      clientIp: () => '127.0.0.1',
-    });
-    const server = createServer(app).listen(0, '127.0.0.1');
-    const closed = new Promise((resolve) =>
-      server.on('connection', (socket) => socket.once('close', resolve)),
-    );
-    await once(server, 'listening');
-    return {
-      url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
-      closed: () => closed,
-      async stop() {
-        await feed.close();
-        server.close();
-        server.closeAllConnections();
-        directory.close();
-      },
-    };
-  }
 });

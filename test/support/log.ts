@@ -88,8 +88,10 @@ export class EventReader {
   readonly events: CloudEvent[] = [];
   /** Lines that begin with a colon. */
   comments = 0;
-  /** As a browser keeps it: by any `id`, also one without data. */
+  /** As a browser keeps it: the `id` of the last message. */
   lastEventId: string | undefined;
+  /** The last position that a comment had. */
+  position: string | undefined;
   response: IncomingMessage | undefined;
   /** True when the service ended the stream, or the connection broke. */
   ended = false;
@@ -98,6 +100,7 @@ export class EventReader {
   #outgoing: ClientRequest;
   #killed = false;
   #rest = '';
+  #id: string | undefined;
 
   constructor(client: Client, path = '/events', headers: Record<string, string> = {}) {
     this.#client = client;
@@ -167,15 +170,15 @@ export class EventReader {
   }
 
   #take(text: string): void {
-    const blocks = (this.#rest + text).split('\n\n');
-    this.#rest = blocks.pop() as string;
-    for (const block of blocks) {
-      for (const line of block.split('\n')) {
-        const [, field, value] = /^([^:]*): ?(.*)$/.exec(line) as unknown as [string, string, string];
-        if (field === '') this.comments += 1;
-        if (field === 'id') this.lastEventId = value;
-        if (field === 'data') this.events.push(JSON.parse(value));
-      }
+    const lines = (this.#rest + text).split('\n');
+    this.#rest = lines.pop() as string;
+    for (const line of lines) {
+      const [, field, value] = /^([^:]*): ?(.*)$/.exec(line) ?? [];
+      if (field === '') this.comments += 1;
+      if (field === '') this.position = value?.match(/^position (\d+)$/)?.[1] ?? this.position;
+      if (field === 'id') this.#id = value;
+      if (field === 'data') this.events.push(JSON.parse(value as string));
+      if (field === 'data') this.lastEventId = this.#id;
     }
   }
 }

@@ -1,5 +1,6 @@
 from itertools import islice
 
+import httpx
 import pytest
 
 from chartledger_client import Chartledger, ChartledgerError
@@ -68,6 +69,17 @@ def test_a_checkpoint_is_saved_when_the_next_event_is_asked_for(chartledger, pay
     again = chartledger.events(kinds=["payer"], checkpoint=checkpoint)
     assert cities(islice(again, 1)) == ["Kearney"]
     again.close()
+
+
+def test_a_position_without_an_event_is_saved():
+    stream = "retry: 2000\n: heartbeat\n: position 0000000000000005\nid: 0000000000000007\ndata: {}\n\n"
+    transport = httpx.MockTransport(lambda _: httpx.Response(200, text=stream))
+    checkpoint = Positions()
+    with Chartledger(url="http://127.0.0.1", api_key="clk_", transport=transport) as client:
+        events = client.events(checkpoint=checkpoint)
+        assert next(events) == {}
+        assert checkpoint.saved == ["0000000000000005"]
+        events.close()
 
 
 def test_the_deidentified_view_names_nobody(chartledger, payer):

@@ -1,6 +1,9 @@
 import { orAborted } from './pause.ts';
 
-/** A message of a stream of server-sent events. One without data says only how far the stream has come. */
+/** A comment with the position of a stream on which nothing was sent for a while. */
+const POSITION = /^: position (\d+)$/;
+
+/** A message of a stream of server-sent events, or, without data, the position that the stream has reached. */
 export interface ServerSentEvent {
   id: string | undefined;
   data: string | undefined;
@@ -15,7 +18,13 @@ export async function* readServerSentEvents(
   silenceSeconds: number,
   signal?: AbortSignal,
 ): AsyncGenerator<ServerSentEvent, void, undefined> {
-  for await (const message of readParts(stream, '\n\n', silenceSeconds, signal)) yield parse(message);
+  const message: string[] = [];
+  for await (const line of readParts(stream, '\n', silenceSeconds, signal)) {
+    const [, position] = POSITION.exec(line) ?? [];
+    if (position !== undefined) yield { id: position, data: undefined };
+    else if (line === '') yield parse(message.splice(0));
+    else if (!line.startsWith(':')) message.push(line);
+  }
 }
 
 /** The parts of a text that each end with `end`; what follows the last one is not given. Rejects as `readServerSentEvents` does. */
@@ -43,9 +52,9 @@ export async function* readParts(
   }
 }
 
-function parse(message: string): ServerSentEvent {
+function parse(message: readonly string[]): ServerSentEvent {
   const fields = new Map<string, string>();
-  for (const line of message.split('\n')) {
+  for (const line of message) {
     const [, name = '', value = ''] = /^(\w+): ?(.*)$/s.exec(line) ?? [];
     const before = fields.get(name);
     fields.set(name, name === 'data' && before !== undefined ? `${before}\n${value}` : value);

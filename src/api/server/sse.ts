@@ -7,8 +7,6 @@ import type { Subscription } from '../../modules/eventStream/subscription.ts';
 const RECONNECT_MS = 2_000;
 /** How often a stream checks on itself. */
 const POLL_MS = 500;
-/** How many heartbeats come between two that say how far the stream has come: with one every 15 seconds, ten minutes. */
-const HEARTBEATS_PER_PLACE = 40;
 
 export interface EventStreamOptions {
   /** A line is sent at least this often, so that proxies and readers know that the stream is alive. */
@@ -34,7 +32,6 @@ export async function sendEventStream(
   res.once('close', () => end.abort());
   let written = performance.now();
   let isHeld = false;
-  let heartbeats = 0;
   let place = subscription.position ?? 0;
   const write = (bytes: Uint8Array | string) => {
     written = performance.now();
@@ -47,16 +44,14 @@ export async function sendEventStream(
     else if (!res.writableNeedDrain && quiet > heartbeatMs) write(heartbeat());
   };
   /**
-   * Returns a comment, which does not end a message: some libraries make an empty one of any blank line. Now and then it also
-   * returns an id without data, where the stream has moved on. It spares a reader that reconnects from going through what is not
-   * its own.
+   * Returns a comment, which does not end a message: some libraries make an empty one of any blank line. Where the stream has moved
+   * on, the comment is its position. It spares a reader that reconnects from going through what is not its own.
    */
   const heartbeat = () => {
-    heartbeats += 1;
     const position = isHeld ? 0 : (subscription.position ?? 0);
-    if (heartbeats % HEARTBEATS_PER_PLACE !== 0 || position <= place) return ': heartbeat\n';
+    if (position <= place) return ': heartbeat\n';
     place = position;
-    return `: heartbeat\nid: ${formatPosition(position)}\n\n`;
+    return `: position ${formatPosition(position)}\n`;
   };
   const looking = setInterval(look, Math.min(POLL_MS, heartbeatMs));
   try {

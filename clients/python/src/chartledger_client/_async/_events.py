@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
@@ -22,6 +23,8 @@ from ._connection import AsyncConnection, read_parts
 
 # The service sends something at least every 15 seconds.
 _SILENCE_SECONDS = 45.0
+# A comment with the position of a stream on which nothing was sent for a while.
+_POSITION = re.compile(r": position (\d+)")
 
 
 class AsyncCheckpoint(Protocol):
@@ -55,7 +58,7 @@ class AsyncEventsOptions(TypedDict, total=False):
 
 @dataclass(frozen=True)
 class ServerSentEvent:
-    """A message of a stream of server-sent events. One without data says only how far the stream has come."""
+    """A message of a stream of server-sent events, or, without data, the position that the stream has reached."""
 
     id: str | None
     data: str | None
@@ -104,8 +107,7 @@ async def _messages(
     while True:
         try:
             async with aclosing(await _open(connection, query, position)) as response:
-                async for text in read_parts(response, b"\n\n"):
-                    message = _parse(text.decode())
+                async for message in _read_messages(response):
                     failures = 0
                     position = message.id or position
                     yield message
@@ -132,10 +134,23 @@ async def _open(connection: AsyncConnection, query: Mapping[str, Any], position:
     )
 
 
-def _parse(message: str) -> ServerSentEvent:
+async def _read_messages(response: httpx.Response) -> AsyncGenerator[ServerSentEvent, None]:
+    lines: list[str] = []
+    async for line in read_parts(response, b"\n"):
+        text = line.decode()
+        if reached := _POSITION.fullmatch(text):
+            yield ServerSentEvent(reached[1], None)
+        elif text == "":
+            yield _parse(lines)
+            lines = []
+        elif not text.startswith(":"):
+            lines.append(text)
+
+
+def _parse(lines: Sequence[str]) -> ServerSentEvent:
     """A message of a stream of server-sent events (WHATWG HTML, section 9.2), as this service writes them."""
     fields: dict[str, str] = {}
-    for line in message.split("\n"):
+    for line in lines:
         name, _, value = line.partition(":")
         value = value.removeprefix(" ")
         fields[name] = f"{fields[name]}\n{value}" if name == "data" and name in fields else value

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Generator, Callable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
@@ -23,6 +24,8 @@ from ._connection import Connection, read_parts
 
 # The service sends something at least every 15 seconds.
 _SILENCE_SECONDS = 45.0
+# A comment with the position of a stream on which nothing was sent for a while.
+_POSITION = re.compile(r": position (\d+)")
 
 
 class Checkpoint(Protocol):
@@ -56,7 +59,7 @@ class EventsOptions(TypedDict, total=False):
 
 @dataclass(frozen=True)
 class ServerSentEvent:
-    """A message of a stream of server-sent events. One without data says only how far the stream has come."""
+    """A message of a stream of server-sent events, or, without data, the position that the stream has reached."""
 
     id: str | None
     data: str | None
@@ -105,8 +108,7 @@ def _messages(
     while True:
         try:
             with closing(_open(connection, query, position)) as response:
-                for text in read_parts(response, b"\n\n"):
-                    message = _parse(text.decode())
+                for message in _read_messages(response):
                     failures = 0
                     position = message.id or position
                     yield message
@@ -133,10 +135,23 @@ def _open(connection: Connection, query: Mapping[str, Any], position: str | None
     )
 
 
-def _parse(message: str) -> ServerSentEvent:
+def _read_messages(response: httpx.Response) -> Generator[ServerSentEvent, None, None]:
+    lines: list[str] = []
+    for line in read_parts(response, b"\n"):
+        text = line.decode()
+        if reached := _POSITION.fullmatch(text):
+            yield ServerSentEvent(reached[1], None)
+        elif text == "":
+            yield _parse(lines)
+            lines = []
+        elif not text.startswith(":"):
+            lines.append(text)
+
+
+def _parse(lines: Sequence[str]) -> ServerSentEvent:
     """A message of a stream of server-sent events (WHATWG HTML, section 9.2), as this service writes them."""
     fields: dict[str, str] = {}
-    for line in message.split("\n"):
+    for line in lines:
         name, _, value = line.partition(":")
         value = value.removeprefix(" ")
         fields[name] = f"{fields[name]}\n{value}" if name == "data" and name in fields else value
