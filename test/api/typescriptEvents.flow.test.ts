@@ -165,6 +165,34 @@ onEmbeddedEngines((start) => {
     expect(await errorOf(lost)).toMatchObject({ code: 'validation_failed', status: 400 });
   });
 
+  test('a status of 500 that lasts is told, and so is no response in time', async () => {
+    let tries = 0;
+    const defective = chartledgerOf(service, {
+      maxRetries: 2,
+      async fetch() {
+        tries += 1;
+        return Response.json({ error: 'An error.', code: 'internal' }, { status: 500 });
+      },
+    });
+    expect(await errorOf(collect(defective.events()))).toMatchObject({ status: 500, code: 'internal' });
+    expect(tries).toBe(3);
+
+    const end = new AbortController();
+    const codes: string[] = [];
+    const silent = chartledgerOf(service, {
+      timeoutSeconds: 0.01,
+      fetch: () => new Promise<Response>(() => undefined),
+    }).events({
+      signal: end.signal,
+      onInterruption({ code }) {
+        codes.push(code);
+        end.abort();
+      },
+    });
+    expect(await collect(silent)).toEqual([]);
+    expect(codes).toEqual(['no_answer']);
+  });
+
   test('a checkpoint that fails ends it', async () => {
     await client().payers.upsert(samples.payer());
     const save = () => Promise.reject(new Error('the disk is full'));

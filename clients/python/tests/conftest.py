@@ -4,7 +4,7 @@ import json
 import os
 import time
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from itertools import count
 from typing import Any
 from uuid import uuid4
@@ -70,8 +70,7 @@ class BadRoad(httpx.BaseTransport):
         self.requests.append(request)
         fault = self.faults.popleft() if self.faults else None
         if isinstance(fault, int):
-            body = {"error": "Not now.", "code": "unavailable", "requestId": "-"}
-            return httpx.Response(fault, json=body, headers={"retry-after": "1"})
+            return _refusal(fault)
         if fault == "before":
             raise httpx.ConnectError("cut")
         response = self._road.handle_request(request)
@@ -101,6 +100,54 @@ class _Broken(httpx.SyncByteStream):
 
     def close(self) -> None:
         self._response.close()
+
+
+class AsyncBadRoad(httpx.AsyncBaseTransport):
+    """A `BadRoad` for the asynchronous client."""
+
+    def __init__(self, *faults: int | str | None) -> None:
+        self.faults = deque(faults)
+        self.requests: list[httpx.Request] = []
+        self._road = httpx.AsyncHTTPTransport()
+
+    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+        self.requests.append(request)
+        fault = self.faults.popleft() if self.faults else None
+        if isinstance(fault, int):
+            return _refusal(fault)
+        if fault == "before":
+            raise httpx.ConnectError("cut")
+        response = await self._road.handle_async_request(request)
+        if fault == "after":
+            await response.aread()
+            raise httpx.RemoteProtocolError("cut")
+        if fault == "amid":
+            return httpx.Response(200, headers=response.headers, stream=_AsyncBroken(response))
+        return response
+
+    async def aclose(self) -> None:
+        await self._road.aclose()
+
+
+class _AsyncBroken(httpx.AsyncByteStream):
+    """The first chunk of an answer, after which the connection is lost."""
+
+    def __init__(self, response: httpx.Response) -> None:
+        self._response = response
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        async for chunk in self._response.stream:
+            yield chunk
+            break
+        raise httpx.ReadError("cut")
+
+    async def aclose(self) -> None:
+        await self._response.aclose()
+
+
+def _refusal(status: int) -> httpx.Response:
+    body = {"error": "Not now.", "code": "unavailable", "requestId": "-"}
+    return httpx.Response(status, json=body, headers={"retry-after": "1"})
 
 
 @pytest.fixture

@@ -297,6 +297,39 @@ def test_the_other_jobs_of_the_guides_are_requests(chartledger, fresh, eventuall
     fhir = {"Content-Type": "application/fhir+json"}
     answer = chartledger.request("POST", "/fhir", content=json.dumps(bundle), headers=fhir)
     assert answer["resourceType"] == "Bundle"
+    unborn = {"resourceType": "Patient", "id": fresh("patient"), "birthDate": "soon"}
+    with pytest.raises(ChartledgerError) as caught:
+        chartledger.request("POST", "/fhir/Patient", content=json.dumps(unborn), headers=fhir)
+    details = caught.value.details
+    assert [detail["field"] for detail in details if detail["field"] == "Patient.birthDate"]
+    assert details[0]["message"] in str(caught.value)
     message = "MSH|^~\\&|EHR|ELM|||20260314093000||ADT^A04|1|P|2.5.1\rPID|1||MRN-1||Lopez^Maria||19840229|F"
     hl7 = {"Content-Type": "application/hl7-v2"}
     assert "MSA|" in chartledger.send("POST", "/hl7/v2", content=message, headers=hl7).text
+
+
+def test_webhooks_are_managed(chartledger, appended):
+    hooks = "/integration/webhooks"
+    created = chartledger.request("POST", hooks, json={"url": "http://127.0.0.1:9/", "kinds": ["payer"]})
+    hook = f"{hooks}/{created['id']}"
+    assert created["secret"].startswith("whsec_")
+    assert chartledger.request("PATCH", hook, json={"description": "Billing"})["description"] == "Billing"
+    assert chartledger.request("POST", f"{hook}/ping")["message_id"]
+    rotated = chartledger.request("POST", f"{hook}/secret/rotate", json={"overlap_seconds": 60})
+    assert rotated["secret"] != created["secret"]
+    chartledger.request("POST", f"{hook}/retry")
+    chartledger.request("POST", f"{hook}/replay", json={"after": "0"})
+    assert isinstance(chartledger.request("GET", f"{hook}/attempts")["items"], list)
+    assert "pending" in chartledger.request("GET", hook)["delivery"]
+    chartledger.request("DELETE", hook)
+    with pytest.raises(ChartledgerError) as caught:
+        chartledger.request("GET", hook)
+    assert caught.value.code == "not_found"
+    assert appended() == []
+
+
+def test_schemas_and_the_event_catalog_are_read(chartledger, appended):
+    schema = chartledger.request("GET", "/schemas/chartledger.payer.upserted.v1")
+    assert "sent" in schema["properties"]
+    assert chartledger.request("GET", "/asyncapi/json")["asyncapi"] == "3.0.0"
+    assert appended() == []

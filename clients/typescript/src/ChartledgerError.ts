@@ -1,3 +1,4 @@
+import { refusalIn } from './fhir.ts';
 import type { ErrorBody, ErrorDetail } from './types.ts';
 
 /** Beside the service's own codes: `no_answer`, none came; `invalid_signature`, a webhook's message is not to be trusted. */
@@ -57,7 +58,8 @@ export class ChartledgerError extends Error {
   /** The error of an answer; `body` is what it says, parsed where it is JSON. */
   static of(response: Response, body: unknown): ChartledgerError {
     const { status, headers } = response;
-    const known = typeof body === 'object' && body !== null ? (body as Partial<ErrorBody>) : {};
+    const known: Partial<ErrorBody> =
+      typeof body === 'object' && body !== null ? { ...body, ...refusalIn(body) } : {};
     return new ChartledgerError(known.error ?? `The service answered ${status}.`, {
       code: known.code ?? 'unknown',
       status,

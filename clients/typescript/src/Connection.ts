@@ -1,5 +1,6 @@
 import createClient, { type Client, defaultPathSerializer } from 'openapi-fetch';
 import { ChartledgerError } from './ChartledgerError.ts';
+import type { FhirPaths } from './fhir.ts';
 import type { paths } from './generated/api.ts';
 import { backoffSeconds, orAborted, pause } from './pause.ts';
 import type { CallOptions } from './types.ts';
@@ -12,14 +13,17 @@ export interface ChartledgerOptions {
   maxRetries?: number;
   /** The longest single wait before that, in seconds; when the service asks for more, the call fails. Default 60. */
   maxWaitSeconds?: number;
-  /** Seconds that one try may take; files and the event stream take what they need. Default 60. */
+  /**
+   * Seconds that one try may take, and a snapshot or the event stream until its response begins; files and batches take what they
+   * need. Default 60.
+   */
   timeoutSeconds?: number;
   /** Default: that of the platform. */
   fetch?: (request: Request) => Promise<Response>;
 }
 
-/** The service's paths, typed by its OpenAPI document. */
-export type Api = Client<paths>;
+/** The service's paths, typed by its OpenAPI document, and those of FHIR. */
+export type Api = Client<paths & FhirPaths>;
 
 /** What openapi-fetch makes of an answer. */
 export interface Answer<Data> {
@@ -46,6 +50,8 @@ const USER_AGENT = 'chartledger-client-typescript/0.1.0';
 /** Sends requests to a service with a key. */
 export class Connection {
   readonly #options: Required<ChartledgerOptions>;
+  /** How often a request is sent again at most. */
+  readonly maxRetries: number;
 
   /** Throws `TypeError` when the URL is none, or the key cannot be one. */
   constructor(options: ChartledgerOptions) {
@@ -58,6 +64,7 @@ export class Connection {
       fetch: (request) => fetch(request),
       ...options,
     };
+    this.maxRetries = this.#options.maxRetries;
   }
 
   /** As `send`, without the response. */
@@ -89,9 +96,9 @@ export class Connection {
    * long. Rejects with the signal's reason.
    */
   async waitToRetry(tries: number, retryAfter = 0, signal?: AbortSignal): Promise<boolean> {
-    const { maxRetries, maxWaitSeconds } = this.#options;
+    const { maxWaitSeconds } = this.#options;
     const seconds = Math.max(retryAfter, backoffSeconds(tries));
-    if (tries > maxRetries || seconds > maxWaitSeconds) return false;
+    if (tries > this.maxRetries || seconds > maxWaitSeconds) return false;
     await pause(seconds, signal);
     return true;
   }
@@ -103,14 +110,18 @@ export class Connection {
   ): Promise<Reply<Data>> {
     const { url, apiKey, fetch, timeoutSeconds } = this.#options;
     const { signal, idempotency_key: idempotencyKey } = options;
-    const ends = endOf(signal, options.timeoutSeconds ?? timeoutSeconds);
+    const limit = new AbortController();
+    const late = new DOMException('No response came in time.', 'TimeoutError');
+    const seconds = options.timeoutSeconds ?? timeoutSeconds;
+    const timer = Number.isFinite(seconds) ? setTimeout(() => limit.abort(late), seconds * 1_000) : undefined;
+    const ends = AbortSignal.any([limit.signal, ...(signal ? [signal] : [])]);
     let sent = false;
-    const api = createClient<paths>({
+    const api = createClient<paths & FhirPaths>({
       baseUrl: url,
       headers: { 'x-api-key': apiKey, 'User-Agent': USER_AGENT },
       // Otherwise a write would arrive as a read, which succeeds, or elsewhere, with the key.
       redirect: 'manual',
-      ...(ends && { signal: ends }),
+      signal: ends,
       pathSerializer: pathOf,
       fetch(request) {
         sent = true;
@@ -119,10 +130,13 @@ export class Connection {
         return fetch(request);
       },
     });
-    const { data, error, response } = await orAborted(send(api), signal).catch((error) => {
-      signal?.throwIfAborted();
-      throw sent ? ChartledgerError.noAnswer(error) : error;
-    });
+    const { data, error, response } = await orAborted(send(api), ends)
+      .catch((error) => {
+        signal?.throwIfAborted();
+        throw sent ? ChartledgerError.noAnswer(error) : error;
+      })
+      // A response that is read as a stream has begun; it may take what it needs.
+      .finally(() => clearTimeout(timer));
     if (!response.ok) throw ChartledgerError.of(response, error);
     // A gateway may answer for the service. Only lines, of which there are none, are an empty body.
     if (data === undefined && !response.headers.get('content-type')?.startsWith('application/x-ndjson')) {
@@ -138,11 +152,4 @@ function pathOf(path: string, ids: Record<string, unknown>): string {
     throw new TypeError('An id in a path must not be empty, "." or "..".');
   }
   return defaultPathSerializer(path, ids);
-}
-
-/** Aborted with a caller's signal, and after so many seconds. */
-function endOf(signal: AbortSignal | undefined, seconds: number): AbortSignal | undefined {
-  if (seconds === Number.POSITIVE_INFINITY) return signal;
-  const timeout = AbortSignal.timeout(seconds * 1_000);
-  return signal ? AbortSignal.any([signal, timeout]) : timeout;
 }

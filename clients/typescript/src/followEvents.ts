@@ -37,7 +37,7 @@ export interface EventsOptions<V extends View = 'full'> extends CallOptions, Fur
 /**
  * The events of the workspace, and each further one as it is recorded, for as long as the caller stays: a connection that is lost is
  * made again from the last position. Ends when the signal is aborted. Rejects with what connecting again does not mend, such as a
- * deactivated key, and as the checkpoint does.
+ * deactivated key or a status of 500 that comes again after `maxRetries`, and as the checkpoint does.
  */
 export async function* followEvents<V extends View = 'full'>(
   connection: Connection,
@@ -59,6 +59,7 @@ async function* messages(
 ): AsyncGenerator<ServerSentEvent, void, undefined> {
   const { signal, onInterruption } = options;
   let position = saved;
+  let defects = 0;
   for (let failures = 1; ; failures += 1) {
     try {
       for await (const message of readServerSentEvents(
@@ -69,6 +70,7 @@ async function* messages(
         // Some messages may have arrived before.
         if (signal?.aborted) return;
         failures = 1;
+        defects = 0;
         position = message.id ?? position;
         yield message;
       }
@@ -77,6 +79,9 @@ async function* messages(
       if (signal?.aborted) return;
       const interruption = error instanceof ChartledgerError ? error : ChartledgerError.noAnswer(error);
       if (!interruption.retryable) throw interruption;
+      // An outage passes, and proxies answer it otherwise.
+      defects = interruption.status === 500 ? defects + 1 : 0;
+      if (defects > connection.maxRetries) throw interruption;
       onInterruption?.(interruption);
       const seconds = Math.max(interruption.retryAfter ?? 0, backoffSeconds(failures));
       await pause(seconds, signal).catch(() => undefined);
@@ -100,7 +105,7 @@ async function open(
   const { data } = await connection.attempt(
     (api) =>
       api.GET('/events', { params: { query }, headers: { Accept: 'text/event-stream' }, parseAs: 'stream' }),
-    { signal, timeoutSeconds: Number.POSITIVE_INFINITY },
+    { signal },
   );
   return data as ReadableStream<Uint8Array>;
 }

@@ -3,6 +3,7 @@ export { ChartledgerError, type ErrorCode } from './ChartledgerError.ts';
 export type { ChartledgerOptions, Reply } from './Connection.ts';
 export type { Documents, Upload } from './Documents.ts';
 export type { Encounters } from './Encounters.ts';
+export type { FhirPaths, FhirResource } from './fhir.ts';
 export type { Checkpoint, EventsOptions } from './followEvents.ts';
 export type { components, paths } from './generated/api.ts';
 export type { Records } from './Records.ts';

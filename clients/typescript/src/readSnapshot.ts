@@ -32,7 +32,7 @@ export async function readSnapshot<K extends Kind>(
 ): Promise<Snapshot<K>> {
   const { data, response } = await connection.send(
     (api) => api.GET('/integration/snapshot', { params: { query: { kind, ...query } }, parseAs: 'stream' }),
-    { signal, timeoutSeconds: Number.POSITIVE_INFINITY },
+    { signal },
   );
   const position = response.headers.get('chartledger-position');
   if (position === null) throw ChartledgerError.noAnswer(new Error('the response has no position'));

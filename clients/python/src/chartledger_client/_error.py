@@ -72,6 +72,7 @@ class ChartledgerError(Exception):
             body = None
         if not isinstance(body, dict):
             body = {}
+        body = {**body, **_refusal_in(body)}
         return cls(
             body.get("error", f"The service answered {response.status_code}."),
             code=body.get("code", "unknown"),
@@ -90,6 +91,17 @@ class ChartledgerError(Exception):
     def no_answer(cls) -> ChartledgerError:
         """The error of a request that was sent, and to which no whole answer came."""
         return cls("No answer came from the service.", code="no_answer")
+
+
+def _refusal_in(body: Mapping[str, Any]) -> dict[str, Any]:
+    """What an `OperationOutcome` of FHIR says is wrong, as other refusals of the service do; nothing of what is none."""
+    if body.get("resourceType") != "OperationOutcome":
+        return {}
+    details = [
+        {"field": ",".join(issue.get("expression", [])), "message": issue.get("diagnostics", "")}
+        for issue in body.get("issue", [])
+    ]
+    return {"error": " ".join(detail["message"] for detail in details), "details": details}
 
 
 def _seconds_in(retry_after: str) -> float | None:

@@ -69,8 +69,8 @@ async def follow_events(
 ) -> AsyncGenerator[Any, None]:
     """
     The events of the workspace, and each further one as it is recorded, for as long as the caller stays: a connection that is
-    lost is made again from the last position. Raises what connecting again does not mend, such as a deactivated key, and what
-    the checkpoint raises.
+    lost is made again from the last position. Raises what connecting again does not mend, such as a deactivated key or a status
+    of 500 that comes again after `max_retries`, and what the checkpoint raises.
     """
     checkpoint = options.get("checkpoint")
     saved = await checkpoint.load() if checkpoint else None
@@ -103,12 +103,12 @@ async def _messages(
     on_interruption: Callable[[ChartledgerError], None] | None,
 ) -> AsyncGenerator[ServerSentEvent, None]:
     """The messages of one connection after the other, each beginning where the one before it ended."""
-    failures = 0
+    failures = defects = 0
     while True:
         try:
             async with aclosing(await _open(connection, query, position)) as response:
                 async for message in _read_messages(response):
-                    failures = 0
+                    failures = defects = 0
                     position = message.id or position
                     yield message
             raise ChartledgerError.no_answer()
@@ -116,6 +116,10 @@ async def _messages(
             if not error.retryable:
                 raise
             failures += 1
+            # An outage passes, and proxies answer it otherwise.
+            defects = defects + 1 if error.status == 500 else 0
+            if defects > connection.max_retries:
+                raise
             if on_interruption:
                 on_interruption(error)
             await anyio.sleep(max(error.retry_after or 0.0, backoff_seconds(failures)))
