@@ -113,7 +113,8 @@ refer to them: payers, patients, providers, facilities, encounters, documents.
 \`warnings\`.
 
 **Versions.** Each write to a record increases its \`version\` by one. Send \`If-Match\` with the version that you read to make
-sure that nobody else has written in the meantime, or \`If-None-Match: *\` to create only.
+sure that nobody else has written in the meantime, or \`If-None-Match: *\` to create only. Read with \`If-None-Match\` and an
+earlier \`ETag\` to get 304 without a body if nothing has changed.
 
 **Reading.** Responses include every write that was answered before the request. Lists are paginated: pass
 \`next_page_token\` as \`page_token\` until it is \`null\`.

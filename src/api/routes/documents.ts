@@ -2,7 +2,11 @@ import { createHash } from 'node:crypto';
 import type { Readable } from 'node:stream';
 import { z } from 'zod';
 import type { Caller } from '../../domain/events/newEvent.ts';
-import { documentFieldsSchema, documentFormats } from '../../domain/records/document.ts';
+import {
+  documentFieldsSchema,
+  documentFormats,
+  type PresentDocument,
+} from '../../domain/records/document.ts';
 import { recordAccess } from '../../modules/audit/recordAccess.ts';
 import { onKind } from '../../modules/auth/apiKeys.ts';
 import { StoredResponse } from '../../modules/idempotency/reservations.ts';
@@ -15,25 +19,29 @@ import {
   uploadDocument as upload,
 } from '../../modules/records/commands/documents.ts';
 import {
-  type DocumentContent,
+  findDocument,
   listDocuments as list,
-  readContentAt,
-  readDocument,
-  type WantedPart,
+  readContent,
+  readDocumentAt,
 } from '../../modules/records/queries/documents.ts';
 import type { QueryPorts } from '../../modules/records/queries/records.ts';
+import type { ByteRange } from '../../storage/documentStore.ts';
 import { bytesSchema, endpoint } from '../schemas/endpoint.ts';
 import { documentExample, exampleOf } from '../schemas/examples.ts';
 import {
   conditionHeaders,
   matchHeader,
   momentQuerySchema,
+  notModifiedMark,
   pageQuerySchema,
   pageRequest,
+  readConditions,
   requestedMoment,
+  unchangedSince,
   writeCondition,
 } from '../schemas/parameters.ts';
 import { alwaysTrue, fieldMessageSchema, listPageOf, timestamp, versionNumber } from '../schemas/records.ts';
+import { isNotModified } from '../server/conditions.ts';
 import {
   type IdempotencyPorts,
   idempotencyKey,
@@ -100,7 +108,7 @@ const fileHeaders = [
   'Repr-Digest',
 ] as const;
 
-const rangeHeaders = z.object({
+const rangeHeaders = readConditions.extend({
   Range: z
     .string()
     .optional()
@@ -141,8 +149,9 @@ const downloadDocument = endpoint({
       headers: [...fileHeaders, 'Content-Range'],
       stream: files,
     },
+    304: unchangedSince,
   },
-  errors: ['DocumentNotFound', 'Erased', 'RangeNotSatisfiable'],
+  errors: ['DocumentNotFound', 'Erased', 'NotThatVersion', 'RangeNotSatisfiable'],
   subject: documentSubject,
   handler:
     ({ eventLog, documentStore }: DocumentPorts) =>
@@ -152,12 +161,17 @@ const downloadDocument = endpoint({
       const { workspace } = caller;
       const at = requestedMoment(context.req);
       const name = { workspace, encounterId: encounter, documentId: id };
-      const part: WantedPart = ({ size }, version) => requestedRange(context, size, `"${version}"`);
-      const found = at
-        ? await readContentAt({ eventLog, documentStore }, name, at.moment, part)
-        : await readDocument(eventLog, documentStore, workspace, encounter, id, part);
-      const { range, content } = found;
-      const query = { ...at?.query, ...(range && { bytes: `${range.start}-${range.end}` }) };
+      const found = at ? await readDocumentAt(eventLog, name, at.moment) : await findDocument(eventLog, name);
+      const { document, version } = found;
+      const etag = `"${version}"`;
+      const isKnown = isNotModified(context, etag);
+      const range = isKnown ? undefined : requestedRange(context, document.size, etag);
+      const content = isKnown ? undefined : await readContent(documentStore, document, range);
+      const query = {
+        ...at?.query,
+        ...(range && { bytes: `${range.start}-${range.end}` }),
+        ...notModifiedMark(isKnown),
+      };
       const read = {
         kind: 'document',
         record_id: encounter,
@@ -167,14 +181,21 @@ const downloadDocument = endpoint({
       try {
         await recordAccess(eventLog, caller, { action: 'document.download', ...read });
       } catch (error) {
-        content.destroy();
+        content?.destroy();
         throw error;
       }
-      return { status: range ? 206 : 200, headers: headersOf(found), body: { stream: content } };
+      if (content === undefined) return { status: 304, headers: { ETag: etag }, body: nothing };
+      return { status: range ? 206 : 200, headers: headersOf(found, range), body: { stream: content } };
     },
 });
 
-function headersOf({ document, version, range }: DocumentContent): Record<string, string> {
+/** A response without a body, nor headers about one. */
+const nothing = { send: async () => undefined };
+
+function headersOf(
+  { document, version }: Pick<PresentDocument, 'document' | 'version'>,
+  range: ByteRange | undefined,
+): Record<string, string> {
   const { format, filename, size, sha256 } = document;
   return {
     'Content-Type': documentFormats[format],

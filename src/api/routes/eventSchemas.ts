@@ -17,6 +17,7 @@ import { type Snapshot, snapshotOf } from '../../modules/records/queries/lists.t
 import { version } from '../../platform/version.ts';
 import { bytesSchema, descriptionAccess, endpoint } from '../schemas/endpoint.ts';
 import { schemaNotFound } from '../schemas/errors.ts';
+import { readConditions } from '../schemas/parameters.ts';
 import { requireUsable } from '../server/admission.ts';
 import { NDJSON } from '../server/answer.ts';
 import { callerOf } from '../server/requestContext.ts';
@@ -25,7 +26,6 @@ import {
   cacheHeaders,
   EVENT_ACCESS,
   type EventsPorts,
-  ifNoneMatch,
   notModified,
   type Tagged,
   tagged,
@@ -54,7 +54,7 @@ function readAsyncApi(openapiPublic: boolean) {
     description: 'Every event of `GET /events` in both views, as an AsyncAPI 3.0.0 document.',
     tag: 'Events',
     ...descriptionAccess(openapiPublic),
-    headers: ifNoneMatch,
+    headers: readConditions,
     answers: {
       200: {
         description: 'The document.',
@@ -115,7 +115,7 @@ function readEventSchema(openapiPublic: boolean) {
     tag: 'Events',
     permission,
     params: z.object({ name }),
-    headers: ifNoneMatch,
+    headers: readConditions,
     answers: {
       200: {
         description: 'The schema.',

@@ -1,4 +1,3 @@
-import { createHash } from 'node:crypto';
 import { Readable } from 'node:stream';
 import { z } from 'zod';
 import type { DisclosedRange } from '../../domain/events/payloads.ts';
@@ -34,6 +33,7 @@ import {
 } from '../schemas/parameters.ts';
 import { lackingPermission, requireUsable } from '../server/admission.ts';
 import { addressOf, type StreamedAnswer } from '../server/answer.ts';
+import { digestTag, isNotModified, unlessKnown } from '../server/conditions.ts';
 import { ownersOf, reserveShare } from '../server/loadShedder.ts';
 import { callerOf, type RequestContext } from '../server/requestContext.ts';
 import { type EventStreamOptions, sendEventStream } from '../server/sse.ts';
@@ -49,13 +49,7 @@ export interface Tagged<Body extends object> {
 
 /** Returns a description with its entity tag. */
 export function tagged<Body extends object>(body: Body): Tagged<Body> {
-  return { body, etag: `"${createHash('sha256').update(JSON.stringify(body)).digest('base64url')}"` };
-}
-
-/** Whether `If-None-Match` names the entity tag (RFC 9110, section 13.1.2: weak comparison). */
-function isKnown({ req }: RequestContext, etag: string): boolean {
-  const tags = (req.headers['if-none-match'] ?? '').split(',').map((tag) => tag.trim().replace(/^W\//, ''));
-  return tags.includes(etag) || tags.includes('*');
+  return { body, etag: digestTag(body) };
 }
 
 /**
@@ -69,21 +63,8 @@ export function cacheable<Body extends object>(
 ) {
   const { headers } = context;
   headers[headers.indexOf('Cache-Control') + 1] = `${scope}, max-age=${MAX_AGE_SECONDS}`;
-  const answer = { headers: { ETag: etag }, body };
-  // Node sends no body with a 304.
-  return isKnown(context, etag) ? { ...answer, status: 304 as const } : answer;
+  return unlessKnown(isNotModified(context, etag), { headers: { ETag: etag }, body });
 }
-
-/** The condition under which a description is sent. */
-export const ifNoneMatch = z.object({
-  'If-None-Match': z
-    .string()
-    .optional()
-    .meta({
-      description: 'An earlier `ETag`: returns 304 if the document has not changed',
-      examples: ['"h1T5Tjd5cPtkeFRPtb4aGG5S0eTIXrVCTTlQIR_6kRg"'],
-    }),
-});
 
 /** Headers of a description. */
 export const cacheHeaders = ['ETag', 'Cache-Control'] as const;

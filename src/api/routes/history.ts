@@ -21,12 +21,16 @@ import { documentExample, exampleRequestId, upsertRequests, viewExample } from '
 import {
   accessSubject,
   documentPath,
+  notModifiedMark,
   pageQuerySchema,
   pageRequest,
   pathId,
+  readConditions,
   recordPath,
+  unchangedSince,
 } from '../schemas/parameters.ts';
 import { pageOf, principal, tagOf, timestamp, versionNumber, withArticle } from '../schemas/records.ts';
+import { digestTag, isNotModified, unlessKnown } from '../server/conditions.ts';
 import { callerOf, type RequestContext } from '../server/requestContext.ts';
 
 /** Path of an encounter's documents. */
@@ -158,8 +162,17 @@ export const readDocumentHistory = endpoint({
   permission: onKind('read', 'document'),
   params: documentParams,
   query: pageQuerySchema,
-  answers: { 200: { description: 'A page of versions.', schema: documentHistoryPageSchema, example } },
-  errors: ['DocumentNotFound'],
+  headers: readConditions,
+  answers: {
+    200: {
+      description: 'A page of versions.',
+      headers: ['ETag'],
+      schema: documentHistoryPageSchema,
+      example,
+    },
+    304: unchangedSince,
+  },
+  errors: ['DocumentNotFound', 'NotThatVersion'],
   subject: documentSubject,
   handler: (ports: HistoryPorts & { documentStore: DocumentStore }) => async (context) => {
     const caller = callerOf(context);
@@ -170,14 +183,16 @@ export const readDocumentHistory = endpoint({
       documentId: documentId(context.req),
     };
     const body = await readDocumentVersions(ports, name, request);
+    const etag = digestTag(body);
+    const isKnown = isNotModified(context, etag);
     await recordAccess(ports.eventLog, caller, {
       action: 'document.history',
       kind: 'document',
       record_id: name.encounterId,
       document_id: name.documentId,
-      query: { ...request },
+      query: { ...request, ...notModifiedMark(isKnown) },
     });
-    return { body };
+    return unlessKnown(isKnown, { headers: { ETag: etag }, body });
   },
 });
 
@@ -241,23 +256,32 @@ export function readRecordHistory(entry: CatalogEntry) {
     permission: onKind('read', kind),
     params: recordPath(entry),
     query: pageQuerySchema,
+    headers: readConditions,
     answers: {
-      200: { description: 'A page of versions.', schema: recordHistoryPageSchema, example: exampleOf(entry) },
+      200: {
+        description: 'A page of versions.',
+        headers: ['ETag'],
+        schema: recordHistoryPageSchema,
+        example: exampleOf(entry),
+      },
+      304: unchangedSince,
     },
-    errors: ['RecordNotFound'],
+    errors: ['RecordNotFound', 'NotThatVersion'],
     subject: ({ req }) => accessSubject(kind, req.params.id),
     handler: (ports: HistoryPorts) => async (context) => {
       const id = pathId(context.req, 'id', title);
       const caller = callerOf(context);
       const request = pageRequest(context.req);
       const body = await readRecordVersions(ports, caller.workspace, entry, id, request);
+      const etag = digestTag(body);
+      const isKnown = isNotModified(context, etag);
       await recordAccess(ports.eventLog, caller, {
         action: 'record.history',
         kind,
         record_id: id,
-        query: { ...request },
+        query: { ...request, ...notModifiedMark(isKnown) },
       });
-      return { body };
+      return unlessKnown(isKnown, { headers: { ETag: etag }, body });
     },
   });
 }

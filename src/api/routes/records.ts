@@ -15,12 +15,16 @@ import {
   conditionHeaders,
   matchHeader,
   momentQuerySchema,
+  notModifiedMark,
   pathId,
+  readConditions,
   recordPath,
   requestedMoment,
+  unchangedSince,
 } from '../schemas/parameters.ts';
 import { recordSchemas, tagOf, withArticle } from '../schemas/records.ts';
 import { PATCH_TYPES, readJson } from '../server/body.ts';
+import { isNotModified, unlessKnown } from '../server/conditions.ts';
 import { callerOf, type RequestContext } from '../server/requestContext.ts';
 import {
   type RecordWritePorts,
@@ -224,6 +228,7 @@ function readRecord(entry: CatalogEntry) {
     permission: onKind('read', kind),
     params: recordPath(entry),
     query: momentQuerySchema,
+    headers: readConditions,
     answers: {
       200: {
         description: `The ${kind}.`,
@@ -231,8 +236,9 @@ function readRecord(entry: CatalogEntry) {
         schema: recordSchemas(kind).view,
         example: viewExample(entry),
       },
+      304: unchangedSince,
     },
-    errors: ['RecordNotFound', 'Erased'],
+    errors: ['RecordNotFound', 'Erased', 'NotThatVersion'],
     subject: ({ req }) => accessSubject(kind, req.params.id),
     handler: (ports: QueryPorts) => async (context) => {
       const id = pathId(context.req, 'id', title);
@@ -241,13 +247,15 @@ function readRecord(entry: CatalogEntry) {
       const view = at
         ? await readRecordAt(ports.eventLog, caller.workspace, entry, id, at.moment)
         : await readLatest(ports, caller.workspace, entry, id);
+      const etag = `"${view.version}"`;
+      const isKnown = isNotModified(context, etag);
       await recordAccess(ports.eventLog, caller, {
         action: 'record.read',
         kind,
         record_id: id,
-        ...(at && { query: { ...at.query } }),
+        ...((at || isKnown) && { query: { ...at?.query, ...notModifiedMark(isKnown) } }),
       });
-      return { headers: { ETag: `"${view.version}"` }, body: view };
+      return unlessKnown(isKnown, { headers: { ETag: etag }, body: view });
     },
   });
 }

@@ -2,8 +2,9 @@ import { z } from 'zod';
 import { type ProcessHealth, type Readiness, readiness } from '../../modules/health.ts';
 import { projectionStatus, type QueryPorts } from '../../modules/records/queries/records.ts';
 import { descriptionAccess, endpoint } from '../schemas/endpoint.ts';
+import { readConditions } from '../schemas/parameters.ts';
 import { errorSchema } from '../schemas/records.ts';
-import { cacheable, cacheHeaders, ifNoneMatch, notModified, tagged } from './events.ts';
+import { cacheable, cacheHeaders, notModified, tagged } from './events.ts';
 
 const healthSchema = z
   .object({ status: z.literal('ok') })
@@ -50,7 +51,7 @@ export function readOpenApi(openapiPublic: boolean) {
       : 'The OpenAPI 3.1.0 description of this API.',
     tag: 'Service',
     ...descriptionAccess(openapiPublic),
-    headers: ifNoneMatch,
+    headers: readConditions,
     answers: {
       200: {
         description: 'The document.',

@@ -157,6 +157,6 @@ export function routeOf<Ports>(described: Endpoint<Ports>, ports: Ports): Route 
 /** Returns who may read a description of the interface, and what can go wrong then; `openapiPublic`: everyone may. */
 export function descriptionAccess(openapiPublic: boolean): Required<Pick<Endpoint, 'permission' | 'errors'>> {
   return openapiPublic
-    ? { permission: 'public', errors: ['InvalidParameter', 'InternalError'] }
-    : { permission: 'key', errors: [] };
+    ? { permission: 'public', errors: ['InvalidParameter', 'NotThatVersion', 'InternalError'] }
+    : { permission: 'key', errors: ['NotThatVersion'] };
 }

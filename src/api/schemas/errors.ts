@@ -29,6 +29,7 @@ import {
 } from '../server/admission.ts';
 import { internalError, malformedPath, NDJSON, tooSlow } from '../server/answer.ts';
 import { bodyTooLarge, MAX_DEPTH, MAX_VALUES, malformedBody, notJson, PATCH_TYPES } from '../server/body.ts';
+import { notThatVersion } from '../server/conditions.ts';
 import { headersTooLarge, unknownExpectation } from '../server/httpServer.ts';
 import { overloaded } from '../server/loadShedder.ts';
 import { fileTooLarge, incompleteForm, notMultipart } from '../server/multipart.ts';
@@ -336,6 +337,12 @@ export const errorResponses = {
       'This `Idempotency-Key` was sent with a different request by the same API key within the last 24 ' +
       'hours; nothing was written.',
     errors: { idempotency_key_reused: keyReused() },
+  },
+  NotThatVersion: {
+    description:
+      'The `ETag` of the response is not one of those in `If-Match`. `version` and the header `ETag` contain ' +
+      'the version that would have been sent, if it has one.',
+    errors: { not_that_version: notThatVersion('"3"') },
   },
   VersionConflict: {
     description:

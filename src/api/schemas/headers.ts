@@ -13,8 +13,8 @@ export const headers = {
   ETag: {
     description:
       'The version, in quotes. Send it as `If-Match` to write only if nobody else has written in the ' +
-      'meantime. In a compressed response it is weak: `W/"2"`. For a schema or a description of the API, a digest: ' +
-      'send it as `If-None-Match` to get the document only if it has changed.',
+      'meantime, or as `If-None-Match` to read only what has changed. In a compressed response it is weak: ' +
+      '`W/"2"`. For a history, a schema or a description of the API, a digest.',
     schema: { type: 'string' },
     example: '"2"',
   },

@@ -212,6 +212,41 @@ export const conditionHeaders = matchHeader.extend({
     }),
 });
 
+/** The conditions of a read. */
+export const readConditions = z.object({
+  'If-None-Match': z
+    .string()
+    .optional()
+    .meta({
+      description:
+        'One or several earlier `ETag`s: if one of them is still that of the response, it is 304, without a ' +
+        'body. Weak tags count as strong ones',
+      examples: ['"3"'],
+    }),
+  'If-Match': z
+    .string()
+    .optional()
+    .meta({
+      description:
+        'The only `ETag`s with which you want the response, otherwise 412. Weak tags match nothing',
+      examples: ['"3"'],
+    }),
+});
+
+/** The response to a client that has what it reads. */
+export const unchangedSince = {
+  description:
+    'Nothing has changed since the `ETag` in `If-None-Match`. The response has no body; the read is in the ' +
+    'audit trail.',
+  headers: ['ETag'],
+  empty: true,
+} as const;
+
+/** Returns what the audit trail says of such a read, besides what was asked for. */
+export function notModifiedMark(isKnown: boolean): { not_modified?: true } {
+  return isKnown ? { not_modified: true } : {};
+}
+
 /** The forms in which events are sent; the first is for clients that accept any. */
 export const eventMediaTypes = { ndjson: NDJSON, sse: 'text/event-stream' } as const;
 

@@ -316,7 +316,7 @@ function sendWhole(
   if (!req.complete && req.headers.expect !== undefined) res.shouldKeepAlive = false;
   res.writeHead(status, headers);
   // A text leaves together with the head in one write; a buffer would be a second one.
-  res.end(req.method === 'HEAD' ? undefined : sent);
+  res.end(req.method === 'HEAD' || status === 304 ? undefined : sent);
   if (!req.complete) discardBody(req);
 }
 

@@ -4085,7 +4085,12 @@ export interface operations {
                 /** @description The time to read it as of: the last version recorded at or before it. A plain date means its first moment; a time without an offset is UTC */
                 as_of?: string;
             };
-            header?: never;
+            header?: {
+                /** @description One or several earlier `ETag`s: if one of them is still that of the response, it is 304, without a body. Weak tags count as strong ones */
+                "If-None-Match"?: string;
+                /** @description The only `ETag`s with which you want the response, otherwise 412. Weak tags match nothing */
+                "If-Match"?: string;
+            };
             path: {
                 /** @description The `id` that the payer was sent with, percent-encoded */
                 id: string;
@@ -4171,7 +4176,12 @@ export interface operations {
                 /** @description The `next_page_token` of the previous page */
                 page_token?: string;
             };
-            header?: never;
+            header?: {
+                /** @description One or several earlier `ETag`s: if one of them is still that of the response, it is 304, without a body. Weak tags count as strong ones */
+                "If-None-Match"?: string;
+                /** @description The only `ETag`s with which you want the response, otherwise 412. Weak tags match nothing */
+                "If-Match"?: string;
+            };
             path: {
                 /** @description The `id` that the payer was sent with, percent-encoded */
                 id: string;
@@ -4332,7 +4342,12 @@ export interface operations {
                 /** @description The time to read it as of: the last version recorded at or before it. A plain date means its first moment; a time without an offset is UTC */
                 as_of?: string;
             };
-            header?: never;
+            header?: {
+                /** @description One or several earlier `ETag`s: if one of them is still that of the response, it is 304, without a body. Weak tags count as strong ones */
+                "If-None-Match"?: string;
+                /** @description The only `ETag`s with which you want the response, otherwise 412. Weak tags match nothing */
+                "If-Match"?: string;
+            };
             path: {
                 /** @description The `id` that the patient was sent with, percent-encoded */
                 id: string;
@@ -4418,7 +4433,12 @@ export interface operations {
                 /** @description The `next_page_token` of the previous page */
                 page_token?: string;
             };
-            header?: never;
+            header?: {
+                /** @description One or several earlier `ETag`s: if one of them is still that of the response, it is 304, without a body. Weak tags count as strong ones */
+                "If-None-Match"?: string;
+                /** @description The only `ETag`s with which you want the response, otherwise 412. Weak tags match nothing */
+                "If-Match"?: string;
+            };
             path: {
                 /** @description The `id` that the patient was sent with, percent-encoded */
                 id: string;
@@ -4577,7 +4597,12 @@ export interface operations {
                 /** @description The time to read it as of: the last version recorded at or before it. A plain date means its first moment; a time without an offset is UTC */
                 as_of?: string;
             };
-            header?: never;
+            header?: {
+                /** @description One or several earlier `ETag`s: if one of them is still that of the response, it is 304, without a body. Weak tags count as strong ones */
+                "If-None-Match"?: string;
+                /** @description The only `ETag`s with which you want the response, otherwise 412. Weak tags match nothing */
+                "If-Match"?: string;
+            };
             path: {
                 /** @description The `id` that the provider was sent with, percent-encoded */
                 id: string;
@@ -4663,7 +4688,12 @@ export interface operations {
                 /** @description The `next_page_token` of the previous page */
                 page_token?: string;
             };
-            header?: never;
+            header?: {
+                /** @description One or several earlier `ETag`s: if one of them is still that of the response, it is 304, without a body. Weak tags count as strong ones */
+                "If-None-Match"?: string;
+                /** @description The only `ETag`s with which you want the response, otherwise 412. Weak tags match nothing */
+                "If-Match"?: string;
+            };
             path: {
                 /** @description The `id` that the provider was sent with, percent-encoded */
                 id: string;
@@ -4822,7 +4852,12 @@ export interface operations {
                 /** @description The time to read it as of: the last version recorded at or before it. A plain date means its first moment; a time without an offset is UTC */
                 as_of?: string;
             };
-            header?: never;
+            header?: {
+                /** @description One or several earlier `ETag`s: if one of them is still that of the response, it is 304, without a body. Weak tags count as strong ones */
+                "If-None-Match"?: string;
+                /** @description The only `ETag`s with which you want the response, otherwise 412. Weak tags match nothing */
+                "If-Match"?: string;
+            };
             path: {
                 /** @description The `id` that the facility was sent with, percent-encoded */
                 id: string;
@@ -4908,7 +4943,12 @@ export interface operations {
                 /** @description The `next_page_token` of the previous page */
                 page_token?: string;
             };
-            header?: never;
+            header?: {
+                /** @description One or several earlier `ETag`s: if one of them is still that of the response, it is 304, without a body. Weak tags count as strong ones */
+                "If-None-Match"?: string;
+                /** @description The only `ETag`s with which you want the response, otherwise 412. Weak tags match nothing */
+                "If-Match"?: string;
+            };
             path: {
                 /** @description The `id` that the facility was sent with, percent-encoded */
                 id: string;
@@ -5079,7 +5119,12 @@ export interface operations {
                 /** @description The time to read it as of: the last version recorded at or before it. A plain date means its first moment; a time without an offset is UTC */
                 as_of?: string;
             };
-            header?: never;
+            header?: {
+                /** @description One or several earlier `ETag`s: if one of them is still that of the response, it is 304, without a body. Weak tags count as strong ones */
+                "If-None-Match"?: string;
+                /** @description The only `ETag`s with which you want the response, otherwise 412. Weak tags match nothing */
+                "If-Match"?: string;
+            };
             path: {
                 /** @description The `id` that the encounter was sent with, percent-encoded */
                 id: string;
@@ -5165,7 +5210,12 @@ export interface operations {
                 /** @description The `next_page_token` of the previous page */
                 page_token?: string;
             };
-            header?: never;
+            header?: {
+                /** @description One or several earlier `ETag`s: if one of them is still that of the response, it is 304, without a body. Weak tags count as strong ones */
+                "If-None-Match"?: string;
+                /** @description The only `ETag`s with which you want the response, otherwise 412. Weak tags match nothing */
+                "If-Match"?: string;
+            };
             path: {
                 /** @description The `id` that the encounter was sent with, percent-encoded */
                 id: string;
@@ -5591,6 +5641,10 @@ export interface operations {
                 as_of?: string;
             };
             header?: {
+                /** @description One or several earlier `ETag`s: if one of them is still that of the response, it is 304, without a body. Weak tags count as strong ones */
+                "If-None-Match"?: string;
+                /** @description The only `ETag`s with which you want the response, otherwise 412. Weak tags match nothing */
+                "If-Match"?: string;
                 /** @description One part of the file, in bytes; multiple ranges are not supported */
                 Range?: string;
                 /** @description The `ETag` of the parts received so far: if it has changed, the whole file is sent */
@@ -5684,7 +5738,12 @@ export interface operations {
                 /** @description The `next_page_token` of the previous page */
                 page_token?: string;
             };
-            header?: never;
+            header?: {
+                /** @description One or several earlier `ETag`s: if one of them is still that of the response, it is 304, without a body. Weak tags count as strong ones */
+                "If-None-Match"?: string;
+                /** @description The only `ETag`s with which you want the response, otherwise 412. Weak tags match nothing */
+                "If-Match"?: string;
+            };
             path: {
                 /** @description The `id` that the encounter was sent with, percent-encoded */
                 id: string;
@@ -6357,8 +6416,10 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description An earlier `ETag`: returns 304 if the document has not changed */
+                /** @description One or several earlier `ETag`s: if one of them is still that of the response, it is 304, without a body. Weak tags count as strong ones */
                 "If-None-Match"?: string;
+                /** @description The only `ETag`s with which you want the response, otherwise 412. Weak tags match nothing */
+                "If-Match"?: string;
             };
             path?: never;
             cookie?: never;
@@ -6389,8 +6450,10 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description An earlier `ETag`: returns 304 if the document has not changed */
+                /** @description One or several earlier `ETag`s: if one of them is still that of the response, it is 304, without a body. Weak tags count as strong ones */
                 "If-None-Match"?: string;
+                /** @description The only `ETag`s with which you want the response, otherwise 412. Weak tags match nothing */
+                "If-Match"?: string;
             };
             path: {
                 /** @description The type of an event, such as `chartledger.patient.upserted.v1`; with the suffix `.deidentified` for the de-identified view. It is the last part of the event’s `dataschema`. */
@@ -6500,8 +6563,10 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description An earlier `ETag`: returns 304 if the document has not changed */
+                /** @description One or several earlier `ETag`s: if one of them is still that of the response, it is 304, without a body. Weak tags count as strong ones */
                 "If-None-Match"?: string;
+                /** @description The only `ETag`s with which you want the response, otherwise 412. Weak tags match nothing */
+                "If-Match"?: string;
             };
             path?: never;
             cookie?: never;

@@ -10,11 +10,12 @@ import type { RecordExistence } from '../../../modules/records/commands/referenc
 import {
   type DocumentName,
   type DocumentVersion,
+  findDocument,
   type LatestDocuments,
   latestDocuments,
   listDocuments,
-  readContentAt,
-  readDocument,
+  readContent,
+  readDocumentAt,
   readDocumentHistory,
 } from '../../../modules/records/queries/documents.ts';
 import { totalOf } from '../../../modules/records/queries/paging.ts';
@@ -219,9 +220,10 @@ async function download(
   const { caller } = handedOut(visit);
   const name = nameOf(req, workspace);
   const at = requestedMoment(req.method === 'POST' ? { query: visit.form } : req);
-  const { document, content } = at
-    ? await readContentAt({ eventLog, documentStore }, name, at.moment)
-    : await readDocument(eventLog, documentStore, workspace, name.encounterId, name.documentId);
+  const { document } = at
+    ? await readDocumentAt(eventLog, name, at.moment)
+    : await findDocument(eventLog, name);
+  const content = await readContent(documentStore, document);
   try {
     await recordAccess(eventLog, caller, {
       action: 'document.download',

@@ -121,10 +121,10 @@ export async function listDocuments(
 const sent = measurements.counter('chartledger.document.io', { 'network.io.direction': 'transmit' });
 
 /**
- * Resolves with the bytes that an upload left in the store, hashed on the way; of a part of them, only the length can be
- * checked.
+ * Resolves with the bytes that an upload left in the store, hashed on the way (`checkedContent`); of a part of them, only the
+ * length can be checked. Rejects with `not_found` when they were not kept.
  */
-async function readContent(
+export async function readContent(
   store: DocumentStore,
   document: DocumentUploaded,
   range?: ByteRange,
@@ -134,37 +134,18 @@ async function readContent(
   return range ? checkedPart(content, document, range) : checkedContent(content, document);
 }
 
-/** Returns which part of a document is wanted; undefined for all of it. May throw. */
-export type WantedPart = (document: DocumentUploaded, version: number) => ByteRange | undefined;
-
-export interface DocumentContent {
-  document: DocumentUploaded;
-  version: number;
-  content: Readable;
-  /** The part of the document that the content is; undefined for all of it. */
-  range: ByteRange | undefined;
-}
-
 /**
- * Resolves with a document's latest bytes as named by the log, hashed on the way (`checkedContent`); rejects with
- * `not_found` when there is none or it was removed, with `gone` when it was erased.
+ * Resolves with a document's latest version; rejects with `not_found` when there is none or it was removed, with `gone` when it
+ * was erased.
  */
-export async function readDocument(
+export async function findDocument(
   eventLog: EventLog,
-  store: DocumentStore,
-  workspace: string,
-  encounterId: string,
-  documentId: string,
-  wantedPart: WantedPart = () => undefined,
-): Promise<DocumentContent> {
-  const stream = documentStream(workspace, encounterId, documentId);
-  const [last] = await eventLog.readStream(stream, { direction: 'backwards', limit: 1 });
+  name: DocumentName,
+): Promise<Pick<PresentDocument, 'document' | 'version'>> {
+  const [last] = await eventLog.readStream(streamOf(name), { direction: 'backwards', limit: 1 });
   if (last && erasureStep(last) === 'done') throw gone('Document', last.recordedAt);
   if (last?.type !== 'DocumentUploaded') throw notFound('Document');
-  const document = uploadedBy(last);
-  const version = last.revision + 1;
-  const range = wantedPart(document, version);
-  return { document, version, range, content: await readContent(store, document, range) };
+  return { document: uploadedBy(last), version: last.revision + 1 };
 }
 
 /** Objects asked for at once. */
@@ -224,18 +205,6 @@ export async function readDocumentAt(
   if (state.removed)
     throw new ServiceError('not_found', `The document was removed in version ${state.version}.`);
   return state;
-}
-
-/** Resolves with the bytes of a document at a moment; rejects with `not_found` also when they were not kept. */
-export async function readContentAt(
-  { eventLog, documentStore }: { eventLog: EventLog; documentStore: DocumentStore },
-  name: DocumentName,
-  moment: Moment,
-  wantedPart: WantedPart = () => undefined,
-): Promise<DocumentContent> {
-  const { document, version } = await readDocumentAt(eventLog, name, moment);
-  const range = wantedPart(document, version);
-  return { document, version, range, content: await readContent(documentStore, document, range) };
 }
 
 function streamOf({ workspace, encounterId, documentId }: DocumentName): string {
