@@ -178,6 +178,14 @@ onEmbeddedEngines((start) => {
         status: 400,
         issues: ['error structure'],
       });
+      const misspelled = await sendFhir(service, '/fhir/Patient?_format=json&dry=1', patient);
+      expect([misspelled.status, misspelled.body.issue]).toEqual([
+        400,
+        ['_format', 'dry'].map((name) => ({
+          ...{ severity: 'error', code: 'invalid' },
+          diagnostics: `${name} is not a known query parameter; this path takes none`,
+        })),
+      ]);
       const keyless = await sendFhir(service.as(undefined), '/fhir/Patient', patient);
       expect({ status: keyless.status, issues: issuesIn(keyless.body) }).toEqual({
         status: 401,

@@ -63,8 +63,12 @@ export function operationOutcome(issues: readonly Issue[]): object {
 /** Returns the response to a failed request, as an `OperationOutcome`. */
 export function refuseAsFhir(error: ServiceError, requestId: string): Answer {
   const { status, headers } = errorAnswer(error, requestId);
-  const whole = refused(issueCodes[error.code] ?? 'exception', '', error.message);
-  const issues = error instanceof FhirRefusal ? error.issues : [whole];
+  const details = error.details ?? [{ field: '', message: error.message }];
+  const issue = issueCodes[error.code] ?? 'exception';
+  const issues =
+    error instanceof FhirRefusal
+      ? error.issues
+      : details.map(({ field, message }) => refused(issue, '', `${field} ${message}`.trim()));
   return {
     ...(status !== undefined && { status }),
     ...(headers && { headers }),
