@@ -72,6 +72,12 @@ export async function openWebhooks(
         const webhook = directory.find(id);
         return webhook && isDeliveryAllowed(webhook, keyDirectory.known) ? webhook : undefined;
       },
+      onChange(listener) {
+        const ends = [directory.onChange(listener), keyDirectory.onChange(listener)];
+        return () => {
+          for (const end of ends) end();
+        };
+      },
       recordSent: (webhook, sent, terms) => recordSent(eventLog, webhook, sent, terms),
       note: (webhook, note) => appendNote(eventLog, webhook, note),
       noteEveryMs,

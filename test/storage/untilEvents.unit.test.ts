@@ -26,7 +26,7 @@ function waiting(answers: boolean[], ms = LONG_MS): Waiting {
   };
   const awaited = new SharedFlag(flag.buffer).watch();
   const gather = (signal: AbortSignal) => awaited(ms, signal);
-  const ended = untilEvents(isThere, { gather, signal: stop.signal });
+  const ended = untilEvents(isThere, gather, stop.signal);
   const asked = (times: number) => new Promise<void>((resolve) => wakes.set(times, resolve));
   return { flag, asked, ended, stop };
 }
@@ -42,7 +42,7 @@ test('whoever waited before the follower did is not forgotten', async () => {
   const awaited = flag.watch();
   const gather = (signal: AbortSignal) => awaited(LONG_MS, signal);
   flag.raise();
-  await untilEvents(() => true, { gather, signal: new AbortController().signal });
+  await untilEvents(() => true, gather, new AbortController().signal);
 });
 
 test('one that waited once does not hurry what comes later', async () => {
@@ -90,5 +90,9 @@ test('the signal ends the wait, before and while it lasts', async () => {
   const stopped = waiting([false]);
   stopped.stop.abort();
   await stopped.ended;
-  await untilEvents(() => false, { signal: stop.signal });
+  await untilEvents(
+    () => false,
+    async () => undefined,
+    stop.signal,
+  );
 });

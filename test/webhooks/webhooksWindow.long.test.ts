@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
+import { setInterval, setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import type { RecordedEvent } from '../../src/domain/events/event.ts';
 import { ChangedFields } from '../../src/modules/eventStream/changedFields.ts';
@@ -84,8 +84,14 @@ async function deliver(send: (signal: AbortSignal) => Promise<Omit<Attempt, 'at'
     recordSent: async () => undefined,
     onUnreadable: () => undefined,
   };
-  const session = new DeliverySession(ports, state, webhook);
-  ended = session.run(stop.signal, async () => undefined);
+  const behind = { isLive: false, offeredTo: 0, join: () => false };
+  const session = new DeliverySession(ports, state, webhook, behind, 0);
+  ended = session.run(stop.signal);
+  // As its shard does.
+  const save = async () => {
+    for await (const _ of setInterval(100, undefined, { signal: stop.signal })) await session.flush();
+  };
+  save().catch(() => undefined);
   return { log, state };
 }
 

@@ -472,7 +472,7 @@ export async function checkWebhooks(
         const positions = await loadPositions(stateStore, ids);
         const found = new Set<string>();
         const ports = { eventLog, readModels, onStateLost: (id: string) => found.add(id) };
-        for (const webhook of webhooks) await resumeDelivery(ports, webhook, positions.get(webhook.id));
+        for (const webhook of webhooks) await resumeDelivery(ports, webhook, positions.get(webhook.id)?.at);
         return found.size;
       }),
     ),

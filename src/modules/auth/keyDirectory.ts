@@ -2,6 +2,7 @@ import { LRUCache } from 'lru-cache';
 import { DamagedEvent, type NewEvent, type RecordedEvent } from '../../domain/events/event.ts';
 import { KEYS_STREAM, SubjectOwners } from '../../domain/events/streams.ts';
 import { ServiceError, UnreadableError, unavailable } from '../../platform/errors.ts';
+import { pause } from '../../platform/retry.ts';
 import { appendBehind, type EventLog } from '../../storage/eventLog.ts';
 import {
   type ApiKey,
@@ -14,7 +15,7 @@ import {
 } from './apiKeys.ts';
 
 const PAGE = 500;
-const POLL_MS = 200;
+const RETRY_MS = 200;
 const MAX_ATTEMPTS = 20;
 
 /** The fold of a stream's events. */
@@ -36,7 +37,8 @@ export class FollowedStream<State extends FoldedState> {
   readonly #owners = new SubjectOwners();
   #reading: Promise<void> | undefined;
   #next: Promise<void> | undefined;
-  #timer: NodeJS.Timeout | undefined;
+  readonly #closing = new AbortController();
+  readonly #listeners = new Set<() => void>();
 
   private constructor(
     eventLog: EventLog,
@@ -62,9 +64,7 @@ export class FollowedStream<State extends FoldedState> {
   ): Promise<FollowedStream<State>> {
     const followed = new FollowedStream(eventLog, stream, empty, evolve);
     await followed.refresh();
-    followed.#timer = setInterval(() => {
-      if (followed.#reading === undefined) followed.refresh().catch(() => undefined);
-    }, POLL_MS);
+    void followed.#follow();
     return followed;
   }
 
@@ -102,8 +102,30 @@ export class FollowedStream<State extends FoldedState> {
     throw unavailable('event log');
   }
 
+  /** Calls back after the state has changed; returns a function that ends this. */
+  onChange(listener: () => void): () => void {
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
+  }
+
   close(): void {
-    clearInterval(this.#timer);
+    this.#closing.abort();
+  }
+
+  /** Reads on whenever the stream has a new event, until it is closed. */
+  async #follow(): Promise<void> {
+    const { signal } = this.#closing;
+    const filter = { streamPrefixes: [this.#stream] };
+    for (; !signal.aborted; await pause(RETRY_MS, signal)) {
+      try {
+        const after = await this.#eventLog.head();
+        await this.refresh();
+        for await (const { events, unreadable } of this.#eventLog.follow({ after, filter, signal }))
+          if (events.length > 0 || unreadable) await this.refresh();
+      } catch {
+        // It cannot be read now: the last known state applies.
+      }
+    }
   }
 
   async #readOn(): Promise<void> {
@@ -111,6 +133,7 @@ export class FollowedStream<State extends FoldedState> {
       const from = this.state.revision + 1;
       const events = await this.#eventLog.readStream(this.#stream, { from, limit: PAGE });
       for (const event of events) this.#fold(event);
+      if (events.length > 0) for (const listener of this.#listeners) listener();
       if (events.length < PAGE) return;
     }
   }
@@ -193,6 +216,11 @@ export class KeyDirectory {
   current({ key, workspace }: FoundKey): FoundKey {
     const { keys, workspaces } = this.known;
     return { key: keys.get(key.id) ?? key, workspace: workspaces.get(workspace.id) ?? workspace };
+  }
+
+  /** Calls back after a change; returns a function that ends this. */
+  onChange(listener: () => void): () => void {
+    return this.#stream.onChange(listener);
   }
 
   /** Reads events that were added to the stream of keys. */

@@ -1,169 +1,31 @@
-import type { Position } from '../../domain/events/event.ts';
-import { asUnreadable, UnreadableError } from '../../platform/errors.ts';
 import { pause } from '../../platform/retry.ts';
-import type { EventLog } from '../../storage/eventLog.ts';
+import { SharedSemaphore } from '../../platform/threads/semaphore.ts';
 import { type Leases, runAsLeader } from '../../storage/leases.ts';
 import type { ReadModels } from '../../storage/readModels.ts';
-import { findMessage, type MessageEvent, pruneAttempts } from './attempts.ts';
-import type { SessionPorts } from './retries.ts';
-import { openSecrets } from './secrets.ts';
-import { DeliverySession, MAX_WAITING } from './session.ts';
-import { DeliveryState, type DeliveryStatePorts } from './sessionState.ts';
-import { dropEarlierModels, removeDelivery } from './store.ts';
-import { filterTypes, type Webhook, type WebhookDirectory, type WebhookRequest } from './webhook.ts';
+import { pruneAttempts } from './attempts.ts';
+import { aborted, LiveEvents } from './liveEvents.ts';
+import { Shard, type ShardPorts } from './shard.ts';
+import { dropEarlierModels, removeDelivery, shardOf } from './store.ts';
+import type { Webhook, WebhookDirectory } from './webhook.ts';
 
-interface EndpointPorts extends SessionPorts, DeliveryStatePorts {
-  eventLog: EventLog;
-  /** Returns the webhook as of now, while its messages may be sent; undefined as long as they may not. */
-  findSending(webhookId: string): Webhook | undefined;
-}
-
-/** Failed messages queued for another attempt together. */
-const FAILED_PAGE = 200;
-/** How often a webhook that cannot be sent to is checked. */
-const ENDPOINT_CHECK_MS = 250;
-
-/**
- * Delivers a webhook's messages and handles its requests, for as long as messages may be sent and until the signal.
- * The caller holds its lease, and calls again when this ends or rejects, as it does when a store cannot be reached.
- */
-async function deliverEndpoint(ports: EndpointPorts, id: string, signal: AbortSignal): Promise<void> {
-  const found = ports.findSending(id);
-  if (found === undefined) return;
-  const state = await DeliveryState.open(ports, found);
-  if (state === undefined) return;
-  while (!signal.aborted) {
-    const webhook = ports.findSending(id);
-    if (webhook === undefined) return;
-    if (!(await canSign(ports, webhook))) {
-      state.at.problem = 'secret_unreadable';
-      if (state.changed && !(await state.save())) return;
-      await pause(ENDPOINT_CHECK_MS, signal);
-      continue;
-    }
-    delete state.at.problem;
-    const endpoint = new EndpointDelivery(ports, state, webhook);
-    if (!(await endpoint.run(signal))) return;
-  }
-}
-
-/** Returns a key for what is sent of which events: a webhook for which that changes begins a new session. */
-function sessionKey(webhook: Webhook): string {
-  return [webhook.payload, webhook.unchanged, ...filterTypes(webhook)].join();
-}
-
-/** Whether its secret can be opened: nothing is sent without a signature. */
-async function canSign(ports: EndpointPorts, webhook: Webhook): Promise<boolean> {
-  try {
-    await openSecrets(ports.secretsKeys, webhook, ports.clock.now());
-    return true;
-  } catch (error) {
-    ports.onDelay(webhook.id, error);
-    return false;
-  }
-}
-
-/** A session, and how a webhook's changes and requests affect it. */
-class EndpointDelivery {
-  readonly #ports: EndpointPorts;
-  readonly #state: DeliveryState;
-  readonly #session: DeliverySession;
-  readonly #wanted: string;
-  #webhook: Webhook;
-  #rewind: WebhookRequest | undefined;
-
-  constructor(ports: EndpointPorts, state: DeliveryState, webhook: Webhook) {
-    this.#ports = ports;
-    this.#state = state;
-    this.#webhook = webhook;
-    this.#wanted = sessionKey(webhook);
-    this.#session = new DeliverySession(ports, state, webhook);
-  }
-
-  /** False when the state has to be opened anew. */
-  async run(signal: AbortSignal): Promise<boolean> {
-    const isOurs = await this.#session.run(signal, () => this.#tick());
-    if (!isOurs || this.#rewind === undefined) return isOurs;
-    const { after = 0, revision } = this.#rewind;
-    await this.#state.rewind(after);
-    this.#state.at.handled = revision;
-    return this.#state.save();
-  }
-
-  async #tick(): Promise<void> {
-    const webhook = this.#ports.findSending(this.#webhook.id);
-    if (webhook === undefined || sessionKey(webhook) !== this.#wanted) {
-      return this.#session.end();
-    }
-    this.#webhook = webhook;
-    this.#session.update(webhook);
-    for (const request of webhook.requests) {
-      if (this.#rewind === undefined && request.revision > this.#state.at.handled) {
-        await this.#handle(request);
-      }
-    }
-    await this.#retryFailed();
-  }
-
-  async #handle(request: WebhookRequest): Promise<void> {
-    const { after, messageId, failed, revision } = request;
-    if (after !== undefined && after < this.#session.followed) {
-      this.#rewind = request;
-      return this.#session.end();
-    }
-    if (messageId !== undefined) await this.#repeat(messageId);
-    if (failed) this.#state.at.retryFailedAfter = -1;
-    if (request.kind === 'retry') this.#session.retryAll();
-    if (request.kind === 'ping') this.#session.ping(request);
-    this.#state.at.handled = revision;
-  }
-
-  /** Sends one message once more, if it is known. */
-  async #repeat(messageId: string): Promise<void> {
-    const { id } = this.#webhook;
-    const event = await findMessage(this.#ports.stateStore, id, messageId);
-    if (event === undefined) return;
-    const { stream, revision: next } = event;
-    const found = await this.#ports.eventLog.readStream(stream, { from: next, limit: 1 }).catch(asUnreadable);
-    const recorded = found instanceof UnreadableError ? undefined : found[0];
-    if (recorded === undefined) return;
-    this.#sendOnce(event, recorded.position, Date.parse(recorded.recordedAt));
-  }
-
-  /** Queues a message for another attempt, which is due at once, regardless of other messages of its record. */
-  #sendOnce({ stream, revision: next }: MessageEvent, position: Position, since: number): void {
-    const due = this.#ports.clock.elapsed();
-    this.#state.wait({
-      ...{ stream, next, last: next, once: true, position, before: position, since },
-      ...{ tries: 0, step: 0, woken: false, tried: due, due, delayMs: 0 },
-      triedVersion: this.#webhook.version,
-    });
-  }
-
-  /** Queues the next failed messages for another attempt, when that was asked for and there is room. */
-  async #retryFailed(): Promise<void> {
-    const { at, waiting } = this.#state;
-    if (at.retryFailedAfter === undefined || waiting.size + FAILED_PAGE > MAX_WAITING) return;
-    const page = await this.#state.failed(at.retryFailedAfter, FAILED_PAGE);
-    for (const failed of page) this.#sendOnce(failed, failed.position, this.#ports.clock.now());
-    const last = page.at(-1);
-    if (last && page.length === FAILED_PAGE) at.retryFailedAfter = last.position;
-    else delete at.retryFailedAfter;
-  }
-}
-
-interface DispatcherPorts extends EndpointPorts {
+interface DispatcherPorts extends Omit<ShardPorts, 'liveEvents' | 'opening' | 'onActive'> {
   leases: Leases;
   readModels: Pick<ReadModels, 'load' | 'page' | 'drop'>;
   directory: Pick<WebhookDirectory, 'all'>;
+  /** Calls back when a webhook changes, or whether its messages may be sent; returns a function that ends this. */
+  onChange(listener: () => void): () => void;
 }
 
-/** How often to look for webhooks whose messages may now be sent, or no longer, and for what was erased. */
-const POLL_MS = 250;
+/** How often to look for what is to be tried again, and after how many of these for what was erased. */
+const TICK_MS = 100;
+const ERASED_TICKS = 3;
+const SAVE_MS = 1_000;
 const RETRY_MS = 250;
 const RETRY_MOST_MS = 5_000;
 const CLEAN_EVERY_MS = 3_600_000;
-/** How long an instance waits before it asks for a free webhook: the more it has, the longer it waits. */
+/** Number of sessions being opened concurrently. */
+const OPENING = 32;
+/** How long an instance waits before it asks for a free shard: the more it has, the longer it waits. */
 const ASK_MS = 300;
 const ASK_MORE_MS = 100;
 const ASK_MOST_MS = 1_500;
@@ -172,60 +34,118 @@ const ASK_MOST_MS = 1_500;
 const CLEANING_LEASE = 'webhooks';
 
 /**
- * Delivers the messages of all webhooks whose leases this instance obtains, until the signal. Instances that start
- * together get about the same number each; when one is gone, the others take over its webhooks.
+ * Delivers the messages of all webhooks of whose shards this instance obtains the leases, until the signal. Instances that start
+ * together get about the same number each; when one is gone, the others take over its shards.
  */
 export class Dispatcher {
   readonly #ports: DispatcherPorts;
   readonly #owner: string;
-  /** By webhook id: ends the delivery, or the wait for its lease. */
-  readonly #running = new Map<string, AbortController>();
-  readonly #tasks = new Set<Promise<void>>();
+  readonly #opening = new SharedSemaphore(OPENING);
+  /** Those that have a webhook whose messages may be sent: this instance leads them, or asks for their leases. */
+  readonly #wanted = new Map<number, Promise<void>>();
+  /** Those that this instance leads. */
+  readonly #shards = new Map<number, Shard>();
+  #liveEvents: LiveEvents;
+  /** Aborts when the live events have failed, and everything has to begin again from what is stored. */
+  #failed = new AbortController();
+  #active = Promise.withResolvers<void>();
   #held = 0;
 
   /** `owner` is a name that no other instance has. */
   constructor(ports: DispatcherPorts, owner: string) {
     this.#ports = ports;
     this.#owner = owner;
+    this.#liveEvents = new LiveEvents(ports);
   }
 
   async run(signal: AbortSignal): Promise<void> {
-    const { leases } = this.#ports;
+    const { leases, onChange } = this.#ports;
     const cleaning = runAsLeader(leases, CLEANING_LEASE, this.#owner, signal, (leading) =>
-      this.#repeat('', CLEAN_EVERY_MS, leading, () => this.#clean()),
+      this.#repeat(CLEAN_EVERY_MS, leading, () => this.#clean()),
     );
-    const looking = this.#repeat('', POLL_MS, signal, () => this.#ports.erased.refresh());
-    for (; !signal.aborted; await pause(POLL_MS, signal)) {
-      for (const { id } of this.#ports.directory.all()) {
-        const running = this.#running.get(id);
-        if (this.#ports.findSending(id) === undefined) running?.abort();
-        else if (!running) this.#start(id, signal);
-      }
+    const end = onChange(() => this.#update(signal));
+    this.#update(signal);
+    await Promise.all([
+      cleaning,
+      this.#keepReading(signal),
+      this.#keepTicking(signal),
+      this.#keepSaving(signal),
+    ]);
+    end();
+    await Promise.all(this.#wanted.values());
+  }
+
+  #update(signal: AbortSignal): void {
+    for (const { id } of this.#ports.directory.all()) {
+      const number = shardOf(id);
+      this.#shards.get(number)?.update(id);
+      if (this.#wanted.has(number) || this.#ports.findSending(id) === undefined) continue;
+      this.#wanted.set(number, this.#lead(number, signal));
     }
-    await Promise.all([cleaning, looking, ...this.#tasks]);
   }
 
-  #start(id: string, signal: AbortSignal): void {
-    const stop = new AbortController();
-    this.#running.set(id, stop);
-    const end = () => stop.abort();
-    signal.addEventListener('abort', end, { once: true });
-    const task = this.#deliver(id, stop.signal).finally(() => {
-      signal.removeEventListener('abort', end);
-      this.#running.delete(id);
-      this.#tasks.delete(task);
-    });
-    this.#tasks.add(task);
-  }
-
-  async #deliver(id: string, signal: AbortSignal): Promise<void> {
+  async #lead(number: number, signal: AbortSignal): Promise<void> {
     await pause(this.#askMs(), signal);
     const work = async (leading: AbortSignal) => {
       this.#held += 1;
-      await this.#repeat(id, RETRY_MS, leading, () => deliverEndpoint(this.#ports, id, leading));
+      await this.#repeat(RETRY_MS, leading, () => this.#deliver(number, leading));
       this.#held -= 1;
     };
-    await runAsLeader(this.#ports.leases, `webhook:${id}`, this.#owner, signal, work, () => this.#askMs());
+    await runAsLeader(this.#ports.leases, `webhooks-${number}`, this.#owner, signal, work, () =>
+      this.#askMs(),
+    );
+  }
+
+  /** Resolves at the signal, or when the shard has to be opened again. */
+  async #deliver(number: number, signal: AbortSignal): Promise<void> {
+    const failed = this.#failed.signal;
+    const ports: ShardPorts = {
+      ...this.#ports,
+      liveEvents: this.#liveEvents,
+      opening: this.#opening,
+      onActive: () => this.#active.resolve(),
+    };
+    const isOfShard = ({ id, state }: Webhook) => shardOf(id) === number && state !== 'deleted';
+    const webhooks = this.#ports.directory.all().filter(isOfShard);
+    const shard = await Shard.open(ports, number, webhooks);
+    this.#shards.set(number, shard);
+    // What has changed since.
+    for (const { id } of this.#ports.directory.all()) if (shardOf(id) === number) shard.update(id);
+    await aborted(AbortSignal.any([signal, failed, shard.lost]));
+    this.#shards.delete(number);
+    await shard.end();
+  }
+
+  async #keepReading(signal: AbortSignal): Promise<void> {
+    await this.#repeat(0, signal, async () => {
+      try {
+        await this.#liveEvents.run(signal);
+      } catch (error) {
+        this.#liveEvents = new LiveEvents(this.#ports);
+        this.#failed.abort();
+        this.#failed = new AbortController();
+        throw error;
+      }
+    });
+  }
+
+  /** Does nothing while nothing is to be sent. */
+  async #keepTicking(signal: AbortSignal): Promise<void> {
+    for (let ticks = 0; !signal.aborted; await pause(TICK_MS, signal)) {
+      if (![...this.#shards.values()].some(({ isActive }) => isActive)) {
+        this.#active = Promise.withResolvers();
+        ticks = 0;
+        await Promise.race([this.#active.promise, aborted(signal)]);
+      }
+      if (ticks % ERASED_TICKS === 0) await this.#ports.erased.refresh();
+      ticks += 1;
+      for (const shard of this.#shards.values()) shard.tick();
+    }
+  }
+
+  async #keepSaving(signal: AbortSignal): Promise<void> {
+    for (; !signal.aborted; await pause(SAVE_MS, signal))
+      await Promise.all([...this.#shards.values()].map((shard) => shard.flush()));
   }
 
   /** Random, so that instances that start together do not ask at the same time. */
@@ -249,13 +169,13 @@ export class Dispatcher {
     );
   }
 
-  async #repeat(id: string, pauseMs: number, signal: AbortSignal, work: () => Promise<void>): Promise<void> {
+  async #repeat(pauseMs: number, signal: AbortSignal, work: () => Promise<void>): Promise<void> {
     for (let failures = 0; !signal.aborted; ) {
       try {
         await work();
         failures = 0;
       } catch (error) {
-        this.#ports.onDelay(id, error);
+        this.#ports.onDelay('', error);
         failures += 1;
       }
       await pause(failures === 0 ? pauseMs : Math.min(RETRY_MS * 2 ** failures, RETRY_MOST_MS), signal);

@@ -445,6 +445,6 @@ export async function webhookProblems(
   const all = await webhooks.all(workspace);
   const enabled = all.filter(({ state }) => state === 'enabled').map(({ id }) => id);
   const positions = await loadPositions(stateStore, enabled);
-  const failing = [...positions.values()].filter(({ failing }) => failing !== undefined).length;
+  const failing = [...positions.values()].filter(({ at }) => at.failing !== undefined).length;
   return { disabled: all.length - enabled.length, failing };
 }

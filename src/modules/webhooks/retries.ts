@@ -1,16 +1,14 @@
-import { once } from 'node:events';
 import type { Position, RecordedEvent } from '../../domain/events/event.ts';
 import type { DisclosedRange, DisclosureTerms } from '../../domain/events/payloads.ts';
 import { UnknownSchemaVersion } from '../../domain/events/upcasting.ts';
 import { changedKind, eventSubject } from '../../domain/records/catalog.ts';
 import { asUnreadable, UnreadableError } from '../../platform/errors.ts';
 import { measurements } from '../../platform/metrics/metrics.ts';
-import { retryWhileUnavailable } from '../../platform/retry.ts';
 import { traced } from '../../platform/tracing.ts';
 import type { EventLog } from '../../storage/eventLog.ts';
 import type { Clock } from '../../storage/rateLimiters.ts';
 import type { Change, ChangedFields, ChangeOrError } from '../eventStream/changedFields.ts';
-import { feedEventType, feedLogTypes, logFilter, selectedAs } from '../eventStream/cloudEvents.ts';
+import { feedEventType } from '../eventStream/cloudEvents.ts';
 import type { Deidentifier } from '../eventStream/deidentification.ts';
 import { formatPosition } from '../eventStream/position.ts';
 import {
@@ -298,6 +296,18 @@ export class Retries {
     this.#askedAt = this.#context.clock.elapsed();
   }
 
+  /** When there is something to try, on the monotonic clock; infinite when nothing is waiting. */
+  get dueAt(): number {
+    let dueAt = Number.POSITIVE_INFINITY;
+    for (const one of this.#context.state.waiting.values()) {
+      if (this.#busy.has(one.stream)) continue;
+      if (one.tried < this.#askedAt || this.#isDue(one) || this.#isWoken(one))
+        return this.#context.clock.elapsed();
+      dueAt = Math.min(dueAt, one.due);
+    }
+    return dueAt;
+  }
+
   /** Looks for what is to be tried by now. */
   refresh(): void {
     const waiting = [...this.#context.state.waiting.values()];
@@ -428,81 +438,6 @@ export function tryAgain(
 
 /** Whether anything is to be sent for an event that did this. */
 export type DeliveryPredicate = (event: RecordedEvent, change: ReportedChange) => boolean;
-
-/** The events that a webhook wants, from a place in the log onwards. */
-export class EventFilter {
-  readonly #ports: SessionPorts;
-  readonly #webhook: Pick<Webhook, 'id' | 'workspace'>;
-  readonly #eventTypes: ReadonlySet<string>;
-  readonly #wants: DeliveryPredicate;
-  #followed: Position;
-
-  constructor(
-    ports: SessionPorts,
-    webhook: Pick<Webhook, 'id' | 'workspace'>,
-    eventTypes: ReadonlySet<string>,
-    wants: DeliveryPredicate,
-    after: Position,
-  ) {
-    this.#ports = ports;
-    this.#webhook = webhook;
-    this.#eventTypes = eventTypes;
-    this.#wants = wants;
-    this.#followed = after;
-  }
-
-  /** The place up to which events were read. */
-  get followed(): Position {
-    return this.#followed;
-  }
-
-  /** Signals that this event was taken, before `take` has finished with it. */
-  passed({ position }: RecordedEvent): void {
-    this.#followed = position;
-  }
-
-  /** Passes each event, with what it did, to `take`, until the signal. */
-  async run(
-    signal: AbortSignal,
-    take: (event: RecordedEvent, change: ReportedChange) => Promise<void>,
-  ): Promise<void> {
-    const { eventLog, changedFields, onUnreadable, onDelay } = this.#ports;
-    const { id, workspace } = this.#webhook;
-    const filter = logFilter({ workspace, eventTypes: [...this.#eventTypes] });
-    for await (const batch of eventLog.follow({ after: this.#followed, filter, signal })) {
-      for (const event of batch.unreadable ?? []) onUnreadable(id, event);
-      const events = batch.events.filter(({ type }) => feedLogTypes.has(type));
-      const changes = await retryWhileUnavailable(
-        () => changedFields.changes(events),
-        signal,
-        (error) => onDelay(id, error),
-      );
-      if (changes === undefined) return;
-      for (const [index, event] of events.entries()) {
-        const told = changes[index] as ChangeOrError;
-        if (this.#eventTypes.has(selectedAs(event))) {
-          if (told instanceof UnknownSchemaVersion) return this.#waitForUpgrade(told, signal);
-          if (told instanceof UnreadableError) onUnreadable(id, event);
-          // What was sent is in the event: it is not held twice.
-          else if (this.#wants(event, told))
-            await take(event, { changed: told.changed, isFirst: told.isFirst });
-        }
-        if (signal.aborted) return;
-        this.#followed = event.position;
-      }
-      this.#followed = batch.position;
-    }
-  }
-
-  /**
-   * What was read earlier is delivered, and what is waiting is tried again; but nothing is skipped. An instance of a
-   * newer version continues from here when it gets the lease.
-   */
-  async #waitForUpgrade(error: UnknownSchemaVersion, signal: AbortSignal): Promise<void> {
-    this.#ports.onDelay(this.#webhook.id, error);
-    if (!signal.aborted) await once(signal, 'abort');
-  }
-}
 
 /** What a delivery works with. */
 export interface SessionPorts extends MessagePorts, NotePorts {

@@ -1,14 +1,15 @@
 import type { Position, RecordedEvent } from '../../domain/events/event.ts';
 import { termsOf } from '../../domain/events/payloads.ts';
-import { isUnavailable, pause, retryWhileUnavailable } from '../../platform/retry.ts';
+import { UnknownSchemaVersion } from '../../domain/events/upcasting.ts';
+import { UnreadableError } from '../../platform/errors.ts';
+import { isUnavailable, retryWhileUnavailable } from '../../platform/retry.ts';
 import type { Clock } from '../../storage/rateLimiters.ts';
 import { SentEvents } from '../audit/accessIndex.ts';
-import { isUnchanged } from '../eventStream/changedFields.ts';
-import { selectedAs } from '../eventStream/cloudEvents.ts';
+import { type ChangeOrError, isUnchanged } from '../eventStream/changedFields.ts';
+import { feedLogTypes, logFilter, selectedAs } from '../eventStream/cloudEvents.ts';
 import type { ReportedChange } from './messages.ts';
 import {
   type DeliveryPredicate,
-  EventFilter,
   MessageDelivery,
   type Notification,
   type Outcome,
@@ -31,6 +32,11 @@ class EndpointBackoff {
   /** Whether nothing is to be sent now. */
   get holds(): boolean {
     return this.#clock.elapsed() < this.#until;
+  }
+
+  /** Until when, on the monotonic clock. */
+  get until(): number {
+    return this.#until;
   }
 
   /** Holds for this long from now on, or longer where it already was to. */
@@ -177,21 +183,31 @@ const PARALLEL_RETRIES = PARALLEL / 2;
 export const MAX_WAITING = 10_000;
 /** Attempts that may still be unsaved. */
 const MAX_UNSAVED = 5_000;
-const TICK_MS = 100;
-const SAVE_MS = 1_000;
 /** Time allowed for what is under way when the work is to end. */
 const GRACE_MS = 1_000;
 
+/** A session's share of the live events. */
+interface LiveShare {
+  /** Whether they are offered to the session. */
+  readonly isLive: boolean;
+  /** The place in the log up to which they were offered. */
+  readonly offeredTo: Position;
+  /** Has them offered after a position; returns false if they are beyond it: the session has to read on. */
+  join(position: Position): boolean;
+}
+
 /**
- * Follows the log from where a webhook's delivery has got to, and delivers what it wants. Messages of one record are
- * sent one after the other, in order; different records in parallel. A record whose message is not accepted waits
- * without being kept in memory: its further messages are read from the log when they are due.
+ * Delivers what a webhook wants from a place in the log on, offered as live events or read from the log while the session is
+ * behind these. Messages of one record are sent one after the other, in order; different records in parallel. A record whose
+ * message is not accepted waits without being kept in memory: its further messages are read from the log when they are due.
  */
 export class DeliverySession {
   readonly #ports: SessionPorts;
   readonly #state: DeliveryState;
+  readonly #live: LiveShare;
   readonly #messages: MessageDelivery;
-  readonly #follower: EventFilter;
+  readonly #eventTypes: ReadonlySet<string>;
+  readonly #wants: DeliveryPredicate;
   readonly #end = new AbortController();
   readonly #brokenOff = new AbortController();
   readonly #window = new RecordWindow();
@@ -201,20 +217,34 @@ export class DeliverySession {
   readonly #sending: Sending;
   readonly #pause: EndpointBackoff;
   #webhook: Webhook;
-  /** Resolves when something has changed that the follower may be waiting for. */
+  #followed: Position;
+  /** Resolves when something has changed that the session may be waiting for. */
   #progress = Promise.withResolvers<void>();
   #failure: { error: unknown } | undefined;
+  #saving = Promise.resolve();
+  #dirty = true;
+  #dueAt = Number.NEGATIVE_INFINITY;
   #lost = false;
+  #finished = false;
 
-  constructor(ports: SessionPorts, state: DeliveryState, webhook: Webhook) {
+  /** `followed`: the webhook has everything up to here, or it is in `state`. */
+  constructor(
+    ports: SessionPorts,
+    state: DeliveryState,
+    webhook: Webhook,
+    live: LiveShare,
+    followed: Position,
+  ) {
     this.#ports = ports;
     this.#state = state;
     this.#webhook = webhook;
+    this.#live = live;
+    this.#followed = followed;
     this.#messages = new MessageDelivery(ports, state, this.#brokenOff.signal);
-    const eventTypes = filterTypes(webhook);
-    const wants: DeliveryPredicate = (event, change) =>
-      eventTypes.has(selectedAs(event)) && (webhook.unchanged !== 'skip' || !isUnchanged(event, change));
-    this.#follower = new EventFilter(ports, webhook, eventTypes, wants, state.at.position);
+    this.#eventTypes = filterTypes(webhook);
+    this.#wants = (event, change) =>
+      this.#eventTypes.has(selectedAs(event)) &&
+      (webhook.unchanged !== 'skip' || !isUnchanged(event, change));
     this.#sent = new SentEvents((sent, terms) => ports.recordSent(webhook, sent, terms));
     this.#notes = new DeliveryNotes(ports, state);
     this.#pause = new EndpointBackoff(ports.clock);
@@ -223,6 +253,8 @@ export class DeliverySession {
         if (!isUnavailable(error)) this.#fail(error);
       },
       settled: () => {
+        this.#dirty = true;
+        this.#dueAt = Number.NEGATIVE_INFINITY;
         this.#wake();
         this.#pump();
       },
@@ -230,34 +262,34 @@ export class DeliverySession {
     this.#retries = new Retries({
       ...ports,
       state,
-      deliver: (telling) => this.#deliver(telling),
+      deliver: (notification) => this.#deliver(notification),
       webhook: () => this.#webhook,
-      wants,
+      wants: this.#wants,
       followed: () => this.followed,
     });
   }
 
-  /** The place in the log up to which messages were read. */
+  /** The place in the log up to which the session has everything. */
   get followed(): Position {
-    return this.#follower.followed;
+    return this.#live.isLive ? Math.max(this.#followed, this.#live.offeredTo) : this.#followed;
+  }
+
+  /** When `tick` has something to do, on the monotonic clock. */
+  get dueAt(): number {
+    return this.#dueAt;
   }
 
   /**
-   * Works until the signal or `end`; then what is under way is given a moment, and everything is saved. `onTick` is
-   * called ten times a second. Resolves with false when the state was lost: it has to be opened anew. Rejects with
-   * whatever else ended it.
+   * Works until the signal or `end`; then what is under way is given a moment, and everything is saved. Resolves with false when
+   * the state was lost: it has to be opened anew. Rejects with whatever else ended it.
    */
-  async run(signal: AbortSignal, onTick: () => Promise<void>): Promise<boolean> {
+  async run(signal: AbortSignal): Promise<boolean> {
     const end = () => this.end();
     signal.addEventListener('abort', end, { once: true });
     if (signal.aborted) this.end();
-    const loops = [
-      this.#follower.run(this.#end.signal, (event, change) => this.#enqueue(event, change)),
-      this.#keepTicking(onTick),
-      this.#keepSaving(),
-    ];
-    await Promise.all(loops.map((loop) => loop.catch((error) => this.#fail(error))));
+    await this.#follow().catch((error) => this.#fail(error));
     signal.removeEventListener('abort', end);
+    if (this.#finished) return true;
     const grace = setTimeout(() => this.#brokenOff.abort(), GRACE_MS);
     await this.#sending.settle();
     clearTimeout(grace);
@@ -273,16 +305,40 @@ export class DeliverySession {
     this.#wake();
   }
 
+  /** Lets `run` finish if there is nothing left to do or to save; returns whether that is so. Rejects with `unavailable`. */
+  async finish(): Promise<boolean> {
+    if (this.#isBusy) return false;
+    await this.#sent.flush();
+    if (this.#isBusy) return false;
+    this.#finished = true;
+    this.end();
+    return true;
+  }
+
+  /** Accepts a live event, unless there is no room for it: then the session has to read it from the log. */
+  offer(event: RecordedEvent, change: ReportedChange, before: Position): boolean {
+    if (this.#ended) return false;
+    return !this.#wants(event, change) || this.#accept(event, change, before);
+  }
+
+  /** Reads from the log what follows this position: it is no longer offered. */
+  leftBehind(position: Position): void {
+    this.#followed = Math.max(this.#followed, position);
+    this.#wake();
+  }
+
   /** Continues with another version of the webhook, which sends the same of the same events. */
   update(webhook: Webhook): void {
     if (webhook.url !== this.#webhook.url) this.#pause.lift();
     this.#webhook = webhook;
+    this.#dueAt = Number.NEGATIVE_INFINITY;
   }
 
   /** Tries everything that is waiting now, whatever the endpoint asked for. */
   retryAll(): void {
     this.#pause.lift();
     this.#retries.retryAll();
+    this.#dueAt = Number.NEGATIVE_INFINITY;
   }
 
   /** Sends a ping alongside everything else. */
@@ -290,8 +346,36 @@ export class DeliverySession {
     this.#sending.start(() => this.#messages.ping(this.#webhook, request));
   }
 
+  /** Begins what is due by now. */
+  tick(): void {
+    this.#retries.refresh();
+    this.#pump();
+    this.#dueAt = this.#pause.holds ? this.#pause.until : this.#retries.dueAt;
+  }
+
+  /** Saves what has changed, and notes from time to time in the log how far the delivery has got. Rejects with `unavailable`. */
+  async flush(): Promise<void> {
+    if (this.#dirty) await this.#save();
+    if (this.#lost) return this.end();
+    await this.#notes.appendDue(this.#webhook);
+    this.#pump();
+  }
+
+  /** The state has been changed otherwise. */
+  changed(): void {
+    this.#dirty = true;
+    this.#dueAt = Number.NEGATIVE_INFINITY;
+  }
+
   get #ended(): boolean {
     return this.#end.signal.aborted;
+  }
+
+  get #isBusy(): boolean {
+    const { waiting, at } = this.#state;
+    const isSending = this.#window.size > 0 || this.#sending.size > 0 || waiting.size > 0;
+    const isWaiting = isSending || at.retryFailedAfter !== undefined;
+    return isWaiting || this.#dirty || this.#notes.isDue || this.#ended || !this.#live.isLive;
   }
 
   #fail(error: unknown): void {
@@ -304,48 +388,94 @@ export class DeliverySession {
     this.#progress = Promise.withResolvers();
   }
 
-  /** Takes an event into memory as soon as there is room, unless its record is waiting. */
-  async #enqueue(event: RecordedEvent, change: ReportedChange): Promise<void> {
-    for (; !this.#ended; await this.#progress.promise) {
-      if (this.#retries.covers(event)) break;
-      if (this.#window.size < WINDOW && this.#state.waiting.size < MAX_WAITING) {
-        this.#window.add({ event, change, before: this.followed });
-        break;
+  async #follow(): Promise<void> {
+    while (!this.#ended) {
+      if (this.#live.isLive) await this.#progress.promise;
+      else await this.#catchUp();
+    }
+  }
+
+  /** Reads the log until the live events have the rest. */
+  async #catchUp(): Promise<void> {
+    const { eventLog, changedFields, onUnreadable, onDelay } = this.#ports;
+    const { id, workspace } = this.#webhook;
+    const { signal } = this.#end;
+    const filter = logFilter({ workspace, eventTypes: [...this.#eventTypes] });
+    for await (const batch of eventLog.follow({ after: this.#followed, filter, signal })) {
+      for (const event of batch.unreadable ?? []) onUnreadable(id, event);
+      const events = batch.events.filter(({ type }) => feedLogTypes.has(type));
+      const changes = await retryWhileUnavailable(
+        () => changedFields.changes(events),
+        signal,
+        (error) => onDelay(id, error),
+      );
+      if (changes === undefined) return;
+      for (const [index, event] of events.entries()) {
+        const change = changes[index] as ChangeOrError;
+        if (this.#eventTypes.has(selectedAs(event))) {
+          if (change instanceof UnknownSchemaVersion) return this.#waitForUpgrade(change);
+          if (change instanceof UnreadableError) onUnreadable(id, event);
+          // What was sent is in the event: it is not held twice.
+          else await this.#enqueue(event, { changed: change.changed, isFirst: change.isFirst });
+        }
+        if (signal.aborted) return;
+        this.#followed = event.position;
       }
+      this.#followed = batch.position;
+      this.#dirty = true;
+      if (batch.caughtUp && this.#live.join(batch.position)) return;
     }
-    if (this.#ended) return;
-    // At once: a record that no longer waits must not be mistaken for one the follower has yet to reach.
-    this.#follower.passed(event);
+  }
+
+  /** Accepts an event as soon as there is room, unless it is not wanted. */
+  async #enqueue(event: RecordedEvent, change: ReportedChange): Promise<void> {
+    if (!this.#wants(event, change)) return;
+    while (!this.#ended && !this.#accept(event, change, this.#followed)) await this.#progress.promise;
+  }
+
+  #accept(event: RecordedEvent, change: ReportedChange, before: Position): boolean {
+    if (!this.#retries.covers(event)) {
+      if (this.#window.size >= WINDOW || this.#state.waiting.size >= MAX_WAITING) return false;
+      this.#window.add({ event, change, before });
+    }
+    // Before anything else: a record that no longer waits must not be mistaken for one that is yet to be read.
+    this.#followed = event.position;
+    this.#dirty = true;
     this.#pump();
+    return true;
   }
 
-  async #keepTicking(onTick: () => Promise<void>): Promise<void> {
-    for (; !this.#ended; await pause(TICK_MS, this.#end.signal)) {
-      await onTick();
-      this.#retries.refresh();
-      this.#pump();
-    }
+  /**
+   * What was read earlier is delivered, and what is waiting is tried again; but nothing is skipped. An instance of a
+   * newer version continues from here when it gets the lease.
+   */
+  async #waitForUpgrade(error: UnknownSchemaVersion): Promise<void> {
+    this.#ports.onDelay(this.#webhook.id, error);
+    while (!this.#ended) await this.#progress.promise;
   }
 
-  async #keepSaving(): Promise<void> {
-    for (;;) {
-      await pause(SAVE_MS, this.#end.signal);
-      if (this.#ended) return;
-      await this.#save().catch((error) => this.#ports.onDelay(this.#webhook.id, error));
-      if (this.#lost) return this.end();
-      await this.#notes
-        .appendDue(this.#webhook)
-        .catch((error) => this.#ports.onDelay(this.#webhook.id, error));
-      this.#pump();
-    }
+  /** One save after the other: each expects the row of the one before. */
+  #save(): Promise<void> {
+    const saving = this.#saving.then(() => this.#saveNow());
+    this.#saving = saving.catch(() => undefined);
+    return saving;
   }
 
-  async #save(): Promise<void> {
+  async #saveNow(): Promise<void> {
+    if (this.#lost) return;
+    this.#dirty = false;
     const { at } = this.#state;
     at.position = this.#window.floor ?? this.followed;
     at.followed = this.followed;
+    if (this.#live.isLive) at.live = true;
+    else delete at.live;
     this.#state.count(this.#window);
-    if (this.#state.changed && !(await this.#state.save())) this.#lost = true;
+    try {
+      if (this.#state.changed && !(await this.#state.save())) this.#lost = true;
+    } catch (error) {
+      this.#dirty = true;
+      throw error;
+    }
   }
 
   /** Begins as many attempts as may be under way. */

@@ -15,6 +15,7 @@ import {
   earlierDelivery,
   type Failed,
   failedPartition,
+  loadPositions,
   readNote,
   type StoredWaiting,
   waitingPartition,
@@ -127,13 +128,17 @@ export class DeliveryNotes {
     this.#hasDelivered = true;
   }
 
-  /** Appends a note when one is due. Rejects with `unavailable`; it is then due again after a while. */
+  /** Whether there is something to note, now or later. */
+  get isDue(): boolean {
+    return this.#hasDelivered || this.#state.at.handled !== this.#notedHandled;
+  }
+
+  /** Appends a note when enough time has passed. Rejects with `unavailable`; it is then due again after a while. */
   async appendDue(webhook: Webhook): Promise<void> {
     const { clock, note, noteEveryMs } = this.#ports;
     const { at, settled: position } = this.#state;
     const { handled } = at;
-    const isNew = this.#hasDelivered || handled !== this.#notedHandled;
-    if (!isNew || clock.elapsed() - this.#notedAt < noteEveryMs) return;
+    if (!this.isDue || clock.elapsed() - this.#notedAt < noteEveryMs) return;
     this.#notedAt = clock.elapsed();
     this.#hasDelivered = false;
     try {
@@ -170,6 +175,8 @@ export interface DeliveryStatePorts extends ResumePorts {
  */
 export class DeliveryState {
   readonly at: DeliveryPosition;
+  /** Whether it was opened as it had been stored. */
+  readonly isStored: boolean;
   /** By key: the stream of a record, or a stream and revision. */
   readonly waiting = new Map<string, Waiting>();
   readonly #webhookId: string;
@@ -190,7 +197,9 @@ export class DeliveryState {
     webhookId: string,
     at: DeliveryPosition,
     revision: number,
+    isStored: boolean,
   ) {
+    this.isStored = isStored;
     this.#stateStore = stateStore;
     this.#clock = clock;
     this.#erased = erased;
@@ -207,13 +216,14 @@ export class DeliveryState {
    */
   static async open(ports: DeliveryStatePorts, webhook: Webhook): Promise<DeliveryState | undefined> {
     const { stateStore, clock } = ports;
-    const [row] = await stateStore.load(deliveryTable, [webhook.id]);
-    const stored = row?.body.kind === 'position' ? row.body : undefined;
-    const { at, isStored, waiting, failed } = await resumeDelivery(ports, webhook, stored);
+    const stored = (await loadPositions(stateStore, [webhook.id])).get(webhook.id);
+    const { at, isStored, waiting, failed } = await resumeDelivery(ports, webhook, stored?.at);
     // The time makes it differ from any that was stored before the store was lost.
-    const revision = Math.max((row?.revision ?? 0) + TERM, clock.now() * 1_000);
-    const state = new DeliveryState(ports, webhook.id, { ...at }, revision);
-    if (!(await stateStore.swap(deliveryTable, state.#positionRow(revision), row?.revision)))
+    const revision = Math.max((stored?.revision ?? 0) + TERM, clock.now() * 1_000);
+    // Until it is saved again, only its own row says how far it has got.
+    const { live: _live, ...begun } = at;
+    const state = new DeliveryState(ports, webhook.id, begun, revision, isStored);
+    if (!(await stateStore.swap(deliveryTable, state.#positionRow(revision), stored?.revision)))
       return undefined;
     await state.#adopt(isStored);
     for (const one of waiting) state.wait(state.#toWaiting(one));

@@ -93,7 +93,7 @@ export async function deliveryStatus(
     webhooks.map(async (webhook) => {
       const partition = failedPartition(webhook.id);
       const failed = await stateStore.page(deliveryTable, { partition, limit: MAX_COUNTED });
-      const at = await ofThisLog(eventLog, positions.get(webhook.id));
+      const at = await ofThisLog(eventLog, positions.get(webhook.id)?.at);
       const unread = await countMatching(eventLog, webhook, at?.followed ?? webhook.startAfter, MAX_COUNTED);
       return {
         position: at?.position ?? webhook.startAfter,

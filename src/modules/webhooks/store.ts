@@ -93,7 +93,15 @@ const positionShape = z.object({
   problem: z.enum(['secret_unreadable']).optional(),
   /** Failed messages are being tried again: those of a higher `order` are still to come. */
   retryFailedAfter: z.number().optional(),
+  /**
+   * It follows the end of the log with the others of its shard. If it had everything up to `followed`, it also has everything up to
+   * the shard's position.
+   */
+  live: z.literal(true).optional(),
 });
+
+/** How far the log was followed for all webhooks of a shard that are `live`. */
+const shardShape = z.object({ kind: z.literal('shard'), log: z.string(), position: z.number() });
 
 /**
  * What is waiting for another attempt: a record from one of its events onwards, which is then behind; or, with
@@ -137,11 +145,12 @@ const failedShape = z.object({
   position: z.number(),
 });
 
-const deliveryShape = z.discriminatedUnion('kind', [positionShape, waitingShape, failedShape]);
+const deliveryShape = z.discriminatedUnion('kind', [positionShape, waitingShape, failedShape, shardShape]);
 
 export type DeliveryPosition = Omit<z.infer<typeof positionShape>, 'kind'>;
 export type StoredWaiting = Omit<z.infer<typeof waitingShape>, 'kind'>;
 export type Failed = Omit<z.infer<typeof failedShape>, 'kind'>;
+export type ShardPosition = Omit<z.infer<typeof shardShape>, 'kind'>;
 type DeliveryBody = z.infer<typeof deliveryShape>;
 export type DeliveryRow = StateRow<DeliveryBody>;
 
@@ -166,6 +175,48 @@ export function deliveryPartitions(webhookId: string): string[] {
   return [waitingPartition(webhookId, false), waitingPartition(webhookId, true), failedPartition(webhookId)];
 }
 
+/** Instances share the webhooks by shard: a lease for each webhook would have to be renewed, however little it sends. */
+export const SHARDS = 16;
+
+/** Returns the shard of a webhook, 0 to 15, which never changes. */
+export function shardOf(webhookId: string): number {
+  let sum = 0;
+  for (const character of webhookId) sum += character.charCodeAt(0);
+  return sum % SHARDS;
+}
+
+/** Returns the id of the row with a shard's position. */
+export function shardRowId(shard: number): string {
+  return `shard-${shard}`;
+}
+
+/** Returns the row with a shard's position. */
+export function shardRow(
+  shard: number,
+  { revision, ...at }: ShardPosition & { revision: number },
+): DeliveryRow {
+  return {
+    id: shardRowId(shard),
+    partition: 'shards',
+    order: shard,
+    revision,
+    body: { ...at, kind: 'shard' },
+  };
+}
+
+/** Returns how far a webhook has got, given its own row and that of its shard. */
+function currentPosition(at: DeliveryPosition, shard: DeliveryBody | undefined): DeliveryPosition {
+  if (!at.live || at.position < at.followed || shard?.kind !== 'shard' || shard.log !== at.log) return at;
+  const position = Math.max(at.position, shard.position);
+  return { ...at, position, followed: position };
+}
+
+/** A stored position and the revision of its row. */
+export interface StoredPosition {
+  at: DeliveryPosition;
+  revision: number;
+}
+
 /**
  * Resolves with how far these webhooks have got, by id; without those for which nothing is stored. Rejects with
  * `unavailable`.
@@ -173,9 +224,17 @@ export function deliveryPartitions(webhookId: string): string[] {
 export async function loadPositions(
   stateStore: StateStore,
   webhookIds: string[],
-): Promise<Map<string, DeliveryPosition>> {
-  const rows = await stateStore.load(deliveryTable, webhookIds);
-  return new Map(rows.flatMap(({ id, body }) => (body.kind === 'position' ? [[id, body]] : [])));
+): Promise<Map<string, StoredPosition>> {
+  const shards = new Set(webhookIds.map((id) => shardRowId(shardOf(id))));
+  const rows = await stateStore.load(deliveryTable, [...webhookIds, ...shards]);
+  const bodies = new Map(rows.map(({ id, body }) => [id, body]));
+  const found = new Map<string, StoredPosition>();
+  for (const { id, body, revision } of rows) {
+    if (body.kind !== 'position') continue;
+    const { kind: _kind, ...at } = body;
+    found.set(id, { at: currentPosition(at, bodies.get(shardRowId(shardOf(id)))), revision });
+  }
+  return found;
 }
 
 /** Where versions before the state store kept how far webhooks had got, and other state not folded from the log. */

@@ -282,6 +282,11 @@ export class WebhookDirectory {
     return this.#stream.state.webhooks.get(id);
   }
 
+  /** Calls back after a change; returns a function that ends this. */
+  onChange(listener: () => void): () => void {
+    return this.#stream.onChange(listener);
+  }
+
   /** Reads what the stream holds beyond what is known. */
   refresh(): Promise<void> {
     return this.#stream.refresh();

@@ -56,25 +56,72 @@ async function purgeFile(path: string): Promise<void> {
   throw unavailable('event log', cause, fileProblem(path, cause));
 }
 
-/** How often to check whether there are events. */
+/** How often to check whether there are events; less often after a second without any. */
 const POLL_MS = 20;
+const IDLE_POLL_MS = 50;
+const IDLE_AFTER_MS = 1_000;
+
+/** Wakes the followers of a connection when there may be events: one timer serves all of them, and none runs without followers. */
+class ChangeWatch {
+  readonly #hasChanged: (seen: unknown) => boolean;
+  readonly #waiting = new Map<() => void, unknown>();
+  #changedAt = performance.now();
+  #timer: NodeJS.Timeout | undefined;
+
+  /** `hasChanged`: whether anything was committed since `seen`. */
+  constructor(hasChanged: (seen: unknown) => boolean) {
+    this.#hasChanged = hasChanged;
+  }
+
+  /** Resolves when something was committed since `seen`, at the earliest with the next check; or at the signal. */
+  async changedSince(seen: unknown, signal: AbortSignal): Promise<void> {
+    if (signal.aborted) return;
+    const { promise, resolve } = Promise.withResolvers<void>();
+    const end = () => resolve();
+    this.#waiting.set(end, seen);
+    signal.addEventListener('abort', end);
+    this.#timer ??= this.#schedule();
+    await promise;
+    signal.removeEventListener('abort', end);
+    this.#waiting.delete(end);
+  }
+
+  #schedule(): NodeJS.Timeout | undefined {
+    if (this.#waiting.size === 0) return undefined;
+    const isIdle = performance.now() - this.#changedAt > IDLE_AFTER_MS;
+    return setTimeout(() => this.#check(), isIdle ? IDLE_POLL_MS : POLL_MS);
+  }
+
+  #check(): void {
+    const changed = new Map<unknown, boolean>();
+    for (const [resolve, seen] of this.#waiting) {
+      if (!changed.has(seen)) changed.set(seen, this.#hasChanged(seen));
+      if (!changed.get(seen)) continue;
+      this.#changedAt = performance.now();
+      this.#waiting.delete(resolve);
+      resolve();
+    }
+    this.#timer = this.#schedule();
+  }
+}
+
 /** For how long events gather even if they are awaited: many who wait would otherwise make each batch a single event. */
 const LEAST_MS = 5;
 
 /**
- * How a follower that has caught up waits: resolves when there are events, according to `isThere`, which is asked each time that
- * they have gathered; or at the signal.
+ * How a follower that has caught up lets events gather: resolves when there are events, according to `isThere`, which is asked each
+ * time that they have gathered; or at the signal.
  */
 export async function untilEvents(
   isThere: () => boolean,
-  { gather, signal }: Pick<FollowOptions, 'gather' | 'signal'>,
+  gather: (signal: AbortSignal) => Promise<void>,
+  signal: AbortSignal,
 ): Promise<void> {
-  const pause = (ms: number) => sleep(ms, undefined, { signal }).catch(() => undefined);
   do {
     const begun = performance.now();
-    await (gather?.(signal) ?? pause(POLL_MS));
+    await gather(signal);
     const rest = begun + LEAST_MS - performance.now();
-    if (rest > 0) await pause(rest);
+    if (rest > 0) await sleep(rest, undefined, { signal }).catch(() => undefined);
   } while (!signal.aborted && !isThere());
 }
 
@@ -98,6 +145,7 @@ export class SqliteEventLog implements EventLog {
   readonly #source: WriterSource;
   #opening: Promise<GroupCommit> | undefined;
   #writer: GroupCommit | undefined;
+  readonly #watch = new ChangeWatch((seen) => this.#changedSince(seen));
   #lastTurn = Promise.resolve();
 
   private constructor(path: string, db: DatabaseSync, source: WriterSource) {
@@ -253,7 +301,9 @@ export class SqliteEventLog implements EventLog {
         position = batch.position;
         yield batch;
       }
-      if (batch.caughtUp) await untilEvents(() => this.#changedSince(seen), { gather, signal });
+      if (!batch.caughtUp) continue;
+      if (gather) await untilEvents(() => this.#changedSince(seen), gather, signal);
+      else await this.#watch.changedSince(seen, signal);
     }
   }
 

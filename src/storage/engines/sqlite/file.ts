@@ -86,8 +86,17 @@ export class SqliteFile {
 
   /** The same in one transaction, which is the only writer meanwhile; an error rolls all of it back. */
   transaction<Result>(work: (db: DatabaseSync) => Result): Result {
+    if (this.#db.isOpen && this.#db.isTransaction) return this.run((db) => inSavepoint(db, work));
     this.#nextCheck = 0;
     return this.run((db) => inTransaction(db, work));
+  }
+
+  /**
+   * Commits all transactions of `work` together: each of them succeeds or fails by itself, and none is durable before this returns.
+   * Throws when nothing was committed.
+   */
+  group(work: () => void): void {
+    this.transaction(() => work());
   }
 
   /** Removes what was deleted or replaced from the file and its write-ahead log, as `purgeFreeSpace` does. */
@@ -174,6 +183,18 @@ function inTransaction<Result>(db: DatabaseSync, work: (db: DatabaseSync) => Res
     return result;
   } catch (error) {
     if (db.isTransaction) db.exec('ROLLBACK');
+    throw error;
+  }
+}
+
+function inSavepoint<Result>(db: DatabaseSync, work: (db: DatabaseSync) => Result): Result {
+  db.exec('SAVEPOINT one');
+  try {
+    const result = work(db);
+    db.exec('RELEASE one');
+    return result;
+  } catch (error) {
+    if (db.isTransaction) db.exec('ROLLBACK TO one; RELEASE one');
     throw error;
   }
 }

@@ -79,6 +79,11 @@ export class SqliteStateStore implements StateStore {
     }
   }
 
+  /** Commits together what is called in `work`, and is not awaited there: nothing of it is durable before this returns. Throws `unavailable`. */
+  group(work: () => void): void {
+    this.#file.group(work);
+  }
+
   purge(signal?: AbortSignal): Promise<void> {
     return this.#file.purge(signal);
   }
