@@ -54,7 +54,6 @@ function sessionKey(webhook: Webhook): string {
  */
 export class Endpoint implements Subscriber {
   readonly #ports: EndpointPorts;
-  readonly #stop = new AbortController();
   #webhook: Webhook;
   #eventTypes: ReadonlySet<string>;
   /** The webhook has everything up to here, apart from what is in the session; undefined: as stored. */
@@ -67,13 +66,16 @@ export class Endpoint implements Subscriber {
   #state: DeliveryState | undefined;
   #session: DeliverySession | undefined;
   #rewind: WebhookRequest | undefined;
-  #handling = Promise.resolve();
+  #handling: Promise<void> | undefined;
   #working: Promise<void> | undefined;
   #ended: Promise<void> | undefined;
   /** Set while its row may be outdated: it has to be opened before the position of its shard is saved. */
   #failure: { error: unknown } | undefined;
+  #isStopped = false;
+  /** Only while there is a session: there may be thousands without. */
+  #stop: AbortController | undefined;
   /** Wakes it from the pause after an error. */
-  #changed = new AbortController();
+  #changed: AbortController | undefined;
 
   /** `caughtUp`: undefined unless its row says so. */
   constructor(ports: EndpointPorts, webhook: Webhook, caughtUp: CaughtUp | undefined) {
@@ -143,7 +145,7 @@ export class Endpoint implements Subscriber {
   /** Has the live events after a position offered, unless they are beyond it. */
   join(position: Position): boolean {
     const { liveEvents } = this.#ports;
-    if (this.#stop.signal.aborted || (liveEvents.position ?? 0) > position) return false;
+    if (this.#isStopped || (liveEvents.position ?? 0) > position) return false;
     this.#join();
     return true;
   }
@@ -152,7 +154,7 @@ export class Endpoint implements Subscriber {
   update(webhook: Webhook): void {
     const isOther = sessionKey(webhook) !== sessionKey(this.#webhook);
     this.#webhook = webhook;
-    this.#changed.abort();
+    this.#changed?.abort();
     if (isOther) {
       if (this.#isLive) this.#leave();
       this.#eventTypes = filterTypes(webhook);
@@ -204,7 +206,8 @@ export class Endpoint implements Subscriber {
     this.#ports.liveEvents.delete(this);
     const isStored = isLive ? this.#working === undefined : this.#session !== undefined;
     if (!isLive) this.#isLive = false;
-    this.#stop.abort();
+    this.#isStopped = true;
+    this.#stop?.abort();
     await this.#working;
     if (isStored && this.#failure === undefined) return;
     if (isLive && this.#failure) throw this.#failure.error;
@@ -230,17 +233,18 @@ export class Endpoint implements Subscriber {
 
   /** Begins a session, unless there is one. */
   #activate(): void {
-    if (this.#working || this.#stop.signal.aborted) return;
-    this.#working = this.#work().finally(() => {
+    if (this.#working || this.#isStopped) return;
+    this.#stop = new AbortController();
+    this.#working = this.#work(this.#stop.signal).finally(() => {
       this.#working = undefined;
+      this.#stop = undefined;
       if (this.#offered.length > 0) this.#activate();
     });
     this.#ports.onActive(this);
   }
 
   /** Continues until a session has ended with nothing left to do, or until the end. */
-  async #work(): Promise<void> {
-    const { signal } = this.#stop;
+  async #work(signal: AbortSignal): Promise<void> {
     for (let failures = 0; !signal.aborted; ) {
       try {
         if (await this.#deliver(signal)) return;
@@ -348,7 +352,7 @@ export class Endpoint implements Subscriber {
       await this.#retryFailed(state);
       this.#handledUpTo(state.at.handled, state);
     };
-    this.#handling = this.#handling.then(work).catch((error) => {
+    this.#handling = (this.#handling ?? Promise.resolve()).then(work).catch((error) => {
       this.#ports.onDelay(this.#webhook.id, error);
     });
   }

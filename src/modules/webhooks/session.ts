@@ -357,7 +357,7 @@ export class DeliverySession {
   async flush(): Promise<void> {
     if (this.#dirty) await this.#save();
     if (this.#lost) return this.end();
-    await this.#notes.appendDue(this.#webhook);
+    if (await this.#notes.appendDue(this.#webhook)) this.#dirty = true;
     this.#pump();
   }
 

@@ -133,17 +133,21 @@ export class DeliveryNotes {
     return this.#hasDelivered || this.#state.at.handled !== this.#notedHandled;
   }
 
-  /** Appends a note when enough time has passed. Rejects with `unavailable`; it is then due again after a while. */
-  async appendDue(webhook: Webhook): Promise<void> {
+  /**
+   * Appends a note when one is due and enough time has passed; resolves with whether it did. Rejects with `unavailable`; it is then
+   * due again after a while.
+   */
+  async appendDue(webhook: Webhook): Promise<boolean> {
     const { clock, note, noteEveryMs } = this.#ports;
     const { at, settled: position } = this.#state;
     const { handled } = at;
-    if (!this.isDue || clock.elapsed() - this.#notedAt < noteEveryMs) return;
+    if (!this.isDue || clock.elapsed() - this.#notedAt < noteEveryMs) return false;
     this.#notedAt = clock.elapsed();
     this.#hasDelivered = false;
     try {
       at.noted = await note(webhook, { position, handled });
       this.#notedHandled = handled;
+      return true;
     } catch (error) {
       this.#hasDelivered = true;
       throw error;

@@ -1,3 +1,4 @@
+import { LRUCache } from 'lru-cache';
 import { v7 as uuidv7 } from 'uuid';
 import {
   dataAs,
@@ -307,10 +308,17 @@ export function serviceCaller({ workspace }: Pick<Webhook, 'workspace'>): Caller
   return { workspace, principal: { type: 'service', id: 'webhooks' }, requestId: uuidv7() };
 }
 
-/** Returns the types of events, as the log has them, that a webhook wants. */
-export function filterTypes({ kinds, types }: Pick<Webhook, 'kinds' | 'types'>): Set<string> {
+const typesOfFilters = new LRUCache<string, ReadonlySet<string>>({ max: 1_000 });
+
+/** Returns the types of events, as the log has them, that a webhook wants; one set for all that want the same. */
+export function filterTypes({ kinds, types }: Pick<Webhook, 'kinds' | 'types'>): ReadonlySet<string> {
+  const key = JSON.stringify([kinds, types]);
+  const known = typesOfFilters.get(key);
+  if (known) return known;
   const wanted = feedEventTypes.filter(
     ({ kind, type }) => (kinds?.includes(kind) ?? true) && (types?.includes(type) ?? true),
   );
-  return new Set(wanted.map(({ eventType }) => eventType));
+  const found = new Set(wanted.map(({ eventType }) => eventType));
+  typesOfFilters.set(key, found);
+  return found;
 }
