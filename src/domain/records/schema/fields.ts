@@ -154,6 +154,8 @@ export function oneOf<const Values extends readonly [string, ...string[]]>(
   return z.enum(values).nullable().optional().meta(meta(description, values[0]));
 }
 
+const NO_DATE = 'must be an ISO 8601 date or date-time, such as 2026-01-31 or 2026-01-31T09:30:00Z';
+
 /**
  * An ISO 8601 date-time or plain date, checked against the calendar, and brought into the form in which it is stored
  * (`storedDate`).
@@ -161,11 +163,13 @@ export function oneOf<const Values extends readonly [string, ...string[]]>(
 export function requiredDate(example: string | undefined, description?: string) {
   return z
     .string()
-    .overwrite((value) => storedDate(value) ?? value)
-    .regex(iso8601, {
-      error: 'must be an ISO 8601 date or date-time, such as 2026-01-31 or 2026-01-31T09:30:00Z',
+    .check((payload) => {
+      const found = storedDate(payload.value);
+      if (found === undefined)
+        payload.issues.push({ code: 'custom', message: NO_DATE, input: payload.value });
+      else payload.value = found;
     })
-    .meta(meta(description, example));
+    .meta({ ...meta(description, example), pattern: iso8601.source });
 }
 
 /** A day of the calendar, also in the other forms that ISO 8601 has for one. */
