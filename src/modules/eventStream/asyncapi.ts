@@ -7,6 +7,7 @@ import { encounter } from '../../domain/records/kinds/encounter.ts';
 import { shownSchema } from '../../domain/records/schema/deidentification.ts';
 import { feedEventTypes, readinessSchemas, type StreamedEventType } from './cloudEvents.ts';
 import { deidentifiedFields, deidentifiedSchemaName, shownFieldNames } from './deidentification.ts';
+import { pascalCase, withTitles } from './schemaTitles.ts';
 
 /** The JSON Schema of one type of event in one view: a document at `/schemas/{name}`. */
 export interface EventSchema {
@@ -16,6 +17,8 @@ export interface EventSchema {
   view: 'full' | 'deidentified';
   /** What the event reports. */
   title: string;
+  /** What generated code calls the event: `PatientUpserted`. */
+  typeName: string;
   /** Of the event's `data`. */
   data: z.ZodObject;
 }
@@ -106,13 +109,16 @@ function titleOf({ type }: StreamedEventType): string {
 
 function bothViews(feedType: StreamedEventType): EventSchema[] {
   const title = titleOf(feedType);
+  const [, named = '', what = ''] = feedType.type.split('.');
+  const typeName = pascalCase(`${named}.${what}`);
   return [
-    { name: feedType.type, feedType, view: 'full', title, data: fullData(feedType) },
+    { name: feedType.type, feedType, view: 'full', title, typeName, data: fullData(feedType) },
     {
       name: deidentifiedSchemaName(feedType.type),
       feedType,
       view: 'deidentified',
       title: `${title}, de-identified`,
+      typeName: `Deidentified${typeName}`,
       data: deidentifiedData(feedType),
     },
   ];
@@ -124,14 +130,13 @@ export const eventSchemas: ReadonlyMap<string, EventSchema> = new Map(
 );
 
 /** Returns the schema of an event's `data`, as a JSON Schema document (2020-12). */
-export function jsonSchemaOf({ name, title, data }: EventSchema): object {
+export function jsonSchemaOf({ name, title, typeName, data }: EventSchema): object {
   const { $schema, ...schema } = z.toJSONSchema(data, { io: 'input' });
   return {
     $schema,
     $id: `/schemas/${name}`,
-    title,
-    description: `\`data\` of the event \`${name}\`.`,
-    ...schema,
+    description: `\`data\` of the event \`${name}\`: ${title.replace(/^./, (letter) => letter.toLowerCase())}.`,
+    ...withTitles(schema, `${typeName}Data`, typeName),
   };
 }
 
@@ -253,7 +258,17 @@ function componentSchemas(): Record<string, object> {
     target: 'draft-7',
     uri: (id) => `#/components/schemas/${id}`,
   });
-  return Object.fromEntries(Object.entries(schemas).map(([id, { $schema, $id, ...schema }]) => [id, schema]));
+  const typeNames = [...eventSchemas.values()].flatMap(({ name, typeName }) => [
+    [name, [typeName, typeName]] as const,
+    [`${name}.data`, [`${typeName}Data`, typeName]] as const,
+  ]);
+  const titles = new Map<string, readonly [title: string, base: string]>(typeNames);
+  return Object.fromEntries(
+    Object.entries(schemas).map(([id, { $schema, $id, ...schema }]) => [
+      id,
+      withTitles(schema, ...(titles.get(id) ?? ([id, id] as const))),
+    ]),
+  );
 }
 
 function messages(): Record<string, object> {
