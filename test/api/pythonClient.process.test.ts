@@ -39,7 +39,8 @@ test.skipIf(missing)(
     cpSync('clients/python', home, { recursive: true });
     await run('python3', ['-m', 'venv', environment]);
     const python = join(environment, 'bin/python');
-    const pip = (...names: string[]) => ended(python, ['-m', 'pip', 'install', '--quiet', ...names]);
+    const pip = (...names: string[]) =>
+      ended(python, ['-m', 'pip', 'install', '--quiet', '--no-compile', ...names]);
     if ((await pip('hatchling')).code !== 0) {
       process.stdout.write('Skipped: the client for Python, for pip reaches no packages.\n');
       skip('pip reaches no packages');

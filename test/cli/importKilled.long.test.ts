@@ -10,7 +10,7 @@ import { onEveryEngine } from '../support/servers.ts';
 import { appendedBy, type TestService } from '../support/service.ts';
 
 const LONG_MS = 120_000;
-const PAYERS = 2_500;
+const PAYERS = 1_500;
 const DOCUMENTS = 30;
 
 onEveryEngine((start) => {
@@ -45,7 +45,7 @@ onEveryEngine((start) => {
     writeFileSync(join(folder, 'records.ndjson'), ['no JSON', nameless, ...lines, nameless].join('\n'));
     const args = ['records.ndjson', '--format', 'ndjson', '--reject-file', 'refused.ndjson'];
     const appended = await appendedBy(service, async () => {
-      const { code, stdout } = await importKilled(args, folder, [200, 1_300]);
+      const { code, stdout } = await importKilled(args, folder, [200, 800]);
       expect(code).toBe(1);
       expect(JSON.parse(stdout)).toMatchObject({
         accepted: PAYERS,

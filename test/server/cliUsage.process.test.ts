@@ -118,30 +118,30 @@ test('where no service was ever started it makes nothing, unless it is told to',
     ['signing-key'],
   ];
   for (const args of commands) {
-    expect(await spawnCli(args, { env })).toEqual({
+    expect(await runCli(args, { env })).toEqual({
       code: 1,
       stdout: '',
       stderr: `There is no event log at ${join(folder, 'events.db')}. Set DATA_DIR or EVENT_LOG_URL to the value that the service uses, or use --init to create one there.\n`,
     });
   }
   expect(existsSync(folder)).toBe(false);
-  expect(await spawnCli(['keys', 'list', '--json', '--init'], { env })).toMatchObject({
+  expect(await runCli(['keys', 'list', '--json', '--init'], { env })).toMatchObject({
     code: 0,
     stdout: '[]\n',
   });
   const place = join(folder, 'events.db');
-  expect((await spawnCli(['keys', 'list'], { env })).stdout).toBe(
+  expect((await runCli(['keys', 'list'], { env })).stdout).toBe(
     `There are no keys yet in the event log ${place}.\n`,
   );
-  expect((await spawnCli(['workspaces', 'create', 'empty'], { env })).code).toBe(0);
-  const created = await spawnCli(['keys', 'create', '--workspace', 'clinic'], { env });
-  expect((await spawnCli(['keys', 'list', '--workspace', 'empty'], { env })).stdout).toBe(
+  expect((await runCli(['workspaces', 'create', 'empty'], { env })).code).toBe(0);
+  const created = await runCli(['keys', 'create', '--workspace', 'clinic'], { env });
+  expect((await runCli(['keys', 'list', '--workspace', 'empty'], { env })).stdout).toBe(
     `Workspace empty has no keys yet in the event log ${place}.\n`,
   );
   expect(created.code).toBe(0);
   expect(created.stdout).toMatch(/shown only now:\n\n {2}clk_\w{38}\n\nIts id is key_\w{16}\./);
   expect(created.stdout).toContain(`\nEvent log: ${place}\n`);
-  expect((await spawnCli(['workspaces', 'list'], { env })).stdout).toMatch(/^clinic +active/m);
+  expect((await runCli(['workspaces', 'list'], { env })).stdout).toMatch(/^clinic +active/m);
 });
 
 test('a bad setting is one line and exit code 1', async () => {

@@ -3,7 +3,7 @@ import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { generateSigningKey } from '../../src/modules/integrity/signing.ts';
-import { spawnCli, temporaryFolder } from '../support/cli.ts';
+import { runCli, temporaryFolder } from '../support/cli.ts';
 import { Client } from '../support/client.ts';
 import { eventually } from '../support/eventually.ts';
 import { ServiceProcess } from '../support/processes.ts';
@@ -45,7 +45,7 @@ async function withWebhook(): Promise<{ key: string; id: string }> {
     '--permissions',
     'write,webhooks',
   ];
-  const { stdout } = await spawnCli([...args, '--json'], { cwd: folder, env: { DATA_DIR: folder } });
+  const { stdout } = await runCli([...args, '--json'], { env: { DATA_DIR: folder } });
   const { key } = JSON.parse(stdout);
   const client = new Client(url, key);
   const { id } = await createWebhook(client, { url: endpoint.url });
@@ -96,7 +96,7 @@ test.each(losses)(
 );
 
 describe('the signing key', () => {
-  const cli = (...args: string[]) => spawnCli(args, { cwd: folder, env: { DATA_DIR: folder } });
+  const cli = (...args: string[]) => runCli(args, { env: { DATA_DIR: folder } });
   const saved = () => readFileSync(file('signing-key'));
 
   /** Saves a head, and returns what comes of verifying it at once. */

@@ -21,6 +21,8 @@ onEveryEngine((start) => {
   let newer: ServiceProcess | undefined;
   let folder: string;
   let newerMetrics: string;
+  /** The commands that start the newer builds, by their options: what a build compiled is there for its next start. */
+  const builds = new Map<string, string[]>();
   beforeEach(async () => {
     old = await start({ WEBHOOK_ALLOW_NETWORKS: '127.0.0.0/8' });
     newerMetrics = `http://127.0.0.1:${await freePort()}/metrics`;
@@ -35,7 +37,9 @@ onEveryEngine((start) => {
 
   /** Starts the newer build beside the old one; its client has the old one's key. */
   async function startNewer(roles: string, options = {}): Promise<Client> {
-    const command = newerBuild(temporaryFolder(), options);
+    const name = JSON.stringify(options);
+    const command = builds.get(name) ?? newerBuild(temporaryFolder(), options);
+    builds.set(name, command);
     const { dataDir } = old.config;
     const env = {
       ...storesOf(old.config),
