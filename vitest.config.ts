@@ -12,7 +12,7 @@ setPriority(Math.max(getPriority(), constants.priority.PRIORITY_BELOW_NORMAL));
 /** Without a server and without a browser: what `npm test` runs. */
 const fast = ['test/**/*.{unit,flow}.test.ts', 'test/storage/{sqlite,local}*.engine.test.ts'];
 
-/** Those that go through a service on whatever engines there are. */
+/** Those whose results depend on the engines. */
 const onEveryEngine = globSync('test/**/*.{flow,long,process}.test.ts').filter((file) =>
   readFileSync(file, 'utf8').includes('onEveryEngine('),
 );
@@ -51,6 +51,8 @@ const runs = {
   },
   production: {
     isolate: false,
+    // Much of their time they wait for the engines' servers and for clocks.
+    maxWorkers: 3,
     projects: [
       {
         extends: true as const,

@@ -6,12 +6,12 @@ import type { TestResponse } from '../support/client.ts';
 import { eventually } from '../support/eventually.ts';
 import { phi } from '../support/output.ts';
 import { createEncounter, documentForm, documentsPath, samples } from '../support/samples.ts';
-import { onEveryEngine } from '../support/servers.ts';
+import { onEmbeddedEngines } from '../support/servers.ts';
 import { appendedBy, type TestService } from '../support/service.ts';
 
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}$/;
 
-onEveryEngine((start) => {
+onEmbeddedEngines((start) => {
   let service: TestService;
   let limited: TestService;
   const keys = { reader: '', deactivated: '', closed: '', expired: '', elsewhere: '' };

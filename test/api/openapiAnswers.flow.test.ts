@@ -4,12 +4,12 @@ import type { TestResponse } from '../support/client.ts';
 import { expectDocumented, fetchDocument, type OpenApi, operationOf } from '../support/openapi.ts';
 import { phi } from '../support/output.ts';
 import { documentForm, documentLine, documentsPath, samples } from '../support/samples.ts';
-import { onEveryEngine } from '../support/servers.ts';
+import { onEmbeddedEngines } from '../support/servers.ts';
 import { appendedBy, type TestService } from '../support/service.ts';
 
 type Body = Record<string, string>;
 
-onEveryEngine((start) => {
+onEmbeddedEngines((start) => {
   let service: TestService;
   let limited: TestService;
   let document: OpenApi;

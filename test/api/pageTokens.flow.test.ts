@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Client } from '../support/client.ts';
 import { documentForm, documentsPath, paths, samples } from '../support/samples.ts';
-import { onEveryEngine } from '../support/servers.ts';
+import { onEmbeddedEngines } from '../support/servers.ts';
 import { appendedBy, type TestService } from '../support/service.ts';
 import { createWebhook, webhooksPath } from '../support/webhooks.ts';
 
@@ -17,7 +17,7 @@ interface List {
 /** Every token is sent to every other list. */
 const LONG_MS = 240_000;
 
-onEveryEngine((start) => {
+onEmbeddedEngines((start) => {
   let service: TestService;
   let lists: List[];
   beforeAll(async () => {

@@ -3,10 +3,10 @@ import { statusOf } from '../../src/api/server/answer.ts';
 import { type ErrorCode, unavailable } from '../../src/platform/errors.ts';
 import { notePhi, phi } from '../support/output.ts';
 import { documentsPath, samples } from '../support/samples.ts';
-import { onEveryEngine } from '../support/servers.ts';
+import { onEmbeddedEngines } from '../support/servers.ts';
 import { appendedBy, newEvents, refusalsBy, startFaultyApp, type TestService } from '../support/service.ts';
 
-onEveryEngine((start) => {
+onEmbeddedEngines((start) => {
   let service: TestService;
   beforeAll(async () => {
     service = await start();

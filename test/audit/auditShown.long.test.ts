@@ -3,11 +3,11 @@ import type { JsonObject } from '../../src/domain/events/event.ts';
 import type { DisclosedRange } from '../../src/domain/events/payloads.ts';
 import { eventually } from '../support/eventually.ts';
 import { EventReader } from '../support/log.ts';
-import { onEveryEngine } from '../support/servers.ts';
+import { onEmbeddedEngines } from '../support/servers.ts';
 import { accessesBy, readAll } from '../support/service.ts';
 import { HookSuite, payersOf, webhooksPath } from '../support/webhooks.ts';
 
-onEveryEngine((start) => {
+onEmbeddedEngines((start) => {
   const hooks = new HookSuite(start);
 
   /** Positions of the events of records in the test's workspace. */

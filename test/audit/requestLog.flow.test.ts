@@ -5,13 +5,13 @@ import { type Client, sendBatch, type TestResponse } from '../support/client.ts'
 import { eventually } from '../support/eventually.ts';
 import { phi } from '../support/output.ts';
 import { samples } from '../support/samples.ts';
-import { onEveryEngine } from '../support/servers.ts';
+import { onEmbeddedEngines } from '../support/servers.ts';
 import { accessesBy, appendedBy, newEvents, refusalsBy, type TestService } from '../support/service.ts';
 
 const REQUESTS = '/integration/requests';
 const idOf = ({ headers }: TestResponse) => String(headers['request-id']);
 
-onEveryEngine((start) => {
+onEmbeddedEngines((start) => {
   let service: TestService;
   beforeAll(async () => {
     service = await start();

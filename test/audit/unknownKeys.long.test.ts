@@ -6,10 +6,10 @@ import type { EventLog } from '../../src/storage/eventLog.ts';
 import { signedIn } from '../support/dashboard.ts';
 import { notePhi, phi } from '../support/output.ts';
 import { samples } from '../support/samples.ts';
-import { onEveryEngine } from '../support/servers.ts';
+import { onEmbeddedEngines } from '../support/servers.ts';
 import { appendedBy, installationEvents, type TestService } from '../support/service.ts';
 
-onEveryEngine((start) => {
+onEmbeddedEngines((start) => {
   let service: TestService;
   beforeAll(async () => {
     // Each thread counts by itself.

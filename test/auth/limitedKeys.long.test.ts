@@ -2,13 +2,13 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { KeyLimits, Permission } from '../../src/modules/auth/apiKeys.ts';
 import { eventually } from '../support/eventually.ts';
 import { createEncounter, documentForm, documentsPath, samples } from '../support/samples.ts';
-import { onEveryEngine } from '../support/servers.ts';
+import { onEmbeddedEngines } from '../support/servers.ts';
 import { appendedBy, changesBy, refusalsBy, type TestService } from '../support/service.ts';
 
 const inside = { 'x-forwarded-for': '192.0.2.7' };
 const outside = { 'x-forwarded-for': '198.51.100.7' };
 
-onEveryEngine((start) => {
+onEmbeddedEngines((start) => {
   let service: TestService;
   beforeAll(async () => {
     // Threads come to know of a key one after the other, and until then count its requests by the address.

@@ -5,10 +5,10 @@ import { generateApiKey } from '../../src/modules/auth/apiKeys.ts';
 import { type CliResult, spawnCli, temporaryFolder } from '../support/cli.ts';
 import { phi } from '../support/output.ts';
 import { samples } from '../support/samples.ts';
-import { onEveryEngine } from '../support/servers.ts';
+import { onEmbeddedEngines } from '../support/servers.ts';
 import { appendedBy, newEvents, type TestService } from '../support/service.ts';
 
-onEveryEngine((start) => {
+onEmbeddedEngines((start) => {
   let service: TestService;
   beforeAll(async () => {
     service = await start();

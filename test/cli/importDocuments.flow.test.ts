@@ -4,10 +4,10 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { spawnCli, temporaryFolder } from '../support/cli.ts';
 import { phi } from '../support/output.ts';
 import { createEncounter, documentLine, documentsPath, pdf, samples } from '../support/samples.ts';
-import { onEveryEngine } from '../support/servers.ts';
+import { onEmbeddedEngines } from '../support/servers.ts';
 import { appendedBy, type TestService } from '../support/service.ts';
 
-onEveryEngine((start) => {
+onEmbeddedEngines((start) => {
   let service: TestService;
   beforeAll(async () => {
     service = await start();

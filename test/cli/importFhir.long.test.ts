@@ -4,7 +4,7 @@ import { gzipSync } from 'node:zlib';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { spawnCli, temporaryFolder } from '../support/cli.ts';
 import { notePhi } from '../support/output.ts';
-import { onEveryEngine } from '../support/servers.ts';
+import { onEmbeddedEngines } from '../support/servers.ts';
 import { appendedBy, type TestService } from '../support/service.ts';
 
 const fixtures = join(import.meta.dirname, '../fixtures/fhir');
@@ -21,7 +21,7 @@ function copyOf(name: string, compressed?: string): string {
   return folder;
 }
 
-onEveryEngine((start) => {
+onEmbeddedEngines((start) => {
   let service: TestService;
   beforeAll(async () => {
     service = await start();

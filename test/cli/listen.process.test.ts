@@ -7,14 +7,14 @@ import { spawnCli, temporaryFolder } from '../support/cli.ts';
 import { eventually } from '../support/eventually.ts';
 import { CliProcess } from '../support/processes.ts';
 import { samples } from '../support/samples.ts';
-import { freePort, onEveryEngine } from '../support/servers.ts';
+import { freePort, onEmbeddedEngines } from '../support/servers.ts';
 import { appendedBy, type TestService } from '../support/service.ts';
 import { HookEndpoint, type HookMessage } from '../support/webhooks.ts';
 
 const INTERRUPTED = 130;
 const TYPE = 'chartledger.payer.upserted.v1';
 
-onEveryEngine((start) => {
+onEmbeddedEngines((start) => {
   let service: TestService;
   let key: string;
   beforeAll(async () => {

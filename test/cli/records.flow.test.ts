@@ -6,11 +6,11 @@ import { generateApiKey } from '../../src/modules/auth/apiKeys.ts';
 import { runCli } from '../support/cli.ts';
 import { phi } from '../support/output.ts';
 import { samples } from '../support/samples.ts';
-import { onEveryEngine } from '../support/servers.ts';
+import { onEmbeddedEngines } from '../support/servers.ts';
 import { accessesBy, appendedBy, newEvents, type TestService } from '../support/service.ts';
 import { Receiver } from '../support/webhooks.ts';
 
-onEveryEngine((start) => {
+onEmbeddedEngines((start) => {
   let service: TestService;
   beforeAll(async () => {
     service = await start();

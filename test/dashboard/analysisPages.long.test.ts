@@ -16,12 +16,12 @@ import {
   sendClaim,
   worklist,
 } from '../support/readiness.ts';
-import { onEveryEngine } from '../support/servers.ts';
+import { onEmbeddedEngines } from '../support/servers.ts';
 import { accessesBy, appendedBy, type TestService } from '../support/service.ts';
 
 const MANY = 520;
 
-onEveryEngine((start) => {
+onEmbeddedEngines((start) => {
   let service: TestService;
   let visitor: BrowserlessSession;
   let root: string;

@@ -11,10 +11,10 @@ import {
   sendClaim,
   sendLater,
 } from '../support/readiness.ts';
-import { onEveryEngine } from '../support/servers.ts';
+import { onEmbeddedEngines } from '../support/servers.ts';
 import { accessesBy, appendedBy, changesBy, type TestService } from '../support/service.ts';
 
-onEveryEngine((start) => {
+onEmbeddedEngines((start) => {
   let service: TestService;
   let visitor: BrowserlessSession;
   let userId: string;

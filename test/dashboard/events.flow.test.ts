@@ -5,10 +5,10 @@ import { type BrowserlessSession, signedIn } from '../support/dashboard.ts';
 import { phi } from '../support/output.ts';
 import { billedPath, freshClaim, inWorkspace, sendClaim, worklist } from '../support/readiness.ts';
 import { createEncounter, documentForm, documentsPath, samples } from '../support/samples.ts';
-import { onEveryEngine } from '../support/servers.ts';
+import { onEmbeddedEngines } from '../support/servers.ts';
 import { readAll, type TestService } from '../support/service.ts';
 
-onEveryEngine((start) => {
+onEmbeddedEngines((start) => {
   let service: TestService;
   let root: string;
   let subscriber: string;

@@ -4,10 +4,10 @@ import { type BrowserlessSession, signedIn } from '../support/dashboard.ts';
 import { eventually } from '../support/eventually.ts';
 import { phi } from '../support/output.ts';
 import { createEncounter, documentForm, documentsPath, pdf, samples } from '../support/samples.ts';
-import { onEveryEngine } from '../support/servers.ts';
+import { onEmbeddedEngines } from '../support/servers.ts';
 import { accessesBy, type TestService } from '../support/service.ts';
 
-onEveryEngine((start) => {
+onEmbeddedEngines((start) => {
   let service: TestService;
   let visitor: BrowserlessSession;
   beforeAll(async () => {

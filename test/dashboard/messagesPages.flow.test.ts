@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type BrowserlessSession, signedIn } from '../support/dashboard.ts';
 import { bundle, fhirEncounter, fhirPatient, freshId, putFhir, referTo, sendFhir } from '../support/fhir.ts';
 import { phi } from '../support/output.ts';
-import { onEveryEngine } from '../support/servers.ts';
+import { onEmbeddedEngines } from '../support/servers.ts';
 import { accessesBy, appendedBy, changesBy, type TestService } from '../support/service.ts';
 
 /** What a page says, without its markup. */
@@ -15,7 +15,7 @@ const saidBy = (page: string) =>
     .replaceAll('&gt;', '>')
     .replaceAll(/\s+/g, ' ');
 
-onEveryEngine((start) => {
+onEmbeddedEngines((start) => {
   let service: TestService;
   let [compliance, admin] = [] as unknown as [BrowserlessSession, BrowserlessSession];
   let root: string;

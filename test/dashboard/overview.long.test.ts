@@ -4,10 +4,10 @@ import { type BrowserlessSession, signedIn } from '../support/dashboard.ts';
 import { eventually } from '../support/eventually.ts';
 import { phi } from '../support/output.ts';
 import { samples } from '../support/samples.ts';
-import { onEveryEngine } from '../support/servers.ts';
+import { onEmbeddedEngines } from '../support/servers.ts';
 import { appendedBy, type TestService } from '../support/service.ts';
 
-onEveryEngine((start) => {
+onEmbeddedEngines((start) => {
   let service: TestService;
   const visitors = {} as Record<Role, BrowserlessSession>;
   beforeAll(async () => {

@@ -3,12 +3,12 @@ import { type BrowserlessSession, signedIn } from '../support/dashboard.ts';
 import { eventually } from '../support/eventually.ts';
 import { phi } from '../support/output.ts';
 import { documentForm, documentsPath, samples } from '../support/samples.ts';
-import { onEveryEngine } from '../support/servers.ts';
+import { onEmbeddedEngines } from '../support/servers.ts';
 import { accessesBy, type TestService } from '../support/service.ts';
 
 const LONG_MS = 60_000;
 
-onEveryEngine((start) => {
+onEmbeddedEngines((start) => {
   let service: TestService;
   let visitor: BrowserlessSession;
   let root: string;

@@ -7,11 +7,11 @@ import type { StateStore } from '../../src/storage/stateStore.ts';
 import type { TestResponse } from '../support/client.ts';
 import { BrowserlessSession, readSession } from '../support/dashboard.ts';
 import { phi } from '../support/output.ts';
-import { onEveryEngine } from '../support/servers.ts';
+import { onEmbeddedEngines } from '../support/servers.ts';
 import { appendedBy, type TestService } from '../support/service.ts';
 import { makeUser } from '../support/users.ts';
 
-onEveryEngine((start) => {
+onEmbeddedEngines((start) => {
   let service: TestService;
   let stateStore: StateStore;
   let users: UserDirectory;

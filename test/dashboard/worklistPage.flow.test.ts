@@ -6,7 +6,7 @@ import { type BrowserlessSession, signedIn } from '../support/dashboard.ts';
 import { eventually } from '../support/eventually.ts';
 import { phi } from '../support/output.ts';
 import { type Claim, countDays, freshClaim, inWorkspace, sendClaim, worklist } from '../support/readiness.ts';
-import { onEveryEngine } from '../support/servers.ts';
+import { onEmbeddedEngines } from '../support/servers.ts';
 import { accessesBy, appendedBy, type TestService } from '../support/service.ts';
 
 const A_PAGE = 50;
@@ -14,7 +14,7 @@ const A_PAGE = 50;
 const MANY = 201;
 const month = new Date().toISOString().slice(0, 7);
 
-onEveryEngine((start) => {
+onEmbeddedEngines((start) => {
   let service: TestService;
   let visitor: BrowserlessSession;
   let root: string;

@@ -9,7 +9,7 @@ import {
 } from '../../src/modules/auth/users.ts';
 import { type BrowserlessSession, signedIn } from '../support/dashboard.ts';
 import { samples } from '../support/samples.ts';
-import { onEveryEngine } from '../support/servers.ts';
+import { onEmbeddedEngines } from '../support/servers.ts';
 import { appendedBy, startTestService, type TestService } from '../support/service.ts';
 import { hookUrl } from '../support/webhooks.ts';
 
@@ -43,7 +43,7 @@ describe('the role of a user in a workspace', () => {
   });
 });
 
-onEveryEngine((start) => {
+onEmbeddedEngines((start) => {
   let service: TestService;
   let root: string;
   let readKey: string;

@@ -14,7 +14,7 @@ import { openErasurePorts } from '../support/erasure.ts';
 import { eventually } from '../support/eventually.ts';
 import { phi } from '../support/output.ts';
 import { samples } from '../support/samples.ts';
-import { onEveryEngine } from '../support/servers.ts';
+import { onEmbeddedEngines } from '../support/servers.ts';
 import type { TestService } from '../support/service.ts';
 
 const LONG_MS = 900_000;
@@ -27,7 +27,7 @@ const REASON = 'Case 2031-17';
 type Fields = Record<'patient' | 'encounter', unknown>;
 type Name = { kind: string; id: string };
 
-onEveryEngine((start) => {
+onEmbeddedEngines((start) => {
   const folder = temporaryFolder();
   let service: TestService;
   let ports: ErasurePorts;

@@ -11,10 +11,10 @@ import type { Client } from '../support/client.ts';
 import { eventually } from '../support/eventually.ts';
 import { notePhi, phi } from '../support/output.ts';
 import { createEncounter, documentForm, documentsPath, samples } from '../support/samples.ts';
-import { onEveryEngine } from '../support/servers.ts';
+import { onEmbeddedEngines } from '../support/servers.ts';
 import { appendedBy, changesBy, newEvents, type TestService } from '../support/service.ts';
 
-onEveryEngine((start) => {
+onEmbeddedEngines((start) => {
   let service: TestService;
   let workspace: string;
   let client: Client;

@@ -10,7 +10,7 @@ import { closed, expectDocumented, fetchDocument, type OpenApi, operationOf } fr
 import { phi } from '../support/output.ts';
 import { inWorkspace, worklist } from '../support/readiness.ts';
 import { documentForm, documentsPath, sampleOf } from '../support/samples.ts';
-import { onEveryEngine } from '../support/servers.ts';
+import { onEmbeddedEngines } from '../support/servers.ts';
 import { appendedBy, type TestService } from '../support/service.ts';
 
 // biome-ignore lint/suspicious/noExplicitAny: the document is walked freely
@@ -39,7 +39,7 @@ function payloadSchema(document: AsyncApi, name: string): z.ZodType {
   return z.fromJSONSchema(JSON.parse(whole.replaceAll('#/components/schemas/', '#/$defs/'), closed));
 }
 
-onEveryEngine((start) => {
+onEmbeddedEngines((start) => {
   let service: TestService;
   let open: TestService;
   let openapi: OpenApi;

@@ -3,10 +3,10 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { CloudEvent } from '../../src/modules/eventStream/cloudEvents.ts';
 import { phi } from '../support/output.ts';
 import { documentForm, documentLine, documentsPath, samples } from '../support/samples.ts';
-import { onEveryEngine } from '../support/servers.ts';
+import { onEmbeddedEngines } from '../support/servers.ts';
 import { appendedBy, type TestService } from '../support/service.ts';
 
-onEveryEngine((start) => {
+onEmbeddedEngines((start) => {
   let service: TestService;
   let key: string;
   beforeAll(async () => {

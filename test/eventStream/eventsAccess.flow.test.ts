@@ -4,12 +4,12 @@ import { eventually } from '../support/eventually.ts';
 import { EventReader, eventsOf } from '../support/log.ts';
 import { expectDocumented, fetchDocument } from '../support/openapi.ts';
 import { samples } from '../support/samples.ts';
-import { onEveryEngine } from '../support/servers.ts';
+import { onEmbeddedEngines } from '../support/servers.ts';
 import { accessesBy, appendedBy, type TestService } from '../support/service.ts';
 
 const sse = { accept: 'text/event-stream' };
 
-onEveryEngine((start) => {
+onEmbeddedEngines((start) => {
   let service: TestService;
   let workspaces = 0;
   beforeAll(async () => {

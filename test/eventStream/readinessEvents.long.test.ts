@@ -4,7 +4,7 @@ import { eventually } from '../support/eventually.ts';
 import { EventReader, eventsOf, pseudonym } from '../support/log.ts';
 import { phi } from '../support/output.ts';
 import { billedPath, type Claim, freshClaim, inStores, sendClaim, worklist } from '../support/readiness.ts';
-import { onEveryEngine } from '../support/servers.ts';
+import { onEmbeddedEngines } from '../support/servers.ts';
 import { appendedBy } from '../support/service.ts';
 import { type Hook, HookSuite, LONG_MS, webhooksPath } from '../support/webhooks.ts';
 
@@ -15,7 +15,7 @@ const ACKNOWLEDGED = 'chartledger.encounter.billing_change_acknowledged.v1';
 const ERASED = 'chartledger.encounter.readiness_erased.v1';
 const APPLIED = 'chartledger.readiness.rules_applied.v1';
 
-onEveryEngine((start) => {
+onEmbeddedEngines((start) => {
   const suite = new HookSuite(start);
 
   const post = async (path: string, body: object) =>

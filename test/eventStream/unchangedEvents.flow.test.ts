@@ -3,12 +3,12 @@ import { runCli, storesOf, temporaryFolder } from '../support/cli.ts';
 import type { Client, TestResponse } from '../support/client.ts';
 import { EventReader, eventsOf } from '../support/log.ts';
 import { documentForm, documentsPath, paths, pdf, samples } from '../support/samples.ts';
-import { onEveryEngine } from '../support/servers.ts';
+import { onEmbeddedEngines } from '../support/servers.ts';
 import { appendedBy, type TestService } from '../support/service.ts';
 
 const SKIP = '/events?unchanged=skip';
 
-onEveryEngine((start) => {
+onEmbeddedEngines((start) => {
   const folder = temporaryFolder();
   let service: TestService;
   let workspaces = 0;

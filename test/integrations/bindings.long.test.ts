@@ -5,10 +5,10 @@ import { readSources, sourceOf } from '../../src/modules/integrations/sources.ts
 import { runCli, storesOf } from '../support/cli.ts';
 import { tlsSettings } from '../support/messages.ts';
 import { inStores } from '../support/readiness.ts';
-import { onEveryEngine } from '../support/servers.ts';
+import { onEmbeddedEngines } from '../support/servers.ts';
 import { appendedBy, type TestService } from '../support/service.ts';
 
-onEveryEngine((start) => {
+onEmbeddedEngines((start) => {
   let service: TestService;
   beforeAll(async () => {
     service = await start();

@@ -5,12 +5,12 @@ import { temporaryFolder } from '../support/cli.ts';
 import { signedIn } from '../support/dashboard.ts';
 import { bundle, fhirEncounter, fhirPatient, freshId, referTo, sendFhir } from '../support/fhir.ts';
 import { inStores } from '../support/readiness.ts';
-import { onEveryEngine } from '../support/servers.ts';
+import { onEmbeddedEngines } from '../support/servers.ts';
 import { accessesBy, changesBy, type TestService } from '../support/service.ts';
 
 import { hl7Message } from './hl7Messages.ts';
 
-onEveryEngine((start) => {
+onEmbeddedEngines((start) => {
   let service: TestService;
   const folder = temporaryFolder();
   beforeAll(async () => {

@@ -18,12 +18,12 @@ import {
   statusesIn,
   writtenBy,
 } from '../support/fhir.ts';
-import { onEveryEngine } from '../support/servers.ts';
+import { onEmbeddedEngines } from '../support/servers.ts';
 import type { TestService } from '../support/service.ts';
 
 const PDF = Buffer.from('%PDF-1.7\n1 0 obj\n').toString('base64');
 
-onEveryEngine((start) => {
+onEmbeddedEngines((start) => {
   let service: TestService;
   beforeAll(async () => {
     service = await start();

@@ -13,7 +13,7 @@ import {
   npiOf,
   writtenBy,
 } from '../support/fhir.ts';
-import { onEveryEngine } from '../support/servers.ts';
+import { onEmbeddedEngines } from '../support/servers.ts';
 import type { TestService } from '../support/service.ts';
 
 const named = ({ resourceType, id }: JsonObject) => ({ reference: `${resourceType}/${id}` });
@@ -24,7 +24,7 @@ interface ToldLine {
   outcome: Parameters<typeof issuesIn>[0];
 }
 
-onEveryEngine((start) => {
+onEmbeddedEngines((start) => {
   let service: TestService;
   beforeAll(async () => {
     service = await start();

@@ -10,7 +10,7 @@ import type { EventLog } from '../../src/storage/eventLog.ts';
 import type { Client, TestResponse } from '../support/client.ts';
 import { phi } from '../support/output.ts';
 import { documentsPath } from '../support/samples.ts';
-import { onEveryEngine } from '../support/servers.ts';
+import { onEmbeddedEngines } from '../support/servers.ts';
 import { accessesBy, appendedBy, refusalsBy, startFaultyApp, type TestService } from '../support/service.ts';
 
 import { hl7Fixture, hl7Message, pid } from './hl7Messages.ts';
@@ -18,7 +18,7 @@ import { mutatedMessages } from './hl7Mutations.ts';
 
 const HL7 = 'application/hl7-v2';
 
-onEveryEngine((start) => {
+onEmbeddedEngines((start) => {
   let service: TestService;
   beforeAll(async () => {
     service = await start();

@@ -2,12 +2,12 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { runInWorkspace } from '../support/cli.ts';
 import { freshId, inStream, writtenBy } from '../support/fhir.ts';
 import { phi } from '../support/output.ts';
-import { onEveryEngine } from '../support/servers.ts';
+import { onEmbeddedEngines } from '../support/servers.ts';
 import type { TestService } from '../support/service.ts';
 
 import { hl7Message } from './hl7Messages.ts';
 
-onEveryEngine((start) => {
+onEmbeddedEngines((start) => {
   let service: TestService;
   beforeAll(async () => {
     service = await start();

@@ -11,12 +11,12 @@ import {
   sendFhir,
 } from '../support/fhir.ts';
 import { inStores } from '../support/readiness.ts';
-import { onEveryEngine } from '../support/servers.ts';
+import { onEmbeddedEngines } from '../support/servers.ts';
 import { accessesBy, changesBy, type TestService } from '../support/service.ts';
 
 import { hl7Message } from './hl7Messages.ts';
 
-onEveryEngine((start) => {
+onEmbeddedEngines((start) => {
   let service: TestService;
   let admin: BrowserlessSession;
   let root: string;

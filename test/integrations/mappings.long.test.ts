@@ -14,12 +14,12 @@ import {
   referTo,
   sendFhir,
 } from '../support/fhir.ts';
-import { onEveryEngine } from '../support/servers.ts';
+import { onEmbeddedEngines } from '../support/servers.ts';
 import { accessesBy, changesBy, type TestService } from '../support/service.ts';
 
 import { hl7Message } from './hl7Messages.ts';
 
-onEveryEngine((start) => {
+onEmbeddedEngines((start) => {
   let service: TestService;
   const folder = temporaryFolder();
   beforeAll(async () => {

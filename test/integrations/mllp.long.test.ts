@@ -3,7 +3,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { eventually } from '../support/eventually.ts';
 import { END, ownAddress, RawSender, setSource, tlsFixture, tlsSettings, VT } from '../support/messages.ts';
 import { phi } from '../support/output.ts';
-import { onEveryEngine } from '../support/servers.ts';
+import { onEmbeddedEngines } from '../support/servers.ts';
 import { appendedBy, changesBy, newEvents, type TestService } from '../support/service.ts';
 
 import { hl7Message } from './hl7Messages.ts';
@@ -17,7 +17,7 @@ function registration(controlId: string = randomUUID(), header: Record<number, s
   return { patient, text: hl7Message('ADT^A28', [person], { 10: controlId, ...header }) };
 }
 
-onEveryEngine((start) => {
+onEmbeddedEngines((start) => {
   let service: TestService;
   beforeAll(async () => {
     service = await start({ ROLES, MLLP_PORT: '0,0' });

@@ -6,7 +6,7 @@ import { eventually } from '../support/eventually.ts';
 import { END, ownAddress, RawSender, setSource, tlsFixture, VT } from '../support/messages.ts';
 import { startFaultyMllp } from '../support/network.ts';
 import { phi } from '../support/output.ts';
-import { onEveryEngine } from '../support/servers.ts';
+import { onEmbeddedEngines } from '../support/servers.ts';
 import { appendedBy, type Faults, type TestService } from '../support/service.ts';
 
 import { hl7Message } from './hl7Messages.ts';
@@ -21,7 +21,7 @@ const secured = {
 };
 const away = () => Promise.reject(unavailable('store'));
 
-onEveryEngine((start) => {
+onEmbeddedEngines((start) => {
   let service: TestService;
   const from = ownAddress();
   beforeAll(async () => {

@@ -5,12 +5,12 @@ import { type MessagePorts, MessageStore } from '../../src/modules/integrations/
 import { runInWorkspace } from '../support/cli.ts';
 import { bundle, fhirEncounter, fhirPatient, freshId, putFhir, sendFhir } from '../support/fhir.ts';
 import { closeMessageStores, openMessageStores } from '../support/messages.ts';
-import { onEveryEngine } from '../support/servers.ts';
+import { onEmbeddedEngines } from '../support/servers.ts';
 import { accessesBy, changesBy, type TestService } from '../support/service.ts';
 
 import { hl7Message } from './hl7Messages.ts';
 
-onEveryEngine((start) => {
+onEmbeddedEngines((start) => {
   let service: TestService;
   let stores: MessagePorts;
   beforeAll(async () => {

@@ -8,10 +8,10 @@ import { runOn } from '../../src/server/terminal.ts';
 
 import { storesOf, temporaryFolder } from '../support/cli.ts';
 import { bundle, fhirEncounter, fhirPatient, putFhir, sendFhir } from '../support/fhir.ts';
-import { onEveryEngine } from '../support/servers.ts';
+import { onEmbeddedEngines } from '../support/servers.ts';
 import { changesBy, type TestService } from '../support/service.ts';
 
-onEveryEngine((start) => {
+onEmbeddedEngines((start) => {
   let service: TestService;
   const folder = temporaryFolder();
   beforeAll(async () => {

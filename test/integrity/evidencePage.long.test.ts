@@ -10,14 +10,14 @@ import { unzipped } from '../support/files.ts';
 import { headNames } from '../support/log.ts';
 import { phi } from '../support/output.ts';
 import { samples } from '../support/samples.ts';
-import { onEveryEngine } from '../support/servers.ts';
+import { onEmbeddedEngines } from '../support/servers.ts';
 import { newEvents, readAll, type TestService } from '../support/service.ts';
 
 const LONG_MS = 120_000;
 const REASON = 'Request 2026-117';
 const headPauses = { everyMs: 50, retryMs: 50 };
 
-onEveryEngine((start) => {
+onEmbeddedEngines((start) => {
   const folder = temporaryFolder();
   const heads = join(folder, 'heads');
   let service: TestService;

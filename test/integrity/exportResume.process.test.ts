@@ -8,14 +8,14 @@ import { recordStream } from '../../src/domain/events/streams.ts';
 import { type CliResult, runCli, spawnCli, storesOf, temporaryFolder } from '../support/cli.ts';
 import { eventually } from '../support/eventually.ts';
 import { samples } from '../support/samples.ts';
-import { onEveryEngine } from '../support/servers.ts';
+import { onEmbeddedEngines } from '../support/servers.ts';
 import type { TestService } from '../support/service.ts';
 
 const LONG_MS = 180_000;
 const EVENTS = 20_000;
 const AT_ONCE = 500;
 
-onEveryEngine((start) => {
+onEmbeddedEngines((start) => {
   const folder = temporaryFolder();
   const inFolder = (name: string) => join(folder, name);
   let service: TestService;

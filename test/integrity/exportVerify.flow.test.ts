@@ -10,13 +10,13 @@ import { verifyExport } from '../../src/modules/integrity/verifyExport.ts';
 
 import { runCli, storesOf, temporaryFolder } from '../support/cli.ts';
 import { samples } from '../support/samples.ts';
-import { onEveryEngine } from '../support/servers.ts';
+import { onEmbeddedEngines } from '../support/servers.ts';
 import { newEvents, type TestService } from '../support/service.ts';
 
 const LONG_MS = 60_000;
 const formats = ['ndjson', 'csv'] as const;
 
-onEveryEngine((start) => {
+onEmbeddedEngines((start) => {
   const folder = temporaryFolder();
   const inFolder = (name: string) => join(folder, name);
   const publicKey = inFolder('public.pem');

@@ -14,25 +14,21 @@ import { runCli, storesOf, temporaryFolder } from '../support/cli.ts';
 import { eventually } from '../support/eventually.ts';
 import { headNames } from '../support/log.ts';
 import { samples } from '../support/samples.ts';
-import { onEveryEngine } from '../support/servers.ts';
+import { onEmbeddedEngines } from '../support/servers.ts';
 import { readAll, type TestService } from '../support/service.ts';
 
 const LONG_MS = 60_000;
 const headPauses = { everyMs: 50, retryMs: 50 };
 
-onEveryEngine((start, { logServer }) => {
+onEmbeddedEngines((start) => {
   const folder = temporaryFolder();
   const heads = join(folder, 'heads');
   const [oldKey, newKey] = [generateSigningKey(), generateSigningKey()];
   const idOf = (key: Buffer) => keyId(createPublicKey(parseSigningKey(key)));
   const patients = [samples.patient(), samples.patient()];
   let service: TestService;
-  // A log that other suites use has the key that they share.
-  const isOwnLog = process.env.TEST_PHASE !== 'production' || logServer !== undefined;
-  const withOwnLog = test.runIf(isOwnLog);
 
   beforeAll(async () => {
-    if (!isOwnLog) return;
     mkdirSync(heads);
     const both = [oldKey, newKey].map((key) => key.toString('base64')).join(',');
     service = await start({ SIGNING_KEY: both, HEADS_TO: heads }, { headPauses });
@@ -44,7 +40,7 @@ onEveryEngine((start, { logServer }) => {
     expect(rotated.stdout).toContain(`From now on the key ${idOf(newKey)} signs.`);
     await sign('new');
   }, LONG_MS);
-  afterAll(() => service?.stop());
+  afterAll(() => service.stop());
 
   const clinic = () => service.workspaceId('clinic');
   const inFolder = (name: string) => join(folder, name);
@@ -87,7 +83,7 @@ onEveryEngine((start, { logServer }) => {
     expect(await cli('export', ...own, '--format', 'ndjson', '--out', out)).toMatchObject(held);
   }
 
-  withOwnLog('the log tells of it, who did it, and both keys vouch for it', async () => {
+  test('the log tells of it, who did it, and both keys vouch for it', async () => {
     const events = (await readAll(service.eventLog)).filter(({ type }) => type === 'KeyRotated');
     expect(events).toMatchObject([
       {
@@ -98,7 +94,7 @@ onEveryEngine((start, { logServer }) => {
     ]);
   });
 
-  withOwnLog('a service that runs signs with the new key from then on, and all heads hold', async () => {
+  test('a service that runs signs with the new key from then on, and all heads hold', async () => {
     await nextHead(newKey);
     for (const key of [[], ['--public-key', inFolder('old.pem')], ['--public-key', inFolder('new.pem')]])
       expect(await verify('--heads', heads, ...key)).toMatchObject(held);
@@ -106,7 +102,7 @@ onEveryEngine((start, { logServer }) => {
     expect(await cli('verify', '--workspace', '*')).toMatchObject(held);
   });
 
-  withOwnLog.each(['proof.json', 'certificate.json', 'export'])(
+  test.each(['proof.json', 'certificate.json', 'export'])(
     'of either time a %s holds offline with the public key of either time',
     async (what) => {
       for (const when of ['old', 'new']) {
@@ -118,7 +114,7 @@ onEveryEngine((start, { logServer }) => {
     },
   );
 
-  withOwnLog('what the new public key alone does not lead to is refused, and holds with both', async () => {
+  test('what the new public key alone does not lead to is refused, and holds with both', async () => {
     const pem = readFileSync(inFolder('new.pem'), 'utf8');
     writeFileSync(inFolder('alone.pem'), pem.slice(0, pem.indexOf('-----BEGIN CHARTLEDGER')));
     const file = inFolder('old-export');
@@ -129,7 +125,7 @@ onEveryEngine((start, { logServer }) => {
     expect(await runCli(['verify', file, '--public-key', inFolder('both.pem')])).toMatchObject(held);
   });
 
-  withOwnLog('a head that the old key signs of what came after its end is named', async () => {
+  test('a head that the old key signs of what came after its end is named', async () => {
     const head = await nextHead(newKey);
     const forge = (changes: object): string => {
       const { signature, key_id, key_rotations, ...body } = head;
@@ -150,7 +146,7 @@ onEveryEngine((start, { logServer }) => {
     );
   });
 
-  withOwnLog('run again, it begins no other one', async () => {
+  test('run again, it begins no other one', async () => {
     const again = await cli('secrets', 'rotate', 'signing');
     expect(again).toMatchObject(held);
     expect(again.stdout).toContain('no other one was begun');
@@ -158,7 +154,7 @@ onEveryEngine((start, { logServer }) => {
     expect(events).toHaveLength(1);
   });
 
-  withOwnLog('the new key works alone, the old one does not', async () => {
+  test('the new key works alone, the old one does not', async () => {
     const withKey = (key: Buffer) =>
       runCli(['signing-key'], {
         env: { ...storesOf(service.config), SIGNING_KEY: key.toString('base64') },

@@ -10,12 +10,12 @@ import { signStatement } from '../../src/modules/integrity/signing.ts';
 import { type CliResult, runCli, storesOf, temporaryFolder } from '../support/cli.ts';
 import { eventually } from '../support/eventually.ts';
 import { createEncounter, documentForm, documentsPath, samples } from '../support/samples.ts';
-import { onEveryEngine } from '../support/servers.ts';
+import { onEmbeddedEngines } from '../support/servers.ts';
 import { accessesBy, newEvents, readAll, type TestService } from '../support/service.ts';
 
 const LONG_MS = 60_000;
 
-onEveryEngine((start) => {
+onEmbeddedEngines((start) => {
   const folder = temporaryFolder();
   const inFolder = (name: string) => join(folder, name);
   const payer = samples.payer();

@@ -21,12 +21,12 @@ import {
   worklist,
 } from '../support/readiness.ts';
 import { paths, samples } from '../support/samples.ts';
-import { onEveryEngine } from '../support/servers.ts';
+import { onEmbeddedEngines } from '../support/servers.ts';
 import { appendedBy, changesBy, type TestService } from '../support/service.ts';
 
 const LONG_MS = 60_000;
 
-onEveryEngine((start) => {
+onEmbeddedEngines((start) => {
   const folder = temporaryFolder();
   let service: TestService;
   beforeAll(async () => {

@@ -19,7 +19,7 @@ import {
   whenPast,
 } from '../support/readiness.ts';
 import { pathOf } from '../support/samples.ts';
-import { onEveryEngine } from '../support/servers.ts';
+import { onEmbeddedEngines } from '../support/servers.ts';
 import { accessesBy, appendedBy, newEvents, refusalsBy, type TestService } from '../support/service.ts';
 
 const { primary_insurance: primary } = billable.patient;
@@ -34,7 +34,7 @@ function operator(service: TestService): Caller {
   };
 }
 
-onEveryEngine((start) => {
+onEmbeddedEngines((start) => {
   const folder = temporaryFolder();
   let service: TestService;
   let visitor: BrowserlessSession;

@@ -15,7 +15,7 @@ import {
   worklist,
 } from '../support/readiness.ts';
 import { documentForm, documentsPath, pathOf } from '../support/samples.ts';
-import { onEveryEngine } from '../support/servers.ts';
+import { onEmbeddedEngines } from '../support/servers.ts';
 import { appendedBy, newEvents, type TestService } from '../support/service.ts';
 
 const now = Date.now();
@@ -25,7 +25,7 @@ function dayFromToday(days: number): string {
   return new Date(now + days * 86_400_000).toISOString().slice(0, 10);
 }
 
-onEveryEngine((start) => {
+onEmbeddedEngines((start) => {
   let service: TestService;
   beforeAll(async () => {
     service = await start();

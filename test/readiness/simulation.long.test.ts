@@ -8,14 +8,14 @@ import { temporaryFolder } from '../support/cli.ts';
 import { sendBatch } from '../support/client.ts';
 import { phi } from '../support/output.ts';
 import { freshClaim, inStores, inWorkspace, sendClaim, worklist } from '../support/readiness.ts';
-import { onEveryEngine } from '../support/servers.ts';
+import { onEmbeddedEngines } from '../support/servers.ts';
 import { accessesBy, appendedBy, type TestService } from '../support/service.ts';
 
 /** More than are evaluated in one step. */
 const MANY = 520;
 const rule = 'facility_tax_id';
 
-onEveryEngine((start) => {
+onEmbeddedEngines((start) => {
   const folder = temporaryFolder();
   let service: TestService;
   beforeAll(async () => {

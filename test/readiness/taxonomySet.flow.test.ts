@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { runCli, storesOf, temporaryFolder } from '../support/cli.ts';
 import { freshClaim, readiness, sendClaim, whenPast, worklist } from '../support/readiness.ts';
-import { onEveryEngine } from '../support/servers.ts';
+import { onEmbeddedEngines } from '../support/servers.ts';
 import { installationEvents, type TestService } from '../support/service.ts';
 
 const HEADER = 'Code,Grouping,Classification,Specialization,Definition,Notes,"Display Name",Section\n';
@@ -21,7 +21,7 @@ function rowsOf(all: readonly string[]): string {
     .join('');
 }
 
-onEveryEngine((start) => {
+onEmbeddedEngines((start) => {
   const folder = temporaryFolder();
   let service: TestService;
   beforeAll(async () => {

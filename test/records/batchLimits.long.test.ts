@@ -5,7 +5,7 @@ import { answerOf, BATCH, linesOf, postLines, sendBatch } from '../support/clien
 import { eventually } from '../support/eventually.ts';
 import { phi } from '../support/output.ts';
 import { paths, samples } from '../support/samples.ts';
-import { onEveryEngine } from '../support/servers.ts';
+import { onEmbeddedEngines } from '../support/servers.ts';
 import {
   appendedBy,
   openConnection,
@@ -19,7 +19,7 @@ const MEBIBYTE = 1024 * 1024;
 const payerLine = (record = samples.payer()) => ({ kind: 'payer', record });
 const payerLines = (count: number) => Array.from({ length: count }, () => payerLine());
 
-onEveryEngine((start) => {
+onEmbeddedEngines((start) => {
   let service: TestService;
   beforeAll(async () => {
     const env = { BATCH_CONCURRENCY: '1', REQUEST_THREADS: '1', RATE_LIMIT_PER_MINUTE: '10000' };

@@ -4,14 +4,14 @@ import { parse } from 'csv-parse/sync';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { spawnCli, temporaryFolder } from '../support/cli.ts';
 import { notePhi } from '../support/output.ts';
-import { onEveryEngine } from '../support/servers.ts';
+import { onEmbeddedEngines } from '../support/servers.ts';
 import type { TestService } from '../support/service.ts';
 
 const folder = resolve(process.cwd(), '../shared/data/synthea');
 const present = existsSync(folder);
 if (!present) process.stdout.write('Skipped: the Synthea export is not beside the repository.\n');
 
-onEveryEngine((start) => {
+onEmbeddedEngines((start) => {
   let service: TestService;
   beforeAll(async () => {
     service = await start();

@@ -7,12 +7,12 @@ import { eventually } from '../support/eventually.ts';
 import { bundle, fhirEncounter, fhirPatient, freshId, referTo, sendFhir } from '../support/fhir.ts';
 import { billedPath, freshClaim, readiness, sendClaim, worklist } from '../support/readiness.ts';
 import { samples } from '../support/samples.ts';
-import { onEveryEngine } from '../support/servers.ts';
+import { onEmbeddedEngines } from '../support/servers.ts';
 import { appendedBy, changesBy, type TestService } from '../support/service.ts';
 
 const noStreet = 'address_incomplete patient.address_line_1';
 
-onEveryEngine((start) => {
+onEmbeddedEngines((start) => {
   let service: TestService;
   let visitor: BrowserlessSession;
   beforeAll(async () => {

@@ -2,12 +2,12 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { runCli, storesOf, temporaryFolder } from '../support/cli.ts';
 import { phi } from '../support/output.ts';
 import { minimal, pathOf, paths, type Referred, samples, upsertReferred } from '../support/samples.ts';
-import { onEveryEngine } from '../support/servers.ts';
+import { onEmbeddedEngines } from '../support/servers.ts';
 import { appendedBy, changesBy, refusalsBy, type TestService } from '../support/service.ts';
 
 const MERGE_PATCH = 'application/merge-patch+json';
 
-onEveryEngine((start) => {
+onEmbeddedEngines((start) => {
   const folder = temporaryFolder();
   let service: TestService;
   let referred: Referred;

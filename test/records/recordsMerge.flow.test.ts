@@ -9,10 +9,10 @@ import {
   samples,
   upsertReferred,
 } from '../support/samples.ts';
-import { onEveryEngine } from '../support/servers.ts';
+import { onEmbeddedEngines } from '../support/servers.ts';
 import { changesBy, type TestService } from '../support/service.ts';
 
-onEveryEngine((start) => {
+onEmbeddedEngines((start) => {
   let service: TestService;
   let referred: Referred;
   beforeAll(async () => {

@@ -3,12 +3,12 @@ import { runCli, storesOf, temporaryFolder } from '../support/cli.ts';
 import { eventually } from '../support/eventually.ts';
 import { phi } from '../support/output.ts';
 import { minimal, paths, type Referred, samples, upsertReferred } from '../support/samples.ts';
-import { onEveryEngine } from '../support/servers.ts';
+import { onEmbeddedEngines } from '../support/servers.ts';
 import { accessesBy, appendedBy, type TestService } from '../support/service.ts';
 
 const skip = (path: string) => `${path}?unchanged=skip`;
 
-onEveryEngine((start) => {
+onEmbeddedEngines((start) => {
   const folder = temporaryFolder();
   let service: TestService;
   let referred: Referred;

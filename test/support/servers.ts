@@ -358,7 +358,10 @@ interface Engines {
 
 const embedded: Engines = { settings: () => ({}), logServer: undefined };
 
-/** Runs a suite on the embedded engines, and in its phase on the production engines where their servers are at hand. */
+/**
+ * Runs a suite on the embedded engines, and in its phase on the production engines where their servers are at hand: for what depends on
+ * the engines.
+ */
 export function onEveryEngine(suite: (start: StartService, engines: Engines) => void): void {
   if (!isProductionPhase) {
     describe('embedded engines', () => suite(startTestService, embedded));

@@ -4,7 +4,7 @@ import { runCli, storesOf } from '../support/cli.ts';
 import type { Client } from '../support/client.ts';
 import { eventually } from '../support/eventually.ts';
 import { samples } from '../support/samples.ts';
-import { onEveryEngine } from '../support/servers.ts';
+import { onEmbeddedEngines } from '../support/servers.ts';
 import { appendedBy, changesBy, type TestService } from '../support/service.ts';
 import {
   createWebhook,
@@ -19,7 +19,7 @@ import {
 /** So many tries that none is the last. */
 const forEver = Array.from({ length: 10_000 }, () => 50);
 
-onEveryEngine((start) => {
+onEmbeddedEngines((start) => {
   let service: TestService;
   beforeAll(async () => {
     service = await start({ ROLES: 'api,projector', ...openLoopback });
@@ -40,7 +40,7 @@ onEveryEngine((start) => {
     });
     afterEach(async () => {
       for (const endpoint of endpoints.splice(0)) await endpoint.down();
-      // The log of the production engines is shared: nobody else is to deliver these.
+      // The next test's delivery is not to deliver these.
       for (const [client, id] of made.splice(0)) await client.delete(`${webhooksPath}/${id}`);
     });
     afterAll(() => delivery.stop());

@@ -2,11 +2,11 @@ import { v7 as uuidv7 } from 'uuid';
 import { expect, test } from 'vitest';
 import type { Permission } from '../../src/modules/auth/apiKeys.ts';
 import { AttemptRows, type DeliveryAttempt, recordAttempts } from '../../src/modules/webhooks/attempts.ts';
-import { onEveryEngine } from '../support/servers.ts';
+import { onEmbeddedEngines } from '../support/servers.ts';
 import { changesBy } from '../support/service.ts';
 import { createWebhook, memberOf, WebhookSuite, withStateStore } from '../support/webhooks.ts';
 
-onEveryEngine((start) => {
+onEmbeddedEngines((start) => {
   const suite = new WebhookSuite(start);
 
   test('attempts are listed newest first, and a message among them can be sent once more', async () => {

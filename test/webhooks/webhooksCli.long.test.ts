@@ -3,11 +3,11 @@ import type { RecordedEvent } from '../../src/domain/events/event.ts';
 import { type CliResult, runCli, storesOf, temporaryFolder } from '../support/cli.ts';
 import { eventually } from '../support/eventually.ts';
 import { notePhi } from '../support/output.ts';
-import { onEveryEngine } from '../support/servers.ts';
+import { onEmbeddedEngines } from '../support/servers.ts';
 import { appendedBy, newEvents, type TestService } from '../support/service.ts';
 import { hookUrl, secretIn } from '../support/webhooks.ts';
 
-onEveryEngine((start) => {
+onEmbeddedEngines((start) => {
   let service: TestService;
   let workspace: string;
   beforeAll(async () => {

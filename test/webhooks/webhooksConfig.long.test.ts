@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { samples } from '../support/samples.ts';
-import { onEveryEngine } from '../support/servers.ts';
+import { onEmbeddedEngines } from '../support/servers.ts';
 import { appendedBy, newEvents } from '../support/service.ts';
 import {
   createWebhook,
@@ -15,7 +15,7 @@ import {
 const instant = expect.stringMatching(/^\d{4}-\d\d-\d\dT[\d:.]+Z$/);
 const position = expect.stringMatching(/^\d{16}$/);
 
-onEveryEngine((start) => {
+onEmbeddedEngines((start) => {
   const suite = new WebhookSuite(start, 'events');
 
   describe('a new webhook', () => {

@@ -10,7 +10,7 @@ import { runCli, storesOf } from '../support/cli.ts';
 import type { Client } from '../support/client.ts';
 import { eventually } from '../support/eventually.ts';
 import { samples } from '../support/samples.ts';
-import { onEveryEngine } from '../support/servers.ts';
+import { onEmbeddedEngines } from '../support/servers.ts';
 import { readAll, startTestService, type TestService } from '../support/service.ts';
 import {
   createWebhook,
@@ -31,10 +31,8 @@ function secretsOf({ data, metadata: { workspace } }: RecordedEvent, key: Buffer
   return (data.sealed_secrets as string[]).map((sealed) => decryptSecret(key, owner, sealed));
 }
 
-onEveryEngine((start, { logServer }) => {
+onEmbeddedEngines((start) => {
   const [oldKey, newKey] = [randomBytes(32), randomBytes(32)];
-  // A log that other suites use has the key that they share.
-  const withOwnLog = test.runIf(process.env.TEST_PHASE !== 'production' || logServer !== undefined);
   let service: TestService;
   let client: Client;
   let endpoint: HookEndpoint;
@@ -50,7 +48,7 @@ onEveryEngine((start, { logServer }) => {
   });
   const cli = (...args: string[]) => runCli(args, { env: storesOf(service.config) });
 
-  withOwnLog(
+  test(
     'receivers and clients notice nothing of it',
     async () => {
       const asked = { url: endpoint.url };
@@ -89,7 +87,7 @@ onEveryEngine((start, { logServer }) => {
     LONG_MS,
   );
 
-  withOwnLog('the log tells of it, and holds the secrets sealed with the new key', async () => {
+  test('the log tells of it, and holds the secrets sealed with the new key', async () => {
     const events = await readAll(service.eventLog);
     const sealed = events.filter(({ type }) => type === 'WebhookSecretsSealed');
     expect(sealed).toMatchObject([{ stream: 'webhooks', metadata: { principal: { type: 'operator' } } }]);
@@ -99,7 +97,7 @@ onEveryEngine((start, { logServer }) => {
     ]);
   });
 
-  withOwnLog('run again, it changes nothing', async () => {
+  test('run again, it changes nothing', async () => {
     const again = await cli('secrets', 'rotate', 'webhooks');
     expect(again).toMatchObject(done);
     expect(again.stdout).toContain('no other one was begun');

@@ -1,11 +1,11 @@
 import { describe, expect, test } from 'vitest';
 import type { Permission } from '../../src/modules/auth/apiKeys.ts';
 import type { Client } from '../support/client.ts';
-import { onEveryEngine } from '../support/servers.ts';
+import { onEmbeddedEngines } from '../support/servers.ts';
 import { appendedBy } from '../support/service.ts';
 import { createWebhook, hookUrl, memberOf, patch, WebhookSuite, webhooksPath } from '../support/webhooks.ts';
 
-onEveryEngine((start) => {
+onEmbeddedEngines((start) => {
   const suite = new WebhookSuite(start);
 
   describe('who may do it', () => {

@@ -1,13 +1,13 @@
 import { describe, expect, test } from 'vitest';
 import { WebhookDirectory } from '../../src/modules/webhooks/webhook.ts';
 import { samples } from '../support/samples.ts';
-import { onEveryEngine } from '../support/servers.ts';
+import { onEmbeddedEngines } from '../support/servers.ts';
 import { appendedBy, changesBy } from '../support/service.ts';
 import { createWebhook, memberOf, patch, secretIn, WebhookSuite, webhooksPath } from '../support/webhooks.ts';
 
 const DAY_MS = 86_400_000;
 
-onEveryEngine((start) => {
+onEmbeddedEngines((start) => {
   const suite = new WebhookSuite(start);
 
   describe('a new secret', () => {

@@ -1,13 +1,13 @@
 import { expect, test } from 'vitest';
 import { eventually } from '../support/eventually.ts';
 import { samples } from '../support/samples.ts';
-import { onEveryEngine } from '../support/servers.ts';
+import { onEmbeddedEngines } from '../support/servers.ts';
 import { changesBy } from '../support/service.ts';
 import { type Hook, HookSuite, LONG_MS } from '../support/webhooks.ts';
 
 const WAIT_MS = 20_000;
 
-onEveryEngine((start) => {
+onEmbeddedEngines((start) => {
   const suite = new HookSuite(start);
 
   const send = async (payer: object) =>
