@@ -161,6 +161,10 @@ async function runGo(name: string, env: Environment): Promise<string> {
   const folder = join(generated, name);
   mkdirSync(folder);
   copyFileSync(join(programs, `${name}.go`), join(folder, 'main.go'));
+  const packages = join(folder, 'packages.txt');
+  await fetched('Go modules', packages, async () =>
+    writeFileSync(packages, await run('go', ['list', '-mod=mod', '-deps', `./${name}`])),
+  );
   return run('go', ['run', '-mod=mod', `./${name}`], env);
 }
 
