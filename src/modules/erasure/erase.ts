@@ -1,4 +1,3 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import { z } from 'zod';
 import { bodyOf } from '../../../projections/projection.ts';
 import { recordsModel } from '../../../projections/records.ts';
@@ -12,7 +11,7 @@ import { encounter } from '../../domain/records/kinds/encounter.ts';
 import { patient } from '../../domain/records/kinds/patient.ts';
 import type { CatalogEntry } from '../../domain/records/schema/kind.ts';
 import { asUnreadable, type ServiceError, UnreadableError } from '../../platform/errors.ts';
-import { ignoreUnavailable, isUnavailable } from '../../platform/retry.ts';
+import { ignoreUnavailable, isUnavailable, pause } from '../../platform/retry.ts';
 import type { EventBatch, EventLog } from '../../storage/eventLog.ts';
 import type { ReadModels } from '../../storage/readModels.ts';
 import type { StateRow, StateTable } from '../../storage/stateStore.ts';
@@ -79,8 +78,8 @@ async function eraseLate(ports: ErasurePorts, event: RecordedEvent): Promise<boo
   return true;
 }
 
-/** How often the log is polled: following it would cost the projector time for every event. */
-const POLL_MS = 1_000;
+/** How long events gather, and how often what could not be completed is tried again. */
+const GATHER_MS = 1_000;
 /** How many positions the log advances before the place is saved without an erasure. */
 const PLACE_EVERY = 10_000;
 
@@ -123,7 +122,7 @@ export async function completeErasures(
   let isWhole = true;
   let toPurge = false;
   const pace = new Throttle();
-  for await (const { events, position, caughtUp } of pollTombstones(eventLog, after, signal)) {
+  for await (const { events, position, caughtUp } of followTombstones(eventLog, after, signal)) {
     const late = await possiblyLate(ports, events.filter(isLateType), position);
     for (const event of events) {
       const isErased = await complete(ports, event, late).catch(asUnreadable);
@@ -178,20 +177,32 @@ async function complete(
   }
 }
 
-/** Yields batches of tombstones, and of events that may be late, after a position, at least one per poll, until the signal. */
-async function* pollTombstones(
+/** Yields batches of tombstones, and of events that may be late, after a position, at least one per second, until the signal. */
+async function* followTombstones(
   eventLog: EventLog,
   after: Position,
   signal: AbortSignal,
 ): AsyncGenerator<EventBatch> {
   const filter = { eventTypes: [...tombstoneTypes, ...lateTypes] };
-  for (let position = after; !signal.aborted; ) {
-    for await (const batch of eventLog.follow({ after: position, filter, signal })) {
-      position = batch.position;
-      yield batch;
-      if (batch.caughtUp) break;
+  const gather = (until: AbortSignal) => pause(GATHER_MS, until);
+  const stop = new AbortController();
+  const until = AbortSignal.any([signal, stop.signal]);
+  const batches = eventLog.follow({ after, filter, gather, signal: until })[Symbol.asyncIterator]();
+  let last: EventBatch = { events: [], position: after, caughtUp: false };
+  try {
+    for (let next = batches.next(); !signal.aborted; ) {
+      const waited = new AbortController();
+      const result = await Promise.race([next, pause(GATHER_MS, waited.signal)]);
+      waited.abort();
+      if (result?.done) return;
+      if (result) next = batches.next();
+      // It is awaited later, and may fail before that.
+      next.catch(() => undefined);
+      last = result ? result.value : { ...last, events: [] };
+      yield last;
     }
-    await sleep(POLL_MS, undefined, { signal }).catch(() => undefined);
+  } finally {
+    stop.abort();
   }
 }
 

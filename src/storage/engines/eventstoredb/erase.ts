@@ -118,6 +118,8 @@ export class Erasures {
   readonly #notes: Erasure[] = [];
   /** Revision of the first unread note. */
   #next = 0;
+  /** When the last complete read began, on the monotonic clock. */
+  readAt = Number.NEGATIVE_INFINITY;
   #reading: Promise<unknown> = Promise.resolve();
   #asked: Promise<void> | undefined;
 
@@ -167,6 +169,7 @@ export class Erasures {
   }
 
   async #readOn(): Promise<void> {
+    const begunAt = performance.now();
     for (let full = true; full; ) {
       const options = { from: this.#next, limit: PAGE };
       const events = await this.#reader.readStream(ERASURES_STREAM, options, toRecordedEvent);
@@ -177,6 +180,7 @@ export class Erasures {
       }
       full = events.length === PAGE;
     }
+    this.readAt = begunAt;
   }
 }
 

@@ -47,6 +47,8 @@ interface Connection {
   reader: LogReader;
   erasures: Erasures;
   tail: LiveTail;
+  /** The log's identity, and when it was asked for, on the monotonic clock. */
+  identity?: { id: string; at: number };
   users: number;
 }
 
@@ -152,14 +154,6 @@ async function logIdentity({ appending, reader }: Connection): Promise<string> {
 }
 
 /**
- * Resolves when the server accepts appends: it responds to an append of the existing identity event as to any other, but writes
- * nothing. Rejects with `unavailable`.
- */
-async function proveAppends(connection: Connection): Promise<void> {
-  await makeOnce(connection.appending, await logIdentity(connection));
-}
-
-/**
  * Marks the log as one that this program writes. Rejects, before anything is written, as `isEarlierFormat` throws, and with
  * `unavailable`.
  */
@@ -240,6 +234,8 @@ async function tlsError(address: string, caFile: string | undefined): Promise<st
 
 /** The pause between attempts to reach the server at a start. */
 const RETRY_MS = 2_000;
+/** How long what the server has said applies while the end of the log is followed. */
+const READ_AGAIN_MS = 10_000;
 
 /**
  * The event log on a server or cluster of EventStoreDB, 23.10 or newer, or KurrentDB. Its user must have permission to read
@@ -272,8 +268,13 @@ export class EventStoreDbEventLog implements EventLog {
     return new EventStoreDbEventLog(connection, url);
   }
 
-  identity(): Promise<string> {
-    return logIdentity(this.#connection);
+  async identity(): Promise<string> {
+    const known = this.#connection.identity;
+    if (known && this.#isUnbroken(known.at)) return known.id;
+    const at = performance.now();
+    const id = await logIdentity(this.#connection);
+    this.#connection.identity = { id, at };
+    return id;
   }
 
   async append(stream: string, event: NewEvent, expected: ExpectedRevision): Promise<Appended> {
@@ -297,7 +298,7 @@ export class EventStoreDbEventLog implements EventLog {
 
   async removals(after?: number): Promise<Removals> {
     const { erasures } = this.#connection;
-    await erasures.refresh();
+    if (!this.#isUnbroken(erasures.readAt)) await erasures.refresh();
     const { length: place } = erasures.notes;
     const notes = erasures.notes.slice(after ?? place);
     return { streams: notes.map(({ stream }) => stream), place };
@@ -323,13 +324,24 @@ export class EventStoreDbEventLog implements EventLog {
     return position > head ? head : undefined;
   }
 
+  /**
+   * Whether the end of the log has been followed since then, on the monotonic clock, without interruption: the server is the same,
+   * and has reported every removal. A connection that is dead without having ended is noticed by reading again after a while.
+   */
+  #isUnbroken(since: number): boolean {
+    const { liveSince } = this.#connection.tail;
+    return since > liveSince && performance.now() - since < READ_AGAIN_MS;
+  }
+
   follow(options: FollowOptions): AsyncIterable<EventBatch> {
     const signal = AbortSignal.any([options.signal, this.#closing.signal]);
     return follow(this.#connection, { ...options, signal });
   }
 
   async check(): Promise<void> {
-    await Promise.all([this.#connection.reader.head(), proveAppends(this.#connection)]);
+    // The server answers an append of an existing event as any other, but writes nothing.
+    const append = async () => makeOnce(this.#connection.appending, await this.identity());
+    await Promise.all([this.#connection.reader.head(), append()]);
   }
 
   async close(): Promise<void> {

@@ -216,6 +216,8 @@ export class LiveTail {
   /** Everything after it is in `#recent` or yet to come; undefined while not subscribed. */
   #from: Position | undefined;
   #starting: Promise<void> | undefined;
+  /** Since when every append has been reported, on the monotonic clock; infinite while not subscribed. */
+  liveSince = Number.POSITIVE_INFINITY;
   #giveUp: (error: unknown) => void = () => undefined;
 
   /** `erasures` is notified of every removal seen here. */
@@ -277,6 +279,7 @@ export class LiveTail {
       givenUp.reject(error);
     };
     await Promise.race([confirmed.promise, givenUp.promise]);
+    this.liveSince = performance.now();
   }
 
   #add(entry: LogEntry): void {
@@ -292,6 +295,7 @@ export class LiveTail {
   #stop(error: unknown): void {
     this.#giveUp(error);
     this.#starting = undefined;
+    this.liveSince = Number.POSITIVE_INFINITY;
     this.#from = undefined;
     this.#recent = [];
     for (const inbox of this.#inboxes) inbox.end(error);
