@@ -18,6 +18,7 @@ import { proof } from './scenarios/proof.ts';
 import { read } from './scenarios/read.ts';
 import { readiness } from './scenarios/readiness.ts';
 import { rebuild } from './scenarios/rebuild.ts';
+import { rest } from './scenarios/rest.ts';
 import { search } from './scenarios/search.ts';
 import { startup } from './scenarios/startup.ts';
 import { stream } from './scenarios/stream.ts';
@@ -53,6 +54,7 @@ const scenarios: Scenario[] = [
   projector,
   stream,
   webhooks,
+  rest,
   audit,
   eventstoredb,
 ];

@@ -33,6 +33,9 @@ const PROJECTOR_LEASE = `projector ${models.join(' ')}`;
 const RETRY_MS = 250;
 /** How long events may gather while nobody waits for read models: the cost of a batch is then shared by more of them. */
 const GATHER_MS = 100;
+/** The same after a second without any. */
+const IDLE_GATHER_MS = 250;
+const IDLE_AFTER_MS = 1_000;
 const SCAVENGE_EVERY_MS = 1_000;
 const PURGE_EVERY_MS = 3_600_000;
 /** An instance of an earlier version that was suspended may still park events after this one has acquired the lease. */
@@ -67,7 +70,9 @@ export async function runProjector(
   // If all requests are served elsewhere, nobody could report that one of them is waiting.
   const gather = () => {
     const untilAwaited = awaited.watch();
-    return config.roles.includes('api') ? (until: AbortSignal) => untilAwaited(GATHER_MS, until) : undefined;
+    if (!config.roles.includes('api')) return undefined;
+    return (until: AbortSignal, idleMs: number) =>
+      untilAwaited(idleMs > IDLE_AFTER_MS ? IDLE_GATHER_MS : GATHER_MS, until);
   };
   const erasurePorts = {
     eventLog,

@@ -85,9 +85,10 @@ export interface FollowOptions {
   /** Whether batches also report erased events of the wanted streams; the filter must then be by stream. */
   erased?: boolean;
   /**
-   * Once caught up, lets events gather until this resolves, as it must at the signal. Default: about 20 ms.
+   * Once caught up, lets events gather until this resolves, as it must at the signal. `idleMs`: how long none have come. Default:
+   * about 20 ms.
    */
-  gather?: ((signal: AbortSignal) => Promise<void>) | undefined;
+  gather?: ((signal: AbortSignal, idleMs: number) => Promise<void>) | undefined;
   /** Ends the iteration without an error; closing the log does the same. */
   signal: AbortSignal;
 }

@@ -16,6 +16,7 @@ import {
 
 const PAGE = 500;
 const RETRY_MS = 200;
+const GATHER_MS = 200;
 const MAX_ATTEMPTS = 20;
 
 /** The fold of a stream's events. */
@@ -116,11 +117,12 @@ export class FollowedStream<State extends FoldedState> {
   async #follow(): Promise<void> {
     const { signal } = this.#closing;
     const filter = { streamPrefixes: [this.#stream] };
+    const gather = (until: AbortSignal) => pause(GATHER_MS, until);
     for (; !signal.aborted; await pause(RETRY_MS, signal)) {
       try {
         const after = await this.#eventLog.head();
         await this.refresh();
-        for await (const { events, unreadable } of this.#eventLog.follow({ after, filter, signal }))
+        for await (const { events, unreadable } of this.#eventLog.follow({ after, filter, gather, signal }))
           if (events.length > 0 || unreadable) await this.refresh();
       } catch {
         // It cannot be read now: the last known state applies.

@@ -114,12 +114,13 @@ const LEAST_MS = 5;
  */
 export async function untilEvents(
   isThere: () => boolean,
-  gather: (signal: AbortSignal) => Promise<void>,
+  gather: (signal: AbortSignal, idleMs: number) => Promise<void>,
   signal: AbortSignal,
 ): Promise<void> {
+  const idleSince = performance.now();
   do {
     const begun = performance.now();
-    await gather(signal);
+    await gather(signal, begun - idleSince);
     const rest = begun + LEAST_MS - performance.now();
     if (rest > 0) await sleep(rest, undefined, { signal }).catch(() => undefined);
   } while (!signal.aborted && !isThere());
