@@ -12,7 +12,7 @@ import type { StateStore } from '../../storage/stateStore.ts';
 import { endpoint } from '../schemas/endpoint.ts';
 import { exampleRequestId } from '../schemas/examples.ts';
 import { accessSubject, pathId, recordPath, wholeNumber } from '../schemas/parameters.ts';
-import { tagOf, versionNumber } from '../schemas/records.ts';
+import { tagOf, versionNumber, withArticle } from '../schemas/records.ts';
 import { callerOf, type RequestContext } from '../server/requestContext.ts';
 import { documentId, documentMember, documentParams, documentSubject, encounterId } from './history.ts';
 
@@ -190,7 +190,7 @@ export function readRecordProof(entry: CatalogEntry) {
     method: 'get',
     path: `/integration/${entry.plural}/{id}/history/{version}/proof`,
     operationId: `get${title}Proof`,
-    summary: `Prove a version of a ${kind}`,
+    summary: `Prove a version of ${withArticle(kind)}`,
     description:
       `The event of one version of the ${kind} as stored in the event log, and the proof that it is in ` +
       'the hash tree of the workspace, which anyone can verify offline: ' +

@@ -490,7 +490,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Prove a version of a encounter
+         * Prove a version of an encounter
          * @description The event of one version of the encounter as stored in the event log, and the proof that it is in the hash tree of the workspace, which anyone can verify offline: `chartledger verify proof.json --public-key key.pem`. If heads are sent (`HEADS_TO`), the proof is for the last head that contains the event; otherwise its root is unsigned, and is verified with a signed head of that size (`--head head.json`).
          *
          *     Needs the permission `read` or `read:encounter`.
