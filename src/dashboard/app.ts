@@ -128,6 +128,7 @@ export function dashboardRoutes(ports: DashboardPorts): DashboardRoute[] {
 }
 
 const FORM_BYTES = 100 * 1024;
+const MOST_FIELDS = 1_000;
 /**
  * Maximum number of forms under way at once, and the part of what is left that one client may have: 40 of them, alone. Anybody may
  * send forms, with or without a key.
@@ -158,7 +159,7 @@ export function dashboardApp(context: DashboardContext): Express {
   app.use(noStore);
   app.use(cookies(sessionSecret));
   app.use(boundForms(clientIp));
-  app.use(express.urlencoded({ extended: false, limit: FORM_BYTES }));
+  app.use(readForms());
   // Read once a form has arrived: its session may have ended meanwhile.
   app.use(sessions(ports.stateStore, sessionSecret));
   const responder = createResponder({ ...ports, logger, clientIp });
@@ -196,6 +197,23 @@ function lastAnswers(draining: AbortSignal): RequestHandler {
     if (draining.aborted) res.shouldKeepAlive = false;
     next();
   };
+}
+
+/** Reads forms; refuses those that are too large, and those that cannot be read. */
+function readForms(): RequestHandler {
+  const parse = express.urlencoded({ extended: false, limit: FORM_BYTES, parameterLimit: MOST_FIELDS });
+  return (req, res, next) => parse(req, res, (error) => next(error && refusalOf(error)));
+}
+
+function refusalOf(error: { status?: number }): unknown {
+  const { status = 500 } = error;
+  if (status === 413) {
+    const message = `The form is larger than ${FORM_BYTES / 1024} KB, or has more than ${MOST_FIELDS.toLocaleString('en-US')} fields.`;
+    return new ServiceError('payload_too_large', message);
+  }
+  if (status >= 400 && status < 500)
+    return new ServiceError('malformed_body', 'The form is not valid: it must be URL-encoded UTF-8.');
+  return error;
 }
 
 /** Bounds the memory that half-sent forms hold, and requests those that wait to be asked for. */

@@ -142,13 +142,6 @@ describe('a form', () => {
     });
     expect(appended).toEqual(['access: WorkspaceCreated']);
   });
-
-  test('that is too large is refused', async () => {
-    const page = await dashboard.openAs('admin', '/workspaces');
-    const answer = await send(page, { id: 'x'.repeat(200_000) });
-    expect(answer.status()).toBe(400);
-    expect(await answer.text()).toContain('The request is not valid HTTP for this service.');
-  });
 });
 
 describe('what is not there', () => {
