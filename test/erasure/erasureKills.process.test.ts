@@ -15,8 +15,8 @@ import { onEveryEngine } from '../support/servers.ts';
 import { createWebhook, HookEndpoint, openLoopback, webhooksPath } from '../support/webhooks.ts';
 
 /** More of them on request: each has an encounter with a document and a claim, and came in a message of an EMR, too. */
-const PATIENTS = Number(process.env.ERASURE_PATIENTS ?? 30);
-const ERASED = PATIENTS / 10;
+const PATIENTS = Number(process.env.ERASURE_PATIENTS ?? 15);
+const ERASED = PATIENTS / 5;
 /** Writes of the load between two lists. */
 const LISTED = 10;
 const MOST_TRIES = 5;
