@@ -5,6 +5,7 @@ import { promisify } from 'node:util';
 import { afterAll, beforeAll, expect, type TestContext, test } from 'vitest';
 import { fetchDocument } from '../support/openapi.ts';
 import { outputFolder } from '../support/output.ts';
+import { briefJvm } from '../support/processes.ts';
 import { pdf } from '../support/samples.ts';
 import { appendedBy, startTestService, type TestService } from '../support/service.ts';
 
@@ -44,9 +45,12 @@ const missingTools = toolNames.filter(
 /** Packages could not be fetched. */
 class NotFetched extends Error {}
 
+/** For commands of seconds: compilers that spend less on what they compile. */
+const cheaply = { ...briefJvm, CGO_ENABLED: '0' };
+
 /** Resolves with what a command printed on standard output. Rejects with all that it printed. */
 async function run(command: string, args: string[], env: object = {}, cwd = generated): Promise<string> {
-  const options = { cwd, env: { ...process.env, ...env }, maxBuffer: 2 ** 26 };
+  const options = { cwd, env: { ...process.env, ...cheaply, ...env }, maxBuffer: 2 ** 26 };
   const { stdout } = await promisify(execFile)(command, args, options).catch(
     ({ message, stdout, stderr }) => {
       throw new Error(`${message}\n${stdout}${stderr}`.slice(-10_000));
@@ -76,7 +80,7 @@ function once<Result>(work: () => Result): () => Result {
 const pythonEnvironment = once(() =>
   fetched('Python packages', environment, async () => {
     await run('python3', ['-m', 'venv', environment]);
-    await run(python, ['-m', 'pip', 'install', '-q', ...pythonPackages]);
+    await run(python, ['-m', 'pip', 'install', '-q', '--no-compile', ...pythonPackages]);
   }),
 );
 

@@ -6,6 +6,7 @@ import { parse } from 'csv-parse/sync';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { spawnCli, temporaryFolder } from '../support/cli.ts';
 import { notePhi } from '../support/output.ts';
+import { briefJvm } from '../support/processes.ts';
 import { inStores } from '../support/readiness.ts';
 import { changesBy, listAll, startTestService, type TestService } from '../support/service.ts';
 
@@ -31,12 +32,7 @@ const kinds: Kind[] = ['payers', 'patients', 'providers', 'facilities', 'encount
 
 async function generate(...options: string[]): Promise<string> {
   const folder = temporaryFolder();
-  // A run so short is over before what the JVM compiles best has paid off.
-  const env = {
-    ...process.env,
-    SYNTHEA_LIB: library,
-    JAVA_TOOL_OPTIONS: '-XX:TieredStopAtLevel=1 -XX:+UseSerialGC',
-  };
+  const env = { ...process.env, ...briefJvm, SYNTHEA_LIB: library };
   await promisify(execFile)(generator, [folder, PATIENTS, SEED, 'Connecticut', ...options], { env });
   return folder;
 }
