@@ -217,11 +217,12 @@ suite(`erasure on a server (${logScheme})`, () => {
     expect(follower.events).toHaveLength(62);
     expect(erasedOf(await followToEnd(log, late))).toEqual(removal[2]);
     // Each place that was scavenged is one to go on from.
+    const removed = new Set(removal[2].map(({ position }) => position));
+    const left = follower.events.filter(({ position }) => !removed.has(position));
     for (const { position } of removal[2].slice(0, 5)) {
       const batches = await followToEnd(log, { ...late, after: position });
       const [next] = batches.flatMap(({ events }) => events);
-      const expected = follower.events.find((event) => event.stream === stays && event.position > position);
-      expect(next).toEqual(expected);
+      expect(next).toEqual(left.find((event) => event.position > position));
     }
   }, 60_000);
 });
