@@ -126,7 +126,7 @@ function bodyOf(req: IncomingMessage): PassThrough {
     body.destroy(error);
   };
   const brokeOff = () => fail(incompleteForm());
-  // The error reaches whoever reads; nobody may be reading just then.
+  // A reader gets the error from its iteration; there may be no reader at that moment.
   body.on('error', () => undefined);
   req.on('error', brokeOff);
   req.on(BROKEN_OFF, fail);

@@ -190,15 +190,19 @@ async function* followTombstones(
   const batches = eventLog.follow({ after, filter, gather, signal: until })[Symbol.asyncIterator]();
   let last: EventBatch = { events: [], position: after, caughtUp: false };
   try {
-    for (let next = batches.next(); !signal.aborted; ) {
-      const waited = new AbortController();
-      const result = await Promise.race([next, pause(GATHER_MS, waited.signal)]);
-      waited.abort();
-      if (result?.done) return;
-      if (result) next = batches.next();
+    for (;;) {
+      const arrived = new AbortController();
+      const next = batches.next().finally(() => arrived.abort());
       // It is awaited later, and may fail before that.
       next.catch(() => undefined);
-      last = result ? result.value : { ...last, events: [] };
+      for (;;) {
+        await pause(GATHER_MS, arrived.signal);
+        if (arrived.signal.aborted) break;
+        yield { ...last, events: [] };
+      }
+      const { value, done } = await next;
+      if (done) return;
+      last = value;
       yield last;
     }
   } finally {

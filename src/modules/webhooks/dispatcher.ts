@@ -64,6 +64,7 @@ export class Dispatcher {
       this.#repeat(CLEAN_EVERY_MS, leading, () => this.#clean()),
     );
     const end = onChange(() => this.#update(signal));
+    signal.addEventListener('abort', () => this.#active.resolve(), { once: true });
     this.#update(signal);
     await Promise.all([
       cleaning,
@@ -135,7 +136,7 @@ export class Dispatcher {
       if (![...this.#shards.values()].some(({ isActive }) => isActive)) {
         this.#active = Promise.withResolvers();
         ticks = 0;
-        await Promise.race([this.#active.promise, aborted(signal)]);
+        await this.#active.promise;
       }
       if (ticks % ERASED_TICKS === 0) await this.#ports.erased.refresh();
       ticks += 1;

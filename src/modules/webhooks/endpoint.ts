@@ -263,7 +263,7 @@ export class Endpoint implements Subscriber {
     }
   }
 
-  /** Resolves with whether nothing is left to do; otherwise the state has to be opened anew. */
+  /** Resolves with whether nothing is left to do; otherwise the state has to be opened again. */
   async #deliver(signal: AbortSignal): Promise<boolean> {
     const { opening } = this.#ports;
     await opening.wait();
@@ -292,7 +292,7 @@ export class Endpoint implements Subscriber {
     }
   }
 
-  /** Resolves with false when the state has to be opened anew. */
+  /** Resolves with false when the state has to be opened again. */
   async #runSession(state: DeliveryState, signal: AbortSignal): Promise<boolean> {
     const { at, isStored, waiting } = state;
     // What was offered continues where a state has caught up, as was assumed.
@@ -330,7 +330,7 @@ export class Endpoint implements Subscriber {
     }
   }
 
-  /** Resolves with false when the state has to be opened anew. */
+  /** Resolves with false when the state has to be opened again. */
   async #waitForSecret(state: DeliveryState, signal: AbortSignal): Promise<boolean> {
     if (this.#isLive) this.#leave();
     state.at.problem = 'secret_unreadable';

@@ -281,7 +281,7 @@ export class DeliverySession {
 
   /**
    * Works until the signal or `end`; then what is under way is given a moment, and everything is saved. Resolves with false when
-   * the state was lost: it has to be opened anew. Rejects with whatever else ended it.
+   * the state was lost: it has to be opened again. Rejects with any other error that ended it.
    */
   async run(signal: AbortSignal): Promise<boolean> {
     const end = () => this.end();

@@ -18,6 +18,7 @@ import {
   loadPositions,
   readNote,
   type StoredWaiting,
+  takeoverRevision,
   waitingPartition,
 } from './store.ts';
 import type { Webhook } from './webhook.ts';
@@ -156,8 +157,6 @@ export class DeliveryNotes {
 }
 
 const PAGE = 500;
-/** More than the number of saves that an owner unaware of its replacement can still begin. */
-const TERM = 1_000_000;
 
 /** What is waiting; `tried` and `due` are moments on the monotonic clock. */
 export interface Waiting extends Omit<StoredWaiting, 'dueAt'> {
@@ -222,8 +221,7 @@ export class DeliveryState {
     const { stateStore, clock } = ports;
     const stored = (await loadPositions(stateStore, [webhook.id])).get(webhook.id);
     const { at, isStored, waiting, failed } = await resumeDelivery(ports, webhook, stored?.at);
-    // The time makes it differ from any that was stored before the store was lost.
-    const revision = Math.max((stored?.revision ?? 0) + TERM, clock.now() * 1_000);
+    const revision = takeoverRevision(stored?.revision, clock.now());
     // Until it is saved again, only its own row says how far it has got.
     const { live: _live, ...begun } = at;
     const state = new DeliveryState(ports, webhook.id, begun, revision, isStored);

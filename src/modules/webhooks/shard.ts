@@ -2,7 +2,14 @@ import type { Position } from '../../domain/events/event.ts';
 import { unavailable } from '../../platform/errors.ts';
 import { Endpoint, type EndpointPorts } from './endpoint.ts';
 import { DeliveryState } from './sessionState.ts';
-import { type DeliveryPosition, deliveryTable, loadPositions, shardRow, shardRowId } from './store.ts';
+import {
+  type DeliveryPosition,
+  deliveryTable,
+  loadPositions,
+  shardRow,
+  shardRowId,
+  takeoverRevision,
+} from './store.ts';
 import type { Webhook } from './webhook.ts';
 
 export interface ShardPorts extends EndpointPorts {
@@ -15,8 +22,6 @@ const PAGE = 500;
 const SAVES_AT_ONCE = 32;
 /** How often the position is saved: after a crash, the log is read again from there. */
 const SAVE_EVERY_MS = 5_000;
-/** More than the number of saves that an owner unaware of its replacement can still begin. */
-const TERM = 1_000_000;
 
 interface ShardRow {
   log: string;
@@ -62,8 +67,7 @@ export class Shard {
     const [stored] = await stateStore.load(deliveryTable, [shardRowId(number)]);
     const known = stored?.body.kind === 'shard' && stored.body.log === log ? stored.body.position : 0;
     const position = (await eventLog.hasPosition(known)) ? known : 0;
-    // The time makes it differ from any that was stored before the store was lost.
-    const revision = Math.max((stored?.revision ?? 0) + TERM, clock.now() * 1_000);
+    const revision = takeoverRevision(stored?.revision, clock.now());
     const row = { log, position, revision };
     if (!(await stateStore.swap(deliveryTable, shardRow(number, row), stored?.revision)))
       throw unavailable('state store');

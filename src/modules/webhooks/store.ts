@@ -175,6 +175,17 @@ export function deliveryPartitions(webhookId: string): string[] {
   return [waitingPartition(webhookId, false), waitingPartition(webhookId, true), failedPartition(webhookId)];
 }
 
+/** More than the number of saves that an owner unaware of its replacement can still begin. */
+const TERM = 1_000_000;
+
+/**
+ * Returns the revision with which a row is taken over from its earlier owner, at a time in milliseconds since 1970. The time makes it
+ * differ from any that was stored before the store was lost.
+ */
+export function takeoverRevision(stored: number | undefined, now: number): number {
+  return Math.max((stored ?? 0) + TERM, now * 1_000);
+}
+
 /** Instances share the webhooks by shard: a lease for each webhook would have to be renewed, however little it sends. */
 export const SHARDS = 16;
 
