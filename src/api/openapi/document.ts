@@ -216,11 +216,8 @@ function inlineMessageSchemas({ paths, webhooks, components = {}, ...document }:
   };
 }
 
-/**
- * Returns the description of these endpoints, as an OpenAPI 3.1.0 document; `publicUrl`: the service's address, where
- * it is known.
- */
-export function buildDocument(endpoints: readonly Endpoint[], publicUrl?: string): object {
+/** Returns the description of these endpoints, as an OpenAPI 3.1.0 document without servers. */
+export function buildDocument(endpoints: readonly Endpoint[]): object {
   const named = [errorSchema, batchResultSchema, batchSummarySchema].map((schema) => ({
     type: 'schema' as const,
     schema,
@@ -234,7 +231,6 @@ export function buildDocument(endpoints: readonly Endpoint[], publicUrl?: string
       description,
       license: { name: 'Apache License 2.0', identifier: 'Apache-2.0' },
     },
-    servers: [{ url: publicUrl ?? '/', description: 'The service that provides this document' }],
     security: Object.keys(securitySchemes).map((name) => ({ [name]: [] })),
     tags,
   });

@@ -55,9 +55,18 @@ const apiEndpoints = (openapiPublic: boolean) => [
   readOpenApi(openapiPublic),
 ];
 
-/** Returns the description of the interface: of every endpoint that is served. */
-export function openapiDocument(openapiPublic: boolean, publicUrl?: string): object {
-  return buildDocument([...apiEndpoints(openapiPublic), ...healthEndpoints], publicUrl);
+/** By who may read it. Building it takes some hundred milliseconds, a good part of a start. */
+const built = new Map<boolean, object>();
+
+/** Returns the description of the interface: of every endpoint that is served; built when it is first asked for. */
+export function openapiDocument(openapiPublic: boolean, publicUrl = '/'): object {
+  const document =
+    built.get(openapiPublic) ?? buildDocument([...apiEndpoints(openapiPublic), ...healthEndpoints]);
+  built.set(openapiPublic, document);
+  return {
+    ...document,
+    servers: [{ url: publicUrl, description: 'The service that provides this document' }],
+  };
 }
 
 /** Returns the routes of the integration interface. */

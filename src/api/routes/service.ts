@@ -4,7 +4,7 @@ import { projectionStatus, type QueryPorts } from '../../modules/records/queries
 import { descriptionAccess, endpoint } from '../schemas/endpoint.ts';
 import { readConditions } from '../schemas/parameters.ts';
 import { errorSchema } from '../schemas/records.ts';
-import { cacheable, cacheHeaders, notModified, tagged } from './events.ts';
+import { cacheable, cacheHeaders, notModified, type Tagged, tagged } from './events.ts';
 
 const healthSchema = z
   .object({ status: z.literal('ok') })
@@ -62,8 +62,11 @@ export function readOpenApi(openapiPublic: boolean) {
       304: notModified,
     },
     handler({ describe }: OpenApiPorts) {
-      const document = tagged(describe() as z.output<typeof descriptionSchema>);
-      return async (context) => cacheable(context, document, openapiPublic ? 'public' : 'private');
+      let document: Tagged<z.output<typeof descriptionSchema>> | undefined;
+      return async (context) => {
+        document ??= tagged(describe() as z.output<typeof descriptionSchema>);
+        return cacheable(context, document, openapiPublic ? 'public' : 'private');
+      };
     },
   });
 }

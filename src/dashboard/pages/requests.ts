@@ -307,15 +307,12 @@ ${counts('Reason', 'code', refused)}
 ${counts('Field', 'field', fields)}`;
 }
 
-let document: OpenApiDocument | undefined;
-
 function sample(
   { openapiPublic, publicUrl }: RequestPagePorts,
   { req }: Visit,
   view: RefusedRequestView,
 ): Html {
-  // It says what the interface accepts, whatever the address, and never changes while the process runs.
-  document ??= openapiDocument(openapiPublic) as OpenApiDocument;
+  const document = openapiDocument(openapiPublic) as OpenApiDocument;
   const text = requestCurl(view, document, addressOf(req, publicUrl));
   return html`<div class="call"><h2>Send a similar request</h2><button type="button" class="outline secondary" data-copy="request-call" aria-label="Copy the call">Copy</button></div>
 <p>The request body is not kept: replace the placeholders in angle brackets with your own values.</p>
