@@ -1,98 +1,237 @@
-import { Command, CommanderError, Option } from 'commander';
+import { Command, CommanderError, Help, Option } from 'commander';
 import { ConfigError } from '../platform/config.ts';
 import { ServiceError } from '../platform/errors.ts';
 import { misspeltSettings } from '../platform/settingsSpelling.ts';
 import { version } from '../platform/version.ts';
 import { setUpStores } from '../server/stores.ts';
 import { terminal } from '../server/terminal.ts';
-import { CommandError, FAILED } from './lib/terminal.ts';
+import { presentForm } from './formerForms.ts';
+import { CommandError, FAILED, firstSentence } from './lib/terminal.ts';
 
-/** Commands that one module adds to the program. */
-interface Family {
-  names: readonly string[];
-  load(): Promise<(program: Command) => void>;
+/** What adds commands to the program, or to a noun. Its module, and all that it uses, is loaded only when needed. */
+type Adder = (parent: Command) => void;
+
+/** Verbs of a noun that one module adds; without `verbs`, all of them. */
+interface Module {
+  verbs?: readonly string[];
+  load(): Promise<Adder>;
 }
 
-/** All commands by name, in the order of the help. Their modules, and all that these use, are loaded only when needed. */
-export const commandGroups: readonly Family[] = [
-  { names: ['serve'], load: async () => (await import('./commands/serve.ts')).addServeCommand },
-  {
-    names: ['workspaces'],
-    load: async () => (await import('./commands/workspaces.ts')).addWorkspaceCommands,
-  },
-  { names: ['keys'], load: async () => (await import('./commands/keys.ts')).addKeyCommands },
-  { names: ['demo'], load: async () => (await import('./commands/demo.ts')).addDemoCommand },
-  { names: ['users'], load: async () => (await import('./commands/users.ts')).addUserCommands },
-  {
-    names: ['projections'],
-    load: async () => (await import('./commands/projections.ts')).addProjectionCommands,
-  },
-  {
-    names: ['secrets'],
-    load: async () => (await import('./commands/secrets.ts')).addSecretsCommands,
-  },
-  { names: ['doctor'], load: async () => (await import('./commands/doctor.ts')).addDoctorCommand },
-  {
-    names: ['backup', 'restore'],
-    load: async () => (await import('./commands/backup.ts')).addBackupCommands,
-  },
-  {
-    names: ['import'],
-    load: async () => (await import('./commands/import/command.ts')).addImportCommand,
-  },
-  { names: ['export'], load: async () => (await import('./commands/export.ts')).addExportCommand },
-  {
-    names: ['verify', 'signing-key'],
-    load: async () => (await import('./commands/verify.ts')).addVerifyCommand,
-  },
-  { names: ['history'], load: async () => (await import('./commands/history.ts')).addHistoryCommand },
-  { names: ['audit'], load: async () => (await import('./commands/audit.ts')).addAuditCommand },
-  {
-    names: ['disclosures'],
-    load: async () => (await import('./commands/disclosures.ts')).addDisclosuresCommand,
-  },
-  { names: ['erase'], load: async () => (await import('./commands/erase.ts')).addEraseCommand },
-  { names: ['hold'], load: async () => (await import('./commands/holds.ts')).addHoldCommands },
-  {
-    names: ['retention'],
-    load: async () => (await import('./commands/retention.ts')).addRetentionCommand,
-  },
-  {
-    names: ['prove', 'prove-consistency'],
-    load: async () => (await import('./commands/prove.ts')).addProveCommands,
-  },
-  {
-    names: ['webhooks'],
-    load: async () => (await import('./commands/webhooks.ts')).addWebhookCommands,
-  },
-  {
-    names: ['records'],
-    load: async () => (await import('./commands/records.ts')).addRecordsCommands,
-  },
-  {
-    names: ['readiness'],
-    load: async () => (await import('./commands/readiness.ts')).addReadinessCommands,
-  },
-  {
-    names: ['reference'],
-    load: async () => (await import('./commands/reference.ts')).addReferenceCommands,
-  },
-  { names: ['sources'], load: async () => (await import('./commands/sources.ts')).addSourceCommands },
-  {
-    names: ['messages'],
-    load: async () => (await import('./commands/messages.ts')).addMessageCommands,
-  },
-  {
-    names: ['mappings'],
-    load: async () => (await import('./commands/mappings.ts')).addMappingCommands,
-  },
-  { names: ['listen'], load: async () => (await import('./commands/events.ts')).addListenCommand },
-  { names: ['events'], load: async () => (await import('./commands/events.ts')).addEventsCommands },
-  {
-    names: ['completion'],
-    load: async () => (await import('./commands/completion.ts')).addCompletionCommand,
-  },
-];
+/** A command of the program: one that does something (`load`), or a noun with its verbs. */
+interface Entry {
+  name: string;
+  /** In the program's help, in one line. */
+  summary: string;
+  /** Of a noun: more than its summary says. */
+  description?: string;
+  /** Of a noun. */
+  modules?: readonly Module[];
+  /** Of a command without verbs, or with verbs below an act of its own. */
+  load?(): Promise<Adder>;
+}
+
+/** All commands, in the groups and the order of the help. */
+export const commandGroups: Readonly<Record<string, readonly Entry[]>> = {
+  'Run a service:': [
+    {
+      name: 'serve',
+      summary: 'Run the service',
+      load: async () => (await import('./commands/serve.ts')).addServeCommand,
+    },
+    {
+      name: 'doctor',
+      summary: 'Check settings, stores, keys, clock, permissions and disk',
+      load: async () => (await import('./commands/doctor.ts')).addDoctorCommand,
+    },
+    {
+      name: 'projections',
+      summary: 'Show the progress of read models, rebuild them',
+      description: 'Projections: each maintains a read model derived from the event log.',
+      modules: [{ load: async () => (await import('./commands/projections.ts')).addProjectionCommands }],
+    },
+    {
+      name: 'secrets',
+      summary: "Show and rotate the service's own keys",
+      modules: [
+        { verbs: ['rotate'], load: async () => (await import('./commands/secrets.ts')).addRotateCommands },
+        { verbs: ['show'], load: async () => (await import('./commands/verify.ts')).addShowSecretsCommands },
+      ],
+    },
+    {
+      name: 'backup',
+      summary: 'Back up a service',
+      load: async () => (await import('./commands/backup.ts')).addBackupCommand,
+    },
+    {
+      name: 'restore',
+      summary: 'Restore a backup',
+      load: async () => (await import('./commands/backup.ts')).addRestoreCommand,
+    },
+  ],
+  'Give access:': [
+    {
+      name: 'workspaces',
+      summary: 'Create, set and empty workspaces',
+      description: 'Workspaces: each has its own records and its own keys to access them.',
+      modules: [
+        {
+          verbs: ['create', 'list', 'set', 'deactivate', 'activate'],
+          load: async () => (await import('./commands/workspaces.ts')).addWorkspaceCommands,
+        },
+        { verbs: ['reset'], load: async () => (await import('./commands/erase.ts')).addResetCommand },
+      ],
+    },
+    {
+      name: 'keys',
+      summary: 'Create, limit and rotate API keys',
+      description:
+        'API keys: each belongs to one workspace. A running service picks up every change automatically.',
+      modules: [{ load: async () => (await import('./commands/keys.ts')).addKeyCommands }],
+    },
+    {
+      name: 'users',
+      summary: 'Invite users of the dashboard, set their roles',
+      description: 'Users of the dashboard. A running service picks up every change automatically.',
+      modules: [{ load: async () => (await import('./commands/users.ts')).addUserCommands }],
+    },
+  ],
+  'Send and read records:': [
+    {
+      name: 'demo',
+      summary: 'Fill a sandbox with made-up records',
+      load: async () => (await import('./commands/demo.ts')).addDemoCommand,
+    },
+    {
+      name: 'import',
+      summary: 'Send records from files',
+      load: async () => (await import('./commands/import/command.ts')).addImportCommand,
+    },
+    {
+      name: 'records',
+      summary: 'Read, search, trace, prove and erase records',
+      description:
+        'The records of a workspace. `get`, `list` and `search` ask a running service; `history`, `prove` and `erase` work on ' +
+        'its stores.',
+      modules: [
+        {
+          verbs: ['get', 'list', 'search'],
+          load: async () => (await import('./commands/records.ts')).addRecordsCommands,
+        },
+        { verbs: ['history'], load: async () => (await import('./commands/history.ts')).addHistoryCommand },
+        { verbs: ['prove'], load: async () => (await import('./commands/prove.ts')).addProveCommand },
+        { verbs: ['erase'], load: async () => (await import('./commands/erase.ts')).addEraseCommand },
+      ],
+    },
+    {
+      name: 'readiness',
+      summary: 'Set, simulate and measure the rules of readiness for billing',
+      description:
+        'Rules that decide whether the encounters of a workspace are ready to be billed, and the effect of each.',
+      modules: [{ load: async () => (await import('./commands/readiness.ts')).addReadinessCommands }],
+    },
+    {
+      name: 'code-sets',
+      summary: 'Load code sets that readiness checks against',
+      description: 'Code sets that readiness checks codes against, in all workspaces.',
+      modules: [{ load: async () => (await import('./commands/codeSets.ts')).addCodeSetCommands }],
+    },
+  ],
+  'Connect EMRs:': [
+    {
+      name: 'sources',
+      summary: 'Configure EMRs that send FHIR or HL7 v2',
+      description:
+        'EMRs that send FHIR or HL7 v2 to a workspace, and how their messages are read. A running service picks up every ' +
+        'change automatically.',
+      modules: [{ load: async () => (await import('./commands/sources.ts')).addSourceCommands }],
+    },
+    {
+      name: 'messages',
+      summary: 'Show, correct and resend their messages',
+      description: 'The FHIR and HL7 v2 messages that EMRs sent, in their original form, and their outcomes.',
+      modules: [{ load: async () => (await import('./commands/messages.ts')).addMessageCommands }],
+    },
+    {
+      name: 'mappings',
+      summary: 'Test and apply another configuration of a source',
+      description:
+        'Compare what another configuration of a source would have made of the messages that it sent.',
+      modules: [{ load: async () => (await import('./commands/mappings.ts')).addMappingCommands }],
+    },
+  ],
+  'Send events on:': [
+    {
+      name: 'webhooks',
+      summary: 'Create, watch and replay webhooks',
+      description: 'Webhooks: URLs that the events of a workspace are sent to, signed.',
+      modules: [{ load: async () => (await import('./commands/webhooks.ts')).addWebhookCommands }],
+    },
+    {
+      name: 'events',
+      summary: 'Print events as they are recorded',
+      description: 'The event stream of a running service.',
+      modules: [{ load: async () => (await import('./commands/events.ts')).addEventsCommands }],
+    },
+    {
+      name: 'listen',
+      summary: "Forward events to a receiver on a developer's machine",
+      load: async () => (await import('./commands/events.ts')).addListenCommand,
+    },
+    {
+      name: 'export',
+      summary: 'Export the events of a workspace, with a signed manifest',
+      load: async () => (await import('./commands/export.ts')).addExportCommand,
+    },
+  ],
+  'Audit and comply:': [
+    {
+      name: 'audit',
+      summary: 'Show who changed, read or was denied what',
+      description: 'The audit trail.',
+      modules: [{ load: async () => (await import('./commands/audit.ts')).addAuditCommands }],
+    },
+    {
+      name: 'disclosures',
+      summary: "Report who received a patient's data",
+      description: 'Reports for patients and auditors (45 CFR 164.528).',
+      modules: [{ load: async () => (await import('./commands/disclosures.ts')).addDisclosureCommands }],
+    },
+    {
+      name: 'holds',
+      summary: 'Place and release legal holds',
+      description:
+        'Legal holds: while a hold is in force, nobody can erase what it covers. A hold on a patient also protects its ' +
+        'encounters and their documents; a hold on an encounter also protects its patient.',
+      modules: [{ load: async () => (await import('./commands/holds.ts')).addHoldCommands }],
+    },
+    {
+      name: 'retention',
+      summary: 'List and erase records past their retention period',
+      description:
+        'Records past the retention period of a workspace: those that nobody changed, and that have no encounter dated, ' +
+        'within the period. `workspaces set --retention` sets it.',
+      modules: [{ load: async () => (await import('./commands/retention.ts')).addRetentionCommands }],
+    },
+    {
+      name: 'verify',
+      summary: 'Check whether the history was changed',
+      load: async () => (await import('./commands/verify.ts')).addVerifyCommand,
+    },
+    {
+      name: 'heads',
+      summary: 'Prove that one signed head continues another',
+      description: 'Signed heads of the hash tree; `verify --save-head` writes one.',
+      modules: [{ load: async () => (await import('./commands/prove.ts')).addHeadCommands }],
+    },
+  ],
+  'Use this program:': [
+    {
+      name: 'completion',
+      summary: 'Print a shell completion script',
+      load: async () => (await import('./commands/completion.ts')).addCompletionCommand,
+    },
+  ],
+};
 
 function warnOfSettings(): void {
   for (const { name, meant } of misspeltSettings(terminal().env)) {
@@ -105,15 +244,33 @@ const COMPLETION = 'completion';
 
 /**
  * Resolves with the program and its commands, with their usage; their output goes to the terminal returned by `terminal()`. With the
- * name of a command it has only that one, and those of its family: to load all takes longer than most commands do.
+ * words of a command it has only that one, as loading all takes longer than most commands do; the others are only named.
  */
-export async function commandProgram(command?: string): Promise<Command> {
-  const program = new Command('chartledger')
+export async function commandProgram(words?: readonly string[]): Promise<Command> {
+  const program: Command = new Command('chartledger')
     .description('Run a Chartledger service, manage it, and send records to it.')
     .version(version)
     .showHelpAfterError('Run the command with --help for its usage and an example.')
     // A command may have its own option `--version`: the program's comes before the command.
     .enablePositionalOptions()
+    .configureHelp({
+      optionDescription(option) {
+        const described = Help.prototype.optionDescription.call(this, option);
+        return option.mandatory ? `${described} (required)` : described;
+      },
+      subcommandTerm(command) {
+        return command.parent === program
+          ? command.name()
+          : Help.prototype.subcommandTerm.call(this, command);
+      },
+      subcommandDescription: (command) => command.summary() || firstSentence(command.description()),
+    })
+    .addHelpCommand(
+      new Command('help')
+        .argument('[command]')
+        .summary('Show the help of a command')
+        .helpGroup('Use this program:'),
+    )
     .addOption(initOption())
     .hook('preAction', (_program, command) => {
       if (command.optsWithGlobals().init) setUpStores();
@@ -124,9 +281,34 @@ export async function commandProgram(command?: string): Promise<Command> {
       writeOut: (text) => terminal().stdout.write(text),
       writeErr: (text) => terminal().stderr.write(text),
     });
-  for (const add of await Promise.all(familiesOf(command).map(({ load }) => load()))) add(program);
+  const [name, verb] = words ?? [];
+  const isWhole = words === undefined || name === COMPLETION;
+  for (const [group, entries] of Object.entries(commandGroups)) {
+    for (const entry of entries) {
+      await addEntry(
+        program,
+        entry,
+        isWhole || entry.name === name ? { verb: isWhole ? undefined : verb } : undefined,
+      );
+      program.commands.at(-1)?.summary(entry.summary).helpGroup(group);
+    }
+  }
   acceptInit(program.commands);
   return program;
+}
+
+/** Adds a command, with that of its verbs or all; without `wanted`, only its name. */
+async function addEntry(
+  program: Command,
+  { name, summary, description, modules, load }: Entry,
+  wanted?: { verb: string | undefined },
+): Promise<void> {
+  if (wanted && load) return (await load())(program);
+  const noun = program.command(name).description(description ?? `${summary}.`);
+  if (!wanted || !modules) return;
+  const named = modules.filter(({ verbs }) => verbs?.includes(wanted.verb ?? '') ?? true);
+  const isKnown = modules.some(({ verbs }) => verbs === undefined) || named.length > 0;
+  for (const { load } of isKnown ? named : modules) (await load())(noun);
 }
 
 function initOption(): Option {
@@ -141,17 +323,16 @@ function acceptInit(commands: readonly Command[]): void {
   }
 }
 
-function familiesOf(command: string | undefined): typeof commandGroups {
-  if (command === undefined || command === COMPLETION) return commandGroups;
-  const own = commandGroups.filter(({ names }) => names.includes(command));
-  return own.length > 0 ? own : commandGroups;
-}
-
 const WRONG_USAGE = 2;
 
 /** Prints what went wrong, without a stack, and returns the exit code. Commander has already printed its errors. */
-function report(error: unknown): number {
+function report(error: unknown, program: Command): number {
   if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : WRONG_USAGE;
+  const refused = refusedOptions(error, optionsIn(program));
+  if (refused.length > 0) {
+    for (const line of refused) terminal().stderr.write(`error: ${line}\n`);
+    return WRONG_USAGE;
+  }
   const problem = error instanceof ServiceError ? error.problem : undefined;
   const message = problem ?? (error instanceof Error ? error.message : String(error));
   const expected = [ServiceError, ConfigError, CommandError].some((type) => error instanceof type);
@@ -159,16 +340,36 @@ function report(error: unknown): number {
   return FAILED;
 }
 
+/** Returns the options of all commands, as `--recipient-address`. */
+function optionsIn(command: Command): (string | undefined)[] {
+  return [...command.options.map(({ long }) => long), ...command.commands.flatMap(optionsIn)];
+}
+
+/** Returns what is wrong with the values of options, if nothing else is: services name fields, `recipient_address`. */
+function refusedOptions(error: unknown, options: readonly (string | undefined)[]): string[] {
+  if (!(error instanceof ServiceError) || error.code !== 'validation_failed') return [];
+  const named = (error.details ?? []).map(({ field, message }) => ({
+    option: `--${field.replace(/\.\d+$/, '').replace(/[._]/g, '-')}`,
+    message,
+  }));
+  return named.every(({ option }) => options.includes(option))
+    ? named.map(({ option, message }) => `${option} ${message}`)
+    : [];
+}
+
 /**
  * Runs a command with the arguments after `chartledger`, on the terminal returned by `terminal()`. Never rejects: the result is
  * the terminal's exit code (0; 1 for a failure; 2 for wrong usage), and the reason is on standard error.
  */
 export async function runCommand(args: readonly string[]): Promise<void> {
+  const { words, note } = presentForm(args);
+  if (note !== undefined) terminal().stderr.write(`${note}\n`);
+  // The program's own options take no values.
+  const named = words.filter((word) => !word.startsWith('-'));
+  const program = await commandProgram(named[0] === 'help' ? named.slice(1) : named);
   try {
-    // The program's own options take no values.
-    const program = await commandProgram(args.find((arg) => !arg.startsWith('-')));
-    await program.parseAsync(args, { from: 'user' });
+    await program.parseAsync(words, { from: 'user' });
   } catch (error) {
-    terminal().exitCode = report(error);
+    terminal().exitCode = report(error, program);
   }
 }

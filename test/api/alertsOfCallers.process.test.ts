@@ -49,7 +49,7 @@ describe.concurrent('alerts tell', { timeout: LONG_MS }, () => {
     await service.expectFiring(...alerts);
     const listed = await service.cli('keys', 'list', '--workspace', 'default', '--json');
     const [{ id }] = JSON.parse(listed.stdout);
-    await service.mend('ChartledgerCallersLimited', 'keys limit', { 'key_…': id });
+    await service.mend('ChartledgerCallersLimited', 'keys set', { 'key_…': id });
     await service.expectQuiet(alerts, async () =>
       expect(await statuses(() => post(service.client))).toEqual(new Set([200])),
     );

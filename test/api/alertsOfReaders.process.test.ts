@@ -126,7 +126,7 @@ describe.concurrent('alerts tell', { timeout: LONG_MS }, () => {
     await fails();
     service.setAhead(40 * MINUTE_MS);
     await service.expectFiring(behind);
-    await service.mend(behind, 'webhooks update', values);
+    await service.mend(behind, 'webhooks set', values);
     await service.expectQuiet([behind]);
   });
 });

@@ -119,7 +119,7 @@ onEveryEngine((start) => {
         'operations',
       );
       await cli('export', '--format', 'ndjson', '--kind', 'payer');
-      await cli('export', '--format', 'ndjson', '--to', '2020-01-01', '--recipient', 'Nobody');
+      await cli('export', '--format', 'ndjson', '--until', '2020-01-01', '--recipient', 'Nobody');
       const watcher = await keyOf('watcher', ['webhooks', 'events']);
       const away = await HookEndpoint.open();
       await away.down();
@@ -258,8 +258,8 @@ onEveryEngine((start) => {
     test('a period limits it; an accounting without one goes six years back, from the beginning of that day', async () => {
       const all = await report('--accounting');
       const middle = all[2] as Disclosure;
-      const later = await report('--accounting', '--from', middle.disclosed_at);
-      const earlier = await report('--accounting', '--to', middle.disclosed_at);
+      const later = await report('--accounting', '--since', middle.disclosed_at);
+      const earlier = await report('--accounting', '--until', middle.disclosed_at);
       expect([...later, ...earlier]).toEqual(all);
       const whole = JSON.parse(
         await cli('disclosures', 'patient', patient.id, '--accounting', '--format', 'json'),
@@ -295,8 +295,16 @@ onEveryEngine((start) => {
       'all of it is told after the patient and encounters are erased, also from read models made anew',
       async () => {
         const before = await report();
-        await cli('erase', 'encounter', moved, '--reason', 'Sent by mistake');
-        await cli('erase', 'patient', patient.id, '--with-encounters', '--reason', 'Request 2026-117');
+        await cli('records', 'erase', 'encounter', moved, '--reason', 'Sent by mistake');
+        await cli(
+          'records',
+          'erase',
+          'patient',
+          patient.id,
+          '--with-encounters',
+          '--reason',
+          'Request 2026-117',
+        );
         await cli('export', '--format', 'ndjson', '--kind', 'encounter');
         const toldAgain = async () => {
           const told = await report();

@@ -19,7 +19,17 @@ onEveryEngine((start) => {
   }
 
   async function createdKey(label: string, ...more: string[]) {
-    const result = await cli('keys', 'create', '--workspace', service.workspaceId(label), '--json', ...more);
+    const result = await cli(
+      ...[
+        'keys',
+        'create',
+        '--create-workspace',
+        '--workspace',
+        service.workspaceId(label),
+        '--json',
+        ...more,
+      ],
+    );
     expect(result).toMatchObject({ code: 0, stderr: '' });
     return JSON.parse(result.stdout);
   }
@@ -86,7 +96,7 @@ onEveryEngine((start) => {
     const { id, key, ...made } = await createdKey('rotated', '--name', 'Nightly');
     const status = async (one: string) => (await service.as(one).post('/integration/payers', {})).status;
     const appended = await appendedBy(service, async () => {
-      const rotated = await cli('keys', 'rotate', id, '--expires-in', '2h', '--json');
+      const rotated = await cli('keys', 'rotate', id, '--expires', '2h', '--json');
       const { key: newKey, previous_expires_at, ...replacement } = JSON.parse(rotated.stdout);
       expect(replacement).toEqual({ ...made, id: expect.stringMatching(/^key_\w{16}$/), replaces: id });
       expect(await status(newKey)).toBe(400);
@@ -98,7 +108,7 @@ onEveryEngine((start) => {
       ]);
       const again = await cli('keys', 'rotate', id);
       expect(again.stderr).toBe(`Key ${id} is already being replaced by key ${replacement.id}.\n`);
-      const atOnce = await cli('keys', 'rotate', replacement.id, '--expires-in', '0s');
+      const atOnce = await cli('keys', 'rotate', replacement.id, '--expires', '0s');
       expect(atOnce.stdout).toMatch(/^ {2}clk_\w{38}$/m);
       expect(atOnce.stdout).toContain(`Key ${replacement.id}, which it replaces, is refused from now on.`);
       await eventually(async () => expect(await status(newKey)).toBe(403));
@@ -173,7 +183,7 @@ onEveryEngine((start) => {
         'terms',
         ...['--recipient', 'Billing Partners', '--recipient-address', address, '--purpose', 'payment'],
       );
-      const update = (...more: string[]) => cli('keys', 'update', made.id, ...more);
+      const update = (...more: string[]) => cli('keys', 'set', made.id, ...more);
       const statement = ['--purpose', 'other', '--purpose-statement', 'Required by state law'];
       expect(await update(...statement)).toMatchObject({ code: 0, stderr: '' });
       expect(await update(...statement)).toMatchObject({ code: 0, stderr: '' });
@@ -225,17 +235,17 @@ onEveryEngine((start) => {
       });
       const list = () => cli('keys', 'list', '--workspace', service.workspaceId('limited'));
       expect((await list()).stdout).toContain('192.0.2.0/24,2001:db8::/32,10.1.2.3/32  6000/min');
-      const limit = (...more: string[]) => cli('keys', 'limit', made.id, ...more);
+      const limit = (...more: string[]) => cli('keys', 'set', made.id, ...more);
       expect((await limit('--expires', '2099-01-31', '--network', 'any')).stdout).toBe(
-        `The limits of key ${made.id} are set. It expires at 2099-01-31T00:00:00.000Z. Its own limit: 6000 requests per minute.\n`,
+        `Set the limits of key ${made.id}. It expires at 2099-01-31T00:00:00.000Z. Its own limit: 6000 requests per minute.\n`,
       );
       expect((await limit('--expires', 'never', '--rate-limit', 'none')).stdout).toBe(
-        `The limits of key ${made.id} are set. It has none.\n`,
+        `Set the limits of key ${made.id}. It has none.\n`,
       );
       expect((await list()).stdout).toMatch(/ - +- +- +- +-$/m);
       expect(await limit()).toMatchObject({
-        code: 1,
-        stderr: expect.stringContaining('Specify what to change'),
+        code: 2,
+        stderr: expect.stringContaining('specify what to set'),
       });
       expect(await limit('--network', 'clinic')).toMatchObject({
         code: 1,
@@ -254,11 +264,15 @@ onEveryEngine((start) => {
       [['workspaces', 'create', workspace], `Workspace ${workspace} already exists.`],
       [['workspaces', 'deactivate', 'not_there'], 'Workspace not_there does not exist.'],
       [['workspaces', 'create', 'Bad.Name'], 'The id of a workspace must have 2 to 40 characters'],
-      [['keys', 'create', '--workspace', 'x'], 'The id of a workspace must have 2 to 40 characters'],
+      [['keys', 'create', '--workspace', 'not_there'], 'Workspace not_there does not exist in the event log'],
+      [
+        ['keys', 'create', '--create-workspace', '--workspace', 'x'],
+        'The id of a workspace must have 2 to 40 characters',
+      ],
       [['keys', 'create', '--workspace', workspace, '--name', ''], 'The name of a key must have 1 to 100'],
       [['keys', 'delete', 'key_none'], 'Key key_none does not exist.'],
       [['keys', 'rotate', 'key_none'], 'Key key_none does not exist.'],
-      [['keys', 'rotate', 'key_none', '--expires-in', '31d'], 'A rotated key must expire within 30 days.'],
+      [['keys', 'rotate', 'key_none', '--expires', '31d'], 'A rotated key must expire within 30 days.'],
       [['keys', 'list', '--workspace', 'not_there'], 'Workspace not_there does not exist.'],
     ];
     const appended = await appendedBy(service, async () => {

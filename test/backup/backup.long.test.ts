@@ -115,7 +115,16 @@ test('what was erased since goes from the backup with the next one', async () =>
   expect(folder.text()).toContain(patient.last_name);
   const env = { ...storesOf(service.config), DATA_DIR: service.config.dataDir };
   const erased = await runCli(
-    ['erase', '--workspace', service.workspaceId('clinic'), '--reason', 'asked for', 'patient', patient.id],
+    [
+      'records',
+      'erase',
+      '--workspace',
+      service.workspaceId('clinic'),
+      '--reason',
+      'asked for',
+      'patient',
+      patient.id,
+    ],
     { env },
   );
   expect(erased).toMatchObject({ code: 0 });
@@ -137,7 +146,7 @@ test('a file that is missing or was changed is named, and is not restored', asyn
   );
   expect(named).not.toContain(undefined);
   const publicKey = join(temporaryFolder(), 'key.pem');
-  const pem = await runCli(['signing-key'], { env: { DATA_DIR: service.config.dataDir } });
+  const pem = await runCli(['secrets', 'show', 'signing'], { env: { DATA_DIR: service.config.dataDir } });
   writeFileSync(publicKey, pem.stdout);
   for (const name of named) {
     const path = join(folder.path, name);
@@ -248,7 +257,7 @@ test('a backup goes on over a change of the signing key, is checked with either 
   const env = { ...storesOf(own.config), DATA_DIR: own.config.dataDir };
   const pem = async (name: string) => {
     const path = join(temporaryFolder(), name);
-    writeFileSync(path, (await runCli(['signing-key'], { env })).stdout);
+    writeFileSync(path, (await runCli(['secrets', 'show', 'signing'], { env })).stdout);
     return path;
   };
   const folder = new BackupFolder(own.config);
@@ -264,7 +273,7 @@ test('a backup goes on over a change of the signing key, is checked with either 
     expect(await folder.verify(...key)).toMatchObject({ code: 0, stderr: '' });
   const { dataDir, ...restored } = await folder.restore();
   expect(restored).toMatchObject({ code: 0, stderr: '' });
-  const key = await runCli(['signing-key'], { env: { DATA_DIR: dataDir } });
+  const key = await runCli(['secrets', 'show', 'signing'], { env: { DATA_DIR: dataDir } });
   expect(key.stdout).toBe(readFileSync(after, 'utf8'));
   await own.stop();
 });

@@ -40,7 +40,7 @@ onEveryEngine((start) => {
       expect(await backup.take()).toMatchObject({ code: 0, stderr: '' });
       expect(backup.text()).toContain(erased.values[1]);
       const what = ['patient', erased.patientId, '--with-encounters', '--reason', 'Request 2026-117'];
-      expect(await cli(['erase', ...what], service)).toMatchObject({ code: 0 });
+      expect(await cli(['records', 'erase', ...what], service)).toMatchObject({ code: 0 });
       const taken = await backup.take();
       expect(taken).toMatchObject({
         code: 0,

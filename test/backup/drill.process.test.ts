@@ -106,7 +106,18 @@ test(
 
     // What comes now is lost, but for the erasure.
     const written = await writing.stop();
-    await cli(...['erase', 'patient', patient.id, '--workspace', 'default', '--reason', 'Request 2026-117']);
+    await cli(
+      ...[
+        'records',
+        'erase',
+        'patient',
+        patient.id,
+        '--workspace',
+        'default',
+        '--reason',
+        'Request 2026-117',
+      ],
+    );
     const notices = () => readdirSync(heads).filter((name) => name.startsWith('erasures.'));
     await eventually(
       () =>

@@ -66,7 +66,9 @@ describe('a backup that is older than an erasure', () => {
     const told = () => noticesIn(heads).flatMap((name) => readNotice(heads, name).erasures);
     const before = told().length;
     const what = ['patient', patientId, '--with-encounters', '--reason', 'Request 2026-117'];
-    expect(await runCli(['erase', ...what, ...workspace()], { env: env() })).toMatchObject({ code: 0 });
+    expect(await runCli(['records', 'erase', ...what, ...workspace()], { env: env() })).toMatchObject({
+      code: 0,
+    });
     await eventually(() => expect(told().length - before).toBe(4));
   }
   /** The notices in a folder of their own, which may be changed. */

@@ -33,7 +33,7 @@ onEmbeddedEngines((start) => {
     ]);
     expect(await actionsOf('--outcome', 'refused')).toEqual(['request.refused']);
     expect(await actionsOf('--action', 'record.list')).toEqual(['record.list']);
-    expect(await actionsOf('--action', 'record.list', '--to', '2020-01-01')).toEqual([]);
+    expect(await actionsOf('--action', 'record.list', '--until', '2020-01-01')).toEqual([]);
     expect(await actionsOf('--kind', 'patient', '--id', patient.id, '--seen')).toEqual([
       'record.list',
       'record.read',
@@ -46,7 +46,7 @@ onEmbeddedEngines((start) => {
       'record.list',
       'record.read',
     ]);
-    expect(await actionsOf('--from', '2020-01-01', '--limit', '1')).toEqual(['audit.export']);
+    expect(await actionsOf('--since', '2020-01-01', '--limit', '1')).toEqual(['audit.export']);
     const accesses = await accessesBy(service, () => ofClinic('--outcome', 'refused', '--limit', '5'));
     expect(accesses).toEqual([{ action: 'audit.read', query: { outcome: 'refused', limit: 5 } }]);
   });
@@ -105,7 +105,7 @@ onEmbeddedEngines((start) => {
           stderr: 'Workspace nobody does not exist.\n',
         });
         const seen = await ofClinic('--seen');
-        expect(seen).toMatchObject({ code: 1, stdout: '' });
+        expect(seen).toMatchObject({ code: 2, stdout: '' });
         expect(seen.stderr).toContain('requires a kind of record and a record id');
       });
       expect(accesses).toEqual([]);

@@ -79,7 +79,17 @@ test(
     service = new ServiceProcess(settings);
     const url = await service.url();
     const made = await spawnCli(
-      ['keys', 'create', '--workspace', 'clinic', '--name', 'Import', '--permissions', 'write,read'],
+      [
+        'keys',
+        'create',
+        '--create-workspace',
+        '--workspace',
+        'clinic',
+        '--name',
+        'Import',
+        '--permissions',
+        'write,read',
+      ],
       { env: { DATA_DIR: dataDir } },
     );
     const key = /clk_\w{38}/.exec(made.stdout)?.[0] as string;

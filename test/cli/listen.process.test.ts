@@ -75,7 +75,7 @@ onEmbeddedEngines((start) => {
         expect.stringMatching(new RegExp(`^${TYPE} {2}${id} {2}${sequence} {2}200 {2}\\d+ ms$`)),
       ),
     );
-    expect(stderr).toContain(`To go on where this ended: --from ${messages[2]?.sequence}\n`);
+    expect(stderr).toContain(`To go on where this ended: --after ${messages[2]?.sequence}\n`);
     expect(stdout + stderr).not.toContain(id);
     await endpoint.down();
   });
@@ -127,7 +127,7 @@ onEmbeddedEngines((start) => {
     expect((await service.post('/integration/patients', patient)).status).toBe(200);
     const position = String(before.headers['chartledger-position']);
     const types = 'chartledger.patient.upserted.v1';
-    const cli = listenTo(endpoint.url, ['--from', position, '--types', types]);
+    const cli = listenTo(endpoint.url, ['--after', position, '--types', types]);
     const [message] = await accepted(endpoint, 1);
     expect(message).toMatchObject({ subject: `patient/${patient.id}`, type: types });
     await cli.end('SIGINT');
@@ -137,8 +137,8 @@ onEmbeddedEngines((start) => {
 
   test('tail prints a line for each event, or all of it', async () => {
     const env = { CHARTLEDGER_API_KEY: key };
-    const tail = new CliProcess(['events', 'tail', '--url', service.url, '--from', 'start'], env);
-    const whole = new CliProcess(['events', 'tail', '--url', service.url, '--from', 'start', '--json'], env);
+    const tail = new CliProcess(['events', 'tail', '--url', service.url, '--after', 'start'], env);
+    const whole = new CliProcess(['events', 'tail', '--url', service.url, '--after', 'start', '--json'], env);
     const id = await send('last');
     const line = await eventually(async () => {
       const found = (await tail.lines(1)).find((one) => one.includes(`payer/${id}`));
@@ -170,7 +170,7 @@ onEmbeddedEngines((start) => {
     const file = join(temporaryFolder(), 'key');
     writeFileSync(file, `${made.key}\n`, { mode: 0o600 });
     const cli = new CliProcess(
-      ['events', 'tail', '--url', service.url, '--key-file', file, '--from', 'start'],
+      ['events', 'tail', '--url', service.url, '--key-file', file, '--after', 'start'],
       {},
     );
     await cli.lines(1);
@@ -189,7 +189,7 @@ test('a service that is not there, and a place that is none, are one line', asyn
   const usage = await spawnCli(['listen', '--forward-to', 'localhost:4000'], { env: {} });
   expect(usage).toMatchObject({ code: 2, stdout: '' });
   expect(usage.stderr).toContain('Specify an address such as http://localhost:4000/hooks.');
-  const wrong = await spawnCli(['events', 'tail', '--from', 'yesterday'], { env: {} });
+  const wrong = await spawnCli(['events', 'tail', '--after', 'yesterday'], { env: {} });
   expect(wrong.stderr).toContain('Specify now, start, or the position of an event');
   const env = { CHARTLEDGER_API_KEY: generateApiKey() };
   expect(await spawnCli(['events', 'tail', '--url', url], { env })).toEqual({

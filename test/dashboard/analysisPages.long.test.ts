@@ -120,7 +120,7 @@ onEmbeddedEngines((start) => {
     const csv = (await inWorkspace(service, 'readiness', 'scorecard', '--format', 'csv')).stdout;
     expect((await visitor.get(`${root}${path}/export`)).text).toBe(csv);
     expect(csv.split('\r\n')).toHaveLength(told.length + 2);
-    expect((await inWorkspace(service, 'readiness', 'scorecard', '--to', '2000-01-01')).stdout).toBe(
+    expect((await inWorkspace(service, 'readiness', 'scorecard', '--until', '2000-01-01')).stdout).toBe(
       '0 encounters.\n',
     );
   });

@@ -109,7 +109,7 @@ onEmbeddedEngines((start) => {
     const hidden = (await (await visit('viewer')).get(`${root}?kind=readiness`)).text;
     expect(payloads(hidden).map(({ type }) => type)).toEqual(ofReadiness.map(({ type }) => type));
     for (const secret of [id, claim_id]) expect(hidden).not.toContain(secret);
-    await inWorkspace(service, 'erase', 'encounter', id, '--reason', 'x');
+    await inWorkspace(service, 'records', 'erase', 'encounter', id, '--reason', 'x');
     const erased = (await visitor.get(`${root}?kind=readiness`)).text;
     expect(payloads(erased).map(({ type }) => type)).toEqual([
       ...['chartledger.encounter.readiness_erased.v1', 'chartledger.readiness.rules_applied.v1'],
@@ -156,7 +156,16 @@ onEmbeddedEngines((start) => {
   test('an event that was erased is named, without what it held', async () => {
     const payer = { ...samples.payer(), name: phi('Aetna') };
     await service.post('/integration/payers', payer);
-    const args = ['erase', 'payer', payer.id, '--reason', 'x', '--workspace', service.workspaceId('clinic')];
+    const args = [
+      'records',
+      'erase',
+      'payer',
+      payer.id,
+      '--reason',
+      'x',
+      '--workspace',
+      service.workspaceId('clinic'),
+    ];
     await runCli(args, { env: { ...storesOf(service.config), DATA_DIR: temporaryFolder() } });
     const { text } = await (await visit('compliance')).get(`${root}?kind=payer`);
     expect(text).toContain('This event was erased.');

@@ -26,7 +26,7 @@ onEveryEngine((start) => {
 
   test('histories say why all before was erased, and only there', async () => {
     const appended = await appendedBy(service, async () => {
-      expect((await cli('erase', 'encounter', encounter, '--reason', REASON)).code).toBe(0);
+      expect((await cli('records', 'erase', 'encounter', encounter, '--reason', REASON)).code).toBe(0);
     });
     expect(appended.map((line) => line.replace(/.*: /, ''))).toEqual(['RecordErased', 'DocumentErased']);
     await service.post('/integration/payers', { id: 'payer', name: 'Aetna' });
@@ -55,11 +55,11 @@ onEveryEngine((start) => {
   test('so does the command line, in every format', async () => {
     const ofDocument = ['document', documentId, '--encounter', encounter];
     for (const args of [['encounter', encounter], ofDocument]) {
-      const table = await cli('history', ...args);
+      const table = await cli('records', 'history', ...args);
       expect(table.stdout).toMatch(new RegExp(`^2 .* erased .*\n +reason: "${REASON}"\n$`, 'm'));
-      const json = await cli('history', ...args, '--format', 'json');
+      const json = await cli('records', 'history', ...args, '--format', 'json');
       expect(JSON.parse(json.stdout)).toMatchObject([{ version: 2, reason: REASON }]);
-      const csv = await cli('history', ...args, '--format', 'csv');
+      const csv = await cli('records', 'history', ...args, '--format', 'csv');
       expect(parse(csv.stdout, { columns: true })).toMatchObject([{ version: '2', reason: `'${REASON}` }]);
     }
   });
@@ -79,7 +79,7 @@ onEveryEngine((start) => {
       await refused('patients', { ...patient, date_of_birth: birth, [nickname]: 'x' }),
       await refused('encounters', { ...visit, provider_id: provider }),
     ];
-    const erasing = ['erase', 'patient', patient.id, '--with-encounters', '--reason', REASON];
+    const erasing = ['records', 'erase', 'patient', patient.id, '--with-encounters', '--reason', REASON];
     expect((await cli(...erasing)).code).toBe(0);
     const list = await service.get('/integration/requests?limit=100');
     const entries = await Promise.all(ids.map((id) => service.get(`/integration/requests/${id}`)));

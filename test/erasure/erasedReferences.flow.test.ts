@@ -27,7 +27,7 @@ onEveryEngine((start) => {
 
     const options = ['--workspace', service.workspaceId('clinic'), '--reason', 'Request 2026-117'];
     const env = { ...storesOf(service.config), DATA_DIR: temporaryFolder() };
-    const { code, stderr } = await runCli(['erase', 'payer', payer.id, ...options], { env });
+    const { code, stderr } = await runCli(['records', 'erase', 'payer', payer.id, ...options], { env });
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
     const patient = { ...samples.patient(), primary_insurance: { payer_id: payer.id } };
     const refused = { status: 400, body: { code: 'reference_not_found' } };

@@ -26,7 +26,7 @@ onEveryEngine((start) => {
     return entries.filter(({ action }: { action?: string }) => action !== 'audit.export');
   };
   const erase = (id: string) =>
-    inClinic('erase', 'patient', id, '--with-encounters', '--reason', 'Request 2026-117');
+    inClinic('records', 'erase', 'patient', id, '--with-encounters', '--reason', 'Request 2026-117');
   const rebuild = () => cli('projections', 'rebuild', 'audit');
 
   test('the audit trail goes on telling who wrote what was erased, and tells the same when it is built anew', async () => {

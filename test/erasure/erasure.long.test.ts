@@ -33,7 +33,7 @@ onEveryEngine((start) => {
       env: { ...storesOf(service.config), DATA_DIR: folder },
     });
   const erase = (kind: string, id: string, ...more: string[]) =>
-    cli('erase', kind, id, '--reason', 'Request 2026-117', ...more);
+    cli('records', 'erase', kind, id, '--reason', 'Request 2026-117', ...more);
   const post = async (path: string, body: object) => {
     const answer = await service.post(path, body);
     expect(answer.status).toBe(200);
@@ -179,7 +179,9 @@ onEveryEngine((start) => {
       expect(code).toBe(1);
       expect(stderr).toContain('2 encounters still refer to it');
       expect((await erase('patient', 'nobody')).stderr).toContain('Patient not found');
-      expect((await cli('erase', 'patient', patient.id, '--reason', ' ')).stderr).toContain('reason');
+      expect((await cli('records', 'erase', 'patient', patient.id, '--reason', ' ')).stderr).toContain(
+        'reason',
+      );
     });
     expect(appended).toEqual([]);
     expect((await service.get(`${PATIENTS}/${patient.id}`)).status).toBe(200);
@@ -235,7 +237,7 @@ onEveryEngine((start) => {
     expect((await cli('export', '--format', 'ndjson', '--out', out)).code).toBe(0);
     const pem = join(folder, 'key.pem');
     const env = { ...storesOf(service.config), DATA_DIR: folder };
-    writeFileSync(pem, (await runCli(['signing-key'], { env })).stdout);
+    writeFileSync(pem, (await runCli(['secrets', 'show', 'signing'], { env })).stdout);
     const offline = () => runCli(['verify', out, '--public-key', pem], { env: {} });
     expect((await offline()).code).toBe(0);
     expect(readFileSync(out, 'utf8')).toContain('"erased":true');
@@ -245,7 +247,7 @@ onEveryEngine((start) => {
     const { patient, encounter } = await createPatient();
     const [file, pem] = [join(folder, 'certificate.json'), join(folder, 'key.pem')];
     const env = { ...storesOf(service.config), DATA_DIR: folder };
-    writeFileSync(pem, (await runCli(['signing-key'], { env })).stdout);
+    writeFileSync(pem, (await runCli(['secrets', 'show', 'signing'], { env })).stdout);
     // Again while the tree lags, as the command asks for.
     await eventually(async () => {
       const erased = await erase('patient', patient.id, '--with-encounters', '--certificate', file);

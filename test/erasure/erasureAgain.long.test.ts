@@ -17,7 +17,7 @@ onEveryEngine((start) => {
   let service: TestService;
   beforeAll(async () => {
     service = await start();
-    writeFileSync(pem, (await cli('signing-key')).stdout);
+    writeFileSync(pem, (await cli('secrets', 'show', 'signing')).stdout);
   });
   afterAll(() => service.stop());
 
@@ -35,7 +35,7 @@ onEveryEngine((start) => {
   const cli = (...args: string[]) => runCli(args, { env: { ...storesOf(service.config), DATA_DIR: folder } });
   const erase = (...more: string[]) =>
     cli(
-      ...['erase', 'patient', patient.id, '--workspace', service.workspaceId('clinic')],
+      ...['records', 'erase', 'patient', patient.id, '--workspace', service.workspaceId('clinic')],
       ...['--reason', REASON, '--with-encounters', ...more],
     );
   const holds = async (certificate: string) => {

@@ -77,7 +77,7 @@ onEveryEngine((_, engines) => {
     ...more: string[]
   ): Promise<CliResult> => {
     const about = ['--with-encounters', '--workspace', 'default', '--reason', 'Request 2026-117'];
-    const run = () => spawnCli(['erase', 'patient', patientId, ...about, ...more], { env, kill });
+    const run = () => spawnCli(['records', 'erase', 'patient', patientId, ...about, ...more], { env, kill });
     for (let tries = 1; ; tries += 1) {
       const result = await retryWhileLagging(run, ({ stderr }) => stderr);
       if (tries === MOST_TRIES || !result.stderr.includes('is temporarily unavailable')) return result;

@@ -33,7 +33,10 @@ onEveryEngine((start) => {
     const id = String(patient.id);
     const stream = recordStream(service.workspaceId('clinic'), 'patient', id);
     await sendFhir(service, '/fhir/Patient', patient);
-    expect(await cli('erase', 'patient', id, '--reason', 'Asked')).toMatchObject({ code: 0, stderr: '' });
+    expect(await cli('records', 'erase', 'patient', id, '--reason', 'Asked')).toMatchObject({
+      code: 0,
+      stderr: '',
+    });
     expect(await messages()).toEqual([]);
     await sendFhir(service, '/fhir/Patient', patient);
     const [message] = await messages();

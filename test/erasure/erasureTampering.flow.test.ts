@@ -36,7 +36,7 @@ beforeAll(async () => {
   const before = await readAll(service.eventLog);
   erased = before.filter(({ data }) => data.id === payer.id);
   kept = before.find(({ data }) => data.id === other.id) as RecordedEvent;
-  const args = ['erase', 'payer', payer.id, '--workspace', clinic(), '--reason', 'test'];
+  const args = ['records', 'erase', 'payer', payer.id, '--workspace', clinic(), '--reason', 'test'];
   expect((await runCli(args, { env: storesOf(service.config) })).code).toBe(0);
   tombstone = (await readAll(service.eventLog)).find(({ type }) => type === 'RecordErased') as RecordedEvent;
   await service.post('/integration/payers', samples.payer());

@@ -32,7 +32,7 @@ onEveryEngine((start) => {
 
   const erase = async (encounter: string) => {
     const options = ['--workspace', service.workspaceId('clinic'), '--reason', 'Request 2026-117'];
-    const { code, stderr } = await runCli(['erase', 'encounter', encounter, ...options], {
+    const { code, stderr } = await runCli(['records', 'erase', 'encounter', encounter, ...options], {
       env: { ...storesOf(service.config), DATA_DIR: folder },
     });
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' });

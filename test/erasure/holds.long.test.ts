@@ -39,14 +39,14 @@ onEveryEngine((start) => {
     requestId: crypto.randomUUID(),
   });
   const erase = (kind: string, id: string, ...more: string[]) =>
-    cli('erase', kind, id, '--reason', 'Request 2026-117', ...more);
+    cli('records', 'erase', kind, id, '--reason', 'Request 2026-117', ...more);
   const hold = async (...record: string[]): Promise<string> => {
-    const { code, stdout, stderr } = await cli('hold', 'add', ...record, '--reason', CASE, '--json');
+    const { code, stdout, stderr } = await cli('holds', 'add', ...record, '--reason', CASE, '--json');
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
     return JSON.parse(stdout).id;
   };
   const release = async (id: string) => {
-    expect(await cli('hold', 'release', id, '--reason', 'closed')).toEqual({
+    expect(await cli('holds', 'release', id, '--reason', 'closed')).toEqual({
       code: 0,
       stdout: `Hold ${id} is released.\n`,
       stderr: '',
@@ -139,7 +139,15 @@ onEveryEngine((start) => {
       'payer',
       payer.id,
     );
-    const other = await cliIn(service.workspaceId('other'), 'erase', 'payer', elsewhere.id, '--reason', 'x');
+    const other = await cliIn(
+      service.workspaceId('other'),
+      'records',
+      'erase',
+      'payer',
+      elsewhere.id,
+      '--reason',
+      'x',
+    );
     expect(other.code).toBe(0);
     await release(id);
   });
@@ -159,18 +167,18 @@ onEveryEngine((start) => {
     expect((await erase('payer', payer.id)).code).toBe(0);
     const released = await hold();
     await release(released);
-    const refusals: [string[], string][] = [
-      [['hold', 'add', 'payer', 'nobody', '--reason', CASE], 'Payer not found.'],
-      [['hold', 'add', 'payer', payer.id, '--reason', CASE], 'A hold can no longer protect it.'],
-      [['hold', 'add', 'payer', '--reason', CASE], 'id is missing'],
-      [['hold', 'add', '--reason', ' '], 'reason must have 1 to 1000 characters'],
-      [['hold', 'release', 'hold_none', '--reason', CASE], 'The workspace has no hold hold_none.'],
-      [['hold', 'release', released, '--reason', CASE], `Hold ${released} was already released at 2`],
+    const refusals: [string[], string, code?: number][] = [
+      [['holds', 'add', 'payer', 'nobody', '--reason', CASE], 'Payer not found.'],
+      [['holds', 'add', 'payer', payer.id, '--reason', CASE], 'A hold can no longer protect it.'],
+      [['holds', 'add', 'payer', '--reason', CASE], 'specify the id of the record', 2],
+      [['holds', 'add', '--reason', ' '], 'error: --reason must have 1 to 1000 characters', 2],
+      [['holds', 'release', 'hold_none', '--reason', CASE], 'The workspace has no hold hold_none.'],
+      [['holds', 'release', released, '--reason', CASE], `Hold ${released} was already released at 2`],
     ];
     const appended = await appendedBy(service, async () => {
-      for (const [args, message] of refusals) {
+      for (const [args, message, exitCode = 1] of refusals) {
         const { code, stdout, stderr } = await cli(...args);
-        expect({ args, code, stdout }).toEqual({ args, code: 1, stdout: '' });
+        expect({ args, code, stdout }).toEqual({ args, code: exitCode, stdout: '' });
         expect(stderr).toContain(message);
       }
     });
@@ -183,7 +191,7 @@ onEveryEngine((start) => {
     const tombstone = { kind: 'patient', record_id: patient.id, reason: 'x', with_encounters: true } as const;
     // As an erasure leaves it that is cut off behind its first tombstone, until the service goes on with it.
     await appendTombstones(service.eventLog, caller(), stream, 'Patient', tombstone);
-    const { code, stderr } = await cli('hold', 'add', 'encounter', encounter.id, '--reason', CASE);
+    const { code, stderr } = await cli('holds', 'add', 'encounter', encounter.id, '--reason', CASE);
     expect(code).toBe(1);
     expect(stderr).toMatch(/was already erased at 2\S+\. A hold can no longer protect it\./);
     await eventually(async () =>
@@ -250,11 +258,11 @@ onEveryEngine((start) => {
     await release(ids[0] as string);
     let json = '';
     const accesses = await accessesBy(service, async () => {
-      const table = await cli('hold', 'list');
+      const table = await cli('holds', 'list');
       expect(table.stdout).toContain('HOLD');
       expect(table.stdout).toMatch(new RegExp(`^${ids[1]} +the workspace +2\\S+ +\\S+: ${CASE}$`, 'm'));
       expect(table.stdout).not.toContain(ids[0]);
-      json = (await cli('hold', 'list', '--all', '--json')).stdout;
+      json = (await cli('holds', 'list', '--all', '--json')).stdout;
     });
     expect(accesses).toEqual([
       { action: 'hold.list', query: { all: false } },

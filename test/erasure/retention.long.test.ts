@@ -39,11 +39,11 @@ onEveryEngine((start) => {
   const cli = (args: string[], more: Record<string, string> = {}) =>
     runCli(args, { env: { ...storesOf(service.config), DATA_DIR: folder, ...more } });
   const choose = async (choice: string) =>
-    expect((await cli(['workspaces', 'retention', workspace(), choice])).code).toBe(0);
-  const retention = (time: number, ...more: string[]) =>
-    withClockAt(time, () => cli(['retention', '--workspace', workspace(), ...more]));
+    expect((await cli(['workspaces', 'set', workspace(), '--retention', choice])).code).toBe(0);
+  const retention = (time: number, verb: 'list' | 'apply', ...more: string[]) =>
+    withClockAt(time, () => cli(['retention', verb, '--workspace', workspace(), ...more]));
   const listed = async (time: number) => {
-    const { code, stdout, stderr } = await retention(time, '--format', 'json');
+    const { code, stdout, stderr } = await retention(time, 'list', '--format', 'json');
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
     return JSON.parse(stdout) as { kind: string; id: string; state: string; encounters: number }[];
   };
@@ -76,7 +76,7 @@ onEveryEngine((start) => {
         ['101', 'Retention must be 6 to 100 years.'],
         ['for ever', 'Specify a number of years, off, or default.'],
       ] as const) {
-        const refused = await cli(['workspaces', 'retention', workspace(), choice]);
+        const refused = await cli(['workspaces', 'set', workspace(), '--retention', choice]);
         expect(refused.stderr).toContain(message);
         expect(refused.code).not.toBe(0);
       }
@@ -84,7 +84,7 @@ onEveryEngine((start) => {
     expect(appended).toEqual([]);
     const setting = { RETENTION_YEARS: '8' };
     const own = async (choice: string) => {
-      const { stdout } = await cli(['workspaces', 'retention', workspace(), choice], setting);
+      const { stdout } = await cli(['workspaces', 'set', workspace(), '--retention', choice], setting);
       return stdout.replace(/.*: /, '').trim();
     };
     const changes = await changesBy(service, async () => {
@@ -132,7 +132,7 @@ onEveryEngine((start) => {
       const documentedEncounter = await encounter(documented.id);
       const changed = await patient();
       const oldEncounter = await encounter(changed.id);
-      const hold = ['hold', 'add', 'encounter', heldEncounter, '--workspace', workspace(), '--reason', 'x'];
+      const hold = ['holds', 'add', 'encounter', heldEncounter, '--workspace', workspace(), '--reason', 'x'];
       expect((await cli(hold)).code).toBe(0);
       time = sixYearsAfter(await momentBetween(service));
 
@@ -201,12 +201,12 @@ onEveryEngine((start) => {
         expect(await seenBy('patient', heldPatient)).toContain('retention.list');
         expect(await seenBy('patient', kept.at(-1) as string)).not.toContain('retention.list');
 
-        const table = (await retention(time)).stdout.split('\n');
+        const table = (await retention(time, 'list')).stdout.split('\n');
         expect(table[0]).toMatch(/^Retention of 6 years: what nobody changed, .* since 2\d{3}-\d\d-\d\d\.$/);
         expect(table).toContain(
           'Due: 6. Encounters that go with patients: 1. Under legal hold: 1. Still referred to: 1.',
         );
-        const csv = (await retention(time, '--format', 'csv')).stdout.split('\r\n');
+        const csv = (await retention(time, 'list', '--format', 'csv')).stdout.split('\r\n');
         expect(csv[0]).toBe('kind,id,state,last_change,last_encounter,encounters');
         expect(csv).toHaveLength(found.length + 2);
       },
@@ -218,7 +218,7 @@ onEveryEngine((start) => {
       async () => {
         let result = {};
         const changes = await changesBy(service, async () => {
-          const { code, stdout, stderr } = await retention(time, '--apply', '--format', 'json');
+          const { code, stdout, stderr } = await retention(time, 'apply', '--json');
           expect(code).toBe(0);
           expect(stderr).toMatch(
             /^Erased: 2\. Encounters that went with patients: 1\. Under legal hold: 1\. /,
@@ -255,7 +255,7 @@ onEveryEngine((start) => {
             `patient ${heldPatient} held`,
             `payer ${usedPayer} referred_to`,
           ]);
-          const { code, stdout } = await retention(time, '--apply');
+          const { code, stdout } = await retention(time, 'apply');
           expect(code).toBe(0);
           expect(stdout).toContain('Erased: 0.');
         });
@@ -271,7 +271,7 @@ onEveryEngine((start) => {
         const accesses = await accessesBy(service, async () => {
           for (const left of [6, 5]) {
             expect((await listed(time)).filter(({ state }) => state === 'due')).toHaveLength(left);
-            expect((await retention(time, '--apply', '--limit', '1')).code).toBe(0);
+            expect((await retention(time, 'apply', '--limit', '1')).code).toBe(0);
           }
         });
         const applied = accesses.filter(({ action }) => action === 'retention.apply');
@@ -279,9 +279,6 @@ onEveryEngine((start) => {
           { action: 'retention.apply', query: { years: 6, before: expect.anything(), limit: 1 } },
           { action: 'retention.apply', query: { years: 6, before: expect.anything(), limit: 1 } },
         ]);
-        expect((await retention(time, '--apply', '--format', 'csv')).stderr).toContain(
-          'must be table or json',
-        );
       },
       LONG_MS,
     );

@@ -37,17 +37,17 @@ test(
     // Only where the command looks at the clock: what its threads write keeps its time.
     const clock = `import { isMainThread } from 'node:worker_threads'; if (isMainThread) Date.now = () => ${time};`;
     const NODE_OPTIONS = `--import=data:text/javascript,${encodeURIComponent(clock)}`;
-    const args = ['retention', '--workspace', 'default'];
-    const run = (more: string[], onStderr?: Parameters<typeof spawnCli>[1]) =>
-      spawnCli([...args, ...more], { env: { ...env, NODE_OPTIONS }, ...onStderr });
+    const workspace = ['--workspace', 'default'];
+    const run = (words: string[], onStderr?: Parameters<typeof spawnCli>[1]) =>
+      spawnCli(['retention', ...words, ...workspace], { env: { ...env, NODE_OPTIONS }, ...onStderr });
     const killed = () =>
-      run(['--apply'], {
+      run(['apply'], {
         onStderr: (text, kill) => {
           if (text.includes('Erased: ')) kill('SIGKILL');
         },
       });
     const due = async () => {
-      const { stdout } = await run(['--format', 'json']);
+      const { stdout } = await run(['list', '--format', 'json']);
       // An encounter whose patient went just before the kill may stand there alone until the service has finished that erasure.
       return (JSON.parse(stdout) as { kind: string }[]).filter(({ kind }) => kind === 'patient').length;
     };
@@ -56,7 +56,7 @@ test(
     const left = await due();
     expect(left).toBeLessThan(PATIENTS);
     expect(left).toBeGreaterThan(0);
-    const last = await run(['--apply', '--format', 'json']);
+    const last = await run(['apply', '--json']);
     expect(JSON.parse(last.stdout)).toMatchObject({ encounters: left, held: 0, unreadable: 0 });
     expect(await due()).toBe(0);
     for (const plural of ['patients', 'encounters']) {

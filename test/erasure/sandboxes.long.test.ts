@@ -27,7 +27,15 @@ onEmbeddedEngines((start) => {
       expect(JSON.parse(stdout)).toMatchObject({ id: workspace, sandbox: true });
     });
     expect([made?.type, made?.data]).toEqual(['WorkspaceCreated', { workspace, sandbox: true }]);
-    const { stdout } = await cli('keys', 'create', '--workspace', workspace, '--json', ...everything);
+    const { stdout } = await cli(
+      'keys',
+      'create',
+      '--create-workspace',
+      '--workspace',
+      workspace,
+      '--json',
+      ...everything,
+    );
     const { id, key } = JSON.parse(stdout);
     notePhi(key);
     expect(key).toMatch(/^clk_test_[0-9A-Za-z]{38}$/);
@@ -51,7 +59,7 @@ onEmbeddedEngines((start) => {
   };
 
   test('keys of a sandbox are test keys, and so are those that take their place; others are not', async () => {
-    const { stdout } = await cli('keys', 'create', '--workspace', workspace, '--json');
+    const { stdout } = await cli('keys', 'create', '--create-workspace', '--workspace', workspace, '--json');
     const { id, key } = JSON.parse(stdout);
     notePhi(key);
     const rotated = JSON.parse((await cli('keys', 'rotate', id, '--json')).stdout);
@@ -69,11 +77,15 @@ onEmbeddedEngines((start) => {
       const clinic = service.workspaceId('clinic');
       for (const [refused, message] of [
         [await reset(clinic), `Workspace ${clinic} is not a sandbox`],
-        [await reset(workspace, 'clinic'), 'This id does not match the workspace. Nothing was erased.'],
         [await reset('not_there'), 'Workspace not_there does not exist.'],
       ] as const) {
         expect(refused).toMatchObject({ code: 1, stdout: '', stderr: expect.stringContaining(message) });
       }
+    });
+    expect(await reset(workspace, 'clinic')).toMatchObject({
+      code: 2,
+      stdout: '',
+      stderr: expect.stringContaining('--confirm does not match the workspace; nothing was erased'),
     });
     expect(events).toEqual([]);
     expect((await service.get(`/integration/payers/${payer.id}`)).status).toBe(200);
@@ -161,7 +173,7 @@ onEmbeddedEngines((start) => {
     const held = { ...samples.payer(), id: phi('held') };
     for (const one of [payer, held]) await client.post('/integration/payers', one);
     const hold = await cli(
-      ...['hold', 'add', 'payer', held.id, '--workspace', workspace, '--reason', 'A matter of 2026'],
+      ...['holds', 'add', 'payer', held.id, '--workspace', workspace, '--reason', 'A matter of 2026'],
     );
     expect(hold).toMatchObject({ code: 0, stderr: '' });
     const { code, stderr } = await reset();

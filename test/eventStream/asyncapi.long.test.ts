@@ -86,7 +86,7 @@ onEmbeddedEngines((start) => {
     expect((await service.post(billed, { claim_id: phi('claim') })).status).toBe(200);
     const options = ['--workspace', service.workspaceId('clinic'), '--reason', 'Request 2026-117'];
     for (const [kind, id] of Object.entries(made).reverse()) {
-      const { code, stderr } = await runCli(['erase', kind, id, ...options], {
+      const { code, stderr } = await runCli(['records', 'erase', kind, id, ...options], {
         env: storesOf(service.config),
       });
       expect({ code, stderr }).toEqual({ code: 0, stderr: '' });

@@ -136,7 +136,7 @@ onEmbeddedEngines((start) => {
       const ended = once(consumer, 'exit');
       await eventually(() => expect(rowOf(id)?.version).toBe(1), LONG_MS);
 
-      const erased = await runInWorkspace(service, 'erase', 'patient', id, '--reason', 'Asked');
+      const erased = await runInWorkspace(service, 'records', 'erase', 'patient', id, '--reason', 'Asked');
       expect(erased.code).toBe(0);
       await eventually(() => expect(rowOf(id)).toBeUndefined(), LONG_MS);
       await eventually(() => {

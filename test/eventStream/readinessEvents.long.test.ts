@@ -186,7 +186,7 @@ onEmbeddedEngines((start) => {
       expect(typesOf(await live.count(2))).toEqual(before);
       expect(typesOf(await taken(hook, 2))).toEqual(before);
       await eventually(async () => expect(await suite.attempts(hook.id)).toHaveLength(2), WAIT_MS);
-      await command('erase', 'encounter', id, '--reason', 'Request 2026-117');
+      await command('records', 'erase', 'encounter', id, '--reason', 'Request 2026-117');
 
       expect(typesOf(await live.count(3))).toEqual([...before, ERASED]);
       const erasure = { version: 3, sent: { encounter_id: id }, changed: [] };

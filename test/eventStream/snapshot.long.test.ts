@@ -113,6 +113,7 @@ onEveryEngine((start) => {
       await send(client, paths.patient, patient);
       await send(other, paths.payer, samples.payer());
       const args = [
+        'records',
         'erase',
         'payer',
         erased.id,

@@ -88,7 +88,17 @@ onEmbeddedEngines((start) => {
       'document removed 3',
     ]);
     const erased = await runCli(
-      ['erase', 'patient', patient.id, '--with-encounters', '--reason', 'Test', '--workspace', workspace],
+      [
+        'records',
+        'erase',
+        'patient',
+        patient.id,
+        '--with-encounters',
+        '--reason',
+        'Test',
+        '--workspace',
+        workspace,
+      ],
       { env: { ...storesOf(service.config), DATA_DIR: folder } },
     );
     expect(erased.code).toBe(0);

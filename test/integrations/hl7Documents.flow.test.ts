@@ -57,7 +57,7 @@ onEmbeddedEngines((start) => {
     for (const { about } of (await listed()).slice(0, 3)) {
       expect(about).toContainEqual({ kind: 'encounter', id: visit, outcome: 'left_out' });
     }
-    expect(await cli('erase', 'encounter', visit, '--reason', 'Asked')).toMatchObject({
+    expect(await cli('records', 'erase', 'encounter', visit, '--reason', 'Asked')).toMatchObject({
       code: 0,
       stderr: '',
     });

@@ -165,7 +165,7 @@ onEveryEngine((start) => {
   test('what was erased with its patient is not known any more', async () => {
     const { id, message, patient, encounter } = admission();
     await send(service, message('Rivera'));
-    const erased = await cli('erase', 'patient', id, '--with-encounters', '--reason', 'Asked');
+    const erased = await cli('records', 'erase', 'patient', id, '--with-encounters', '--reason', 'Asked');
     expect(erased).toMatchObject({ code: 0, stderr: '' });
     expect(await keptOf(id)).toEqual([]);
     expect(

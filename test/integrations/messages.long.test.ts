@@ -40,7 +40,7 @@ onEveryEngine((start) => {
   });
 
   const messages = (...args: string[]) => runInWorkspace(service, 'messages', ...args);
-  const hold = (...args: string[]) => runInWorkspace(service, 'hold', ...args);
+  const hold = (...args: string[]) => runInWorkspace(service, 'holds', ...args);
   const listed = async (...args: string[]) => JSON.parse((await messages('list', '--json', ...args)).stdout);
   /** The message that the first version of a record comes from. */
   const messageOf = async (plural: string, id: unknown): Promise<string> => {
@@ -50,7 +50,17 @@ onEveryEngine((start) => {
   };
   const erase = (kind: string, id: unknown, ...more: string[]) =>
     runCli(
-      ['erase', kind, String(id), '--workspace', service.workspaceId('clinic'), '--reason', 'Asked', ...more],
+      [
+        'records',
+        'erase',
+        kind,
+        String(id),
+        '--workspace',
+        service.workspaceId('clinic'),
+        '--reason',
+        'Asked',
+        ...more,
+      ],
       { env: { ...storesOf(service.config), DATA_DIR: service.config.dataDir } },
     );
 

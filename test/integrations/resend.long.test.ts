@@ -185,7 +185,7 @@ onEmbeddedEngines((start) => {
     const told = [];
     for await (const one of store.about(`${clinic}.patient-${id}`)) told.push(one.id);
     expect(told).toEqual([message.id]);
-    await cli('sources', 'remove', 'lab');
+    await cli('sources', 'delete', 'lab');
   });
 
   test('what is not there is said to be not there', async () => {

@@ -60,7 +60,7 @@ onEmbeddedEngines((start) => {
     const written = await changesBy(service, async () => {
       text = await resendAll(() => {
         atOnce('messages', 'correct', ids[1] ?? '', '--file', file);
-        atOnce('erase', 'patient', String(erased.id), '--reason', 'Asked');
+        atOnce('records', 'erase', 'patient', String(erased.id), '--reason', 'Asked');
       });
     });
     expect(text).toContain(`${ids[0]}: accepted`);

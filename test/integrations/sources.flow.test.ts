@@ -51,6 +51,26 @@ onEveryEngine((start) => {
 
   const ports = () => ({ eventLog: service.eventLog, directory });
 
+  test('options that are not given keep their values; a new source needs a format', async () => {
+    const { key, sources, listed } = await workspaceOf('merged');
+    const appended = await appendedBy(service, async () => {
+      expect(await sources('set', 'lab', '--key', key)).toMatchObject({
+        code: 2,
+        stdout: '',
+        stderr: expect.stringContaining('specify the format of the new source with --format'),
+      });
+      const zone = ['--time-zone', 'America/Chicago'] as const;
+      expect(await sources('set', 'lab', '--format', 'hl7v2', '--key', key, ...zone)).toMatchObject({
+        code: 0,
+      });
+      expect(await sources('set', 'lab', '--patient-authority', 'HOSP')).toMatchObject({ code: 0 });
+    });
+    expect(appended).toEqual([`merged.sources${CONFIGURED}`, `merged.sources${CONFIGURED}`]);
+    expect(await listed()).toEqual([
+      { ...plain, id: 'lab', format: 'hl7v2', key, time_zone: 'America/Chicago', patient_authority: 'HOSP' },
+    ]);
+  });
+
   test('a source is configured whole, as an event; the same again is none', async () => {
     const { key, workspace, sources, listed } = await workspaceOf('whole');
     expect((await sources('list')).stdout).toBe(`There are no sources yet in workspace ${workspace}.\n`);
@@ -88,7 +108,8 @@ onEveryEngine((start) => {
     expect(await listed()).toEqual([{ ...source, mllp: null, id_systems: {}, mapping: {} }]);
     const systems = ['Patient=https://hospital.example/mrn?a=b', 'Encounter=urn:oid:2.16.840.1.113883.19.6'];
     const changed = await appendedBy(service, async () => {
-      const set = ['set', 'lab', '--format', 'fhir', '--id-system', systems[0], '--id-system', systems[1]];
+      const idSystems = ['--id-system', systems[0], '--id-system', systems[1]];
+      const set = ['set', 'lab', '--replace', '--format', 'fhir', ...idSystems];
       const { stdout } = await sources(...(set as [string]), '--json');
       const id_systems = {
         Patient: 'https://hospital.example/mrn?a=b',
@@ -96,9 +117,7 @@ onEveryEngine((start) => {
       };
       expect(JSON.parse(stdout)).toEqual({ ...plain, id: 'lab', format: 'fhir', id_systems });
       expect(await listed()).toEqual([JSON.parse(stdout)]);
-      expect((await sources('remove', 'lab')).stdout).toBe(
-        `Source lab of workspace ${workspace} is removed.\n`,
-      );
+      expect((await sources('delete', 'lab')).stdout).toBe(`Deleted source lab of workspace ${workspace}.\n`);
     });
     expect(changed).toEqual([`whole.sources${CONFIGURED}`, `whole.sources${REMOVED}`]);
     expect(await listed()).toEqual([]);
@@ -121,13 +140,29 @@ onEveryEngine((start) => {
       [['set', 'Main', ...fhir], 1, 'id must be 1 to 64 characters: a to z, 0 to 9, _ or -'],
       [['set', 'x'.repeat(65), ...fhir], 1, 'id must be 1 to 64 characters'],
       [['set', 'default', ...fhir], 1, 'id must not be default'],
-      [['set', 'emr'], 2, "required option '--format <format>' not specified"],
+      [['set', 'emr'], 2, 'specify the format of the new source with --format'],
       [['set', 'emr', '--format', 'hl7v3'], 2, 'Allowed choices are fhir, hl7v2'],
-      [['set', 'emr', ...fhir, '--time-zone', 'Mars/Base'], 1, 'time_zone must be a time zone from the IANA'],
-      [['set', 'emr', ...fhir, '--time-zone', '+05:00'], 1, 'time_zone must be a time zone from the IANA'],
-      [['set', 'emr', ...fhir, '--key', 'key_none'], 1, 'key must be the id of an API key of the workspace'],
-      [['set', 'emr', ...fhir, '--key', foreign.id], 1, 'key must be the id of an API key of the workspace'],
-      [['set', 'emr', ...fhir, '--key', deleted.id], 1, 'key must be the id of an API key of the workspace'],
+      [
+        ['set', 'emr', ...fhir, '--time-zone', 'Mars/Base'],
+        2,
+        '--time-zone must be a time zone from the IANA',
+      ],
+      [['set', 'emr', ...fhir, '--time-zone', '+05:00'], 2, '--time-zone must be a time zone from the IANA'],
+      [
+        ['set', 'emr', ...fhir, '--key', 'key_none'],
+        2,
+        '--key must be the id of an API key of the workspace',
+      ],
+      [
+        ['set', 'emr', ...fhir, '--key', foreign.id],
+        2,
+        '--key must be the id of an API key of the workspace',
+      ],
+      [
+        ['set', 'emr', ...fhir, '--key', deleted.id],
+        2,
+        '--key must be the id of an API key of the workspace',
+      ],
       [['set', 'emr', ...fhir, '--id-system', 'Claim=urn:x'], 2, 'where TYPE is one of Patient, Coverage'],
       [['set', 'emr', ...fhir, '--id-system', 'Patient'], 2, 'Specify TYPE=URI'],
       [['set', 'emr', ...fhir, '--id-system', 'Patient=the MRN'], 1, 'id_systems.Patient must be a URI'],
@@ -136,9 +171,9 @@ onEveryEngine((start) => {
         1,
         'id_systems is only for sources of the format',
       ],
-      [['set', 'emr', ...fhir, '--visit-authority', 'A'], 1, 'visit_authority is only for sources of the'],
-      [['set', 'emr', ...hl7, '--facility', 'main'], 1, 'facility.name is required'],
-      [['set', 'emr', ...hl7, '--patient-authority', ''], 1, 'patient_authority must not be empty'],
+      [['set', 'emr', ...fhir, '--visit-authority', 'A'], 2, '--visit-authority is only for sources of the'],
+      [['set', 'emr', ...hl7, '--facility', 'main'], 2, '--facility-name is required'],
+      [['set', 'emr', ...hl7, '--patient-authority', ''], 2, '--patient-authority must not be empty'],
       [['set', 'emr', ...fhir], 1, 'Source main, of the format fhir, is already the default for this format'],
       [['set', 'emr', ...fhir, '--key', key], 1, 'Source keyed, of the format fhir, already uses this key.'],
       [['set', 'main', ...fhir, '--key', key], 1, 'Source keyed, of the format fhir, already uses this key.'],
@@ -154,8 +189,8 @@ onEveryEngine((start) => {
         'mllp.certificates.0 must be the SHA-256 fingerprint or the full subject',
       ],
       [['set', 'emr', ...hl7, '--mllp-port', '2576'], 1, 'mllp requires networks or certificates'],
-      [['set', 'emr', ...hl7, '--mllp-network', '192.0.2.1', '--mllp-port', 'x'], 1, 'mllp.port must be'],
-      [['remove', 'emr'], 1, 'The workspace has no source with that id.'],
+      [['set', 'emr', ...hl7, '--mllp-network', '192.0.2.1', '--mllp-port', 'x'], 2, '--mllp-port must be'],
+      [['delete', 'emr'], 1, 'The workspace has no source with that id.'],
     ];
     const appended = await appendedBy(service, async () => {
       for (const [[command = '', ...args], code, message] of cases) {
@@ -252,7 +287,7 @@ onEveryEngine((start) => {
       }),
     );
     expect(await chosen('fhir', key)).toMatchObject({ id: 'emr' });
-    await sources('remove', 'emr');
+    await sources('delete', 'emr');
     await eventually(async () => expect(await chosen('fhir', key)).toMatchObject({ id: 'others' }));
   });
 

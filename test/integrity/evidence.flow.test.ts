@@ -227,17 +227,21 @@ onEveryEngine((start) => {
   );
 
   test('the public key is printed, the same each time; another one can be configured', async () => {
-    const printed = await cli('signing-key');
+    const printed = await cli('secrets', 'show', 'signing');
     expect(printed).toMatchObject({ code: 0, stderr: '' });
     expect(createPublicKey(printed.stdout).asymmetricKeyType).toBe('ed25519');
-    expect((await cli('signing-key')).stdout).toBe(printed.stdout);
+    expect((await cli('secrets', 'show', 'signing')).stdout).toBe(printed.stdout);
     const { privateKey, publicKey } = generateKeyPairSync('ed25519', {
       privateKeyEncoding: { type: 'pkcs8', format: 'der' },
       publicKeyEncoding: { type: 'spki', format: 'pem' },
     });
     const configured = { DATA_DIR: temporaryFolder(), SIGNING_KEY: privateKey.toString('base64') };
-    expect((await runCli(['signing-key', '--init'], { env: configured })).stdout).toBe(publicKey);
-    const other = await runCli(['signing-key'], { env: { ...storesOf(service.config), ...configured } });
+    expect((await runCli(['secrets', 'show', 'signing', '--init'], { env: configured })).stdout).toBe(
+      publicKey,
+    );
+    const other = await runCli(['secrets', 'show', 'signing'], {
+      env: { ...storesOf(service.config), ...configured },
+    });
     expect(other).toMatchObject({ code: 1, stdout: '' });
     expect(other.stderr).toMatch(
       /^SIGNING_KEY: the key in SIGNING_KEY \(\w+\) is not the one that the event log knows/,
@@ -248,7 +252,7 @@ onEveryEngine((start) => {
       publicKeyEncoding: { type: 'spki', format: 'pem' },
     }).privateKey;
     expect(
-      await runCli(['signing-key', '--init'], {
+      await runCli(['secrets', 'show', 'signing', '--init'], {
         env: { DATA_DIR: temporaryFolder(), SIGNING_KEY: rsa.toString('base64') },
       }),
     ).toEqual({

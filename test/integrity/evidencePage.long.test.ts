@@ -51,7 +51,7 @@ onEmbeddedEngines((start) => {
       }
       await eventually(() => expect(headFiles()).not.toEqual([]));
       const args = ['payer', payer.id, '--workspace', clinic(), '--reason', REASON];
-      expect(await cli('erase', ...args)).toMatchObject({ code: 0, stderr: '' });
+      expect(await cli('records', 'erase', ...args)).toMatchObject({ code: 0, stderr: '' });
       let shown = '';
       const appended = await newEvents(service, async () => {
         shown = await page.verified();
@@ -129,8 +129,12 @@ onEmbeddedEngines((start) => {
         .trimEnd()
         .split('\n');
       expect(lines.length).toBeGreaterThan(3);
-      expect((await visitor.get(path('/public-key'))).text).toBe((await cli('signing-key')).stdout);
-      expect(readFileSync(join(folder, 'chartledger.pem'), 'utf8')).toBe((await cli('signing-key')).stdout);
+      expect((await visitor.get(path('/public-key'))).text).toBe(
+        (await cli('secrets', 'show', 'signing')).stdout,
+      );
+      expect(readFileSync(join(folder, 'chartledger.pem'), 'utf8')).toBe(
+        (await cli('secrets', 'show', 'signing')).stdout,
+      );
     },
     LONG_MS,
   );

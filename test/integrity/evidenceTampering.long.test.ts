@@ -136,7 +136,7 @@ test('the events of users, which are of no workspace, are verified too', async (
     expect(Number(/^(\d+) events verified/.exec(stdout)?.[1])).toBeGreaterThanOrEqual(ofUsers.length);
   });
   expect(appended).toEqual([]);
-  expect((await cli('history', 'patient', 'x', '--workspace', '*')).code).toBe(1);
+  expect((await cli('records', 'history', 'patient', 'x', '--workspace', '*')).code).toBe(1);
 });
 
 test(

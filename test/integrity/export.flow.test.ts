@@ -117,9 +117,9 @@ onEveryEngine((start) => {
     const within = (await events()).filter(({ recordedAt }) => recordedAt === from);
     const [first, last] = [within[0]?.position, within.at(-1)?.position];
     const accesses = await accessesBy(service, async () => {
-      await exported('--from', from, '--to', to, '--format', 'ndjson');
-      await exported('--to', '2020-01-01', '--format', 'ndjson');
-      await exported('--from', from, '--to', to, '--kind', 'facility', '--format', 'ndjson');
+      await exported('--since', from, '--until', to, '--format', 'ndjson');
+      await exported('--until', '2020-01-01', '--format', 'ndjson');
+      await exported('--since', from, '--until', to, '--kind', 'facility', '--format', 'ndjson');
     });
     const query = { from, to, format: 'ndjson' };
     const never = { to: '2020-01-01T00:00:00.000Z', format: 'ndjson' };
@@ -145,11 +145,11 @@ onEveryEngine((start) => {
     }
     const upload = own.find(({ type }) => type === 'DocumentUploaded') as RecordedEvent;
     const at = upload.recordedAt;
-    expect(await types('--from', at, '--to', own.at(-1)?.recordedAt as string)).toEqual(
+    expect(await types('--since', at, '--until', own.at(-1)?.recordedAt as string)).toEqual(
       expected(({ recordedAt }) => recordedAt >= at && recordedAt < (own.at(-1)?.recordedAt as string)),
     );
-    expect(await types('--to', at)).toEqual(expected(({ recordedAt }) => recordedAt < at));
-    expect(await types('--to', '2020-01-01')).toEqual([]);
+    expect(await types('--until', at)).toEqual(expected(({ recordedAt }) => recordedAt < at));
+    expect(await types('--until', '2020-01-01')).toEqual([]);
   });
 
   test('CSV has a row an event, and no cell that a spreadsheet would compute', async () => {
@@ -218,7 +218,7 @@ onEveryEngine((start) => {
       [['--workspace', 'not_there', '--format', 'csv'], 1, 'Workspace not_there does not exist.'],
       [['--workspace', clinic()], 2, "required option '--format <format>'"],
       [['--format', 'csv'], 2, "required option '--workspace <id>'"],
-      [[...good, '--from', '2026-02-30'], 2, 'It must be an ISO 8601 date'],
+      [[...good, '--since', '2026-02-30'], 2, 'It must be an ISO 8601 date'],
       [[...good, '--kind', 'claim'], 2, 'Allowed choices are payer, patient'],
       [[...good, '--out', inFolder('no/such/folder.csv')], 1, 'cannot be read or written (ENOENT)'],
     ];

@@ -41,14 +41,23 @@ onEveryEngine((start) => {
     const patient = samples.patient();
     await service.post('/integration/patients', patient);
     const progress = startOfExport(await service.eventLog.head());
-    const erased = await cli('erase', 'patient', patient.id, '--workspace', clinic(), '--reason', 'asked');
+    const erased = await cli(
+      'records',
+      'erase',
+      'patient',
+      patient.id,
+      '--workspace',
+      clinic(),
+      '--reason',
+      'asked',
+    );
     expect(erased).toMatchObject({ code: 0 });
     return progress;
   }
 
   async function expectVerified(path: string): Promise<void> {
     const key = inFolder('public.pem');
-    writeFileSync(key, (await cli('signing-key')).stdout);
+    writeFileSync(key, (await cli('secrets', 'show', 'signing')).stdout);
     expect(await cli('verify', path, '--public-key', key)).toMatchObject({ code: 0, stderr: '' });
   }
 

@@ -76,7 +76,7 @@ onEmbeddedEngines((start) => {
       expect(readFileSync(path).equals(readFileSync(inFolder(`whole.${format}`)))).toBe(true);
       expect([`${path}.part`, `${path}.part.checkpoint`].filter(existsSync)).toEqual([]);
       const key = inFolder('public.pem');
-      writeFileSync(key, (await runCli(['signing-key'], { env: stores() })).stdout);
+      writeFileSync(key, (await runCli(['secrets', 'show', 'signing'], { env: stores() })).stdout);
       expect((await runCli(['verify', path, '--public-key', key])).code).toBe(0);
     },
     LONG_MS,
@@ -90,7 +90,7 @@ onEmbeddedEngines((start) => {
       const { code, stderr } = await exported('all.ndjson', ['--format', 'ndjson']);
       expect({ code, stderr }).toEqual({ code: 0, stderr: expect.stringContaining('Going on after ') });
       const key = inFolder('public.pem');
-      writeFileSync(key, (await runCli(['signing-key'], { env: stores() })).stdout);
+      writeFileSync(key, (await runCli(['secrets', 'show', 'signing'], { env: stores() })).stdout);
       expect(await runCli(['verify', inFolder('all.ndjson'), '--public-key', key])).toMatchObject({
         code: 0,
       });

@@ -35,7 +35,7 @@ onEmbeddedEngines((start) => {
         expect((await runCli(['export', ...args, ...filter], { env })).code).toBe(0);
       }
     }
-    writeFileSync(publicKey, (await runCli(['signing-key'], { env })).stdout);
+    writeFileSync(publicKey, (await runCli(['secrets', 'show', 'signing'], { env })).stdout);
   }, LONG_MS);
   afterAll(() => service.stop());
 
@@ -146,7 +146,7 @@ onEmbeddedEngines((start) => {
 
   test('an export of a time says that it is one', async () => {
     const path = inFolder('time.csv');
-    const times = ['--from', '2026-01-01', '--to', '2999-01-01'];
+    const times = ['--since', '2026-01-01', '--until', '2999-01-01'];
     const args = ['export', '--workspace', service.workspaceId('clinic'), '--format', 'csv', '--out', path];
     const env = { ...storesOf(service.config), DATA_DIR: folder };
     expect((await runCli([...args, ...times], { env })).code).toBe(0);

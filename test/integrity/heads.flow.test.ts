@@ -71,7 +71,7 @@ onEveryEngine((start) => {
     expect(namesOfClinic().map(read)).toContainEqual(proof.tree_head);
     writeFileSync(inFolder('proof.json'), JSON.stringify(proof));
     const env = { ...storesOf(service.config), DATA_DIR: service.config.dataDir };
-    writeFileSync(inFolder('own.pem'), (await runCli(['signing-key'], { env })).stdout);
+    writeFileSync(inFolder('own.pem'), (await runCli(['secrets', 'show', 'signing'], { env })).stdout);
     const checked = await runCli(['verify', inFolder('proof.json'), '--public-key', inFolder('own.pem')]);
     expect(checked).toMatchObject({ code: 0, stderr: '' });
   });

@@ -64,16 +64,26 @@ onEmbeddedEngines((start) => {
 
   /** Everything that is signed, by the key of the moment. */
   async function sign(when: 'old' | 'new'): Promise<void> {
-    writeFileSync(inFolder(`${when}.pem`), (await cli('signing-key')).stdout);
+    writeFileSync(inFolder(`${when}.pem`), (await cli('secrets', 'show', 'signing')).stdout);
     const patient = patients[when === 'old' ? 0 : 1]?.id as string;
     const own = ['--workspace', clinic()];
     const proof = inFolder(`${when}-proof.json`);
-    expect(await cli('prove', 'patient', patient, '--version', '1', ...own, '--out', proof)).toMatchObject(
-      held,
-    );
+    expect(
+      await cli('records', 'prove', 'patient', patient, '--version', '1', ...own, '--out', proof),
+    ).toMatchObject(held);
     const certificate = inFolder(`${when}-certificate.json`);
     const erased = await eventually(async () => {
-      const args = ['erase', 'patient', patient, ...own, '--reason', 'Request', '--certificate', certificate];
+      const args = [
+        'records',
+        'erase',
+        'patient',
+        patient,
+        ...own,
+        '--reason',
+        'Request',
+        '--certificate',
+        certificate,
+      ];
       const result = await cli(...args);
       expect(readdirSync(folder)).toContain(`${when}-certificate.json`);
       return result;
@@ -156,7 +166,7 @@ onEmbeddedEngines((start) => {
 
   test('the new key works alone, the old one does not', async () => {
     const withKey = (key: Buffer) =>
-      runCli(['signing-key'], {
+      runCli(['secrets', 'show', 'signing'], {
         env: { ...storesOf(service.config), SIGNING_KEY: key.toString('base64') },
       });
     expect(await withKey(newKey)).toMatchObject(held);

@@ -17,7 +17,7 @@ async function begin() {
   const folder = temporaryFolder();
   const cli = (...args: string[]) => runCli(args, { env: { DATA_DIR: folder } });
   const file = (name: string) => join(folder, name);
-  expect(await cli('signing-key', '--init')).toMatchObject({ code: 0 });
+  expect(await cli('secrets', 'show', 'signing', '--init')).toMatchObject({ code: 0 });
   const withLog = async <Result>(
     work: (log: Awaited<ReturnType<typeof openEventLog>>) => Promise<Result>,
   ) => {
@@ -46,28 +46,28 @@ describe('a rotation of a key in a file', () => {
     const next = generateSigningKey();
     writeFileSync(file('signing-key.next'), next, { mode: 0o600 });
     const old = readFileSync(file('signing-key'));
-    await cli('signing-key');
+    await cli('secrets', 'show', 'signing');
     expect(readFileSync(file('signing-key'))).toEqual(old);
     expect(await cli('secrets', 'rotate', 'signing')).toMatchObject({ code: 0, stderr: '' });
     expect(readFileSync(file('signing-key'))).toEqual(next);
     expect(await rotations()).toBe(1);
   });
 
-  test.each([['secrets', 'rotate', 'signing'], ['signing-key']])(
-    'that was cut off when the log knew of it comes to its end, by: %s',
-    async (...args) => {
-      const { cli, file, rotations } = await begin();
-      copyFileSync(file('signing-key'), file('old'));
-      await cli('secrets', 'rotate', 'signing');
-      const after = await cli('signing-key');
-      renameSync(file('signing-key'), file('signing-key.next'));
-      renameSync(file('old'), file('signing-key'));
-      expect(await cli(...args)).toMatchObject({ code: 0, stderr: '' });
-      expect(await rotations()).toBe(1);
-      expect(existsSync(file('signing-key.next'))).toBe(false);
-      expect((await cli('signing-key')).stdout).toBe(after.stdout);
-    },
-  );
+  test.each([
+    ['secrets', 'rotate', 'signing'],
+    ['secrets', 'show', 'signing'],
+  ])('that was cut off when the log knew of it comes to its end, by: %s', async (...args) => {
+    const { cli, file, rotations } = await begin();
+    copyFileSync(file('signing-key'), file('old'));
+    await cli('secrets', 'rotate', 'signing');
+    const after = await cli('secrets', 'show', 'signing');
+    renameSync(file('signing-key'), file('signing-key.next'));
+    renameSync(file('old'), file('signing-key'));
+    expect(await cli(...args)).toMatchObject({ code: 0, stderr: '' });
+    expect(await rotations()).toBe(1);
+    expect(existsSync(file('signing-key.next'))).toBe(false);
+    expect((await cli('secrets', 'show', 'signing')).stdout).toBe(after.stdout);
+  });
 
   test('that somebody forged is named, whichever workspace is verified', async () => {
     const { cli, file, withLog } = await begin();
@@ -84,7 +84,7 @@ describe('a rotation of a key in a file', () => {
       });
     const thief = newKey();
     const own = parseSigningKey(readFileSync(file('signing-key')));
-    writeFileSync(file('own.pem'), (await cli('signing-key')).stdout);
+    writeFileSync(file('own.pem'), (await cli('secrets', 'show', 'signing')).stdout);
     const log = await withLog((one) => one.identity());
     await append(signKeyRotation(log, thief, newKey()));
     await append({ ...signKeyRotation(log, own, thief), rotated_at: '2199-01-01T00:00:00.000Z' });

@@ -24,7 +24,7 @@ onEmbeddedEngines((start) => {
     service = await start();
     for (let n = 0; n < 3; n++) await service.post('/integration/payers', payer);
     for (let n = 0; n < 80; n++) await service.post('/integration/payers', samples.payer());
-    writeFileSync(inFolder('key.pem'), (await cli('signing-key')).stdout);
+    writeFileSync(inFolder('key.pem'), (await cli('secrets', 'show', 'signing')).stdout);
     await eventually(async () => expect((await service.get(proofPath(1))).status).toBe(200), LONG_MS);
   }, LONG_MS);
   afterAll(() => service.stop());
@@ -149,13 +149,13 @@ onEmbeddedEngines((start) => {
     const subject = { kind: 'document', record_id: encounter, document_id: name };
     expect(added).toEqual([{ action: 'document.proof', ...subject, query: { version: 2 } }]);
     const args = ['document', name, '--encounter', encounter, '--workspace', clinic(), '--version', '1'];
-    expect((await cli('prove', ...args, '--out', inFolder('document.json'))).code).toBe(0);
+    expect((await cli('records', 'prove', ...args, '--out', inFolder('document.json'))).code).toBe(0);
     expect((await verify('document.json')).stdout).toContain('Version 1 of ');
   });
 
   test('the command writes a proof that needs nothing but the public key', async () => {
     const added = await newEvents(service, async () => {
-      const args = ['prove', 'payer', payer.id, '--workspace', clinic(), '--version', '3'];
+      const args = ['records', 'prove', 'payer', payer.id, '--workspace', clinic(), '--version', '3'];
       const { code, stdout, stderr } = await cli(...args, '--out', inFolder('proof.json'));
       expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
       expect(stdout).toMatch(/^Version 3 is event \d+ of \d+ of \S+: the proof is in /);
@@ -171,7 +171,18 @@ onEmbeddedEngines((start) => {
 
   test('a proof that cannot be put in its place is left in no other', async () => {
     const out = temporaryFolder();
-    const args = ['prove', 'payer', payer.id, '--workspace', clinic(), '--version', '3', '--out', out];
+    const args = [
+      'records',
+      'prove',
+      'payer',
+      payer.id,
+      '--workspace',
+      clinic(),
+      '--version',
+      '3',
+      '--out',
+      out,
+    ];
     const stderr = `${out} cannot be read or written (EISDIR).\n`;
     expect(await cli(...args)).toEqual({ code: 1, stdout: '', stderr });
     expect(existsSync(`${out}.draft`)).toBe(false);
@@ -180,7 +191,7 @@ onEmbeddedEngines((start) => {
   test('a proof for an earlier head holds for that head', async () => {
     await saveHead('early.json');
     await service.post('/integration/payers', samples.payer());
-    const args = ['prove', 'payer', payer.id, '--workspace', clinic(), '--version', '1'];
+    const args = ['records', 'prove', 'payer', payer.id, '--workspace', clinic(), '--version', '1'];
     const { stdout } = await cli(...args, '--head', inFolder('early.json'));
     expect(JSON.parse(stdout).tree_head).toEqual(read('early.json'));
     writeFileSync(inFolder('earlier.json'), stdout);
@@ -189,6 +200,7 @@ onEmbeddedEngines((start) => {
 
   test('a proof with any field altered is refused, by its name', async () => {
     await cli(
+      'records',
       'prove',
       'payer',
       payer.id,
@@ -260,7 +272,7 @@ onEmbeddedEngines((start) => {
     for (let n = 0; n < 5; n++) await service.post('/integration/payers', samples.payer());
     await saveHead('two.json');
     const consistency = (first: string, second: string, ...args: string[]) =>
-      cli('prove-consistency', inFolder(first), inFolder(second), '--workspace', clinic(), ...args);
+      cli('heads', 'prove', inFolder(first), inFolder(second), '--workspace', clinic(), ...args);
     const written = await consistency('one.json', 'two.json', '--out', inFolder('consistency.json'));
     expect(written).toMatchObject({ code: 0, stderr: '' });
     const [one, two] = [read('one.json'), read('two.json')];

@@ -38,9 +38,11 @@ onEveryEngine((start) => {
     await service.upload(documentsPath(itsEncounter.id), documentForm({ document_id: 'd1' }));
     await projected();
     const because = ['--reason', 'asked for', '--with-encounters'];
-    expect(await runInWorkspace(service, 'erase', 'patient', erased.id, ...because)).toMatchObject({
-      code: 0,
-    });
+    expect(await runInWorkspace(service, 'records', 'erase', 'patient', erased.id, ...because)).toMatchObject(
+      {
+        code: 0,
+      },
+    );
     await service.post(paths.patient, erased);
     await projected();
   });

@@ -124,7 +124,7 @@ onEmbeddedEngines((start) => {
     expect((await bill(claim, { claim_id: 'c' })).body.warnings).toMatchObject([
       { field: 'patient.zip_code', message: expect.any(String) },
     ]);
-    await cli('erase', 'encounter', String(claim.encounter.id), '--reason', 'Request 2026-117');
+    await cli('records', 'erase', 'encounter', String(claim.encounter.id), '--reason', 'Request 2026-117');
     expect(await bill(claim, { claim_id: 'c' })).toMatchObject({ status: 410, body: { code: 'gone' } });
   });
 
@@ -242,6 +242,7 @@ onEmbeddedEngines((start) => {
         (await service.eventLog.readStream(stream, { limit: 10 })).map(({ type }) => type);
       const erase = async (kind: string, id: string, ...more: string[]) => {
         const { code, stdout, stderr } = await cli(
+          'records',
           'erase',
           kind,
           id,

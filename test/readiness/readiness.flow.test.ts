@@ -275,7 +275,14 @@ onEmbeddedEngines((start) => {
     });
     const bad = await service.get(`${readinessPath(claim)}?as_of=yesterday`);
     expect(bad).toMatchObject({ status: 400, body: { details: [{ field: 'as_of' }] } });
-    const erasing = ['erase', 'encounter', String(claim.encounter.id), '--reason', 'Request 2026-117'];
+    const erasing = [
+      'records',
+      'erase',
+      'encounter',
+      String(claim.encounter.id),
+      '--reason',
+      'Request 2026-117',
+    ];
     const erased = await runCli([...erasing, '--workspace', service.workspaceId('clinic')], {
       env: { ...storesOf(service.config), DATA_DIR: folder },
     });

@@ -154,7 +154,15 @@ onEveryEngine((start) => {
     expect(await move({ patient_id: claim.patient.id, status: 'seen' })).toEqual(both);
     expect(await move({ voided_at: '2026-03-20' })).toEqual(alone);
     expect(await move({ voided_at: null })).toEqual(both);
-    await inWorkspace(service, 'erase', 'encounter', String(second), '--reason', 'Request 2026-119');
+    await inWorkspace(
+      service,
+      'records',
+      'erase',
+      'encounter',
+      String(second),
+      '--reason',
+      'Request 2026-119',
+    );
     expect(await told(claim)).toEqual({ [`${first}`]: [] });
     const stream = encounterReadinessStream(service.workspaceId('clinic'), String(first));
     const events = await service.eventLog.readStream(stream, { limit: 20 });
@@ -170,7 +178,14 @@ onEveryEngine((start) => {
     await sendClaim(service, claim);
     const ofFacility = `&facility_id=${claim.facility.id}`;
     expect((await worklist(service, ofFacility)).items).toHaveLength(1);
-    const erasing = ['erase', 'encounter', String(claim.encounter.id), '--reason', 'Request 2026-118'];
+    const erasing = [
+      'records',
+      'erase',
+      'encounter',
+      String(claim.encounter.id),
+      '--reason',
+      'Request 2026-118',
+    ];
     const erased = await inWorkspace(service, ...erasing);
     expect(erased).toMatchObject({ code: 0 });
     expect(await worklist(service, ofFacility)).toEqual({

@@ -30,7 +30,7 @@ onEmbeddedEngines((start) => {
   afterAll(() => service.stop());
 
   const cli = (...args: string[]) =>
-    runCli(['reference', ...args], { env: { ...storesOf(service.config), DATA_DIR: folder } });
+    runCli(['code-sets', ...args], { env: { ...storesOf(service.config), DATA_DIR: folder } });
   const fileOf = (content: string | Buffer) => {
     const path = join(folder, 'nucc.csv');
     writeFileSync(path, content);

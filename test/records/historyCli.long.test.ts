@@ -25,10 +25,10 @@ onEmbeddedEngines((start) => {
   });
   afterAll(() => service.stop());
 
-  /** Runs `chartledger history` on the stores of the running service, in its workspace. */
+  /** Runs `chartledger records history` on the stores of the running service, in its workspace. */
   function history(...args: string[]): Promise<CliResult> {
     const workspace = ['--workspace', service.workspaceId('clinic')];
-    return runCli(['history', ...args, ...workspace], { env: storesOf(service.config) });
+    return runCli(['records', 'history', ...args, ...workspace], { env: storesOf(service.config) });
   }
 
   /** A payer in three versions; the second changes nothing. */
@@ -184,7 +184,7 @@ onEmbeddedEngines((start) => {
     const accesses = await accessesBy(service, async () => {
       const appended = await appendedBy(service, async () => {
         for (const [args, message] of refusals) {
-          const result = await runCli(['history', ...args], { env: storesOf(service.config) });
+          const result = await runCli(['records', 'history', ...args], { env: storesOf(service.config) });
           expect({ args, code: result.code, stdout: result.stdout }).toEqual({ args, code, stdout: '' });
           expect(result.stderr).toContain(message);
         }
@@ -224,10 +224,12 @@ onEmbeddedEngines((start) => {
   });
 
   test('its help has an example of every form and warns of the apostrophe', async () => {
-    const { code, stdout } = await runCli(['history', '--help']);
+    const { code, stdout } = await runCli(['records', 'history', '--help']);
     expect(code).toBe(0);
-    expect(stdout).toContain('$ chartledger history patient patient-1001 --workspace clinic\n');
-    expect(stdout).toContain('$ chartledger history document document-5001 --encounter encounter-4001');
+    expect(stdout).toContain('$ chartledger records history patient patient-1001 --workspace clinic\n');
+    expect(stdout).toContain(
+      '$ chartledger records history document document-5001 --encounter encounter-4001',
+    );
     expect(stdout.replace(/\s+/g, ' ')).toContain('has an apostrophe in front');
   });
 });

@@ -32,7 +32,7 @@ onEveryEngine((start) => {
   async function erase(kind: string, id: string): Promise<void> {
     const options = ['--workspace', service.workspaceId('clinic'), '--reason', 'Request 2026-117'];
     const env = { ...storesOf(service.config), DATA_DIR: service.config.dataDir };
-    const { code, stderr } = await runCli(['erase', kind, id, ...options], { env });
+    const { code, stderr } = await runCli(['records', 'erase', kind, id, ...options], { env });
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
   }
 

@@ -40,6 +40,7 @@ beforeAll(async () => {
     await run(
       'keys',
       'create',
+      '--create-workspace',
       '--workspace',
       'clinic',
       '--name',
@@ -114,7 +115,7 @@ test('it is read, listed, and told with its history', async () => {
   expect(items.map(({ version }: { version: number }) => version)).toEqual([2, 1]);
   expect(items[0].changes).toEqual([{ field: 'name', from: location.name, to: ' ' }]);
   expect(
-    await run('history', 'location', location.id, '--workspace', 'clinic', '--format', 'json'),
+    await run('records', 'history', 'location', location.id, '--workspace', 'clinic', '--format', 'json'),
   ).toContain(location.facility_id);
 });
 

@@ -264,14 +264,16 @@ onEmbeddedEngines((start) => {
     const told = (await cli('disclosures', 'patient', survivor, '--format', 'json')).stdout;
     expect(told).toContain(visit);
     expect(told).not.toContain(error);
-    const alone = await cli('erase', 'patient', survivor, '--reason', 'Asked');
+    const alone = await cli('records', 'erase', 'patient', survivor, '--reason', 'Asked');
     expect([alone.code, alone.stderr]).toEqual([1, expect.stringContaining('1 encounter and 1 patient')]);
-    await cli('hold', 'add', 'patient', survivor, '--reason', 'Suit');
-    const held = await cli('erase', 'patient', merged, '--with-encounters', '--reason', 'Asked');
+    await cli('holds', 'add', 'patient', survivor, '--reason', 'Suit');
+    const held = await cli('records', 'erase', 'patient', merged, '--with-encounters', '--reason', 'Asked');
     expect([held.code, held.stderr]).toEqual([1, expect.stringContaining('its patient is under legal hold')]);
-    const [{ id: hold }] = JSON.parse((await cli('hold', 'list', '--json')).stdout);
-    await cli('hold', 'release', hold, '--reason', 'Settled');
-    expect(await cli('erase', 'patient', survivor, '--with-encounters', '--reason', 'Asked')).toMatchObject({
+    const [{ id: hold }] = JSON.parse((await cli('holds', 'list', '--json')).stdout);
+    await cli('holds', 'release', hold, '--reason', 'Settled');
+    expect(
+      await cli('records', 'erase', 'patient', survivor, '--with-encounters', '--reason', 'Asked'),
+    ).toMatchObject({
       code: 0,
       stderr: '',
     });

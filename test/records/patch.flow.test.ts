@@ -110,7 +110,16 @@ onEmbeddedEngines((start) => {
   test('what is not there, or was erased, is not found', async () => {
     const { patient, path } = await storedPatient();
     const erased = await runCli(
-      ['erase', 'patient', patient.id, '--reason', 'Test', '--workspace', service.workspaceId('clinic')],
+      [
+        'records',
+        'erase',
+        'patient',
+        patient.id,
+        '--reason',
+        'Test',
+        '--workspace',
+        service.workspaceId('clinic'),
+      ],
       { env: { ...storesOf(service.config), DATA_DIR: folder } },
     );
     expect(erased.code).toBe(0);
@@ -146,6 +155,7 @@ onEmbeddedEngines((start) => {
     expect(body.record).toEqual({ ...encounter, is_completed: true, facility_id: referred.facility });
     const erasing = await runCli(
       [
+        'records',
         'erase',
         'patient',
         referred.patient,

@@ -206,6 +206,7 @@ onEveryEngine((start) => {
     async () => {
       const { patient, otherPatient, provider, others } = await visits();
       const args = [
+        'records',
         'erase',
         'patient',
         patient,

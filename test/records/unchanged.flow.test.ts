@@ -132,7 +132,16 @@ onEmbeddedEngines((start) => {
     const payer = samples.payer();
     await service.post(paths.payer, payer);
     const erased = await cli(
-      ...['erase', 'payer', payer.id, '--reason', 'Test', '--workspace', service.workspaceId('clinic')],
+      ...[
+        'records',
+        'erase',
+        'payer',
+        payer.id,
+        '--reason',
+        'Test',
+        '--workspace',
+        service.workspaceId('clinic'),
+      ],
     );
     expect(erased.code).toBe(0);
     const appended = await appendedBy(service, async () => {

@@ -35,7 +35,7 @@ const elsewhere: [text: string, reason: string][] = [
   ['docker run', 'needs Docker'],
   ['docker compose', 'needs Docker'],
   ['openssl x509 -in client.crt', 'the certificate is that of a sender'],
-  ['reference load nucc', 'the file is published by NUCC alone'],
+  ['code-sets load nucc', 'the file is published by NUCC alone'],
   ...(hasDuckDb() ? [] : ([['duckdb -csv', 'duckdb is not on the path']] as [string, string][])),
 ];
 
@@ -56,8 +56,7 @@ npx() {
   shift 2
   case "$*" in
     *--password-stdin*) ;;
-    records*) "$NODE" "$BIN" "$@" --url "$URL"; return ;;
-    listen*|'events tail'*) timeout --preserve-status -s INT 5 "$NODE" "$BIN" "$@" --url "$URL" || [ $? -eq 130 ]; return ;;
+    listen*|'events tail'*) timeout --preserve-status -s INT 5 "$NODE" "$BIN" "$@" || [ $? -eq 130 ]; return ;;
     *'users create'*|*'users set-password'*) printf 'a password of ada 91' | "$NODE" "$BIN" "$@" --password-stdin; return ;;
   esac
   "$NODE" "$BIN" "$@"
@@ -92,6 +91,7 @@ async function run(script: string): Promise<string> {
     BIN: resolve('bin/chartledger.mjs'),
     KEY: key ?? '',
     URL: url,
+    CHARTLEDGER_URL: url,
   };
   const child = spawn('bash', ['-c', prelude + script], {
     cwd: folder,
@@ -111,7 +111,7 @@ async function run(script: string): Promise<string> {
 
 const makeKey = async () => {
   const made = await run(
-    `npx --no-install chartledger keys create --workspace clinic --name Reader --permissions ${permissions.join()}`,
+    `npx --no-install chartledger keys create --create-workspace --workspace clinic --name Reader --permissions ${permissions.join()}`,
   );
   return /clk_\w{38}/.exec(made)?.[0] as string;
 };
@@ -142,7 +142,7 @@ function asReader(block: string): string {
 /** An export with four patients in seven versions: one that moved, one without a state; in a workspace of its own. */
 async function exportPatients(): Promise<void> {
   const made = await run(
-    'npx --no-install chartledger keys create --workspace ducks --name Ducks --permissions write',
+    'npx --no-install chartledger keys create --create-workspace --workspace ducks --name Ducks --permissions write',
   );
   const client = new Client(url, /clk_\w{38}/.exec(made)?.[0] as string);
   const named = { first_name: 'Ann', last_name: 'Lee', date_of_birth: '1990-01-02' };

@@ -1,50 +1,19 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import type { Command } from 'commander';
 import { expect, test } from 'vitest';
+import { commandProgram } from '../../src/cli/program.ts';
 import { runCli, spawnCli, temporaryFolder } from '../support/cli.ts';
 import { Client } from '../support/client.ts';
 import { nodes, olderNode, ServiceProcess } from '../support/processes.ts';
 
-const commands = [
-  'serve',
-  'workspaces create',
-  'workspaces list',
-  'workspaces deactivate',
-  'workspaces activate',
-  'workspaces reset',
-  'keys create',
-  'keys list',
-  'keys limit',
-  'keys rotate',
-  'keys deactivate',
-  'keys activate',
-  'keys delete',
-  'users create',
-  'users list',
-  'users set-password',
-  'users set-role',
-  'users disable',
-  'users enable',
-  'demo',
-  'import',
-  'export',
-  'verify',
-  'signing-key',
-  'webhooks create',
-  'webhooks list',
-  'webhooks update',
-  'webhooks delete',
-  'webhooks secret',
-  'webhooks ping',
-  'webhooks replay',
-  'webhooks attempts',
-  'listen',
-  'events tail',
-  'records get',
-  'records list',
-  'completion',
-  'audit',
-];
+/** The full names of the commands that do something. */
+function runnable(command: Command, path: readonly string[] = []): string[] {
+  const within = command.commands.flatMap((child) => runnable(child, [...path, child.name()]));
+  return within.length === 0 || command.registeredArguments.length > 0 ? [path.join(' '), ...within] : within;
+}
+
+const commands = runnable(await commandProgram());
 
 test.each(commands)('%s has help with an example of its own', async (command) => {
   const { code, stdout } = await runCli([...command.split(' '), '--help']);
@@ -76,8 +45,9 @@ test('wrong usage ends with 2, says what to do, and touches no store', async () 
       'Specify one of admin, compliance, billing, integrator, viewer',
     ],
     [['users', 'set-role', 'ada', 'root'], 'Specify one of admin, compliance, billing, integrator, viewer'],
+    [['keys', 'set', 'key_1'], 'specify what to set: --expires'],
     [['keys', 'delete'], "missing required argument 'key-id'"],
-    [['keys', 'rotate', 'key_1', '--expires-in', 'soon'], 'Specify a time such as 0s, 30m, 24h or 7d.'],
+    [['keys', 'rotate', 'key_1', '--expires', 'soon'], 'Specify a time such as 0s, 30m, 24h or 7d.'],
     [['workspaces', 'list', '--all'], "unknown option '--all'"],
     [['import', 'x.ndjson'], "required option '--format <format>' not specified"],
     [['import', 'x.ndjson', '--format', 'xml'], 'Allowed choices are synthea, ndjson'],
@@ -85,6 +55,7 @@ test('wrong usage ends with 2, says what to do, and touches no store', async () 
     [[...import_, '--url', 'localhost:3000'], 'Specify an address such as http://127.0.0.1:3000'],
     [['import'], 'specify a file or folder of records, or a folder of documents with --documents'],
     [['import', '--documents', 'x', '--format', 'ndjson'], 'specify the file or folder of records'],
+    [['workspaces', 'reset', 'sandbox', '--confirm', 'sandboxes'], '--confirm does not match'],
     [[...import_, '--mapping', 'x.json'], 'cannot be used with option'],
     [[...import_, '--category', 'scan'], 'Allowed choices are radiology_report, lab_results'],
   ];
@@ -109,13 +80,13 @@ test('where no service was ever started it makes nothing, unless it is told to',
   const folder = join(temporaryFolder(), 'data');
   const env = { DATA_DIR: folder };
   const commands = [
-    ['keys', 'create', '--workspace', 'clinic'],
+    ['keys', 'create', '--create-workspace', '--workspace', 'clinic'],
     ['keys', 'list', '--json'],
     ['users', 'list'],
     ['workspaces', 'create', 'clinic'],
     ['webhooks', 'list', '--workspace', 'clinic'],
     ['projections', 'status'],
-    ['signing-key'],
+    ['secrets', 'show', 'signing'],
   ];
   for (const args of commands) {
     expect(await runCli(args, { env })).toEqual({
@@ -134,7 +105,7 @@ test('where no service was ever started it makes nothing, unless it is told to',
     `There are no keys yet in the event log ${place}.\n`,
   );
   expect((await runCli(['workspaces', 'create', 'empty'], { env })).code).toBe(0);
-  const created = await runCli(['keys', 'create', '--workspace', 'clinic'], { env });
+  const created = await runCli(['keys', 'create', '--create-workspace', '--workspace', 'clinic'], { env });
   expect((await runCli(['keys', 'list', '--workspace', 'empty'], { env })).stdout).toBe(
     `Workspace empty has no keys yet in the event log ${place}.\n`,
   );
@@ -176,7 +147,7 @@ test('a proof of a document asks for its encounter, and any other does without',
     ['document', [], 'specify the encounter of the document with --encounter'],
     ['payer', ['--encounter', 'e'], '--encounter is only for the kind document'],
   ] as const) {
-    const { code, stderr } = await spawnCli(['prove', kind, ...versioned, ...others]);
+    const { code, stderr } = await spawnCli(['records', 'prove', kind, ...versioned, ...others]);
     expect({ code, stderr }).toEqual({ code: 2, stderr: expect.stringContaining(told) });
   }
 });

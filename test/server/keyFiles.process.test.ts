@@ -83,6 +83,7 @@ asRoot('what root makes at the command line beside a service of another user is 
   const made = await cli(
     'keys',
     'create',
+    '--create-workspace',
     '--workspace',
     'clinic',
     '--permissions',
@@ -90,7 +91,7 @@ asRoot('what root makes at the command line beside a service of another user is 
     '--init',
     '--json',
   );
-  await cli('signing-key');
+  await cli('secrets', 'show', 'signing');
   await cli('webhooks', 'create', '--workspace', 'clinic', '--url', 'http://127.0.0.1:9/');
   const owners = readdirSync(folder).map((name) => [name, statSync(join(folder, name)).uid]);
   expect(owners.map(([name]) => name)).toEqual(

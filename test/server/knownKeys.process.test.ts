@@ -38,6 +38,7 @@ async function withWebhook(): Promise<{ key: string; id: string }> {
   const args = [
     'keys',
     'create',
+    '--create-workspace',
     '--workspace',
     'clinic',
     '--name',
@@ -115,7 +116,7 @@ describe('the signing key', () => {
       rmSync(file('signing-key'));
       await launch().url();
       await running?.end();
-      expect(await cli('signing-key')).toMatchObject({
+      expect(await cli('secrets', 'show', 'signing')).toMatchObject({
         code: 1,
         stderr: expect.stringContaining('SIGNING_KEY: there is no key in'),
       });
@@ -130,7 +131,7 @@ describe('the signing key', () => {
     'does not come back after a rotation: nothing that it signed would verify',
     async () => {
       expect(await cli('workspaces', 'create', 'clinic', '--init')).toMatchObject({ code: 0 });
-      expect(await cli('signing-key')).toMatchObject({ code: 0 });
+      expect(await cli('secrets', 'show', 'signing')).toMatchObject({ code: 0 });
       const before = saved();
       expect(await cli('secrets', 'rotate', 'signing')).toMatchObject({ code: 0 });
       writeFileSync(file('signing-key'), before);

@@ -180,7 +180,7 @@ test(
     writeFileSync(passphrase, 'a long enough passphrase');
     for (const command of [
       ['webhooks', 'list', '--workspace', 'default'],
-      ['erase', 'payer', 'payer-1', '--workspace', 'default', '--reason', 'Request 2026-117'],
+      ['records', 'erase', 'payer', 'payer-1', '--workspace', 'default', '--reason', 'Request 2026-117'],
       ['backup', join(folder, 'backup'), '--passphrase-file', passphrase],
     ]) {
       const { code, stderr } = await cli(...command);

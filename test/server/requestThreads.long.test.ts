@@ -60,7 +60,7 @@ onEveryEngine((start) => {
       // Refused after its payer was looked for, so that nothing refers to that.
       const send = () => service.post('/integration/patients', patient, { 'if-match': '"7"' });
       expect(statusesOf(await repeated(send))).toEqual([412]);
-      const args = ['erase', 'payer', payer.id, '--reason', 'asked for'];
+      const args = ['records', 'erase', 'payer', payer.id, '--reason', 'asked for'];
       const erased = await runCli([...args, '--workspace', service.workspaceId('clinic')], {
         env: storesOf(service.config),
       });

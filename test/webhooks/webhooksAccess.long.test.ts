@@ -152,7 +152,7 @@ onEmbeddedEngines((start) => {
         expect(stdout).toContain('Its webhooks are disabled, and send nothing:');
         for (const { id, url } of [one, two]) expect(stdout).toMatch(new RegExp(`^${id} .*${url}$`, 'm'));
         expect(stdout).not.toContain(other.id);
-        expect(stdout).toContain(`chartledger webhooks update ${one.id} --workspace `);
+        expect(stdout).toContain(`chartledger webhooks set ${one.id} --workspace `);
         const again = await cli('keys', 'delete', key.id);
         expect(again).toMatchObject({ code: 0, stdout: `Key ${key.id} is permanently deleted.\n` });
       });

@@ -25,7 +25,7 @@ onEveryEngine((start) => {
     );
     const workspace = suite.service.workspaceId(suite.label);
     const { code, stderr } = await runCli(
-      ['erase', 'patient', id, '--workspace', workspace, '--reason', 'Request 2026-117'],
+      ['records', 'erase', 'patient', id, '--workspace', workspace, '--reason', 'Request 2026-117'],
       { env: { ...storesOf(suite.service.config), DATA_DIR: folder } },
     );
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' });

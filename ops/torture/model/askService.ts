@@ -112,7 +112,7 @@ async function erase(service: RealService, kind: Kind, id: string): Promise<Answ
   const { env } = service.stores;
   const more = kind === 'patient' ? ['--with-encounters'] : [];
   const about = ['--workspace', service.workspace, '--reason', 'asked for'];
-  const { code } = await runCli(['erase', kind, id, ...about, ...more], { env });
+  const { code } = await runCli(['records', 'erase', kind, id, ...about, ...more], { env });
   if (code !== 0) return { status: 409 };
   await eventually(async () => {
     if (!(await hasHeard(service, kind, id))) throw new Error('the service has not heard of the erasure');

@@ -60,7 +60,9 @@ export const erasures: Scenario = {
     for (const id of patients) {
       const startedAt = performance.now();
       const about = ['--workspace', stores.key.workspace, '--reason', 'asked for', '--with-encounters'];
-      const { code, stderr } = await spawnCli(['erase', 'patient', id, ...about], { env: stores.env });
+      const { code, stderr } = await spawnCli(['records', 'erase', 'patient', id, ...about], {
+        env: stores.env,
+      });
       seconds.push((performance.now() - startedAt) / 1_000);
       if (code !== 0) failed.push(`erase ended with ${code}: ${stderr}`);
       progress(`${id}: ${seconds.at(-1)?.toFixed(1)} s`);

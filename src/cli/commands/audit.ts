@@ -11,7 +11,7 @@ import {
   withInstallation,
   withWorkspace,
 } from '../../server/stores.ts';
-import { parseMoment, parsePositive } from '../lib/options.ts';
+import { addFormatOptions, parseMoment, parsePositive } from '../lib/options.ts';
 import { example, fittingLine, print, printable } from '../lib/terminal.ts';
 
 /** How an audit trail is printed: the text at its beginning, for each entry, newest first, and at its end. */
@@ -73,8 +73,8 @@ const auditFormats = { table, json, csv };
 interface AuditOptions {
   workspace?: string;
   installation?: boolean;
-  from?: string;
-  to?: string;
+  since?: string;
+  until?: string;
   principal?: string;
   action?: string;
   kind?: string;
@@ -82,12 +82,23 @@ interface AuditOptions {
   outcome?: string;
   seen?: boolean;
   limit?: number;
+  json?: boolean;
   format: keyof typeof auditFormats;
 }
 
 async function showTrail({ eventLog, names, caller }: WorkspaceTools, options: AuditOptions): Promise<void> {
-  const { workspace: _, installation: __, seen, limit, format, ...sent } = options;
-  const query = auditQuery({ ...sent, ...(seen && { seen: 'all' }) });
+  const {
+    workspace: _,
+    installation: __,
+    json: ___,
+    since: from,
+    until: to,
+    seen,
+    limit,
+    format,
+    ...sent
+  } = options;
+  const query = auditQuery({ ...sent, from, to, ...(seen && { seen: 'all' }) });
   const limits = { ...limitsOf(query), ...(limit !== undefined && { limit }) };
   await withCurrentModels(eventLog, async (readModels) => {
     const ports = { eventLog, readModels };
@@ -132,18 +143,18 @@ async function audit(options: AuditOptions, command: Command): Promise<void> {
   await (workspace === undefined ? withInstallation(work) : withWorkspace(workspace, work));
 }
 
-/** `chartledger audit` */
-export function addAuditCommand(program: Command): void {
-  program
-    .command('audit')
+/** `chartledger audit …` */
+export function addAuditCommands(trail: Command): void {
+  const command = trail
+    .command('list', { isDefault: true })
     .description(
       'Show the audit trail, newest first: who changed, read or was denied what. The trail also records ' +
         'that it was read, and by whom.',
     )
     .option('--workspace <id>', 'the trail of this workspace')
     .option('--installation', 'sign-ins and users, which belong to no workspace')
-    .option('--from <time>', 'recorded at or after this ISO 8601 date or date-time', parseMoment)
-    .option('--to <time>', 'recorded before this ISO 8601 date or date-time', parseMoment)
+    .option('--since <time>', 'recorded at or after this ISO 8601 date or date-time', parseMoment)
+    .option('--until <time>', 'recorded before this ISO 8601 date or date-time', parseMoment)
     .option('--principal <id>', 'only actions of the key or user with this id')
     .option('--action <action>', 'only this action, such as record.read or PatientUpserted')
     .option('--kind <kind>', 'only entries about this kind')
@@ -156,21 +167,19 @@ export function addAuditCommand(program: Command): void {
       'who has seen the record given by --kind and --id, including in lists, streams and webhooks; for a ' +
         'patient, also who has seen its encounters and their documents',
     )
-    .option('--limit <n>', 'only the newest n entries (default: all)', parsePositive)
-    .addOption(
-      new Option(
-        '--format <format>',
-        'table, cut to the width of the terminal; json, one array; csv, one line per entry',
-      )
-        .choices(Object.keys(auditFormats))
-        .default('table'),
-    )
+    .option('--limit <n>', 'only the newest n entries (default: all)', parsePositive);
+  addFormatOptions(
+    command,
+    Object.keys(auditFormats),
+    'table, cut to the width of the terminal; json, one array; csv, one line per entry',
+    'table',
+  )
     .addHelpText(
       'after',
       example(
-        'chartledger audit --workspace clinic --from 2026-03-14 --outcome refused',
-        'chartledger audit --workspace clinic --kind patient --id patient-1001 --seen --format csv > seen.csv',
-        'chartledger audit --installation --limit 50',
+        'chartledger audit list --workspace clinic --since 2026-03-14 --outcome refused',
+        'chartledger audit list --workspace clinic --kind patient --id patient-1001 --seen --format csv > seen.csv',
+        'chartledger audit list --installation --limit 50',
       ),
     )
     .action(audit);

@@ -120,8 +120,8 @@ async function repeatAll(place: string, options: { allowMissingErasures?: true }
     writeLine('The files of the event log hold them until each of its nodes scavenges.');
 }
 
-/** `chartledger backup`, `chartledger restore` */
-export function addBackupCommands(program: Command): void {
+/** `chartledger backup` */
+export function addBackupCommand(program: Command): void {
   const backup = program
     .command('backup')
     .argument('<to>', 'a folder, or gs://BUCKET/PREFIX')
@@ -154,6 +154,10 @@ export function addBackupCommands(program: Command): void {
     .addHelpText('after', example('chartledger backup verify /mnt/backup'))
     .action(verifyOne);
   addPassphraseOption(verify);
+}
+
+/** `chartledger restore` */
+export function addRestoreCommand(program: Command): void {
   const restoring = program
     .command('restore')
     .argument('<from>', 'a folder with a backup, or gs://BUCKET/PREFIX')

@@ -1,5 +1,5 @@
 import { Argument, type Command, type Option } from 'commander';
-import { example, print } from '../lib/terminal.ts';
+import { example, firstSentence, print } from '../lib/terminal.ts';
 
 /** Quotes a text literally for bash and zsh. */
 function quoted(text: string): string {
@@ -119,11 +119,6 @@ function completedOption({
       choices: argChoices,
     },
   ];
-}
-
-/** Returns the text up to the first full stop, semicolon or colon. */
-function firstSentence(text: string): string {
-  return text.split(/[.;:](?:\s|$)/)[0] as string;
 }
 
 /** Quotes a text literally for fish. */

@@ -125,12 +125,16 @@ export function addDemoCommand(program: Command): void {
       parseSeed,
       1,
     )
-    .option('--url <url>', 'the address of the service (default: from the settings)')
+    .option(
+      '--url <url>',
+      'the address of the service (default: CHARTLEDGER_URL, otherwise from the settings)',
+    )
     .addHelpText('after', example('chartledger demo', 'chartledger demo --seed 7 --workspace training'))
     .action(demo);
 }
 
-async function demo({ workspace, seed, url = serviceAddress() }: DemoOptions): Promise<void> {
+async function demo({ workspace, seed, ...options }: DemoOptions): Promise<void> {
+  const url = options.url ?? terminal().env.CHARTLEDGER_URL ?? serviceAddress();
   const { key, id, expires_at } = await makeKey(workspace);
   const sender = new DemoSender(url.replace(/\/$/, ''), key);
   for (const group of demoRequests(seed)) {

@@ -3,14 +3,14 @@ import { patient } from '../../domain/records/kinds/patient.ts';
 import { type ReportFormat, reportFormats, reportText } from '../../modules/audit/disclosureFormats.ts';
 import { reportDisclosures } from '../../modules/audit/disclosures.ts';
 import { withCurrentModels, withWorkspace } from '../../server/stores.ts';
-import { parseInstant } from '../lib/options.ts';
+import { addFormatOptions, parseInstant } from '../lib/options.ts';
 import { example, print } from '../lib/terminal.ts';
 
 interface DisclosuresOptions {
   workspace: string;
   /** ISO 8601, UTC, to the millisecond. */
-  from?: string;
-  to?: string;
+  since?: string;
+  until?: string;
   accounting?: boolean;
   omitExempt?: boolean;
   summary?: boolean;
@@ -18,7 +18,7 @@ interface DisclosuresOptions {
 }
 
 async function showDisclosures(_kind: string, patientId: string, options: DisclosuresOptions): Promise<void> {
-  const { workspace, from, to, accounting, omitExempt, summary = false, format } = options;
+  const { workspace, since: from, until: to, accounting, omitExempt, summary = false, format } = options;
   const form = accounting ? 'accounting' : 'access_report';
   await withWorkspace(workspace, ({ eventLog, names, caller }) =>
     withCurrentModels(eventLog, async (readModels) => {
@@ -30,10 +30,10 @@ async function showDisclosures(_kind: string, patientId: string, options: Disclo
   );
 }
 
-/** `chartledger disclosures` */
-export function addDisclosuresCommand(program: Command): void {
-  program
-    .command('disclosures')
+/** `chartledger disclosures …` */
+export function addDisclosureCommands(disclosures: Command): void {
+  const command = disclosures
+    .command('list', { isDefault: true })
     .description(
       "Report who received a patient's data: its record, every record that refers or ever referred to it, " +
         'and their documents, even if the patient was erased. Lists every access, newest first, or with ' +
@@ -44,12 +44,12 @@ export function addDisclosuresCommand(program: Command): void {
     .argument('<id>', 'the id that the patient was sent with')
     .requiredOption('--workspace <id>', 'the workspace of the patient')
     .option(
-      '--from <time>',
+      '--since <time>',
       'at or after this ISO 8601 date or date-time (default: the beginning; for an accounting, six years ' +
         'ago)',
       parseInstant,
     )
-    .option('--to <time>', 'before this ISO 8601 date or date-time (default: now)', parseInstant)
+    .option('--until <time>', 'before this ISO 8601 date or date-time (default: now)', parseInstant)
     .option(
       '--accounting',
       'only disclosures, without uses by the organization itself and de-identified data; treatment, ' +
@@ -64,17 +64,13 @@ export function addDisclosuresCommand(program: Command): void {
         'an accounting with one line per recipient and purpose: the first disclosure, their number and the ' +
           'last',
       ).implies({ accounting: true }),
-    )
-    .addOption(
-      new Option('--format <format>', 'csv: one line per entry; json: one object')
-        .choices(reportFormats)
-        .makeOptionMandatory(),
-    )
+    );
+  addFormatOptions(command, reportFormats, 'csv: one line per entry; json: one object')
     .addHelpText(
       'after',
       example(
-        'chartledger disclosures patient patient-1001 --workspace clinic --format csv > access-report.csv',
-        'chartledger disclosures patient patient-1001 --workspace clinic --accounting --omit-exempt --format csv > accounting.csv',
+        'chartledger disclosures list patient patient-1001 --workspace clinic --format csv > access-report.csv',
+        'chartledger disclosures list patient patient-1001 --workspace clinic --accounting --omit-exempt --format csv > accounting.csv',
       ),
     )
     .action(showDisclosures);

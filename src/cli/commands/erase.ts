@@ -10,7 +10,6 @@ import { locateErasedBytes } from '../../modules/erasure/scavenges.ts';
 import { certifyErasure } from '../../modules/integrity/erasureCertificate.ts';
 import { writeWhole } from '../../modules/integrity/exportArchive.ts';
 import type { Verified } from '../../modules/integrity/verify.ts';
-import { ServiceError } from '../../platform/errors.ts';
 import { ignoreUnavailable } from '../../platform/retry.ts';
 import { loadSigningKey } from '../../server/stores.ts';
 import { terminal } from '../../server/terminal.ts';
@@ -31,9 +30,9 @@ interface EraseOptions extends ScavengeOptions {
   certificate?: string;
 }
 
-/** `chartledger erase` */
-export function addEraseCommand(program: Command): void {
-  const command = program
+/** `chartledger records erase` */
+export function addEraseCommand(records: Command): void {
+  const command = records
     .command('erase')
     .description(
       'Permanently erase a record: its events, an encounter’s documents with their bytes, and everything ' +
@@ -54,14 +53,19 @@ export function addEraseCommand(program: Command): void {
     .addHelpText(
       'after',
       example(
-        'chartledger erase patient patient-1001 --workspace clinic --reason "Request 2026-117" --with-encounters',
+        'chartledger records erase patient patient-1001 --workspace clinic --reason "Request 2026-117" --with-encounters',
       ),
     )
     .action(erase);
 }
 
-async function erase(kind: string, id: string, { workspace, ...options }: EraseOptions): Promise<void> {
-  checkScavengeOptions(options);
+async function erase(
+  kind: string,
+  id: string,
+  { workspace, ...options }: EraseOptions,
+  command: Command,
+): Promise<void> {
+  checkScavengeOptions(options, command);
   const entry = catalogEntry(kind);
   await withErasure(workspace, async (ports, caller) => {
     const { certificate, scavenge = false } = options;
@@ -159,11 +163,9 @@ export function addResetCommand(workspaces: Command): void {
     .action(reset);
 }
 
-async function reset(id: string, { confirm, ...options }: ResetOptions): Promise<void> {
-  checkScavengeOptions(options);
-  if (confirm !== id) {
-    throw new ServiceError('validation_failed', 'This id does not match the workspace. Nothing was erased.');
-  }
+async function reset(id: string, { confirm, ...options }: ResetOptions, command: Command): Promise<void> {
+  checkScavengeOptions(options, command);
+  if (confirm !== id) command.error('error: --confirm does not match the workspace; nothing was erased');
   await withErasure(id, async (ports, caller, workspace) => {
     const onBatch = (tally: RetentionTally) => terminal().stderr.write(`${erasedLine(tally)}\n`);
     const { position, ...tally } = await resetSandbox(ports, caller, workspace, onBatch);

@@ -1,7 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Command } from 'commander';
 import type { Position } from '../../domain/events/event.ts';
-import { validationError } from '../../domain/records/schema/validation.ts';
 import { type PurgePorts, untilPurged } from '../../modules/erasure/finish.ts';
 import {
   isErased,
@@ -39,9 +38,9 @@ export function addScavengeOptions(command: Command): Command {
     .option('--wait', 'with --scavenge: return when they are gone, and show the progress of each node');
 }
 
-/** Throws `validation_failed` for options that do not go together. */
-export function checkScavengeOptions({ scavenge, wait }: ScavengeOptions): void {
-  if (wait && !scavenge) throw validationError([{ field: 'wait', message: 'is only for --scavenge' }]);
+/** Ends the command with a usage error for options that do not go together. */
+export function checkScavengeOptions({ scavenge, wait }: ScavengeOptions, command: Command): void {
+  if (wait && !scavenge) command.error('error: --wait is only for --scavenge');
 }
 
 /**

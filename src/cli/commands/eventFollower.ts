@@ -45,7 +45,7 @@ const FAR_FUTURE = '9999-01-01';
 /** Which events are wanted. */
 interface EventFilter {
   /** `now`, `start`, or the position after which to begin. */
-  from: string;
+  after: string;
   /** Separated by commas; undefined for all. */
   types?: string | undefined;
   view?: 'full' | 'deidentified' | undefined;
@@ -98,12 +98,12 @@ export class EventFollower {
 
   /** Returns the position after which the events begin. Rejects as `ServiceClient.get` does. */
   async position(): Promise<string> {
-    const { from, ...selection } = this.#wanted;
-    this.#position ??= from === 'now' ? await this.#end(selection) : from === 'start' ? '0' : from;
+    const { after, ...selection } = this.#wanted;
+    this.#position ??= after === 'now' ? await this.#end(selection) : after === 'start' ? '0' : after;
     return this.#position;
   }
 
-  async #end(selection: Omit<EventFilter, 'from'>): Promise<string> {
+  async #end(selection: Omit<EventFilter, 'after'>): Promise<string> {
     const query = { ...selection, from: FAR_FUTURE, limit: 1 };
     const page = await this.#client.get('/events', { query, accept: 'application/x-ndjson' });
     await this.#client.textOf(page);
@@ -112,7 +112,7 @@ export class EventFollower {
 
   /** Reads from one connection; rejects with `ServiceAway` when it is lost, and as `ServiceClient.get` does. */
   async *#connection(after: string, signal: AbortSignal) {
-    const { from: _, ...selection } = this.#wanted;
+    const { after: _, ...selection } = this.#wanted;
     const end = new AbortController();
     const connection = AbortSignal.any([signal, end.signal]);
     try {

@@ -14,11 +14,12 @@ import { EventFollower, type Forwarded, Forwarder } from './eventFollower.ts';
 
 /** Which service to ask for which events. */
 interface StreamOptions extends ServiceOptions {
-  from: string;
+  /** A place in the stream: `now`, `start`, or a position. */
+  after: string;
   types?: string;
 }
 
-function parseFrom(text: string): string {
+function parsePlace(text: string): string {
   if (text === 'now' || text === 'start' || parsePosition(text) !== undefined) return text;
   throw new InvalidArgumentError(
     'Specify now, start, or the position of an event, such as 0000000000008135.',
@@ -37,9 +38,9 @@ function parseTypes(text: string): string {
 function addStreamOptions(command: Command): Command {
   return addServiceOptions(command, 'events')
     .option(
-      '--from <place>',
-      'now; start, the first event ever; or the position to resume after',
-      parseFrom,
+      '--after <place>',
+      'only events after this position; start: from the first event ever; now: only new events',
+      parsePlace,
       'now',
     )
     .option(
@@ -70,7 +71,7 @@ async function tail({ json = false, ...options }: TailOptions, command: Command)
   endWithReader();
   await untilInterrupted(async (signal) => {
     const client = await serviceClient(command, options, signal);
-    const follower = new EventFollower(client, { from: options.from, types: options.types });
+    const follower = new EventFollower(client, { after: options.after, types: options.types });
     for await (const event of follower.events(signal)) {
       await writePaced(`${json ? event.json : eventLine(event.position, event.json)}\n`);
     }
@@ -78,8 +79,7 @@ async function tail({ json = false, ...options }: TailOptions, command: Command)
 }
 
 /** `chartledger events …` */
-export function addEventsCommands(program: Command): void {
-  const events = program.command('events').description('The event stream of a running service.');
+export function addEventsCommands(events: Command): void {
   addStreamOptions(
     events
       .command('tail')
@@ -94,7 +94,7 @@ export function addEventsCommands(program: Command): void {
       example(
         'export CHARTLEDGER_API_KEY=clk_…',
         'chartledger events tail',
-        'chartledger events tail --from start --types chartledger.patient.upserted.v1 --json',
+        'chartledger events tail --after start --types chartledger.patient.upserted.v1 --json',
       ),
     )
     .action(tail);
@@ -146,12 +146,12 @@ const targetSender = () =>
 
 async function forwardAll(
   client: ServiceClient,
-  { forwardTo, payload, from, types }: ListenOptions,
+  { forwardTo, payload, after, types }: ListenOptions,
   secret: string,
   signal: AbortSignal,
 ): Promise<void> {
   const view = payload === 'deidentified' ? 'deidentified' : 'full';
-  const follower = new EventFollower(client, { from, types, view });
+  const follower = new EventFollower(client, { after, types, view });
   let position = await follower.position();
   terminal().stderr.write(`Forwarding events after ${position} to ${forwardTo}\n`);
   const onAway = (error: string) =>
@@ -167,7 +167,7 @@ async function forwardAll(
     }
   } finally {
     await sender.close();
-    terminal().stderr.write(`To go on where this ended: --from ${position}\n`);
+    terminal().stderr.write(`To go on where this ended: --after ${position}\n`);
   }
 }
 
@@ -207,7 +207,7 @@ export function addListenCommand(program: Command): void {
       example(
         'export CHARTLEDGER_API_KEY=clk_…',
         'chartledger listen --forward-to http://localhost:4000/hooks',
-        'chartledger listen --forward-to http://localhost:4000/hooks --from start --payload full',
+        'chartledger listen --forward-to http://localhost:4000/hooks --after start --payload full',
       ),
     )
     .action(listen);

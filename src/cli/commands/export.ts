@@ -24,8 +24,8 @@ import { addTermOptions, type TermOptions, termsOfOptions } from '../lib/termOpt
 interface ExportOptions extends TermOptions {
   workspace: string;
   /** ISO 8601, UTC, to the millisecond. */
-  from?: string;
-  to?: string;
+  since?: string;
+  until?: string;
   kind?: string;
   format: ExportFormat;
   out?: string;
@@ -36,7 +36,7 @@ const standardOutput: ExportSink = { write: writePaced, reached: async () => und
 
 async function exportWorkspace(options: ExportOptions): Promise<void> {
   const { terms, others } = termsOfOptions(options);
-  const { workspace, from = null, to = null, kind = null, format, out, force = false } = others;
+  const { workspace, since: from = null, until: to = null, kind = null, format, out, force = false } = others;
   const disclosedTo = termsOf(parseTerms(terms));
   const job: ExportJob = { workspace, filters: { from, to, kind }, format };
   endWithReader();
@@ -111,8 +111,8 @@ export function addExportCommand(program: Command): void {
         'the same command again resumes an interrupted export.',
     )
     .requiredOption('--workspace <id>', 'the workspace')
-    .option('--from <time>', 'events recorded at or after this ISO 8601 date or date-time', parseInstant)
-    .option('--to <time>', 'events recorded before this ISO 8601 date or date-time', parseInstant)
+    .option('--since <time>', 'events recorded at or after this ISO 8601 date or date-time', parseInstant)
+    .option('--until <time>', 'events recorded before this ISO 8601 date or date-time', parseInstant)
     .addOption(
       new Option('--kind <kind>', 'only changes to records of one kind, or to documents').choices(
         subjectKinds,
@@ -133,7 +133,7 @@ export function addExportCommand(program: Command): void {
       'after',
       example(
         'chartledger export --workspace clinic --format ndjson --out clinic.ndjson',
-        'chartledger export --workspace clinic --format csv --kind patient --from 2026-01-01 --to 2026-02-01',
+        'chartledger export --workspace clinic --format csv --kind patient --since 2026-01-01 --until 2026-02-01',
         'chartledger export --workspace clinic --format ndjson --out registry.ndjson --recipient "State cancer registry" --purpose other --purpose-statement "Required by state law"',
       ),
     )

@@ -18,7 +18,7 @@ import {
 import type { Page, PageRequest } from '../../modules/records/queries/paging.ts';
 import { csvLine } from '../../platform/csv.ts';
 import { type WorkspaceTools, withDocumentStore, withWorkspace } from '../../server/stores.ts';
-import { parseMoment, parsePositive } from '../lib/options.ts';
+import { addFormatOptions, parseMoment, parsePositive } from '../lib/options.ts';
 import { example, fittingLine as line, print, printable } from '../lib/terminal.ts';
 
 type Version = RecordVersion | DocumentVersion;
@@ -246,9 +246,9 @@ async function showHistory(
   });
 }
 
-/** `chartledger history` */
-export function addHistoryCommand(program: Command): void {
-  program
+/** `chartledger records history` */
+export function addHistoryCommand(records: Command): void {
+  const command = records
     .command('history')
     .description(
       'Show every version of a record or document, newest first: who sent it, when, from where, and what ' +
@@ -270,23 +270,20 @@ export function addHistoryCommand(program: Command): void {
       new Option('--limit <n>', 'only the newest n versions (default: all)')
         .argParser(parsePositive)
         .conflicts('asOf'),
-    )
-    .addOption(
-      new Option(
-        '--format <format>',
-        'table, cut to the width of the terminal; json, one array; csv, one line per change, where a cell ' +
-          'that a spreadsheet would interpret as a formula (starting with =, +, -, @ or a tab) has an ' +
-          'apostrophe in front',
-      )
-        .choices(formatNames)
-        .default('table'),
-    )
+    );
+  addFormatOptions(
+    command,
+    formatNames,
+    'table, cut to the width of the terminal; json, one array; csv, one line per change, where a cell that a spreadsheet ' +
+      'would interpret as a formula (starting with =, +, -, @ or a tab) has an apostrophe in front',
+    'table',
+  )
     .addHelpText(
       'after',
       example(
-        'chartledger history patient patient-1001 --workspace clinic',
-        'chartledger history patient patient-1001 --workspace clinic --as-of 2026-03-14T12:00:00Z --format json',
-        'chartledger history document document-5001 --encounter encounter-4001 --workspace clinic --format csv',
+        'chartledger records history patient patient-1001 --workspace clinic',
+        'chartledger records history patient patient-1001 --workspace clinic --as-of 2026-03-14T12:00:00Z --format json',
+        'chartledger records history document document-5001 --encounter encounter-4001 --workspace clinic --format csv',
       ),
     )
     .action(showHistory);

@@ -1,6 +1,5 @@
 import { Argument, type Command } from 'commander';
 import { catalog, catalogEntry } from '../../domain/records/catalog.ts';
-import { validationError } from '../../domain/records/schema/validation.ts';
 import { recordAccess } from '../../modules/audit/recordAccess.ts';
 import { type Hold, type HoldStep, readHolds } from '../../modules/erasure/holdState.ts';
 import { addHold, releaseHold } from '../../modules/erasure/holds.ts';
@@ -19,24 +18,18 @@ interface ListOptions {
   json?: boolean;
 }
 
-/** `chartledger hold …` */
-export function addHoldCommands(program: Command): void {
-  const hold = program
-    .command('hold')
-    .description(
-      'Legal holds: while a hold is in force, nobody can erase what it covers. A hold on a patient also ' +
-        'protects its encounters and their documents; a hold on an encounter also protects its patient.',
-    );
-  addAdd(hold);
-  hold
+/** `chartledger holds …` */
+export function addHoldCommands(holds: Command): void {
+  addAdd(holds);
+  holds
     .command('list')
     .description('List the legal holds that are in force.')
     .requiredOption('--workspace <id>', 'the workspace of the holds')
     .option('--all', 'include released holds')
     .option('--json', 'print a JSON array')
-    .addHelpText('after', example('chartledger hold list --workspace clinic'))
+    .addHelpText('after', example('chartledger holds list --workspace clinic'))
     .action(list);
-  hold
+  holds
     .command('release')
     .description('Release a legal hold. Whatever no other hold covers can be erased again.')
     .argument('<hold-id>', 'the id of the hold, as listed')
@@ -45,7 +38,7 @@ export function addHoldCommands(program: Command): void {
     .addHelpText(
       'after',
       example(
-        "chartledger hold release hold_4fTq9LmZs2Xw8RbC --workspace clinic --reason 'Case 2031-17 closed'",
+        "chartledger holds release hold_4fTq9LmZs2Xw8RbC --workspace clinic --reason 'Case 2031-17 closed'",
       ),
     )
     .action((id: string, { workspace, reason }: ChangeOptions) =>
@@ -56,8 +49,8 @@ export function addHoldCommands(program: Command): void {
     );
 }
 
-function addAdd(hold: Command): void {
-  hold
+function addAdd(holds: Command): void {
+  holds
     .command('add')
     .description('Put a record under legal hold, or the whole workspace if no record is given.')
     .addArgument(new Argument('[kind]', 'kind of the record').choices(catalog.map(({ kind }) => kind)))
@@ -68,8 +61,8 @@ function addAdd(hold: Command): void {
     .addHelpText(
       'after',
       example(
-        "chartledger hold add patient patient-1001 --workspace clinic --reason 'Case 2031-17'",
-        "chartledger hold add --workspace clinic --reason 'Case 2031-17'",
+        "chartledger holds add patient patient-1001 --workspace clinic --reason 'Case 2031-17'",
+        "chartledger holds add --workspace clinic --reason 'Case 2031-17'",
       ),
     )
     .action(add);
@@ -79,9 +72,10 @@ async function add(
   kind: string | undefined,
   id: string | undefined,
   { workspace, reason, json }: ChangeOptions,
+  command: Command,
 ): Promise<void> {
   if (kind !== undefined && id === undefined) {
-    throw validationError([{ field: 'id', message: 'is missing: name the record, or neither kind nor id' }]);
+    command.error('error: specify the id of the record, or neither kind nor id');
   }
   const record = kind === undefined || id === undefined ? undefined : { entry: catalogEntry(kind), id };
   await withWorkspace(workspace, async ({ eventLog, caller }) => {

@@ -18,24 +18,9 @@ import { deleteKey } from '../../modules/webhooks/manager.ts';
 import { WebhookDirectory } from '../../modules/webhooks/webhook.ts';
 import { ServiceError } from '../../platform/errors.ts';
 import { eventLogName, withKeys } from '../../server/stores.ts';
-import { parseInstant } from '../lib/options.ts';
+import { durationOf, parseDuration, parseInstant } from '../lib/options.ts';
 import { example, writeJson, writeLine, writeTable } from '../lib/terminal.ts';
 import { addTermOptions, type TermOptions, termsOfOptions } from '../lib/termOptions.ts';
-
-const secondsOf = { s: 1, m: 60, h: 3_600, d: 86_400 };
-
-/** Parses `30m`, `24h`, `7d` to seconds; undefined for any other form. */
-function durationOf(text: string): number | undefined {
-  const [, count, unit] = /^(\d{1,7})([smhd])$/.exec(text) ?? [];
-  return unit === undefined ? undefined : Number(count) * secondsOf[unit as keyof typeof secondsOf];
-}
-
-/** The same, as an argument. */
-function parseDuration(text: string): number {
-  const seconds = durationOf(text);
-  if (seconds !== undefined) return seconds;
-  throw new InvalidArgumentError('Specify a time such as 0s, 30m, 24h or 7d.');
-}
 
 /** The values of the options of `addLimitOptions`; a keyword removes a limit. */
 interface LimitOptions {
@@ -173,6 +158,7 @@ async function listKeys({ workspace, json }: ListOptions): Promise<void> {
 
 interface CreateOptions extends TermOptions, LimitOptions {
   workspace: string;
+  createWorkspace?: boolean;
   name: string;
   permissions: Permission[];
   json?: boolean;
@@ -180,7 +166,7 @@ interface CreateOptions extends TermOptions, LimitOptions {
 
 interface RotateOptions {
   /** In seconds. */
-  expiresIn: number;
+  expires: number;
   json?: boolean;
 }
 
@@ -196,10 +182,15 @@ function parsePermissions(text: string): Permission[] {
 async function createKey(options: CreateOptions): Promise<void> {
   const { terms, others: withoutTerms } = termsOfOptions(options);
   const { limits, others } = limitsOfOptions(withoutTerms);
-  const { workspace, name, permissions, json } = others;
-  const { id, key, ...made } = await withKeys(({ manager }) =>
-    manager.createKey(workspace, name, permissions, terms, limits),
-  );
+  const { workspace, createWorkspace = false, name, permissions, json } = others;
+  const { id, key, ...made } = await withKeys(({ manager, known }) => {
+    if (!createWorkspace && !known.workspaces.has(workspace))
+      throw new ServiceError(
+        'not_found',
+        `Workspace ${workspace} does not exist in the event log ${eventLogName()}. To create it with the key, add --create-workspace.`,
+      );
+    return manager.createKey(workspace, name, permissions, terms, limits);
+  });
   if (json) {
     writeJson({ id, key, ...made });
     return;
@@ -217,42 +208,38 @@ function showKey({ id, key, workspace, permissions, ...limits }: CreatedKey): vo
   writeLine(`Event log: ${eventLogName()}`);
 }
 
-async function rotateKey(id: string, { expiresIn, json }: RotateOptions): Promise<void> {
-  const rotated = await withKeys(({ manager }) => manager.rotateKey(id, expiresIn));
+async function rotateKey(id: string, { expires, json }: RotateOptions): Promise<void> {
+  const rotated = await withKeys(({ manager }) => manager.rotateKey(id, expires));
   const { previousExpiresAt, ...made } = rotated;
   if (json) {
     writeJson({ ...made, replaces: id, previous_expires_at: previousExpiresAt });
     return;
   }
   showKey(made);
-  const end = expiresIn === 0 ? 'is refused from now on' : `is taken until ${previousExpiresAt}`;
+  const end = expires === 0 ? 'is refused from now on' : `is taken until ${previousExpiresAt}`;
   writeLine(`Key ${id}, which it replaces, ${end}.`);
 }
 
-async function updateKey(id: string, options: TermOptions): Promise<void> {
-  const { terms } = termsOfOptions(options);
-  if (Object.keys(terms).length === 0) {
-    throw new ServiceError(
-      'validation_failed',
-      'Specify what to change: --recipient, --purpose, …; see --help.',
+async function setKey(id: string, options: TermOptions & LimitOptions, command: Command): Promise<void> {
+  const { terms, others } = termsOfOptions(options);
+  const { limits } = limitsOfOptions(others);
+  const [changesTerms, changesLimits] = [terms, limits].map((given) => Object.keys(given).length > 0);
+  if (!changesTerms && !changesLimits)
+    command.error(
+      'error: specify what to set: --expires, --network, --rate-limit, --recipient, --purpose, …',
     );
-  }
-  await withKeys(({ manager }) => manager.updateKey(id, terms));
-  writeLine(`Key ${id} is changed. What was read with it before keeps the recipient and purpose of then.`);
-}
-
-async function limitKey(id: string, options: LimitOptions): Promise<void> {
-  const { limits } = limitsOfOptions(options);
-  if (Object.keys(limits).length === 0) {
-    throw new ServiceError(
-      'validation_failed',
-      'Specify what to change: --expires, --network, --rate-limit; see --help.',
-    );
-  }
   await withKeys(async ({ manager, known }) => {
-    await manager.setLimits(id, limits);
-    const lines = limitSentences(limitsOfKey(known.keys.get(id) as ApiKey));
-    writeLine(`The limits of key ${id} are set. ${lines.length === 0 ? 'It has none.' : lines.join(' ')}`);
+    if (changesLimits) {
+      await manager.setLimits(id, limits);
+      const lines = limitSentences(limitsOfKey(known.keys.get(id) as ApiKey));
+      writeLine(`Set the limits of key ${id}. ${lines.length === 0 ? 'It has none.' : lines.join(' ')}`);
+    }
+    if (changesTerms) {
+      await manager.updateKey(id, terms);
+      writeLine(
+        `Set recipient and purpose of key ${id}. What was read with it before keeps the earlier ones.`,
+      );
+    }
   });
 }
 
@@ -278,7 +265,7 @@ async function removeKey(id: string, { keepWebhooks = false }: { keepWebhooks?: 
   const state = keepWebhooks ? 'disabled' : 'enabled';
   const intent = keepWebhooks ? 'To stop one' : 'To let one go on';
   writeLine(
-    `${intent}: chartledger webhooks update ${first.id} --workspace ${first.workspace} --state ${state}`,
+    `${intent}: chartledger webhooks set ${first.id} --workspace ${first.workspace} --state ${state}`,
   );
 }
 
@@ -294,18 +281,13 @@ const stateCommands = [
 ] as const;
 
 /** `chartledger keys …` */
-export function addKeyCommands(program: Command): void {
-  const keys = program
-    .command('keys')
-    .description(
-      'API keys: each belongs to one workspace. A running service picks up every change automatically.',
-    );
-
+export function addKeyCommands(keys: Command): void {
   const create = addTermOptions(
     keys
       .command('create')
-      .description('Create an API key, and its workspace if it does not exist.')
+      .description('Create an API key.')
       .requiredOption('--workspace <id>', 'the workspace that the key can access')
+      .option('--create-workspace', 'create the workspace if it does not exist')
       .option('--name <name>', 'the name of the key, for people', 'API key')
       .option(
         '--permissions <list>',
@@ -334,52 +316,37 @@ export function addKeyCommands(program: Command): void {
     .addHelpText('after', example('chartledger keys list --workspace clinic'))
     .action(listKeys);
 
-  addTermOptions(
+  const set = addLimitOptions(
     keys
-      .command('update')
+      .command('set')
       .description(
-        'Set who receives the data read with a key, and why. Options that are not given keep their values; ' +
-          'an empty value, or the purpose none, clears one.',
+        'Set when a key expires, where it is accepted from, how many requests it may send, and who receives the data read with ' +
+          'it, and why. Options that are not given keep their values; an empty value, or the purpose none, clears one.',
       )
       .argument('<key-id>', 'the id of the key, as listed'),
-  )
+  );
+  addTermOptions(set)
     .addHelpText(
       'after',
       example(
-        'chartledger keys update key_4fTq9LmZs2Xw8RbC --recipient "Billing Partners LLC" --recipient-address "12 Main St, Omaha, NE 68102" --purpose payment',
+        'chartledger keys set key_4fTq9LmZs2Xw8RbC --expires 2027-06-30 --network any --rate-limit 600/min',
+        'chartledger keys set key_4fTq9LmZs2Xw8RbC --recipient "Billing Partners LLC" --recipient-address "12 Main St, Omaha, NE 68102" --purpose payment',
       ),
     )
-    .action(updateKey);
-
-  addLimitOptions(
-    keys
-      .command('limit')
-      .description(
-        'Set when a key expires, where it is accepted from, or how many requests it may send. Options that ' +
-          'are not given keep their values.',
-      )
-      .argument('<key-id>', 'the id of the key, as listed'),
-  )
-    .addHelpText(
-      'after',
-      example(
-        'chartledger keys limit key_4fTq9LmZs2Xw8RbC --expires 2027-06-30 --network any --rate-limit 600/min',
-      ),
-    )
-    .action(limitKey);
+    .action(setKey);
 
   keys
     .command('rotate')
     .description('Create a key that replaces another; the replaced key expires after a while.')
     .argument('<key-id>', 'the id of the key to replace, as listed')
     .option(
-      '--expires-in <time>',
-      'how long the replaced key is still accepted, at most 30d',
+      '--expires <time>',
+      'when the replaced key expires: a time from now, at most 30d, or 0s (default: "1d")',
       parseDuration,
       86_400,
     )
     .option('--json', 'print the new key as JSON')
-    .addHelpText('after', example('chartledger keys rotate key_4fTq9LmZs2Xw8RbC --expires-in 7d'))
+    .addHelpText('after', example('chartledger keys rotate key_4fTq9LmZs2Xw8RbC --expires 7d'))
     .action(rotateKey);
 
   keys

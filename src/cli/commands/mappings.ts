@@ -106,13 +106,7 @@ interface MappingOptions {
 const DEFAULT_LAST = 1000;
 
 /** `chartledger mappings …` */
-export function addMappingCommands(program: Command): void {
-  const mappings = program
-    .command('mappings')
-    .description(
-      'Compare what another configuration of a source would have made of the messages that it sent.',
-    );
-
+export function addMappingCommands(mappings: Command): void {
   addOptions(
     mappings
       .command('test')

@@ -249,11 +249,7 @@ interface ListOptions {
 const DEFAULT_LIMIT = 50;
 
 /** `chartledger messages …` */
-export function addMessageCommands(program: Command): void {
-  const messages = program
-    .command('messages')
-    .description('The FHIR and HL7 v2 messages that EMRs sent, in their original form, and their outcomes.');
-
+export function addMessageCommands(messages: Command): void {
   messages
     .command('list')
     .description('List the messages of a workspace, newest first.')
@@ -275,6 +271,7 @@ export function addMessageCommands(program: Command): void {
     .requiredOption('--workspace <id>', 'the workspace')
     .addOption(new Option('--raw', 'write only its original bytes').conflicts('fields'))
     .option('--fields', 'show where in the message each field of its records comes from, and by which rule')
+    .addOption(new Option('--json', 'print the outcome as JSON').conflicts(['raw', 'fields']))
     .addHelpText(
       'after',
       example(
@@ -295,8 +292,7 @@ async function listMessages({ workspace, rejected = false, limit, json }: ListOp
     const page = await new MessageStore(ports).list(workspace, { limit, rejected, pageToken: undefined });
     return page.items;
   });
-  // Digests are of no use to anyone.
-  if (json) writeJson(found.map(({ control: _, ...told }) => told));
+  if (json) writeJson(found.map(viewOf));
   else if (found.length === 0) writeLine(`Workspace ${workspace} has no such messages.`);
   else
     writeTable(
@@ -308,13 +304,17 @@ async function listMessages({ workspace, rejected = false, limit, json }: ListOp
     );
 }
 
+/** Returns a message's form in JSON. Digests are of no use to anyone. */
+const viewOf = ({ control: _, ...view }: Message) => view;
+
 interface ShowOptions {
   workspace: string;
   raw?: boolean;
   fields?: boolean;
+  json?: boolean;
 }
 
-function showMessage(id: string, { workspace, raw, fields }: ShowOptions): Promise<void> {
+function showMessage(id: string, { workspace, raw, fields, json }: ShowOptions): Promise<void> {
   if (fields) return showFields(id, workspace);
   return withErasure(workspace, async (ports, caller) => {
     const store = new MessageStore(ports);
@@ -322,6 +322,7 @@ function showMessage(id: string, { workspace, raw, fields }: ShowOptions): Promi
     if (message === undefined) throw notFound('Message');
     await recordAccess(ports.eventLog, caller, ...messageAccesses(message, raw));
     if (raw) await pipeline(await store.bytes(message), terminal().stdout, { end: false });
+    else if (json) writeJson(viewOf(message));
     else writeMessage(message);
   });
 }

@@ -22,11 +22,7 @@ function chosen(name: string | undefined) {
 }
 
 /** `chartledger projections …` */
-export function addProjectionCommands(program: Command): void {
-  const commands = program
-    .command('projections')
-    .description('Projections: each maintains a read model derived from the event log.');
-
+export function addProjectionCommands(commands: Command): void {
   commands
     .command('status')
     .description('Show the progress of each read model, and the events that could not be projected.')

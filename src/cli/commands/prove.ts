@@ -128,9 +128,9 @@ function otherLog({ created_at }: TreeHead): ServiceError {
   );
 }
 
-/** `chartledger prove`, `chartledger prove-consistency` */
-export function addProveCommands(program: Command): void {
-  program
+/** `chartledger records prove` */
+export function addProveCommand(records: Command): void {
+  records
     .command('prove')
     .description(
       'Prove that one version of a record or document is in the history of its workspace: the event, its ' +
@@ -156,15 +156,18 @@ export function addProveCommands(program: Command): void {
     .addHelpText(
       'after',
       example(
-        'chartledger prove patient patient-1001 --workspace clinic --version 3 --out proof.json',
-        'chartledger prove patient patient-1001 --workspace clinic --version 3 --head clinic-head.json',
+        'chartledger records prove patient patient-1001 --workspace clinic --version 3 --out proof.json',
+        'chartledger records prove patient patient-1001 --workspace clinic --version 3 --head clinic-head.json',
         'chartledger verify proof.json --public-key chartledger.pem',
       ),
     )
     .action(prove);
+}
 
-  program
-    .command('prove-consistency')
+/** `chartledger heads …` */
+export function addHeadCommands(heads: Command): void {
+  heads
+    .command('prove')
     .description(
       'Prove that the history of a later signed head begins with the history of an earlier one. Anyone ' +
         'with the public key can verify the proof offline with `chartledger verify`.',
@@ -183,7 +186,7 @@ export function addProveCommands(program: Command): void {
     .addHelpText(
       'after',
       example(
-        'chartledger prove-consistency march.json april.json --workspace clinic --out consistency.json',
+        'chartledger heads prove march.json april.json --workspace clinic --out consistency.json',
         'chartledger verify consistency.json --public-key chartledger.pem',
       ),
     )

@@ -1,5 +1,5 @@
 import { existsSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
-import { Argument, type Command, Option } from 'commander';
+import { Argument, type Command } from 'commander';
 import { type DocumentCategory, documentFieldsSchema } from '../../domain/records/document.ts';
 import { visitTypes } from '../../domain/records/kinds/encounter.ts';
 import { validate } from '../../domain/records/schema/validation.ts';
@@ -37,7 +37,7 @@ import type { PrincipalNames } from '../../modules/records/queries/principalName
 import { csvLine } from '../../platform/csv.ts';
 import { ServiceError } from '../../platform/errors.ts';
 import { withCurrentModels, withWorkspace } from '../../server/stores.ts';
-import { parseDays } from '../lib/options.ts';
+import { addFormatOptions, parseDays } from '../lib/options.ts';
 import { withProgressBar } from '../lib/progress.ts';
 import {
   count,
@@ -111,34 +111,32 @@ function requiredRows(required: RequiredDocuments): { visit_type: string; catego
 
 interface ScorecardOptions {
   workspace: string;
-  from?: string;
-  to?: string;
+  since?: string;
+  until?: string;
   format: keyof typeof writers;
 }
 
 /** `chartledger readiness scorecard` */
 function addScorecardCommand(readiness: Command): void {
-  readiness
+  const command = readiness
     .command('scorecard')
     .description(
       'For each key and field, report how many defects were sent, how long they took to be fixed, and how ' +
         'many encounters they delayed, based on the full history of the encounters.',
     )
     .requiredOption('--workspace <id>', 'the workspace')
-    .option('--from <day>', 'only encounters with a day of service on or after this day: 2026-03-14')
-    .option('--to <day>', 'only encounters with a day of service on or before this day')
-    .addOption(
-      new Option('--format <format>', 'the output format').choices(Object.keys(writers)).default('table'),
-    )
+    .option('--since <day>', 'only encounters with a day of service on or after this day: 2026-03-14')
+    .option('--until <day>', 'only encounters with a day of service on or before this day');
+  addFormatOptions(command, Object.keys(writers), 'the output format', 'table')
     .addHelpText(
       'after',
-      example('chartledger readiness scorecard --workspace clinic --from 2026-01-01 --format csv'),
+      example('chartledger readiness scorecard --workspace clinic --since 2026-01-01 --format csv'),
     )
     .action((options: ScorecardOptions) => untilInterrupted((signal) => runScorecard(options, signal)));
 }
 
 async function runScorecard(options: ScorecardOptions, signal: AbortSignal): Promise<void> {
-  const { workspace, from, to, format } = options;
+  const { workspace, since: from, until: to, format } = options;
   validate(serviceDaysSchema, { from, to });
   await withWorkspace(workspace, ({ eventLog, caller, names }) =>
     withCurrentModels(eventLog, async (readModels) => {
@@ -200,8 +198,8 @@ function linesOf(rows: Scorecard['rows'], names: PrincipalNames) {
 interface SimulateOptions {
   workspace: string;
   rules: string;
-  from?: string;
-  to?: string;
+  since?: string;
+  until?: string;
   state?: string;
   json?: boolean;
 }
@@ -220,19 +218,19 @@ function addSimulateCommand(readiness: Command): void {
     )
     .requiredOption('--workspace <id>', 'the workspace')
     .requiredOption('--rules <file>', 'the settings')
-    .option('--from <day>', 'only encounters with a day of service on or after this day: 2026-03-14')
-    .option('--to <day>', 'only encounters with a day of service on or before this day')
+    .option('--since <day>', 'only encounters with a day of service on or after this day: 2026-03-14')
+    .option('--until <day>', 'only encounters with a day of service on or before this day')
     .option('--state <file>', 'where to keep intermediate results, so that an interrupted run can resume')
     .option('--json', 'print JSON')
     .addHelpText(
       'after',
-      example('chartledger readiness simulate --rules candidate.json --from 2026-01-01 --workspace clinic'),
+      example('chartledger readiness simulate --rules candidate.json --since 2026-01-01 --workspace clinic'),
     )
     .action((options: SimulateOptions) => untilInterrupted((signal) => runSimulation(options, signal)));
 }
 
 async function runSimulation(options: SimulateOptions, signal: AbortSignal): Promise<void> {
-  const { workspace, from, to, state, json } = options;
+  const { workspace, since: from, until: to, state, json } = options;
   const candidates = readCandidates(options.rules);
   validate(serviceDaysSchema, { from, to });
   await withWorkspace(workspace, ({ eventLog, caller }) =>
@@ -329,14 +327,7 @@ interface SettingOptions {
 }
 
 /** `chartledger readiness …` */
-export function addReadinessCommands(program: Command): void {
-  const readiness = program
-    .command('readiness')
-    .description(
-      'Rules that decide whether the encounters of a workspace are ready to be billed, and the effect of ' +
-        'each.',
-    );
-
+export function addReadinessCommands(readiness: Command): void {
   readiness
     .command('rules')
     .description('List the rules and the effect of their findings.')
@@ -366,7 +357,7 @@ export function addReadinessCommands(program: Command): void {
     );
 
   readiness
-    .command('filing-limit')
+    .command('set-filing-limit')
     .description(
       'Set how many days after the date of service payers accept a claim; used by the rules timely_filing ' +
         'and filing_limit_near.',
@@ -381,8 +372,8 @@ export function addReadinessCommands(program: Command): void {
     .addHelpText(
       'after',
       example(
-        'chartledger readiness filing-limit 365 --workspace clinic',
-        'chartledger readiness filing-limit 90 --payer payer-1 --workspace clinic',
+        'chartledger readiness set-filing-limit 365 --workspace clinic',
+        'chartledger readiness set-filing-limit 90 --payer payer-1 --workspace clinic',
       ),
     )
     .action((days: number | null, { payer, workspace }: SettingOptions & { payer?: string }) =>

@@ -216,10 +216,7 @@ const kindArgument = () =>
   new Argument('<kind>', 'kind of the records').choices(catalog.map(({ kind }) => kind));
 
 /** `chartledger records …` */
-export function addRecordsCommands(program: Command): void {
-  const records = program
-    .command('records')
-    .description('Read the records of a workspace from a running service.');
+export function addRecordsCommands(records: Command): void {
   addServiceOptions(
     records
       .command('get')

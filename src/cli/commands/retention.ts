@@ -1,6 +1,5 @@
-import { type Command, InvalidArgumentError, Option } from 'commander';
+import type { Command } from 'commander';
 import type { Caller } from '../../domain/events/newEvent.ts';
-import { validationError } from '../../domain/records/schema/validation.ts';
 import { recordAccess, recordFurtherAccess } from '../../modules/audit/recordAccess.ts';
 import { type RetentionPolicy, retentionPolicy, type Workspace } from '../../modules/auth/apiKeys.ts';
 import type { ErasurePorts } from '../../modules/erasure/finish.ts';
@@ -16,6 +15,7 @@ import { ServiceError } from '../../platform/errors.ts';
 import { retentionSetting } from '../../server/stores.ts';
 import { terminal } from '../../server/terminal.ts';
 import { withErasure } from '../../server/withErasure.ts';
+import { addFormatOptions, parsePositive } from '../lib/options.ts';
 import { count, endWithReader, example, writeJson, writeLine, writePaced } from '../lib/terminal.ts';
 import {
   addScavengeOptions,
@@ -77,59 +77,48 @@ const listings: Record<RetentionFormat, Listing> = {
   },
 };
 
-interface RetentionOptions extends ScavengeOptions {
+interface ListOptions {
   workspace: string;
   format: RetentionFormat;
-  apply?: boolean;
+}
+
+interface ApplyOptions extends ScavengeOptions {
+  workspace: string;
+  json?: boolean;
   limit?: number;
 }
 
-/** `chartledger retention` */
-export function addRetentionCommand(program: Command): void {
-  const command = program
-    .command('retention')
+/** `chartledger retention …` */
+export function addRetentionCommands(retention: Command): void {
+  const listing = retention
+    .command('list', { isDefault: true })
     .description(
-      'List the records that are past the retention period of a workspace: those that nobody changed, and ' +
-        'that have no encounter dated, within the period. With --apply, permanently erase them, patients ' +
-        'with their encounters; records under legal hold or still referred to are kept. The service must ' +
-        'be running.',
+      'List the records that are past the retention period of a workspace. The service must be running.',
+    )
+    .requiredOption('--workspace <id>', 'the workspace');
+  addFormatOptions(listing, retentionFormats, 'the output format', 'table')
+    .addHelpText('after', example('chartledger retention list --workspace clinic --format csv > due.csv'))
+    .action(({ workspace: id, format }: ListOptions) =>
+      withErasure(id, (ports, caller, workspace) => list(ports, caller, policyOf(workspace), format)),
+    );
+
+  const applying = retention
+    .command('apply')
+    .description(
+      'Permanently erase what is past the retention period, patients with their encounters. Records under legal hold or still ' +
+        'referred to are kept. The service must be running. If interrupted, run the command again to resume.',
     )
     .requiredOption('--workspace <id>', 'the workspace')
-    .addOption(
-      new Option('--format <format>', 'the output format; with --apply, table or json')
-        .choices(retentionFormats)
-        .default('table'),
-    )
-    .option('--apply', 'erase what is due; if interrupted, run the command again to resume')
-    .option(
-      '--limit <number>',
-      'with --apply: erase at most this many records; a patient counts as one',
-      parseLimit,
-    );
-  addScavengeOptions(command)
-    .addHelpText(
-      'after',
-      example(
-        'chartledger retention --workspace clinic --format csv > due.csv',
-        'chartledger retention --workspace clinic --apply',
-      ),
-    )
-    .action((options: RetentionOptions) => {
-      if (options.apply && options.format === 'csv')
-        throw validationError([{ field: 'format', message: 'must be table or json with --apply' }]);
-      checkScavengeOptions(options);
-      return withErasure(options.workspace, (ports, caller, workspace) => {
-        const policy = policyOf(workspace);
-        return options.apply
-          ? apply(ports, caller, policy, options)
-          : list(ports, caller, policy, options.format);
-      });
+    .option('--limit <n>', 'erase at most this many records; a patient counts as one', parsePositive)
+    .option('--json', 'print the counts as JSON');
+  addScavengeOptions(applying)
+    .addHelpText('after', example('chartledger retention apply --workspace clinic'))
+    .action((options: ApplyOptions, command: Command) => {
+      checkScavengeOptions(options, command);
+      return withErasure(options.workspace, (ports, caller, workspace) =>
+        apply(ports, caller, policyOf(workspace), options),
+      );
     });
-}
-
-function parseLimit(text: string): number {
-  if (/^[1-9]\d{0,8}$/.test(text)) return Number(text);
-  throw new InvalidArgumentError('Specify a whole number greater than 0.');
 }
 
 function policyOf({ id, retention = 'default' }: Workspace): RetentionPolicy {
@@ -137,7 +126,7 @@ function policyOf({ id, retention = 'default' }: Workspace): RetentionPolicy {
   if (policy) return policy;
   throw new ServiceError(
     'conflict',
-    `Workspace ${id} keeps everything. Set its retention with: chartledger workspaces retention ${id} YEARS, or for all ` +
+    `Workspace ${id} keeps everything. Set its retention with: chartledger workspaces set ${id} --retention YEARS, or for all ` +
       'workspaces with RETENTION_YEARS.',
   );
 }
@@ -182,7 +171,7 @@ async function apply(
   ports: ErasurePorts,
   caller: Caller,
   policy: RetentionPolicy,
-  { format, limit = Number.POSITIVE_INFINITY, ...options }: RetentionOptions,
+  { json, limit = Number.POSITIVE_INFINITY, ...options }: ApplyOptions,
 ): Promise<void> {
   const { years, before } = policy;
   const query = { years, before, ...(Number.isFinite(limit) && { limit }) };
@@ -190,10 +179,9 @@ async function apply(
   const report = (line: string) => terminal().stderr.write(`${line}\n`);
   const onBatch = (tally: RetentionTally) => report(tallyLine(tally));
   const { position, ...tally } = await eraseExpired(ports, caller, expiryOf(policy), { limit, onBatch });
-  if (format === 'json') writeJson(tally);
+  if (json) writeJson(tally);
   else writeLine(tallyLine(tally));
-  if (position !== undefined)
-    await finishBytes(ports, position, options, format === 'json' ? report : writeLine);
+  if (position !== undefined) await finishBytes(ports, position, options, json ? report : writeLine);
 }
 
 function tallyLine({ erased, encounters, held, referred_to, changed, unreadable }: RetentionTally): string {

@@ -18,7 +18,7 @@ async function rotateSigning(): Promise<void> {
   writeLine(
     `From now on the key ${keyId} signs. Who checks signatures gets it, and how it came after those before, by:`,
   );
-  writeLine('  chartledger signing-key > chartledger.pem');
+  writeLine('  chartledger secrets show signing > chartledger.pem');
 }
 
 async function rotateAllPseudonyms(): Promise<void> {
@@ -30,9 +30,8 @@ async function rotateAllPseudonyms(): Promise<void> {
   );
 }
 
-/** `chartledger secrets` */
-export function addSecretsCommands(program: Command): void {
-  const secrets = program.command('secrets').description("Rotate the service's own keys.");
+/** `chartledger secrets rotate …` */
+export function addRotateCommands(secrets: Command): void {
   const rotate = secrets
     .command('rotate')
     .description(

@@ -79,12 +79,12 @@ type IdSystems = Partial<Record<IdSystemType, string>>;
 
 /** The values of the options of `addSourceOptions`. */
 interface SourceOptions {
-  format: SourceFormat;
+  format?: SourceFormat;
   key?: string;
   mllpNetwork?: string[];
   mllpCertificate?: string[];
   mllpPort?: number;
-  timeZone: string;
+  timeZone?: string;
   idSystem?: IdSystems;
   patientAuthority?: string;
   visitAuthority?: string;
@@ -112,7 +112,7 @@ function parseNetworks(text: string, before: string[] = []): string[] {
 function addSourceOptions(command: Command): Command {
   return command
     .addOption(
-      new Option('--format <format>', 'what the source sends').choices(sourceFormats).makeOptionMandatory(),
+      new Option('--format <format>', 'what the source sends; required for a new one').choices(sourceFormats),
     )
     .option(
       '--key <key-id>',
@@ -136,7 +136,10 @@ function addSourceOptions(command: Command): Command {
       'HL7 v2: it sends over MLLP only to this port, one of those in MLLP_PORT',
       Number,
     )
-    .option('--time-zone <zone>', 'the time zone of times that it sends without an offset', DEFAULT_TIME_ZONE)
+    .option(
+      '--time-zone <zone>',
+      `the time zone of times that it sends without an offset (default: ${DEFAULT_TIME_ZONE})`,
+    )
     .option(
       '--id-system <type=uri>',
       'FHIR: the system of the identifiers used as record ids, by resource type ' +
@@ -164,8 +167,8 @@ function addSourceOptions(command: Command): Command {
     );
 }
 
-/** Returns the source given by options. Rejects with `conflict` and `validation_failed` when the mapping file cannot be read. */
-async function sourceOfOptions(id: string, options: SourceOptions): Promise<SourceInput> {
+/** Returns what options give of a source. Rejects with `conflict` and `validation_failed` when the mapping file cannot be read. */
+async function sourceOfOptions(options: SourceOptions): Promise<Partial<SourceInput>> {
   const {
     format,
     key,
@@ -183,7 +186,9 @@ async function sourceOfOptions(id: string, options: SourceOptions): Promise<Sour
   } = options;
   const mllp = definedOf({ networks, certificates, port });
   const hasFacility = facility !== undefined || facilityName !== undefined;
-  const given = {
+  return definedOf({
+    format,
+    time_zone: timeZone,
     key,
     mllp: Object.keys(mllp).length > 0 ? mllp : undefined,
     id_systems: idSystem,
@@ -193,8 +198,7 @@ async function sourceOfOptions(id: string, options: SourceOptions): Promise<Sour
     mapping: mapping === undefined ? undefined : await readJsonFile(mapping),
     // Missing parts are refused by name.
     facility: hasFacility ? { id: facility, name: facilityName } : undefined,
-  };
-  return { id, format, time_zone: timeZone, ...definedOf(given) };
+  });
 }
 
 function definedOf(fields: object) {
@@ -203,18 +207,12 @@ function definedOf(fields: object) {
 
 interface SetOptions extends SourceOptions {
   workspace: string;
+  replace?: boolean;
   json?: boolean;
 }
 
 /** `chartledger sources …` */
-export function addSourceCommands(program: Command): void {
-  const sources = program
-    .command('sources')
-    .description(
-      'EMRs that send FHIR or HL7 v2 to a workspace, and how their messages are read. A running service ' +
-        'picks up every change automatically.',
-    );
-
+export function addSourceCommands(sources: Command): void {
   sources
     .command('list')
     .description('List the sources of a workspace.')
@@ -227,11 +225,13 @@ export function addSourceCommands(program: Command): void {
     sources
       .command('set')
       .description(
-        'Set the complete configuration of a source: options that are not given are no longer set.',
+        'Create a source, or set what it is configured with. Options that are not given keep their values, or with --replace are ' +
+          'no longer set.',
       )
       .argument('<id>', 'the id of the source: 1 to 64 of a to z, 0 to 9, _ and -')
       .requiredOption('--workspace <id>', 'the workspace'),
   )
+    .option('--replace', 'set the whole configuration')
     .option('--json', 'print the source as JSON')
     .addHelpText(
       'after',
@@ -244,24 +244,33 @@ export function addSourceCommands(program: Command): void {
     .action(setSource);
 
   sources
-    .command('remove')
-    .description('Remove a source. Everything that it sent is kept.')
+    .command('delete')
+    .description('Delete a source. Everything that it sent is kept.')
     .argument('<id>', 'the id of the source, as listed')
     .requiredOption('--workspace <id>', 'the workspace')
-    .addHelpText('after', example('chartledger sources remove epic --workspace clinic'))
+    .addHelpText('after', example('chartledger sources delete epic --workspace clinic'))
     .action((id: string, { workspace }: { workspace: string }) =>
       withWorkspace(workspace, async ({ eventLog, caller }) => {
         await removeSource(eventLog, caller, id);
-        writeLine(`Source ${id} of workspace ${workspace} is removed.`);
+        writeLine(`Deleted source ${id} of workspace ${workspace}.`);
       }),
     );
 }
 
-async function setSource(id: string, { workspace, json, ...options }: SetOptions): Promise<void> {
-  const input = await sourceOfOptions(id, options);
-  const source = await withWorkspace(workspace, ({ caller, ...ports }) =>
-    configureSource(ports, caller, input),
-  );
+async function setSource(
+  id: string,
+  { workspace, replace, json, ...options }: SetOptions,
+  command: Command,
+): Promise<void> {
+  const given = await sourceOfOptions(options);
+  const source = await withWorkspace(workspace, async ({ caller, ...ports }) => {
+    const sources = replace ? [] : await readSources(ports.eventLog, workspace);
+    const input = { time_zone: DEFAULT_TIME_ZONE, ...sources.find((one) => one.id === id), ...given, id };
+    const { format } = input;
+    if (format === undefined)
+      return command.error('error: specify the format of the new source with --format');
+    return configureSource(ports, caller, { ...input, format });
+  });
   if (json) {
     writeJson(sourceView(source));
     return;

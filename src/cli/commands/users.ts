@@ -179,11 +179,7 @@ async function setPassword(user: string, { passwordStdin }: PasswordOption): Pro
 }
 
 /** `chartledger users …` */
-export function addUserCommands(program: Command): void {
-  const users = program
-    .command('users')
-    .description('Users of the dashboard. A running service picks up every change automatically.');
-
+export function addUserCommands(users: Command): void {
   users
     .command('create')
     .description('Create a user; asks for the password.')

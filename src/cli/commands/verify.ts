@@ -382,7 +382,7 @@ async function verify(file: string | undefined, options: VerifyOptions, command:
   if (options.records) await verifyStoredRecords(workspace);
 }
 
-/** `chartledger verify`, `chartledger signing-key` */
+/** `chartledger verify` */
 export function addVerifyCommand(program: Command): void {
   program
     .command('verify')
@@ -425,20 +425,25 @@ export function addVerifyCommand(program: Command): void {
         'chartledger verify --workspace clinic --heads /mnt/heads',
         "chartledger verify --workspace '*'",
         'chartledger verify --records',
-        'chartledger signing-key > chartledger.pem',
+        'chartledger secrets show signing > chartledger.pem',
         'chartledger verify clinic.ndjson --public-key chartledger.pem',
         'chartledger verify proof.json --public-key chartledger.pem',
       ),
     )
     .action(verify);
+}
 
-  program
-    .command('signing-key')
+/** `chartledger secrets show …` */
+export function addShowSecretsCommands(secrets: Command): void {
+  secrets
+    .command('show')
+    .description("Print what others need of the service's own keys.")
+    .command('signing')
     .description(
       'Print the public key (PEM) that verifies exports and signed heads, followed by the record of how it ' +
         'succeeded earlier keys, so that signatures made with those keys can also be verified.',
     )
-    .addHelpText('after', example('chartledger signing-key > chartledger.pem'))
+    .addHelpText('after', example('chartledger secrets show signing > chartledger.pem'))
     .action(async () => {
       const key = await withEventLog(loadSigningKey);
       writeLine(publicKeysOf(key).text().trimEnd());

@@ -5,6 +5,7 @@ import { attemptOutcomes, type DeliveryAttempt } from '../../modules/webhooks/at
 import type { WebhookStatusView } from '../../modules/webhooks/manager.ts';
 import { webhookPayloads } from '../../modules/webhooks/webhook.ts';
 import { eventLogName, withWebhooks } from '../../server/stores.ts';
+import { parseDuration } from '../lib/options.ts';
 import { example, writeJson, writeLine, writeTable } from '../lib/terminal.ts';
 import { addTermOptions, type TermOptions, termsOfOptions } from '../lib/termOptions.ts';
 
@@ -143,7 +144,7 @@ async function list({ workspace, json }: Scope): Promise<void> {
   }
 }
 
-async function update(id: string, { workspace, json, ...body }: Scope & Settings): Promise<void> {
+async function set(id: string, { workspace, json, ...body }: Scope & Settings): Promise<void> {
   const webhook = await withWebhooks(workspace, (manager, caller) =>
     manager.update(caller, id, bodyOf(body)),
   );
@@ -153,9 +154,9 @@ async function update(id: string, { workspace, json, ...body }: Scope & Settings
 
 async function rotateSecret(
   id: string,
-  { workspace, json, overlap }: Scope & { overlap?: number },
+  { workspace, json, expires }: Scope & { expires?: number },
 ): Promise<void> {
-  const body = overlap === undefined ? {} : { overlap_seconds: overlap };
+  const body = expires === undefined ? {} : { overlap_seconds: expires };
   const { webhook, secret } = await withWebhooks(workspace, (manager, caller) =>
     manager.rotateSecret(caller, id, body),
   );
@@ -170,13 +171,16 @@ async function rotateSecret(
 
 interface ReplayOptions extends Scope {
   after?: string;
-  from?: string;
+  since?: string;
   message?: string;
   failed?: true;
 }
 
-async function replay(id: string, { workspace, after, from, message, failed }: ReplayOptions): Promise<void> {
-  const asked = { after, from, message_id: message, failed };
+async function replay(
+  id: string,
+  { workspace, after, since, message, failed }: ReplayOptions,
+): Promise<void> {
+  const asked = { after, from: since, message_id: message, failed };
   const body = Object.fromEntries(Object.entries(asked).filter(([, value]) => value !== undefined));
   await withWebhooks(workspace, (manager, caller) => manager.replay(caller, id, body));
   writeLine(`The messages of webhook ${id} will be sent again.`);
@@ -221,10 +225,7 @@ function addSettings(command: Command): Command {
 }
 
 /** `chartledger webhooks …` */
-export function addWebhookCommands(program: Command): void {
-  const webhooks = program
-    .command('webhooks')
-    .description('Webhooks: URLs that the events of a workspace are sent to, signed.');
+export function addWebhookCommands(webhooks: Command): void {
   const command = (usage: string, description: string, ...examples: string[]) =>
     webhooks
       .command(usage)
@@ -249,10 +250,10 @@ export function addWebhookCommands(program: Command): void {
 
   addSettings(
     command(
-      'update <webhook-id>',
+      'set <webhook-id>',
       'Change, disable or enable a webhook. Options that are not given keep their values.',
-      `update ${exampleId} --workspace clinic --kinds patient,encounter`,
-      `update ${exampleId} --workspace clinic --state enabled`,
+      `set ${exampleId} --workspace clinic --kinds patient,encounter`,
+      `set ${exampleId} --workspace clinic --state enabled`,
     ).option('--url <url>', 'the URL to send messages to: https, with a public address'),
   )
     .addOption(
@@ -262,7 +263,7 @@ export function addWebhookCommands(program: Command): void {
       ]),
     )
     .option('--json', 'print the webhook as JSON')
-    .action(update);
+    .action(set);
 
   command(
     'delete <webhook-id>',
@@ -274,14 +275,14 @@ export function addWebhookCommands(program: Command): void {
   });
 
   command(
-    'secret <webhook-id>',
+    'rotate <webhook-id>',
     'Rotate the secret of a webhook; for a while, messages are signed with the previous secret as well.',
-    `secret ${exampleId} --workspace clinic --overlap 3600`,
+    `rotate ${exampleId} --workspace clinic --expires 1h`,
   )
     .option(
-      '--overlap <seconds>',
-      'how long both secrets sign, at most 604800; default: one day',
-      parseNumber,
+      '--expires <time>',
+      'when the previous secret stops signing: a time from now, at most 7d, or 0s (default: "1d")',
+      parseDuration,
     )
     .option('--json', 'print the webhook and its secret as JSON')
     .action(rotateSecret);
@@ -306,12 +307,12 @@ export function addWebhookCommands(program: Command): void {
 
   command(
     'replay <webhook-id>',
-    'Send messages again: give exactly one of --after, --from, --message and --failed.',
+    'Send messages again: give exactly one of --after, --since, --message and --failed.',
     `replay ${exampleId} --workspace clinic --failed`,
-    `replay ${exampleId} --workspace clinic --from 2026-03-14T12:00:00Z`,
+    `replay ${exampleId} --workspace clinic --since 2026-03-14T12:00:00Z`,
   )
     .option('--after <position>', 'all events after this position; 0: all events')
-    .option('--from <time>', 'all events recorded at or after this ISO 8601 time')
+    .option('--since <time>', 'all events recorded at or after this ISO 8601 time')
     .option('--message <id>', 'a single message, by its webhook-id')
     .option('--failed', 'all messages that were given up after the last attempt')
     .action(replay);
@@ -322,7 +323,7 @@ export function addWebhookCommands(program: Command): void {
     `attempts ${exampleId} --workspace clinic --limit 20`,
     `attempts ${exampleId} --workspace clinic --kind patient --record patient-1 --outcome failed`,
   )
-    .option('--limit <number>', 'how many attempts to list', parseNumber, 100)
+    .option('--limit <n>', 'how many attempts to list', parseNumber, 100)
     .addOption(new Option('--outcome <outcome>', 'only attempts with this outcome').choices(attemptOutcomes))
     .addOption(new Option('--kind <kind>', 'only attempts for records of this kind').choices(subjectKinds))
     .option('--record <id>', 'only attempts for this record; for documents, the id of the encounter')

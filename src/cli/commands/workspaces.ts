@@ -3,7 +3,6 @@ import { type UnchangedChoice, unchangedChoices } from '../../domain/events/even
 import { type RetentionChoice, retentionText, type Workspace } from '../../modules/auth/apiKeys.ts';
 import { eventLogName, retentionSetting, withKeys } from '../../server/stores.ts';
 import { example, writeJson, writeLine, writeTable } from '../lib/terminal.ts';
-import { addResetCommand } from './erase.ts';
 
 interface JsonOption {
   json?: boolean;
@@ -22,11 +21,7 @@ function parseRetention(text: string): RetentionChoice {
 }
 
 /** `chartledger workspaces …` */
-export function addWorkspaceCommands(program: Command): void {
-  const workspaces = program
-    .command('workspaces')
-    .description('Workspaces: each has its own records and its own keys to access them.');
-
+export function addWorkspaceCommands(workspaces: Command): void {
   workspaces
     .command('create')
     .description('Create a workspace.')
@@ -47,7 +42,10 @@ export function addWorkspaceCommands(program: Command): void {
       withKeys(async ({ known, manager }) => {
         await manager.createWorkspace(id, { sandbox });
         if (json) writeJson(view(known.workspaces.get(id) as Workspace));
-        else writeLine(`Made ${sandbox ? 'sandbox' : 'workspace'} ${id} in the event log ${eventLogName()}.`);
+        else
+          writeLine(
+            `Created ${sandbox ? 'sandbox ' : ''}workspace ${id} in the event log ${eventLogName()}.`,
+          );
       }),
     );
 
@@ -77,8 +75,6 @@ export function addWorkspaceCommands(program: Command): void {
       }),
     );
 
-  addResetCommand(workspaces);
-
   workspaces
     .command('deactivate')
     .description(
@@ -106,46 +102,55 @@ export function addWorkspaceCommands(program: Command): void {
     );
 
   workspaces
-    .command('retention')
-    .description(
-      'Set how long the records of a workspace are kept; `chartledger retention` lists and erases older ' +
-        'ones.',
-    )
-    .argument('<id>', 'the workspace')
-    .argument(
-      '<years>',
-      'a number of years, off to keep everything, or default for the value of RETENTION_YEARS',
-      parseRetention,
-    )
-    .addHelpText('after', example('chartledger workspaces retention north_clinic 10'))
-    .action((id: string, choice: RetentionChoice) =>
-      withKeys(async ({ manager }) => {
-        await manager.setRetention(id, choice);
-        writeLine(`Retention of workspace ${id}: ${retentionText(choice, retentionSetting())}.`);
-      }),
-    );
-
-  workspaces
     .command('set')
-    .description('Set the defaults for requests to a workspace.')
+    .description('Set the defaults of a workspace. Options that are not given keep their values.')
     .argument('<id>', 'the workspace')
     .addOption(
       new Option(
         '--unchanged <choice>',
         'what to do with a write that changes no field: append an event as for any other write, or skip it',
-      )
-        .choices(unchangedChoices)
-        .makeOptionMandatory(),
+      ).choices(unchangedChoices),
     )
-    .addHelpText('after', example('chartledger workspaces set north_clinic --unchanged skip'))
-    .action((id: string, { unchanged }: { unchanged: UnchangedChoice }) =>
-      withKeys(async ({ manager }) => {
-        await manager.setUnchanged(id, unchanged);
-        writeLine(
-          unchanged === 'skip'
-            ? `Writes to workspace ${id} that change no field are skipped.`
-            : `Every write to workspace ${id} appends an event.`,
-        );
-      }),
-    );
+    .option(
+      '--retention <years>',
+      'how long records are kept: a number of years, off to keep everything, or default for the value of RETENTION_YEARS; ' +
+        '`chartledger retention` lists and erases older ones',
+      parseRetention,
+    )
+    .addHelpText(
+      'after',
+      example(
+        'chartledger workspaces set north_clinic --unchanged skip',
+        'chartledger workspaces set north_clinic --retention 10',
+      ),
+    )
+    .action(setWorkspace);
+}
+
+interface SetOptions {
+  unchanged?: UnchangedChoice;
+  retention?: RetentionChoice;
+}
+
+async function setWorkspace(
+  id: string,
+  { unchanged, retention }: SetOptions,
+  command: Command,
+): Promise<void> {
+  if (unchanged === undefined && retention === undefined)
+    command.error('error: specify what to set: --unchanged, --retention');
+  await withKeys(async ({ manager }) => {
+    if (unchanged !== undefined) {
+      await manager.setUnchanged(id, unchanged);
+      writeLine(
+        unchanged === 'skip'
+          ? `Writes to workspace ${id} that change no field are skipped.`
+          : `Every write to workspace ${id} appends an event.`,
+      );
+    }
+    if (retention !== undefined) {
+      await manager.setRetention(id, retention);
+      writeLine(`Retention of workspace ${id}: ${retentionText(retention, retentionSetting())}.`);
+    }
+  });
 }

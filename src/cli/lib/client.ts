@@ -175,9 +175,13 @@ export class ServiceClient {
 /** The environment variable that contains the key. */
 const KEY_VARIABLE = 'CHARTLEDGER_API_KEY';
 
+/** The environment variable with the address of the service. */
+const URL_VARIABLE = 'CHARTLEDGER_URL';
+const DEFAULT_URL = 'http://127.0.0.1:3000';
+
 /** How a command reaches a service. */
 export interface ServiceOptions {
-  url: URL;
+  url?: URL;
   keyFile?: string;
 }
 
@@ -190,12 +194,25 @@ function parseUrl(text: string): URL {
 /** Adds the options by which a command reaches a service; `permission` is the one that the key needs. */
 export function addServiceOptions(command: Command, permission: string): Command {
   return command
-    .option('--url <url>', 'the address of the service', parseUrl, new URL('http://127.0.0.1:3000'))
+    .option(
+      '--url <url>',
+      `the address of the service (default: ${URL_VARIABLE}, otherwise ${DEFAULT_URL})`,
+      parseUrl,
+    )
     .option(
       '--key-file <file>',
       `a file with the API key, which needs the permission ${permission} (default: the key in ` +
         `${KEY_VARIABLE})`,
     );
+}
+
+/** Returns the address given by an option, otherwise in the environment. Ends the command with a usage error when that is no address. */
+export function requireUrl(command: Command, url: URL | undefined): URL {
+  try {
+    return url ?? parseUrl(terminal().env[URL_VARIABLE] || DEFAULT_URL);
+  } catch {
+    return command.error(`error: ${URL_VARIABLE} must be an address such as ${DEFAULT_URL}`);
+  }
 }
 
 /**
@@ -229,5 +246,6 @@ export async function serviceClient(
   { url, keyFile }: ServiceOptions,
   signal?: AbortSignal,
 ): Promise<ServiceClient> {
-  return new ServiceClient({ url, key: await requireKey(command, keyFile), signal });
+  const address = requireUrl(command, url);
+  return new ServiceClient({ url: address, key: await requireKey(command, keyFile), signal });
 }

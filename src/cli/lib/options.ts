@@ -1,4 +1,4 @@
-import { InvalidArgumentError } from 'commander';
+import { type Command, InvalidArgumentError, Option } from 'commander';
 import { requiredDate } from '../../domain/records/schema/fields.ts';
 import { instantOf } from '../../domain/records/schema/isoDates.ts';
 
@@ -24,8 +24,36 @@ export function parseMoment(text: string): string {
   );
 }
 
+const secondsOf = { '': 1, s: 1, m: 60, h: 3_600, d: 86_400 };
+
+/** Parses `30m`, `24h`, `7d`, or a number of seconds, to seconds; undefined for any other form. */
+export function durationOf(text: string): number | undefined {
+  const [, count, unit] = /^(\d{1,7})([smhd]?)$/.exec(text) ?? [];
+  return unit === undefined ? undefined : Number(count) * secondsOf[unit as keyof typeof secondsOf];
+}
+
+/** The same, as an argument. */
+export function parseDuration(text: string): number {
+  const seconds = durationOf(text);
+  if (seconds !== undefined) return seconds;
+  throw new InvalidArgumentError('Specify a time such as 0s, 30m, 24h or 7d.');
+}
+
 /** Parses an integer of 1 or more. */
 export function parsePositive(text: string): number {
   if (/^[1-9]\d{0,14}$/.test(text)) return Number(text);
   throw new InvalidArgumentError('Specify a whole number of 1 or more.');
+}
+
+/** Adds `--format`, and `--json` for the format json; `byDefault`: the format that need not be named. */
+export function addFormatOptions(
+  command: Command,
+  formats: readonly string[],
+  description: string,
+  byDefault?: string,
+): Command {
+  const format = new Option('--format <format>', description).choices(formats);
+  return command
+    .addOption(byDefault === undefined ? format.makeOptionMandatory() : format.default(byDefault))
+    .addOption(new Option('--json', 'the same as --format json').implies({ format: 'json' }));
 }

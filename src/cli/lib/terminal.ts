@@ -106,6 +106,11 @@ export function writeTable(header: string[], rows: string[][]): void {
   }
 }
 
+/** Returns the text up to the first full stop, semicolon or colon. */
+export function firstSentence(text: string): string {
+  return text.split(/[.;:](?:\s|$)/)[0] as string;
+}
+
 /** Returns the end of a command's help. */
 export function example(...lines: string[]): string {
   return `\nExample:\n${lines.map((line) => `  $ ${line}`).join('\n')}\n`;

@@ -56,7 +56,7 @@ const sent = async (answer: Promise<{ status: number; text: string }>) => {
 
 const permissions = ['--permissions', 'write,read,events,webhooks'];
 const { id: keyId, key } = JSON.parse(
-  await inClinic('keys', 'create', '--name', 'EMR', '--json', ...permissions),
+  await inClinic('keys', 'create', '--create-workspace', '--name', 'EMR', '--json', ...permissions),
 );
 const client = new Client(service.url, key);
 const post = (path: string, body: object) => sent(client.post(path, body));
@@ -104,19 +104,19 @@ await post('/integration/encounters/encounter-2/billed', { claim_id: 'claim-2' }
 
 // What operators do.
 await inClinic('readiness', 'set', 'facility_tax_id', 'warns');
-await inClinic('readiness', 'filing-limit', '365');
+await inClinic('readiness', 'set-filing-limit', '365');
 await inClinic('readiness', 'require-document', 'inpatient', 'discharge_summary');
 const { id: holdId } = JSON.parse(
-  await inClinic('hold', 'add', 'patient', patient.id, '--reason', 'Case 2026-17', '--json'),
+  await inClinic('holds', 'add', 'patient', patient.id, '--reason', 'Case 2026-17', '--json'),
 );
-await inClinic('hold', 'release', holdId, '--reason', 'Case closed');
-await inClinic('erase', 'payer', 'payer-gone', '--reason', 'Asked for');
-await inClinic('erase', 'encounter', 'encounter-2', '--reason', 'Asked for');
-await cli('keys', 'limit', keyId, '--rate-limit', '6000/min');
+await inClinic('holds', 'release', holdId, '--reason', 'Case closed');
+await inClinic('records', 'erase', 'payer', 'payer-gone', '--reason', 'Asked for');
+await inClinic('records', 'erase', 'encounter', 'encounter-2', '--reason', 'Asked for');
+await cli('keys', 'set', keyId, '--rate-limit', '6000/min');
 const hook = ['--url', 'https://billing.example.com/hooks', '--payload', 'full', '--json'];
 const { id: webhook } = JSON.parse(await inClinic('webhooks', 'create', ...hook));
-await inClinic('webhooks', 'update', webhook, '--state', 'disabled');
-await inClinic('sources', 'remove', 'lab');
+await inClinic('webhooks', 'set', webhook, '--state', 'disabled');
+await inClinic('sources', 'delete', 'lab');
 
 // The rest is what people do on pages and what happens by itself: events of this release as its tests keep them.
 const log = await openEventLog(loadConfig(env).eventLogUrl);

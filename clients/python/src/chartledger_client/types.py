@@ -1200,6 +1200,7 @@ BatchLine = Union[
 class PayerLine(TypedDict):
     """One payer of a batch."""
 
+    # discriminator enum property added by openapi-typescript
     kind: Literal["payer"]
     record: Payer
     # Write only if the record has this version, or with `*`, only if it exists
@@ -1209,6 +1210,7 @@ class PayerLine(TypedDict):
 class PatientLine(TypedDict):
     """One patient of a batch."""
 
+    # discriminator enum property added by openapi-typescript
     kind: Literal["patient"]
     record: Patient
     # Write only if the record has this version, or with `*`, only if it exists
@@ -1218,6 +1220,7 @@ class PatientLine(TypedDict):
 class ProviderLine(TypedDict):
     """One provider of a batch."""
 
+    # discriminator enum property added by openapi-typescript
     kind: Literal["provider"]
     record: Provider
     # Write only if the record has this version, or with `*`, only if it exists
@@ -1227,6 +1230,7 @@ class ProviderLine(TypedDict):
 class FacilityLine(TypedDict):
     """One facility of a batch."""
 
+    # discriminator enum property added by openapi-typescript
     kind: Literal["facility"]
     record: Facility
     # Write only if the record has this version, or with `*`, only if it exists
@@ -1236,6 +1240,7 @@ class FacilityLine(TypedDict):
 class EncounterLine(TypedDict):
     """One encounter of a batch."""
 
+    # discriminator enum property added by openapi-typescript
     kind: Literal["encounter"]
     record: Encounter
     # Write only if the record has this version, or with `*`, only if it exists

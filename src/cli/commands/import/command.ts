@@ -5,7 +5,7 @@ import { type Command, Option } from 'commander';
 import { type DocumentCategory, documentFieldsSchema } from '../../../domain/records/document.ts';
 import { version } from '../../../platform/version.ts';
 import { terminal } from '../../../server/terminal.ts';
-import { addServiceOptions, requireKey, type ServiceOptions } from '../../lib/client.ts';
+import { addServiceOptions, requireKey, requireUrl, type ServiceOptions } from '../../lib/client.ts';
 import { example, INTERRUPTED, onInterruption, writeLine, writeTable } from '../../lib/terminal.ts';
 import { ImportClient } from './client.ts';
 import { sendDocuments } from './documents.ts';
@@ -230,7 +230,7 @@ async function identityOf(
 /** Opens what there is to do, and its progress. Rejects with `ImportError`. */
 async function openJob(
   path: string | undefined,
-  options: ImportOptions,
+  options: ImportOptions & { url: URL },
   key: string,
   stop: AbortController,
   abandon: AbortController,
@@ -282,7 +282,8 @@ async function importRecords(
   const key = await requireKey(command, options.keyFile, options.key);
   const stop = new AbortController();
   const abandon = new AbortController();
-  const job = await openJob(path, options, key, stop, abandon);
+  const url = requireUrl(command, options.url);
+  const job = await openJob(path, { ...options, url }, key, stop, abandon);
   const { isResumed, progress } = job.state;
   if (isResumed) {
     terminal().stderr.write(

@@ -45,7 +45,7 @@ async function certificate(ports: CertificatePorts, { req, workspace, caller }: 
     if (signingKey) return signingKey;
     throw new ServiceError(
       'conflict',
-      'This process does not have the signing key. Where the key is, chartledger erase --certificate writes the certificate of an erased record.',
+      'This process does not have the signing key. Where the key is, chartledger records erase --certificate writes the certificate of an erased record.',
     );
   });
   await recordAccess(ports.eventLog, caller, {
@@ -91,7 +91,7 @@ async function signedProof(ports: ProofPorts, { req, workspace, caller }: Visit)
   if (signingKey === undefined) {
     throw new ServiceError(
       'conflict',
-      'This process does not have the signing key. Where the key is, chartledger prove writes the proof.',
+      'This process does not have the signing key. Where the key is, chartledger records prove writes the proof.',
     );
   }
   const tree_head = signTreeHead(workspace, stored.head, stored.head.last, signingKey);

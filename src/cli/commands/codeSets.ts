@@ -73,13 +73,9 @@ function rowsOf(name: string, text: string): Row[] {
   }
 }
 
-/** `chartledger reference …` */
-export function addReferenceCommands(program: Command): void {
-  const reference = program
-    .command('reference')
-    .description('Code sets that readiness checks codes against, in all workspaces.');
-
-  reference
+/** `chartledger code-sets …` */
+export function addCodeSetCommands(codeSets: Command): void {
+  codeSets
     .command('load')
     .description(
       'Load the provider taxonomy. From then on, the rule taxonomy_code checks against it instead of the ' +
@@ -88,18 +84,18 @@ export function addReferenceCommands(program: Command): void {
     .addArgument(new Argument('<set>', 'the code set').choices([TAXONOMY]))
     .argument('<file>', 'the CSV file that NUCC publishes')
     .option('--as <release>', "NUCC's name for the release")
-    .addHelpText('after', example('chartledger reference load nucc nucc_taxonomy_260.csv --as 26.0'))
+    .addHelpText('after', example('chartledger code-sets load nucc nucc_taxonomy_260.csv --as 26.0'))
     .action(async (set: string, file: string, { as: release }: { as?: string }) => {
       const codes = await readTaxonomyFile(file);
       await withInstallation(({ eventLog, caller }) => loadTaxonomySet(eventLog, caller, codes, release));
       writeLine(`Code set ${set}: ${counted(codes.length, 'code')}.`);
     });
 
-  reference
+  codeSets
     .command('list')
     .description('List the loaded code sets, latest last.')
     .option('--json', 'print a JSON array')
-    .addHelpText('after', example('chartledger reference list'))
+    .addHelpText('after', example('chartledger code-sets list'))
     .action(({ json }: { json?: boolean }) =>
       withInstallation(async ({ eventLog }) => {
         const found = (await readTaxonomySets(eventLog)).map(({ event, codes, release }) => ({
