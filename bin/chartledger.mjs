@@ -4,11 +4,11 @@ import { existsSync } from 'node:fs';
 import module, { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { isNewEnough, refuseNode } from './node24.mjs';
 
-// Plain JavaScript that runs on Node 20 too. The program itself needs Node 24: on an older one, this starts the
+// Plain JavaScript for any Node from 18 on. The program itself needs Node 24: on an older one, this starts the
 // Node 24 that came with the package and is only its go-between.
 
-const NEEDED_MAJOR = 24;
 const require = createRequire(import.meta.url);
 
 /** The Node 24 among the package's dependencies; undefined where none is made for the platform. */
@@ -28,7 +28,7 @@ function runAgainOn(node) {
   for (const signal of signals) process.on(signal, () => child.kill(signal));
   for (const signal of ['SIGUSR1', 'SIGUSR2']) process.on(signal, () => undefined);
   child.on('error', (error) => {
-    process.stderr.write(`chartledger: Node ${NEEDED_MAJOR} did not start (${error.code}).\n`);
+    process.stderr.write(`chartledger: ${node} did not start (${error.code}).\n`);
     process.exit(1);
   });
   child.on('exit', (code, signal) => {
@@ -55,17 +55,11 @@ function keepCompiled() {
   module.enableCompileCache();
 }
 
-if (Number.parseInt(process.versions.node, 10) >= NEEDED_MAJOR) {
+if (isNewEnough) {
   keepCompiled();
   await import(program().href);
 } else {
   const node = bundledNode();
-  if (node) {
-    runAgainOn(node);
-  } else {
-    process.stderr.write(
-      `chartledger needs Node ${NEEDED_MAJOR} or newer; this is Node ${process.versions.node}.\n`,
-    );
-    process.exitCode = 1;
-  }
+  if (node) runAgainOn(node);
+  else refuseNode();
 }

@@ -1,3 +1,4 @@
+import { spawnSync } from 'node:child_process';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Command } from 'commander';
@@ -119,6 +120,19 @@ test('a bad setting is one line and exit code 1', async () => {
   const { code, stderr } = await spawnCli(['keys', 'list'], { env: { PORT: 'high' } });
   expect({ code, stderr }).toEqual({ code: 1, stderr: 'Bad settings: PORT must be a number\n' });
 });
+
+(olderNode ? test : test.skip)(
+  'what runs before `npm start` says on an older Node what to install',
+  async () => {
+    const check = (node: string) => spawnSync(node, ['bin/node24.mjs'], { encoding: 'utf8' });
+    expect(check(process.execPath)).toMatchObject({ status: 0, stdout: '', stderr: '' });
+    const { status, stdout, stderr } = check(olderNode as string);
+    expect({ status, stdout }).toEqual({ status: 1, stdout: '' });
+    expect(stderr).toMatch(
+      /^Chartledger needs Node 24 or newer; this is Node [\d.]+\. Install it from [^\n]+\n$/,
+    );
+  },
+);
 
 (olderNode ? test : test.skip)('on an older Node the bundled Node 24 takes over', async () => {
   const env = { DATA_DIR: join(temporaryFolder(), 'data') };
