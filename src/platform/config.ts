@@ -144,10 +144,13 @@ function mllpOf(values: z.output<typeof settings>): MllpSettings {
 export function loadConfig(env: Record<string, string | undefined>): Config {
   const result = settings.safeParse(env);
   if (!result.success) {
-    const problems = result.error.issues.map(({ path, message }) => `${path.join('.')} ${message}`);
-    throw new ConfigError(`Bad settings: ${problems.join('; ')}`);
+    const problems = new Set(result.error.issues.map(({ path, message }) => `${String(path[0])} ${message}`));
+    throw new ConfigError(`Bad settings: ${[...problems].join('; ')}`);
   }
   const values = result.data;
+  const { PORT, HOST, METRICS_PORT, METRICS_HOST = HOST } = values;
+  if (METRICS_PORT === PORT && PORT !== 0 && METRICS_HOST === HOST)
+    throw new ConfigError('Bad settings: METRICS_PORT must not be PORT');
   const inDataDir = (name: string) => resolve(values.DATA_DIR, name).replaceAll('%', '%25');
   const readModelUrl = values.READ_MODEL_URL ?? `sqlite:${inDataDir('read-models.db')}`;
   return {

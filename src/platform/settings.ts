@@ -95,14 +95,27 @@ const oneOrTwo = (key: z.ZodType<string>) =>
       for (const { message } of key.safeParse(part).error?.issues ?? []) addIssue(message);
   });
 
-const url = (...schemes: string[]) =>
+/** The forms of URLs, by scheme. */
+const urlForms = {
+  sqlite: 'sqlite:FILE',
+  file: 'file:FOLDER',
+  gs: 'gs://BUCKET/PREFIX',
+  esdb: 'esdb://HOST',
+  'esdb+discover': 'esdb+discover://HOST',
+  kurrentdb: 'kurrentdb://HOST',
+  'kurrentdb+discover': 'kurrentdb+discover://HOST',
+  mongodb: 'mongodb://HOST/DATABASE',
+  'mongodb+srv': 'mongodb+srv://HOST/DATABASE',
+};
+
+const url = (...schemes: (keyof typeof urlForms)[]) =>
   z.string().regex(new RegExp(`^(?:${schemes.join('|').replaceAll('+', '\\+')}):.`), {
-    error: `must begin with ${schemes.map((scheme) => `${scheme}:`).join(' or ')} and go on with a place`,
+    error: `must be a URL such as ${schemes.map((scheme) => urlForms[scheme]).join(' or ')}`,
     abort: true,
   });
 
 /** A URL that may be a path after `sqlite:` or `file:`, where a percent sign begins an encoded byte. */
-const pathUrl = (...schemes: string[]) =>
+const pathUrl = (...schemes: (keyof typeof urlForms)[]) =>
   url(...schemes).refine((value) => !/^(?:sqlite|file):/.test(value) || isDecodable(value), {
     error: 'must have %25 for a percent sign',
   });
@@ -115,6 +128,8 @@ function isDecodable(value: string): boolean {
     return false;
   }
 }
+
+const logLevels = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const;
 
 const integer = /^\d+$/;
 const trueOrFalse = /^(?:true|false)$/;
@@ -497,11 +512,14 @@ export const settings = z.object({
       'permanently lost.',
   ),
   LOG_LEVEL: variable(
-    z.enum(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent']).default('info'),
+    z.enum(logLevels, { error: `must be one of ${logLevels.join(', ')}` }).default('info'),
     '`trace`, `debug`, `info`, `warn`, `error`, `fatal` or `silent`.',
   ),
   NODE_ENV: variable(
-    z.string().default('development'),
+    // Whoever writes `prod` does not want a key with all permissions in the output.
+    z
+      .enum(['development', 'test', 'production'], { error: 'must be development, test or production' })
+      .default('development'),
     'With `production`, the first start does not create an API key; create one with ' +
       '`chartledger keys create`.',
   ),

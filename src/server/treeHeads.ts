@@ -1,3 +1,6 @@
+import { constants } from 'node:fs';
+import { access } from 'node:fs/promises';
+import { isAbsolute } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from 'pino';
 import { treeModel } from '../../projections/tree.ts';
@@ -8,7 +11,7 @@ import type { Finding } from '../modules/health.ts';
 import { publicKeysOf, type SigningKey } from '../modules/integrity/publicKeys.ts';
 import { type HeadPorts, reportHeadsStatus, sendHeads } from '../modules/integrity/treeHeads.ts';
 import { untilReached } from '../modules/records/queries/paging.ts';
-import type { Config } from '../platform/config.ts';
+import { type Config, ConfigError } from '../platform/config.ts';
 import { describeError, ServiceError } from '../platform/errors.ts';
 import type { EventLog } from '../storage/eventLog.ts';
 import { leaseOwner, runAsLeader } from '../storage/leases.ts';
@@ -42,14 +45,32 @@ export interface HeadsRole {
   stop(): Promise<void>;
 }
 
-/** Starts sending heads and notices of erasures while this instance holds the lease, until `stop`. */
+/** The folder is not created: if it is missing, so perhaps is the disk that should be mounted there. */
+async function requireFolder(folder: string): Promise<void> {
+  try {
+    // A file has no entry in it.
+    await access(`${folder}/.`, constants.W_OK);
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    throw new ConfigError(
+      `Bad settings: HEADS_TO must be a folder that exists and can be written: ${folder} (${code})`,
+    );
+  }
+}
+
+/**
+ * Starts sending heads and notices of erasures while this instance holds the lease, until `stop`. Rejects with `ConfigError` when they are
+ * sent to a folder that cannot be written.
+ */
 export async function startHeads(
   config: Config & { headsTo: string },
   logger: Logger,
   stores: HeadStores,
   pauses: HeadPauses = { everyMs: config.headsEveryMinutes * MINUTE_MS, retryMs: RETRY_MS },
 ): Promise<HeadsRole> {
-  const sender = new HeadSender({ ...stores, target: await openHeadTarget(config.headsTo) }, logger);
+  const target = await openHeadTarget(config.headsTo);
+  if (isAbsolute(target.place)) await requireFolder(target.place);
+  const sender = new HeadSender({ ...stores, target }, logger);
   const leases = await openLeases(config.stateUrl);
   const stopping = new AbortController();
   const work = async (leading: AbortSignal) => {

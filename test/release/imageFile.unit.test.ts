@@ -25,7 +25,7 @@ function given(instruction: string, lines = lastStage): string[] {
 
 describe('ops/Dockerfile', () => {
   test('builds on the Node that the program needs', () => {
-    const needed = /NEEDED_MAJOR = (\d+)/.exec(readFileSync('bin/chartledger.mjs', 'utf8'))?.[1];
+    const needed = /NEEDED_MAJOR = (\d+)/.exec(readFileSync('bin/node24.mjs', 'utf8'))?.[1];
     expect(given('FROM', instructions).map((image) => image.replace(' AS dependencies', ''))).toEqual(
       Array(2).fill('$' + '{BASE}'),
     );

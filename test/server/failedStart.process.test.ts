@@ -38,6 +38,14 @@ describe('a start that fails says in one line which path or host, and what to do
     expect(await failure(env)).toBe(told(`${file} ${text}`));
   });
 
+  test('for heads that cannot be sent to their folder', async () => {
+    const file = join(folder, 'file');
+    writeFileSync(file, '');
+    const text = 'Bad settings: HEADS_TO must be a folder that exists and can be written:';
+    expect(await failure({ HEADS_TO: join(folder, 'none') })).toBe(told(`${text} ${folder}/none (ENOENT)`));
+    expect(await failure({ HEADS_TO: file })).toBe(told(`${text} ${file} (ENOTDIR)`));
+  });
+
   test('for a file that another process has locked', async () => {
     const path = join(folder, 'read-models.db');
     const other = new DatabaseSync(path);
