@@ -134,6 +134,25 @@ const rows: Record<string, Panel[]> = {
       { '{{chartledger_role}}': 'min by (chartledger_role) (chartledger_role_ready)' },
     ],
     ['Warnings', 'short', { '{{chartledger_code}}': highest('chartledger_warnings', 'chartledger_code') }],
+    [
+      'Free disk space',
+      'bytes',
+      {
+        '{{chartledger_contents}}': 'min by (chartledger_contents) (chartledger_disk_free)',
+      },
+    ],
+    [
+      'Since the last backup, and since heads were sent',
+      's',
+      { backup: highest('chartledger_backup_age'), heads: highest('chartledger_heads_age') },
+    ],
+    [
+      'Until certificates expire',
+      's',
+      {
+        '{{chartledger_certificate}}': 'min by (chartledger_certificate) (chartledger_certificate_validity)',
+      },
+    ],
     ['Event loop: late, p99', 's', { '{{instance}} {{chartledger_thread}}': 'nodejs_eventloop_delay_p99' }],
     [
       'Event loop: late, at most',
@@ -147,6 +166,7 @@ const rows: Record<string, Panel[]> = {
     ],
     ['Processors', 'short', { '{{instance}}': rate('process_cpu_time_total', 'instance') }],
     ['Resident memory', 'bytes', { '{{instance}}': 'process_memory_usage' }],
+    ['Restarts in an hour', 'short', { '{{instance}}': 'changes(process_start_time[1h])' }],
     ['Since the start', 's', { '{{instance}}': 'process_uptime' }],
   ],
 };

@@ -2,7 +2,6 @@ import { createPublicKey, randomUUID } from 'node:crypto';
 import { existsSync, readdirSync, rmSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { z } from 'zod';
 import type { Position } from '../domain/events/event.ts';
 import type { OnProgress } from '../modules/backup/contents.ts';
 import {
@@ -41,9 +40,10 @@ import { ServiceError, unavailable } from '../platform/errors.ts';
 import { secretFile } from '../storage/engines/filesystem/files.ts';
 import { fileProblem, makeOwnedFolders } from '../storage/engines/shared.ts';
 import type { EventLog } from '../storage/eventLog.ts';
-import type { StateStore, StateTable } from '../storage/stateStore.ts';
+import type { StateTable } from '../storage/stateStore.ts';
 import type { BackupTarget } from '../storage/targets.ts';
 import { findKeys, openSigningKey, signingKeyFiles, unsetKeyFiles } from './keys.ts';
+import { saveLastBackup } from './lastBackup.ts';
 import {
   openBackupTarget,
   openDocumentStore,
@@ -143,25 +143,6 @@ export const leftOutTables: Readonly<Record<string, string>> = {
   scorecards_v1: 'it is analysed again',
   simulations_v1: 'it is analysed again',
 };
-
-const lastBackupSchema = z.object({ place: z.string(), created_at: z.string() });
-type LastBackup = z.infer<typeof lastBackupSchema>;
-
-/** The last backup, in one row. */
-const lastBackupTable: StateTable<LastBackup> = { name: 'last_backup_v1', body: lastBackupSchema };
-const LAST = 'last';
-
-async function saveLastBackup(stateStore: StateStore, place: string, created_at: string): Promise<void> {
-  const revision = Date.parse(created_at);
-  const row = { id: LAST, partition: LAST, order: 0, revision, body: { place, created_at } };
-  await stateStore.save(lastBackupTable, [row]);
-}
-
-/** Returns the last backup that `backUp` took; undefined when there was none. Rejects with `unavailable`. */
-export async function lastBackup(stateStore: StateStore): Promise<LastBackup | undefined> {
-  const [row] = await stateStore.load(lastBackupTable, [LAST]);
-  return row?.body;
-}
 
 /** Backs up the service named by the environment to a place. Rejects as `takeBackup` does. */
 export async function backUp(place: string, options: BackupOptions): Promise<BackupResult> {

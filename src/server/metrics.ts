@@ -10,10 +10,13 @@ import { measurements, observed, type SeriesReport } from '../platform/metrics/m
 import { systemClock } from '../storage/rateLimiters.ts';
 import type { ExportedMetrics } from './metricsExporter.ts';
 import type { OpenStores } from './requestServer.ts';
+import { upkeepObservers } from './upkeep.ts';
 
 /** Returns what processes with these roles report about the service as a whole. */
-function serviceObservers({ roles }: Config, stores: OpenStores): (() => Promise<SeriesReport[]>)[] {
+function serviceObservers(config: Config, stores: OpenStores): (() => Promise<SeriesReport[]>)[] {
+  const { roles } = config;
   return [
+    ...upkeepObservers(config, stores),
     ...(roles.includes('projector') ? [() => observeReadModels(stores), () => observeReadiness(stores)] : []),
     ...(roles.includes('webhooks') ? [() => observeWebhooks(stores)] : []),
   ];
@@ -93,6 +96,7 @@ function observeProcess({ stores, roles, findings }: Readiness): SeriesReport[] 
     observed('process.cpu.time', { 'cpu.mode': 'user' }, cpu.user / 1e6),
     observed('process.cpu.time', { 'cpu.mode': 'system' }, cpu.system / 1e6),
     observed('process.memory.usage', {}, process.memoryUsage.rss()),
+    observed('process.start_time', {}, performance.timeOrigin / 1_000),
     observed('process.uptime', {}, process.uptime()),
   ];
 }

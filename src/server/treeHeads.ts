@@ -128,7 +128,7 @@ class HeadSender {
     } catch (error) {
       this.#reportProblem(error);
     }
-    if (isDue || this.#problem !== before) await this.#reportStatus(key);
+    if (isDue || this.#problem !== before) await this.#reportStatus(key, isDue);
     return this.#problem === undefined;
   }
 
@@ -146,12 +146,14 @@ class HeadSender {
   }
 
   /** For the dashboards of all processes, which may lag: what matters is reported by the log and `/readyz`. */
-  async #reportStatus(key: SigningKey | undefined): Promise<void> {
+  async #reportStatus(key: SigningKey | undefined, isDue: boolean): Promise<void> {
     const { stateStore, target } = this.#ports;
+    const tried_at = new Date().toISOString();
     await reportHeadsStatus(stateStore, {
       place: target.place,
-      tried_at: new Date().toISOString(),
+      tried_at,
       problem: this.#problem ?? null,
+      ...(isDue && this.#problem === undefined && { sent_at: tried_at }),
       public_key: key === undefined ? null : publicKeysOf(key).text(),
     }).catch(() => undefined);
   }

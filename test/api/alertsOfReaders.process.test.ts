@@ -41,13 +41,6 @@ describe.concurrent('alerts tell', { timeout: LONG_MS }, () => {
     },
   );
 
-  test('that nobody projects, until a process does', async (context) => {
-    const service = await MonitoredService.start(context, { ROLES: 'api' });
-    await service.expectFiring('ChartledgerNobodyProjects');
-    await service.restart({ ROLES: 'projector' });
-    await service.expectQuiet(['ChartledgerNobodyProjects']);
-  });
-
   test('of a clock that is wrong, until it is set', async (context) => {
     const service = await MonitoredService.start(context);
     service.setAhead(60 * MINUTE_MS);

@@ -3,16 +3,16 @@ import { globSync, readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
 import { definitionOf, type MetricName, metricDefinitions } from '../../src/platform/metrics/catalog.ts';
 import { prometheusName } from '../../src/platform/metrics/metrics.ts';
+import { ALERTS, alertRules } from '../support/alertRules.ts';
 import { runbookSections } from '../support/lint.ts';
-import { ALERTS, alertRules } from '../support/metrics.ts';
 
 const dashboard = JSON.parse(readFileSync('ops/grafana/chartledger.json', 'utf8'));
 const queries: string[] = dashboard.panels.flatMap(({ targets = [] }: { targets?: { expr: string }[] }) =>
   targets.map(({ expr }) => expr),
 );
 
-/** By their names in Prometheus: the labels of what the service exports. */
-const exported = new Map<string, string[]>();
+/** By their names in Prometheus: the labels of what the service exports, and of what Prometheus adds about a target. */
+const exported = new Map<string, string[]>([['up', []]]);
 for (const name of Object.keys(metricDefinitions) as MetricName[]) {
   const { kind, attributes = {} } = definitionOf(name);
   const labels = Object.keys(attributes).map((attribute) => attribute.replaceAll('.', '_'));
@@ -21,14 +21,14 @@ for (const name of Object.keys(metricDefinitions) as MetricName[]) {
   for (const one of names) exported.set(one, [...labels, ...(one.endsWith('_bucket') ? ['le'] : [])]);
 }
 
-const metricsIn = (expr: string) => expr.match(/\b(?:chartledger|http|nodejs|process)_\w+/g) ?? [];
+const metricsIn = (expr: string) => expr.match(/\b(?:up\b|(?:chartledger|http|nodejs|process)_\w+)/g) ?? [];
 /** Labels stand in braces, after `by`, and in the texts of alerts. */
 const labelsIn = (text: string) =>
   [
     ...[...text.matchAll(/\{([^{}]*)\}/g)].flatMap(([, inner = '']) => inner.match(/\w+(?==)/g) ?? []),
     ...[...text.matchAll(/by \(([^)]*)\)/g)].flatMap(([, list = '']) => list.split(/,\s*/)),
     ...[...text.matchAll(/\$labels\.(\w+)/g)].map(([, label = '']) => label),
-  ].filter((label) => label !== 'instance');
+  ].filter((label) => label !== 'instance' && label !== 'job');
 
 describe('alerts and dashboard', () => {
   const all = [
@@ -57,7 +57,9 @@ describe('alerts and dashboard', () => {
 test('each alert leads to its own section of the runbook, and each section is of an alert', () => {
   expect(alertRules.map(({ alert }) => alert)).toEqual(runbookSections);
   for (const { alert, annotations } of alertRules)
-    expect(annotations.runbook_url).toBe(`docs/operate/runbook.md#${alert.toLowerCase()}`);
+    expect(annotations.runbook_url).toBe(
+      `https://chartledger.example.com/docs/operate/runbook.md#${alert.toLowerCase()}`,
+    );
 });
 
 test('each alert is brought about and mended by a test', () => {

@@ -1,8 +1,8 @@
-import { readFileSync, writeFileSync } from 'node:fs';
+import { writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { expect, type TestContext } from 'vitest';
-import { parse } from 'yaml';
+import { isFiring } from './alertRules.ts';
 import { type CliResult, spawnCli, temporaryFolder } from './cli.ts';
 import { Client } from './client.ts';
 import { eventually } from './eventually.ts';
@@ -11,102 +11,7 @@ import { ServiceProcess } from './processes.ts';
 import { freePort } from './servers.ts';
 import { readinessAt } from './service.ts';
 
-export const ALERTS = 'ops/alerts.yaml';
-
-interface AlertRule {
-  alert: string;
-  expr: string;
-  annotations: { summary: string; runbook_url: string };
-}
-
-/** The rules as Prometheus is given them. */
-export const alertRules: AlertRule[] = parse(readFileSync(ALERTS, 'utf8')).groups.flatMap(
-  ({ rules }: { rules: AlertRule[] }) => rules,
-);
-
-/** What a process exported, earlier and now, and the seconds in between. */
-interface Scrapes {
-  before: Metrics;
-  now: Metrics;
-  seconds: number;
-}
-
-/** Whether the expression of an alert holds, by what Prometheus knows of these two scrapes; how long it has to is left aside. */
-function isFiring(name: string, scrapes: Scrapes): boolean {
-  const rule = alertRules.find(({ alert }) => alert === name);
-  if (rule === undefined) throw new Error(`there is no alert ${name}`);
-  const absent = /^absent\((\w+)\)$/.exec(rule.expr)?.[1];
-  if (absent) return scrapes.now.select(absent).length === 0;
-  const [, left = '', sign, limit] = /^(.*) ([<>]) ([\d.]+)$/.exec(rule.expr) ?? [];
-  if (sign === undefined) throw new Error(`this form is not known: ${rule.expr}`);
-  const [dividends = [], divisors] = left.split(' / ').map((part) => vector(part, scrapes));
-  const [by] = divisors ?? [{ value: 1 }];
-  const values = dividends.map(({ value }) => value / (by?.value ?? Number.NaN));
-  return values.some((value) => (sign === '<' ? value < Number(limit) : value > Number(limit)));
-}
-
-/** What an expression without operators comes to, of the forms that the rules have. */
-function vector(expr: string, scrapes: Scrapes): Sample[] {
-  const [, q, buckets] = /^histogram_quantile\(([\d.]+), (.+)\)$/.exec(expr) ?? [];
-  if (q && buckets) return quantile(Number(q), vector(buckets, scrapes));
-  const [, how, by, inner] = /^(sum|max)(?: by \((\w+)\) )?\((.+)\)$/.exec(expr) ?? [];
-  if (inner) return aggregate(how === 'sum', by, vector(inner, scrapes));
-  const counted = /^rate\((.+)\[\d+m\]\)$/.exec(expr)?.[1];
-  if (counted) return rate(selector(counted), scrapes);
-  const [name, matchers] = selector(expr);
-  return scrapes.now.select(name, matchers);
-}
-
-function selector(expr: string): [name: string, matchers: Record<string, RegExp>] {
-  const [, name, braces = ''] = /^(\w+)(?:\{(.*)\})?$/.exec(expr) ?? [];
-  if (name === undefined) throw new Error(`this form is not known: ${expr}`);
-  const matchers = [...braces.matchAll(/(\w+)=~?"([^"]*)"/g)].map(
-    ([, label, value]) => [label, new RegExp(`^(?:${value})$`)] as const,
-  );
-  return [name, Object.fromEntries(matchers)];
-}
-
-function rate(
-  [name, matchers]: [string, Record<string, RegExp>],
-  { before, now, seconds }: Scrapes,
-): Sample[] {
-  const earlier = new Map(
-    before.select(name, matchers).map((one) => [JSON.stringify(one.labels), one.value]),
-  );
-  return now.select(name, matchers).map(({ labels, value }) => ({
-    labels,
-    value: (value - (earlier.get(JSON.stringify(labels)) ?? 0)) / seconds,
-  }));
-}
-
-function aggregate(isSum: boolean, by: string | undefined, samples: Sample[]): Sample[] {
-  const groups = Map.groupBy(samples, ({ labels }) => (by === undefined ? '' : (labels[by] ?? '')));
-  return [...groups].map(([label, group]) => ({
-    labels: by === undefined ? {} : { [by]: label },
-    value: group.reduce(
-      (all, { value }) => (isSum ? all + value : Math.max(all, value)),
-      isSum ? 0 : -Infinity,
-    ),
-  }));
-}
-
-/** The upper bound of the bucket in which the quantile is: Prometheus would say a value within it. */
-function quantile(q: number, buckets: Sample[]): Sample[] {
-  const rising = buckets
-    .map(({ labels, value }) => ({
-      bound: Number(labels.le === '+Inf' ? Infinity : labels.le),
-      count: value,
-    }))
-    .sort((a, b) => a.bound - b.bound);
-  const all = rising.at(-1)?.count ?? 0;
-  const at = rising.findIndex(({ count }) => count >= q * all);
-  if (all === 0) return [];
-  // Beyond the last bound it says that one.
-  const bound = (at === rising.length - 1 ? rising.at(-2) : rising[at])?.bound;
-  return bound === undefined ? [] : [{ labels: {}, value: bound }];
-}
-
-interface Sample {
+export interface Sample {
   labels: Record<string, string>;
   value: number;
 }
@@ -116,7 +21,7 @@ export class Metrics {
   readonly text: string;
   readonly #samples: (Sample & { name: string })[];
 
-  private constructor(text: string) {
+  constructor(text: string) {
     this.text = text;
     this.#samples = [...text.matchAll(/^(\w+)(?:\{(.*)\})? (\S+)$/gm)].map(([, name, labels, value]) => ({
       name: name as string,
@@ -125,6 +30,17 @@ export class Metrics {
       ),
       value: Number(value),
     }));
+  }
+
+  /** As Prometheus has them of a target, with its job and whether it answered. */
+  static async scrape(url: string): Promise<Metrics> {
+    const target = 'job="chartledger",instance="a"';
+    const answer = await Metrics.read(url).catch(() => undefined);
+    const lines = (answer?.text ?? '').replaceAll(
+      /^(\w+)(?:\{(.*)\})? /gm,
+      (_, name: string, labels?: string) => `${name}{${[labels, target].filter(Boolean).join()}} `,
+    );
+    return new Metrics(`${lines}\nup{${target}} ${Number(answer !== undefined)}\n`);
   }
 
   /** Fetches them from where they are served. */
@@ -182,6 +98,7 @@ export class MonitoredService {
   readonly #clock: string;
   #process: ServiceProcess;
   #before: { metrics: Metrics; at: number } | undefined;
+  #scrapes: Metrics[] = [];
   client: Client;
 
   private constructor(env: Record<string, string>, clock: string) {
@@ -256,15 +173,22 @@ export class MonitoredService {
 
   /** What rates are told of begins now. */
   async mark(): Promise<void> {
-    this.#before = { metrics: await Metrics.read(this.#metrics), at: performance.now() };
+    this.#scrapes = [];
+    this.#before = { metrics: await this.#scrape(), at: performance.now() };
+  }
+
+  async #scrape(): Promise<Metrics> {
+    const metrics = await Metrics.scrape(this.#metrics);
+    this.#scrapes.push(metrics);
+    return metrics;
   }
 
   /** Those of these alerts whose expressions hold, by what was exported since the mark. */
   async firing(...alerts: string[]): Promise<string[]> {
-    const now = await Metrics.read(this.#metrics);
+    const now = await this.#scrape();
     const { metrics: before, at } = this.#before ?? { metrics: now, at: performance.now() };
     const seconds = Math.max(1, (performance.now() - at) / 1_000);
-    return alerts.filter((alert) => isFiring(alert, { before, now, seconds }));
+    return alerts.filter((alert) => isFiring(alert, { all: this.#scrapes, before, now, seconds }));
   }
 
   async expectFiring(...alerts: string[]): Promise<void> {

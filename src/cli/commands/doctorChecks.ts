@@ -1,7 +1,6 @@
 import { createPublicKey } from 'node:crypto';
-import { existsSync, statSync } from 'node:fs';
-import { statfs } from 'node:fs/promises';
-import { basename, dirname } from 'node:path';
+import { statSync } from 'node:fs';
+import { basename } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { models } from '../../../projections/index.ts';
 import { treeModel } from '../../../projections/tree.ts';
@@ -27,7 +26,6 @@ import { loadPositions } from '../../modules/webhooks/store.ts';
 import { WebhookDirectory } from '../../modules/webhooks/webhook.ts';
 import { type Config, ConfigError } from '../../platform/config.ts';
 import { ServiceError } from '../../platform/errors.ts';
-import { lastBackup } from '../../server/backup.ts';
 import { openFiles } from '../../server/files.ts';
 import {
   findSessionSecret,
@@ -36,6 +34,7 @@ import {
   type ManagedKeyName,
   managedKeys,
 } from '../../server/keys.ts';
+import { lastBackup } from '../../server/lastBackup.ts';
 import {
   isIntactFile,
   isMissing,
@@ -45,6 +44,7 @@ import {
   pathOf,
   stateStoreProblem,
 } from '../../server/openStorage.ts';
+import { freeSpace } from '../../server/upkeep.ts';
 import type { EventLog } from '../../storage/eventLog.ts';
 import { systemClock } from '../../storage/rateLimiters.ts';
 import type { ReadModels } from '../../storage/readModels.ts';
@@ -216,7 +216,7 @@ export async function checkContents({ eventLogUrl, readModelUrl, stateUrl }: Con
 
 const DAY_MS = 86_400_000;
 /** An older backup is worth attending to. */
-const OLD_DAYS = 7;
+const OLD_DAYS = 2;
 
 /** Checks how old the last backup is; servers have their own. */
 export async function checkBackups({ eventLogUrl, stateUrl }: Config): Promise<CheckResult[]> {
@@ -310,22 +310,10 @@ export async function checkPermissions(config: Config): Promise<CheckResult[]> {
   return found.length > 0 ? found : [ok('permissions', 'only their owner can access files and folders')];
 }
 
-/** Returns the folders of this machine that contain data of the service. */
-function foldersOf({ dataDir, eventLogUrl, readModelUrl, stateUrl, documentsUrl }: Config): string[] {
-  const files = [eventLogUrl, readModelUrl, stateUrl].filter((url) => url.startsWith('sqlite:'));
-  const documents = documentsUrl.startsWith('file:') ? [pathOf(documentsUrl)] : [];
-  const all = [dataDir, ...files.map((url) => dirname(pathOf(url))), ...documents];
-  return all.filter((folder) => existsSync(folder));
-}
-
 /** Checks whether there is space where the service writes, reported once for each file system. */
 export async function checkDisk(config: Config): Promise<CheckResult[]> {
-  const folders = new Map(foldersOf(config).map((folder) => [statSync(folder).dev, folder]));
-  const found: CheckResult[] = [];
-  for (const folder of folders.values()) {
-    const { bavail, bsize } = await statfs(folder);
-    found.push(roomFor(folder, bavail * bsize));
-  }
+  const folders = new Map((await freeSpace(config)).map((free) => [statSync(free.folder).dev, free]));
+  const found = [...folders.values()].map(({ folder, bytes }) => roomFor(folder, bytes));
   return found.length > 0 ? found : [ok('disk', 'none of the stores is on this machine')];
 }
 

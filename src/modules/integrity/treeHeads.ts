@@ -20,6 +20,8 @@ export interface HeadsStatus {
   tried_at: string;
   /** Why it failed; null: it succeeded. */
   problem: string | null;
+  /** When all heads due were last sent; absent until they are. */
+  sent_at?: string | undefined;
   /** `PublicKeys.text()` of the signing key, for processes that do not have it. Null while the key could not be opened. */
   public_key: string | null;
 }
@@ -31,6 +33,7 @@ const table: StateTable<HeadsStatus> = {
     place: z.string(),
     tried_at: z.string(),
     problem: z.string().nullable(),
+    sent_at: z.string().optional(),
     public_key: z.string().nullable(),
   }),
 };
@@ -42,10 +45,12 @@ export async function headsStatus(stateStore: StateStore): Promise<HeadsStatus |
   return row?.body;
 }
 
-/** Makes the result of a try visible to all processes. Rejects with `unavailable`. */
-export async function reportHeadsStatus(stateStore: StateStore, body: HeadsStatus): Promise<void> {
+/** Makes the result of a try visible to all processes; without `sent_at`, the last one stays. Rejects with `unavailable`. */
+export async function reportHeadsStatus(stateStore: StateStore, status: HeadsStatus): Promise<void> {
   const [row] = await stateStore.load(table, [ID]);
   const revision = (row?.revision ?? 0) + 1;
+  const sent_at = status.sent_at ?? row?.body.sent_at;
+  const body = { ...status, ...(sent_at !== undefined && { sent_at }) };
   await stateStore.save(table, [{ id: ID, partition: ID, order: 0, revision, body }]);
 }
 

@@ -143,13 +143,46 @@ export const metricDefinitions = {
     kind: 'gauge',
     unit: '1',
     description: '1 while a role of the process is ready, otherwise 0, as reported by `/readyz`.',
-    attributes: { 'chartledger.role': '`api`, `projector`, `webhooks`, `heads`' },
+    attributes: { 'chartledger.role': '`api`, `projector`, `webhooks`, `heads`, `mllp`' },
   },
   'chartledger.warnings': {
     kind: 'gauge',
     unit: '{warning}',
     description: 'Warnings reported by `/readyz`.',
     attributes: { 'chartledger.code': '`code` of the warning' },
+  },
+  'chartledger.disk.free': {
+    kind: 'gauge',
+    unit: 'By',
+    description: 'Free space where the process writes on its own machine.',
+    attributes: {
+      'chartledger.contents': '`data_folder`, `event_log`, `read_models`, `state_store`, `document_store`',
+    },
+  },
+  'chartledger.certificate.validity': {
+    kind: 'gauge',
+    unit: 's',
+    description:
+      'Time until the first certificate in a file of the role `mllp` expires; negative once it has expired.',
+    attributes: {
+      'chartledger.certificate': '`mllp` (`MLLP_TLS_CERTIFICATE`), `mllp_ca` (`MLLP_TLS_CA`)',
+    },
+  },
+  'chartledger.backup.age': {
+    kind: 'gauge',
+    unit: 's',
+    description:
+      'Time since the last backup by `chartledger backup`; if there was none and the event log is on SQLite, ' +
+      'since the first workspace was created.',
+    ofService: true,
+  },
+  'chartledger.heads.age': {
+    kind: 'gauge',
+    unit: 's',
+    description:
+      'Time since all signed heads were sent, as reported by each process that has `HEADS_TO`; if they never ' +
+      'were, since the process started.',
+    ofService: true,
   },
   'chartledger.stream.open': {
     kind: 'gauge',
@@ -207,6 +240,11 @@ export const metricDefinitions = {
     attributes: { 'cpu.mode': '`user`, `system`' },
   },
   'process.memory.usage': { kind: 'gauge', unit: 'By', description: 'Resident memory.' },
+  'process.start_time': {
+    kind: 'gauge',
+    unit: 's',
+    description: 'When the process started, in seconds since 1970: each change is a restart.',
+  },
   'process.uptime': { kind: 'gauge', unit: 's', description: 'Time since the process started.' },
 } as const satisfies Record<string, MetricDefinition>;
 
