@@ -1,8 +1,8 @@
 import type { ModelName } from '../src/storage/readModels.ts';
 import { audit } from './auditTrail.ts';
+import { documentSearch } from './documentSearch.ts';
 import { modelName, type Projection, readinessModel } from './projection.ts';
 import { documents, encounters, records } from './records.ts';
-import { search } from './search.ts';
 import { timeline } from './timeline.ts';
 import { tree } from './tree.ts';
 
@@ -11,7 +11,7 @@ export const projections: readonly Projection[] = [
   records,
   documents,
   encounters,
-  search,
+  documentSearch,
   timeline,
   tree,
   audit,

@@ -1,4 +1,4 @@
-import type { RecordedEvent } from '../src/domain/events/event.ts';
+import type { Position, RecordedEvent } from '../src/domain/events/event.ts';
 import { erasureStep, RECORD_ERASED } from '../src/domain/events/payloads.ts';
 import {
   encounterOfDocument,
@@ -13,8 +13,8 @@ import { type DocumentState, documentEventTypes, evolveDocument } from '../src/d
 import { evolveRecord, type RecordState, visitLists } from '../src/domain/records/fold.ts';
 import { encounter } from '../src/domain/records/kinds/encounter.ts';
 import { patient } from '../src/domain/records/kinds/patient.ts';
-import { listsOf } from '../src/domain/records/searchIndex.ts';
-import type { ModelName, Row } from '../src/storage/readModels.ts';
+import { hasSameTerms, listsOf, recordTerms } from '../src/domain/records/searchIndex.ts';
+import type { ModelName, Row, SearchTerms } from '../src/storage/readModels.ts';
 import { bodyOf, type Incomplete, incompleteBody, modelName, type Projection } from './projection.ts';
 
 /** Every document's current state, a row per stream; partitions list one encounter's documents by creation. */
@@ -111,12 +111,12 @@ const kindByEventType = new Map(catalog.map(({ eventType, kind }) => [eventType,
 /**
  * Every record's current state, a row per stream; partitions list one workspace's records of one kind by creation, without erased
  * ones; these are also found by their last change, and on a list for each value by which their kind's lists are filtered,
- * encounters also on those of the visits to which they belong or belonged. In addition, a row for each patient to which a record
+ * encounters also on those of the visits to which they belong or belonged, and by their search terms. In addition, a row for each patient to which a record
  * ever referred, so that everything that ever belonged to a patient can be found; it is written when the reference is new.
  */
 export const records: Projection<RecordsBody> = {
   name: 'records',
-  version: 6 + addedKinds,
+  version: 7 + addedKinds,
   eventTypes: [...kindByEventType.keys(), RECORD_ERASED],
   rowId: (event) => event.stream,
   evolve(row, event) {
@@ -131,6 +131,7 @@ export const records: Projection<RecordsBody> = {
       body: state,
       ...(!state.erased && {
         lists: [...listsOf(catalogEntry(kind), state.fields), ...visitsOf(row, state)],
+        search: termsAfter(row?.search, before, state, event.position),
       }),
     };
     const patients = newPatients(event, before, state);
@@ -150,6 +151,18 @@ export const records: Projection<RecordsBody> = {
 
 function visitsOf(row: Row | undefined, { kind, fields }: RecordState): string[] {
   return kind === encounter.kind ? visitLists(row?.lists, fields) : [];
+}
+
+/** Unchanged terms keep their place, and cost nothing. */
+function termsAfter(
+  earlier: SearchTerms | undefined,
+  before: RecordState | undefined,
+  { kind, fields }: RecordState,
+  position: Position,
+): SearchTerms {
+  const entry = catalogEntry(kind);
+  if (earlier && before && hasSameTerms(entry, before.fields, fields)) return earlier;
+  return { terms: recordTerms(entry, fields), since: position };
 }
 
 /**

@@ -2,10 +2,10 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
+import { documentSearchModel } from '../../projections/documentSearch.ts';
 import { models } from '../../projections/index.ts';
 import { readinessModel, rebuildOf } from '../../projections/projection.ts';
 import { recordsModel } from '../../projections/records.ts';
-import { searchModel } from '../../projections/search.ts';
 import { deleteOrphans, purgeErased, purgesTable, untilPurged } from '../../src/modules/erasure/finish.ts';
 import { openEventLog, openReadModels, openStateStore } from '../../src/server/openStorage.ts';
 import type { EventLog } from '../../src/storage/eventLog.ts';
@@ -50,7 +50,7 @@ test('what earlier versions kept of the worklist is purged, too', async () => {
 });
 
 test('nothing is purged before the search has let go of it', async () => {
-  const lagging = searchModel;
+  const lagging = documentSearchModel;
   await ports.readModels.begin(lagging, await ports.eventLog.identity());
   await expect(purgeErased(ports)).rejects.toMatchObject({ code: 'unavailable' });
   await ports.readModels.write({ model: lagging, rows: [], checkpoint: head });
@@ -92,6 +92,6 @@ test('who waits for a purge waits for the service, and does none', async () => {
   expect(isThere).toBe(false);
   await ports.stateStore.save(purgesTable, [purged(position)]);
   await waiting;
-  await ports.readModels.begin(searchModel, id);
+  await ports.readModels.begin(documentSearchModel, id);
   await expect(untilPurged(ports, position)).rejects.toMatchObject({ code: 'unavailable' });
 });

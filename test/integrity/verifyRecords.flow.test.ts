@@ -3,10 +3,10 @@ import { DatabaseSync } from 'node:sqlite';
 import { MongoClient } from 'mongodb';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { auditModel } from '../../projections/auditTrail.ts';
+import { documentSearchModel } from '../../projections/documentSearch.ts';
 import { models } from '../../projections/index.ts';
 import { readinessModel } from '../../projections/projection.ts';
 import { documentsModel, encountersModel, recordsModel } from '../../projections/records.ts';
-import { searchModel } from '../../projections/search.ts';
 import { openReadModels } from '../../src/server/openStorage.ts';
 import type { ModelName, ReadModels, Row } from '../../src/storage/readModels.ts';
 
@@ -117,7 +117,14 @@ onEveryEngine((start) => {
       ...(['a partition', encountersModel, `encounter-${encounter.id}`, changed] as const),
       (row) => ({ ...row, partition: 'x' }),
     ],
-    ['what the search finds', searchModel, `patient-${patient.id}`, changed, other],
+    [
+      'terms of the search',
+      recordsModel,
+      `patient-${patient.id}`,
+      changed,
+      (row) => ({ ...row, search: { terms: ['x'], since: row.position } }),
+    ],
+    ['what the search finds of a document', documentSearchModel, document, changed, other],
     ['a document', documentsModel, document, changed, other],
     [
       ...(['the worklist', readinessModel, `encounter-${encounter.id}`, changed] as const),

@@ -234,17 +234,11 @@ function valueAt(fields: Record<string, unknown>, path: readonly string[]): stri
   return typeof value === 'string' ? value : undefined;
 }
 
-/** Returns those of a record's fields that the search knows. */
-export function searchedFields(entry: CatalogEntry, fields: RecordFields): RecordFields {
-  const known: RecordFields = { id: fields.id };
-  for (const { path } of searchFieldsOf(entry)) {
-    const value = valueAt(fields, path);
-    const [first, second] = path as readonly [string, string?];
-    if (value === undefined) continue;
-    if (second === undefined) known[first] = value;
-    else known[first] = { ...(known[first] as object | undefined), [second]: value };
-  }
-  return known;
+/** Whether records with these fields, and the same id, have the same terms. */
+export function hasSameTerms(entry: CatalogEntry, before: RecordFields, after: RecordFields): boolean {
+  return searchFieldsOf(entry).every(
+    ({ path, as }) => as === undefined || valueAt(before, path) === valueAt(after, path),
+  );
 }
 
 /** Returns the terms of a record with these fields. */

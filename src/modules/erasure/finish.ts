@@ -1,9 +1,9 @@
 import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises';
 import { z } from 'zod';
+import { documentSearchModel } from '../../../projections/documentSearch.ts';
 import { models } from '../../../projections/index.ts';
 import { readinessModel, rebuildOf } from '../../../projections/projection.ts';
 import { documentsModel, encountersModel, recordsModel } from '../../../projections/records.ts';
-import { searchModel } from '../../../projections/search.ts';
 import { dataAs, type ErasedEvent, type Position, type RecordedEvent } from '../../domain/events/event.ts';
 import { type Caller, newActorEvent } from '../../domain/events/newEvent.ts';
 import {
@@ -481,7 +481,7 @@ export const purgesTable: StateTable<{ position: Position }> = {
 };
 
 /** Read models that contain what was sent about records. */
-const purgedModels = [recordsModel, encountersModel, documentsModel, searchModel, readinessModel];
+const purgedModels = [recordsModel, encountersModel, documentsModel, documentSearchModel, readinessModel];
 const ASK_MS = 200;
 /** The service rests between purges, the longer the larger the files. */
 const WAIT_MS = 300_000;

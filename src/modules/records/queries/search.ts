@@ -1,9 +1,12 @@
 import { z } from 'zod';
+import { documentSearchModel } from '../../../../projections/documentSearch.ts';
 import { bodyOf, type Incomplete } from '../../../../projections/projection.ts';
-import { type Findable, isRecordState, searchModel } from '../../../../projections/search.ts';
+import { recordsModel } from '../../../../projections/records.ts';
 import type { Position } from '../../../domain/events/event.ts';
 import { documentIdsOf, kindOfStream, kindPartition, recordIdOf } from '../../../domain/events/streams.ts';
 import { catalogEntry } from '../../../domain/records/catalog.ts';
+import type { DocumentState } from '../../../domain/records/document.ts';
+import type { RecordState } from '../../../domain/records/fold.ts';
 import { recordName } from '../../../domain/records/schema/kind.ts';
 import {
   dateTerm,
@@ -15,7 +18,7 @@ import {
   wholeTerm,
   wordsOf,
 } from '../../../domain/records/searchIndex.ts';
-import type { Row, SearchQuery, TermPattern } from '../../../storage/readModels.ts';
+import type { ModelName, Row, SearchQuery, TermPattern } from '../../../storage/readModels.ts';
 import {
   caughtUp,
   decodeToken,
@@ -127,6 +130,31 @@ function hasTerms(terms: ReadonlySet<string>, words: Words): boolean {
 /** Rows looked at for one page: where most were already found by a better match, a page ends before it is full. */
 const MAX_SCANNED = 1_000;
 
+/** What is found: the state of a record, or of a document. */
+type Findable = RecordState | DocumentState;
+
+/** Where records are found, and where documents are. */
+const searchedModels: readonly { model: ModelName<Findable | Incomplete>; has(kind: string): boolean }[] = [
+  { model: recordsModel, has: (kind) => kind !== 'document' },
+  { model: documentSearchModel, has: (kind) => kind === 'document' },
+];
+
+/** Resolves with what a query finds in all of the read models, by descending `since`, up to its limit. */
+async function searchEach(
+  { readModels }: QueryPorts,
+  searched: readonly { model: ModelName<Findable | Incomplete>; partitions: string[] }[],
+  query: Omit<SearchQuery, 'partitions'>,
+): Promise<Row<Findable | Incomplete>[]> {
+  const found = await Promise.all(
+    searched.map(({ model, partitions }) => readModels.search(model, { ...query, partitions })),
+  );
+  const since = ({ search }: Row) => search?.since ?? 0;
+  return found
+    .flat()
+    .sort((a, b) => since(b) - since(a))
+    .slice(0, query.limit);
+}
+
 /** A search request: `text` is normalized by `tidied`. */
 export interface SearchRequest extends PageRequest {
   text: string;
@@ -166,17 +194,19 @@ export async function searchRecords(
   const scope = ['search', workspace, text, kinds];
   let place: Place | undefined = pageToken === undefined ? { tier: 0 } : placeOf(pageToken, scope);
   const patterns = patternsOf(text);
-  const partitions = kinds.map((kind) => kindPartition(workspace, kind));
-  await caughtUp(ports, searchModel, 'search');
+  const searched = searchedModels.flatMap(({ model, has }) => {
+    const partitions = kinds.filter(has).map((kind) => kindPartition(workspace, kind));
+    return partitions.length === 0 ? [] : [{ model, partitions }];
+  });
+  for (const { model } of searched) await caughtUp(ports, model, 'search');
   const found: { item: Found; place: Place }[] = [];
   for (let scanned = 0; place !== undefined && found.length <= limit && scanned < MAX_SCANNED; ) {
     const { tier, below }: Place = place;
     const matched = matches[tier] as Match;
     const most = limit + 1 - found.length;
     const words = patterns[matched];
-    const searched = words.slice(0, MAX_SEARCHED);
-    const query: SearchQuery = { partitions, words: searched, below, limit: most };
-    const rows: Row<Findable | Incomplete>[] = await ports.readModels.search(searchModel, query);
+    const query = { words: words.slice(0, MAX_SEARCHED), below, limit: most };
+    const rows = await searchEach(ports, searched, query);
     const better = matches.slice(0, tier).map((match) => patterns[match]);
     for (const row of rows) {
       const { terms = [], since } = row.search ?? {};
@@ -225,7 +255,7 @@ function shownOf(
   stream: string,
   state: Findable,
 ): Pick<Found, 'kind' | 'id' | 'title' | 'details' | 'removed'> {
-  if (isRecordState(state)) {
+  if ('fields' in state) {
     const { kind, fields } = state;
     const id = recordIdOf(stream);
     return {
