@@ -5,6 +5,7 @@ import { endpointsPage } from './endpointsPage.ts';
 import { errorsPage } from './errorsPage.ts';
 import { eventsPage } from './eventsPage.ts';
 import { grafanaDashboard } from './grafanaDashboard.ts';
+import { limitsPage } from './limitsPage.ts';
 import { metricsPage } from './metricsPage.ts';
 import { pythonBlockingClient } from './pythonBlockingClient.ts';
 import { pythonTypes } from './pythonTypes.ts';
@@ -23,6 +24,7 @@ export const pages: Record<string, () => string | Promise<string>> = {
   'docs/reference/endpoints.md': endpointsPage,
   'docs/reference/errors.md': errorsPage,
   'docs/reference/warnings.md': warningsPage,
+  'docs/reference/limits.md': limitsPage,
   'docs/reference/cli.md': cliPage,
   'docs/reference/records.md': recordsPage,
   'docs/reference/events.md': eventsPage,

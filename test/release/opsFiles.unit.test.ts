@@ -46,6 +46,24 @@ describe('files for operators', () => {
   });
 });
 
+describe('ops/systemd', () => {
+  const units = readdirSync('ops/systemd').map((name) => ({ name, text: read(`ops/systemd/${name}`) }));
+  const settingOf = (text: string, key: string) => new RegExp(`^${key}=(.*)$`, 'm').exec(text)?.[1];
+
+  test('the service starts as `npm start` does, and is waited for as long as it drains', () => {
+    const { text } = units.find(({ name }) => name === 'chartledger.service') as { text: string };
+    const [, options] = /exec node (.*)$/.exec(JSON.parse(read('package.json')).scripts.start) ?? [];
+    expect(settingOf(text, 'ExecStart')).toBe(`/opt/chartledger/node_modules/.bin/node ${options}`);
+    expect(Number(settingOf(text, 'TimeoutStopSec'))).toBeGreaterThan(loadConfig({}).drainSeconds);
+    expect(settingOf(text, 'KillSignal')).toBe('SIGTERM');
+  });
+
+  test('no unit runs as root', () => {
+    const services = units.filter(({ name }) => name.endsWith('.service'));
+    expect(services.map(({ text }) => settingOf(text, 'User'))).toEqual(services.map(() => 'chartledger'));
+  });
+});
+
 describe('docker-compose.yml', () => {
   const { services, volumes } = parse(read('docker-compose.yml'), { merge: true });
   // biome-ignore lint/suspicious/noExplicitAny: YAML of a format that others define

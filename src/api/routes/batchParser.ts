@@ -49,7 +49,7 @@ class TextLine implements BatchLine {
 
 /** Limits of a batch: total bytes (64 MB, as mebibytes), and lines. */
 export const MAX_BATCH_BYTES = 64 * 1024 * 1024;
-const MAX_LINES = 100_000;
+export const MAX_LINES = 100_000;
 /** Values of all lines: 64 MB of records have about four million. */
 const MAX_BATCH_VALUES = 5_000_000;
 

@@ -4,7 +4,7 @@ import { iso8601, storedDate } from './isoDates.ts';
 /** Spec section 2 leaves lengths open; this bounds every string, in characters. */
 const MAX_STRING_LENGTH = 1000;
 
-const MAX_ID_LENGTH = 255;
+export const MAX_ID_LENGTH = 255;
 // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what it keeps out
 const noControlCharacters = /^[^\u0000-\u001f\u007f-\u009f]*$/;
 const blanks = /[\s\p{Cc}]+/gu;
