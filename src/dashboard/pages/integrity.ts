@@ -222,7 +222,7 @@ ${place('verification', evidence)}
 <h2>Export</h2>
 ${exportForm(workspace, csrf, signs)}
 <h2>Public key</h2>
-${keys ? keyLink(workspace, keys) : html`<p>This process does not have the signing key. To get the public key, run <code>chartledger signing-key</code>.</p>`}`;
+${keys ? keyLink(workspace, keys) : html`<p>This process does not have the signing key. To get the public key, run <code>chartledger secrets show signing</code>.</p>`}`;
   return { page: { title: SECTION, section: SECTION, body } };
 }
 
@@ -245,7 +245,7 @@ ${termFields()}
 }
 
 function keyLink(workspace: string, { newest }: PublicKeys): Html {
-  return html`<p>The key <code>${keyId(newest)}</code>, with the chain of keys before it. It verifies heads, manifests, proofs and certificates. Compare it once with the output of <code>chartledger signing-key</code>: anyone who could change this page could change the key.</p>
+  return html`<p>The key <code>${keyId(newest)}</code>, with the chain of keys before it. It verifies heads, manifests, proofs and certificates. Compare it once with the output of <code>chartledger secrets show signing</code>: anyone who could change this page could change the key.</p>
 <p><a href="${evidencePath(workspace, '/public-key')}" download>Download the public key</a></p>`;
 }
 

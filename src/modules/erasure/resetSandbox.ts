@@ -23,7 +23,7 @@ export async function resetSandbox(
   if (!workspace.sandbox) {
     throw new ServiceError(
       'conflict',
-      `Workspace ${workspace.id} is not a sandbox. Erase its records one by one with \`chartledger erase\`.`,
+      `Workspace ${workspace.id} is not a sandbox. Erase its records one by one with \`chartledger records erase\`.`,
     );
   }
   await recordAccess(ports.eventLog, caller, { action: 'workspace.reset' });
