@@ -95,7 +95,7 @@ onEveryEngine((start) => {
     await service.keys.setKeyState(first.id, 'deleted');
     await service.keys.setKeyState(third.id, 'deleted');
     expect(await sources(...lab, '--key', second.id, ...named)).toMatchObject({
-      code: 1,
+      code: 2,
       stderr: expect.stringContaining('key must be the id of an API key of the workspace'),
     });
   });
