@@ -113,7 +113,7 @@ describe('docker-compose.yml', () => {
 
   test('gives the other images variables that they know', () => {
     const unknown = entries
-      .filter(([name]) => name !== 'chartledger')
+      .filter(([, { image }]) => !image.startsWith('chartledger:'))
       .flatMap(([, { image, environment = {} }]) => {
         const known = knownToImage[image.split(':')[0]] ?? [];
         return Object.keys(environment).filter((name) => !known.includes(name));
@@ -123,7 +123,7 @@ describe('docker-compose.yml', () => {
 
   test('publishes ports on 127.0.0.1 alone', () => {
     const ports: string[] = entries.flatMap(([, { ports = [] }]) => ports);
-    expect(ports).toHaveLength(6);
+    expect(ports).toHaveLength(7);
     expect(ports.filter((port) => !port.startsWith('127.0.0.1:'))).toEqual([]);
   });
 
@@ -131,7 +131,7 @@ describe('docker-compose.yml', () => {
     const waits = entries.flatMap(([, { depends_on = {} }]) =>
       Object.entries<{ condition: string; required?: boolean }>(depends_on),
     );
-    expect(waits).toHaveLength(8);
+    expect(waits).toHaveLength(4 * 7 + 1);
     for (const [name, { condition, required = true }] of waits) {
       const { healthcheck, restart, profiles } = services[name];
       expect(required).toBe(profiles === undefined);
@@ -143,12 +143,30 @@ describe('docker-compose.yml', () => {
   test('has other event logs in profiles, which the documentation names with their URLs', () => {
     const install = read('docs/operate/install.md');
     const named = [...install.matchAll(/^\| `(\w+)` .*`((?:esdb|kurrentdb):[^`]+)` +\|$/gm)];
-    const profiles = entries.flatMap(([name, { profiles = [] }]) =>
-      profiles.map((one: string) => [one, name]),
-    );
+    const profiles = entries
+      .flatMap(([name, { profiles = [] }]) => profiles.map((one: string) => [one, name]))
+      .filter(([profile]) => profile !== 'replicas');
     const hosts = named.flatMap(([, profile, url]) => hostsOf(url ?? '').map((host) => [profile, host]));
     expect(hosts).toEqual(profiles.map(([profile, name]) => [profile, `${name}:2113`]));
     for (const [, , url] of named) expect(loadConfig({ EVENT_LOG_URL: url }).eventLogUrl).toBe(url);
+  });
+
+  test('runs each role twice behind a balancer, on the settings of the one process', () => {
+    const replicas = entries.filter(([, { deploy }]) => deploy?.replicas === 2);
+    const roles = replicas.flatMap(([, { environment }]) => environment.ROLES.split(','));
+    expect(roles.sort()).toEqual(loadConfig({ HEADS_TO: 'x' }).roles.toSorted());
+    for (const [, { environment, ports, profiles, volumes, image }] of replicas) {
+      expect({ image, ports, profiles, volumes }).toEqual({
+        ...{ image: services.chartledger.image, volumes: services.chartledger.volumes },
+        ...{ ports: [], profiles: ['replicas'] },
+      });
+      const { ROLES: _, TRUST_PROXY: __, ...others } = environment;
+      expect(services.chartledger.environment).toMatchObject(others);
+    }
+    expect(services.api.environment.TRUST_PROXY).toBe('1');
+    const [, copies, name, port] =
+      /^ {2}server-template api (\d+) (\w+):(\d+)/m.exec(read('ops/balancer/haproxy.cfg')) ?? [];
+    expect([Number(copies), name, Number(port)]).toEqual([2, 'api', loadConfig({}).port]);
   });
 
   test('names each node of the cluster to the others', () => {
@@ -165,7 +183,8 @@ describe('docker-compose.yml', () => {
 
   test('keeps data in named volumes, and names the version of every image', () => {
     const used = entries.flatMap(([, { volumes = [] }]) => volumes.map((one: string) => one.split(':')[0]));
-    expect(used.sort()).toEqual(Object.keys(volumes).sort());
+    const named = new Set(used.filter((volume) => !volume.startsWith('./')));
+    expect([...named].sort()).toEqual(Object.keys(volumes).sort());
     expect(entries.map(([, { image }]) => image).filter((image) => !/:\d/.test(image))).toEqual([]);
     expect(services.chartledger.image).toBe(`chartledger:${version}`);
     expect(services.chartledger).toMatchObject({ read_only: true, cap_drop: ['ALL'] });
