@@ -82,6 +82,8 @@ export interface Config {
   allowOtherKeys: boolean;
   allowNewStateStore: boolean;
   logLevel: string;
+  /** Identifies the build in the log; undefined: unknown. */
+  buildId: string | undefined;
   production: boolean;
 }
 
@@ -194,6 +196,7 @@ export function loadConfig(env: Record<string, string | undefined>): Config {
     allowOtherKeys: values.ALLOW_OTHER_KEYS,
     allowNewStateStore: values.ALLOW_NEW_STATE_STORE,
     logLevel: values.LOG_LEVEL,
+    buildId: values.BUILD_ID,
     production: values.NODE_ENV === 'production',
   };
 }

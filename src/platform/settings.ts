@@ -515,6 +515,11 @@ export const settings = z.object({
     z.enum(logLevels, { error: `must be one of ${logLevels.join(', ')}` }).default('info'),
     '`trace`, `debug`, `info`, `warn`, `error`, `fatal` or `silent`.',
   ),
+  BUILD_ID: variable(
+    z.string().optional(),
+    'Identifies the build in the first line of the log, such as a commit. An image has the one that it was built with.',
+    'unknown',
+  ),
   NODE_ENV: variable(
     // Whoever writes `prod` does not want a key with all permissions in the output.
     z

@@ -12,6 +12,7 @@ import { createLogger } from '../platform/logging.ts';
 import { misspeltSettings } from '../platform/settingsSpelling.ts';
 import { SharedFlag } from '../platform/threads/semaphore.ts';
 import { gatherMeasurements } from '../platform/threads/workers.ts';
+import { version } from '../platform/version.ts';
 import { type Clock, systemClock } from '../storage/rateLimiters.ts';
 import { makeFilesPrivate, restrictFileModes } from './files.ts';
 import { watchHealth } from './health.ts';
@@ -21,6 +22,7 @@ import { exportsMetrics, startMetrics } from './metrics.ts';
 import { type MllpRole, startMllp } from './mllp.ts';
 import { isMissing } from './openStorage.ts';
 import { startProjector } from './projector.ts';
+import { RepeatedLines } from './repeatedLines.ts';
 import { openStores, serveRequests } from './requestServer.ts';
 import { sharedMemory } from './sharedMemory.ts';
 import { startFailure } from './startFailure.ts';
@@ -36,7 +38,7 @@ export interface Service {
   mllpPorts: readonly number[];
   /** The key created on the very first start. */
   firstKey: CreatedKey | undefined;
-  /** While there are no users: where the first one is created, once. */
+  /** Where the first user is created, once: while there are none, and in production only on the first start. */
   setupUrl: string | undefined;
   /** Where its metrics are served, if they are. */
   metricsUrl: string | undefined;
@@ -126,7 +128,7 @@ export async function startService(
     if (config.roles.includes('mllp')) mllp = await step(startMllp(config, logger, stores, mllpTimes));
     // Last, so that a failed start never creates a key or link that nobody gets to see.
     const firstKey = config.production || !isApi ? undefined : await createFirstKey(directory);
-    const token = users && (await issueFirstSetupLink(users));
+    const token = users && (await issueFirstSetupLink(users, { again: !config.production }));
     const setupUrl = token && `${config.publicUrl ?? url}/dashboard/setup?token=${token}`;
     const mllpPorts = mllp?.ports ?? [];
     return { url, mllpPorts, firstKey, setupUrl, metricsUrl: metrics?.url, stop };
@@ -207,33 +209,74 @@ export function startupText({ url, firstKey, setupUrl }: Service): string {
   return `${lines.join('\n')}\n\n`;
 }
 
+const SETUP =
+  'the dashboard has no user yet: this link makes its first administrator, once, within 24 hours; it is not shown again';
 const STDOUT = 1;
 
+/** Returns where a store is, without users, passwords and options. */
+function storePlace(url: string): string {
+  return url.replace(/^([^:]+:\/\/).*@/, '$1').replace(/\?.*$/, '');
+}
+
+/** Returns what the first line of the log says of a process. */
+function startFields({
+  roles,
+  eventLogUrl,
+  readModelUrl,
+  stateUrl,
+  documentsUrl,
+  buildId,
+  production,
+}: Config) {
+  return {
+    version,
+    ...(buildId !== undefined && { build: buildId }),
+    node: process.versions.node,
+    pid: process.pid,
+    production,
+    roles,
+    event_log: storePlace(eventLogUrl),
+    read_models: storePlace(readModelUrl),
+    state_store: storePlace(stateUrl),
+    document_store: storePlace(documentsUrl),
+  };
+}
+
 /**
- * Runs the service until `stopping`; resolves with the exit code. The reason for a failed start is written to standard error in
- * one line.
+ * Runs the service until `stopping`; resolves with the exit code. Standard output has the log and nothing else. What is for a person
+ * goes to standard error: the reason for a failed start, in one line, and outside production what `startupText` says.
  */
 export async function serve(env: Record<string, string | undefined>, stopping: AbortSignal): Promise<number> {
   // Accessing them makes a pipe non-blocking. A blocking write would hold up a thread, and the end of the process.
   for (const stream of [process.stdout, process.stderr]) stream.on('error', () => undefined);
   makeFilesPrivate();
   const output = new LogOutput(STDOUT);
+  const lines = new RepeatedLines(output);
   try {
     const config = loadConfig(env);
-    const logger = createLogger(config.logLevel, output);
+    const logger = createLogger(config.logLevel, lines);
+    const startedAt = performance.now();
+    logger.info(startFields(config), 'starting');
     for (const { name, meant } of misspeltSettings(env)) {
       logger.warn({ name, meant }, `${name} is not a setting; did you mean ${meant}?`);
     }
     const service = await startService(config, logger, { stopping });
-    output.write(startupText(service));
+    const { url, mllpPorts, metricsUrl, setupUrl } = service;
+    const ms = Math.round(performance.now() - startedAt);
+    logger.info({ url, ...(mllpPorts.length > 0 && { mllpPorts }), metricsUrl, ms }, 'ready');
+    if (!config.production) process.stderr.write(startupText(service));
+    else if (setupUrl) logger.info({ setupUrl }, SETUP);
     if (!stopping.aborted) await once(stopping, 'abort');
+    logger.info('stopping');
     await service.stop();
+    logger.info('stopped');
     return 0;
   } catch (error) {
     if (stopping.aborted) return 0;
     process.stderr.write(`Chartledger did not start. ${startFailure(error, env.LOG_LEVEL)}\n`);
     return 1;
   } finally {
+    lines.close();
     await output.close();
   }
 }

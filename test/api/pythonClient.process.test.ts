@@ -56,7 +56,7 @@ test.skipIf(missing)(
     const env = {
       PATH: process.env.PATH,
       CHARTLEDGER_URL: await service.url(),
-      CHARTLEDGER_API_KEY: /clk_\w{38}/.exec(service.stdout)?.[0],
+      CHARTLEDGER_API_KEY: /clk_\w{38}/.exec(service.stderr)?.[0],
     };
     const { code, printed } = await ended(python, ['-m', 'pytest', '--quiet'], { cwd: home, env });
     expect(code, printed).toBe(0);

@@ -38,7 +38,7 @@ test(
     const endpoint = await HookEndpoint.open();
     try {
       const url = await service.url();
-      const key = /x-api-key: (clk_\w+)/.exec(service.stdout)?.[1];
+      const key = /x-api-key: (clk_\w+)/.exec(service.stderr)?.[1];
       const client = new Client(url, key);
       await createWebhook(client, { url: endpoint.url, start: 'beginning' });
       const { status } = await client.post('/integration/payers', samples.payer(), {

@@ -121,7 +121,7 @@ describe('its examples', () => {
       WEBHOOK_ALLOW_NETWORKS: '127.0.0.0/8',
     });
     const url = await service.url();
-    const key = /clk_\w{38}/.exec(service.stdout)?.[0] as string;
+    const key = /clk_\w{38}/.exec(service.stderr)?.[0] as string;
     client = new Client(url, key);
     env = { CHARTLEDGER_URL: url, CHARTLEDGER_API_KEY: key };
   }, LONG_MS);

@@ -30,7 +30,7 @@ test(
     const cli = (dir: string, ...args: string[]) => runCli(args, { env: { DATA_DIR: dir } });
     const secret = ['--passphrase-file', passphrase];
     const first = await start(dataDir);
-    const key = /x-api-key: (clk_\w+)/.exec(first.process.stdout)?.[1];
+    const key = /x-api-key: (clk_\w+)/.exec(first.process.stderr)?.[1];
     const client = new Client(first.url, key);
     const acknowledged: string[] = [];
     let writing = true;

@@ -71,7 +71,7 @@ test(
       const process = new ServiceProcess({ ...settings, DATA_DIR });
       running.push(process);
       const url = await process.url();
-      return { process, client: new Client(url, key ?? /x-api-key: (clk_\w+)/.exec(process.stdout)?.[1]) };
+      return { process, client: new Client(url, key ?? /x-api-key: (clk_\w+)/.exec(process.stderr)?.[1]) };
     };
     const secret = ['--passphrase-file', passphrase];
     const cli = async (...args: string[]): Promise<CliResult> => {
@@ -150,7 +150,7 @@ test(
     expect(filesIn(elsewhere).filter(([, bytes]) => bytes.includes(patient.last_name))).toEqual([]);
 
     await endpoint.up();
-    const again = await start(elsewhere, /x-api-key: (clk_\w+)/.exec(first.process.stdout)?.[1]);
+    const again = await start(elsewhere, /x-api-key: (clk_\w+)/.exec(first.process.stderr)?.[1]);
     for (const id of before) expect((await again.client.get(`${PAYERS}/${id}`)).status).toBe(200);
     expect((await again.client.get(`${PATIENTS}/${patient.id}`)).status).toBe(410);
     const fresh = samples.payer();

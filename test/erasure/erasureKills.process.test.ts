@@ -51,7 +51,7 @@ onEveryEngine((_, engines) => {
     running = new ServiceProcess(env);
     processes.push(running);
     const url = await running.url();
-    const known = key ?? /x-api-key: (clk_\w+)/.exec(running.stdout)?.[1] ?? '';
+    const known = key ?? /x-api-key: (clk_\w+)/.exec(running.stderr)?.[1] ?? '';
     client = new Client(url, known);
     return known;
   }

@@ -18,7 +18,7 @@ let client: Client;
 beforeAll(async () => {
   running = new ServiceProcess(env);
   const url = await running.url();
-  client = new Client(url, /x-api-key: (clk_\w+)/.exec(running.stdout)?.[1] ?? '');
+  client = new Client(url, /x-api-key: (clk_\w+)/.exec(running.stderr)?.[1] ?? '');
 });
 afterAll(() => running.end('SIGKILL'));
 

@@ -23,7 +23,7 @@ test('parked events of one cause in one read model are one line with their numbe
   await eventLog.close();
   const metrics = `http://127.0.0.1:${await freePort()}/metrics`;
   const service = new ServiceProcess({
-    ...{ DATA_DIR: folder, LOG_LEVEL: 'error', NODE_ENV: 'production' },
+    ...{ DATA_DIR: folder, LOG_LEVEL: 'info', NODE_ENV: 'production' },
     METRICS_PORT: new URL(metrics).port,
   });
   await service.url();

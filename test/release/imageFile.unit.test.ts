@@ -31,6 +31,7 @@ describe('ops/Dockerfile', () => {
     );
     expect(given('ARG', instructions)).toEqual([
       expect.stringMatching(new RegExp(`^BASE=node:${needed}-\\w+-slim$`)),
+      'BUILD_ID',
     ]);
   });
 

@@ -35,7 +35,7 @@ test.each(nodes)(
     const env = { DATA_DIR: join(temporaryFolder(), 'data') };
     const service = new ServiceProcess(env, { command: [node, command, 'serve'] });
     const url = await service.url();
-    const key = /clk_\w{38}/.exec(service.stdout)?.[0];
+    const key = /clk_\w{38}/.exec(service.stderr)?.[0];
     const payer = samples.payer();
     const client = new Client(url, key);
     expect((await client.post('/integration/payers', payer)).status).toBe(200);

@@ -147,12 +147,12 @@ test('a bad setting is one line and exit code 1', async () => {
 test.each(nodes)('`chartledger serve` runs the service, on %s too', async (program) => {
   const env = { DATA_DIR: join(temporaryFolder(), 'data') };
   const service = new ServiceProcess(env, { command: [program, 'bin/chartledger.mjs', 'serve'] });
-  const key = await service.url().then(() => /clk_\w{38}/.exec(service.stdout)?.[0]);
+  const key = await service.url().then(() => /clk_\w{38}/.exec(service.stderr)?.[0]);
   const listed = await spawnCli(['keys', 'list', '--json'], { env });
   expect(JSON.parse(listed.stdout)).toHaveLength(1);
   expect((await new Client(await service.url(), key).get('/integration/payers')).status).toBe(200);
   service.child.kill('SIGUSR2');
-  expect(await service.end()).toMatchObject({ code: 0, stderr: '' });
+  expect((await service.end()).code).toBe(0);
 });
 
 test('a proof of a document asks for its encounter, and any other does without', async () => {

@@ -51,7 +51,7 @@ test('a log that is ahead of the clock is told of everywhere', async () => {
     expect(results).toContainEqual(expect.objectContaining({ status: 'fail', code: 'clock_behind_log' }));
   });
   expect(appended).toEqual([]);
-  const env = { ...storesOf(service.config), DATA_DIR: service.config.dataDir, LOG_LEVEL: 'warn' };
+  const env = { ...storesOf(service.config), DATA_DIR: service.config.dataDir, LOG_LEVEL: 'info' };
   const other = new ServiceProcess({ ...env, ROLES: 'api', NODE_ENV: 'production' });
   await other.url();
   expect((await other.end()).stdout).toContain('"code":"clock_behind_log"');

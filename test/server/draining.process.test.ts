@@ -64,7 +64,7 @@ describe('connections', () => {
   test('are closed by the answers of a service that ends, so that it need not wait for them', async () => {
     const service = start({ DRAIN_SECONDS: '3600' });
     const url = await service.url();
-    const key = /clk_\w{38}/.exec(service.stdout)?.[0] ?? '';
+    const key = /clk_\w{38}/.exec(service.stderr)?.[0] ?? '';
     const agent = new Agent({ keepAlive: true });
     const begun = await begin(url, agent, key);
     service.child.kill('SIGTERM');
@@ -92,7 +92,7 @@ describe('connections', () => {
   test('are ended with what is under way when DRAIN_SECONDS are over', async () => {
     const service = start({ DRAIN_SECONDS: '1' });
     const url = await service.url();
-    const key = /clk_\w{38}/.exec(service.stdout)?.[0] ?? '';
+    const key = /clk_\w{38}/.exec(service.stderr)?.[0] ?? '';
     const begun = await begin(url, new Agent({ keepAlive: true }), key);
     const failed = once(begun, 'response').catch((error) => error);
     expect((await service.end()).code).toBe(0);

@@ -102,7 +102,8 @@ describe('a start that fails says in one line which path or host, and what to do
   });
 
   test('and below it the stack, at the level debug alone', async () => {
-    const [line, stack] = (await failure({ HOST: '192.0.2.1', LOG_LEVEL: 'debug' })).split('\n');
+    const service = new ServiceProcess({ DATA_DIR: folder, HOST: '192.0.2.1', LOG_LEVEL: 'debug' });
+    const [line, stack] = (await service.exit()).stderr.split('\n');
     expect(line).toContain('192.0.2.1 is not an address of this machine');
     expect(JSON.parse(stack as string)).toMatchObject({
       code: 'unavailable',
@@ -123,7 +124,7 @@ describe('a start that fails says in one line which path or host, and what to do
 
 test('a setting that is nearly one is a warning that names it, for the service and the command line', async () => {
   const env = { RATE_LIMIT_PER_MIN: '5', DATADIR: '/data', TRUSTPROXY: '1', Log_Level: 'debug' };
-  const service = new ServiceProcess({ DATA_DIR: folder, LOG_LEVEL: 'warn', NODE_ENV: 'production', ...env });
+  const service = new ServiceProcess({ DATA_DIR: folder, LOG_LEVEL: 'info', NODE_ENV: 'production', ...env });
   await service.url();
   const { stdout } = await service.end();
   const messages = [...stdout.matchAll(/"msg":"([^"]*) is not a setting; did you mean (\w+)\?"/g)];

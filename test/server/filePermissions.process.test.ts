@@ -26,7 +26,7 @@ describe('the files of the embedded stores', () => {
   async function start(env: Record<string, string> = {}): Promise<Client> {
     service = new ServiceProcess({ DATA_DIR: folder, LOG_LEVEL: 'warn', ...env });
     const url = await service.url();
-    return new Client(url, /clk_\w{38}/.exec(service.stdout)?.[0]);
+    return new Client(url, /clk_\w{38}/.exec(service.stderr)?.[0]);
   }
 
   /** The permissions of all that is in the folder, by path. */

@@ -11,8 +11,8 @@ import { KeyDirectory } from '../../src/modules/auth/keyDirectory.ts';
 import { KeyManager } from '../../src/modules/auth/keyManager.ts';
 import { UserDirectory } from '../../src/modules/auth/users.ts';
 import { loadConfig } from '../../src/platform/config.ts';
+import { version } from '../../src/platform/version.ts';
 import { openEventLog } from '../../src/server/openStorage.ts';
-
 import { Client } from '../support/client.ts';
 import { eventually } from '../support/eventually.ts';
 import { storedFiles } from '../support/files.ts';
@@ -56,10 +56,10 @@ describe('npm start', () => {
     const service = start();
     const url = await service.url();
     expect(url).toMatch(/^http:\/\/127\.0\.0\.1:\d+$/);
-    expect(service.stdout).toContain("workspace 'default'");
-    const key = KEY.exec(service.stdout)?.[0];
-    expect(service.stdout.match(new RegExp(KEY, 'g'))).toEqual([key, key]);
-    const line = CURL.exec(service.stdout)?.[1] ?? '';
+    expect(service.stderr).toContain("workspace 'default'");
+    const key = KEY.exec(service.stderr)?.[0];
+    expect(service.stderr.match(new RegExp(KEY, 'g'))).toEqual([key, key]);
+    const line = CURL.exec(service.stderr)?.[1] ?? '';
     const { stdout } = await promisify(execFile)('sh', ['-c', line]);
     expect(JSON.parse(stdout)).toMatchObject({ success: true, version: 1 });
     const client = new Client(url, key);
@@ -77,12 +77,12 @@ describe('npm start', () => {
   test('a second start prints no key and makes none; the first key goes on working', async () => {
     const first = start();
     await first.url();
-    const key = KEY.exec(first.stdout)?.[0];
+    const key = KEY.exec(first.stderr)?.[0];
     await first.end();
     const second = start();
     const client = new Client(await second.url(), key);
-    expect(second.stdout).not.toMatch(KEY);
-    expect(second.stdout).not.toContain('workspace');
+    expect(second.stderr).not.toMatch(KEY);
+    expect(second.stderr).not.toContain('workspace');
     expect((await client.get('/integration/payers')).status).toBe(200);
     await second.end();
     expect(await logged()).toEqual([
@@ -97,12 +97,12 @@ describe('npm start', () => {
   test('every start prints another link that makes the first administrator, until there is a user', async () => {
     const first = start();
     const url = await first.url();
-    const link = SETUP_LINK.exec(first.stdout)?.[1];
+    const link = SETUP_LINK.exec(first.stderr)?.[1];
     expect(link).toContain(`${url}/dashboard/setup?token=`);
     await first.end();
-    const second = start({ NODE_ENV: 'production', PUBLIC_URL: 'https://chartledger.example.com' });
+    const second = start({ PUBLIC_URL: 'https://chartledger.example.com' });
     await second.url();
-    const another = SETUP_LINK.exec(second.stdout)?.[1];
+    const another = SETUP_LINK.exec(second.stderr)?.[1];
     expect(another).toMatch(/^https:\/\/chartledger\.example\.com\/dashboard\/setup\?token=[\w-]{43}$/);
     expect(another?.slice(-43)).not.toBe(link?.slice(-43));
     await second.end();
@@ -113,7 +113,7 @@ describe('npm start', () => {
     await eventLog.close();
     const third = start();
     await third.url();
-    expect(third.stdout).not.toContain('setup');
+    expect(third.stderr).not.toContain('setup');
     await third.end();
     expect((await logged()).filter((line) => line === 'users: SetupLinkIssued')).toHaveLength(2);
   });
@@ -121,7 +121,7 @@ describe('npm start', () => {
   test('a process that does not answer requests issues no link', async () => {
     const service = start({ ROLES: 'projector' });
     await service.url();
-    expect(service.stdout).not.toContain('setup');
+    expect(service.stderr).not.toContain('setup');
     await service.end();
     expect(await logged()).toEqual([]);
   });
@@ -129,9 +129,78 @@ describe('npm start', () => {
   test('with NODE_ENV=production no key is made', async () => {
     const service = start({ NODE_ENV: 'production' });
     await service.url();
-    expect(service.stdout).not.toMatch(KEY);
-    await service.end();
+    const { stdout, stderr } = await service.end();
+    expect(stdout + stderr).not.toMatch(KEY);
     expect(await logged()).toEqual(['users: SetupLinkIssued']);
+  });
+
+  test('in production everything is a line of the log, and only the first start has a link in it', async () => {
+    const stores = { READ_MODEL_URL: `sqlite:${join(folder, 'models.db')}`, BUILD_ID: 'f00f' };
+    const run = async () => {
+      const service = start({ NODE_ENV: 'production', ROLES: 'api', ...stores });
+      const url = await service.url();
+      const { code, stdout, stderr } = await service.end();
+      expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+      const lines = stdout
+        .trimEnd()
+        .split('\n')
+        .map((line) => JSON.parse(line));
+      expect(lines.filter(({ level }) => level !== 30)).toEqual([]);
+      return { url, lines, told: lines.map(({ msg }) => msg) };
+    };
+    const { url, lines, told } = await run();
+    const link = expect.stringMatching(/^the dashboard has no user yet/);
+    expect(told).toEqual(['starting', 'ready', link, 'stopping', 'stopped']);
+    expect(lines[0]).toMatchObject({
+      version,
+      build: 'f00f',
+      roles: ['api'],
+      event_log: `sqlite:${join(folder, 'events.db')}`,
+      read_models: stores.READ_MODEL_URL,
+      state_store: `sqlite:${join(folder, 'state.db')}`,
+      document_store: `file:${join(folder, 'documents')}`,
+    });
+    expect(lines[1]).toMatchObject({ url });
+    expect(lines[2].setupUrl).toMatch(`${url}/dashboard/setup?token=`);
+    expect((await run()).told).toEqual(['starting', 'ready', 'stopping', 'stopped']);
+    expect(await logged()).toEqual(['users: SetupLinkIssued']);
+  });
+
+  test('the log names a store without its user, password and options', async () => {
+    const url = 'esdb://admin:s%40fe%2Fword@127.0.0.1:1?tls=false';
+    const service = start({ NODE_ENV: 'production', EVENT_LOG_URL: url });
+    await eventually(() => expect(service.stdout).toContain('"msg":"starting"'), 60_000);
+    const { stdout } = await service.end();
+    expect(stdout).toContain('"event_log":"esdb://127.0.0.1:1"');
+    for (const secret of ['admin', 's%40fe', 'word']) expect(stdout).not.toContain(secret);
+  });
+
+  test('outside production, standard output has only lines of the log too', async () => {
+    const service = start({ LOG_LEVEL: 'info' });
+    await service.url();
+    const { stdout } = await service.end();
+    const lines = stdout
+      .trimEnd()
+      .split('\n')
+      .map((line) => JSON.parse(line).msg);
+    expect(lines).toEqual(['starting', 'ready', 'stopping', 'stopped']);
+  });
+
+  test.each([
+    ['info', []],
+    ['debug', ['/healthz', '/readyz']],
+  ])('at the level %s, the log has of probes: %j', async (LOG_LEVEL, routes) => {
+    const service = start({ LOG_LEVEL });
+    const url = await service.url();
+    for (const probe of ['/healthz', '/readyz']) expect((await fetch(url + probe)).status).toBe(200);
+    expect((await fetch(`${url}/integration/payers`)).status).toBe(401);
+    const { stdout } = await service.end();
+    const requests = stdout
+      .trimEnd()
+      .split('\n')
+      .map((line) => JSON.parse(line));
+    const found = requests.filter(({ msg }) => msg === 'request').map(({ route }) => route);
+    expect(found).toEqual([...routes, '/integration/payers']);
   });
 
   test('no key is made when the log holds a workspace already', async () => {
@@ -144,7 +213,7 @@ describe('npm start', () => {
     await eventLog.close();
     const service = start();
     await service.url();
-    expect(service.stdout).not.toMatch(KEY);
+    expect(service.stderr).not.toMatch(KEY);
     await service.end();
     expect(await logged()).toEqual(['access: WorkspaceCreated', 'users: SetupLinkIssued']);
   });
@@ -177,7 +246,7 @@ describe('npm start', () => {
     expect(await logged()).toEqual([]);
     const next = start();
     await next.url();
-    expect(next.stdout).toMatch(KEY);
+    expect(next.stderr).toMatch(KEY);
   });
 
   test.each(['SIGTERM', 'SIGINT'] as const)(
@@ -185,7 +254,7 @@ describe('npm start', () => {
     async (signal) => {
       const service = start();
       const url = await service.url();
-      const client = new Client(url, KEY.exec(service.stdout)?.[0]);
+      const client = new Client(url, KEY.exec(service.stderr)?.[0]);
       const encounter = await createEncounter(client);
       const id = phi('document');
       const upload = beginUpload(client, encounter, id);
@@ -194,8 +263,7 @@ describe('npm start', () => {
       const ended = service.end(signal);
       await eventually(() => expect(client.get('/healthz')).rejects.toMatchObject({ code: 'ECONNREFUSED' }));
       expect(await endUpload(upload)).toMatchObject({ status: 200, body: { document_id: id } });
-      const { code, stderr } = await ended;
-      expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+      expect((await ended).code).toBe(0);
       const again = start();
       client.url = await again.url();
       expect((await client.get(documentsPath(encounter, id))).status).toBe(200);

@@ -16,7 +16,7 @@ let env: Record<string, string>;
 let running: ServiceProcess[];
 beforeEach(() => {
   folder = mkdtempSync(join(tmpdir(), 'chartledger-log-'));
-  env = { DATA_DIR: join(folder, 'data'), LOG_LEVEL: 'info', NODE_ENV: 'production', HOME: folder };
+  env = { DATA_DIR: join(folder, 'data'), LOG_LEVEL: 'debug', NODE_ENV: 'production', HOME: folder };
   running = [];
 });
 afterEach(async () => {

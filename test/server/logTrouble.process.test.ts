@@ -13,6 +13,7 @@ import { samples } from '../support/samples.ts';
 const PAYERS = '/integration/payers';
 const LONG_MS = 120_000;
 const PAGE = 4_096;
+const MANY = 100;
 let folder: string;
 let path: string;
 let service: ServiceProcess;
@@ -20,9 +21,9 @@ let client: Client;
 beforeEach(async () => {
   folder = mkdtempSync(join(tmpdir(), 'chartledger-trouble-'));
   path = join(folder, 'events.db');
-  service = new ServiceProcess({ DATA_DIR: folder, LOG_LEVEL: 'error', RATE_LIMIT_PER_MINUTE: '0' });
+  service = new ServiceProcess({ DATA_DIR: folder, LOG_LEVEL: 'warn', RATE_LIMIT_PER_MINUTE: '0' });
   const url = await service.url();
-  client = new Client(url, /x-api-key: (clk_\w+)/.exec(service.stdout)?.[1]);
+  client = new Client(url, /x-api-key: (clk_\w+)/.exec(service.stderr)?.[1]);
 });
 afterEach(async () => {
   await service.end();
@@ -65,6 +66,17 @@ const limitFiles = (bytes: number | 'unlimited') =>
     await expectTrouble(
       /events\.db cannot be read or written: its disk fails, or a limit on the size of files/,
     );
+    await Promise.all(Array.from({ length: MANY }, async () => expect(await post()).toBe(503)));
+    const causes = service.stdout
+      .split('\n')
+      .filter(Boolean)
+      .map((line) => JSON.parse(line))
+      .map(({ level, msg, problem, task, store, error }) =>
+        JSON.stringify({ level, msg, problem, task, store, at: error?.stack?.[0] }),
+      );
+    expect(causes.filter((cause) => cause.includes('a store is unavailable')).length).toBeGreaterThan(0);
+    expect(causes.filter((cause, index) => causes.indexOf(cause) !== index)).toEqual([]);
+    expect(causes.length).toBeLessThan(MANY);
     limitFiles('unlimited');
     await expectRecovery();
   },

@@ -34,7 +34,7 @@ function launch(env: Record<string, string> = {}): ServiceProcess {
 async function first(env?: Record<string, string>): Promise<Client> {
   const process = launch(env);
   const url = await process.url();
-  return new Client(url, /x-api-key: (clk_\w+)/.exec(process.stdout)?.[1]);
+  return new Client(url, /x-api-key: (clk_\w+)/.exec(process.stderr)?.[1]);
 }
 
 function lose(...names: string[]): void {

@@ -28,7 +28,7 @@ const file = (name: string) => join(folder, name);
 async function start(env: Record<string, string> = {}): Promise<Client> {
   running = new ServiceProcess({ DATA_DIR: folder, LOG_LEVEL: 'error', RATE_LIMIT_PER_MINUTE: '0', ...env });
   const url = await running.url();
-  key ??= /x-api-key: (clk_\w+)/.exec(running.stdout)?.[1];
+  key ??= /x-api-key: (clk_\w+)/.exec(running.stderr)?.[1];
   return new Client(url, key);
 }
 

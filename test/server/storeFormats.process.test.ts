@@ -33,7 +33,7 @@ function launch(command?: string[]): ServiceProcess {
 async function during(work: (client: Client) => Promise<void>, command?: string[]): Promise<void> {
   const process = launch(command);
   const url = await process.url();
-  key ??= /x-api-key: (clk_\w+)/.exec(process.stdout)?.[1];
+  key ??= /x-api-key: (clk_\w+)/.exec(process.stderr)?.[1];
   await work(new Client(url, key));
   expect((await process.end()).code).toBe(0);
 }

@@ -167,7 +167,7 @@ export class MonitoredService {
 
   async #listening(): Promise<void> {
     const url = await this.#process.url();
-    const key = /x-api-key: (clk_\w+)/.exec(this.#process.stdout)?.[1] ?? this.client.key;
+    const key = /x-api-key: (clk_\w+)/.exec(this.#process.stderr)?.[1] ?? this.client.key;
     this.client = new Client(url, key);
   }
 

@@ -64,13 +64,19 @@ export class ServiceProcess {
   ) {
     const [program, ...args] = command as [string, ...string[]];
     this.child = spawn(program, args, {
-      env: { PATH: process.env.PATH, ...compileCache, PORT: '0', LOG_LEVEL: 'silent', ...env },
+      // In production, only the log says where it listens.
+      env: {
+        ...{ PATH: process.env.PATH, ...compileCache, PORT: '0' },
+        LOG_LEVEL: env.NODE_ENV === 'production' ? 'info' : 'silent',
+        ...env,
+      },
       stdio: ['ignore', stdout, 'pipe'],
       ...(uid !== undefined && { uid }),
     });
     this.child.stdout?.on('data', (chunk) => this.take(chunk));
     this.child.stderr?.on('data', (chunk) => {
       this.stderr += chunk;
+      this.#findUrl(/listens on (\S+)\n\n/.exec(this.stderr));
     });
     this.#exit = once(this.child, 'close');
     const fail = (what: string) => this.#listening.reject(new Error(`${what}: ${this.stderr}`));
@@ -103,8 +109,11 @@ export class ServiceProcess {
   /** Takes a part of its output from who reads it in place of this. */
   take(chunk: Buffer): void {
     this.stdout += chunk;
-    const [, url] = /listens on (\S+)\n\n/.exec(this.stdout) ?? [];
-    if (url !== undefined) this.#listening.resolve(url);
+    this.#findUrl(/"url":"([^"]+)"[^\n]*"msg":"ready"/.exec(this.stdout));
+  }
+
+  #findUrl(found: RegExpExecArray | null): void {
+    if (found?.[1] !== undefined) this.#listening.resolve(found[1]);
   }
 }
 

@@ -174,6 +174,9 @@ async function auditRefusal(
   }
 }
 
+/** What balancers and orchestrators ask every few seconds. */
+const probes = new Set(['/healthz', '/readyz']);
+
 function logRequest(
   logger: Logger,
   { req, res, requestId, client, found }: RequestContext,
@@ -181,7 +184,7 @@ function logRequest(
   code: ErrorCode | undefined,
   ms: number,
 ): void {
-  logger.info(
+  logger[probes.has(route) ? 'debug' : 'info'](
     {
       method: req.method,
       route,

@@ -307,13 +307,19 @@ function requireOpenSetupLink(all: Readonly<Users>, token: string): void {
   if (expiresAt !== undefined && Date.now() < Date.parse(expiresAt)) return;
   throw new ServiceError(
     'not_found',
-    'This link was already used, or has expired. While there are no users, restart the service to get a new one.',
+    'This link was already used, or has expired. An operator creates the first user with: chartledger users create',
   );
 }
 
-/** While there are no users: returns the token of a new link that creates the first administrator. Otherwise does nothing. */
-export async function issueFirstSetupLink(users: UserDirectory): Promise<string | undefined> {
-  if (users.all().length > 0) return undefined;
+/**
+ * While there are no users: returns the token of a new link that creates the first administrator. Otherwise does nothing; nor, without
+ * `again`, once a link was issued.
+ */
+export async function issueFirstSetupLink(
+  users: UserDirectory,
+  { again }: { again: boolean },
+): Promise<string | undefined> {
+  if (users.all().length > 0 || (users.hasSetupLink && !again)) return undefined;
   const actor = { principal: { type: 'operator', id: 'first-start' } } as const;
   return new UserLinks(users, actor).issueSetupLink();
 }

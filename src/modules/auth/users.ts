@@ -363,6 +363,11 @@ export class UserDirectory {
     return [...this.#stream.state.users.values()];
   }
 
+  /** Whether a link to create the first administrator was issued, and there is none yet. */
+  get hasSetupLink(): boolean {
+    return this.#stream.state.setupLinks.size > 0;
+  }
+
   /** Returns the user with an id, as of now; including disabled ones. */
   find(id: string): User | undefined {
     return this.#stream.state.users.get(id);
