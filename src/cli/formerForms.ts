@@ -12,6 +12,7 @@ const renamed = new Map(
     prove: 'records prove',
     'prove-consistency': 'heads prove',
     'signing-key': 'secrets show signing',
+    'hold add': 'holds create',
     hold: 'holds',
     reference: 'code-sets',
     'keys update': 'keys set',
@@ -71,8 +72,9 @@ function presentCommand([noun = '', verb = '', ...rest]: readonly string[]) {
   const both = `${noun} ${verb}`;
   if (both === 'workspaces retention') {
     const years = rest.findLastIndex((word) => !word.startsWith('-'));
-    const words = ['workspaces', 'set', ...rest.slice(0, years), '--retention', ...rest.slice(years)];
-    return { name: 'workspaces set --retention', words, former: both };
+    const [id = '', ...others] = rest.filter((_, at) => at !== years);
+    const words = ['retention', 'set', ...rest.slice(years, years + 1), ...others, '--workspace', id];
+    return { name: 'retention set', words, former: both };
   }
   if (noun === 'retention' && rest.concat(verb).includes('--apply')) {
     const options = [verb, ...rest].filter((word) => word !== '--apply');

@@ -206,10 +206,10 @@ export const commandGroups: Readonly<Record<string, readonly Entry[]>> = {
     },
     {
       name: 'retention',
-      summary: 'List and erase records past their retention period',
+      summary: 'Set how long records are kept, list and erase older ones',
       description:
         'Records past the retention period of a workspace: those that nobody changed, and that have no encounter dated, ' +
-        'within the period. `workspaces set --retention` sets it.',
+        'within the period.',
       modules: [{ load: async () => (await import('./commands/retention.ts')).addRetentionCommands }],
     },
     {

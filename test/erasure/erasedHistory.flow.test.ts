@@ -54,7 +54,7 @@ onEveryEngine((start) => {
 
   test('so does the command line, in every format', async () => {
     const ofDocument = ['document', documentId, '--encounter', encounter];
-    for (const args of [['encounter', encounter], ofDocument]) {
+    for (const args of [['encounters', encounter], ofDocument]) {
       const table = await cli('records', 'history', ...args);
       expect(table.stdout).toMatch(new RegExp(`^2 .* erased .*\n +reason: "${REASON}"\n$`, 'm'));
       const json = await cli('records', 'history', ...args, '--format', 'json');

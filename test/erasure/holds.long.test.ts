@@ -41,7 +41,7 @@ onEveryEngine((start) => {
   const erase = (kind: string, id: string, ...more: string[]) =>
     cli('records', 'erase', kind, id, '--reason', 'Request 2026-117', ...more);
   const hold = async (...record: string[]): Promise<string> => {
-    const { code, stdout, stderr } = await cli('holds', 'add', ...record, '--reason', CASE, '--json');
+    const { code, stdout, stderr } = await cli('holds', 'create', ...record, '--reason', CASE, '--json');
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
     return JSON.parse(stdout).id;
   };
@@ -168,10 +168,10 @@ onEveryEngine((start) => {
     const released = await hold();
     await release(released);
     const refusals: [string[], string, code?: number][] = [
-      [['holds', 'add', 'payer', 'nobody', '--reason', CASE], 'Payer not found.'],
-      [['holds', 'add', 'payer', payer.id, '--reason', CASE], 'A hold can no longer protect it.'],
-      [['holds', 'add', 'payer', '--reason', CASE], 'specify the id of the record', 2],
-      [['holds', 'add', '--reason', ' '], 'error: --reason must have 1 to 1000 characters', 2],
+      [['holds', 'create', 'payer', 'nobody', '--reason', CASE], 'Payer not found.'],
+      [['holds', 'create', 'payer', payer.id, '--reason', CASE], 'A hold can no longer protect it.'],
+      [['holds', 'create', 'payer', '--reason', CASE], 'specify the id of the record', 2],
+      [['holds', 'create', '--reason', ' '], 'error: --reason must have 1 to 1000 characters', 2],
       [['holds', 'release', 'hold_none', '--reason', CASE], 'The workspace has no hold hold_none.'],
       [['holds', 'release', released, '--reason', CASE], `Hold ${released} was already released at 2`],
     ];
@@ -191,7 +191,7 @@ onEveryEngine((start) => {
     const tombstone = { kind: 'patient', record_id: patient.id, reason: 'x', with_encounters: true } as const;
     // As an erasure leaves it that is cut off behind its first tombstone, until the service goes on with it.
     await appendTombstones(service.eventLog, caller(), stream, 'Patient', tombstone);
-    const { code, stderr } = await cli('holds', 'add', 'encounter', encounter.id, '--reason', CASE);
+    const { code, stderr } = await cli('holds', 'create', 'encounter', encounter.id, '--reason', CASE);
     expect(code).toBe(1);
     expect(stderr).toMatch(/was already erased at 2\S+\. A hold can no longer protect it\./);
     await eventually(async () =>

@@ -39,7 +39,7 @@ onEveryEngine((start) => {
   const cli = (args: string[], more: Record<string, string> = {}) =>
     runCli(args, { env: { ...storesOf(service.config), DATA_DIR: folder, ...more } });
   const choose = async (choice: string) =>
-    expect((await cli(['workspaces', 'set', workspace(), '--retention', choice])).code).toBe(0);
+    expect((await cli(['retention', 'set', choice, '--workspace', workspace()])).code).toBe(0);
   const retention = (time: number, verb: 'list' | 'apply', ...more: string[]) =>
     withClockAt(time, () => cli(['retention', verb, '--workspace', workspace(), ...more]));
   const listed = async (time: number) => {
@@ -76,7 +76,7 @@ onEveryEngine((start) => {
         ['101', 'Retention must be 6 to 100 years.'],
         ['for ever', 'Specify a number of years, off, or default.'],
       ] as const) {
-        const refused = await cli(['workspaces', 'set', workspace(), '--retention', choice]);
+        const refused = await cli(['retention', 'set', choice, '--workspace', workspace()]);
         expect(refused.stderr).toContain(message);
         expect(refused.code).not.toBe(0);
       }
@@ -84,7 +84,7 @@ onEveryEngine((start) => {
     expect(appended).toEqual([]);
     const setting = { RETENTION_YEARS: '8' };
     const own = async (choice: string) => {
-      const { stdout } = await cli(['workspaces', 'set', workspace(), '--retention', choice], setting);
+      const { stdout } = await cli(['retention', 'set', choice, '--workspace', workspace()], setting);
       return stdout.replace(/.*: /, '').trim();
     };
     const changes = await changesBy(service, async () => {
@@ -132,7 +132,16 @@ onEveryEngine((start) => {
       const documentedEncounter = await encounter(documented.id);
       const changed = await patient();
       const oldEncounter = await encounter(changed.id);
-      const hold = ['holds', 'add', 'encounter', heldEncounter, '--workspace', workspace(), '--reason', 'x'];
+      const hold = [
+        'holds',
+        'create',
+        'encounter',
+        heldEncounter,
+        '--workspace',
+        workspace(),
+        '--reason',
+        'x',
+      ];
       expect((await cli(hold)).code).toBe(0);
       time = sixYearsAfter(await momentBetween(service));
 

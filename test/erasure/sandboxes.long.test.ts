@@ -173,7 +173,7 @@ onEmbeddedEngines((start) => {
     const held = { ...samples.payer(), id: phi('held') };
     for (const one of [payer, held]) await client.post('/integration/payers', one);
     const hold = await cli(
-      ...['holds', 'add', 'payer', held.id, '--workspace', workspace, '--reason', 'A matter of 2026'],
+      ...['holds', 'create', 'payer', held.id, '--workspace', workspace, '--reason', 'A matter of 2026'],
     );
     expect(hold).toMatchObject({ code: 0, stderr: '' });
     const { code, stderr } = await reset();

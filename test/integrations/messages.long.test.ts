@@ -279,7 +279,7 @@ onEveryEngine((start) => {
     const isHeld = (message: Message) => holdsMessage({ ...stores, eventLog: service.eventLog }, message);
     await store.removeExpired(daysOn(89), isHeld, signal);
     expect(await messages('show', id)).toMatchObject({ code: 0, stderr: '' });
-    expect(await hold('add', 'patient', String(patient.id), '--reason', 'Suit')).toMatchObject({
+    expect(await hold('create', 'patient', String(patient.id), '--reason', 'Suit')).toMatchObject({
       code: 0,
       stderr: '',
     });
@@ -305,7 +305,7 @@ onEveryEngine((start) => {
         new AbortController().signal,
       );
     const held = String(patients.at(-1)?.id);
-    expect(await hold('add', 'patient', held, '--reason', 'Suit')).toMatchObject({ code: 0, stderr: '' });
+    expect(await hold('create', 'patient', held, '--reason', 'Suit')).toMatchObject({ code: 0, stderr: '' });
     await expire();
     expect((await listed()).map((message: Message) => message.id)).toEqual([id]);
     const holds = JSON.parse((await hold('list', '--json')).stdout);

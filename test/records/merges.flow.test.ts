@@ -266,7 +266,7 @@ onEmbeddedEngines((start) => {
     expect(told).not.toContain(error);
     const alone = await cli('records', 'erase', 'patient', survivor, '--reason', 'Asked');
     expect([alone.code, alone.stderr]).toEqual([1, expect.stringContaining('1 encounter and 1 patient')]);
-    await cli('holds', 'add', 'patient', survivor, '--reason', 'Suit');
+    await cli('holds', 'create', 'patient', survivor, '--reason', 'Suit');
     const held = await cli('records', 'erase', 'patient', merged, '--with-encounters', '--reason', 'Asked');
     expect([held.code, held.stderr]).toEqual([1, expect.stringContaining('its patient is under legal hold')]);
     const [{ id: hold }] = JSON.parse((await cli('holds', 'list', '--json')).stdout);

@@ -47,6 +47,7 @@ test('wrong usage ends with 2, says what to do, and touches no store', async () 
     ],
     [['users', 'set-role', 'ada', 'root'], 'Specify one of admin, compliance, billing, integrator, viewer'],
     [['keys', 'set', 'key_1'], 'specify what to set: --expires'],
+    [['records', 'history', 'patience', 'p', '--workspace', 'c'], 'Allowed choices are payer, patient'],
     [['keys', 'delete'], "missing required argument 'key-id'"],
     [['keys', 'rotate', 'key_1', '--expires', 'soon'], 'Specify a time such as 0s, 30m, 24h or 7d.'],
     [['workspaces', 'list', '--all'], "unknown option '--all'"],

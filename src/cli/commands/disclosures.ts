@@ -1,9 +1,9 @@
-import { Argument, type Command, Option } from 'commander';
+import { type Command, Option } from 'commander';
 import { patient } from '../../domain/records/kinds/patient.ts';
 import { type ReportFormat, reportFormats, reportText } from '../../modules/audit/disclosureFormats.ts';
 import { reportDisclosures } from '../../modules/audit/disclosures.ts';
 import { withCurrentModels, withWorkspace } from '../../server/stores.ts';
-import { addFormatOptions, parseInstant } from '../lib/options.ts';
+import { addFormatOptions, kindArgument, parseInstant } from '../lib/options.ts';
 import { example, print } from '../lib/terminal.ts';
 
 interface DisclosuresOptions {
@@ -40,7 +40,7 @@ export function addDisclosureCommands(disclosures: Command): void {
         '--accounting the disclosures under 45 CFR 164.528. The report contains ids and versions but no ' +
         'values; the audit trail records who requested it.',
     )
-    .addArgument(new Argument('<kind>', 'kind of the record').choices([patient.kind]))
+    .addArgument(kindArgument('<kind>', [patient.kind]))
     .argument('<id>', 'the id that the patient was sent with')
     .requiredOption('--workspace <id>', 'the workspace of the patient')
     .option(

@@ -1,7 +1,7 @@
-import { Argument, type Command } from 'commander';
+import type { Command } from 'commander';
 import type { Position, RecordedEvent } from '../../domain/events/event.ts';
 import { kindOfStream, recordStream } from '../../domain/events/streams.ts';
-import { catalog, catalogEntry } from '../../domain/records/catalog.ts';
+import { catalogEntry } from '../../domain/records/catalog.ts';
 import { eraseRecord, erasureOf, type RecordedErasure } from '../../modules/erasure/erase.ts';
 import type { ErasurePorts } from '../../modules/erasure/finish.ts';
 import { resetSandbox } from '../../modules/erasure/resetSandbox.ts';
@@ -15,6 +15,7 @@ import { loadSigningKey } from '../../server/stores.ts';
 import { terminal } from '../../server/terminal.ts';
 import { withErasure } from '../../server/withErasure.ts';
 import { ofFile } from '../lib/files.ts';
+import { kindArgument } from '../lib/options.ts';
 import { count, counted, example, fail, writeLine, writeTable } from '../lib/terminal.ts';
 import {
   addScavengeOptions,
@@ -40,7 +41,7 @@ export function addEraseCommand(records: Command): void {
         'that the log is complete. The service must be running. Backups made before the erasure still ' +
         'contain the record.',
     )
-    .addArgument(new Argument('<kind>', 'kind of the record').choices(catalog.map(({ kind }) => kind)))
+    .addArgument(kindArgument('<kind>'))
     .argument('<id>', 'the id that the record was sent with')
     .requiredOption('--workspace <id>', 'the workspace of the record')
     .requiredOption('--reason <text>', 'the reason, which is kept; do not identify the person concerned')

@@ -1,5 +1,5 @@
-import { Argument, type Command, Option } from 'commander';
-import { catalog, catalogEntry } from '../../domain/records/catalog.ts';
+import { type Command, Option } from 'commander';
+import { catalogEntry } from '../../domain/records/catalog.ts';
 import { viewDocument } from '../../domain/records/document.ts';
 import { dottedFields } from '../../domain/records/fold.ts';
 import { instantOf } from '../../domain/records/schema/isoDates.ts';
@@ -18,7 +18,7 @@ import {
 import type { Page, PageRequest } from '../../modules/records/queries/paging.ts';
 import { csvLine } from '../../platform/csv.ts';
 import { type WorkspaceTools, withDocumentStore, withWorkspace } from '../../server/stores.ts';
-import { addFormatOptions, parseMoment, parsePositive } from '../lib/options.ts';
+import { addFormatOptions, kindArgument, parseMoment, parsePositive } from '../lib/options.ts';
 import { example, fittingLine as line, print, printable } from '../lib/terminal.ts';
 
 type Version = RecordVersion | DocumentVersion;
@@ -254,9 +254,7 @@ export function addHistoryCommand(records: Command): void {
       'Show every version of a record or document, newest first: who sent it, when, from where, and what ' +
         'it changed. The audit trail records that the history was read, and by whom.',
     )
-    .addArgument(
-      new Argument('<kind>', 'kind of the record').choices([...catalog.map(({ kind }) => kind), 'document']),
-    )
+    .addArgument(kindArgument('<kind>', undefined, 'document'))
     .argument('<id>', 'the id that the record was sent with')
     .requiredOption('--workspace <id>', 'the workspace of the record')
     .option('--encounter <id>', 'the encounter of a document')

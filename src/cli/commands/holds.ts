@@ -1,9 +1,10 @@
-import { Argument, type Command } from 'commander';
-import { catalog, catalogEntry } from '../../domain/records/catalog.ts';
+import type { Command } from 'commander';
+import { catalogEntry } from '../../domain/records/catalog.ts';
 import { recordAccess } from '../../modules/audit/recordAccess.ts';
 import { type Hold, type HoldStep, readHolds } from '../../modules/erasure/holdState.ts';
 import { addHold, releaseHold } from '../../modules/erasure/holds.ts';
 import { withWorkspace } from '../../server/stores.ts';
+import { kindArgument } from '../lib/options.ts';
 import { example, writeJson, writeLine, writeTable } from '../lib/terminal.ts';
 
 interface ChangeOptions {
@@ -20,7 +21,7 @@ interface ListOptions {
 
 /** `chartledger holds …` */
 export function addHoldCommands(holds: Command): void {
-  addAdd(holds);
+  addCreate(holds);
   holds
     .command('list')
     .description('List the legal holds that are in force.')
@@ -49,11 +50,11 @@ export function addHoldCommands(holds: Command): void {
     );
 }
 
-function addAdd(holds: Command): void {
+function addCreate(holds: Command): void {
   holds
-    .command('add')
+    .command('create')
     .description('Put a record under legal hold, or the whole workspace if no record is given.')
-    .addArgument(new Argument('[kind]', 'kind of the record').choices(catalog.map(({ kind }) => kind)))
+    .addArgument(kindArgument('[kind]'))
     .argument('[id]', 'the id that the record was sent with')
     .requiredOption('--workspace <id>', 'the workspace to hold, or the workspace of the record')
     .requiredOption('--reason <text>', 'the reason, which is kept; do not identify the person concerned')
@@ -61,14 +62,14 @@ function addAdd(holds: Command): void {
     .addHelpText(
       'after',
       example(
-        "chartledger holds add patient patient-1001 --workspace clinic --reason 'Case 2031-17'",
-        "chartledger holds add --workspace clinic --reason 'Case 2031-17'",
+        "chartledger holds create patient patient-1001 --workspace clinic --reason 'Case 2031-17'",
+        "chartledger holds create --workspace clinic --reason 'Case 2031-17'",
       ),
     )
-    .action(add);
+    .action(create);
 }
 
-async function add(
+async function create(
   kind: string | undefined,
   id: string | undefined,
   { workspace, reason, json }: ChangeOptions,

@@ -1,6 +1,6 @@
-import { Argument, type Command } from 'commander';
+import type { Command } from 'commander';
 import { documentStream, recordStream } from '../../domain/events/streams.ts';
-import { catalog, catalogEntry } from '../../domain/records/catalog.ts';
+import { catalogEntry } from '../../domain/records/catalog.ts';
 import { recordAccess } from '../../modules/audit/recordAccess.ts';
 import { writeWhole } from '../../modules/integrity/exportArchive.ts';
 import {
@@ -21,7 +21,7 @@ import {
   withWorkspace,
 } from '../../server/stores.ts';
 import { ofFile } from '../lib/files.ts';
-import { parsePositive } from '../lib/options.ts';
+import { kindArgument, parsePositive } from '../lib/options.ts';
 import { count, example, writeLine } from '../lib/terminal.ts';
 import { checkingKeys, readHead } from './verify.ts';
 
@@ -137,9 +137,7 @@ export function addProveCommand(records: Command): void {
         'place in the hash tree and a signed head. Anyone with the public key can verify the proof ' +
         'offline with `chartledger verify`. The audit trail records that it was read, and by whom.',
     )
-    .addArgument(
-      new Argument('<kind>', 'kind of the record').choices([...catalog.map(({ kind }) => kind), 'document']),
-    )
+    .addArgument(kindArgument('<kind>', undefined, 'document'))
     .argument('<id>', 'the id that the record was sent with')
     .requiredOption('--workspace <id>', 'the workspace of the record')
     .requiredOption('--version <n>', 'the version: 1, 2, 3 …', parsePositive)

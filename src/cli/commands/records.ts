@@ -1,12 +1,12 @@
-import { Argument, type Command, Option } from 'commander';
+import { type Command, Option } from 'commander';
 import { z } from 'zod';
-import { catalog, catalogEntry } from '../../domain/records/catalog.ts';
+import { catalogEntry } from '../../domain/records/catalog.ts';
 import { dottedFields } from '../../domain/records/fold.ts';
 import { type CatalogEntry, recordName } from '../../domain/records/schema/kind.ts';
 import { scopeKinds } from '../../modules/auth/apiKeys.ts';
 import { terminal } from '../../server/terminal.ts';
 import { addServiceOptions, type ServiceClient, type ServiceOptions, serviceClient } from '../lib/client.ts';
-import { parseMoment, parsePositive } from '../lib/options.ts';
+import { kindArgument, parseMoment, parsePositive } from '../lib/options.ts';
 import {
   example,
   FAILED,
@@ -212,9 +212,6 @@ async function* tableOf(pages: Pages, { listedBy }: CatalogEntry): AsyncGenerato
   }
 }
 
-const kindArgument = () =>
-  new Argument('<kind>', 'kind of the records').choices(catalog.map(({ kind }) => kind));
-
 /** `chartledger records …` */
 export function addRecordsCommands(records: Command): void {
   addServiceOptions(
@@ -223,7 +220,7 @@ export function addRecordsCommands(records: Command): void {
       .description(
         'Show the current or an earlier version of a record. The read is recorded in the audit trail.',
       )
-      .addArgument(kindArgument())
+      .addArgument(kindArgument('<kind>'))
       .argument('<id>', 'the id that the record was sent with'),
     'read',
   )
@@ -246,7 +243,7 @@ export function addRecordsCommands(records: Command): void {
         'List the records of a kind, in the order of their creation. Each page is recorded in the audit ' +
           'trail.',
       )
-      .addArgument(kindArgument()),
+      .addArgument(kindArgument('<kind>')),
     'read',
   )
     .option('--limit <n>', 'only the first n records (default: all)', parsePositive)

@@ -1,7 +1,13 @@
-import type { Command } from 'commander';
+import { type Command, InvalidArgumentError } from 'commander';
 import type { Caller } from '../../domain/events/newEvent.ts';
 import { recordAccess, recordFurtherAccess } from '../../modules/audit/recordAccess.ts';
-import { type RetentionPolicy, retentionPolicy, type Workspace } from '../../modules/auth/apiKeys.ts';
+import {
+  type RetentionChoice,
+  type RetentionPolicy,
+  retentionPolicy,
+  retentionText,
+  type Workspace,
+} from '../../modules/auth/apiKeys.ts';
 import type { ErasurePorts } from '../../modules/erasure/finish.ts';
 import {
   type ExpiredRecord,
@@ -12,7 +18,7 @@ import {
 } from '../../modules/erasure/retention.ts';
 import { csvLine } from '../../platform/csv.ts';
 import { ServiceError } from '../../platform/errors.ts';
-import { retentionSetting } from '../../server/stores.ts';
+import { retentionSetting, withKeys } from '../../server/stores.ts';
 import { terminal } from '../../server/terminal.ts';
 import { withErasure } from '../../server/withErasure.ts';
 import { addFormatOptions, parsePositive } from '../lib/options.ts';
@@ -102,6 +108,23 @@ export function addRetentionCommands(retention: Command): void {
       withErasure(id, (ports, caller, workspace) => list(ports, caller, policyOf(workspace), format)),
     );
 
+  retention
+    .command('set')
+    .description('Set how long the records of a workspace are kept.')
+    .argument(
+      '<years>',
+      'a number of years, off to keep everything, or default for the value of RETENTION_YEARS',
+      parseRetention,
+    )
+    .requiredOption('--workspace <id>', 'the workspace')
+    .addHelpText('after', example('chartledger retention set 10 --workspace clinic'))
+    .action((choice: RetentionChoice, { workspace }: { workspace: string }) =>
+      withKeys(async ({ manager }) => {
+        await manager.setRetention(workspace, choice);
+        writeLine(`Retention of workspace ${workspace}: ${retentionText(choice, retentionSetting())}.`);
+      }),
+    );
+
   const applying = retention
     .command('apply')
     .description(
@@ -121,12 +144,19 @@ export function addRetentionCommands(retention: Command): void {
     });
 }
 
+/** `7`, `off`, `default`. */
+function parseRetention(text: string): RetentionChoice {
+  if (text === 'off' || text === 'default') return text;
+  if (/^\d{1,9}$/.test(text)) return Number(text);
+  throw new InvalidArgumentError('Specify a number of years, off, or default.');
+}
+
 function policyOf({ id, retention = 'default' }: Workspace): RetentionPolicy {
   const policy = retentionPolicy(retention, retentionSetting(), Date.now());
   if (policy) return policy;
   throw new ServiceError(
     'conflict',
-    `Workspace ${id} keeps everything. Set its retention with: chartledger workspaces set ${id} --retention YEARS, or for all ` +
+    `Workspace ${id} keeps everything. Set its retention with: chartledger retention set YEARS --workspace ${id}, or for all ` +
       'workspaces with RETENTION_YEARS.',
   );
 }

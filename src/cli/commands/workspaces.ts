@@ -1,6 +1,6 @@
-import { type Command, InvalidArgumentError, Option } from 'commander';
+import { type Command, Option } from 'commander';
 import { type UnchangedChoice, unchangedChoices } from '../../domain/events/event.ts';
-import { type RetentionChoice, retentionText, type Workspace } from '../../modules/auth/apiKeys.ts';
+import { retentionText, type Workspace } from '../../modules/auth/apiKeys.ts';
 import { eventLogName, retentionSetting, withKeys } from '../../server/stores.ts';
 import { example, writeJson, writeLine, writeTable } from '../lib/terminal.ts';
 
@@ -11,13 +11,6 @@ interface JsonOption {
 function view({ id, state, createdAt, sandbox = false, ...choices }: Workspace) {
   const { retention = 'default', unchanged = 'append' } = choices;
   return { id, state, sandbox, created_at: createdAt, retention, unchanged };
-}
-
-/** `7`, `off`, `default`. */
-function parseRetention(text: string): RetentionChoice {
-  if (text === 'off' || text === 'default') return text;
-  if (/^\d{1,9}$/.test(text)) return Number(text);
-  throw new InvalidArgumentError('Specify a number of years, off, or default.');
 }
 
 /** `chartledger workspaces …` */
@@ -109,48 +102,19 @@ export function addWorkspaceCommands(workspaces: Command): void {
       new Option(
         '--unchanged <choice>',
         'what to do with a write that changes no field: append an event as for any other write, or skip it',
-      ).choices(unchangedChoices),
+      )
+        .choices(unchangedChoices)
+        .makeOptionMandatory(),
     )
-    .option(
-      '--retention <years>',
-      'how long records are kept: a number of years, off to keep everything, or default for the value of RETENTION_YEARS; ' +
-        '`chartledger retention` lists and erases older ones',
-      parseRetention,
-    )
-    .addHelpText(
-      'after',
-      example(
-        'chartledger workspaces set north_clinic --unchanged skip',
-        'chartledger workspaces set north_clinic --retention 10',
-      ),
-    )
-    .action(setWorkspace);
-}
-
-interface SetOptions {
-  unchanged?: UnchangedChoice;
-  retention?: RetentionChoice;
-}
-
-async function setWorkspace(
-  id: string,
-  { unchanged, retention }: SetOptions,
-  command: Command,
-): Promise<void> {
-  if (unchanged === undefined && retention === undefined)
-    command.error('error: specify what to set: --unchanged, --retention');
-  await withKeys(async ({ manager }) => {
-    if (unchanged !== undefined) {
-      await manager.setUnchanged(id, unchanged);
-      writeLine(
-        unchanged === 'skip'
-          ? `Writes to workspace ${id} that change no field are skipped.`
-          : `Every write to workspace ${id} appends an event.`,
-      );
-    }
-    if (retention !== undefined) {
-      await manager.setRetention(id, retention);
-      writeLine(`Retention of workspace ${id}: ${retentionText(retention, retentionSetting())}.`);
-    }
-  });
+    .addHelpText('after', example('chartledger workspaces set north_clinic --unchanged skip'))
+    .action((id: string, { unchanged }: { unchanged: UnchangedChoice }) =>
+      withKeys(async ({ manager }) => {
+        await manager.setUnchanged(id, unchanged);
+        writeLine(
+          unchanged === 'skip'
+            ? `Writes to workspace ${id} that change no field are skipped.`
+            : `Every write to workspace ${id} appends an event.`,
+        );
+      }),
+    );
 }

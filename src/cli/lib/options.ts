@@ -1,6 +1,21 @@
-import { type Command, InvalidArgumentError, Option } from 'commander';
+import { Argument, type Command, InvalidArgumentError, Option } from 'commander';
+import { catalog } from '../../domain/records/catalog.ts';
 import { requiredDate } from '../../domain/records/schema/fields.ts';
 import { instantOf } from '../../domain/records/schema/isoDates.ts';
+
+/** Returns the argument for a kind of record, which may be in the plural as in paths: `patients`; `more`: other choices. */
+export function kindArgument(
+  name: string,
+  kinds = catalog.map(({ kind }) => kind),
+  ...more: string[]
+): Argument {
+  const choices = [...kinds, ...more];
+  return new Argument(name, 'kind of the record').choices(choices).argParser((text: string) => {
+    const kind = catalog.find(({ plural }) => plural === text)?.kind ?? text;
+    if (choices.includes(kind)) return kind;
+    throw new InvalidArgumentError(`Allowed choices are ${choices.join(', ')}.`);
+  });
+}
 
 /** Parses a number of days, at most 9,999; `null` for `none`. */
 export function parseDays(text: string): number | null {

@@ -107,7 +107,7 @@ await inClinic('readiness', 'set', 'facility_tax_id', 'warns');
 await inClinic('readiness', 'set-filing-limit', '365');
 await inClinic('readiness', 'require-document', 'inpatient', 'discharge_summary');
 const { id: holdId } = JSON.parse(
-  await inClinic('holds', 'add', 'patient', patient.id, '--reason', 'Case 2026-17', '--json'),
+  await inClinic('holds', 'create', 'patient', patient.id, '--reason', 'Case 2026-17', '--json'),
 );
 await inClinic('holds', 'release', holdId, '--reason', 'Case closed');
 await inClinic('records', 'erase', 'payer', 'payer-gone', '--reason', 'Asked for');
