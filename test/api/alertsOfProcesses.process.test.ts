@@ -69,7 +69,7 @@ describe.concurrent('alerts tell', { timeout: LONG_MS }, () => {
     const folder = temporaryFolder();
     const passphrase = join(folder, 'passphrase');
     writeFileSync(passphrase, 'correct horse battery staple', { mode: 0o600 });
-    await service.mend('ChartledgerBackupOld', 'backup', { PLACE: join(folder, 'backup'), FILE: passphrase });
+    await service.mend('ChartledgerBackupOld', 'backup', { backups: join(folder, 'backup'), passphrase });
     await service.expectQuiet(alerts);
     service.setAhead(6 * DAY_MS);
     await service.expectFiring(...alerts);

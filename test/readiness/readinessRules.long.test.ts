@@ -90,8 +90,8 @@ onEmbeddedEngines((start) => {
     const id = String(claim.payer.id);
     const limit = async (...args: string[]) => {
       const appended = await appendedBy(service, async () => {
-        expect(await cli('filing-limit', ...args)).toMatchObject({ code: 0, stderr: '' });
-        expect(await cli('filing-limit', ...args)).toMatchObject({ code: 0 });
+        expect(await cli('set-filing-limit', ...args)).toMatchObject({ code: 0, stderr: '' });
+        expect(await cli('set-filing-limit', ...args)).toMatchObject({ code: 0 });
       });
       expect(appended).toEqual(['clinic.readiness: FilingLimitSet']);
     };
@@ -126,12 +126,12 @@ onEmbeddedEngines((start) => {
     expect(await readiness(service, claim)).toMatchObject({ state: 'ready', findings: [] });
     await limit('none');
     const refused = await appendedBy(service, async () => {
-      expect(await cli('filing-limit', '30', '--payer', 'nobody')).toEqual({
+      expect(await cli('set-filing-limit', '30', '--payer', 'nobody')).toEqual({
         ...{ code: 1, stdout: '' },
         stderr: expect.stringContaining('has no payer with that id'),
       });
       for (const days of ['0', '1.5', 'soon', '10000']) {
-        expect(await cli('filing-limit', days)).toMatchObject({ code: 2, stdout: '' });
+        expect(await cli('set-filing-limit', days)).toMatchObject({ code: 2, stdout: '' });
       }
     });
     expect(refused).toEqual([]);
@@ -143,7 +143,7 @@ onEmbeddedEngines((start) => {
       encounter: { date_of_service: dayFromToday(-40) },
       patient: { primary_insurance: { ...payer, effective_date: undefined, termination_date: undefined } },
     });
-    const limit = (days: string) => cli('filing-limit', days, '--payer', String(claim.payer.id));
+    const limit = (days: string) => cli('set-filing-limit', days, '--payer', String(claim.payer.id));
     const told = async () => {
       const { state, found } = await readiness(service, claim);
       const { items } = await worklist(service, `&payer_id=${claim.payer.id}`);
