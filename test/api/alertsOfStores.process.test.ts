@@ -36,7 +36,7 @@ describe.concurrent('alerts tell', { timeout: LONG_MS }, () => {
         expect(await service.firing(...alerts)).toEqual(alerts);
       }, LONG_MS);
       const found = /^fail {2}event_log: .* cannot grow: its disk or quota is full\./m;
-      await service.look('ChartledgerStoreAway', [{ code: 1, stdout: expect.stringMatching(found) }]);
+      await service.look('ChartledgerStoreAway', [{ code: 2, stdout: expect.stringMatching(found) }]);
       releasePlace();
       await service.expectQuiet(alerts, () => isTaken(service));
     },

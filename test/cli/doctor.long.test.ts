@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import {
   chmodSync,
   closeSync,
@@ -9,13 +10,16 @@ import {
   writeFileSync,
   writeSync,
 } from 'node:fs';
+import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
+import { createServer } from 'node:tls';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { roomFor } from '../../src/cli/commands/doctorChecks.ts';
 import { runCli, storesOf, temporaryFolder } from '../support/cli.ts';
 import { eventually } from '../support/eventually.ts';
+import { tlsFixture, tlsSettings } from '../support/messages.ts';
 import { samples } from '../support/samples.ts';
-import { onEveryEngine } from '../support/servers.ts';
+import { freePort, onEveryEngine } from '../support/servers.ts';
 import {
   changesBy,
   logLines,
@@ -32,10 +36,17 @@ interface Result {
   message: string;
 }
 
+/** The settings of a service, with the port that it was given. */
+const envOf = ({ config, url }: TestService) => ({
+  ...storesOf(config),
+  DATA_DIR: config.dataDir,
+  PORT: new URL(url).port,
+});
+
 /** What it says of a service, with other settings for itself. */
-async function doctor({ config }: TestService, env: Record<string, string> = {}) {
+async function doctor(service: TestService, env: Record<string, string> = {}) {
   const { code, stdout, stderr } = await runCli(['doctor', '--json'], {
-    env: { ...storesOf(config), DATA_DIR: config.dataDir, ...env },
+    env: { ...envOf(service), ...env },
   });
   expect(stderr).toBe('');
   const results: Result[] = JSON.parse(stdout);
@@ -56,6 +67,7 @@ onEveryEngine((start) => {
     await eventually(async () => expect((await doctor(service)).results).not.toContainEqual(behind));
     const events = await newEvents(service, async () => {
       const { code, results } = await doctor(service);
+      expect(code).toBe(results.some(({ status }) => status === 'warn') ? 1 : 0);
       expect(
         results.filter(
           ({ check, status }) => status !== 'ok' && !['disk', 'permissions', 'backups'].includes(check),
@@ -63,15 +75,15 @@ onEveryEngine((start) => {
       ).toEqual([]);
       // Files of a service within the tests' process are as open as their user makes them.
       expect([...new Set(results.map(({ check }) => check))]).toEqual([
-        ...['settings', 'event_log', 'read_models', 'document_store', 'keys', 'webhooks', 'clock'],
+        ...['settings', 'service', 'event_log', 'read_models', 'document_store', 'keys', 'webhooks'],
+        ...['deliveries', 'clock'],
         'state_store',
         'contents',
         ...(service.config.eventLogUrl.startsWith('sqlite:') ? ['backups'] : []),
         ...['permissions', 'disk'],
       ]);
-      expect(code).toBe(0);
       const { stdout } = await runCli(['doctor'], {
-        env: { ...storesOf(service.config), DATA_DIR: service.config.dataDir },
+        env: envOf(service),
       });
       expect(stdout).toMatch(/^(?:(?:ok {2}|warn) {2}[a-z_]+: .+\n){10,}$/);
     });
@@ -107,7 +119,7 @@ test('a damaged file and a damaged event are found, and the log names the place 
     writeSync(file, Buffer.alloc(4096, 0xee), 0, 4096, page * 4096);
   closeSync(file);
   const damaged = await doctor(service, { EVENT_LOG_URL: `sqlite:${path}` });
-  expect(damaged.code).toBe(1);
+  expect(damaged.code).toBe(2);
   expect(damaged.of('contents')).toMatchObject([
     { status: 'fail', code: 'file_damaged', message: expect.stringContaining(`${path} is damaged`) },
   ]);
@@ -137,7 +149,7 @@ test('bad and misspelt settings are told, the bad ones alone', async () => {
   const service = await startTestService();
   const bad = await doctor(service, { PORT: 'high' });
   expect(bad).toMatchObject({
-    code: 1,
+    code: 2,
     results: [
       {
         check: 'settings',
@@ -148,7 +160,7 @@ test('bad and misspelt settings are told, the bad ones alone', async () => {
     ],
   });
   const misspelt = await doctor(service, { DATA_DIRR: 'x' });
-  expect(misspelt.code).toBe(0);
+  expect(misspelt.code).toBe(1);
   expect(misspelt.of('settings')).toMatchObject([
     { status: 'warn', message: 'DATA_DIRR is not a setting; did you mean DATA_DIR?' },
   ]);
@@ -184,7 +196,7 @@ test('lost, damaged and open keys are found, and left as they are', async () => 
   const key = readFileSync(path);
   chmodSync(path, 0o644);
   const open = await doctor(service);
-  expect(open.code).toBe(1);
+  expect(open.code).toBe(2);
   expect(open.of('permissions')).toContainEqual(
     expect.objectContaining({
       status: 'fail',
@@ -224,7 +236,7 @@ test('without a running service it finds what is missing and what lags, and make
   await service.post('/integration/payers', samples.payer());
   await service.restart(async () => {
     const readModels = join(service.config.dataDir, 'read-models.db');
-    expect((await doctor(service)).code).toBe(0);
+    expect((await doctor(service)).of('service')).toMatchObject([{ status: 'fail', code: 'no_answer' }]);
     for (const end of ['', '-wal', '-shm'].filter((one) =>
       readdirSync(service.config.dataDir).includes(`read-models.db${one}`),
     ))
@@ -248,4 +260,56 @@ test('little room on a disk is told before it is too late', () => {
   const MIB = 1024 * 1024;
   expect([2_000, 500, 50].map((free) => roomFor('/data', free * MIB).status)).toEqual(['ok', 'warn', 'fail']);
   expect(roomFor('/data', 500 * MIB).message).toMatch(/^500 MiB are free for \/data\. Make room/);
+});
+
+test('what is seen from outside: a role that cannot do its work, warnings, and the addresses', async () => {
+  const metricsPort = String(await freePort());
+  const service = await startTestService({ METRICS_PORT: metricsPort, ROLES: 'api,projector' });
+  const addresses = { METRICS_PORT: metricsPort, PUBLIC_URL: service.url, ROLES: 'api,projector' };
+  const well = await doctor(service, addresses);
+  for (const check of ['service', 'metrics', 'public_url'])
+    expect(well.of(check)).toMatchObject([{ status: 'ok' }]);
+  const others = await doctor(service, { ROLES: 'api,webhooks' });
+  expect(others.of('service')).toMatchObject([
+    { status: 'warn', code: 'other_roles', message: expect.stringContaining('without webhooks') },
+  ]);
+  await service.stop();
+  const gone = await doctor(service, { ...addresses, NODE_ENV: 'production' });
+  expect(gone.code).toBe(2);
+  expect(gone.of('service')).toMatchObject([{ status: 'fail', code: 'no_answer' }]);
+  expect(gone.of('metrics')).toMatchObject([{ status: 'warn', code: 'no_answer' }]);
+  expect(gone.of('public_url')).toMatchObject([{ status: 'warn', code: 'no_answer' }]);
+  const unwatched = await doctor(service, { NODE_ENV: 'production' });
+  expect(unwatched.of('metrics')).toMatchObject([{ status: 'warn', code: 'no_metrics' }]);
+});
+
+test('certificates and ports of the role mllp, and a public address with TLS', async () => {
+  const service = await startTestService();
+  const port = String(await freePort());
+  const settings = { ROLES: 'mllp', MLLP_PORT: port, ...tlsSettings() };
+  const found = await doctor(service, settings);
+  expect(found.of('mllp_ports')).toMatchObject([
+    { status: 'fail', message: expect.stringContaining(`port ${port} `) },
+  ]);
+  expect(found.of('certificates')).toMatchObject([
+    { status: 'ok', message: expect.stringMatching(/server\.crt is valid until \d{4}-\d\d-\d\d/) },
+    { status: 'ok', message: expect.stringContaining('ca.crt') },
+  ]);
+  const proxy = createServer(tlsFixture('server')).listen(0, '127.0.0.1');
+  await once(proxy, 'listening');
+  const { port: tlsPort } = proxy.address() as AddressInfo;
+  const publicUrl = await doctor(service, { PUBLIC_URL: `https://localhost:${tlsPort}` });
+  // Its certificate is valid for long; nobody vouches for it, so no client accepts it.
+  expect(publicUrl.of('public_url')).toMatchObject([{ status: 'warn', code: 'no_answer' }]);
+  proxy.close();
+  await service.stop();
+});
+
+test('heads that were not sent are a warning', async () => {
+  const place = temporaryFolder();
+  const service = await startTestService();
+  expect((await doctor(service, { HEADS_TO: place })).of('heads')).toMatchObject([
+    { status: 'warn', code: 'not_sent' },
+  ]);
+  await service.stop();
 });

@@ -15,7 +15,13 @@ beforeAll(async () => {
 afterAll(() => service.stop());
 
 const doctor = (...args: string[]) =>
-  runCli(['doctor', ...args], { env: { ...storesOf(service.config), DATA_DIR: service.config.dataDir } });
+  runCli(['doctor', ...args], {
+    env: {
+      ...storesOf(service.config),
+      DATA_DIR: service.config.dataDir,
+      PORT: new URL(service.url).port,
+    },
+  });
 const readiness = () => service.readiness();
 
 /** The newest event is of a moment when the clock was wrong. */
@@ -30,7 +36,8 @@ function setLastTime(time: number): void {
 test('nothing is to be seen to, and nothing is told', async () => {
   expect(await readiness()).toMatchObject({ status: 'ready', warnings: [] });
   const { code, stdout, stderr } = await doctor();
-  expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+  // No backup was taken yet.
+  expect({ code, stderr }).toEqual({ code: 1, stderr: '' });
   expect(stdout).toMatch(/^ok {4}clock: /m);
 });
 
@@ -43,7 +50,7 @@ test('a log that is ahead of the clock is told of everywhere', async () => {
       warnings: [{ code: 'clock_behind_log', message: expect.stringMatching(ahead) }],
     });
     const { code, stdout, stderr } = await doctor();
-    expect({ code, stderr }).toEqual({ code: 1, stderr: '' });
+    expect({ code, stderr }).toEqual({ code: 2, stderr: '' });
     expect(stdout).toMatch(
       /^fail {2}clock: The last event was recorded at .* If this clock is wrong, correct it/m,
     );
@@ -80,6 +87,6 @@ test('events after one of a wrong clock have their own time, and the service goe
 test('stores that are not there are findings', async () => {
   const env = { DATA_DIR: `${service.config.dataDir}/nowhere` };
   const { code, stdout, stderr } = await runCli(['doctor'], { env });
-  expect({ code, stderr }).toEqual({ code: 1, stderr: '' });
+  expect({ code, stderr }).toEqual({ code: 2, stderr: '' });
   expect(stdout).toMatch(/^fail {2}event_log: There is no event log at /m);
 });

@@ -4,9 +4,8 @@ import { misspeltSettings } from '../../platform/settingsSpelling.ts';
 import { withEventLog } from '../../server/stores.ts';
 import { terminal } from '../../server/terminal.ts';
 import type { EventLog } from '../../storage/eventLog.ts';
-import { example, FAILED, writeJson, writeLine } from '../lib/terminal.ts';
+import { example, writeJson, writeLine } from '../lib/terminal.ts';
 import {
-  type CheckResult,
   checkBackups,
   checkClock,
   checkContents,
@@ -22,10 +21,15 @@ import {
   checkReadModels,
   checkStateStore,
   checkWebhooks,
-  ok,
-  runCheck,
-  warn,
 } from './doctorChecks.ts';
+import { type CheckResult, ok, runCheck, warn } from './doctorResults.ts';
+import {
+  checkDeliveries,
+  checkHeadsSent,
+  checkMllpListener,
+  checkPublicUrl,
+  checkService,
+} from './doctorService.ts';
 
 function checkSettings(): CheckResult[] {
   const misspelt = misspeltSettings(terminal().env);
@@ -48,6 +52,7 @@ async function examineLog(
     ...(withDocuments ? await runCheck('documents', () => checkDocumentBytes(eventLog, config)) : []),
     ...(await runCheck('keys', () => checkKeys(eventLog, config))),
     ...(await runCheck('webhooks', () => checkWebhooks(eventLog, config))),
+    ...(await runCheck('deliveries', () => checkDeliveries(eventLog, config))),
     ...(await runCheck('heads', () => checkHeads(eventLog, config))),
     ...(await runCheck('erasures', () => checkErasures(eventLog, config))),
     ...(await runCheck('mllp', () => checkMllp(eventLog, config))),
@@ -65,9 +70,13 @@ function examine(withDocuments: boolean): Promise<CheckResult[]> {
     const config = loadConfig(terminal().env);
     return [
       ...checkSettings(),
+      ...(await runCheck('service', () => checkService(config))),
+      ...(await runCheck('public_url', () => checkPublicUrl(config))),
+      ...(await runCheck('mllp_ports', () => checkMllpListener(config))),
       ...(await runCheck('event_log', () =>
         withEventLog((eventLog) => examineLog(eventLog, config, withDocuments)),
       )),
+      ...(await runCheck('heads', () => checkHeadsSent(config))),
       ...(await runCheck('contents', () => checkContents(config))),
       ...(await runCheck('backups', () => checkBackups(config))),
       ...(await runCheck('permissions', () => checkPermissions(config))),
@@ -76,15 +85,19 @@ function examine(withDocuments: boolean): Promise<CheckResult[]> {
   });
 }
 
+/** Exit codes. */
+const severity = { ok: 0, warn: 1, fail: 2 };
+
 /** `chartledger doctor` */
 export function addDoctorCommand(program: Command): void {
   program
     .command('doctor')
     .description(
-      'Check the settings, the stores and whether they match one another, keys, clock, permissions and ' +
-        'disk, whether or not the service is running. Prints one line per check: ok, warn (needs ' +
-        'attention) or fail (does not work), with what to do. Changes nothing. Exit code 1: a check ' +
-        'failed.',
+      'Check all that can be known from outside the process: whether it answers, its roles, metrics and ' +
+        'public address, the settings, the stores and whether they match one another, read models, ' +
+        'webhooks, heads, keys, certificates, clock, backups, permissions and disk. Prints one line per ' +
+        'check: ok, warn (needs attention) or fail (does not work), with what to do. Changes nothing. Exit ' +
+        'code 0: all is well, 1: the worst is a warning, 2: something does not work.',
     )
     .option(
       '--documents',
@@ -98,6 +111,6 @@ export function addDoctorCommand(program: Command): void {
       else
         for (const { check, status, message } of results)
           writeLine(`${status.padEnd(4)}  ${check}: ${message}`);
-      if (results.some(({ status }) => status === 'fail')) terminal().exitCode = FAILED;
+      terminal().exitCode = Math.max(...results.map(({ status }) => severity[status]));
     });
 }

@@ -24,8 +24,7 @@ import { projectionStatus } from '../../modules/records/queries/records.ts';
 import { resumeDelivery } from '../../modules/webhooks/sessionState.ts';
 import { loadPositions } from '../../modules/webhooks/store.ts';
 import { WebhookDirectory } from '../../modules/webhooks/webhook.ts';
-import { type Config, ConfigError } from '../../platform/config.ts';
-import { ServiceError } from '../../platform/errors.ts';
+import type { Config } from '../../platform/config.ts';
 import { openFiles } from '../../server/files.ts';
 import {
   findSessionSecret,
@@ -49,48 +48,7 @@ import type { EventLog } from '../../storage/eventLog.ts';
 import { systemClock } from '../../storage/rateLimiters.ts';
 import type { ReadModels } from '../../storage/readModels.ts';
 import { count } from '../lib/terminal.ts';
-
-/** The result of one check. */
-export interface CheckResult {
-  /** What was checked: `event_log`. */
-  check: string;
-  /** `warn`: worth attending to; `fail`: something does not work, or soon will not. */
-  status: 'ok' | 'warn' | 'fail';
-  /** Identifies the result, for programs; absent if it is ok. */
-  code?: string;
-  /** One line: what was found and, unless it is ok, what to do. Contains no PHI. */
-  message: string;
-}
-
-export const ok = (check: string, message: string): CheckResult => ({ check, status: 'ok', message });
-
-export const warn = (check: string, code: string, message: string): CheckResult => ({
-  check,
-  status: 'warn',
-  code,
-  message,
-});
-
-const failed = (check: string, code: string, message: string): CheckResult => ({
-  check,
-  status: 'fail',
-  code,
-  message,
-});
-
-/** Returns the results of `look`; a check that cannot be made counts as a failure. */
-export async function runCheck(check: string, look: () => Promise<CheckResult[]>): Promise<CheckResult[]> {
-  try {
-    return await look();
-  } catch (error) {
-    if (error instanceof ServiceError) return [failed(check, error.code, error.problem ?? error.message)];
-    if (error instanceof ConfigError) return [failed(check, 'bad_setting', error.message)];
-    const { code, syscall, path } = error as NodeJS.ErrnoException;
-    if (syscall === undefined) throw error;
-    const advice = 'Run this as the user of the service, or give it the files (chown).';
-    return [failed(check, 'not_readable', `${path ?? 'A file'} cannot be checked (${code}). ${advice}`)];
-  }
-}
+import { type CheckResult, failed, ok, runCheck, using, warn } from './doctorResults.ts';
 
 /** A running projector has caught up within this time, unless there are many writes. */
 const CATCH_UP_MS = 2_000;
@@ -98,19 +56,6 @@ const CATCH_UP_MS = 2_000;
 function missing(check: string, url: string, when: string): CheckResult[] | undefined {
   if (!isMissing(url)) return undefined;
   return [warn(check, 'not_found', `There is nothing at ${pathOf(url)} yet: it is created ${when}.`)];
-}
-
-/** Runs `work` on what was opened, and closes it whatever the outcome. */
-async function using<Store extends { close(): unknown }, Result>(
-  opening: Promise<Store>,
-  work: (store: Store) => Promise<Result>,
-): Promise<Result> {
-  const store = await opening;
-  try {
-    return await work(store);
-  } finally {
-    await store.close();
-  }
 }
 
 /** Checks whether the event log is readable and writable. Rejects with `unavailable`, as the other checks do. */
