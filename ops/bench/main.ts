@@ -11,6 +11,7 @@ import { encounter } from './scenarios/encounter.ts';
 import { eventstoredb } from './scenarios/eventstoredb.ts';
 import { growth } from './scenarios/growth.ts';
 import { history } from './scenarios/history.ts';
+import { hl7 } from './scenarios/hl7.ts';
 import { metrics } from './scenarios/metrics.ts';
 import { pages } from './scenarios/pages.ts';
 import { projector } from './scenarios/projector.ts';
@@ -36,6 +37,7 @@ const scenarios: Scenario[] = [
   upsert,
   cores,
   batch,
+  hl7,
   encounter,
   clinic,
   read,

@@ -31,6 +31,14 @@ export interface StateScan {
   limit: number;
 }
 
+/** One of several writes that are carried out together. */
+export type StateWrite = { table: { name: string } } & (
+  | { save: StateRow<object>[] }
+  /** As `swap`: the row, and the revision that it replaces. */
+  | { swap: StateRow<object>; expected: number | undefined }
+  | { remove: string[]; upTo: number }
+);
+
 /**
  * Small state that is not derived from the log but must survive a crash: the progress of webhooks, their attempts, dashboard
  * sessions. An acknowledged write is durable. Unlike the read models it cannot be rebuilt; code that stores something here
@@ -62,6 +70,12 @@ export interface StateStore {
     row: StateRow<Body>,
     expected: number | undefined,
   ): Promise<boolean>;
+
+  /**
+   * Carries out writes in their order, up to a swap that fails; resolves with false then. Costs no more than a single one where
+   * the engine has transactions; elsewhere a crash may leave the first of them.
+   */
+  write(writes: readonly StateWrite[]): Promise<boolean>;
 
   /** Removes the rows with these ids whose revision is not above `upTo`; missing ones are not an error. */
   remove<Body extends object>(table: StateTable<Body>, ids: string[], upTo: number): Promise<void>;

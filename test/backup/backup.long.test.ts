@@ -1,8 +1,11 @@
+import { createHash } from 'node:crypto';
 import { appendFileSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { buffer } from 'node:stream/consumers';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { messagesTable } from '../../src/modules/integrations/messages/message.ts';
-import { openStateStore } from '../../src/server/openStorage.ts';
+import { messagesTable, toMessage } from '../../src/modules/integrations/messages/message.ts';
+import { MessageStore } from '../../src/modules/integrations/messages/store.ts';
+import { openDocumentStore, openStateStore } from '../../src/server/openStorage.ts';
 import { runCli, storesOf, temporaryFolder } from '../support/cli.ts';
 import { eventually } from '../support/eventually.ts';
 import { fhirPatient, sendFhir } from '../support/fhir.ts';
@@ -41,6 +44,9 @@ test('a backup of a running service is restored with its events, documents, mess
   const key = await service.createKey('clinic', ['write', 'read', 'webhooks']);
   await configureSources(service.eventLog, service.workspaceId('clinic'), key.id);
   await sendFhir(service.as(key.key), '/fhir/Patient', fhirPatient());
+  // Large messages are files, small ones are rows.
+  const div = `<div>${'x'.repeat(20_000)}</div>`;
+  await sendFhir(service.as(key.key), '/fhir/Patient', fhirPatient({ text: { status: 'generated', div } }));
   await createWebhook(service.as(key.key));
   const reader = await service.createKey('clinic', ['events']);
   const content = pdf();
@@ -51,14 +57,14 @@ test('a backup of a running service is restored with its events, documents, mess
     const taken = await folder.take();
     expect(taken).toMatchObject({ code: 0, stderr: '' });
     expect(taken.stdout).toMatch(
-      /^[\d,]+ new events, 2 new documents and messages \(0\.\d MB\); the backup holds/,
+      /^[\d,]+ new events, 2 new files of documents and messages \(0\.\d MB\); the backup holds/,
     );
     end = Number(/up to position (\d+)/.exec(taken.stdout)?.[1]);
   });
   expect(appended).toEqual([]);
   expect(await folder.verify()).toMatchObject({
     code: 0,
-    stdout: expect.stringContaining('2 documents and messages'),
+    stdout: expect.stringContaining('2 files of documents and messages'),
   });
 
   const { dataDir, ...restored } = await folder.restore();
@@ -80,8 +86,18 @@ test('a backup of a running service is restored with its events, documents, mess
   for (const file of ['signing-key', 'webhook-secrets-key'])
     expect(readFileSync(join(dataDir, file))).toEqual(readFileSync(join(service.config.dataDir, file)));
   const state = await openStateStore(again.config.stateUrl);
-  const [message] = await state.scan(messagesTable, { limit: 10 });
-  expect(message?.body).toMatchObject({ format: 'fhir', state: 'accepted' });
+  const messages = await state.scan(messagesTable, { limit: 10 });
+  const documentStore = await openDocumentStore(again.config.documentsUrl);
+  const store = new MessageStore({ stateStore: state, documentStore });
+  const sizes = messages.map(async (row) => {
+    const { size, sha256 } = row.body;
+    const bytes = await buffer(await store.bytes(toMessage(row)));
+    expect(createHash('sha256').update(bytes).digest('hex')).toBe(sha256);
+    return size > 20_000;
+  });
+  expect((await Promise.all(sizes)).sort()).toEqual([false, true]);
+  for (const { body } of messages) expect(body).toMatchObject({ format: 'fhir', state: 'accepted' });
+  await documentStore.close();
   await state.close();
   expect(
     await runCli(['verify', '--workspace', service.workspaceId('clinic'), '--documents'], {
@@ -97,7 +113,7 @@ test('the next backup writes what is new alone', async () => {
   const before = folder.files();
   await service.post('/integration/payers', samples.payer());
   const document = await upload(pdf());
-  expect((await folder.take()).stdout).toMatch(/^[2-9] new events, 1 new documents and messages/);
+  expect((await folder.take()).stdout).toMatch(/^[2-9] new events, 1 new files of documents and messages/);
   const objects = (names: string[]) => names.filter((name) => name.startsWith('objects/'));
   expect(objects(folder.files())).toHaveLength(objects(before).length + 1);
   expect(await folder.verify()).toMatchObject({ code: 0 });

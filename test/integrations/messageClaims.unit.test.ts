@@ -34,8 +34,15 @@ function identity(text: string): MessageIdentity {
   return { workspace: 'clinic', source: 'adt', control: ['ADT1', 'ELMST', '7'], bytes: [Buffer.from(text)] };
 }
 
+/** Claims a message that is kept later. */
+async function claimOf(text: string, id: string = uuidv7(), signal = never): Promise<MessageLock | Message> {
+  const one = identity(text);
+  const control = await claims.controlOf(one);
+  return claims.claim({ workspace: one.workspace, id, control }, [], signal);
+}
+
 async function claim(text: string, id: string = uuidv7()): Promise<MessageLock> {
-  const claimed = await claims.claim(identity(text), id, never);
+  const claimed = await claimOf(text, id);
   if (claimed instanceof MessageLock) return claimed;
   throw new Error('it was taken before');
 }
@@ -54,7 +61,7 @@ test('a message that is under way is waited for, and then it was taken', async (
   const id = uuidv7();
   const first = await claim('waited for', id);
   const message = await keep('waited for', id, first);
-  const second = claims.claim(identity('waited for'), uuidv7(), never);
+  const second = claimOf('waited for');
   await messages.processed(message, { state: 'accepted', about: [], problems: [] });
   expect(await second).toMatchObject({ id, state: 'accepted' });
   await first.end({ isNoted: true });
@@ -90,7 +97,7 @@ test('one that a process left behind is taken over in time though the clock was 
 test('who waits stops when the service does', async () => {
   const first = await claim('stopped');
   const stopping = new AbortController();
-  const waiting = claims.claim(identity('stopped'), uuidv7(), stopping.signal);
+  const waiting = claimOf('stopped', uuidv7(), stopping.signal);
   stopping.abort(new Error('stopping'));
   await expect(waiting).rejects.toMatchObject({ name: 'AbortError' });
   await first.end({ isNoted: false });
@@ -110,7 +117,7 @@ test('a message that goes leaves the claim to another one in the same words', as
   const hasGone = async (expired: string) => (await messages.load('clinic', expired)) === undefined;
   await messages.removeExpired(Date.now() + 2 * 86_400_000, async ({ id }) => id !== firstId, never);
   expect([await hasGone(firstId), await hasGone(secondId)]).toEqual([true, false]);
-  expect(await claims.claim(identity('rejected'), uuidv7(), never)).toMatchObject({ id: secondId });
+  expect(await claimOf('rejected')).toMatchObject({ id: secondId });
   await messages.removeExpired(Date.now() + 2 * 86_400_000, async () => false, never);
   const third = await claim('rejected');
   expect(await third.others()).toEqual([]);
@@ -124,7 +131,7 @@ test('a message that was taken before the secret was changed is known after that
   await messages.processed(message, { state: 'accepted', about: [], problems: [] });
   await first.end({ isNoted: true });
   secrets = [new Uint8Array(32).fill(1), ...secrets];
-  expect(await claims.claim(identity('before'), uuidv7(), never)).toMatchObject({ id, state: 'accepted' });
+  expect(await claimOf('before')).toMatchObject({ id, state: 'accepted' });
   const later = await claim('after');
   expect(later.control.claim).not.toBe(first.control.claim);
   await later.end({ isNoted: false });

@@ -1,4 +1,5 @@
 import type { Socket } from 'node:net';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { MAX_MESSAGE_BYTES } from '../../modules/integrations/hl7/parser.ts';
 import { GatheredBytes } from '../server/answer.ts';
 
@@ -149,6 +150,8 @@ export class MllpConnection {
       // Not destroyed with the iteration: the sender should be able to read the response.
       for await (const chunk of this.#socket.iterator({ destroyOnReturn: false })) {
         await this.#readFrames(chunk, take);
+        // Between chunks others have their turn, whatever is sent.
+        await nextTurn();
         if (this.#isDraining) break;
       }
       this.#leave();

@@ -368,7 +368,7 @@ const ROWS_AT_ONCE = 500;
 
 /** What a backup contains of the state store. */
 interface StatePart extends Pick<Manifest, 'state'> {
-  /** The messages whose bytes belong to it. */
+  /** The bytes of messages that are not in their rows. */
   messages: ObjectRef[];
 }
 
@@ -386,7 +386,7 @@ export async function backupState<Body extends object>(
       rowsOf(stateStore, table),
       (file, rows) => {
         part.state.push({ ...file, table: table.name, rows: rows.length });
-        if (table.name === messagesTable.name) part.messages.push(...rows.map(messageOf));
+        if (table.name === messagesTable.name) part.messages.push(...rows.flatMap(bytesOf));
       },
     );
   }
@@ -402,7 +402,8 @@ async function* rowsOf<Body extends object>(stateStore: StateStore, table: State
   }
 }
 
-function messageOf({ id, body }: StateRow<object>): ObjectRef {
-  const { size, sha256 } = messagesTable.body.parse(body);
-  return { id, size, sha256 };
+/** Returns the object with the bytes of a message, where they are not in its row. */
+function bytesOf({ id, body }: StateRow<object>): ObjectRef[] {
+  const { size, sha256, content } = messagesTable.body.parse(body);
+  return content === undefined ? [{ id, size, sha256 }] : [];
 }

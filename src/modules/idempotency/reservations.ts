@@ -1,4 +1,4 @@
-import { createHmac, hkdfSync } from 'node:crypto';
+import { createHmac, createSecretKey, hkdfSync, type KeyObject } from 'node:crypto';
 import { z } from 'zod';
 import { canonicalJson } from '../../domain/events/canonicalJson.ts';
 import type { Caller, EarlierTry } from '../../domain/events/newEvent.ts';
@@ -101,11 +101,11 @@ const SECRET_BYTES = 32;
 
 /** Digests (HMAC) that only the service's secret can produce: their input cannot be guessed from them. */
 export class KeyedDigests {
-  readonly #secret: Uint8Array;
+  readonly #secret: KeyObject;
 
   /** `secret` may serve other purposes, too: what is used here is derived from it, for a purpose. */
   constructor(secret: Uint8Array, purpose: string) {
-    this.#secret = new Uint8Array(hkdfSync('sha256', secret, '', purpose, SECRET_BYTES));
+    this.#secret = createSecretKey(new Uint8Array(hkdfSync('sha256', secret, '', purpose, SECRET_BYTES)));
   }
 
   /** Returns the digest of a JSON value, for one use: equal for equal values. */

@@ -11,15 +11,22 @@ import type { RecordFields } from '../../domain/records/schema/kind.ts';
 import { validate, validationError } from '../../domain/records/schema/validation.ts';
 import { type FieldMessage, ServiceError } from '../../platform/errors.ts';
 import type { DocumentStore } from '../../storage/documentStore.ts';
+import type { StateWrite } from '../../storage/stateStore.ts';
 import { type BatchRun, runBatch } from '../records/commands/batch.ts';
 import type { BatchLine, LineResult } from '../records/commands/batchOrder.ts';
 import { FileHead, formatMessage, recognizeFormat } from '../records/commands/documentFormat.ts';
 import { receiveFile, requireEncounter, uploadDocument } from '../records/commands/documents.ts';
 import { referencesNotFound } from '../records/commands/references.ts';
-import { patchRecord, upsertRecord, type WritePorts, type Written } from '../records/commands/upsert.ts';
+import {
+  patchRecord,
+  type RecordStates,
+  upsertRecord,
+  type WritePorts,
+  type Written,
+} from '../records/commands/upsert.ts';
 import { currentState } from '../records/queries/records.ts';
 import { type MessageClaims, MessageLock } from './messages/claims.ts';
-import type { Message, MessageBody, MessageControl } from './messages/message.ts';
+import type { IncomingMessage, Message, MessageBody } from './messages/message.ts';
 import type { MessageStore, ProcessedMessage } from './messages/store.ts';
 import { DEFAULT_RETENTION_DAYS, type Source } from './sources.ts';
 
@@ -35,7 +42,6 @@ export class MessageRecorder {
   readonly #store: MessageStore;
   readonly #source: Source;
   readonly #raw: RawMessage;
-  #control: MessageControl | undefined;
   #message: Message | undefined;
 
   constructor(store: MessageStore, caller: Caller, source: Source, raw: RawMessage) {
@@ -46,33 +52,45 @@ export class MessageRecorder {
   }
 
   /**
-   * Claims it by the name its sender gives it, in the order of the name's parts, or resolves with the one that was
-   * taken before with the same content. Rejects as `MessageClaims.take` does.
+   * Claims it by the name its sender gives it, in the order of the name's parts, and keeps it with the records that it
+   * concerns; or resolves with the one that was taken before with the same content. The message is kept once `confirm`
+   * resolves: nothing may be written to the records before. Rejects as `MessageClaims.claim` does.
    */
   async claim(
     claims: MessageClaims,
     control: readonly string[],
+    about: AboutRecord[],
     signal: AbortSignal,
-  ): Promise<MessageLock | Message> {
-    const { caller } = this;
-    const { bytes } = this.#raw;
-    const identity = { workspace: caller.workspace, source: this.#source.id, control, bytes };
-    const claimed = await claims.claim(identity, caller.source?.message as string, signal);
-    if (claimed instanceof MessageLock) this.#control = claimed.control;
-    return claimed;
+  ): Promise<{ lock: MessageLock; confirm(): Promise<void> } | Message> {
+    const { workspace } = this.caller;
+    const identity = { workspace, source: this.#source.id, control, bytes: this.#raw.bytes };
+    const named = await claims.controlOf(identity);
+    const incoming = this.#incoming(about);
+    const prepared = await this.#store.prepare(this.caller, { ...incoming, control: named });
+    const message = { workspace, id: incoming.id, control: named };
+    const claimed = await claims.claim(message, prepared.writes, signal);
+    if (!(claimed instanceof MessageLock)) {
+      await this.#store.discard(prepared);
+      return claimed;
+    }
+    this.#message = prepared.message;
+    return { lock: claimed, confirm: () => this.#store.confirm(prepared) };
   }
 
   /** Keeps it as it arrived: before anything is written to the records it concerns. Rejects with `unavailable`. */
   async save(about: AboutRecord[]): Promise<void> {
-    const { id, retention_days: retentionDays = DEFAULT_RETENTION_DAYS } = this.#source;
-    const own = { id: this.caller.source?.message as string, source: id, retentionDays };
-    const named = this.#control && { control: this.#control };
-    this.#message = await this.#store.receive(this.caller, { ...this.#raw, ...own, ...named, about });
+    this.#message = await this.#store.receive(this.caller, this.#incoming(about));
   }
 
-  /** Notes its result, where it is kept. Rejects with `unavailable`. */
-  async processed(became: ProcessedMessage): Promise<void> {
-    if (this.#message) await this.#store.processed(this.#message, became);
+  /** Notes its result, where it is kept, with further writes. Rejects with `unavailable`. */
+  async processed(became: ProcessedMessage, further: readonly StateWrite[] = []): Promise<void> {
+    if (this.#message) await this.#store.processed(this.#message, became, further);
+  }
+
+  #incoming(about: AboutRecord[]): IncomingMessage {
+    const { id, retention_days: retentionDays = DEFAULT_RETENTION_DAYS } = this.#source;
+    const own = { id: this.caller.source?.message as string, source: id, retentionDays };
+    return { ...this.#raw, ...own, about };
   }
 }
 
@@ -222,6 +240,8 @@ export interface IngestRun extends Pick<BatchRun, 'authorize' | 'limiter' | 'sto
   caller: Caller;
   /** Nothing is written; only the results that a write would have are reported. */
   dryRun?: boolean;
+  /** What a dry run of the same operations read; it fills this. */
+  states?: RecordStates;
   /** What may be carried out of operations that are older than they seem; without it, everything. */
   guard?: Guard;
 }
@@ -285,7 +305,7 @@ async function presentAmong(
 
 async function writeRecords(
   ports: IngestPorts,
-  { caller, dryRun = false, ...around }: IngestRun,
+  { caller, dryRun = false, states, ...around }: IngestRun,
   operations: readonly RecordOperation[],
   results: Map<Operation, OperationResult>,
   conditional: (operation: RecordOperation) => RecordOperation,
@@ -296,7 +316,7 @@ async function writeRecords(
   }
   await runBatch([...byLine.keys()], {
     ...{ ports, caller, ...around, isRepeat: false },
-    options: { dryRun, unchanged: 'skip' },
+    options: { dryRun, unchanged: 'skip', ...(states && { states }) },
     eventId: () => uuidv7(),
     answer: (line, result) => results.set(byLine.get(line) as RecordOperation, lineResult(result)),
   });

@@ -47,6 +47,7 @@ export function stateStoreContract(open: () => Promise<StateStore>): void {
   describe('saving', () => savingContract(at));
   describe('swapping', () => swappingContract(at));
   describe('removing', () => removingContract(at));
+  describe('writing together', () => writingContract(at));
 }
 
 function readingContract(at: () => Two): void {
@@ -211,5 +212,51 @@ function removingContract(at: () => Two): void {
     expect(await store.page(table, all)).toHaveLength(100);
     expect(await store.page(beside, all)).toHaveLength(1);
     await store.prune({ ...table, name: `${table.name}3` }, 5);
+  });
+}
+
+function writingContract(at: () => Two): void {
+  test('writes are done in their order, in several tables', async () => {
+    const { store, other, table } = at();
+    const second = { ...table, name: `${table.name}2` };
+    await store.save(table, [row('old', 1), row('newer', 3, { order: 2 })]);
+    const done = await store.write([
+      { table, swap: row('new', 1, { order: 3 }), expected: undefined },
+      { table: second, save: [row('a', 1), row('b', 2, { order: 2 })] },
+      { table, remove: ['old', 'newer'], upTo: 2 },
+      { table: second, swap: row('a', 2), expected: 1 },
+    ]);
+    expect(done).toBe(true);
+    expect(await other.page(table, all)).toEqual([
+      row('newer', 3, { order: 2 }),
+      row('new', 1, { order: 3 }),
+    ]);
+    expect(await other.page(second, all)).toEqual([row('a', 2), row('b', 2, { order: 2 })]);
+    expect(await store.write([])).toBe(true);
+  });
+
+  test('nothing is written after a swap that fails', async () => {
+    const { store, other, table } = at();
+    const done = await store.write([
+      { table, save: [row('before', 1)] },
+      { table, swap: row('a', 2), expected: 1 },
+      { table, save: [row('after', 1, { order: 2 })] },
+    ]);
+    expect(done).toBe(false);
+    expect(await other.page(table, all)).toEqual([row('before', 1)]);
+  });
+
+  test('of many who begin with the same swap at once, only one writes what follows', async () => {
+    const { store, other, table } = at();
+    const writes = Array.from({ length: 10 }, (_, index) =>
+      (index % 2 ? store : other).write([
+        { table, swap: row('claim', 1), expected: undefined },
+        { table, save: [row(`by ${index}`, 1, { order: index + 2 })] },
+      ]),
+    );
+    const done = await Promise.all(writes);
+    expect(done.filter(Boolean)).toEqual([true]);
+    const [claim, ...others] = await store.page(table, all);
+    expect([claim, others.map(({ id }) => id)]).toEqual([row('claim', 1), [`by ${done.indexOf(true)}`]]);
   });
 }

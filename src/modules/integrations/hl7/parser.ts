@@ -187,8 +187,16 @@ export class Repetition {
   }
 }
 
+/** Returns a part of a text, counted from 1. Nothing is made of the parts before it. */
 function partOf(text: string, delimiter: string, number: number): string {
-  return text.split(delimiter, number)[number - 1] ?? '';
+  let start = 0;
+  for (let part = 1; part < number; part += 1) {
+    const next = text.indexOf(delimiter, start);
+    if (next < 0) return '';
+    start = next + 1;
+  }
+  const end = text.indexOf(delimiter, start);
+  return start === 0 && end < 0 ? text : text.slice(start, end < 0 ? text.length : end);
 }
 
 /** One segment of a message. */
@@ -248,10 +256,9 @@ export class Segment {
    * `location`.
    */
   at(field?: number, component?: number, repetition = 1): string {
-    const place = [this.name, this.sequence];
-    if (field !== undefined) place.push(field);
-    if (component !== undefined) place.push(repetition, component);
-    return place.join('^');
+    const segment = `${this.name}^${this.sequence}`;
+    if (field === undefined) return segment;
+    return component === undefined ? `${segment}^${field}` : `${segment}^${field}^${repetition}^${component}`;
   }
 
   /** One by one: a field can have thousands of them, of which mostly the first is read. */

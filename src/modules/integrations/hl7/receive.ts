@@ -1,6 +1,7 @@
 import { v7 as uuidv7 } from 'uuid';
 import type { Caller } from '../../../domain/events/newEvent.ts';
 import { ServiceError } from '../../../platform/errors.ts';
+import type { RecordStates } from '../../records/commands/upsert.ts';
 import {
   type AboutRecord,
   applyOperations,
@@ -14,16 +15,22 @@ import {
   recordOf,
   resultOutcome,
 } from '../apply.ts';
-import { type MessageClaims, MessageLock } from '../messages/claims.ts';
+import type { MessageClaims } from '../messages/claims.ts';
 import { MAX_PROBLEMS, type Message } from '../messages/message.ts';
 import type { MessageStore, ProcessedMessage } from '../messages/store.ts';
 import type { Source } from '../sources.ts';
 import { acknowledge, isLater, issuesOf } from './acknowledge.ts';
 import { type Hl7Source, MappingContext } from './context.ts';
-import { type ConditionCode, type Hl7Issue, type Hl7Message, parseMessage } from './parser.ts';
+import {
+  type ConditionCode,
+  type Hl7Issue,
+  type Hl7Message,
+  type Hl7Refusal,
+  parseMessage,
+} from './parser.ts';
 import { patientIdIn } from './patient.ts';
 import { visitIdOf } from './records.ts';
-import { mapMessage } from './triggerEvents.ts';
+import { type MappedMessage, mapMessage } from './triggerEvents.ts';
 
 /** Returns the result of an acknowledged message. */
 export function messageOutcome({
@@ -80,28 +87,48 @@ export interface MessageResult {
   results: OperationResult[];
 }
 
+/** What a message says, and whom and what it is about, whatever of it is accepted. */
+interface ReadMessage {
+  said: MappedMessage | Hl7Refusal;
+  subjects: AboutRecord[];
+  operations: Operation[];
+  /** All records that it concerns. */
+  about: AboutRecord[];
+}
+
+/** Returns what a source's message says. */
+export function readMessage(message: Hl7Message, source: Hl7Source): ReadMessage {
+  const said = mapMessage(message, source);
+  const operations = 'refused' in said ? [] : said.operations;
+  const subjects = subjectsOf(message, source);
+  return { said, subjects, operations, about: eachOnce([...subjects, ...operations.map(recordOf)]) };
+}
+
 /**
  * Carries out what a message says: all of it, durably, or nothing, where anything in it is wrong. Rejects where the
- * service cannot do so now, as with `unavailable`; the same message then completes what was begun. `keep` is called
- * with the records that it concerns, before anything is written.
+ * service cannot do so now, as with `unavailable`; the same message then completes what was begun. `keeping`: that it is
+ * kept, before which nothing is written.
  */
 export async function processMessage(
   ports: IngestPorts,
   run: IngestRun,
-  source: Hl7Source,
-  message: Hl7Message,
-  keep: (about: AboutRecord[]) => Promise<void>,
+  { said, subjects, operations }: ReadMessage,
+  keeping: Promise<void>,
 ): Promise<MessageResult> {
-  const said = mapMessage(message, source);
-  const operations = 'refused' in said ? [] : said.operations;
-  const subjects = subjectsOf(message, source);
-  await keep(eachOnce([...subjects, ...operations.map(recordOf)]));
   if ('refused' in said) {
+    await keeping;
     return { code: said.refused, issues: said.issues, subjects, operations, results: [] };
   }
-  const foreseen = await applyMessage(ports, { ...run, dryRun: true }, operations);
+  const states: RecordStates = new Map();
+  const trial = applyMessage(ports, { ...run, dryRun: true, states }, operations);
+  // It is awaited later, and may fail before that.
+  trial.catch(() => undefined);
+  await keeping;
+  const foreseen = await trial;
   const isRefused = foreseen.some((result) => 'error' in result);
-  const results = isRefused ? foreseen : await applyMessage(ports, run, operations);
+  // The trial counts; only that may be refused because of the limit.
+  const real = { ...run, limiter: undefined, states };
+  const results = isRefused ? foreseen : await applyMessage(ports, real, operations);
   const issues = operations.flatMap((operation, place) =>
     issuesOf(operation, results[place] as OperationResult),
   );
@@ -147,29 +174,31 @@ async function deduplicate(
   keeper: MessageRecorder,
 ): Promise<MessageResult> {
   const own = { ...run, caller: keeper.caller };
-  const keep = keeper.save.bind(keeper);
+  const read = readMessage(message, source);
   if (message.controlId === '') {
-    const taken = await processMessage(ports, own, source, message, keep);
+    const taken = await processMessage(ports, own, read, keeper.save(read.about));
     await keeper.processed(messageOutcome(taken));
     return taken;
   }
   const control = [3, 4, 10].map((field) => message.header.text(field));
-  const claim = await keeper.claim(ports.claims, control, run.stopping);
-  if (!(claim instanceof MessageLock)) return duplicateResult(claim);
+  const claim = await keeper.claim(ports.claims, control, read.about, run.stopping);
+  if (!('lock' in claim)) return duplicateResult(claim);
+  const { lock } = claim;
   let isNoted = false;
   try {
-    const taken = await processMessage(ports, own, source, message, keep);
-    const others = await claim.others();
+    const [taken, others] = await Promise.all([
+      processMessage(ports, own, read, claim.confirm()),
+      lock.others(),
+    ]);
     const isReused = others.some(
-      (other) => other.state === 'accepted' && other.control?.claim !== claim.control.claim,
+      (other) => other.state === 'accepted' && other.control?.claim !== lock.control.claim,
     );
     const outcome = isReused ? { ...taken, issues: [...taken.issues, reused] } : taken;
-    await keeper.processed(messageOutcome(outcome));
+    await keeper.processed(messageOutcome(outcome), lock.settling(others));
     isNoted = true;
-    if (taken.code === 'AA') await claim.settle(others);
     return outcome;
   } finally {
-    await claim.end({ isNoted });
+    await lock.end({ isNoted });
   }
 }
 

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { setTimeout } from 'node:timers/promises';
 import { ServiceError } from '../../../platform/errors.ts';
 import type { Clock } from '../../../storage/rateLimiters.ts';
-import type { StateRow, StateStore } from '../../../storage/stateStore.ts';
+import type { StateRow, StateStore, StateWrite } from '../../../storage/stateStore.ts';
 import {
   IdempotencyRecord,
   isReserved,
@@ -24,6 +24,7 @@ import type { MessageStore } from './store.ts';
 /** Maximum number of messages with the same name that are looked at. */
 const MOST_OTHERS = 50;
 
+/** A message that is to be carried out. */
 interface ClaimedMessage {
   workspace: string;
   /** The message's id. */
@@ -61,14 +62,14 @@ export class MessageLock {
   }
 
   /**
-   * Notes that messages with the same content that were not accepted no longer wait to be sent again, as this one
-   * was. Rejects with `unavailable`.
+   * Returns the writes which note that messages with the same content that were not accepted no longer wait to be sent
+   * again, as this one was.
    */
-  async settle(others: readonly Message[]): Promise<void> {
+  settling(others: readonly Message[]): StateWrite[] {
     const partition = rejectedPartition(this.#message.workspace);
     const alike = others.filter(({ control }) => control?.claim === this.control.claim);
-    const links = alike.map(({ id }) => linkId(partition, id));
-    if (links.length > 0) await this.#ports.stateStore.remove(messageLinksTable, links, 1);
+    const remove = alike.map(({ id }) => linkId(partition, id));
+    return remove.length === 0 ? [] : [{ table: messageLinksTable, remove, upTo: 1 }];
   }
 
   /**
@@ -113,28 +114,39 @@ export interface MessageIdentity {
  */
 export class MessageClaims {
   readonly #ports: ClaimPorts;
+  readonly #digests = new WeakMap<Uint8Array, KeyedDigests>();
 
   constructor(ports: ClaimPorts) {
     this.#ports = ports;
   }
 
   /**
-   * Claims a message that is to be kept under an id, or resolves with the one that was taken before, with the same
-   * content under the same name. It waits while that one is under way. Rejects with `unavailable`, also where that
-   * takes too long; with the signal's reason when it aborts.
+   * Claims a message, and keeps it by its writes, or resolves with the one that was taken before, with the same content
+   * under the same name. It waits while that one is under way. Rejects with `unavailable`, also where that takes too
+   * long; with the signal's reason when it aborts.
    */
-  async claim(identity: MessageIdentity, id: string, signal: AbortSignal): Promise<MessageLock | Message> {
+  async claim(
+    message: ClaimedMessage,
+    keeping: readonly StateWrite[],
+    signal: AbortSignal,
+  ): Promise<MessageLock | Message> {
     const { stateStore, clock, messages } = this.#ports;
-    const { workspace } = identity;
-    const control = await this.#controlOf(identity);
+    const { workspace, id, control } = message;
+    const swap = async (row: StateRow<ClaimBody>, expected: number | undefined) => {
+      const held = new IdempotencyRecord(this.#ports, messageClaimsTable, row);
+      try {
+        const writes = [{ table: messageClaimsTable, swap: row, expected }, ...keeping];
+        if (await stateStore.write(writes)) return new MessageLock(this.#ports, message, held);
+        await held.end();
+        return undefined;
+      } catch (error) {
+        await new MessageLock(this.#ports, message, held).end({ isNoted: false });
+        throw error;
+      }
+    };
     const fresh = newRow(control.claim, { message: id, heldUntil: clock.now() + RESERVATION_MS });
-    const claimed = (row: StateRow<ClaimBody>) =>
-      new MessageLock(
-        this.#ports,
-        { workspace, id, control },
-        new IdempotencyRecord(this.#ports, messageClaimsTable, row),
-      );
-    if (await stateStore.swap(messageClaimsTable, fresh, undefined)) return claimed(fresh);
+    const first = await swap(fresh, undefined);
+    if (first) return first;
     const until = clock.elapsed() + WAIT_MS;
     do {
       const [found] = await stateStore.load(messageClaimsTable, [control.claim]);
@@ -145,7 +157,8 @@ export class MessageClaims {
       if (!isUnderWay) {
         const body = { message: id, heldUntil: clock.now() + RESERVATION_MS };
         const row = found ? { ...found, revision: found.revision + 1, body } : newRow(control.claim, body);
-        if (await stateStore.swap(messageClaimsTable, row, found?.revision)) return claimed(row);
+        const taken = await swap(row, found?.revision);
+        if (taken) return taken;
       }
       await setTimeout(POLL_MS, undefined, { signal });
     } while (clock.elapsed() < until);
@@ -154,22 +167,33 @@ export class MessageClaims {
     });
   }
 
-  /** Resolves with what it is identified by: digests of an earlier key, where it was claimed with that. */
-  async #controlOf(identity: MessageIdentity): Promise<MessageControl> {
-    const [control, ...before] = (await this.#ports.secrets()).map((secret) => controlOf(identity, secret));
+  /**
+   * Resolves with what a message is identified by: digests of an earlier key, where it was claimed with that. Rejects with
+   * `unavailable`.
+   */
+  async controlOf(identity: MessageIdentity): Promise<MessageControl> {
+    const secrets = await this.#ports.secrets();
+    const [control, ...before] = secrets.map((secret) => controlOf(identity, this.#digestsOf(secret)));
     for (const earlier of before) {
       const [found] = await this.#ports.stateStore.load(messageClaimsTable, [earlier.claim]);
       if (found) return earlier;
     }
     return control as MessageControl;
   }
+
+  #digestsOf(secret: Uint8Array): KeyedDigests {
+    const known = this.#digests.get(secret);
+    if (known) return known;
+    const digests = new KeyedDigests(secret, 'messages');
+    this.#digests.set(secret, digests);
+    return digests;
+  }
 }
 
 function controlOf(
   { workspace, source, control, bytes }: MessageIdentity,
-  secret: Uint8Array,
+  digests: KeyedDigests,
 ): MessageControl {
-  const digests = new KeyedDigests(secret, 'messages');
   const name = digests.of('control id', [workspace, source, ...control]).toString('base64url');
   const content = createHash('sha256');
   for (const part of bytes) content.update(part);

@@ -10,7 +10,7 @@ type Parts =
 
 /** A message as it arrives. */
 export interface IncomingMessage extends Pick<MessageBody, Parts> {
-  /** A UUID; also the id of its bytes in the document store. */
+  /** A UUID; also the id of its bytes in the document store, if they are there. */
   id: string;
   bytes: readonly Buffer[];
   /** How long it is kept. */
@@ -48,6 +48,8 @@ const messageShape = z.object({
   size: z.number(),
   /** Of its bytes, lower-case hex. */
   sha256: z.string(),
+  /** Its bytes as base64, where they are few: the document store then has none. */
+  content: z.string().optional(),
   /** ISO 8601, UTC. */
   received_at: z.string(),
   /** When its bytes are deleted: ISO 8601, UTC. */
@@ -98,8 +100,11 @@ const messageShape = z.object({
   ),
 });
 
-/** What is kept of a message besides its bytes, which the document store has under the message's id. */
-export type MessageBody = z.infer<typeof messageShape>;
+/** What is kept of a message; the document store has bytes that are not few, under the message's id. */
+export type StoredMessageBody = z.infer<typeof messageShape>;
+
+/** What is kept of a message besides its bytes. */
+export type MessageBody = Omit<StoredMessageBody, 'content'>;
 
 export type MessageControl = NonNullable<MessageBody['control']>;
 
@@ -112,7 +117,7 @@ export interface Message extends MessageBody {
  * The messages of each workspace, newest first in its partition. Where a row is lost, the message can no longer be
  * found.
  */
-export const messagesTable: StateTable<MessageBody> = { name: 'messages_v1', body: messageShape };
+export const messagesTable: StateTable<StoredMessageBody> = { name: 'messages_v1', body: messageShape };
 
 /**
  * Leads to messages: those that concern the record of a stream, those of one name, those that were not accepted
@@ -181,11 +186,7 @@ export function linkRow(partition: string, message: string, order: number): Link
   return { id: linkId(partition, message), partition, order, revision: 1, body: { message } };
 }
 
-export function rowOf({ id, ...body }: Message, order: number, revision: number): StateRow<MessageBody> {
-  return { id, partition: body.workspace, order, revision, body };
-}
-
-export function toMessage({ id, body }: StateRow<MessageBody>): Message {
+export function toMessage({ id, body: { content: _, ...body } }: StateRow<StoredMessageBody>): Message {
   return { ...body, id };
 }
 

@@ -1,9 +1,10 @@
+import { createHash } from 'node:crypto';
 import { Readable } from 'node:stream';
 import type { Caller } from '../../../domain/events/newEvent.ts';
 import { notFound, unavailable } from '../../../platform/errors.ts';
 import type { DocumentStore } from '../../../storage/documentStore.ts';
 import { RowOrder } from '../../../storage/readModels.ts';
-import type { StateStore } from '../../../storage/stateStore.ts';
+import type { StateRow, StateStore, StateWrite } from '../../../storage/stateStore.ts';
 import {
   decodeToken,
   encodeToken,
@@ -27,7 +28,7 @@ import {
   orderTimeOf,
   partitionsOf,
   rejectedPartition,
-  rowOf,
+  type StoredMessageBody,
   streamOf,
   streamsOf,
   toMessage,
@@ -47,17 +48,16 @@ class MessageLinks {
     this.#stateStore = stateStore;
   }
 
-  /** Leads to a message from each of the partitions: the newest first, but from `EXPIRING` the next to expire. */
-  async add(
-    { id, ordered_at, received_at, expires_at }: Message,
-    partitions: readonly string[],
-  ): Promise<void> {
+  /**
+   * Returns the writes that lead to a message from each of the partitions: the newest first, but from `EXPIRING` the next to
+   * expire.
+   */
+  adding({ id, ordered_at, received_at, expires_at }: Message, partitions: readonly string[]): StateWrite[] {
     const order = this.#rowOrder.newestFirst(Date.parse(orderTimeOf({ ordered_at, received_at })));
     const expiring = this.#rowOrder.oldestFirst(Date.parse(expires_at));
     const rows = partitions.map((one) => linkRow(one, id, one === EXPIRING ? expiring : order));
-    for (let at = 0; at < rows.length; at += PAGE) {
-      await this.#stateStore.save(messageLinksTable, rows.slice(at, at + PAGE));
-    }
+    const pages = Array.from({ length: Math.ceil(rows.length / PAGE) }, (_, page) => page * PAGE);
+    return pages.map((at) => ({ table: messageLinksTable, save: rows.slice(at, at + PAGE) }));
   }
 
   /** Whether a message is still to expire: removing it begins with that. */
@@ -67,8 +67,7 @@ class MessageLinks {
 
   /** Removes the links to a message from these partitions. */
   async remove(id: string, partitions: readonly string[]): Promise<void> {
-    const ids = partitions.map((partition) => linkId(partition, id));
-    await this.#stateStore.remove(messageLinksTable, ids, 1);
+    await this.#stateStore.write([removingLinks(id, partitions)]);
   }
 
   /** Yields the links of a partition in their order, in groups. */
@@ -111,6 +110,12 @@ class MessageLinks {
   }
 }
 
+/** Returns the write that removes the links to a message from these partitions. */
+function removingLinks(id: string, partitions: readonly string[]): StateWrite {
+  const remove = partitions.map((partition) => linkId(partition, id));
+  return { table: messageLinksTable, remove, upTo: 1 };
+}
+
 /**
  * Removes the claim of a message, unless another one with the same content has it by now. Rejects with `unavailable`.
  */
@@ -125,6 +130,18 @@ async function removeClaim(
 }
 
 const DAY_MS = 86_400_000;
+/** Messages of up to this size are kept in their rows: files of their own would cost several syncs each. */
+const MAX_CONTENT_BYTES = 16 * 1024;
+
+/** A message that is to be kept, and the writes that do so. */
+interface PreparedMessage {
+  message: Message;
+  writes: StateWrite[];
+  /** All that lead to it, except for `EXPIRING`. */
+  partitions: string[];
+  /** Its bytes are in the document store. */
+  isFile: boolean;
+}
 
 export interface MessagePorts {
   stateStore: StateStore;
@@ -143,6 +160,8 @@ export class MessageStore {
   readonly #documentStore: DocumentStore;
   readonly #links: MessageLinks;
   readonly #rowOrder = new RowOrder();
+  /** The rows of messages that were received here, until their result is noted. */
+  readonly #received = new WeakMap<Message, StateRow<StoredMessageBody>>();
 
   constructor({ stateStore, documentStore }: MessagePorts) {
     this.#stateStore = stateStore;
@@ -154,11 +173,24 @@ export class MessageStore {
    * Keeps a message, durably, before anything that it says is written: from then on erasing a record finds it. Rejects
    * with `unavailable` and keeps nothing, too, where a record that it concerns is erased meanwhile.
    */
-  async receive(
+  async receive(caller: Caller, incoming: IncomingMessage): Promise<Message> {
+    const prepared = await this.prepare(caller, incoming);
+    await this.#stateStore.write(prepared.writes);
+    await this.confirm(prepared);
+    return prepared.message;
+  }
+
+  /** Resolves with a message that is kept by its writes, then confirmed; otherwise discarded. */
+  async prepare(
     caller: Caller,
     { id, bytes, retentionDays, about, ...told }: IncomingMessage,
-  ): Promise<Message> {
-    const { size, sha256 } = await this.#documentStore.put(id, Readable.from(bytes));
+  ): Promise<PreparedMessage> {
+    const length = bytes.reduce((sum, part) => sum + part.length, 0);
+    const isFile = length > MAX_CONTENT_BYTES;
+    const content = isFile ? undefined : Buffer.concat(bytes);
+    const { size, sha256 } = content
+      ? { size: length, sha256: createHash('sha256').update(content).digest('hex') }
+      : await this.#documentStore.put(id, Readable.from(bytes));
     const now = Date.now();
     const message: Message = {
       ...{ ...told, id, size, sha256, workspace: caller.workspace, state: 'received', problems: [] },
@@ -167,31 +199,58 @@ export class MessageStore {
       expires_at: new Date(now + retentionDays * DAY_MS).toISOString(),
       ...{ sent_by: caller.principal, request_id: caller.requestId },
     };
-    // Links first: a row without them could never be found.
+    const { id: _, ...body } = message;
     const partitions = partitionsOf({ ...message, about });
-    await this.#links.add(message, [EXPIRING, ...partitions]);
-    const order = this.#rowOrder.newestFirst(now);
-    await this.#stateStore.save(messagesTable, [rowOf(message, order, 1)]);
-    await this.#documentStore.confirm(id);
-    if (await this.#links.isExpiring(id)) return message;
+    const row: StateRow<StoredMessageBody> = {
+      ...{ id, partition: caller.workspace, order: this.#rowOrder.newestFirst(now), revision: 1 },
+      body: { ...body, ...(content && { content: content.toString('base64') }) },
+    };
+    this.#received.set(message, row);
+    // Links first: a row without them could never be found.
+    const writes = [
+      ...this.#links.adding(message, [EXPIRING, ...partitions]),
+      { table: messagesTable, save: [row] },
+    ];
+    return { message, writes, partitions, isFile };
+  }
+
+  /**
+   * Ends the keeping of a message whose writes are done. Rejects with `unavailable`, and removes it, where a record that it
+   * concerns was erased meanwhile.
+   */
+  async confirm({ message, partitions, isFile }: PreparedMessage): Promise<void> {
+    const { id } = message;
+    if (isFile) await this.#documentStore.confirm(id);
+    if (await this.#links.isExpiring(id)) return;
     await this.#links.remove(id, partitions);
     await this.withdraw(message);
     throw unavailable('state store');
   }
 
+  /** Removes what is there of a message whose writes were not done. Rejects with `unavailable`. */
+  async discard({ message, isFile }: PreparedMessage): Promise<void> {
+    if (isFile) await this.#documentStore.discard(message.id);
+  }
+
   /**
-   * Notes the result of a message, and of the records it concerns, if it still exists. Once accepted, it stays so: of two who
-   * send it again at once, the later one is refused what is there by then.
+   * Notes the result of a message, and of the records it concerns, if it still exists; once it is accepted, with `further`
+   * writes. It then stays so: of two who send it again at once, the later one is refused what is there by then.
    */
-  async processed({ id, workspace }: Message, processed: ProcessedMessage): Promise<void> {
+  async processed(
+    message: Message,
+    processed: ProcessedMessage,
+    further: readonly StateWrite[] = [],
+  ): Promise<void> {
+    const { id, workspace } = message;
     const outcomes = new Map(processed.about.map((one) => [JSON.stringify([one.kind, one.id]), one]));
-    const changed = await this.#change(id, (body) => {
+    const isAccepted = processed.state === 'accepted';
+    const after = isAccepted ? [removingLinks(id, [rejectedPartition(workspace)]), ...further] : [];
+    const change = (body: StoredMessageBody) => {
       if (body.state === 'accepted') return undefined;
       const about = body.about.map((one) => outcomes.get(JSON.stringify([one.kind, one.id])) ?? one);
       return { ...body, ...processed, about };
-    });
-    if (!changed || processed.state !== 'accepted') return;
-    await this.#links.remove(id, [rejectedPartition(workspace)]);
+    };
+    await this.#change(id, change, { row: this.#received.get(message), after });
   }
 
   /**
@@ -211,7 +270,7 @@ export class MessageStore {
     const added = addedTo(message);
     if (added.length === 0) return;
     const partitions = streamsOf(workspace, added);
-    await this.#links.add(message, partitions);
+    await this.#stateStore.write(this.#links.adding(message, partitions));
     const isThere = await this.#change(id, (body) => {
       const all = [...body.about, ...addedTo(body)];
       return { ...body, records: Math.max(body.records, all.length), about: all.slice(0, MAX_ABOUT) };
@@ -253,7 +312,7 @@ export class MessageStore {
   /** Resolves with a message of a workspace; undefined where it does not exist, or no longer does. */
   async load(workspace: string, id: string): Promise<Message | undefined> {
     const [row] = await this.#stateStore.load(messagesTable, [id]);
-    return row?.body.workspace === workspace ? { ...row.body, id } : undefined;
+    return row?.body.workspace === workspace ? toMessage(row) : undefined;
   }
 
   /** Whether the document store's object with an id belongs to a message. */
@@ -262,8 +321,12 @@ export class MessageStore {
   }
 
   /** Resolves with the bytes of a message, as they arrived. */
-  bytes({ id }: Message): Promise<Readable> {
-    return this.#documentStore.get(id);
+  async bytes({ id }: Message): Promise<Readable> {
+    const [row] = await this.#stateStore.load(messagesTable, [id]);
+    const content = row?.body.content;
+    return content === undefined
+      ? this.#documentStore.get(id)
+      : Readable.from([Buffer.from(content, 'base64')]);
   }
 
   /**
@@ -338,17 +401,22 @@ export class MessageStore {
   }
 
   /**
-   * Changes a message as it is now, whoever else changes it at the same time. Resolves with false where nothing is to
-   * be changed, or it no longer exists.
+   * Changes a message as it is now, whoever else changes it at the same time; with it, `after` is written. Resolves with false
+   * where nothing is to be changed, or it no longer exists. `row`: as it is now, unless somebody else changed it.
    */
-  async #change(id: string, changed: (body: MessageBody) => MessageBody | undefined): Promise<boolean> {
-    for (;;) {
-      const [row] = await this.#stateStore.load(messagesTable, [id]);
+  async #change(
+    id: string,
+    changed: (body: StoredMessageBody) => StoredMessageBody | undefined,
+    { row: seen, after = [] }: { row?: StateRow<StoredMessageBody> | undefined; after?: StateWrite[] } = {},
+  ): Promise<boolean> {
+    for (let known = seen; ; known = undefined) {
+      const row = known ?? (await this.#stateStore.load(messagesTable, [id]))[0];
       if (row === undefined) return false;
       const body = changed(row.body);
       if (body === undefined) return false;
       const next = { ...row, body, revision: row.revision + 1 };
-      if (await this.#stateStore.swap(messagesTable, next, row.revision)) return true;
+      const writes = [{ table: messagesTable, swap: next, expected: row.revision }, ...after];
+      if (await this.#stateStore.write(writes)) return true;
     }
   }
 

@@ -21,9 +21,10 @@ import {
 } from '../apply.ts';
 import { contextOf } from '../fhir/resources/index.ts';
 import { MessageRefused, processedBy, sendMessage } from '../fhir/send.ts';
+import type { Hl7Source } from '../hl7/context.ts';
 import { splitMessages } from '../hl7/framing.ts';
 import { parseMessage } from '../hl7/parser.ts';
-import { messageOutcome, processMessage } from '../hl7/receive.ts';
+import { messageOutcome, processMessage, readMessage } from '../hl7/receive.ts';
 import { type Message, orderTimeOf } from '../messages/message.ts';
 import type { MessageStore, ProcessedMessage } from '../messages/store.ts';
 import { DEFAULT_RETENTION_DAYS, type Source } from '../sources.ts';
@@ -246,10 +247,18 @@ async function applyStored(
   const processed =
     message.format === 'fhir'
       ? await resendFhir(ports, run, source, { message, bytes, save: keep })
-      : messageOutcome(
-          await processMessage(ports, run, { ...source, maySendTests: isSandbox }, parseMessage(bytes), keep),
-        );
+      : await resendHl7(ports, run, { ...source, maySendTests: isSandbox }, { message, bytes, save: keep });
   return { ...processed, ...numbered };
+}
+
+async function resendHl7(
+  ports: ReplayPorts,
+  run: IngestRun,
+  source: Hl7Source,
+  { bytes, save: keep }: StoredMessage,
+): Promise<ProcessedMessage> {
+  const read = readMessage(parseMessage(bytes), source);
+  return messageOutcome(await processMessage(ports, run, read, keep(read.about)));
 }
 
 interface StoredMessage {

@@ -146,7 +146,7 @@ export class TimeSlicer {
 export interface BatchContext {
   ports: WritePorts;
   caller: Caller;
-  options: Pick<WriteOptions, 'dryRun' | 'unchanged'>;
+  options: Pick<WriteOptions, 'dryRun' | 'unchanged' | 'states'>;
   /** Returns the event id for a line: a UUID, the same in each try of the batch. */
   eventId(line: BatchLine): string;
   /** Whether an earlier try of the batch may have appended events. */
@@ -297,11 +297,12 @@ export async function eachStream(
   lines: readonly ParsedOperation[],
   work: (line: ParsedOperation) => Promise<void>,
 ): Promise<void> {
-  const streams = Map.groupBy(lines, ({ stream }) => stream).values();
+  const groups = Map.groupBy(lines, ({ stream }) => stream);
+  const streams = groups.values();
   const worker = async () => {
     for (const ofStream of streams) for (const line of ofStream) await work(line);
   };
-  await Promise.all(Array.from({ length: AT_ONCE }, worker));
+  await Promise.all(Array.from({ length: Math.min(AT_ONCE, groups.size) }, worker));
 }
 
 /** How many lines may be carried out, and the error for those beyond. */

@@ -160,6 +160,7 @@ interface ConditionalWrite {
   unchanged: UnchangedChoice;
   /** Writes nothing, and returns what the result would be. */
   dryRun: boolean;
+  states?: RecordStates | undefined;
   /**
    * Returns the fields to write, given the record's current state, undefined when there is none; called again when someone else
    * wrote in the meantime.
@@ -186,9 +187,11 @@ async function writeIfChanged(
   ports: ConditionalWritePorts,
   write: ConditionalWrite,
 ): Promise<ConditionalWriteResult> {
-  const { entry, stream, condition, unchanged, dryRun } = write;
+  const { entry, stream, condition, unchanged, dryRun, states } = write;
   for (;;) {
-    const last = await currentState(ports, entry.kind, stream);
+    const last = states?.has(stream) ? states.get(stream) : await currentState(ports, entry.kind, stream);
+    if (dryRun) states?.set(stream, last);
+    else states?.delete(stream);
     const state = last?.erased ? undefined : last;
     const sent = await write.fieldsFor(state);
     requireRecord(condition, state);
@@ -281,6 +284,9 @@ export interface WritePorts extends ConditionalWritePorts {
   warnings: WriteWarnings;
 }
 
+/** Current states of records by their streams, each used for one write. */
+export type RecordStates = Map<string, RecordState | undefined>;
+
 /** Options of a write; without them, the sent fields are appended whatever the record's state. */
 export interface WriteOptions {
   condition?: WriteCondition;
@@ -288,6 +294,8 @@ export interface WriteOptions {
   dryRun?: boolean;
   /** What to do when no field changes; default: `append`. */
   unchanged?: UnchangedChoice;
+  /** What a dry run read, for the write that follows it. */
+  states?: RecordStates;
   /** If set, waits for missing records that it refers to. */
   wait?: ReferenceWait;
 }
@@ -366,7 +374,7 @@ export async function upsertIfChanged(
   const { condition = 'any', unchanged = 'append', dryRun = false } = options;
   try {
     const { version, outcome, changedFields, isSkipped, fields } = await writeIfChanged(ports, {
-      ...{ entry, stream, condition, unchanged, dryRun },
+      ...{ entry, stream, condition, unchanged, dryRun, states: options.states },
       fieldsFor: () => sent,
       newEvent: (data) => valid.newEvent(data),
     });

@@ -1,6 +1,13 @@
 import type { Collection, Db } from 'mongodb';
 import type { Leases } from '../../leases.ts';
-import type { StateQuery, StateRow, StateScan, StateStore, StateTable } from '../../stateStore.ts';
+import type {
+  StateQuery,
+  StateRow,
+  StateScan,
+  StateStore,
+  StateTable,
+  StateWrite,
+} from '../../stateStore.ts';
 import { insertNew, MongoConnection } from './connection.ts';
 import {
   indexRows,
@@ -107,14 +114,14 @@ export class MongoStateStore implements StateStore {
     return (await scanRows(this.#connection, collectionOf(table), query)).map((row) => toRow(table, row));
   }
 
-  async save<Body extends object>(table: StateTable<Body>, rows: StateRow<Body>[]): Promise<void> {
+  async save<Body extends object>(table: { name: string }, rows: StateRow<Body>[]): Promise<void> {
     if (rows.length === 0) return;
     await this.#prepare(table);
     await writeRows(this.#connection, collectionOf(table), rows.map(toStored));
   }
 
   async swap<Body extends object>(
-    table: StateTable<Body>,
+    table: { name: string },
     row: StateRow<Body>,
     expected: number | undefined,
   ): Promise<boolean> {
@@ -129,7 +136,16 @@ export class MongoStateStore implements StateStore {
     });
   }
 
-  remove<Body extends object>(table: StateTable<Body>, ids: string[], upTo: number): Promise<void> {
+  async write(writes: readonly StateWrite[]): Promise<boolean> {
+    for (const { table, ...write } of writes) {
+      if ('save' in write) await this.save(table, write.save);
+      else if ('remove' in write) await this.remove(table, write.remove, write.upTo);
+      else if (!(await this.swap(table, write.swap, write.expected))) return false;
+    }
+    return true;
+  }
+
+  remove(table: { name: string }, ids: string[], upTo: number): Promise<void> {
     return removeRows(this.#connection, collectionOf(table), ids, upTo);
   }
 

@@ -1,6 +1,13 @@
 import type { DatabaseSync } from 'node:sqlite';
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import type { StateQuery, StateRow, StateScan, StateStore, StateTable } from '../../stateStore.ts';
+import type {
+  StateQuery,
+  StateRow,
+  StateScan,
+  StateStore,
+  StateTable,
+  StateWrite,
+} from '../../stateStore.ts';
 import { STORE_FORMAT } from '../../storeFormat.ts';
 import { SqliteFile } from './file.ts';
 import {
@@ -56,13 +63,11 @@ export class SqliteStateStore implements StateStore {
     row: StateRow<Body>,
     expected: number | undefined,
   ): Promise<boolean> {
-    const { id, partition, order, version, body } = toStored(row);
-    const { changes } = this.#file.transaction((db) => {
-      const { insert, swap } = this.#table(db, table);
-      if (expected === undefined) return insert.run(id, partition, order, version, body);
-      return swap.run(partition, version, body, id, expected);
-    });
-    return Number(changes) === 1;
+    return this.write([{ table, swap: row, expected }]);
+  }
+
+  async write(writes: readonly StateWrite[]): Promise<boolean> {
+    return this.#file.transaction((db) => writes.every((one) => writeOne(this.#table(db, one.table), one)));
   }
 
   async remove<Body extends object>(table: StateTable<Body>, ids: string[], upTo: number): Promise<void> {
@@ -103,7 +108,7 @@ export class SqliteStateStore implements StateStore {
     return this.#file.run((db) => read(this.#table(db, table)).map((row) => toRow(table, row)));
   }
 
-  #table<Body extends object>(db: DatabaseSync, table: StateTable<Body>): OwnRowStatements {
+  #table(db: DatabaseSync, table: { name: string }): OwnRowStatements {
     let statements = this.#tables.get(table.name);
     if (statements === undefined) {
       statements = prepareOwnRows(db, tableName(table));
@@ -111,6 +116,21 @@ export class SqliteStateStore implements StateStore {
     }
     return statements;
   }
+}
+
+/** Returns false for a swap that fails. */
+function writeOne(statements: OwnRowStatements, write: StateWrite): boolean {
+  if ('save' in write) writeRows(statements, write.save.map(toStored));
+  else if ('remove' in write) statements.remove.run(JSON.stringify(write.remove), write.upTo);
+  else {
+    const { id, partition, order, version, body } = toStored(write.swap);
+    const { changes } =
+      write.expected === undefined
+        ? statements.insert.run(id, partition, order, version, body)
+        : statements.swap.run(partition, version, body, id, write.expected);
+    return Number(changes) === 1;
+  }
+  return true;
 }
 
 function tableName({ name }: { name: string }): string {

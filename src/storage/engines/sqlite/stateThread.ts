@@ -1,7 +1,14 @@
 import { Worker } from 'node:worker_threads';
 import { unavailable } from '../../../platform/errors.ts';
 import { workerUrl } from '../../../platform/threads/workerUrl.ts';
-import type { StateQuery, StateRow, StateScan, StateStore, StateTable } from '../../stateStore.ts';
+import type {
+  StateQuery,
+  StateRow,
+  StateScan,
+  StateStore,
+  StateTable,
+  StateWrite,
+} from '../../stateStore.ts';
 import { fileProblem } from '../shared.ts';
 import { purgeFreeSpace } from './file.ts';
 import { SqliteStateStore } from './stateStore.ts';
@@ -58,6 +65,11 @@ export class SqliteStateThread implements StateStore {
     expected: number | undefined,
   ): Promise<boolean> {
     return (await this.#call('swap', table.name, row, expected)) as boolean;
+  }
+
+  async write(writes: readonly StateWrite[]): Promise<boolean> {
+    const named = writes.map(({ table: { name }, ...write }) => ({ ...write, table: { name } }));
+    return (await this.#call('write', named)) as boolean;
   }
 
   async remove<Body extends object>(table: StateTable<Body>, ids: string[], upTo: number): Promise<void> {
