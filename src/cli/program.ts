@@ -67,6 +67,11 @@ export const commandGroups: Readonly<Record<string, readonly Entry[]>> = {
       summary: 'Restore a backup',
       load: async () => (await import('./commands/backup.ts')).addRestoreCommand,
     },
+    {
+      name: 'migrate',
+      summary: 'Move a service to stores of other engines',
+      load: async () => (await import('./commands/migrate.ts')).addMigrateCommand,
+    },
   ],
   'Give access:': [
     {

@@ -1,7 +1,6 @@
-import { createPublicKey, randomUUID } from 'node:crypto';
-import { existsSync, readdirSync, rmSync, statSync } from 'node:fs';
+import { createPublicKey } from 'node:crypto';
+import { rmSync } from 'node:fs';
 import { join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
 import type { Position } from '../domain/events/event.ts';
 import type { OnProgress } from '../modules/backup/contents.ts';
 import {
@@ -42,6 +41,8 @@ import { fileProblem, makeOwnedFolders } from '../storage/engines/shared.ts';
 import type { EventLog } from '../storage/eventLog.ts';
 import type { StateTable } from '../storage/stateStore.ts';
 import type { BackupTarget } from '../storage/targets.ts';
+import { fullPlace, localContents } from './emptyStores.ts';
+import { withExclusiveLock } from './exclusiveLock.ts';
 import { findKeys, openSigningKey, signingKeyFiles, unsetKeyFiles } from './keys.ts';
 import { saveLastBackup } from './lastBackup.ts';
 import {
@@ -49,73 +50,21 @@ import {
   openDocumentStore,
   openEventLog,
   openHeadTarget,
-  openLeases,
   openLogCopy,
   openOwnStateStore,
   openStateStore,
-  pathOf,
 } from './openStorage.ts';
 import {
-  isHalfRestored,
+  isHalfFilled,
   loadSigningKey,
-  markRestore,
+  markFilling,
   operator,
   requireKeyFolder,
-  unmarkRestore,
+  unmarkFilling,
   withDocumentStore,
   withEventLog,
 } from './stores.ts';
 import { terminal } from './terminal.ts';
-
-const LEASE = 'backup';
-const LEASE_MS = 4_000;
-const RENEW_MS = 1_000;
-const ASK_MS = 500;
-/** Longer than the lease of a killed process. */
-const WAIT_MS = 10_000;
-
-/**
- * Returns the result of `work`, run while no other process of the service does the same. Rejects with `conflict` when another one
- * still does after the time for which a killed one would seem to, and with `unavailable`. If the lease could not be renewed in
- * time, another one may have begun: `work` is passed a function that rejects with `conflict` while one is in progress.
- */
-async function withExclusiveLock<Result>(
-  stateUrl: string,
-  work: (requireOnly: () => Promise<void>) => Promise<Result>,
-): Promise<Result> {
-  const leases = await openLeases(stateUrl);
-  const owner = randomUUID();
-  const requireOnly = async () => {
-    if (!(await leases.acquire(LEASE, owner, LEASE_MS)))
-      throw new ServiceError('conflict', 'Another backup is in progress.');
-  };
-  try {
-    await insistently(requireOnly);
-    const renewing = setInterval(() => requireOnly().catch(() => undefined), RENEW_MS);
-    try {
-      return await work(() => insistently(requireOnly));
-    } finally {
-      clearInterval(renewing);
-      await leases.release(LEASE, owner).catch(() => undefined);
-    }
-  } finally {
-    await leases.close();
-  }
-}
-
-/** Tries again until it succeeds; rejects as the last try does. */
-async function insistently(work: () => Promise<void>): Promise<void> {
-  const until = performance.now() + WAIT_MS;
-  for (;;) {
-    try {
-      await work();
-      return;
-    } catch (error) {
-      if (performance.now() > until) throw error;
-    }
-    await sleep(ASK_MS);
-  }
-}
 
 /** The tables of the state store that are backed up. */
 export const backedUpTables: readonly StateTable<object>[] = [
@@ -153,7 +102,7 @@ export async function backUp(place: string, options: BackupOptions): Promise<Bac
     withDocumentStore(async (documentStore) => {
       const stateStore = await openOwnStateStore(config, eventLog);
       try {
-        return await withExclusiveLock(config.stateUrl, async (requireOnly) => {
+        return await withExclusiveLock(config.stateUrl, 'backup', async (requireOnly) => {
           const ports = { eventLog, documentStore, stateStore, target, tables: backedUpTables };
           const keys = {
             async keys() {
@@ -295,13 +244,13 @@ export async function restore(place: string, options: RestoreOptions): Promise<R
   const task = { manifest, principal: operator(), erasures: later?.erasures ?? [] };
   try {
     makeOwnedFolders(dataDir);
-    markRestore(dataDir);
+    markFilling(dataDir, 'restore');
     const { position, erased } = await fill(config, target, { ...task, onProgress: options.onProgress });
     for (const file of unsetKeyFiles(config)) {
       const key = keys.get(file);
       if (key) await secretFile(join(dataDir, file), () => key);
     }
-    unmarkRestore(dataDir);
+    unmarkFilling(dataDir, 'restore');
     return { manifest, dataDir, position, erasures: later && { ...later, erased } };
   } catch (error) {
     const problem = error instanceof ServiceError ? undefined : fileProblem(dataDir, error);
@@ -329,45 +278,24 @@ function configOf(dataDir: string | undefined): Config {
   return loadConfig({ ...others, DATA_DIR: dataDir });
 }
 
-/** Returns the files that a restore creates outside of the data folder, or in it, and the folder of documents. */
-function storePaths({ eventLogUrl, stateUrl, documentsUrl }: Config): { files: string[]; documents: string } {
-  if (!/^sqlite:/.test(eventLogUrl) || !/^sqlite:/.test(stateUrl) || !/^file:/.test(documentsUrl)) {
-    const message =
-      'A backup can be restored only into stores on this machine, but EVENT_LOG_URL, STATE_URL or DOCUMENTS_URL refers to another one.';
-    throw new ConfigError(message);
-  }
-  const files = [eventLogUrl, stateUrl].flatMap((url) =>
-    ['', '-wal', '-shm'].map((end) => pathOf(url) + end),
-  );
-  return { files, documents: pathOf(documentsUrl) };
+function requireLocalStores({ eventLogUrl, stateUrl, documentsUrl }: Config): void {
+  if (/^sqlite:/.test(eventLogUrl) && /^sqlite:/.test(stateUrl) && /^file:/.test(documentsUrl)) return;
+  const message =
+    'A backup can be restored only into stores on this machine, but EVENT_LOG_URL, STATE_URL or DOCUMENTS_URL refers to another one.';
+  throw new ConfigError(message);
 }
 
 /** Removes what an interrupted restore has left; there must be nothing else. Throws `ConfigError`. */
 function clear(config: Config): void {
-  const { dataDir } = config;
-  const { files, documents } = storePaths(config);
-  if (isHalfRestored(dataDir)) {
-    const keys = unsetKeyFiles(config).map((file) => join(dataDir, file));
-    // The folder itself may be where a disk is mounted.
-    for (const path of [...files, ...keys, ...contentsOf(documents)])
-      rmSync(path, { recursive: true, force: true });
+  requireLocalStores(config);
+  if (isHalfFilled(config.dataDir, 'restore')) {
+    const keys = unsetKeyFiles(config).map((file) => join(config.dataDir, file));
+    for (const path of [...localContents(config), ...keys]) rmSync(path, { recursive: true, force: true });
     return;
   }
-  const full =
-    [dataDir, documents].find((folder) => contentsOf(folder).length > 0) ??
-    files.find((path) => existsSync(path));
+  const full = fullPlace(config);
   if (full !== undefined)
     throw new ConfigError(`${full} is not empty. A backup can be restored only into an empty data folder.`);
-}
-
-/** Returns what is in a folder, if it exists, except for what a file system puts at its root; a file counts as its own contents. */
-function contentsOf(folder: string): string[] {
-  const found = statSync(folder, { throwIfNoEntry: false });
-  if (found === undefined) return [];
-  if (!found.isDirectory()) return [folder];
-  return readdirSync(folder)
-    .filter((name) => name !== 'lost+found')
-    .map((name) => join(folder, name));
 }
 
 async function fill(

@@ -67,7 +67,7 @@ export async function openEventLog(
   url: string,
   { patience, linkWriter }: EventLogOptions = {},
 ): Promise<EventLog> {
-  if (/^(esdb|kurrentdb)(\+discover)?:/.test(url)) {
+  if (logOnServer.test(url)) {
     const { EventStoreDbEventLog } = await import('../storage/engines/eventstoredb/eventLog.ts');
     return EventStoreDbEventLog.open(url, patience);
   }
@@ -190,10 +190,29 @@ export async function openBackupTarget(place: string): Promise<BackupTarget> {
   return new LocalBackupTarget(resolve(place.startsWith('file:') ? pathOf(place) : place));
 }
 
-/** Creates an event log at a SQLite URL, to be filled from another one. Rejects with `unavailable`. */
+const logOnServer = /^(esdb|kurrentdb)(\+discover)?:/;
+
+/**
+ * Opens an event log at a URL to be filled from the one with an identity: a new one, or one whose filling was cut off. Rejects with
+ * `unavailable`, and with `conflict` when a server holds anything else.
+ */
 export async function openLogCopy(url: string, identity: string): Promise<LogCopy> {
+  if (logOnServer.test(url)) {
+    const { EventStoreDbLogCopy } = await import('../storage/engines/eventstoredb/logCopy.ts');
+    return EventStoreDbLogCopy.open(url, identity);
+  }
   const { SqliteLogCopy } = await import('../storage/engines/sqlite/logCopy.ts');
   return new SqliteLogCopy(pathOf(url), identity);
+}
+
+/**
+ * Whether the event log at a URL can be filled from the one with an identity, as far as its server decides that; writes nothing.
+ * Rejects with `unavailable`.
+ */
+export async function acceptsLogCopy(url: string, identity: string): Promise<boolean> {
+  if (!logOnServer.test(url)) return true;
+  const { EventStoreDbLogCopy } = await import('../storage/engines/eventstoredb/logCopy.ts');
+  return EventStoreDbLogCopy.accepts(url, identity);
 }
 
 /**

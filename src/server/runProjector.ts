@@ -28,7 +28,7 @@ import {
  * The lease of the one instance that projects. Versions of the service with different read models project side by side, as each
  * serves its own while an upgrade is under way; read models that they share are written by both.
  */
-const PROJECTOR_LEASE = `projector ${models.join(' ')}`;
+export const PROJECTOR_LEASE = `projector ${models.join(' ')}`;
 
 const RETRY_MS = 250;
 /** How long events may gather while nobody waits for read models: the cost of a batch is then shared by more of them. */

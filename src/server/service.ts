@@ -26,7 +26,7 @@ import { RepeatedLines } from './repeatedLines.ts';
 import { openStores, serveRequests } from './requestServer.ts';
 import { sharedMemory } from './sharedMemory.ts';
 import { startFailure } from './startFailure.ts';
-import { requireRestored } from './stores.ts';
+import { requireFilled, requireNotMoved } from './stores.ts';
 import { type HeadPauses, type HeadStores, type HeadsRole, startHeads } from './treeHeads.ts';
 import { startWebhooks } from './webhooks.ts';
 
@@ -76,7 +76,8 @@ export async function startService(
   };
   const isApi = config.roles.includes('api');
   try {
-    requireRestored(config.dataDir);
+    requireFilled(config.dataDir);
+    requireNotMoved(config.dataDir);
     if (exportsMetrics(config)) gatherMeasurements();
     restrictFileModes(config, logger);
     await step(checkKeys(config, logger));

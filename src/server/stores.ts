@@ -30,30 +30,65 @@ import { findSigningKey, managedKeys, openSigningKey } from './keys.ts';
 import { openDocumentStore, openEventLog, openOwnStateStore, openReadModels, pathOf } from './openStorage.ts';
 import { type Terminal, terminal } from './terminal.ts';
 
-function markerOf(dataDir: string): string {
-  return join(dataDir, 'restore-under-way');
+/** The commands that fill the stores of a service. */
+type Filling = 'restore' | 'migrate';
+
+/** Path of the file that marks the contents of a data folder as incomplete. */
+function markerOf(dataDir: string, command: Filling): string {
+  return join(dataDir, `${command}-under-way`);
 }
 
 /** Marks the contents of a data folder as incomplete. Throws the file system's error. */
-export function markRestore(dataDir: string): void {
-  writeFileSync(markerOf(dataDir), '', { flush: true });
+export function markFilling(dataDir: string, command: Filling): void {
+  writeFileSync(markerOf(dataDir, command), '', { flush: true });
 }
 
 /** Marks the contents of the folder as complete. */
-export function unmarkRestore(dataDir: string): void {
-  rmSync(markerOf(dataDir), { force: true });
+export function unmarkFilling(dataDir: string, command: Filling): void {
+  rmSync(markerOf(dataDir, command), { force: true });
 }
 
-/** Whether a restore into a data folder was not completed. */
-export function isHalfRestored(dataDir: string): boolean {
-  return existsSync(markerOf(dataDir));
+/** Whether a command that fills the stores of a data folder was not completed. */
+export function isHalfFilled(dataDir: string, command: Filling): boolean {
+  return existsSync(markerOf(dataDir, command));
 }
 
-/** Prevents any use of a data folder that contains half a backup. Throws `ConfigError`. */
-export function requireRestored(dataDir: string): void {
-  if (isHalfRestored(dataDir))
+/** Prevents any use of a data folder that contains half a backup, or half of what is moved there. Throws `ConfigError`. */
+export function requireFilled(dataDir: string): void {
+  if (isHalfFilled(dataDir, 'restore'))
     throw new ConfigError(
       `The restore into ${dataDir} was not completed. Run it again: chartledger restore.`,
+    );
+  if (isHalfFilled(dataDir, 'migrate'))
+    throw new ConfigError(
+      `The stores of ${dataDir} do not hold everything yet. Run chartledger migrate again, with the settings of the service that is moved.`,
+    );
+}
+
+function movedMarker(dataDir: string): string {
+  return join(dataDir, 'moved');
+}
+
+/** Notes in the data folder of a service that it was moved to other stores. Throws the file system's error. */
+export function markMoved(dataDir: string): void {
+  writeFileSync(movedMarker(dataDir), `${new Date().toISOString()}\n`, { flush: true });
+}
+
+/** Takes the note back. */
+export function unmarkMoved(dataDir: string): void {
+  rmSync(movedMarker(dataDir), { force: true });
+}
+
+/** Whether the data folder has the note. */
+export function isMoved(dataDir: string): boolean {
+  return existsSync(movedMarker(dataDir));
+}
+
+/** Prevents the start of a service that was moved to other stores. Throws `ConfigError`. */
+export function requireNotMoved(dataDir: string): void {
+  if (isMoved(dataDir))
+    throw new ConfigError(
+      `The service of ${dataDir} was moved to other stores with chartledger migrate. Start it with the settings of those. To continue here instead, without what was written there, delete ${movedMarker(dataDir)}.`,
     );
 }
 
@@ -115,7 +150,7 @@ export function requireKeyFolder(set: string | undefined, dataDir: string): void
  */
 export async function withEventLog<Result>(work: (eventLog: EventLog) => Promise<Result>): Promise<Result> {
   const { eventLogUrl, dataDir } = loadConfig(terminal().env);
-  requireRestored(dataDir);
+  requireFilled(dataDir);
   if (eventLogUrl.startsWith('sqlite:')) {
     requireStore(pathOf(eventLogUrl), 'event log', 'DATA_DIR or EVENT_LOG_URL');
   }

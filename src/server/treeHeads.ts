@@ -17,7 +17,8 @@ import type { EventLog } from '../storage/eventLog.ts';
 import { leaseOwner, runAsLeader } from '../storage/leases.ts';
 import { openHeadTarget, openLeases } from './openStorage.ts';
 
-const LEASE = 'heads';
+/** The lease of the one instance that sends heads. */
+export const HEADS_LEASE = 'heads';
 const MINUTE_MS = 60_000;
 /** How often to check for erasures to report. */
 const POLL_MS = 10_000;
@@ -84,7 +85,7 @@ export async function startHeads(
     }
     if (stopping.signal.aborted) await sender.send(true);
   };
-  const working = runAsLeader(leases, LEASE, leaseOwner(config), stopping.signal, work);
+  const working = runAsLeader(leases, HEADS_LEASE, leaseOwner(config), stopping.signal, work);
   return {
     findings: () => sender.findings(),
     async stop() {

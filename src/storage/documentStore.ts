@@ -52,6 +52,9 @@ export interface DocumentStore {
    */
   confirm(objectId: string): Promise<void>;
 
+  /** Keeps the object, whichever process uploaded it; for a store to which nobody else uploads. */
+  keep(objectId: string): Promise<void>;
+
   /** Removes the object without trace: no event names it. If that fails, it is reported as abandoned. */
   discard(objectId: string): Promise<void>;
 

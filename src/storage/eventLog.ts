@@ -114,6 +114,20 @@ export interface Removals {
   place: number;
 }
 
+/** A gap between two positions of a log: those between them belonged to what it lost, or may do so to another continuation of it. */
+export interface OmittedPositions {
+  after: Position;
+  position: Position;
+}
+
+/** For an omitted position, returns the last one before the gap; undefined for any other. */
+export function lastBeforeOmitted(
+  gaps: readonly OmittedPositions[],
+  position: Position,
+): Position | undefined {
+  return gaps.find((gap) => position > gap.after && position < gap.position)?.after;
+}
+
 /** A thread's connection to a log's only writer; the port is transferred to the thread. */
 export interface WriterLink {
   port: MessagePort;
@@ -217,6 +231,9 @@ export interface EventLog {
    */
   lastBefore(position: Position): Promise<Position | undefined>;
 
+  /** Returns the positions that the log omits because it was restored or moved, by ascending position. */
+  omittedPositions(): Promise<OmittedPositions[]>;
+
   /**
    * Yields every wanted event after a position, in order, without gaps or repeats, for as long as the caller iterates. Batches
    * may be empty: they advance `position` past unwanted events, within milliseconds of the append. Reading proceeds at the
@@ -291,7 +308,8 @@ export function inLogOrder({
   return [...events, ...unreadable, ...erased].sort((a, b) => a.position - b.position);
 }
 
-type Place = Pick<RecordedEvent, 'position' | 'stream' | 'revision' | 'id'>;
+/** Where a log has an event. */
+export type Place = Pick<RecordedEvent, 'position' | 'stream' | 'revision' | 'id'>;
 
 /** An event with its data and metadata as the texts in the log. */
 export interface CopiedEvent extends Place, Pick<RecordedEvent, 'type' | 'recordedAt'> {
@@ -303,18 +321,33 @@ export interface CopiedEvent extends Place, Pick<RecordedEvent, 'type' | 'record
 export type CopiedPlace = CopiedEvent | UnreadableEvent | ErasedEvent;
 
 /**
- * A new event log that receives the contents of another, each event in its place and with its time. Methods reject with
- * `unavailable`.
+ * A new event log that receives the contents of another, each event at its position and with its time. Nobody else may use it before
+ * it is complete. Methods reject with `unavailable`.
  */
 export interface LogCopy {
-  /** Adds the next places, in log order; durable once `finish` resolves. */
-  add(places: readonly CopiedPlace[]): Promise<void>;
+  /** Whether `finish` was called: the log is in use. */
+  isComplete(): Promise<boolean>;
 
   /**
-   * Completes the copy with one more event, at a position that no other continuation of the log has reached: the gap before it
-   * holds no positions of the log, and later events are appended after it.
+   * Returns the last places of a copy that was cut off, in log order; empty when it has none. Places before them have been added
+   * without a gap; of the last ones some may be missing.
    */
-  finish(stream: string, event: NewEvent, position: Position): Promise<void>;
+  tail(): Promise<Place[]>;
+
+  /**
+   * Adds the next places, in log order; durable when it resolves. Rejects with `conflict` when the store does not take them in
+   * this order, or not at all; its `problem` tells operators why.
+   */
+  add(places: readonly CopiedPlace[]): Promise<void>;
+
+  /** Removes events, as `EventLog.erase` does, which may have been added without their contents. */
+  erase(stream: string, before: number, erased: readonly ErasedEvent[]): Promise<void>;
+
+  /**
+   * Completes the copy, to which all positions up to the last gap's `after` belong, except those in `omitted`. It records one more
+   * event at the end of that gap, which no other continuation of the log has reached; later events are appended after it.
+   */
+  finish(stream: string, event: NewEvent, omitted: readonly OmittedPositions[]): Promise<void>;
 
   close(): Promise<void>;
 }

@@ -27,7 +27,9 @@ async function verifyCopy() {
       return toCopied(index === events.length - 1 ? { ...event, recordedAt: behind } : event);
     }),
   );
-  await copy.finish('log-restores', new TestWorkspace().event({}, 'LogRestored'), FAR);
+  await copy.finish('log-restores', new TestWorkspace().event({}, 'LogRestored'), [
+    { after: events.at(-1)?.position ?? 0, position: FAR },
+  ]);
   await copy.close();
   const env = {
     DATA_DIR: service.config.dataDir,

@@ -2,7 +2,8 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { openEventLog } from '../../src/server/openStorage.ts';
 import { DriverClient, loadDriver } from '../../src/storage/engines/eventstoredb/client.ts';
 import { Erasures, startScavenge } from '../../src/storage/engines/eventstoredb/erase.ts';
-import { LogReader, toPosition } from '../../src/storage/engines/eventstoredb/read.ts';
+import { toPosition } from '../../src/storage/engines/eventstoredb/positions.ts';
+import { LogReader } from '../../src/storage/engines/eventstoredb/read.ts';
 import { follow, LiveTail } from '../../src/storage/engines/eventstoredb/subscribe.ts';
 import type { EventBatch, EventLog } from '../../src/storage/eventLog.ts';
 import { STORE_FORMAT } from '../../src/storage/storeFormat.ts';

@@ -36,7 +36,7 @@ async function copied(fill: (log: SqliteEventLog, workspace: TestWorkspace, path
   const identity = await log.identity();
   const copy = new SqliteLogCopy(join(folder, 'copy', 'events.db'), identity);
   for (let at = 0; at < places.length; at += 7) await copy.add(places.slice(at, at + 7).map(toCopied));
-  await copy.finish(STREAM, restored(workspace), FAR);
+  await copy.finish(STREAM, restored(workspace), [{ after: await log.head(), position: FAR }]);
   await copy.close();
   return { log, workspace, places, copy: await SqliteEventLog.open(join(folder, 'copy', 'events.db')) };
 }

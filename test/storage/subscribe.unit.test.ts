@@ -2,6 +2,7 @@ import { once } from 'node:events';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import { DriverClient, loadDriver } from '../../src/storage/engines/eventstoredb/client.ts';
+import { Positions } from '../../src/storage/engines/eventstoredb/positions.ts';
 import { streamNames, userStreams } from '../../src/storage/engines/eventstoredb/read.ts';
 import { subscribe } from '../../src/storage/engines/eventstoredb/subscribe.ts';
 
@@ -12,7 +13,8 @@ test('a subscription without a connection ends with a word to its subscriber, an
   const rejected = new AbortController();
   const unhandled = once(process, 'unhandledRejection', { signal: rejected.signal }).catch(() => undefined);
   const ended = Promise.withResolvers<unknown>();
-  subscribe(client, 0, streamNames(userStreams), { entry: () => undefined, ended: ended.resolve });
+  const reader = { client, positions: new Positions() };
+  subscribe(reader, 0, streamNames(userStreams), { entry: () => undefined, ended: ended.resolve });
   expect(await ended.promise).toMatchObject({ message: 'closed' });
   await nextTurn();
   rejected.abort();

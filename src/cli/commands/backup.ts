@@ -7,7 +7,7 @@ import { backUp, openKeys, repeatErasures, restore } from '../../server/backup.t
 import { openBackupTarget } from '../../server/openStorage.ts';
 import { terminal } from '../../server/terminal.ts';
 import { ofFile } from '../lib/files.ts';
-import { createLogProgress } from '../lib/progress.ts';
+import { withLogBar } from '../lib/progress.ts';
 import { ask, count, counted, example, fail, writeLine } from '../lib/terminal.ts';
 import { readPublicKeys } from './verify.ts';
 
@@ -47,19 +47,11 @@ async function readPassphrase(
 
 const BYTES_A_MB = 1_000_000;
 
-/** Returns the result of `work`, with a progress bar on the terminal for the position in the log. */
-async function withBar<Result>(
-  work: (onProgress: ReturnType<typeof createLogProgress>['at']) => Promise<Result>,
-): Promise<Result> {
-  const bar = createLogProgress(terminal().stderr.isTTY === true);
-  return work(bar.at).finally(() => bar.stop());
-}
-
 async function takeOne(to: string, options: PassphraseOptions & { newPassphrase?: true }): Promise<void> {
   const isFirst = (await readManifest(await openBackupTarget(to))) === undefined;
   const isNewPassphrase = options.newPassphrase === true;
   const passphrase = await readPassphrase(options, isFirst || isNewPassphrase);
-  const done = await withBar((onProgress) => backUp(to, { passphrase, isNewPassphrase, onProgress }));
+  const done = await withLogBar((onProgress) => backUp(to, { passphrase, isNewPassphrase, onProgress }));
   const { manifest, events, objects, bytes, erased, problems } = done;
   writeLine(
     `${count(events)} new events, ${count(objects)} new files of documents and messages (${(bytes / BYTES_A_MB).toFixed(1)} MB); ` +
@@ -75,7 +67,7 @@ async function verifyOne(from: string, options: PassphraseOptions & { publicKey?
     options.publicKey === undefined
       ? (await openKeys(target, await readPassphrase(options, false))).publicKeys
       : await readPublicKeys(options.publicKey);
-  const { manifest, objects, problems } = await withBar((at) => verifyBackup(target, publicKeys, at));
+  const { manifest, objects, problems } = await withLogBar((at) => verifyBackup(target, publicKeys, at));
   for (const problem of problems) fail(problem);
   if (problems.length > 0) return;
   writeLine(
@@ -92,7 +84,7 @@ interface RestoreOptions extends PassphraseOptions {
 
 async function restoreOne(from: string, options: RestoreOptions): Promise<void> {
   const passphrase = await readPassphrase(options, false);
-  const { manifest, dataDir, position, erasures } = await withBar((onProgress) =>
+  const { manifest, dataDir, position, erasures } = await withLogBar((onProgress) =>
     restore(from, { ...options, dataDir: options.dataDir, passphrase, onProgress }),
   );
   writeLine(
@@ -111,7 +103,7 @@ async function restoreOne(from: string, options: RestoreOptions): Promise<void> 
 
 async function repeatAll(place: string, options: { allowMissingErasures?: true }): Promise<void> {
   const allowMissing = options.allowMissingErasures === true;
-  const done = await withBar((onProgress) => repeatErasures(place, { allowMissing, onProgress }));
+  const done = await withLogBar((onProgress) => repeatErasures(place, { allowMissing, onProgress }));
   for (const problem of done.problems) writeLine(problem);
   writeLine(
     `Erased again, as notices of erasures say: ${count(done.erased)} records and documents. The notices cover all erasures up to ${done.asOf}.`,

@@ -26,6 +26,14 @@ export function createLogProgress(onTerminal: boolean): LogProgress {
   };
 }
 
+/** Returns the result of `work`, with a progress bar on the terminal, if there is one, for the position in the log. */
+export async function withLogBar<Result>(
+  work: (onProgress: LogProgress['at']) => Promise<Result>,
+): Promise<Result> {
+  const bar = createLogProgress(terminal().stderr.isTTY === true);
+  return work(bar.at).finally(() => bar.stop());
+}
+
 /** Runs `work` with a progress bar on the terminal, if there is one, that follows the calls to `reached`. */
 export async function withProgressBar(
   work: (reached: (count: number, total: number) => void) => Promise<void>,

@@ -1,4 +1,4 @@
-import type { EventMetadata, Position, RecordedEvent } from './event.ts';
+import { dataAs, type ErasedEvent, type EventMetadata, type Position, type RecordedEvent } from './event.ts';
 
 /** Why protected data are disclosed. Accountings of disclosures exclude the first three (45 CFR 164.528(a)(1)(i)). */
 export const purposes = ['treatment', 'payment', 'operations', 'other'] as const;
@@ -146,6 +146,13 @@ export interface RecordErased {
   erased: ErasedVersion[];
   /** In the first part only, oldest first. */
   earlier?: EarlierErasure[];
+}
+
+/** Returns the places of the events that a tombstone lists. */
+export function placesListedIn({ stream, data }: Pick<RecordedEvent, 'stream' | 'data'>): ErasedEvent[] {
+  return dataAs<RecordErased>(data).erased.map(({ version, position, event_id: id, leaf }) => ({
+    ...{ id, stream, revision: version - 1, position, leaf },
+  }));
 }
 
 /**

@@ -74,7 +74,7 @@ export class LogCheck {
 }
 
 /** Bytes of the document store that a backup has to contain. */
-interface ObjectRef {
+export interface ObjectRef {
   id: string;
   size: number;
   /** Lower-case hex. */
@@ -136,22 +136,32 @@ export async function backupLog(
   return { ...part, trees: trees.toManifest(), events: part.events + part.added };
 }
 
+/** Returns the bytes that an event names, if it is the upload of a document. */
+export function uploadIn(event: RecordedEvent): ObjectRef | undefined {
+  if (event.type !== 'DocumentUploaded') return undefined;
+  const { object_id: id, size, sha256 } = uploadedBy(event);
+  const { stream, revision, position } = event;
+  return { id, size, sha256, document: { stream, revision, position } };
+}
+
+/** What is wrong with an event that cannot be read. */
+export function unreadableProblem(position: Position): string {
+  return `The event at position ${position} cannot be read. Run chartledger verify to find out why.`;
+}
+
 /** Records what an event means for the rest of the backup. */
 function addEvent(part: LoggedPart, trees: Trees, place: Parameters<typeof toCopied>[0]): void {
   part.added += 1;
   if (!('data' in place) && !('leaf' in place)) {
-    part.problems.push(
-      `The event at position ${place.position} cannot be read. Run chartledger verify to find out why.`,
-    );
+    part.problems.push(unreadableProblem(place.position));
     return;
   }
   trees.add(place);
   if (!('data' in place)) return;
-  const { stream, revision, position } = place;
+  const { stream, revision } = place;
   if (erasureStep(place)) part.tombstones.push({ stream, revision });
-  if (place.type !== 'DocumentUploaded') return;
-  const { object_id: id, size, sha256 } = uploadedBy(place);
-  part.uploads.push({ id, size, sha256, document: { stream, revision, position } });
+  const upload = uploadIn(place);
+  if (upload) part.uploads.push(upload);
 }
 
 export function segmentName({ position }: CopiedPlace): string {
@@ -261,7 +271,7 @@ export async function backupObjects(
     const isGone = 'gone' in object;
     if (!isGone && (await documentStore.has(object.id))) return;
     if (!isGone && object.document && (await isLost(ports, object.document)))
-      part.problems.push(`${nameOf(object)} are not in the document store.`);
+      part.problems.push(lostProblem(object));
     else if (isGone || !isWanted.has(object.id)) index.delete(object.id);
   });
   const missing = wanted.filter(({ id }) => !index.has(id));
@@ -270,16 +280,14 @@ export async function backupObjects(
     const found = present.has(objectName(id)) ? await asWritten(target, object) : undefined;
     const copied = found ?? (await copy(ports, object));
     if (copied === undefined) {
-      if (object.document && (await isLost(ports, object.document)))
-        part.problems.push(`${nameOf(object)} are not in the document store.`);
+      if (object.document && (await isLost(ports, object.document))) part.problems.push(lostProblem(object));
       else index.set(id, { id, gone: true });
       return;
     }
     index.set(id, copied);
     part.added += 1;
     part.bytes += copied.bytes;
-    if (copied.sha256 !== object.sha256)
-      part.problems.push(`${nameOf(object)} differ from those that were received.`);
+    if (copied.sha256 !== object.sha256) part.problems.push(differentProblem(object));
   });
   return { ...part, files: await writeIndex(target, index) };
 }
@@ -310,8 +318,8 @@ async function copy(
 }
 
 /** Whether a document should have its bytes: it was neither replaced nor removed since, as far as that can be read. */
-async function isLost(
-  { eventLog }: ObjectPorts,
+export async function isLost(
+  { eventLog }: Pick<ObjectPorts, 'eventLog'>,
   { stream, revision }: NonNullable<ObjectRef['document']>,
 ): Promise<boolean> {
   try {
@@ -321,6 +329,16 @@ async function isLost(
     asUnreadable(error);
     return true;
   }
+}
+
+/** What is wrong with a document whose bytes are missing. */
+export function lostProblem(object: Pick<ObjectRef, 'id' | 'document'>): string {
+  return `${nameOf(object)} are not in the document store.`;
+}
+
+/** What is wrong with bytes that have another digest than those that were received. */
+export function differentProblem(object: Pick<ObjectRef, 'id' | 'document'>): string {
+  return `${nameOf(object)} differ from those that were received.`;
 }
 
 function nameOf({ id, document }: Pick<ObjectRef, 'id' | 'document'>): string {
@@ -393,7 +411,7 @@ export async function backupState<Body extends object>(
   return part;
 }
 
-async function* rowsOf<Body extends object>(stateStore: StateStore, table: StateTable<Body>) {
+export async function* rowsOf<Body extends object>(stateStore: StateStore, table: StateTable<Body>) {
   for (let after: string | undefined; ; ) {
     const rows = await stateStore.scan(table, { after, limit: ROWS_AT_ONCE });
     yield* rows;
@@ -403,7 +421,7 @@ async function* rowsOf<Body extends object>(stateStore: StateStore, table: State
 }
 
 /** Returns the object with the bytes of a message, where they are not in its row. */
-function bytesOf({ id, body }: StateRow<object>): ObjectRef[] {
+export function bytesOf({ id, body }: StateRow<object>): ObjectRef[] {
   const { size, sha256, content } = messagesTable.body.parse(body);
   return content === undefined ? [{ id, size, sha256 }] : [];
 }

@@ -1,5 +1,5 @@
 import { v7 as uuidv7 } from 'uuid';
-import type { NewEvent, Position, Principal, RecordedEvent } from '../../domain/events/event.ts';
+import type { JsonObject, NewEvent, Position, Principal, RecordedEvent } from '../../domain/events/event.ts';
 import { tombstoneTypes } from '../../domain/events/payloads.ts';
 import { INSTALLATION } from '../../domain/events/streams.ts';
 import { ServiceError } from '../../platform/errors.ts';
@@ -56,8 +56,8 @@ function isTombstone({ type }: Place): boolean {
   return type === undefined || tombstoneTypes.includes(type);
 }
 
-/** The service's own notes, in a separate stream: an event of the type `LogRestored` for each restore. */
-const STREAM = 'log-restores';
+/** The service's own notes, in a separate stream: an event of the type `LogRestored` for each restore, `LogMoved` for each move. */
+export const RESTORES_STREAM = 'log-restores';
 const MICROSECONDS = 1_000;
 const AT_ONCE = 500;
 
@@ -129,8 +129,9 @@ async function restoreLog(
     }
     const [problem] = check.problems(manifest);
     if (problem) throw new ServiceError('conflict', problem);
-    const position = positionBehind(manifest);
-    await log.finish(STREAM, logRestored(manifest, principal), position);
+    const position = positionBehind(manifest.last_position, Date.parse(manifest.created_at));
+    const gap = { after: manifest.last_position, position };
+    await log.finish(RESTORES_STREAM, logRestored(manifest, principal), [gap]);
     return { position, erasures: concerned.unknown() };
   } finally {
     await log.close();
@@ -138,21 +139,23 @@ async function restoreLog(
 }
 
 /**
- * Returns where a restored log continues: at the time of the restore, in microseconds since 1970. No log grows by a million
- * events a second, so no continuation of it that began earlier has come that far, and what consumers have read stays separate
- * from what follows.
+ * Returns where a log that was restored or moved continues: at the present time, which is not before `since`, in microseconds since
+ * 1970. No log grows by a million positions a second, so no continuation of it that began earlier has come that far, and what
+ * consumers have read stays separate from what follows.
  */
-function positionBehind({ last_position, created_at }: Manifest): Position {
-  const now = Math.max(Date.now(), Date.parse(created_at));
-  return Math.max(last_position + 1, now * MICROSECONDS);
+export function positionBehind(last: Position, since = 0): Position {
+  return Math.max(last + 1, Math.max(Date.now(), since) * MICROSECONDS);
 }
 
 function logRestored({ created_at, last_position }: Manifest, principal: Principal): NewEvent {
+  return logNote('LogRestored', { backup_created_at: created_at, last_position }, principal);
+}
+
+/** Returns a note for the stream of restores. */
+export function logNote(type: 'LogRestored' | 'LogMoved', data: JsonObject, principal: Principal): NewEvent {
   const id = uuidv7();
   return {
-    id,
-    type: 'LogRestored',
-    data: { backup_created_at: created_at, last_position },
+    ...{ id, type, data },
     metadata: {
       ...{ workspace: INSTALLATION, principal, requestId: id, $correlationId: id, schemaVersion: 1 },
     },

@@ -1,5 +1,10 @@
 import { dataAs, type ErasedEvent, type Position } from '../../domain/events/event.ts';
-import { type ErasedVersion, erasureStep, type RecordErased } from '../../domain/events/payloads.ts';
+import {
+  type ErasedVersion,
+  erasureStep,
+  placesListedIn,
+  type RecordErased,
+} from '../../domain/events/payloads.ts';
 import { asUnreadable, ServiceError } from '../../platform/errors.ts';
 import { version } from '../../platform/version.ts';
 import { type CopiedPlace, type EventLog, inLogOrder } from '../../storage/eventLog.ts';
@@ -127,9 +132,7 @@ async function removedBy(
   const { erased } = dataAs<RecordErased>(event.data);
   const [first] = erased;
   if (first && (await isThere(eventLog, stream, first))) return undefined;
-  return erased.map(({ version, position, event_id: id, leaf }) => ({
-    ...{ position, stream, revision: version - 1, id, leaf },
-  }));
+  return placesListedIn(event);
 }
 
 async function isThere(eventLog: EventLog, stream: string, { version }: ErasedVersion): Promise<boolean> {

@@ -31,7 +31,7 @@ const ASK_MORE_MS = 100;
 const ASK_MOST_MS = 1_500;
 
 /** The lease of the one instance that cleans up. */
-const CLEANING_LEASE = 'webhooks';
+export const CLEANING_LEASE = 'webhooks';
 
 /**
  * Delivers the messages of all webhooks of whose shards this instance obtains the leases, until the signal. Instances that start

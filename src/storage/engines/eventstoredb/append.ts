@@ -12,7 +12,8 @@ import {
 import { type DriverClient, isAnswer } from './client.ts';
 import { attempt, type Driver, isDriverError, type Waiting, WrongStreamEnd } from './drivers/driver.ts';
 import type { Erasures } from './erase.ts';
-import { type LogReader, toPosition } from './read.ts';
+import { type Positions, toPosition } from './positions.ts';
+import type { LogReader } from './read.ts';
 
 const encoder = new TextEncoder();
 
@@ -60,13 +61,15 @@ export class Appender {
   readonly #client: DriverClient;
   readonly #streamEnds: TailLookup;
   readonly #erasures: Erasures;
+  readonly #positions: Positions;
   readonly #underWay = new Map<string, Promise<Appended>>();
   #lostUntil = 0;
 
-  constructor(client: DriverClient, streamEnds: TailLookup, erasures: Erasures) {
+  constructor(client: DriverClient, streamEnds: TailLookup, erasures: Erasures, positions: Positions) {
     this.#client = client;
     this.#streamEnds = streamEnds;
     this.#erasures = erasures;
+    this.#positions = positions;
   }
 
   /** Appends a validated event; concurrent appends of the same event share the result. */
@@ -125,8 +128,8 @@ export class Appender {
 
   /** Sends an event once. Rejects as `appendOnce` does. */
   #send({ client, stream, event, expected, waiting }: Sending, behind: ExpectedRevision): Promise<Appended> {
-    const answer = appendOnce(client, stream, event, behind).then(
-      (appended) => appended ?? this.#requireRemoved(stream, event.id),
+    const answer = appendOnce(client, stream, event, behind).then((appended) =>
+      this.#placed(stream, event.id, appended),
     );
     answer.catch((error) => isAnswer(error) || this.#lost());
     const look = async () => {
@@ -134,6 +137,18 @@ export class Appender {
       return found && isPlaceOf(event, expected, found) ? found : undefined;
     };
     return answeredOrFound(answer, look, waiting);
+  }
+
+  /**
+   * Returns the place of an event that the server has at a place of its own; `undefined` if it does not know the place any more.
+   * Rejects as `appendOnce` does.
+   */
+  async #placed(stream: string, id: string, appended: Appended | undefined): Promise<Appended> {
+    const position = appended && this.#positions.ofPlace(appended.position);
+    if (appended && position) return { ...appended, position };
+    // The event is a repeat of a copied or of a removed one.
+    const { found } = await this.#streamEnds.find(stream, id);
+    return found ?? this.#requireRemoved(stream, id);
   }
 
   /** Returns the place of an event that is known to have been removed from a stream. Rejects with `unavailable`. */

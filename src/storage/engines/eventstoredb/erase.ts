@@ -1,5 +1,5 @@
 import type { ErasedEvent, Position, RecordedEvent, UnreadableEvent } from '../../../domain/events/event.ts';
-import { erasureStep, type RecordErased } from '../../../domain/events/payloads.ts';
+import { erasureStep, placesListedIn, type RecordErased } from '../../../domain/events/payloads.ts';
 import { unavailable } from '../../../platform/errors.ts';
 import type { EventBatch, ScavengeOutcome, Scavenger } from '../../eventLog.ts';
 import { type DriverClient, hostsOf, nodeUrl } from './client.ts';
@@ -184,17 +184,8 @@ export class Erasures {
   }
 }
 
-function listed({ stream, data }: RecordedEvent, before: number): ErasedEvent[] {
-  const { erased = [] } = data as Partial<RecordErased>;
-  return erased
-    .filter(({ version }) => version <= before)
-    .map(({ version, position, event_id: id, leaf }) => ({
-      id,
-      stream,
-      revision: version - 1,
-      position,
-      leaf,
-    }));
+function listed(tombstone: RecordedEvent, before: number): ErasedEvent[] {
+  return placesListedIn(tombstone).filter(({ revision }) => revision < before);
 }
 
 /** gRPC's status numbers for calls that the user may not make. */

@@ -1,9 +1,9 @@
 import type {
   AllStreamResolvedEvent,
   RecordedEvent as DriverEvent,
-  Position as DriverPosition,
   Filter,
   ReadPosition,
+  ReadRevision,
   ResolvedEvent,
   StreamingRead,
 } from '@eventstore/db-client';
@@ -20,7 +20,8 @@ import {
 import { mayContain } from '../../../domain/events/streams.ts';
 import type { ReadOptions } from '../../eventLog.ts';
 import type { DriverClient } from './client.ts';
-import { attempt, type Driver, isDriverError, unusable, type Waiting } from './drivers/driver.ts';
+import { attempt, type Driver, isDriverError, type Read, type Waiting } from './drivers/driver.ts';
+import { COPY_STREAM, ORIGINAL, Positions, toPosition } from './positions.ts';
 
 /**
  * Notes of what was removed, by all processes. Its events have no workspace, so they belong to nobody; nor does the name have a
@@ -54,61 +55,59 @@ export interface LogEntry {
 }
 
 /** Names of the server's own streams start with this. */
-function isSystemStream(name: string): boolean {
+export function isSystemStream(name: string): boolean {
   return name.startsWith('$');
 }
 
-/** Returns the commit position: it fits a safe integer up to logs of 9 petabytes, and equals the prepare position. */
-export function toPosition(position: DriverPosition | undefined): Position {
-  if (position === undefined) {
-    const problem =
-      'The server of the event log reports no positions: EventStoreDB 23.10 or newer is needed.';
-    throw unusable(undefined, problem);
-  }
-  return Number(position.commit);
+/** Returns the driver's form of a place of the server; 0 is before the first event. */
+export function fromPlace(place: Position): ReadPosition {
+  return place === 0 ? 'start' : { commit: BigInt(place), prepare: BigInt(place) };
 }
 
-/** Returns the driver's form of a position; 0 is before the first event. */
-export function fromPosition(position: Position): ReadPosition {
-  return position === 0 ? 'start' : { commit: BigInt(position), prepare: BigInt(position) };
-}
-
-export function toRecordedEvent(event: DriverEvent): RecordedEvent {
-  return {
+export function toRecordedEvent(event: DriverEvent, positions: Positions): RecordedEvent {
+  const recorded = {
     id: event.id,
     type: event.type,
     data: event.data as JsonObject,
     metadata: dataAs<EventMetadata>(event.metadata as object),
     stream: event.streamId,
     revision: Number(event.revision),
-    position: toPosition(event.position),
+    position: positions.of(event),
     recordedAt: event.created.toISOString(),
   };
+  const original = positions.original(event);
+  if (original === undefined) return recorded;
+  const { [ORIGINAL]: _, ...metadata } = event.metadata as JsonObject;
+  const { recordedAt = recorded.recordedAt } = original;
+  return { ...recorded, metadata: dataAs<EventMetadata>(metadata), recordedAt };
 }
 
 /** Converts an event in one of this service's streams. Throws `DamagedEvent` for what the service did not write there. */
-function toStreamEvent(event: DriverEvent): RecordedEvent {
+function toStreamEvent(event: DriverEvent, positions: Positions): RecordedEvent {
   if (!isOurs(event) || isMisplaced(event))
-    throw new DamagedEvent({ stream: event.streamId, position: toPosition(event.position) });
-  return toRecordedEvent(event);
+    throw new DamagedEvent({ stream: event.streamId, position: positions.of(event) });
+  return toRecordedEvent(event, positions);
 }
 
 /** Converts an entry of the whole log. Other applications may write anything to the same server. */
-export function toLogEntry({ event }: Pick<AllStreamResolvedEvent, 'event'>): LogEntry {
-  const position = toPosition(event?.position);
+export function toLogEntry({ event }: Pick<AllStreamResolvedEvent, 'event'>, positions: Positions): LogEntry {
+  const position = event ? positions.of(event) : toPosition(undefined);
   if (event === undefined || isSystemStream(event.streamId))
     return { position, event: undefined, lasts: false };
   if (event.streamId === ERASURES_STREAM) {
     const erasure = isJsonObject(event.data) ? toErasure(event.data) : undefined;
     return { position, event: undefined, lasts: true, erasure };
   }
-  if (!isOurs(event)) return { position, event: undefined, lasts: true };
-  const recorded = toRecordedEvent(event);
-  return { position, event: isMisplaced(event) ? toMisplaced(recorded) : recorded, lasts: true };
+  const isLost = positions.original(event)?.unreadable;
+  if (!isOurs(event) && !isLost) return { position, event: undefined, lasts: true };
+  const recorded = toRecordedEvent(event, positions);
+  if (isLost) return { position, event: toUnreadable(recorded), lasts: true };
+  if (!isMisplaced(event)) return { position, event: recorded, lasts: true };
+  return { position, event: { ...toUnreadable(recorded), misplaced: true }, lasts: true };
 }
 
-function toMisplaced({ id, type, stream, revision, position }: RecordedEvent): UnreadableEvent {
-  return { id, type, stream, revision, position, misplaced: true };
+function toUnreadable({ id, type, stream, revision, position }: RecordedEvent): UnreadableEvent {
+  return { id, type, stream, revision, position };
 }
 
 function isMisplaced({ streamId, metadata }: DriverEvent): boolean {
@@ -120,42 +119,56 @@ function isOurs({ streamId, isJson, data, metadata }: DriverEvent): boolean {
   return typeof metadata.workspace === 'string';
 }
 
+/** Number of notes of a copy that are read together. */
+const NOTES = 1_000;
 const FIRST_PAGE = 8;
 const LARGEST_PAGE = 1_024;
+/** Number of copied events read together in search of a position: a busy server answers in time. */
+const COPIED_PAGE = 256;
 /** Number of events searched for the last one of this service. */
 const FARTHEST_LOOK = 10_000;
 
 /** Bounded reads. In a cluster they ask the leader, so that they see everything it acknowledged. */
 export class LogReader {
   readonly client: DriverClient;
-  /** The last user event at or below a place, so that system events are skipped once and not in each call. */
+  readonly positions = new Positions();
+  /** The server's place of the last user event at or below another, so that system events are skipped once and not in each call. */
   #known: { below: Position; head: Position } = { below: 0, head: 0 };
+  /** The last note of a copy that was read. */
+  #lastNote: DriverEvent | undefined;
 
   constructor(client: DriverClient) {
     this.client = client;
   }
 
+  /**
+   * Reads the notes of a copy of another log to the server, from which its positions follow; returns the last one, if there is any.
+   * Rejects with `unavailable`.
+   */
+  async readCopy(): Promise<DriverEvent | undefined> {
+    for (let full = true; full; ) {
+      const from = this.#lastNote === undefined ? 'start' : this.#lastNote.revision + 1n;
+      const notes = await this.#readStream(COPY_STREAM, { direction: 'forwards', from, maxCount: NOTES });
+      this.positions.take(notes);
+      this.#lastNote = notes.at(-1) ?? this.#lastNote;
+      full = notes.length === NOTES;
+    }
+    return this.#lastNote;
+  }
+
   /** `toEvent` converts what is in the stream; by default it accepts only this service's events. */
-  readStream(
+  async readStream(
     stream: string,
     { direction, from, limit }: ReadOptions,
     toEvent = toStreamEvent,
   ): Promise<RecordedEvent[]> {
     const backwards = direction === 'backwards';
-    const options = {
+    const found = await this.#readStream(stream, {
       direction: backwards ? 'backwards' : 'forwards',
       from: from === undefined ? (backwards ? 'end' : 'start') : BigInt(from),
       maxCount: limit,
-    } as const;
-    return this.#read(async (driver, waiting) => {
-      try {
-        const found = await collect(driver.readStream(stream, options), waiting);
-        return found.flatMap(({ event }) => (event ? [toEvent(event)] : []));
-      } catch (error) {
-        if (isDriverError(error, 'stream-not-found')) return [];
-        throw error;
-      }
     });
+    return found.map((event) => toEvent(event, this.positions));
   }
 
   /**
@@ -170,7 +183,7 @@ export class LogReader {
     const options = { direction: 'backwards', from: 'end', maxCount: limit } as const;
     return this.#read(async (driver, waiting) => {
       const take = ({ event }: ResolvedEvent, seen: number) =>
-        event === undefined || goOn(toRecordedEvent(event), seen);
+        event === undefined || goOn(toRecordedEvent(event, this.positions), seen);
       try {
         await collect(driver.readStream(stream, options), waiting, take);
       } catch (error) {
@@ -182,11 +195,11 @@ export class LogReader {
   /** Returns the position of the last event outside the server's own streams; 0 when there is none. */
   async head(): Promise<Position> {
     let newest = 0;
-    for await (const event of this.#backwards()) {
-      const position = toPosition(event.position);
-      newest ||= position;
-      if (position <= this.#known.below) return this.#found(newest, this.#known.head);
-      if (!isSystemStream(event.streamId)) return this.#found(newest, position);
+    for await (const event of this.backwards()) {
+      const place = toPosition(event.position);
+      newest ||= place;
+      if (place <= this.#known.below) return this.#found(newest, this.#known.head);
+      if (!isSystemStream(event.streamId)) return this.#found(newest, place);
     }
     return this.#found(newest, 0);
   }
@@ -194,8 +207,8 @@ export class LogReader {
   /** Returns the last of this service's events; undefined when so many others follow it that the search would take too long. */
   async lastEvent(): Promise<RecordedEvent | undefined> {
     let seen = 0;
-    for await (const event of this.#backwards()) {
-      const entry = toLogEntry({ event });
+    for await (const event of this.backwards()) {
+      const entry = toLogEntry({ event }, this.positions);
       if (entry.event && 'data' in entry.event) return entry.event;
       seen += 1;
       if (seen === FARTHEST_LOOK) return undefined;
@@ -206,25 +219,59 @@ export class LogReader {
   /** Returns the position of the very last event, including the server's own; 0 when there is none. */
   async lastPosition(): Promise<Position> {
     const [last] = await this.#readBackwards('end', 1);
-    return last ? toPosition(last.position) : 0;
+    return last ? this.positions.ofPlace(toPosition(last.position)) : 0;
   }
 
   /**
-   * Returns the first entry at a position, or after it if that event was scavenged; undefined beyond the end of the log, and
-   * where no event begins.
+   * Returns the first entry at a position, or after it if that event was scavenged or the position is among those of a copied log;
+   * undefined beyond the end of the log, and where no event begins.
    */
   async firstEntry(position: Position): Promise<LogEntry | undefined> {
     return (await this.entriesFrom(position, 1))[0];
   }
 
   /** Returns up to `maxCount` entries at and after a position, as `firstEntry` does. */
-  entriesFrom(position: Position, maxCount: number): Promise<LogEntry[]> {
+  async entriesFrom(position: Position, maxCount: number): Promise<LogEntry[]> {
+    const place = this.positions.placeOf(position);
+    if (place === undefined) return [];
+    if (!this.positions.isKnown(position)) return this.#copiesFrom(position, place, maxCount);
+    return (await this.#readForwards(place, maxCount)).map((entry) => toLogEntry(entry, this.positions));
+  }
+
+  /** Returns the entries at and after the position of a copied event, reading from a place before it. */
+  async #copiesFrom(position: Position, place: Position, maxCount: number): Promise<LogEntry[]> {
+    const found: LogEntry[] = [];
+    for (let from = place, full = true; full && found.length < maxCount; ) {
+      const page = await this.#readForwards(from, COPIED_PAGE);
+      for (const entry of page.map((one) => toLogEntry(one, this.positions))) {
+        // The last entry of a page is the first one of the next.
+        if (entry.position >= position && entry.position > (found.at(-1)?.position ?? 0)) found.push(entry);
+      }
+      full = page.length === COPIED_PAGE;
+      from = toPosition(page.at(-1)?.event?.position);
+    }
+    return found.slice(0, maxCount);
+  }
+
+  #readForwards(place: Position, maxCount: number): Promise<AllStreamResolvedEvent[]> {
+    const options = { direction: 'forwards', from: fromPlace(place), maxCount } as const;
     return this.#read(async (driver, waiting) => {
-      const options = { direction: 'forwards', from: fromPosition(position), maxCount } as const;
       try {
-        return (await collect(driver.readAll(options), waiting)).map(toLogEntry);
+        return await collect(driver.readAll(options), waiting);
       } catch (error) {
         if (isNoPosition(error)) return [];
+        throw error;
+      }
+    });
+  }
+
+  #readStream(stream: string, options: Read<ReadRevision>): Promise<DriverEvent[]> {
+    return this.#read(async (driver, waiting) => {
+      try {
+        const found = await collect(driver.readStream(stream, options), waiting);
+        return found.flatMap(({ event }) => (event ? [event] : []));
+      } catch (error) {
+        if (isDriverError(error, 'stream-not-found')) return [];
         throw error;
       }
     });
@@ -243,7 +290,7 @@ export class LogReader {
   }
 
   /** Yields all events backwards from the end of the log, in pages of growing size. */
-  async *#backwards() {
+  async *backwards() {
     let from: ReadPosition = 'end';
     for (let count = FIRST_PAGE; ; count = Math.min(count * 4, LARGEST_PAGE)) {
       const page = await this.#readBackwards(from, count);
@@ -263,7 +310,7 @@ export class LogReader {
 
   #found(newest: Position, head: Position): Position {
     if (newest > this.#known.below) this.#known = { below: newest, head };
-    return head;
+    return this.positions.ofPlace(head);
   }
 }
 

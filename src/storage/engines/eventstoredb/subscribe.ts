@@ -3,12 +3,11 @@ import type { Filter } from '@eventstore/db-client';
 import type { Position, RecordedEvent, UnreadableEvent } from '../../../domain/events/event.ts';
 import { isBookkeeping } from '../../../domain/events/streams.ts';
 import { type EventBatch, type EventFilter, type FollowOptions, positionUnknown } from '../../eventLog.ts';
-import type { DriverClient } from './client.ts';
 import { type Driver, lastingRefusal, TIMEOUT_MS } from './drivers/driver.ts';
 import { ErasedPositions, type Erasures } from './erase.ts';
 import {
   eventTypes,
-  fromPosition,
+  fromPlace,
   type LogEntry,
   type LogReader,
   streamNames,
@@ -128,11 +127,12 @@ interface Subscriber {
 
 /** Subscribes to the log after a position; calling the result ends the subscription. The driver never reconnects one. */
 export function subscribe(
-  client: DriverClient,
+  reader: Pick<LogReader, 'client' | 'positions'>,
   after: Position,
   filter: Filter,
   subscriber: Subscriber,
 ): () => void {
+  const { client } = reader;
   const closing = new AbortController();
   const { signal } = closing;
   const confirmed = Promise.withResolvers<void>();
@@ -159,17 +159,23 @@ export function subscribe(
   client
     .call(signal, (driver) => {
       client.replaced.addEventListener('abort', replaced, { signal });
-      listen(driver, after, filter, told, signal);
+      listen(driver, { reader, after, filter }, told, signal);
       return confirmed.promise;
     })
     .catch(ended);
   return () => closing.abort();
 }
 
+interface Subscribed {
+  reader: Pick<LogReader, 'positions'>;
+  after: Position;
+  filter: Filter;
+}
+
+/** Reports what was copied to the server from a place before `after` on. */
 function listen(
   driver: Driver,
-  after: Position,
-  filter: Filter,
+  { reader: { positions }, after, filter }: Subscribed,
   subscriber: Subscriber,
   signal: AbortSignal,
 ): void {
@@ -184,13 +190,16 @@ function listen(
     tellNotices();
   };
   const checkpointReached = (_: unknown, position: { commit: bigint }) =>
-    notice(() => subscriber.entry({ position: Number(position.commit), event: undefined }));
-  const subscription = driver.subscribeToAll(fromPosition(after), { ...filter, checkpointReached });
+    notice(() =>
+      subscriber.entry({ position: positions.ofPlace(Number(position.commit)), event: undefined }),
+    );
+  const place = fromPlace(positions.placeOf(after) ?? after);
+  const subscription = driver.subscribeToAll(place, { ...filter, checkpointReached });
   signal.addEventListener('abort', () => subscription.unsubscribe().catch(() => undefined));
   subscription.on('confirmation', () => signal.aborted || subscriber.confirmed?.());
   subscription.on('data', (resolved) => {
     if (signal.aborted) return;
-    subscriber.entry(toLogEntry(resolved));
+    subscriber.entry(toLogEntry(resolved, positions));
     delivered += 1;
     tellNotices();
   });
@@ -269,7 +278,7 @@ export class LiveTail {
     this.#giveUp = givenUp.reject;
     const from = await Promise.race([this.#reader.lastPosition(), givenUp.promise]);
     this.#from = from;
-    const unsubscribe = subscribe(this.#reader.client, from, streamNames(userStreams), {
+    const unsubscribe = subscribe(this.#reader, from, streamNames(userStreams), {
       confirmed: confirmed.resolve,
       entry: (entry) => this.#add(entry),
       ended: (error) => this.#stop(error),
@@ -421,7 +430,7 @@ async function anchor(inbox: AsyncQueue, { reader, erasures }: Source): Promise<
  */
 function catchUp(inbox: AsyncQueue, { reader, tail }: Source, filter: EventFilter | undefined): void {
   const known = tail.position;
-  const unsubscribe = subscribe(reader.client, inbox.position, serverFilter(filter), {
+  const unsubscribe = subscribe(reader, inbox.position, serverFilter(filter), {
     entry(entry) {
       inbox.push(entry);
       if (tail.covers(inbox.position)) inbox.end();

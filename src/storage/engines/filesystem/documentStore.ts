@@ -314,6 +314,10 @@ export class LocalDocumentStore implements DocumentStore {
     if (!(await this.#io(() => this.#notes.settle(objectId)))) throw documentNotStored();
   }
 
+  async keep(objectId: string): Promise<void> {
+    await this.#io(() => this.#notes.forget(objectId));
+  }
+
   async discard(objectId: string): Promise<void> {
     this.#notes.abandon(objectId);
     await this.delete(objectId);

@@ -297,6 +297,10 @@ export class GcsDocumentStore implements DocumentStore {
     if (!(await this.#settle(objectId))) throw documentNotStored();
   }
 
+  async keep(objectId: string): Promise<void> {
+    await this.#settle(objectId);
+  }
+
   async discard(objectId: string): Promise<void> {
     this.#running.delete(objectId);
     await this.delete(objectId);

@@ -20,6 +20,7 @@ import {
   type EventLog,
   type ExpectedRevision,
   type FollowOptions,
+  type OmittedPositions,
   positionUnknown,
   type ReadOptions,
   type Removals,
@@ -271,6 +272,10 @@ export class SqliteEventLog implements EventLog {
       const head = this.#head();
       return position > head ? head : new PositionGaps(this.#db).lastBefore(position);
     });
+  }
+
+  async omittedPositions(): Promise<OmittedPositions[]> {
+    return this.#reading(() => [...new PositionGaps(this.#db).all]);
   }
 
   async *follow({ after, filter, erased, gather, signal: asked }: FollowOptions): AsyncGenerator<EventBatch> {

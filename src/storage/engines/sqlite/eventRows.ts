@@ -9,7 +9,12 @@ import {
   type UnreadableEvent,
 } from '../../../domain/events/event.ts';
 import { isBookkeeping, mayContain } from '../../../domain/events/streams.ts';
-import type { EventBatch, EventFilter } from '../../eventLog.ts';
+import {
+  type EventBatch,
+  type EventFilter,
+  lastBeforeOmitted,
+  type OmittedPositions,
+} from '../../eventLog.ts';
 
 /**
  * Stands in a template for the request's id, twice, and the salt. Canonical JSON never contains it, as that escapes control
@@ -133,16 +138,16 @@ function withHyphens(hex: string): string {
  */
 export class PositionGaps {
   /** By ascending position: the last event before each gap, and the first one after it. */
-  readonly #gaps: { after: Position; position: Position }[];
+  readonly all: readonly OmittedPositions[];
 
   constructor(db: DatabaseSync) {
     const rows = db.prepare('SELECT after, position FROM restores ORDER BY position').all();
-    this.#gaps = rows as unknown as { after: Position; position: Position }[];
+    this.all = rows as unknown as OmittedPositions[];
   }
 
   /** For an omitted position, returns the last one before the gap; undefined for any other. */
   lastBefore(position: Position): Position | undefined {
-    return this.#gaps.find((gap) => position > gap.after && position < gap.position)?.after;
+    return lastBeforeOmitted(this.all, position);
   }
 
   /** Whether a position was omitted. */
@@ -153,7 +158,7 @@ export class PositionGaps {
   /** Returns the position `count` places after another one, not counting omitted ones. */
   placeBehind(after: Position, count: number): Position {
     let place = after + count;
-    for (const gap of this.#gaps) {
+    for (const gap of this.all) {
       if (after <= gap.after && place > gap.after) place += gap.position - gap.after - 1;
     }
     return place;

@@ -1,15 +1,16 @@
 import { dirname } from 'node:path';
 import type { DatabaseSync } from 'node:sqlite';
-import { parse as parseUuid } from 'uuid';
+import { stringify as formatUuid, parse as parseUuid } from 'uuid';
 import { canonicalJson } from '../../../domain/events/canonicalJson.ts';
-import type { NewEvent, Position } from '../../../domain/events/event.ts';
+import type { ErasedEvent, NewEvent } from '../../../domain/events/event.ts';
 import { unavailable } from '../../../platform/errors.ts';
-import type { CopiedPlace, LogCopy } from '../../eventLog.ts';
+import type { CopiedPlace, LogCopy, OmittedPositions, Place } from '../../eventLog.ts';
 import { fileProblem, makeOwnedFolders } from '../shared.ts';
+import { AppendWriter } from './appendWriter.ts';
 import { openForAppending } from './eventLogFile.ts';
 import { MetadataTemplates } from './eventRows.ts';
 
-/** A new event log file that receives the events of another log. */
+/** An event log file that receives the events of another log. */
 export class SqliteLogCopy implements LogCopy {
   readonly #path: string;
   readonly #db: DatabaseSync;
@@ -19,7 +20,7 @@ export class SqliteLogCopy implements LogCopy {
   #erasures = 0;
 
   /**
-   * Creates the file of a log with that identity; it must not exist yet. Throws `unavailable`.
+   * Creates the file of a log with that identity, or continues with one that was created in this way. Throws `unavailable`.
    */
   constructor(path: string, identity: string) {
     this.#path = path;
@@ -30,9 +31,26 @@ export class SqliteLogCopy implements LogCopy {
       this.#db = db;
       this.#templates = new MetadataTemplates(db);
       this.#statements = prepare(db);
+      this.#erasures = Number(this.#statements.lastErasure.get()?.place ?? 0);
     } catch (error) {
       throw unavailable('event log', error, fileProblem(path, error));
     }
+  }
+
+  async isComplete(): Promise<boolean> {
+    return this.#io(() => this.#statements.isRestored.get() !== undefined);
+  }
+
+  async tail(): Promise<Place[]> {
+    const last = this.#io(() => this.#statements.last.get());
+    if (last === undefined) return [];
+    const { position, stream, revision, id } = last;
+    return [
+      {
+        ...{ position: Number(position), stream: String(stream), revision: Number(revision) },
+        id: formatUuid(id as Uint8Array),
+      },
+    ];
   }
 
   async add(places: readonly CopiedPlace[]): Promise<void> {
@@ -41,17 +59,21 @@ export class SqliteLogCopy implements LogCopy {
     });
   }
 
-  async finish(stream: string, event: NewEvent, position: Position): Promise<void> {
+  async erase(stream: string, before: number, erased: readonly ErasedEvent[]): Promise<void> {
+    this.#io(() => new AppendWriter(this.#db).erase({ stream, before, erased }));
+    this.#streams.clear();
+  }
+
+  async finish(stream: string, event: NewEvent, omitted: readonly OmittedPositions[]): Promise<void> {
+    const { position } = omitted.at(-1) as OmittedPositions;
     this.#transaction(() => {
-      const last = this.#statements.last.get();
-      const after = Number(last?.position ?? 0);
       const recordedAt = new Date().toISOString();
       const known = this.#statements.lastRevision.get(this.#stream(stream).id);
       const revision = Number(known?.revision ?? -1) + 1;
       const { id, type, data, metadata } = event;
       const texts = { data: canonicalJson(data), metadata: canonicalJson(metadata) };
       this.#add({ id, type, stream, revision, position, recordedAt, ...texts });
-      this.#statements.addRestore.run(position, after);
+      for (const gap of omitted) this.#statements.addRestore.run(gap.position, gap.after);
     });
     this.#io(() => this.#db.exec('PRAGMA wal_checkpoint(TRUNCATE)'));
   }
@@ -123,7 +145,12 @@ function prepare(db: DatabaseSync) {
     findStream: db.prepare('SELECT id, erased FROM streams WHERE name = ?'),
     addStream: db.prepare('INSERT INTO streams (name) VALUES (?)'),
     markErased: db.prepare('UPDATE streams SET erased = ? WHERE id = ?'),
-    last: db.prepare('SELECT position FROM events ORDER BY position DESC LIMIT 1'),
+    last: db.prepare(
+      `SELECT position, s.name AS stream, revision, event_id AS id
+       FROM events JOIN streams s ON s.id = stream_id ORDER BY position DESC LIMIT 1`,
+    ),
+    lastErasure: db.prepare('SELECT max(erased) AS place FROM streams WHERE erased IS NOT NULL'),
+    isRestored: db.prepare('SELECT 1 FROM restores LIMIT 1'),
     lastRevision: db.prepare('SELECT max(revision) AS revision FROM events WHERE stream_id = ?'),
     addEvent: db.prepare(
       'INSERT INTO events (position, stream_id, revision, event_id, type, recorded_at, metadata, data, leaf) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)',
