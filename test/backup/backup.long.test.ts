@@ -119,7 +119,7 @@ test('the next backup writes what is new alone', async () => {
   expect(await folder.verify()).toMatchObject({ code: 0 });
   await service.delete(documentsPath(encounter, document));
   await folder.take();
-  expect((await folder.take()).stdout).toMatch(/^0 new events, 0 new documents/);
+  expect((await folder.take()).stdout).toMatch(/^0 new events, 0 new files of documents/);
   expect(await folder.verify()).toMatchObject({ code: 0 });
 });
 
