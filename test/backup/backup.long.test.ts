@@ -113,7 +113,7 @@ test('the next backup writes what is new alone', async () => {
   const before = folder.files();
   await service.post('/integration/payers', samples.payer());
   const document = await upload(pdf());
-  expect((await folder.take()).stdout).toMatch(/^[2-9] new events, 1 new files of documents and messages/);
+  expect((await folder.take()).stdout).toMatch(/^[2-9] new events, 1 new file of documents and messages/);
   const objects = (names: string[]) => names.filter((name) => name.startsWith('objects/'));
   expect(objects(folder.files())).toHaveLength(objects(before).length + 1);
   expect(await folder.verify()).toMatchObject({ code: 0 });

@@ -23,7 +23,7 @@ function inBash(line: string): Promise<{ code: number; stderr: string }> {
   });
 }
 
-test.each(['c keys list', 'c --help', 'c doctor --json', 'c keys create --workspace clinic'])(
+test.each(['c keys list', 'c --help', 'c workspaces list --json', 'c keys create --workspace clinic'])(
   'a reader that has had enough of the output is no failure: %s',
   async (command) => {
     expect(await inBash(`${command} | true`)).toEqual({ code: 0, stderr: '' });

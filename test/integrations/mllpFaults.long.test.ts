@@ -30,10 +30,10 @@ onEmbeddedEngines((start) => {
   });
   afterAll(() => service.stop());
 
-  function registration() {
+  function registration(more: Parameters<typeof hl7Message>[1] = []) {
     const patient = phi('patient');
     const person = { 3: patient, 5: 'Lopez^Maria', 7: '19840229' };
-    const text = hl7Message('ADT^A28', [['PID', person]], { 10: randomUUID() });
+    const text = hl7Message('ADT^A28', [['PID', person], ...more], { 10: randomUUID() });
     return { text, frame: `${VT}${text}${END}`, line: `clinic.patient-${patient}: PatientUpserted` };
   }
 
@@ -56,16 +56,18 @@ onEmbeddedEngines((start) => {
     }
   }
 
-  const outages: [string, Faults][] = [
+  /** A message of more than 16 KB is a file, not a row. */
+  const large: Parameters<typeof hl7Message>[1] = [['ZZZ', { 1: 'x'.repeat(20_000) }]];
+  const outages: [string, Faults, typeof large?][] = [
     ['event log', { eventLog: { append: away } }],
     ['event log that answers no question', { eventLog: { readStream: away } }],
-    ['state store', { stateStore: { save: away } }],
-    ['document store', { documentStore: { put: away } }],
+    ['state store', { stateStore: { write: away } }],
+    ['document store', { documentStore: { put: away } }, large],
   ];
   test.each(outages)(
     'while the %s is away nothing is acknowledged, and the connection closes',
-    async (_store, faults) => {
-      const { frame, text, line } = registration();
+    async (_store, faults, more) => {
+      const { frame, text, line } = registration(more);
       const appended = await appendedBy(service, () =>
         onListener(faults, async (port) => {
           const sender = await RawSender.connect(port, { from });

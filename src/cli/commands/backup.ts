@@ -54,7 +54,7 @@ async function takeOne(to: string, options: PassphraseOptions & { newPassphrase?
   const done = await withLogBar((onProgress) => backUp(to, { passphrase, isNewPassphrase, onProgress }));
   const { manifest, events, objects, bytes, erased, problems } = done;
   writeLine(
-    `${count(events)} new events, ${count(objects)} new files of documents and messages (${(bytes / BYTES_A_MB).toFixed(1)} MB); ` +
+    `${counted(events, 'new event')}, ${counted(objects, 'new file')} of documents and messages (${(bytes / BYTES_A_MB).toFixed(1)} MB); ` +
       `the backup holds ${counted(manifest.events, 'event')}, up to position ${manifest.last_position}`,
   );
   if (erased > 0) writeLine(`taken out of the backup, as erased since: ${counted(erased, 'event')}`);
@@ -72,7 +72,7 @@ async function verifyOne(from: string, options: PassphraseOptions & { publicKey?
   if (problems.length > 0) return;
   writeLine(
     `The backup of ${manifest.created_at} holds: ${counted(manifest.events, 'event')}, up to position ${manifest.last_position}, ` +
-      `in ${counted(manifest.trees.length, 'hash tree')}; ${count(objects)} files of documents and messages`,
+      `in ${counted(manifest.trees.length, 'hash tree')}; ${counted(objects, 'file')} of documents and messages`,
   );
 }
 
