@@ -9,4 +9,4 @@ const config = loadConfig(process.env);
 const service = await startService(config, createLogger(config.logLevel, new LogOutput(1)), {
   webhookSchedule: fastRetrySchedule,
 });
-process.stdout.write(startupText(service));
+process.stderr.write(startupText(service));
