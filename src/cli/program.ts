@@ -286,15 +286,12 @@ export async function commandProgram(words?: readonly string[]): Promise<Command
       writeOut: (text) => terminal().stdout.write(text),
       writeErr: (text) => terminal().stderr.write(text),
     });
-  const [name, verb] = words ?? [];
-  const isWhole = words === undefined || name === COMPLETION;
+  const [name, ...verbs] = words ?? [COMPLETION];
+  const isWhole = name === COMPLETION;
   for (const [group, entries] of Object.entries(commandGroups)) {
     for (const entry of entries) {
-      await addEntry(
-        program,
-        entry,
-        isWhole || entry.name === name ? { verb: isWhole ? undefined : verb } : undefined,
-      );
+      if (isWhole || entry.name === name) await addEntry(program, entry, isWhole ? undefined : verbs[0]);
+      else addNoun(program, entry);
       program.commands.at(-1)?.summary(entry.summary).helpGroup(group);
     }
   }
@@ -302,18 +299,18 @@ export async function commandProgram(words?: readonly string[]): Promise<Command
   return program;
 }
 
-/** Adds a command, with that of its verbs or all; without `wanted`, only its name. */
-async function addEntry(
-  program: Command,
-  { name, summary, description, modules, load }: Entry,
-  wanted?: { verb: string | undefined },
-): Promise<void> {
-  if (wanted && load) return (await load())(program);
-  const noun = program.command(name).description(description ?? `${summary}.`);
-  if (!wanted || !modules) return;
-  const named = modules.filter(({ verbs }) => verbs?.includes(wanted.verb ?? '') ?? true);
-  const isKnown = modules.some(({ verbs }) => verbs === undefined) || named.length > 0;
-  for (const { load } of isKnown ? named : modules) (await load())(noun);
+/** Adds a command; of a noun, the module with this verb, or all of them where none has it. */
+async function addEntry(program: Command, entry: Entry, verb = ''): Promise<void> {
+  const { modules = [], load } = entry;
+  if (load) return (await load())(program);
+  const noun = addNoun(program, entry);
+  const named = modules.filter(({ verbs }) => verbs?.includes(verb) ?? true);
+  for (const { load } of named.length > 0 ? named : modules) (await load())(noun);
+}
+
+/** Adds a command by its name only. */
+function addNoun(program: Command, { name, summary, description }: Entry): Command {
+  return program.command(name).description(description ?? `${summary}.`);
 }
 
 function initOption(): Option {

@@ -521,7 +521,7 @@ export const settings = z.object({
     'unknown',
   ),
   NODE_ENV: variable(
-    // Whoever writes `prod` does not want a key with all permissions in the output.
+    // Any other name, such as `prod`, would print a key with all permissions.
     z
       .enum(['development', 'test', 'production'], { error: 'must be development, test or production' })
       .default('development'),

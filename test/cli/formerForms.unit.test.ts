@@ -11,6 +11,11 @@ test.each([
   ['keys limit key_1 --expires 1d', 'keys set key_1 --expires 1d', 'keys set'],
   ['workspaces retention clinic 10', 'retention set 10 --workspace clinic', 'retention set'],
   ['retention --workspace clinic --apply', 'retention apply --workspace clinic', 'retention apply'],
+  [
+    'retention --workspace clinic --apply --format json',
+    'retention apply --workspace clinic --format json',
+    'retention apply',
+  ],
   ['prove-consistency a.json b.json', 'heads prove a.json b.json', 'heads prove'],
 ])('%s is %s', (former, present, name) => {
   const { words, note } = presentForm(former.split(' '));

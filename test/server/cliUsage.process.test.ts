@@ -50,6 +50,7 @@ test('wrong usage ends with 2, says what to do, and touches no store', async () 
     [['records', 'history', 'patience', 'p', '--workspace', 'c'], 'Allowed choices are payer, patient'],
     [['keys', 'delete'], "missing required argument 'key-id'"],
     [['keys', 'rotate', 'key_1', '--expires', 'soon'], 'Specify a time such as 0s, 30m, 24h or 7d.'],
+    [['keys', 'rotate', 'key_1', '--expires', '60'], 'Specify a time such as 0s, 30m, 24h or 7d.'],
     [['workspaces', 'list', '--all'], "unknown option '--all'"],
     [['import', 'x.ndjson'], "required option '--format <format>' not specified"],
     [['import', 'x.ndjson', '--format', 'xml'], 'Allowed choices are synthea, ndjson'],

@@ -106,7 +106,7 @@ export async function checkPublicUrl({ publicUrl }: Config): Promise<CheckResult
 
 const RENEWING = 'Renew it where TLS ends.';
 
-/** Returns when the certificate that an address presents expires, whoever signed it; undefined when there is none. */
+/** Returns when the certificate that an address presents expires, trusted or not; undefined when there is none. */
 async function certificateEnd(host: string, port: number): Promise<number | undefined> {
   const socket = connectTls({ host, port, servername: host, rejectUnauthorized: false });
   try {

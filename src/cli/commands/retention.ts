@@ -90,7 +90,7 @@ interface ListOptions {
 
 interface ApplyOptions extends ScavengeOptions {
   workspace: string;
-  json?: boolean;
+  format: RetentionFormat;
   limit?: number;
 }
 
@@ -132,8 +132,8 @@ export function addRetentionCommands(retention: Command): void {
         'referred to are kept. The service must be running. If interrupted, run the command again to resume.',
     )
     .requiredOption('--workspace <id>', 'the workspace')
-    .option('--limit <n>', 'erase at most this many records; a patient counts as one', parsePositive)
-    .option('--json', 'print the counts as JSON');
+    .option('--limit <n>', 'erase at most this many records; a patient counts as one', parsePositive);
+  addFormatOptions(applying, ['table', 'json'], 'the output format', 'table');
   addScavengeOptions(applying)
     .addHelpText('after', example('chartledger retention apply --workspace clinic'))
     .action((options: ApplyOptions, command: Command) => {
@@ -201,7 +201,7 @@ async function apply(
   ports: ErasurePorts,
   caller: Caller,
   policy: RetentionPolicy,
-  { json, limit = Number.POSITIVE_INFINITY, ...options }: ApplyOptions,
+  { format, limit = Number.POSITIVE_INFINITY, ...options }: ApplyOptions,
 ): Promise<void> {
   const { years, before } = policy;
   const query = { years, before, ...(Number.isFinite(limit) && { limit }) };
@@ -209,9 +209,10 @@ async function apply(
   const report = (line: string) => terminal().stderr.write(`${line}\n`);
   const onBatch = (tally: RetentionTally) => report(tallyLine(tally));
   const { position, ...tally } = await eraseExpired(ports, caller, expiryOf(policy), { limit, onBatch });
-  if (json) writeJson(tally);
+  if (format === 'json') writeJson(tally);
   else writeLine(tallyLine(tally));
-  if (position !== undefined) await finishBytes(ports, position, options, json ? report : writeLine);
+  if (position !== undefined)
+    await finishBytes(ports, position, options, format === 'json' ? report : writeLine);
 }
 
 function tallyLine({ erased, encounters, held, referred_to, changed, unreadable }: RetentionTally): string {

@@ -282,7 +282,8 @@ export function addWebhookCommands(webhooks: Command): void {
     .option(
       '--expires <time>',
       'when the previous secret stops signing: a time from now, at most 7d, or 0s (default: "1d")',
-      parseDuration,
+      // `--overlap` of 0.1.0 was a number of seconds.
+      (text: string) => parseDuration(/^\d+$/.test(text) ? `${text}s` : text),
     )
     .option('--json', 'print the webhook and its secret as JSON')
     .action(rotateSecret);

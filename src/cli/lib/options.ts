@@ -39,11 +39,11 @@ export function parseMoment(text: string): string {
   );
 }
 
-const secondsOf = { '': 1, s: 1, m: 60, h: 3_600, d: 86_400 };
+const secondsOf = { s: 1, m: 60, h: 3_600, d: 86_400 };
 
-/** Parses `30m`, `24h`, `7d`, or a number of seconds, to seconds; undefined for any other form. */
+/** Parses `30m`, `24h`, `7d` to seconds; undefined for any other form. */
 export function durationOf(text: string): number | undefined {
-  const [, count, unit] = /^(\d{1,7})([smhd]?)$/.exec(text) ?? [];
+  const [, count, unit] = /^(\d{1,7})([smhd])$/.exec(text) ?? [];
   return unit === undefined ? undefined : Number(count) * secondsOf[unit as keyof typeof secondsOf];
 }
 

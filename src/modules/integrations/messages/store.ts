@@ -216,7 +216,7 @@ export class MessageStore {
 
   /**
    * Ends the keeping of a message whose writes are done. Rejects with `unavailable`, and removes it, where a record that it
-   * concerns was erased meanwhile.
+   * concerns has been erased since.
    */
   async confirm({ message, partitions, isFile }: PreparedMessage): Promise<void> {
     const { id } = message;
@@ -401,7 +401,7 @@ export class MessageStore {
   }
 
   /**
-   * Changes a message as it is now, whoever else changes it at the same time; with it, `after` is written. Resolves with false
+   * Changes a message as it is now, despite concurrent changes; with it, `after` is written. Resolves with false
    * where nothing is to be changed, or it no longer exists. `row`: as it is now, unless somebody else changed it.
    */
   async #change(

@@ -78,7 +78,7 @@ const UNKNOWN_AUTHORITY = [
   'UNABLE_TO_VERIFY_LEAF_SIGNATURE',
 ];
 
-/** Returns why no server is found at a URL; `lasting` tells whether waiting is pointless. */
+/** Returns why no server is found at a URL; `lasting`: waiting is pointless. */
 async function startProblem(url: string): Promise<{ problem: string; lasting: boolean }> {
   const hosts = hostsOf(url);
   for (const host of optionOf(url, 'tls') === 'false' ? [] : hosts) {
