@@ -13,7 +13,6 @@ import {
 } from '../modules/backup/format.ts';
 import { AffectedStreams, type RestoreTask, restoreBackup } from '../modules/backup/restore.ts';
 import { type BackupOptions, type BackupResult, takeBackup } from '../modules/backup/take.ts';
-import type { RemovalPorts } from '../modules/erasure/finish.ts';
 import {
   eraseAgain,
   type LaterErasures,
@@ -21,6 +20,7 @@ import {
   readNotices,
   type UnknownErasure,
 } from '../modules/erasure/notices.ts';
+import type { RemovalPorts } from '../modules/erasure/removal.ts';
 import { reservedRequests } from '../modules/idempotency/reservations.ts';
 import {
   messageClaimsTable,
@@ -83,6 +83,7 @@ export const leftOutTables: Readonly<Record<string, string>> = {
   sessions_v1: 'people sign in again; a session that has ended since must not come back',
   heads_status_v1: 'it is written with the next head',
   erasures_v1: 'every erasure is looked at again, and completed where it is not',
+  erasures_running_v1: 'two processes may carry out the same erasure, which takes them longer',
   purges_v1: 'the files are purged again after the next erasure',
   scavenges_v1: 'scavenges are requested again, with the command that erases',
   document_purge_v1: 'what was replaced or removed is looked at again, and purged where it is due',

@@ -3,9 +3,10 @@ import type { Caller } from '../../src/domain/events/newEvent.ts';
 import { holdsStream, recordStream } from '../../src/domain/events/streams.ts';
 import { catalogEntry } from '../../src/domain/records/catalog.ts';
 import { eraseRecord } from '../../src/modules/erasure/erase.ts';
-import { appendTombstones, type ErasurePorts } from '../../src/modules/erasure/finish.ts';
+import type { ErasurePorts } from '../../src/modules/erasure/finish.ts';
 import { readHolds } from '../../src/modules/erasure/holdState.ts';
 import { addHold, releaseHold } from '../../src/modules/erasure/holds.ts';
+import { appendTombstones } from '../../src/modules/erasure/tombstones.ts';
 import { ServiceError } from '../../src/platform/errors.ts';
 import type { EventLog } from '../../src/storage/eventLog.ts';
 

@@ -3,8 +3,9 @@ import type { Caller } from '../../src/domain/events/newEvent.ts';
 import { recordStream } from '../../src/domain/events/streams.ts';
 import { catalogEntry } from '../../src/domain/records/catalog.ts';
 import { eraseRecord } from '../../src/modules/erasure/erase.ts';
-import { appendTombstones, type ErasurePorts } from '../../src/modules/erasure/finish.ts';
+import type { ErasurePorts } from '../../src/modules/erasure/finish.ts';
 import { addHold } from '../../src/modules/erasure/holds.ts';
+import { appendTombstones } from '../../src/modules/erasure/tombstones.ts';
 import { openReadModels } from '../../src/server/openStorage.ts';
 import type { EventLog } from '../../src/storage/eventLog.ts';
 

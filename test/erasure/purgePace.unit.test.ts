@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { Throttle } from '../../src/modules/erasure/finish.ts';
+import { Throttle } from '../../src/modules/erasure/purge.ts';
 
 test('a purge is followed by as long without one', async () => {
   let now = 1_000;

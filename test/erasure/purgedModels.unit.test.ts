@@ -6,7 +6,7 @@ import { documentSearchModel } from '../../projections/documentSearch.ts';
 import { models } from '../../projections/index.ts';
 import { readinessModel, rebuildOf } from '../../projections/projection.ts';
 import { recordsModel } from '../../projections/records.ts';
-import { deleteOrphans, purgeErased, purgesTable, untilPurged } from '../../src/modules/erasure/finish.ts';
+import { deleteOrphans, purgeErased, purgesTable, untilPurged } from '../../src/modules/erasure/purge.ts';
 import { openEventLog, openReadModels, openStateStore } from '../../src/server/openStorage.ts';
 import type { EventLog } from '../../src/storage/eventLog.ts';
 import type { ReadModels } from '../../src/storage/readModels.ts';

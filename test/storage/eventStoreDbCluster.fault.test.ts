@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { afterEach, describe, expect, test } from 'vitest';
-import { purgesTable } from '../../src/modules/erasure/finish.ts';
+import { purgesTable } from '../../src/modules/erasure/purge.ts';
 import {
   advanceScavenges,
   locateErasedBytes,

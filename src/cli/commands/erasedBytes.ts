@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Command } from 'commander';
 import type { Position } from '../../domain/events/event.ts';
-import { type PurgePorts, untilPurged } from '../../modules/erasure/finish.ts';
+import { type PurgePorts, untilPurged } from '../../modules/erasure/purge.ts';
 import {
   isErased,
   type NodeState,

@@ -10,26 +10,20 @@ import { catalog } from '../../domain/records/catalog.ts';
 import { encounter } from '../../domain/records/kinds/encounter.ts';
 import { patient } from '../../domain/records/kinds/patient.ts';
 import type { CatalogEntry } from '../../domain/records/schema/kind.ts';
-import { asUnreadable, type ServiceError, UnreadableError } from '../../platform/errors.ts';
+import type { ServiceError } from '../../platform/errors.ts';
 import { ignoreUnavailable, isUnavailable, pause } from '../../platform/retry.ts';
 import type { EventBatch, EventLog } from '../../storage/eventLog.ts';
 import type { ReadModels } from '../../storage/readModels.ts';
 import type { StateRow, StateTable } from '../../storage/stateStore.ts';
 import { untilReached } from '../records/queries/paging.ts';
 import type { QueryPorts } from '../records/queries/records.ts';
-import {
-  appendTombstones,
-  type ErasureGuard,
-  type ErasurePorts,
-  eraseDocument,
-  eraseReadiness,
-  finishErasure,
-  purgeErased,
-  purgesTable,
-  Throttle,
-} from './finish.ts';
+import { type ErasurePorts, finishErasure, finishErasures, takeDocument, takeReadiness } from './finish.ts';
+import { Groups } from './groups.ts';
 import { currentHolding, ErasureRefused, heldBefore, refuseHeld, requireReason } from './holdState.ts';
+import { purgeErased, purgesTable, Throttle } from './purge.ts';
 import { findReferrers, type Referrer } from './references.ts';
+import { removeErased } from './removal.ts';
+import { appendTombstones, type ErasureGuard } from './tombstones.ts';
 
 /**
  * Returns the events up to a position that may have been appended after the erasure of their encounter: all except those whose
@@ -63,19 +57,22 @@ async function thereAt(
 
 /**
  * Erases what was accepted before the erasure of its encounter but appended after it (a document, or the encounter's billing),
- * and returns whether the event is such a case. Can be repeated. Rejects with `unavailable`, and with `unreadable`.
+ * and returns the last tombstone; nothing if the event is no such case. Can be repeated. Rejects with `unavailable`, and with
+ * `unreadable`.
  */
-async function eraseLate(ports: ErasurePorts, event: RecordedEvent): Promise<boolean> {
+async function eraseLate(ports: ErasurePorts, event: RecordedEvent): Promise<RecordedEvent[]> {
   const { stream, position } = event;
   const encounter = encounterOfStream(stream);
   const [last] = await ports.eventLog.readStream(encounter, { direction: 'backwards', limit: 1 });
-  if (last === undefined || erasureStep(last) !== 'done' || position < last.position) return false;
+  if (last === undefined || erasureStep(last) !== 'done' || position < last.position) return [];
   // Its encounter is not erased: a legal hold came first.
-  if (await heldBefore(ports.eventLog, last, async () => [])) return false;
-  await (kindOfStream(stream) === 'document'
-    ? eraseDocument(ports, last, stream)
-    : eraseReadiness(ports, last));
-  return true;
+  if (await heldBefore(ports.eventLog, last, async () => [])) return [];
+  const groups = new Groups();
+  const take = kindOfStream(stream) === 'document' ? takeDocument : takeReadiness;
+  const taken = await take(ports, last, stream);
+  await removeErased(ports, groups, taken);
+  groups.throwUnread();
+  return taken;
 }
 
 /** How long events gather, and how often what could not be completed is tried again. */
@@ -121,17 +118,31 @@ export async function completeErasures(
   let reached = after;
   let isWhole = true;
   let toPurge = false;
+  /** Ids of last tombstones beyond the position that are finished. */
+  const finished = new Set<string>();
   const pace = new Throttle();
   for await (const { events, position, caughtUp } of followTombstones(eventLog, after, signal)) {
     const late = await possiblyLate(ports, events.filter(isLateType), position);
-    for (const event of events) {
-      const isErased = await complete(ports, event, late).catch(asUnreadable);
-      if (isErased instanceof UnreadableError) {
-        isWhole = false;
-        onFailure(isErased);
-      }
-      // Of what cannot be read as a whole, the rest is erased.
-      toPurge = isErased !== false || toPurge;
+    const dones = events.filter((event) => erasureStep(event) === 'done');
+    // What a patient took with it was finished with the patient, and comes behind it.
+    const others = dones.filter(({ id }) => !finished.delete(id));
+    const groups = new Groups(signal);
+    try {
+      const tombstones = await finishErasures(ports, groups, others);
+      for (const { id, position: at } of tombstones) if (at > position) finished.add(id);
+      const lateErased = await groups.each([...late], (event) => eraseLate(ports, event));
+      // Callers wait for a purge up to the last of their tombstones.
+      const isErased = others.length < dones.length || tombstones.length + lateErased.length > 0;
+      toPurge = isErased || toPurge;
+    } catch (error) {
+      if (signal.aborted) return;
+      throw error;
+    }
+    if (groups.unread) {
+      isWhole = false;
+      // The rest is erased.
+      toPurge = true;
+      onFailure(groups.unread);
     }
     if (isWhole) reached = position;
     if (!caughtUp || (toPurge ? !pace.isDue : position <= saved + PLACE_EVERY)) continue;
@@ -158,23 +169,6 @@ function placeRow(log: string, position: Position): StateRow<{ position: Positio
 function asUnavailable(error: unknown): ServiceError {
   if (isUnavailable(error)) return error;
   throw error;
-}
-
-/** Does what an event requires, and returns whether something was erased. */
-async function complete(
-  ports: ErasurePorts,
-  event: RecordedEvent,
-  late: ReadonlySet<RecordedEvent>,
-): Promise<boolean> {
-  if (isLateType(event)) return late.has(event) && eraseLate(ports, event);
-  if (erasureStep(event) !== 'done') return false;
-  try {
-    await finishErasure(ports, event);
-    return true;
-  } catch (error) {
-    if (error instanceof ErasureRefused) return false;
-    throw error;
-  }
 }
 
 /** Yields batches of tombstones, and of events that may be late, after a position, at least one per second, until the signal. */
@@ -275,7 +269,12 @@ export async function eraseRecord(
   };
   const done = await appendTombstones(ports.eventLog, caller, stream, title, erasure, guard);
   const finished = await ignoreUnavailable(finishErasure(ports, done));
-  return finished ? { tombstones: finished, isComplete: true } : { tombstones: [done], isComplete: false };
+  if (!finished) return { tombstones: [done], isComplete: false };
+  // Another process may have finished it.
+  return {
+    tombstones: takesEncounters ? [done, ...(await goneWith(ports, done))] : finished,
+    isComplete: true,
+  };
 }
 
 function stillReferredTo({ title, kind }: CatalogEntry, referrers: Referrer[]): ErasureRefused {

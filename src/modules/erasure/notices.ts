@@ -7,8 +7,10 @@ import type { EventBatch, EventLog } from '../../storage/eventLog.ts';
 import type { StateStore, StateTable } from '../../storage/stateStore.ts';
 import type { TreeHeadPublisher } from '../../storage/targets.ts';
 import { type PublicKeys, type SigningKey, signatureFields, signObject } from '../integrity/publicKeys.ts';
-import { appendTombstones, type Erasure, type RemovalPorts, removeErased } from './finish.ts';
+import { Groups } from './groups.ts';
 import { isRestored } from './holds.ts';
+import { type RemovalPorts, removeErased } from './removal.ts';
+import { appendTombstones, type Erasure } from './tombstones.ts';
 
 /**
  * A completed erasure of one stream. It identifies the stream by places in the log, so that a notice reveals nothing to anyone
@@ -213,7 +215,10 @@ async function eraseOne(
   const reason = `It was erased before, at ${erased_at}, and was in an older backup that was restored.`;
   try {
     const erasure = { ...erasedBy(stream), reason };
-    await removeErased(ports, await appendTombstones(ports.eventLog, caller, stream, 'Record', erasure));
+    const groups = new Groups();
+    const done = await appendTombstones(ports.eventLog, caller, stream, 'Record', erasure);
+    await removeErased(ports, groups, [done]);
+    groups.throwUnread();
     return true;
   } catch (error) {
     // The backup holds an earlier erasure of the stream, and nothing since.

@@ -26,20 +26,14 @@ interface FoundDocument {
 }
 
 /**
- * Returns all documents of an encounter, given its own stream: including removed documents, excluding erased ones. As of every
- * write acknowledged before the call. Rejects with `unavailable`.
+ * Returns all documents of an encounter, given its own stream: including removed documents, excluding erased ones. As of the read
+ * model's state. Rejects with `unavailable`.
  */
-export async function findDocuments(ports: QueryPorts, encounter: string): Promise<FoundDocument[]> {
+export async function findDocuments(readModels: ReadModels, encounter: string): Promise<FoundDocument[]> {
   const found: FoundDocument[] = [];
-  await caughtUp(ports, documentsModel);
   for (const partition of documentPartitions(encounter)) {
-    for await (const { id: stream, order: since, position } of allRows(
-      ports.readModels,
-      documentsModel,
-      partition,
-    )) {
-      found.push({ stream, since, position });
-    }
+    const rows = allRows(readModels, documentsModel, partition);
+    for await (const { id: stream, order: since, position } of rows) found.push({ stream, since, position });
   }
   return found;
 }

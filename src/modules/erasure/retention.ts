@@ -20,9 +20,10 @@ import type { RetentionPolicy } from '../auth/apiKeys.ts';
 import { allRows, caughtUp } from '../records/queries/paging.ts';
 import type { QueryPorts } from '../records/queries/records.ts';
 import { eraseRecord } from './erase.ts';
-import { doneTombstone, type ErasurePorts, finishErasure } from './finish.ts';
+import { type ErasurePorts, finishErasure } from './finish.ts';
 import { type Erasable, ErasureRefused, type HoldState, holdsOver, noHolds, readHolds } from './holdState.ts';
 import { type Referrer, referrerRows, refersTo } from './references.ts';
+import { doneTombstone } from './tombstones.ts';
 
 /** Yields the items in arrays of at most `size`. */
 async function* inChunks<Item>(items: AsyncIterable<Item>, size: number): AsyncGenerator<Item[]> {

@@ -3,7 +3,7 @@ import type { Position } from '../../domain/events/event.ts';
 import { ServiceError } from '../../platform/errors.ts';
 import type { EventLog, Scavenger } from '../../storage/eventLog.ts';
 import type { StateStore, StateTable } from '../../storage/stateStore.ts';
-import { purgesTable } from './finish.ts';
+import { purgesTable } from './purge.ts';
 
 /** After this time a node is asked again: whether it still scavenges, is reachable, or succeeds now. */
 const ASK_AGAIN_MS = 10_000;

@@ -1,3 +1,4 @@
+import { documentsModel } from '../../../../projections/records.ts';
 import { pathId } from '../../../api/schemas/parameters.ts';
 import { kindOfStream, recordStream } from '../../../domain/events/streams.ts';
 import { encounter } from '../../../domain/records/kinds/encounter.ts';
@@ -6,9 +7,11 @@ import type { CatalogEntry } from '../../../domain/records/schema/kind.ts';
 import { validationError } from '../../../domain/records/schema/validation.ts';
 import { countByKind, eraseRecord } from '../../../modules/erasure/erase.ts';
 import type { ErasurePorts } from '../../../modules/erasure/finish.ts';
+import { Groups } from '../../../modules/erasure/groups.ts';
 import { currentHolding } from '../../../modules/erasure/holdState.ts';
 import { findDocuments, findReferrers, type Referrer } from '../../../modules/erasure/references.ts';
 import type { HistoryPorts } from '../../../modules/records/queries/history.ts';
+import { caughtUp } from '../../../modules/records/queries/paging.ts';
 import { readRecord } from '../../../modules/records/queries/records.ts';
 import type { FieldMessage } from '../../../platform/errors.ts';
 import { type Confirmation, checkboxes, confirmedChange, input, messageOf } from '../../components/forms.ts';
@@ -121,11 +124,11 @@ async function countDocuments(
   workspace: string,
   encounters: readonly Referrer[],
 ): Promise<number> {
-  let count = 0;
-  for (const { kind, id } of encounters) {
-    count += (await findDocuments(ports, recordStream(workspace, kind, id))).length;
-  }
-  return count;
+  await caughtUp(ports, documentsModel);
+  const found = await new Groups().each(encounters, ({ kind, id }) =>
+    findDocuments(ports.readModels, recordStream(workspace, kind, id)),
+  );
+  return found.length;
 }
 
 function goesAndStays(kind: string, scavenges: boolean): Html {

@@ -233,6 +233,7 @@ export class AppendWriter {
       const found = findStream.get(stream) as { id: number } | undefined;
       if (!found || !hasRevision.get(found.id, before))
         throw new NotErasable('The stream does not go on behind the events to be erased.');
+      if (!unerased.get(found.id, before)) return;
       this.#memory.forget();
       markErased.run(found.id);
       for (const { position, leaf } of erased) emptyEvent.run(leaf, position, found.id, before);

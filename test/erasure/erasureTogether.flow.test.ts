@@ -1,0 +1,117 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { recordStream } from '../../src/domain/events/streams.ts';
+import { catalogEntry } from '../../src/domain/records/catalog.ts';
+import { eraseRecord } from '../../src/modules/erasure/erase.ts';
+import type { ErasurePorts } from '../../src/modules/erasure/finish.ts';
+import { untilPurged } from '../../src/modules/erasure/purge.ts';
+import { appendTombstones } from '../../src/modules/erasure/tombstones.ts';
+import type { EventLog } from '../../src/storage/eventLog.ts';
+import { eraserIn, openErasurePorts } from '../support/erasure.ts';
+import { eventually } from '../support/eventually.ts';
+import { phi } from '../support/output.ts';
+import { documentForm, documentsPath, samples } from '../support/samples.ts';
+import { onEveryEngine } from '../support/servers.ts';
+import { newEvents, type TestService } from '../support/service.ts';
+
+/** More than are worked on side by side. */
+const ENCOUNTERS = 40;
+const REASON = 'Request 2026-117';
+
+onEveryEngine((start) => {
+  let service: TestService;
+  let ports: ErasurePorts;
+  let close: () => Promise<unknown>;
+  beforeAll(async () => {
+    service = await start();
+    ({ ports, close } = await openErasurePorts(service));
+  });
+  afterAll(async () => {
+    await close();
+    await service.stop();
+  });
+
+  /** A patient with that many encounters, and a document of the first one. */
+  async function createPatient(encounters: number) {
+    const patient = { ...samples.patient(), last_name: phi('Lopez') };
+    expect((await service.post('/integration/patients', patient)).status).toBe(200);
+    const ids = Array.from({ length: encounters }, () => phi('encounter'));
+    for (const id of ids) {
+      const visit = { id, patient_id: patient.id };
+      expect((await service.post('/integration/encounters', visit)).status).toBe(200);
+    }
+    const form = documentForm({ document_id: phi('document') });
+    expect((await service.upload(documentsPath(ids[0] as string), form)).status).toBe(200);
+    return patient.id;
+  }
+
+  /** Erases a patient with its encounters; returns what was asked of the log and of checkpoints, in order. */
+  async function callsOfErasure(id: string) {
+    const calls: string[] = [];
+    const noting = <Port extends object>(
+      port: Port,
+      of: (name: string, args: unknown[]) => string | undefined,
+    ) =>
+      new Proxy(port, {
+        get(target, name) {
+          const own = Reflect.get(target, name);
+          if (typeof own !== 'function') return own;
+          return (...args: unknown[]) => {
+            const call = of(String(name), args);
+            if (call) calls.push(call);
+            return own.apply(target, args);
+          };
+        },
+      });
+    const eventLog = noting<EventLog>(ports.eventLog, (name, args) => {
+      if (name === 'erase') return 'remove';
+      if (name === 'head') return 'wait';
+      return name === 'append' ? String((args[1] as { type: string }).type) : undefined;
+    });
+    const options = { reason: REASON, withEncounters: true };
+    const { tombstones, isComplete } = await eraseRecord(
+      { ...ports, eventLog },
+      eraserIn(service),
+      catalogEntry('patient'),
+      id,
+      options,
+    );
+    expect(isComplete).toBe(true);
+    return { calls, tombstones };
+  }
+
+  test('a patient is erased with all tombstones first, and read models are awaited as often for many encounters as for one', async () => {
+    const [one, many] = [await createPatient(1), await createPatient(ENCOUNTERS)];
+    const erasureOfOne = await callsOfErasure(one);
+    const { calls, tombstones } = await callsOfErasure(many);
+    const types = tombstones.map(({ type }) => type);
+    expect(types).toEqual([...Array(ENCOUNTERS + 1).fill('RecordErased'), 'DocumentErased']);
+    expect(calls.filter((call) => call.endsWith('Erased'))).toEqual(types);
+    const lastTombstone = calls.lastIndexOf('DocumentErased');
+    expect(calls.slice(0, lastTombstone)).not.toContain('remove');
+    expect(calls.slice(lastTombstone).filter((call) => call === 'remove')).toHaveLength(ENCOUNTERS + 2);
+    const waits = (all: string[]) => all.filter((call) => call === 'wait').length;
+    expect(waits(calls)).toBe(waits(erasureOfOne.calls));
+  });
+
+  test('one that was cut off behind its first tombstone is finished by the service, and its bytes are purged up to the last', async () => {
+    const id = await createPatient(2);
+    const stream = recordStream(service.workspaceId('clinic'), 'patient', id);
+    const erasure = { kind: 'patient', record_id: id, reason: REASON, with_encounters: true as const };
+    let last = 0;
+    const events = await newEvents(service, async () => {
+      await appendTombstones(service.eventLog, eraserIn(service), stream, 'Patient', erasure);
+      await eventually(async () => {
+        const [document] = await service.eventLog.readStream(stream, { limit: 1 });
+        expect(document?.type).toBe('RecordErased');
+        last = await service.eventLog.head();
+      });
+    });
+    expect(events.map(({ type }) => type)).toEqual([
+      'RecordErased',
+      'RecordErased',
+      'RecordErased',
+      'DocumentErased',
+    ]);
+    await untilPurged(ports, last);
+  });
+});
