@@ -61,6 +61,8 @@ onEmbeddedEngines((start) => {
       get(target, name) {
         const own = Reflect.get(target, name);
         if (typeof own !== 'function') return own;
+        // It returns an iterable, not a promise.
+        if (name === 'follow') return own.bind(target);
         return async (...args: unknown[]) => {
           if (calls++ === call) await first();
           return own.apply(target, args);
