@@ -41,6 +41,8 @@ onEveryEngine((start) => {
     }
     const form = documentForm({ document_id: phi('document') });
     expect((await service.upload(documentsPath(ids[0] as string), form)).status).toBe(200);
+    // An erasure is refused while read models lag.
+    await eventually(async () => expect((await service.get('/integration/patients')).status).toBe(200));
     return patient.id;
   }
 
