@@ -1,10 +1,11 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import type { RecordedEvent } from '../../src/domain/events/event.ts';
 import { recordStream } from '../../src/domain/events/streams.ts';
 import { catalogEntry } from '../../src/domain/records/catalog.ts';
-import { eraseRecord } from '../../src/modules/erasure/erase.ts';
+import { eraseRecord, erasureOf, type RecordedErasure } from '../../src/modules/erasure/erase.ts';
 import type { ErasurePorts } from '../../src/modules/erasure/finish.ts';
 import { untilPurged } from '../../src/modules/erasure/purge.ts';
-import { appendTombstones } from '../../src/modules/erasure/tombstones.ts';
+import { appendTombstones, takenWith } from '../../src/modules/erasure/tombstones.ts';
 import type { EventLog } from '../../src/storage/eventLog.ts';
 import { eraserIn, openErasurePorts } from '../support/erasure.ts';
 import { eventually } from '../support/eventually.ts';
@@ -40,7 +41,8 @@ onEveryEngine((start) => {
       expect((await service.post('/integration/encounters', visit)).status).toBe(200);
     }
     const form = documentForm({ document_id: phi('document') });
-    expect((await service.upload(documentsPath(ids[0] as string), form)).status).toBe(200);
+    for (const id of ids.slice(0, 1))
+      expect((await service.upload(documentsPath(id), form)).status).toBe(200);
     // An erasure is refused while read models lag.
     await eventually(async () => expect((await service.get('/integration/patients')).status).toBe(200));
     return patient.id;
@@ -116,4 +118,112 @@ onEveryEngine((start) => {
     ]);
     await untilPurged(ports, last);
   });
+
+  const streamOf = (kind: string, id: string) => recordStream(service.workspaceId('clinic'), kind, id);
+  const streamsOf = (erasure: RecordedErasure | undefined) =>
+    erasure?.tombstones.map(({ stream }) => stream).sort();
+
+  test('one whose tombstones are all there, but nothing is removed, is complete only once everything is', async () => {
+    const id = await createPatient(1);
+    const caller = eraserIn(service);
+    const encounterId = await encounterOf(id);
+    const taking = { kind: 'patient', record_id: id, reason: REASON, with_encounters: true } as const;
+    const taken = {
+      kind: 'encounter',
+      record_id: encounterId,
+      reason: REASON,
+      with_patient: true,
+      patient_id: id,
+    } as const;
+    const [patient, encounter] = [streamOf('patient', id), streamOf('encounter', encounterId)];
+    const removed = new Set<string>();
+    const eventLog = new Proxy(ports.eventLog, {
+      get(target, name) {
+        const own = Reflect.get(target, name);
+        if (typeof own !== 'function') return own;
+        return (...args: unknown[]) => {
+          if (name === 'erase') removed.add(String(args[0]));
+          return own.apply(target, args);
+        };
+      },
+    });
+    const events = await newEvents(service, async () => {
+      await appendTombstones(service.eventLog, caller, patient, 'Patient', taking);
+      await appendTombstones(service.eventLog, caller, encounter, 'Encounter', taken);
+      const erasure = await eventually(async () => {
+        const found = await erasureOf({ ...ports, eventLog }, patient);
+        expect(found?.isComplete).toBe(true);
+        return found;
+      });
+      const streams = streamsOf(erasure) ?? [];
+      expect(streams).toHaveLength(3);
+      expect(streams).toEqual(expect.arrayContaining([patient, encounter]));
+      expect([...removed].sort()).toEqual(streams);
+    });
+    expect(events.map(({ type }) => type)).toEqual(['RecordErased', 'RecordErased', 'DocumentErased']);
+  });
+
+  test('of what one request erases, each patient has only what went with it', async () => {
+    const [first, second] = [await createPatient(1), await createPatient(1)];
+    const [own, others] = [await encounterOf(first), await encounterOf(second)];
+    const moved = phi('encounter');
+    const alone = phi('encounter');
+    const third = await createPatient(0);
+    for (const [id, patient_id] of [
+      [moved, first],
+      [moved, second],
+      [alone, third],
+    ])
+      expect((await service.post('/integration/encounters', { id, patient_id })).status).toBe(200);
+    const caller = eraserIn(service);
+    const erase = (kind: string, id: string) =>
+      eventually(async () => {
+        const options = { reason: REASON, withEncounters: kind === 'patient' };
+        const { isComplete } = await eraseRecord(ports, caller, catalogEntry(kind), id, options);
+        expect(isComplete).toBe(true);
+      });
+    const events = await newEvents(service, async () => {
+      await erase('patient', first);
+      await erase('patient', second);
+      await erase('encounter', alone);
+    });
+    expect(events).toHaveLength(8);
+    const erasureOfPatient = async (id: string) =>
+      streamsOf(await erasureOf(ports, streamOf('patient', id)))?.filter(
+        (stream) => !stream.includes('.document-'),
+      );
+    expect(await erasureOfPatient(first)).toEqual([streamOf('encounter', own), streamOf('patient', first)]);
+    expect(await erasureOfPatient(second)).toEqual(
+      [streamOf('encounter', others), streamOf('encounter', moved), streamOf('patient', second)].sort(),
+    );
+  });
+
+  test('tombstones of earlier versions, which do not name the patient, go with the patient before them', async () => {
+    const [first, second] = [await createPatient(1), await createPatient(1)];
+    const caller = eraserIn(service);
+    const tombstone = async (kind: string, record_id: string, how: object) => {
+      const erasure = { kind, record_id, reason: REASON, ...how };
+      await appendTombstones(service.eventLog, caller, streamOf(kind, record_id), 'Record', erasure);
+    };
+    const patients = [];
+    for (const id of [first, second]) patients.push({ id, encounterId: await encounterOf(id) });
+    for (const { id, encounterId } of patients) {
+      await tombstone('patient', id, {});
+      await tombstone('encounter', encounterId, { with_patient: true });
+    }
+    for (const { id, encounterId } of patients) {
+      const taken = await takenWith(service.eventLog, await lastOf(streamOf('patient', id)));
+      expect(taken[0]?.stream).toBe(streamOf('encounter', encounterId));
+      expect(taken.filter(({ type }) => type === 'RecordErased')).toHaveLength(1);
+    }
+  });
+
+  const lastOf = async (stream: string) =>
+    (await service.eventLog.readStream(stream, { direction: 'backwards', limit: 1 }))[0] as RecordedEvent;
+
+  /** The only encounter of a patient. */
+  async function encounterOf(patientId: string): Promise<string> {
+    const { body } = await service.get(`/integration/encounters?patient_id=${patientId}`);
+    return body.items[0].id;
+  }
 });

@@ -76,7 +76,7 @@ async function erase(
     if (earlier) writeLine(erasedBefore(kind, earlier));
     const erasure = earlier ?? (await eraseRecord(ports, caller, entry, id, options));
     writeErased(erasure);
-    const position = Math.max(...erasure.tombstones.map((tombstone) => tombstone.position));
+    const { position } = erasure.tombstones.at(-1) as RecordedEvent;
     const isPurged = await finishBytes(ports, position, options);
     const isComplete = erasure.isComplete && isPurged;
     if (certificate !== undefined)

@@ -135,6 +135,8 @@ export interface RecordErased {
   with_encounters?: true;
   /** For an encounter, or a merged patient: erased because its patient is erased together with its encounters. */
   with_patient?: true;
+  /** With `with_patient`: the patient that was named in the request. */
+  patient_id?: string;
   /**
    * For a record that referred to patients: their ids, so that disclosure reports still find it; each in the part that lists the
    * first version that referred to it.

@@ -1,14 +1,12 @@
 import { z } from 'zod';
 import { bodyOf } from '../../../projections/projection.ts';
 import { recordsModel } from '../../../projections/records.ts';
-import { dataAs, type Position, type RecordedEvent } from '../../domain/events/event.ts';
+import type { Position, RecordedEvent } from '../../domain/events/event.ts';
 import type { Caller } from '../../domain/events/newEvent.ts';
-import { erasureStep, type RecordErased, tombstoneTypes } from '../../domain/events/payloads.ts';
+import { erasureStep, tombstoneTypes } from '../../domain/events/payloads.ts';
 import { encounterReadinessTypes } from '../../domain/events/readinessEvents.ts';
 import { encounterOfStream, kindOfStream, recordStream } from '../../domain/events/streams.ts';
 import { catalog } from '../../domain/records/catalog.ts';
-import { encounter } from '../../domain/records/kinds/encounter.ts';
-import { patient } from '../../domain/records/kinds/patient.ts';
 import type { CatalogEntry } from '../../domain/records/schema/kind.ts';
 import type { ServiceError } from '../../platform/errors.ts';
 import { ignoreUnavailable, isUnavailable, pause } from '../../platform/retry.ts';
@@ -269,12 +267,11 @@ export async function eraseRecord(
   };
   const done = await appendTombstones(ports.eventLog, caller, stream, title, erasure, guard);
   const finished = await ignoreUnavailable(finishErasure(ports, done));
-  if (!finished) return { tombstones: [done], isComplete: false };
-  // Another process may have finished it.
-  return {
-    tombstones: takesEncounters ? [done, ...(await goneWith(ports, done))] : finished,
-    isComplete: true,
-  };
+  return asErasure(done, finished);
+}
+
+function asErasure(done: RecordedEvent, finished: RecordedEvent[] | undefined): RecordedErasure {
+  return { tombstones: finished ?? [done], isComplete: finished !== undefined };
 }
 
 function stillReferredTo({ title, kind }: CatalogEntry, referrers: Referrer[]): ErasureRefused {
@@ -287,9 +284,6 @@ function stillReferredTo({ title, kind }: CatalogEntry, referrers: Referrer[]): 
   );
 }
 
-/** Kinds whose erasure also erases others. */
-const takingKinds: readonly string[] = [patient.kind, encounter.kind];
-
 /**
  * Returns the erasure of an erased record, completing it if it was interrupted; undefined when the stream is not erased. Rejects
  * with `unavailable` when the event log is unreachable, and with `unreadable`.
@@ -298,30 +292,5 @@ export async function erasureOf(ports: ErasurePorts, stream: string): Promise<Re
   const { eventLog } = ports;
   const [done] = await eventLog.readStream(stream, { direction: 'backwards', limit: 1 });
   if (done === undefined || erasureStep(done) !== 'done') return undefined;
-  if (!(await ignoreUnavailable(finishErasure(ports, done))))
-    return { tombstones: [done], isComplete: false };
-  const isTaking = takingKinds.includes(dataAs<RecordErased>(done.data).kind);
-  return { tombstones: isTaking ? [done, ...(await goneWith(ports, done))] : [done], isComplete: true };
-}
-
-/** Returns the last tombstones of what was erased together with a record: they come after its own. */
-async function goneWith({ eventLog }: ErasurePorts, done: RecordedEvent): Promise<RecordedEvent[]> {
-  const { erasure_id, kind, record_id } = dataAs<RecordErased>(done.data);
-  const stop = new AbortController();
-  const filter = { eventTypes: [...tombstoneTypes] };
-  const found: RecordedEvent[] = [];
-  try {
-    for await (const batch of eventLog.follow({ after: done.position, filter, signal: stop.signal })) {
-      const isWith = (event: RecordedEvent) =>
-        erasureStep(event) === 'done' &&
-        event.data.erasure_id === erasure_id &&
-        // For an encounter erased with its patient: what was erased with that encounter.
-        (kind === patient.kind || event.data.record_id === record_id);
-      found.push(...batch.events.filter(isWith));
-      if (batch.caughtUp) break;
-    }
-  } finally {
-    stop.abort();
-  }
-  return found;
+  return asErasure(done, await ignoreUnavailable(finishErasure(ports, done)));
 }

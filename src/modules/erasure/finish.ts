@@ -6,7 +6,7 @@ import { documentIdsOf, encounterReadinessStream, recordStream } from '../../dom
 import { catalogEntry } from '../../domain/records/catalog.ts';
 import { encounter } from '../../domain/records/kinds/encounter.ts';
 import { patient } from '../../domain/records/kinds/patient.ts';
-import { asUnreadable, ServiceError, UnreadableError } from '../../platform/errors.ts';
+import { ServiceError } from '../../platform/errors.ts';
 import { caughtUp } from '../records/queries/paging.ts';
 import type { QueryPorts } from '../records/queries/records.ts';
 import { exclusively } from './exclusive.ts';
@@ -15,7 +15,7 @@ import { ErasureRefused, heldBefore, refuseHeld } from './holdState.ts';
 import { isRestored, restoreRecord } from './holds.ts';
 import { findDocuments, findReferrers, type Referrer, referringAt } from './references.ts';
 import { type RemovalPorts, removeErased } from './removal.ts';
-import { appendTombstones, doneTombstone, type Erasure } from './tombstones.ts';
+import { appendTombstones, doneTombstone, type Erasure, takenWith } from './tombstones.ts';
 
 /** What erasures work with. */
 export interface ErasurePorts extends QueryPorts, RemovalPorts {}
@@ -23,16 +23,20 @@ export interface ErasurePorts extends QueryPorts, RemovalPorts {}
 /**
  * Does what remains once the last tombstone of an erasure is in the log: erases what goes with the record, and removes the
  * events, the bytes of documents and the attempts to deliver them to webhooks. Can be repeated, by any process, after an
- * interruption. Returns the last tombstones of everything erased with the record. Rejects with `conflict` (`ErasureRefused`) when
+ * interruption. Returns the last tombstones of everything erased with the record, the record's own first. Rejects with `conflict` (`ErasureRefused`) when
  * a legal hold came before the tombstone: the record has then been restored in full. Rejects with `unavailable`, and with
  * `unreadable` once everything that can be read is erased.
  */
 export async function finishErasure(ports: ErasurePorts, done: RecordedEvent): Promise<RecordedEvent[]> {
   await refuseHeldBefore(ports, done);
   const groups = new Groups();
-  const tombstones = await finishWhole(ports, groups, [done]);
+  const finished = await finishWhole(ports, groups, [done]);
+  const ids = new Set(finished.map(({ id }) => id));
+  // What another process appended tombstones for is no longer found, and that process may not have survived to remove it.
+  const others = (await takenWith(ports.eventLog, done)).filter(({ id }) => !ids.has(id));
+  const tombstones = [...finished, ...(await finishTogether(ports, groups, others))];
   groups.throwUnread();
-  return tombstones;
+  return tombstones.toSorted((a, b) => a.position - b.position);
 }
 
 /**
@@ -83,15 +87,16 @@ async function finishTogether(
   groups: Groups,
   dones: readonly RecordedEvent[],
 ): Promise<RecordedEvent[]> {
-  const taken: RecordedEvent[] = [];
-  for (const done of dones) taken.push(...(await takeReferrers(ports, groups, done)));
+  const taken = await groups.each(dones, (done) => takeReferrers(ports, groups, done));
   const isEncounter = ({ data }: RecordedEvent) => dataAs<RecordErased>(data).kind === encounter.kind;
   const encounters = [...dones, ...taken].filter(isEncounter);
   // Documents that were uploaded before the tombstones of their encounters are then all there.
   if (encounters.length > 0) await caughtUp(ports, documentsModel);
-  const parts = await groups.each(encounters, (one) => takeParts(ports, one));
-  await removeErased(ports, groups, [...parts, ...taken, ...dones]);
-  return [...dones, ...taken, ...parts];
+  const pieces = await groups.each(encounters, (one) => partsOf(ports, one));
+  const parts = await groups.each(pieces, (take) => take());
+  const all = new Map([...parts, ...taken, ...dones].map((done) => [done.id, done]));
+  await removeErased(ports, groups, [...all.values()]);
+  return [...all.values()];
 }
 
 /** Appends the tombstones of the records that go with a patient, and returns the last one of each. */
@@ -107,7 +112,13 @@ async function takeReferrers(
   const referring = await referringAt(ports.eventLog, workspace, record_id, referrers, done.position);
   const take = ({ kind: other, id }: Referrer) => {
     const stream = recordStream(workspace, other, id);
-    const erasure = { kind: other, record_id: id, reason, with_patient: true as const };
+    const erasure = {
+      kind: other,
+      record_id: id,
+      reason,
+      with_patient: true,
+      patient_id: record_id,
+    } as const;
     return takeAlso(ports, done, stream, catalogEntry(other).title, erasure);
   };
   const isPatient = ({ kind: other }: Referrer) => other === patient.kind;
@@ -118,23 +129,18 @@ async function takeReferrers(
   return taken;
 }
 
-/** Appends the tombstones of what goes with an encounter, and returns the last one of each. */
-async function takeParts(ports: ErasurePorts, done: RecordedEvent): Promise<RecordedEvent[]> {
-  const parts: RecordedEvent[] = [];
-  let unread: UnreadableError | undefined;
+/** Returns the steps that append the tombstones of what goes with an encounter; each returns the last one. */
+async function partsOf(
+  ports: ErasurePorts,
+  done: RecordedEvent,
+): Promise<(() => Promise<RecordedEvent[]>)[]> {
   const documents = await ofErased(ports, done, await findDocuments(ports.readModels, done.stream));
-  const takes = documents.map(
+  const takeDocuments = documents.map(
     ({ stream }) =>
       () =>
         takeDocument(ports, done, stream),
   );
-  for (const take of [...takes, () => takeReadiness(ports, done)]) {
-    const taken = await take().catch(asUnreadable);
-    if (taken instanceof UnreadableError) unread = taken;
-    else parts.push(...taken);
-  }
-  if (unread) throw unread;
-  return parts;
+  return [...takeDocuments, () => takeReadiness(ports, done)];
 }
 
 /**
@@ -146,6 +152,7 @@ async function ofErased<Found extends { since: Position; position: Position }>(
   { stream, revision, position: tombstone }: RecordedEvent,
   found: Found[],
 ): Promise<Found[]> {
+  if (found.length === 0) return found;
   const [again] = await eventLog.readStream(stream, { from: revision + 1, limit: 1 });
   const until = again?.position ?? Number.POSITIVE_INFINITY;
   return found.filter(({ since, position }) => since < tombstone && position < until);
@@ -209,19 +216,20 @@ async function refuseHeldBefore(ports: ErasurePorts, done: RecordedEvent): Promi
  * another erasure got to it first.
  */
 async function takeAlso(
-  { eventLog }: ErasurePorts,
+  ports: ErasurePorts,
   done: RecordedEvent,
   stream: string,
   title: string,
   erasure: Erasure,
 ): Promise<RecordedEvent[]> {
+  const { eventLog } = ports;
   try {
     return [await appendTombstones(eventLog, callerOf(done), stream, title, erasure)];
   } catch (error) {
     if (!(error instanceof ServiceError && error.code === 'gone')) throw error;
     // It was taken before, and perhaps not finished.
     const also = await doneTombstone(eventLog, stream, done.metadata.requestId);
-    return also && !(await isRestored(eventLog, also)) ? [also] : [];
+    return also ? withoutRefused(ports, also) : [];
   }
 }
 

@@ -33,7 +33,9 @@ export async function removeErased(
     await removeOne(ports, done);
     return [done];
   });
-  for (const [workspace, some] of Map.groupBy(removed, ({ metadata }) => metadata.workspace)) {
+  // Of several erasures of a stream, the last one counts.
+  const inOrder = removed.toSorted((a, b) => a.revision - b.revision);
+  for (const [workspace, some] of Map.groupBy(inOrder, ({ metadata }) => metadata.workspace)) {
     const below = new Map(some.map((done) => [done.stream, firstTombstone(done)]));
     for (const webhookId of ports.webhooksOf(workspace)) {
       await removeAttempts(ports.stateStore, webhookId, below);

@@ -368,7 +368,7 @@ export async function eraseExpired(
       if (typeof outcome === 'string') tally[outcome] += 1;
       else {
         tally.erased += 1;
-        position = Math.max(position ?? 0, ...outcome.map((tombstone) => tombstone.position));
+        position = Math.max(position ?? 0, outcome.at(-1)?.position ?? 0);
         tally.encounters += record.encounters;
       }
     }

@@ -1,5 +1,5 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { dataAs, type RecordedEvent } from '../../domain/events/event.ts';
+import { dataAs, type Position, type RecordedEvent } from '../../domain/events/event.ts';
 import { type Caller, newActorEvent } from '../../domain/events/newEvent.ts';
 import {
   type EarlierErasure,
@@ -7,11 +7,13 @@ import {
   erasureStep,
   type RecordErased,
   tombstoneType,
+  tombstoneTypes,
   writtenOf,
 } from '../../domain/events/payloads.ts';
 import { upcast } from '../../domain/events/upcasting.ts';
 import { eventLeaf } from '../../domain/merkle.ts';
 import { catalog, referredIds } from '../../domain/records/catalog.ts';
+import { encounter } from '../../domain/records/kinds/encounter.ts';
 import { patient } from '../../domain/records/kinds/patient.ts';
 import { gone, notFound, ServiceError } from '../../platform/errors.ts';
 import type { EventLog } from '../../storage/eventLog.ts';
@@ -85,7 +87,7 @@ const BYTES_A_PART = 680_000;
 /** What is erased, and why. */
 export type Erasure = Pick<
   RecordErased,
-  'kind' | 'record_id' | 'document_id' | 'reason' | 'with_encounters' | 'with_patient'
+  'kind' | 'record_id' | 'document_id' | 'reason' | 'with_encounters' | 'with_patient' | 'patient_id'
 >;
 
 /**
@@ -181,4 +183,50 @@ export async function doneTombstone(
 ): Promise<RecordedEvent | undefined> {
   const events = await eventLog.readStream(stream, { direction: 'backwards', limit: 10 });
   return events.find((event) => erasureStep(event) === 'done' && event.data.erasure_id === erasureId);
+}
+
+/**
+ * Returns the last tombstones of what was erased together with a record, in the order of the log: they come after its own. Other
+ * records that the same request erased, such as those of a retention run, are not among them. Rejects with `unavailable`.
+ */
+export async function takenWith(eventLog: EventLog, done: RecordedEvent): Promise<RecordedEvent[]> {
+  const { erasure_id, kind, record_id } = dataAs<RecordErased>(done.data);
+  if (kind !== patient.kind && kind !== encounter.kind) return [];
+  const taken: RecordedEvent[] = [];
+  const encounters = new Set(kind === encounter.kind ? [record_id] : []);
+  let ownPatient = record_id;
+  for await (const event of tombstonesAfter(eventLog, done.position)) {
+    const one = dataAs<RecordErased>(event.data);
+    if (erasureStep(event) !== 'done' || one.erasure_id !== erasure_id) continue;
+    if (one.kind === 'document' || one.kind === 'readiness') {
+      if (encounters.has(one.record_id)) taken.push(event);
+      continue;
+    }
+    if (kind !== patient.kind) continue;
+    if (one.kind === patient.kind && !one.with_patient) ownPatient = one.record_id;
+    if (!isOfPatient(one, record_id, ownPatient)) continue;
+    taken.push(event);
+    if (one.kind === encounter.kind) encounters.add(one.record_id);
+  }
+  return taken;
+}
+
+/** Earlier versions of the service did not name the patient, and finished one, the last that was erased on its own, before the next. */
+function isOfPatient(one: RecordErased, id: string, lastOwn: string): boolean {
+  if (one.patient_id !== undefined) return one.patient_id === id;
+  return lastOwn === id && (one.with_patient === true || one.patient_ids?.includes(id) === true);
+}
+
+/** Yields the tombstones after a position, up to the log's end. */
+async function* tombstonesAfter(eventLog: EventLog, after: Position): AsyncGenerator<RecordedEvent> {
+  const stop = new AbortController();
+  const filter = { eventTypes: [...tombstoneTypes] };
+  try {
+    for await (const { events, caughtUp } of eventLog.follow({ after, filter, signal: stop.signal })) {
+      yield* events;
+      if (caughtUp) return;
+    }
+  } finally {
+    stop.abort();
+  }
 }

@@ -1,5 +1,6 @@
 import { Readable } from 'node:stream';
 import { pathId, requestedMoment } from '../../../api/schemas/parameters.ts';
+import type { RecordedEvent } from '../../../domain/events/event.ts';
 import { recordStream } from '../../../domain/events/streams.ts';
 import { recordAccess } from '../../../modules/audit/recordAccess.ts';
 import { erasureOf } from '../../../modules/erasure/erase.ts';
@@ -38,7 +39,7 @@ async function certificate(ports: CertificatePorts, { req, workspace, caller }: 
   if (erasure === undefined) throw new ServiceError('not_found', `There is no erased ${kind} with this ID.`);
   // The encounters and documents that are erased with it are in its certificate.
   if (!erasure.isComplete) throw unavailable('certificate');
-  const position = Math.max(...erasure.tombstones.map((tombstone) => tombstone.position));
+  const { position } = erasure.tombstones.at(-1) as RecordedEvent;
   const bytes = await locateErasedBytes(ports, position);
   const signed = await certifyErasure(ports, erasure.tombstones, bytes, async () => {
     const signingKey = await ports.evidence.signingKey();
