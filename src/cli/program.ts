@@ -76,7 +76,7 @@ export const commandGroups: Readonly<Record<string, readonly Entry[]>> = {
   'Give access:': [
     {
       name: 'workspaces',
-      summary: 'Create, set and empty workspaces',
+      summary: 'Create, set, empty and delete workspaces',
       description: 'Workspaces: each has its own records and its own keys to access them.',
       modules: [
         {
@@ -84,6 +84,10 @@ export const commandGroups: Readonly<Record<string, readonly Entry[]>> = {
           load: async () => (await import('./commands/workspaces.ts')).addWorkspaceCommands,
         },
         { verbs: ['reset'], load: async () => (await import('./commands/erase.ts')).addResetCommand },
+        {
+          verbs: ['delete'],
+          load: async () => (await import('./commands/deleteWorkspace.ts')).addDeleteCommand,
+        },
       ],
     },
     {

@@ -15,7 +15,7 @@ export const errorMeanings = {
   key_expired: 'The API key has expired. An administrator can create a new one or set a later expiration.',
   address_not_allowed: 'The API key cannot be used from the IP address that the request came from.',
   workspace_deactivated:
-    'The workspace of the API key is deactivated. An administrator can activate it again.',
+    'The workspace of the API key is deactivated, and an administrator can activate it again, or it is deleted.',
   permission_denied: 'The API key lacks the permission that this request needs.',
   gone: 'The resource at this path was erased; `erased_at` says when. Its id can be used again.',
   position_gone:

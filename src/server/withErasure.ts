@@ -1,6 +1,6 @@
 import type { Caller } from '../domain/events/newEvent.ts';
 import type { Workspace } from '../modules/auth/apiKeys.ts';
-import type { ErasurePorts } from '../modules/erasure/finish.ts';
+import type { DeletionPorts } from '../modules/erasure/deleteWorkspace.ts';
 import { WebhookDirectory } from '../modules/webhooks/webhook.ts';
 import { loadConfig } from '../platform/config.ts';
 import { openOwnStateStore } from './openStorage.ts';
@@ -10,7 +10,7 @@ import { terminal } from './terminal.ts';
 /** Runs `work` with everything needed to erase in a workspace; rejects with `not_found` when there is none with that id. */
 export function withErasure<Result>(
   workspace: string,
-  work: (ports: ErasurePorts, caller: Caller, workspace: Workspace) => Promise<Result>,
+  work: (ports: DeletionPorts, caller: Caller, workspace: Workspace) => Promise<Result>,
 ): Promise<Result> {
   return withWorkspace(workspace, ({ eventLog, caller, directory }) =>
     withCurrentModels(eventLog, (readModels) =>
@@ -19,7 +19,7 @@ export function withErasure<Result>(
         const webhooks = await WebhookDirectory.open(eventLog);
         try {
           const webhooksOf = (id: string) => webhooks.idsOf(id);
-          const ports = { eventLog, readModels, documentStore, stateStore, webhooksOf };
+          const ports = { eventLog, readModels, documentStore, stateStore, webhooksOf, directory, webhooks };
           return await work(ports, caller, directory.known.workspaces.get(workspace) as Workspace);
         } finally {
           webhooks.close();

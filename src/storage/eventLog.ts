@@ -6,7 +6,7 @@ import type {
   RecordedEvent,
   UnreadableEvent,
 } from '../domain/events/event.ts';
-import { ServiceError } from '../platform/errors.ts';
+import { ServiceError, unavailable } from '../platform/errors.ts';
 
 /**
  * Appends an event whose decision was based on a stream up to a revision, -1 for an empty stream. Returns undefined, and appends
@@ -106,6 +106,33 @@ export interface EventBatch {
    * `follow` was called; an empty batch reports it when there are no wanted events.
    */
   caughtUp: boolean;
+}
+
+/** A log that cannot be reached waits, and yields nothing. */
+const STALLED_MS = 30_000;
+
+/**
+ * Yields what `follow` does, up to the end that the log has at the call, or somewhat beyond. Rejects with `unavailable` when nothing
+ * comes for 30 seconds.
+ */
+export async function* followToEnd(
+  eventLog: EventLog,
+  options: Omit<FollowOptions, 'signal' | 'gather'>,
+): AsyncGenerator<EventBatch> {
+  const stop = new AbortController();
+  let stalled = setTimeout(() => stop.abort(), STALLED_MS);
+  try {
+    for await (const batch of eventLog.follow({ ...options, signal: stop.signal })) {
+      clearTimeout(stalled);
+      yield batch;
+      if (batch.caughtUp) return;
+      stalled = setTimeout(() => stop.abort(), STALLED_MS);
+    }
+    throw unavailable('event log');
+  } finally {
+    clearTimeout(stalled);
+    stop.abort();
+  }
 }
 
 /** Streams from which events were removed, and the place in the order of removals up to which the list is complete. */

@@ -8,7 +8,16 @@ import { eventually } from '../support/eventually.ts';
 import { phi } from '../support/output.ts';
 import { beginUpload, createEncounter, documentForm, documentsPath, samples } from '../support/samples.ts';
 import { onEveryEngine } from '../support/servers.ts';
-import { appendedBy, newEvents, startTestService, type TestService } from '../support/service.ts';
+import {
+  appendedBy,
+  lastBodyOf,
+  newEvents,
+  openConnection,
+  rawRequest,
+  startTestService,
+  statusesOf,
+  type TestService,
+} from '../support/service.ts';
 
 onEveryEngine((start) => {
   let service: TestService;
@@ -192,6 +201,51 @@ onEveryEngine((start) => {
       }
     });
     expect(appended).toEqual([]);
+  });
+
+  test('a body that arrives once its key or workspace is deactivated is refused', async () => {
+    const { id, key } = await service.createKey('leaving');
+    const workspace = service.workspaceId('leaving');
+    const body = JSON.stringify(samples.payer());
+    const headers = {
+      'x-api-key': key,
+      'content-type': 'application/json',
+      'content-length': `${body.length}`,
+      connection: 'close',
+    };
+    for (const [path, change, undo, code] of [
+      [
+        '/integration/payers',
+        () => service.keys.setKeyState(id, 'deactivated'),
+        () => service.keys.setKeyState(id, 'active'),
+        'key_deactivated',
+      ],
+      [
+        '/integration/batch',
+        () => service.keys.setWorkspaceState(workspace, 'deactivated'),
+        () => service.keys.setWorkspaceState(workspace, 'active'),
+        'workspace_deactivated',
+      ],
+    ] as const) {
+      await eventually(async () => expect((await post({ 'x-api-key': key })).status).toBe(200));
+      const type = path.endsWith('batch') ? { 'content-type': 'application/x-ndjson' } : {};
+      const waiting = openConnection(
+        service.url,
+        rawRequest('POST', path, { ...headers, ...type, expect: '100-continue' }),
+      );
+      // It is admitted.
+      await eventually(() => expect(waiting.received()).toContain('100 Continue'));
+      await change();
+      await eventually(() => expectRefused({ 'x-api-key': key }, 403, code));
+      const appended = await appendedBy(service, async () => {
+        waiting.socket.write(body);
+        const received = await waiting.closed();
+        expect(statusesOf(received)).toEqual([100, 403]);
+        expect(lastBodyOf(received)).toMatchObject({ code });
+      });
+      expect(appended).toEqual([]);
+      await undo();
+    }
   });
 
   test('a workspace sees only its own records', async () => {

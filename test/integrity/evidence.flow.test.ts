@@ -131,7 +131,7 @@ onEveryEngine((start) => {
     const own = await events();
     const written = new Set(own.map(({ type }) => type));
     const types = eventTypes().filter(
-      (type) => !/^(?:Webhook|User|SetupLink|CodeSet|KeyRotated)|Erased$/.test(type),
+      (type) => !/^(?:Webhook|User|SetupLink|CodeSet|KeyRotated|WorkspaceDelet)|Erased$/.test(type),
     );
     expect(written).toEqual(new Set([...types, 'WebhookPinged']));
     const [row] = await readModels.load(treeModel, [clinic()]);

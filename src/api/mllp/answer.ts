@@ -220,7 +220,7 @@ async function refuse(
 }
 
 function problemOf(state: Sender['workspace']['state'], { bytes, isTooLarge }: Frame): Refusal | undefined {
-  if (state === 'deactivated') return deactivated;
+  if (state !== 'active') return deactivated;
   if (isTooLarge) return tooLarge;
   return isOddlyFramed(bytes) ? oddlyFramed : undefined;
 }

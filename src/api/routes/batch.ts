@@ -105,7 +105,10 @@ export const sendBatch = endpoint({
       leave = await ports.batches.enter(context);
       const tries = await beginTry(ports, context, key, payload);
       const results = new OrderedResults(lines.length);
-      const authorize = (kind: string) => requirePermission(context.found as FoundKey, onKind('write', kind));
+      const authorize = (kind: string) => {
+        context.requireAdmitted();
+        requirePermission(context.found as FoundKey, onKind('write', kind));
+      };
       const caller = callerOf(context);
       const work = executeBatch(ports, { lines, caller, options, authorize, route: path, tries }, results);
       void work.then(leave);

@@ -166,7 +166,7 @@ interface ReadBatch {
   payload: unknown;
 }
 
-type BodyContext = Pick<RequestContext, 'req' | 'res' | 'bodies' | 'load' | 'found'>;
+type BodyContext = Pick<RequestContext, 'req' | 'res' | 'bodies' | 'load' | 'found' | 'requireAdmitted'>;
 
 /**
  * Resolves with the lines of a batch, once all have arrived: from JSON Lines, or from an array no larger than any
@@ -238,6 +238,7 @@ export async function readLines(
     yieldToEventLoop(source);
     source.on('end', () =>
       trying(() => {
+        context.requireAdmitted();
         load.enter(context);
         resolve({ lines: lines.end(), payload: { sha256: digest.digest('hex') } });
       }),

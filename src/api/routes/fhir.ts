@@ -130,7 +130,10 @@ export async function processFhirMessage(
     const { caller } = keeper;
     const run = {
       ...{ caller, limiter: batches.lines, stopping: batches.stopping },
-      authorize: (kind: string) => requirePermission(found, onKind('write', kind)),
+      authorize: (kind: string) => {
+        context.requireAdmitted();
+        requirePermission(found, onKind('write', kind));
+      },
     };
     const mappingContext = contextOf(source, Date.now());
     const keep = keeper.save.bind(keeper);

@@ -22,7 +22,7 @@ import { type BatchPorts, BatchTally, recordBatch } from './batchRunner.ts';
  * `splitMessages` do, and with `payload_too_large` where there are too many.
  */
 async function readMessages(
-  context: Pick<RequestContext, 'req' | 'res' | 'bodies' | 'load' | 'found'>,
+  context: Pick<RequestContext, 'req' | 'res' | 'bodies' | 'load' | 'found' | 'requireAdmitted'>,
 ): Promise<{ type: string; messages: Buffer[] }> {
   const type = mediaTypes.find((one) => one === essenceOf(context.req.headers['content-type'] ?? ''));
   if (type === undefined) throw notHl7();
@@ -135,6 +135,7 @@ async function receiveAll(
   const acknowledgements: Buffer[] = [];
   try {
     for (const bytes of messages) {
+      context.requireAdmitted();
       const received = await receiveMessage(ports, run, source, { caller, bytes, type });
       tallyMessage(tally, received);
       acknowledgements.push(received.acknowledgement);

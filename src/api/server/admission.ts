@@ -1,6 +1,12 @@
 import type { IncomingMessage } from 'node:http';
 import type { UnknownKeyTally } from '../../modules/audit/requestLog.ts';
-import { type ApiKey, isExpired, isInNetworks, type Permission } from '../../modules/auth/apiKeys.ts';
+import {
+  type ApiKey,
+  isExpired,
+  isInNetworks,
+  type Permission,
+  type Workspace,
+} from '../../modules/auth/apiKeys.ts';
 import type { FoundKey, KeyDirectory } from '../../modules/auth/keyDirectory.ts';
 import { networkOf } from '../../modules/auth/signIn.ts';
 import { ServiceError } from '../../platform/errors.ts';
@@ -27,8 +33,11 @@ export const foreignAddress = () =>
 
 export const deactivatedKey = () => new ServiceError('key_deactivated', 'The API key is deactivated.');
 
-export const deactivatedWorkspace = () =>
-  new ServiceError('workspace_deactivated', 'The workspace of the API key is deactivated.');
+export const deactivatedWorkspace = ({ deletion }: Pick<Workspace, 'deletion'> = {}) =>
+  new ServiceError(
+    'workspace_deactivated',
+    `The workspace of the API key is ${deletion ? 'deleted' : 'deactivated'}.`,
+  );
 
 /** Returns the refusal of a key that has none of these permissions. */
 export function lackingPermission(permissions: readonly Permission[]): ServiceError {
@@ -97,6 +106,15 @@ function authorize(
   requireUsable(found, permissions, context.clientIp);
 }
 
+/** Throws the refusal of an admitted request whose key, or workspace, was changed since. */
+export function requireAdmitted(
+  { directory }: Pick<Gate, 'directory'>,
+  { found, clientIp }: Pick<RequestContext, 'found' | 'clientIp'>,
+  permissions: readonly Permission[],
+): void {
+  if (found) requireUsable(directory.current(found), permissions, clientIp);
+}
+
 /** Throws the refusal of a key: it is not valid now, or not from this address, or it has none of the permissions. */
 export function requireUsable(found: FoundKey, permissions: readonly Permission[], clientIp: string): void {
   const refusal = keyProblem(found, clientIp);
@@ -118,11 +136,12 @@ export function requirePermission({ key }: FoundKey, permissions: readonly Permi
  * Returns why a key is refused, whatever is requested. A sender at another address is not told about the key's state.
  */
 function keyProblem({ key, workspace }: FoundKey, clientIp: string): ServiceError | undefined {
+  if (workspace.state === 'deleted') return deactivatedWorkspace(workspace);
   if (key.state === 'deleted') return unknownKey();
   if (key.networks && !isInNetworks(key.networks, clientIp)) return foreignAddress();
   if (isExpired(key, Date.now())) return expiredKey();
   if (key.state === 'deactivated') return deactivatedKey();
-  return workspace.state === 'deactivated' ? deactivatedWorkspace() : undefined;
+  return workspace.state === 'active' ? undefined : deactivatedWorkspace(workspace);
 }
 
 /**

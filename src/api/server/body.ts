@@ -70,7 +70,7 @@ const SURROGATE_ESCAPE = /\\u[dD][89a-fA-F]/;
 /** Output of gzip comes, and is counted, in pieces of this size: smaller ones take more time. */
 export const UNZIPPED_AT_A_TIME = 64 * 1024;
 
-type BodyContext = Pick<RequestContext, 'req' | 'res' | 'bodies' | 'load' | 'found'>;
+type BodyContext = Pick<RequestContext, 'req' | 'res' | 'bodies' | 'load' | 'found' | 'requireAdmitted'>;
 
 /** Returns the refusal of a body that is too large. */
 export function bodyTooLarge(maxBytes = MAX_BODY_BYTES): ServiceError {
@@ -202,7 +202,7 @@ interface Body {
  * Resolves with the bytes of a request's body, which may be compressed with gzip; from then on the request counts
  * among those being worked on, and its body against the budget until it is handled. Rejects with
  * `unsupported_media_type`, `payload_too_large` (over `maxBytes`, compressed or not), `malformed_body`,
- * `request_timeout` or `overloaded`; no part of the body is in the error.
+ * `request_timeout`, `overloaded`, or the refusal of a key that was changed meanwhile; no part of the body is in the error.
  */
 export async function readBody(context: BodyContext, maxBytes = MAX_BODY_BYTES): Promise<Body> {
   const compressed = isCompressed(context.req);
@@ -212,6 +212,7 @@ export async function readBody(context: BodyContext, maxBytes = MAX_BODY_BYTES):
   try {
     const received = await collect(context, maxBytes, arriving);
     const bytes = compressed ? await decompressed(received, maxBytes, held) : received;
+    context.requireAdmitted();
     context.load.enter(context, held);
     if (compressed) arriving.release();
     return { bytes, share: held };

@@ -8,7 +8,7 @@ import type { Permission } from '../../modules/auth/apiKeys.ts';
 import { describeError, type ErrorCode, type ServiceError } from '../../platform/errors.ts';
 import { isTracing } from '../../platform/tracing.ts';
 import type { EventLog } from '../../storage/eventLog.ts';
-import { authenticateAndLimit, type Gate } from './admission.ts';
+import { authenticateAndLimit, type Gate, requireAdmitted } from './admission.ts';
 import {
   type Answer,
   asServiceError,
@@ -117,6 +117,7 @@ export function serveEndpoint(app: EndpointContext, served: ServedEndpoint): End
       bodies: app.bodies,
       load: app.load,
       found: undefined,
+      requireAdmitted: () => requireAdmitted(app.gate, context, permissions),
       input: undefined,
     };
     const send = (answer: Answer) => {

@@ -88,6 +88,7 @@ export async function callEndpoint(
     res: answer as unknown as Response,
     headers: commonHeaders(caller.requestId),
     found: allowed,
+    requireAdmitted: () => undefined,
     principal,
     input: undefined,
   };

@@ -65,6 +65,8 @@ export interface RequestContext {
   load: LoadShedder;
   /** Set when the request was admitted. */
   found: FoundKey | undefined;
+  /** Throws the refusal of its key, if that, or the workspace, was changed since the request was admitted. */
+  requireAdmitted(): void;
   /** Who sent it, where that is not the key. */
   principal?: Principal;
   /** The body of an upsert, as sent, once it was read. */

@@ -183,6 +183,7 @@ async function reset(id: string, { confirm, ...options }: ResetOptions, command:
   });
 }
 
-function erasedLine({ erased, encounters }: RetentionTally): string {
+/** Returns how far erasures have got. */
+export function erasedLine({ erased, encounters }: RetentionTally): string {
   return `Erased: ${count(erased)}. Encounters that went with patients: ${count(encounters)}.`;
 }

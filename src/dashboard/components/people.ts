@@ -112,7 +112,9 @@ export function roleFields(
   { form, withNone = false, refusal }: RoleChoice,
 ): Html {
   const chosen = valuesOf(form, 'workspaces');
-  const workspaces = [...known.workspaces.keys()].map((id) => ({ value: id, text: id }));
+  const workspaces = [...known.workspaces.values()]
+    .filter(({ id, state }) => state !== 'deleted' || chosen.includes(id))
+    .map(({ id }) => ({ value: id, text: id }));
   return html`${select({
     name: 'role',
     label: 'Role',

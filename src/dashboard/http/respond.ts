@@ -210,9 +210,9 @@ function document(
   user: User | undefined,
   page: Page,
 ): string {
-  const workspaces = user ? workspacesOf(directory, user) : [];
-  const ids = workspaces.map(({ id }) => id);
   const asked = req.params.workspace as string | undefined;
+  const workspaces = user ? workspacesOf(directory, user, asked) : [];
+  const ids = workspaces.map(({ id }) => id);
   const session = req.session as Request['session'] | undefined;
   if (session && asked !== undefined && ids.includes(asked)) session.workspace = asked;
   const workspace = [asked, session?.workspace, ids[0]].find((id) => id !== undefined && ids.includes(id));

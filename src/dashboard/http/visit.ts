@@ -265,9 +265,15 @@ export function createVisit(req: Request, res: Response, { requestId, clientIp, 
   };
 }
 
-/** Returns the workspaces in which a user has a role. */
-export function workspacesOf({ known }: Pick<KeyDirectory, 'known'>, user: User): Workspace[] {
-  return [...known.workspaces.values()].filter(({ id }) => roleIn(user, id) !== undefined);
+/** Returns the workspaces in which a user has a role; of deleted ones only the one whose page is open. */
+export function workspacesOf(
+  { known }: Pick<KeyDirectory, 'known'>,
+  user: User,
+  opened?: string,
+): Workspace[] {
+  return [...known.workspaces.values()].filter(
+    ({ id, state }) => (state !== 'deleted' || id === opened) && roleIn(user, id) !== undefined,
+  );
 }
 
 /**

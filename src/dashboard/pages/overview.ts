@@ -69,7 +69,9 @@ export function allWorkspacesRoutes(ports: OverviewPorts): DashboardRoute[] {
       async handle({ req }) {
         const range = rangeOf(req.query.range);
         const after = typeof req.query.after === 'string' ? req.query.after : '';
-        const all = [...ports.directory.known.workspaces.values()].sort((a, b) => (a.id < b.id ? -1 : 1));
+        const all = [...ports.directory.known.workspaces.values()]
+          .filter(({ state }) => state !== 'deleted')
+          .sort((a, b) => (a.id < b.id ? -1 : 1));
         const rest = all.filter(({ id }) => id > after);
         const shown = rest.slice(0, WORKSPACES_A_PAGE);
         const rows: WorkspaceFigures[] = [];

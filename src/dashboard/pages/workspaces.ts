@@ -123,7 +123,9 @@ function workspaceTable({ directory, retentionYears }: WorkspacePagePorts, works
       {
         title: 'Actions',
         isTitleHidden: true,
-        cell: ({ id, state }) => {
+        cell: ({ id, state, deletion }) => {
+          const trail = html`<a href="/dashboard/workspaces/${id}/audit" aria-label="Audit trail of ${id}">Audit trail</a>`;
+          if (deletion) return trail;
           const action = state === 'active' ? 'deactivate' : 'activate';
           const label = state === 'active' ? 'Deactivate' : 'Activate';
           return html`<a href="/dashboard${holdsPath(id)}" aria-label="Legal holds of ${id}">Legal holds</a> <a href="/dashboard/workspaces/${id}/${action}" aria-label="${label} ${id}">${label}</a>`;

@@ -134,6 +134,8 @@ const ownTypes = {
   WorkspaceActivated: [],
   WorkspaceRetentionSet: [],
   WorkspaceUnchangedSet: [],
+  WorkspaceDeletionStarted: [],
+  WorkspaceDeleted: [],
   ApiKeyCreated: [],
   ApiKeyUpdated: [],
   ApiKeyLimitsSet: [],

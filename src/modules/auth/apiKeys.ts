@@ -5,6 +5,7 @@ import ipaddr from 'ipaddr.js';
 import { z } from 'zod';
 import {
   dataAs,
+  type Position,
   type Principal,
   type RecordedEvent,
   type UnchangedChoice,
@@ -190,14 +191,25 @@ export function limitSentences({ expires_at: end, networks, rate_limit: rate }: 
 
 export interface Workspace {
   id: string;
-  state: 'active' | 'deactivated';
+  /** `deleting`: its records are being erased, and it can never be activated again. */
+  state: 'active' | 'deactivated' | 'deleting' | 'deleted';
   createdAt: string;
+  /** Once its deletion has started. */
+  deletion?: WorkspaceDeletion;
   /** Whether it is for testing: its keys are test keys, and it may be emptied. Fixed at creation. */
   sandbox?: boolean;
   /** How long its records are kept; undefined: as set by `RETENTION_YEARS`. */
   retention?: RetentionChoice;
   /** What happens to a write that changes no field, unless the request says; undefined: `append`. */
   unchanged?: UnchangedChoice;
+}
+
+/** The deletion of a workspace, from its start. */
+export interface WorkspaceDeletion extends WorkspaceDeletionStarted {
+  /** Position of the event that started it. */
+  since: Position;
+  /** The event that completed it. */
+  completed?: Pick<RecordedEvent, 'stream' | 'revision'>;
 }
 
 export interface ApiKey {
@@ -272,6 +284,36 @@ export interface WorkspaceRetentionSet {
 export interface WorkspaceUnchangedSet {
   workspace: string;
   unchanged: UnchangedChoice;
+}
+
+/** Throws `conflict` when a workspace is deleted, or its deletion has started. */
+export function refuseDeleted(workspace: Pick<Workspace, 'id' | 'state' | 'deletion'> | undefined): void {
+  if (workspace?.deletion === undefined) return;
+  const { id, state } = workspace;
+  throw new ServiceError(
+    'conflict',
+    state === 'deleted'
+      ? `Workspace ${id} was deleted. Its id is never used again.`
+      : `Workspace ${id} is being deleted. Run \`chartledger workspaces delete ${id} --confirm ${id}\` to continue.`,
+  );
+}
+
+/** Data of `WorkspaceDeletionStarted`. */
+export interface WorkspaceDeletionStarted {
+  workspace: string;
+  reason: string;
+  /** Messages of EMRs that it had. */
+  messages: number;
+}
+
+/** Data of `WorkspaceDeleted`: what was erased since the deletion started. */
+export interface WorkspaceDeleted {
+  workspace: string;
+  reason: string;
+  /** By kind. */
+  records: { [kind: string]: number };
+  documents: number;
+  messages: number;
 }
 
 /** Data of `ApiKeyRotated`: the replacement is created, and the key expires. */
@@ -400,6 +442,22 @@ const folds: Record<string, (known: KeyState, event: RecordedEvent) => void> = {
     const { unchanged } = dataAs<WorkspaceUnchangedSet>(data);
     const workspace = known.workspaces.get(metadata.workspace);
     if (workspace) known.workspaces.set(workspace.id, { ...workspace, unchanged });
+  },
+  WorkspaceDeletionStarted(known, { data, metadata, position: since }) {
+    const { reason, messages } = dataAs<WorkspaceDeletionStarted>(data);
+    const workspace = known.workspaces.get(metadata.workspace);
+    if (workspace === undefined) return;
+    const deletion = { workspace: workspace.id, reason, messages, since };
+    known.workspaces.set(workspace.id, { ...workspace, state: 'deleting', deletion });
+  },
+  WorkspaceDeleted(known, { metadata, stream, revision }) {
+    const workspace = known.workspaces.get(metadata.workspace);
+    if (workspace?.deletion === undefined) return;
+    const deletion = { ...workspace.deletion, completed: { stream, revision } };
+    known.workspaces.set(workspace.id, { ...workspace, state: 'deleted', deletion });
+    for (const key of known.keys.values()) {
+      if (key.workspace === workspace.id) known.keys.set(key.id, { ...key, state: 'deleted' });
+    }
   },
   ApiKeyCreated: (known, event) => addKey(known, event, dataAs<ApiKeyCreated>(event.data)),
   ApiKeyUpdated: updateKey,

@@ -28,9 +28,12 @@ import {
   parseLimits,
   permissions,
   type RetentionChoice,
+  refuseDeleted,
   requireRetention,
   type Workspace,
   type WorkspaceCreated,
+  type WorkspaceDeleted,
+  type WorkspaceDeletionStarted,
   type WorkspaceRetentionSet,
   type WorkspaceUnchangedSet,
 } from './apiKeys.ts';
@@ -40,6 +43,13 @@ import type { KeyDirectory } from './keyDirectory.ts';
 function requireWorkspace(known: Readonly<KeyState>, id: string): Workspace {
   const workspace = known.workspaces.get(id);
   if (!workspace) throw new ServiceError('not_found', `Workspace ${id} does not exist.`);
+  return workspace;
+}
+
+/** The same, but throws `conflict` once its deletion has started. */
+function requireRemaining(known: Readonly<KeyState>, id: string): Workspace {
+  const workspace = requireWorkspace(known, id);
+  refuseDeleted(workspace);
   return workspace;
 }
 
@@ -114,7 +124,9 @@ export class KeyManager {
   async createWorkspace(id: string, { sandbox = false } = {}): Promise<void> {
     await this.#change((known) => {
       checkWorkspaceId(id);
-      if (known.workspaces.has(id)) throw new ServiceError('conflict', `Workspace ${id} already exists.`);
+      const earlier = known.workspaces.get(id);
+      refuseDeleted(earlier);
+      if (earlier) throw new ServiceError('conflict', `Workspace ${id} already exists.`);
       const data: WorkspaceCreated = { workspace: id, ...(sandbox && { sandbox }) };
       return { type: 'WorkspaceCreated', workspace: id, data: { ...data } };
     });
@@ -123,7 +135,7 @@ export class KeyManager {
   /** Deactivates or activates a workspace; does nothing when already in that state. */
   async setWorkspaceState(id: string, state: 'active' | 'deactivated'): Promise<void> {
     await this.#change((known) => {
-      const workspace = requireWorkspace(known, id);
+      const workspace = requireRemaining(known, id);
       if (workspace.state === state) return undefined;
       const type = state === 'active' ? 'WorkspaceActivated' : 'WorkspaceDeactivated';
       return { type, workspace: id, data: { workspace: id } };
@@ -134,7 +146,7 @@ export class KeyManager {
   async setRetention(id: string, retention: RetentionChoice): Promise<void> {
     await this.#change((known) => {
       requireRetention(retention);
-      const workspace = requireWorkspace(known, id);
+      const workspace = requireRemaining(known, id);
       if ((workspace.retention ?? 'default') === retention) return undefined;
       const data: WorkspaceRetentionSet = { workspace: id, retention };
       return { type: 'WorkspaceRetentionSet', workspace: id, data: { ...data } };
@@ -146,10 +158,35 @@ export class KeyManager {
    */
   async setUnchanged(id: string, unchanged: UnchangedChoice): Promise<void> {
     await this.#change((known) => {
-      const workspace = requireWorkspace(known, id);
+      const workspace = requireRemaining(known, id);
       if ((workspace.unchanged ?? 'append') === unchanged) return undefined;
       const data: WorkspaceUnchangedSet = { workspace: id, unchanged };
       return { type: 'WorkspaceUnchangedSet', workspace: id, data: { ...data } };
+    });
+  }
+
+  /**
+   * Deactivates a workspace, then starts its deletion, which nothing takes back; does nothing once that has started. `messages`: how
+   * many messages of EMRs it has.
+   */
+  async startDeletion(id: string, { reason, messages }: { reason: string; messages: number }): Promise<void> {
+    if (requireWorkspace(this.#directory.known, id).deletion) return;
+    await this.setWorkspaceState(id, 'deactivated');
+    await this.#change((known) => {
+      if (requireWorkspace(known, id).deletion) return undefined;
+      const data: WorkspaceDeletionStarted = { workspace: id, reason, messages };
+      return { type: 'WorkspaceDeletionStarted', workspace: id, data: { ...data } };
+    });
+  }
+
+  /** Completes a deletion that has started; does nothing when it is complete. `erased`: what was erased since the start. */
+  async completeDeletion(id: string, erased: Pick<WorkspaceDeleted, 'records' | 'documents'>): Promise<void> {
+    await this.#change((known) => {
+      const { state, deletion } = requireWorkspace(known, id);
+      if (state === 'deleted' || deletion === undefined) return undefined;
+      const { reason, messages } = deletion;
+      const data: WorkspaceDeleted = { workspace: id, reason, ...erased, messages };
+      return { type: 'WorkspaceDeleted', workspace: id, data: { ...data } };
     });
   }
 
@@ -175,12 +212,18 @@ export class KeyManager {
     const chosen = arrangePermissions(granted);
     await this.#change((known) => {
       checkWorkspaceId(workspace);
-      if (known.workspaces.has(workspace)) return undefined;
+      if (known.workspaces.has(workspace)) {
+        requireRemaining(known, workspace);
+        return undefined;
+      }
       return { type: 'WorkspaceCreated', workspace, data: { workspace } };
     });
     const { key, ...stored } = newKey(requireWorkspace(this.#directory.known, workspace));
     const data: ApiKeyCreated = { ...stored, name, permissions: chosen, ...given, ...narrowed };
-    await this.#change(() => ({ type: 'ApiKeyCreated', workspace, data: { ...data } }));
+    await this.#change((known) => {
+      requireRemaining(known, workspace);
+      return { type: 'ApiKeyCreated', workspace, data: { ...data } };
+    });
     return { id: data.key_id, workspace, name, permissions: chosen, ...narrowed, key };
   }
 
@@ -245,7 +288,7 @@ export class KeyManager {
       const key = requireInUse(known, id);
       const { workspace, name, permissions } = key;
       expiresAt = endOfReplaced(key, now + expiresInSeconds * 1000);
-      made = newKey(requireWorkspace(known, workspace));
+      made = newKey(requireRemaining(known, workspace));
       const { key: _key, ...stored } = made;
       const limits = limitsOf({ ...limitsOfKey(key), expires_at: endOfReplacement(key, now) });
       const replacement: ApiKeyCreated = { ...stored, name, permissions, ...key.terms, ...limits };

@@ -23,10 +23,24 @@ export async function resetSandbox(
   if (!workspace.sandbox) {
     throw new ServiceError(
       'conflict',
-      `Workspace ${workspace.id} is not a sandbox. Erase its records one by one with \`chartledger records erase\`.`,
+      `Workspace ${workspace.id} is not a sandbox. Erase its records one by one with \`chartledger records erase\`, or all of it with \`chartledger workspaces delete\`.`,
     );
   }
   await recordAccess(ports.eventLog, caller, { action: 'workspace.reset' });
-  const expiry = { before: AFTER_ALL, reason: 'Reset of the sandbox' };
-  return eraseExpired(ports, caller, expiry, { limit: Number.POSITIVE_INFINITY, onBatch });
+  return eraseAll(ports, caller, 'Reset of the sandbox', onBatch);
+}
+
+/** Erases every record of the caller's workspace, as `eraseExpired` does those that have expired. */
+export function eraseAll(
+  ports: ErasurePorts,
+  caller: Caller,
+  reason: string,
+  onBatch: (tally: Readonly<RetentionTally>) => void,
+): Promise<RetentionResult> {
+  return eraseExpired(
+    ports,
+    caller,
+    { before: AFTER_ALL, reason },
+    { limit: Number.POSITIVE_INFINITY, onBatch },
+  );
 }

@@ -4,7 +4,7 @@ import { sourcesStream } from '../../domain/events/streams.ts';
 import { validate, validationError } from '../../domain/records/schema/validation.ts';
 import { ServiceError } from '../../platform/errors.ts';
 import { appendDecided, type EventLog } from '../../storage/eventLog.ts';
-import { type KeyState, keysOfSender } from '../auth/apiKeys.ts';
+import { type KeyState, keysOfSender, refuseDeleted } from '../auth/apiKeys.ts';
 import type { KeyDirectory } from '../auth/keyDirectory.ts';
 import {
   isDefault,
@@ -30,7 +30,7 @@ interface ConfigureSourcePorts {
  * Configures a source of the caller's workspace, as a whole, and resolves with the source; appends nothing when it is
  * so already. Rejects with `validation_failed`, also for a key that is not one of the workspace; with `conflict`
  * where another source has the key or another one of its sender, or is the default one of the format, or where one of any workspace could claim
- * the same connection, and where there are `MAX_SOURCES`; with `unreadable` and `unavailable`.
+ * the same connection, where there are `MAX_SOURCES`, and where the workspace is deleted; with `unreadable` and `unavailable`.
  */
 export async function configureSource(
   { eventLog, directory }: ConfigureSourcePorts,
@@ -38,6 +38,7 @@ export async function configureSource(
   input: SourceInput,
 ): Promise<Source> {
   const { workspace } = caller;
+  refuseDeleted(directory.known.workspaces.get(workspace));
   const source = validate(sourceSchema, input);
   if (source.key !== undefined) requireKeyOf(workspace, source.key, directory);
   if (source.mllp !== undefined) await requireOwnConnections(eventLog, directory, workspace, source);

@@ -20,7 +20,7 @@ const scorecardRunSchema = runSchema.extend({
 export type ScorecardRun = z.infer<typeof scorecardRunSchema>;
 
 /** The table of its `JobRunner`. */
-const scorecardTable: StateTable<ScorecardRun> = { name: 'scorecards_v1', body: scorecardRunSchema };
+export const scorecardTable: StateTable<ScorecardRun> = { name: 'scorecards_v1', body: scorecardRunSchema };
 
 const simulationRunSchema = runSchema.extend({
   workspace: z.string(),

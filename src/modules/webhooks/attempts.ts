@@ -279,6 +279,16 @@ export async function removeAttempts(
   }
 }
 
+/** Removes all attempts of a webhook. Can be repeated. */
+export async function removeAllAttempts(stateStore: StateStore, webhookId: string): Promise<void> {
+  for (;;) {
+    const rows = await stateStore.page(attemptsTable, { partition: webhookId, limit: PAGE });
+    if (rows.length === 0) return;
+    const ids = rows.map(({ id }) => id);
+    await stateStore.remove(attemptsTable, ids, Number.MAX_SAFE_INTEGER);
+  }
+}
+
 const SECOND = 1_000;
 const MINUTE = 60 * SECOND;
 const HOUR = 60 * MINUTE;

@@ -5,7 +5,7 @@ import { WEBHOOKS_STREAM } from '../../domain/events/streams.ts';
 import { validate, validationError } from '../../domain/records/schema/validation.ts';
 import { notFound, ServiceError } from '../../platform/errors.ts';
 import type { StateStore } from '../../storage/stateStore.ts';
-import { generateId, type KeyState, keysOfSender } from '../auth/apiKeys.ts';
+import { generateId, type KeyState, keysOfSender, refuseDeleted } from '../auth/apiKeys.ts';
 import type { KeyDirectory } from '../auth/keyDirectory.ts';
 import type { KeyManager } from '../auth/keyManager.ts';
 import { formatPosition } from '../eventStream/position.ts';
@@ -177,7 +177,8 @@ export class WebhookManager {
 
   /** Whether a workspace is deactivated: its webhooks send nothing until it is activated. */
   isDeactivated(workspace: string): boolean {
-    return this.#ports.keys.known.workspaces.get(workspace)?.state === 'deactivated';
+    const found = this.#ports.keys.known.workspaces.get(workspace);
+    return found !== undefined && found.state !== 'active';
   }
 
   /**
@@ -195,8 +196,9 @@ export class WebhookManager {
     return readAttempts(this.#ports, caller, id, request, filter);
   }
 
-  /** Creates a webhook; rejects with `conflict` when the workspace has 100 of them. */
+  /** Creates a webhook; rejects with `conflict` when the workspace has 100 of them, or is deleted. */
   async create(caller: WebhookCaller, input: unknown): Promise<NewSecret> {
+    refuseDeleted(this.#ports.keys.known.workspaces.get(caller.workspace));
     const { start, ...sent } = validate(createWebhookSchema, input);
     const settings = settingsOf(sent);
     this.#check(caller, settings);

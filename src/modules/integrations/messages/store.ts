@@ -304,7 +304,7 @@ export class MessageStore {
     return isCorrected;
   }
 
-  /** Removes a message that had no effect. */
+  /** Removes a message, and not what was written from it. */
   async withdraw({ id }: Pick<Message, 'id'>): Promise<void> {
     await this.#remove(linkRow(EXPIRING, id, 0));
   }
