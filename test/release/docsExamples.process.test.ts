@@ -171,6 +171,8 @@ test.each(blocks.map(({ file, text, response }) => [file, text.split('\n')[0], t
       return;
     }
     if (block.startsWith('duckdb')) await exportPatients();
+    if (block.includes('workspaces delete old_clinic'))
+      await run('npx --no-install chartledger workspaces create old_clinic');
     const output = await run(asReader(block));
     if (block.includes('workspaces deactivate clinic'))
       await run('npx --no-install chartledger workspaces activate clinic');
