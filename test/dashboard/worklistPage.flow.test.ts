@@ -5,9 +5,17 @@ import { sendBatch } from '../support/client.ts';
 import { type BrowserlessSession, signedIn } from '../support/dashboard.ts';
 import { eventually } from '../support/eventually.ts';
 import { phi } from '../support/output.ts';
-import { type Claim, countDays, freshClaim, inWorkspace, sendClaim, worklist } from '../support/readiness.ts';
+import {
+  billedPath,
+  type Claim,
+  countDays,
+  freshClaim,
+  inWorkspace,
+  sendClaim,
+  worklist,
+} from '../support/readiness.ts';
 import { onEmbeddedEngines } from '../support/servers.ts';
-import { accessesBy, appendedBy, type TestService } from '../support/service.ts';
+import { accessesBy, appendedBy, changesBy, type TestService } from '../support/service.ts';
 
 const A_PAGE = 50;
 /** More than a part of an export has, and than the page of a record looks at. */
@@ -174,11 +182,11 @@ onEmbeddedEngines((start) => {
     const line = (...cells: unknown[]) => [...own, ...referred, ...cells].join();
     const [header, ...lines] = text.split('\r\n');
     expect(header).toBe(
-      'encounter_id,state,date_of_service,patient_id,payer_id,facility_id,provider_id,rule,severity,record_kind,record_id,field',
+      'encounter_id,state,date_of_service,patient_id,payer_id,facility_id,provider_id,rule,severity,record_kind,record_id,field,billed_at,claim_id',
     );
     expect(lines).toEqual([
-      line('payer_code_missing', 'blocks', 'payer', payer.id, 'payer_code'),
-      line('zip_of_other_state', 'warns', 'patient', patient.id, 'state'),
+      line('payer_code_missing', 'blocks', 'payer', payer.id, 'payer_code', '', ''),
+      line('zip_of_other_state', 'warns', 'patient', patient.id, 'state', '', ''),
       '',
     ]);
     expect(accesses).toMatchObject([
@@ -188,8 +196,18 @@ onEmbeddedEngines((start) => {
         shown: { count: 1 },
       },
     ]);
-    const ready = await show('/readiness/export?state=ready');
-    expect(ready.split('\r\n')[1]).toMatch(new RegExp(`^${billable.encounter.id},ready,.*,,,,,$`));
+    const exported = async () => (await show('/readiness/export?state=ready')).split('\r\n')[1];
+    expect(await exported()).toMatch(new RegExp(`^${billable.encounter.id},ready,.*,,,,,,,$`));
+    const claim_id = phi('claim');
+    const billed = await changesBy(service, () => service.post(billedPath(billable), { claim_id }));
+    expect(billed).toMatchObject([{ type: 'EncounterBilled' }]);
+    await eventually(async () =>
+      expect(await exported()).toMatch(
+        new RegExp(`^${billable.encounter.id},ready,.*,,,,,,${billed[0]?.recordedAt},${claim_id}$`),
+      ),
+    );
+    expect(await show('/readiness?state=ready&billed=true')).toContain('>Billed</span>');
+    expect(await show('/readiness?state=ready&billed=false')).not.toContain('>Billed</span>');
   });
 
   test('the page of a record says what it blocks', async () => {

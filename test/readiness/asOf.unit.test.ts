@@ -106,16 +106,17 @@ class FakeLog implements Pick<EventLog, 'readStream' | 'head'> {
     else this.append(time, stream, 'DocumentUploaded', { ...ids, category });
   }
 
-  /** Bills the encounter as everything is. */
-  bill(time: number): void {
+  /** Bills the encounter, or the other one, as everything is. */
+  bill(time: number, part: 'encounter' | 'other' = 'encounter'): void {
     const versions = claimParts.map((part) => {
       const kind = part === 'rendering_provider' ? 'provider' : part;
-      const id = String(this.#sent.get(kind)?.id);
+      const id = String(this.#sent.get(kind === 'encounter' ? part : kind)?.id);
       const stream = recordStream(workspace, kind, id);
       return { part, kind, id, version: this.events.filter((event) => event.stream === stream).length };
     });
-    const data = { encounter_id: 'e', claim_id: `claim-${this.events.length}`, versions };
-    this.append(time, encounterReadinessStream(workspace, 'e'), 'EncounterBilled', data);
+    const encounter_id = String(this.#sent.get(part)?.id);
+    const data = { encounter_id, claim_id: `claim-${this.events.length}`, versions };
+    this.append(time, encounterReadinessStream(workspace, encounter_id), 'EncounterBilled', data);
   }
 
   async head(): Promise<number> {
@@ -233,7 +234,7 @@ afterEach(() => {
 test.each(rules)(
   '$code: as of any moment it is what a log told that was fed only up to then',
   async ({ code }) => {
-    const { finds, settings, isBilled } = ruleExamples[code] as (typeof ruleExamples)[string];
+    const { finds, settings, isBilled, isOtherBilled } = ruleExamples[code] as (typeof ruleExamples)[string];
     const happenings = fc.array(happening, { minLength: 3, maxLength: 8 });
     await fc.assert(
       fc.asyncProperty(fc.constantFrom(...finds), happenings, async ([changes], later) => {
@@ -243,6 +244,7 @@ test.each(rules)(
         log.write(begun, {});
         if (isBilled) log.bill(begun);
         log.write(NOW, changes);
+        if (isOtherBilled) log.bill(NOW, 'other');
         expect(await findingsAt(log, begun)).not.toContain(code);
         expect(await findingsAt(log, NOW)).toContain(code);
         let time = NOW;

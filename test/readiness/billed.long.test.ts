@@ -96,6 +96,64 @@ onEmbeddedEngines((start) => {
     expect(again).toEqual([`${streamOf(claim)}: EncounterBilled`]);
   });
 
+  test('what repeats a billed encounter is blocked, and names the claim; what was billed is not', async () => {
+    const { claim, claim_id } = await billedClaim();
+    const twin = { ...claim, encounter: { ...claim.encounter, id: phi('encounter') } };
+    const events = await changesBy(service, () => sendClaim(service, twin, 'encounter'));
+    expect(events).toMatchObject([{ type: 'EncounterUpserted' }]);
+    const repeats = `&facility_id=${claim.facility.id}`;
+    const record = { kind: 'encounter', id: claim.encounter.id };
+    const openapi = await fetchDocument(service);
+    const { state, findings } = await readiness(service, twin);
+    expect(state).toBe('blocked');
+    expect(findings).toMatchObject([
+      {
+        rule: 'duplicate_of_billed',
+        claim_id,
+        record: { ...record, version: 1 },
+        cause: { id: twin.encounter.id },
+      },
+      { rule: 'suspected_duplicate', record },
+    ]);
+    expect(await readiness(service, claim)).toMatchObject({
+      ...{ state: 'ready', findings: [{ rule: 'suspected_duplicate' }], billed: { claim_id } },
+    });
+    const { items } = await worklist(service, repeats);
+    expect(items).toMatchObject([
+      { id: claim.encounter.id, state: 'ready', billed: { claim_id } },
+      { id: twin.encounter.id, state: 'blocked', billed: null },
+    ]);
+    const unbilled = await service.get(`/integration/readiness?billed=false&limit=1${repeats}`);
+    expectDocumented(openapi, 'listReadiness', unbilled);
+    expect((await service.get('/integration/readiness?billed=yes')).status).toBe(400);
+    // Billed all the same, it is no claim to come.
+    const later = phi('claim');
+    expect((await bill(twin, { claim_id: later })).body).toMatchObject({ outcome: 'created' });
+    expect(await readiness(service, twin)).toMatchObject({ state: 'ready', billed: { claim_id: later } });
+    expect((await worklist(service, `${repeats}&billed=false`)).items).toEqual([]);
+  });
+
+  test('what is billed blocks what repeats it, since then and by whoever billed it; an erasure ends that', async () => {
+    const claim = freshClaim();
+    const twin = { ...claim, encounter: { ...claim.encounter, id: phi('encounter') } };
+    await sendClaim(service, claim);
+    await sendClaim(service, twin, 'encounter');
+    const repeats = `&facility_id=${claim.facility.id}`;
+    expect(await readiness(service, twin)).toMatchObject({ state: 'ready' });
+    const events = await changesBy(service, () => bill(claim, { claim_id: phi('claim') }));
+    const [billed] = events;
+    const { findings } = await readiness(service, twin);
+    expect(findings[0]).toMatchObject({
+      ...{ rule: 'duplicate_of_billed', since: billed?.recordedAt },
+      cause: { kind: 'encounter', id: claim.encounter.id, version: 1, event_id: billed?.id },
+    });
+    const blocked = [{ id: twin.encounter.id, state: 'blocked' }];
+    expect((await worklist(service, `${repeats}&billed=false`)).items).toMatchObject(blocked);
+    await cli('records', 'erase', 'encounter', String(claim.encounter.id), '--reason', 'Request 2026-120');
+    expect(await readiness(service, twin)).toMatchObject({ state: 'ready', findings: [] });
+    expect((await worklist(service, repeats)).items).toMatchObject([{ state: 'ready', findings: [] }]);
+  });
+
   test('what cannot be billed, or not so, is refused and leaves no event; what is not ready is told', async () => {
     const claim = freshClaim({ patient: { zip_code: undefined } });
     expect((await bill(claim, { claim_id: 'c' })).status).toBe(404);

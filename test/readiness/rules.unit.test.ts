@@ -3,10 +3,14 @@ import { claimParts } from '../../src/domain/events/readinessEvents.ts';
 import { catalogEntry } from '../../src/domain/records/catalog.ts';
 import { type DocumentCategory, documentFieldsSchema } from '../../src/domain/records/document.ts';
 import { filingLimitNear, timelyFiling } from '../../src/modules/readiness/rules/dates.ts';
-import { documentMissing, suspectedDuplicate } from '../../src/modules/readiness/rules/encounter.ts';
+import {
+  documentMissing,
+  duplicateOfBilled,
+  suspectedDuplicate,
+} from '../../src/modules/readiness/rules/encounter.ts';
 import { isUsedField, partsOf, sameVisitOf } from '../../src/modules/readiness/rules/facts.ts';
 import { appliesAt, findingsOf, rules } from '../../src/modules/readiness/rules/index.ts';
-import { type BillingFacts, noSettings, type RuleSettings } from '../../src/modules/readiness/rules/rule.ts';
+import { type BillingFacts, noSettings } from '../../src/modules/readiness/rules/rule.ts';
 
 import {
   type Changes,
@@ -14,11 +18,14 @@ import {
   factsOf,
   NOW,
   otherEncounter,
+  type RuleExamples,
   recordOf,
   ruleExamples,
   servedOn,
   without,
 } from '../support/readiness.ts';
+
+const SERVED = '2026-03-14T12:00:00.000Z';
 
 /** As if the billable claim had been billed in its first version, and every record sent again since. */
 function afterBilling(facts: BillingFacts): BillingFacts {
@@ -34,8 +41,7 @@ function afterBilling(facts: BillingFacts): BillingFacts {
 /** What stands now, each as its rule, kind and field. */
 function found(
   { other, ...changes }: Changes,
-  settings: Partial<RuleSettings> = {},
-  isBilled = false,
+  { settings, isBilled, isOtherBilled }: Partial<RuleExamples> = {},
 ): string[] {
   const claim = factsOf(claimWith(changes));
   const others = other === undefined ? [] : [recordOf('encounter', otherEncounter(other))];
@@ -43,6 +49,7 @@ function found(
     ...(isBilled ? afterBilling(claim) : claim),
     documents: new Set(['referral'] as const),
     sameVisit: sameVisitOf(claim.encounter, [claim.encounter, ...others]),
+    sameVisitBilled: new Map(isOtherBilled ? others.map(({ id }) => [id, { id: 'c2', at: SERVED }]) : []),
   };
   return findingsOf(facts, { ...noSettings, ...settings })
     .filter((finding) => appliesAt(finding, NOW))
@@ -63,15 +70,11 @@ test('in a claim that has all, nothing is found', () => {
 });
 
 test('in a void encounter nothing is found but what has changed since it was billed', () => {
-  for (const [code, { finds, settings, isBilled }] of Object.entries(ruleExamples)) {
-    for (const [{ encounter, ...changes }] of finds) {
-      const voided = found(
-        { ...changes, encounter: { ...encounter, voided_at: '2026-03-15' } },
-        settings,
-        isBilled,
-      );
+  for (const [code, example] of Object.entries(ruleExamples)) {
+    for (const [{ encounter, ...changes }] of example.finds) {
+      const voided = found({ ...changes, encounter: { ...encounter, voided_at: '2026-03-15' } }, example);
       expect([code, voided.filter((one) => !one.startsWith('changed_after_billing '))]).toEqual([code, []]);
-      expect(voided.includes('changed_after_billing encounter.voided_at')).toBe(isBilled === true);
+      expect(voided.includes('changed_after_billing encounter.voided_at')).toBe(example.isBilled === true);
     }
   }
 });
@@ -98,9 +101,9 @@ test('who was billed in time has no filing limit ahead; another payer has, and o
 test('once a taxonomy set is loaded, a code that only reads as one is none', () => {
   const settings = { taxonomyCodes: new Set(['207Q00000X']) };
   const finding = 'taxonomy_code provider.taxonomy_code';
-  expect(found({}, settings)).toEqual([]);
-  expect(found({ provider: { taxonomy_code: '1041C0700X' } }, settings)).toEqual([finding]);
-  expect(found(without('provider', 'taxonomy_code'), settings)).not.toContain(finding);
+  expect(found({}, { settings })).toEqual([]);
+  expect(found({ provider: { taxonomy_code: '1041C0700X' } }, { settings })).toEqual([finding]);
+  expect(found(without('provider', 'taxonomy_code'), { settings })).not.toContain(finding);
 });
 
 test('of required documents those that are missing are named, and none where nobody looked', () => {
@@ -126,6 +129,22 @@ test('of many encounters of one visit five are named', () => {
   expect(named).toEqual(['o0', 'o1', 'o2', 'o3', 'o4']);
 });
 
+test('of others of the visit those are named that were billed, each with its claim, until it is billed itself', () => {
+  const { encounter } = factsOf(claimWith());
+  const others = ['o1', 'o2', 'o3'].map((id) => recordOf('encounter', otherEncounter({ id })));
+  const sameVisitBilled = new Map(['o1', 'o3'].map((id) => [id, { id: `claim of ${id}`, at: SERVED }]));
+  const facts = { encounter, sameVisit: sameVisitOf(encounter, others), sameVisitBilled };
+  const named = (more: Partial<BillingFacts>) =>
+    duplicateOfBilled
+      .check({ ...facts, ...more }, noSettings)
+      .map(({ record, claimId }) => [record.id, claimId]);
+  expect(named({})).toEqual([
+    ['o1', 'claim of o1'],
+    ['o3', 'claim of o3'],
+  ]);
+  expect(named({ claim: { id: 'c', at: SERVED } })).toEqual([]);
+});
+
 test('a change of whatever a rule looks at is one of what a claim carries', () => {
   for (const path of rules.flatMap(({ reads }) => reads)) {
     const [kind = '', field = ''] = path.split('.');
@@ -141,17 +160,18 @@ test('every rule has examples of both sorts', () => {
 });
 
 describe.each(rules)('$code', ({ code, title, source, reads }) => {
-  const { finds = [], passes = [], settings, isBilled } = ruleExamples[code] ?? {};
+  const example = ruleExamples[code] as RuleExamples;
+  const { finds, passes } = example;
 
   test.each(finds)('finds %j', (changes, ...fields) => {
-    expect(found(changes, settings, isBilled).filter((one) => one.startsWith(`${code} `))).toEqual(
+    expect(found(changes, example).filter((one) => one.startsWith(`${code} `))).toEqual(
       fields.map((field) => `${code} ${field}`),
     );
   });
 
   test('passes what is right beside it', () => {
     for (const changes of passes) {
-      expect(found(changes, settings, isBilled).filter((one) => one.startsWith(`${code} `))).toEqual([]);
+      expect(found(changes, example).filter((one) => one.startsWith(`${code} `))).toEqual([]);
     }
   });
 

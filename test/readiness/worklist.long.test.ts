@@ -10,6 +10,8 @@ import { sendBatch } from '../support/client.ts';
 import { eventually } from '../support/eventually.ts';
 import { phi } from '../support/output.ts';
 import {
+  billedPath,
+  type Claim,
   countsOf,
   freshClaim,
   inStores,
@@ -55,7 +57,11 @@ onEveryEngine((start) => {
         };
       await sendClaim(service, claim);
     }
+    for (const claim of [claims[1], claims[4]] as Claim[]) {
+      expect((await service.post(billedPath(claim), { claim_id: phi('claim') })).status).toBe(200);
+    }
     const { items: all } = await worklist(service);
+    expect(all.filter(({ billed }) => billed !== null)).toHaveLength(2);
     const { payer, facility, provider } = claims[0] as (typeof claims)[number];
     const rule = 'policy_number_missing';
     const has = (item: (typeof all)[number]) => item.findings.some((finding) => finding.rule === rule);
@@ -67,10 +73,13 @@ onEveryEngine((start) => {
       [`&facility_id=${facility.id}`, ({ facility_id }) => facility_id === facility.id],
       [`&provider_id=${provider.id}`, ({ provider_id }) => provider_id === provider.id],
       ['&from=2026-03-11', (item) => day(item) >= '2026-03-11'],
+      ['&billed=false', ({ billed }) => billed === null],
       ['&to=2026-03-11', (item) => day(item) !== '' && day(item) <= '2026-03-11'],
     ];
     const isVoid = ({ state }: (typeof all)[number]) => state === 'voided';
-    for (const [query, isWanted] of [...filters, ['&state=voided', isVoid] as const]) {
+    const isBilled = ({ billed }: (typeof all)[number]) => billed !== null;
+    const alone = [...filters, ['&state=voided', isVoid] as const, ['&billed=true', isBilled] as const];
+    for (const [query, isWanted] of alone) {
       const wanted = all.filter(isWanted);
       expect(wanted.length).toBeGreaterThan(0);
       const { items, counts } = await worklist(service, query, { limit: 2 });
@@ -86,6 +95,13 @@ onEveryEngine((start) => {
       all.filter((item) => filters.slice(0, 3).every(([, isWanted]) => isWanted(item))),
     );
     expect(both.counts.states.blocked).toBe(both.items.length);
+    const unbilled = await worklist(service, '&state=ready&billed=false');
+    expect(unbilled.items).toEqual(all.filter((item) => item.state === 'ready' && !isBilled(item)));
+    expect(unbilled.counts.states.ready).toBe(unbilled.items.length);
+    const inDays = await worklist(service, '&from=2026-03-11&billed=false');
+    expect(new Set(inDays.items)).toEqual(
+      new Set(all.filter((item) => day(item) >= '2026-03-11' && !isBilled(item))),
+    );
     const several = await worklist(service, together.join(''));
     expect(several).toEqual({
       items: all.filter((item) => filters.every(([, isWanted]) => isWanted(item))),

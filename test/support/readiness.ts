@@ -243,7 +243,7 @@ export const servedOn = (day: string, payer = 'y') => ({
   ...insured({ payer_id: payer }),
 });
 
-interface RuleExamples {
+export interface RuleExamples {
   /** Claims in which it finds these fields. */
   finds: [Changes, ...string[]][];
   /** Claims near to them in which it finds nothing. */
@@ -252,6 +252,8 @@ interface RuleExamples {
   settings?: Partial<RuleSettings>;
   /** The billable claim was billed before. */
   isBilled?: true;
+  /** The other encounter was billed before. */
+  isOtherBilled?: true;
 }
 
 /** Of each rule, by its code. */
@@ -406,8 +408,31 @@ export const ruleExamples: Record<string, RuleExamples> = {
       [without('facility', 'city'), 'facility.city'],
       [{ provider: { state: 'XX' } }, 'provider.state'],
       [{ patient: { zip_code: '6810' } }, 'patient.zip_code'],
+      ...['us', 'USA', 'U.S.A.', ' United States '].map((country): [Changes, string] => [
+        { patient: { country, zip_code: undefined } },
+        'patient.zip_code',
+      ]),
+      [
+        { patient: { country: 'CA', state: 'NE', zip_code: '68102' } },
+        ...['patient.state', 'patient.zip_code'],
+      ],
+      [
+        { patient: { country: 'can', state: undefined, zip_code: undefined } },
+        ...['patient.state', 'patient.zip_code'],
+      ],
+      [
+        { patient: { country: 'MX', address_line_1: undefined, zip_code: undefined } },
+        'patient.address_line_1',
+      ],
+      [{ patient: { country: 'Narnia', city: undefined } }, 'patient.city'],
     ],
-    passes: [{ patient: { country: 'CA', state: 'ON', zip_code: 'K1A 0B1' } }],
+    passes: [
+      { patient: { state: 'ne' } },
+      { patient: { country: 'USA' } },
+      { patient: { country: 'CA', state: 'ON', zip_code: 'K1A 0B1' } },
+      { patient: { country: 'Canada', state: 'on', zip_code: 'k1a0b1' } },
+      { patient: { country: 'HK', state: undefined, zip_code: undefined } },
+    ],
   },
   zip_of_other_state: {
     finds: [[{ patient: { zip_code: '10001' } }, 'patient.state']],
@@ -416,6 +441,34 @@ export const ruleExamples: Record<string, RuleExamples> = {
       { patient: { zip_code: '00000' } },
       { patient: { state: 'AS', zip_code: '96799' } },
       { patient: { country: 'MX', zip_code: '10001' } },
+      { patient: { state: 'ne' } },
+    ],
+  },
+  country_code: {
+    finds: [
+      [{ patient: { country: 'Narnia' } }, 'patient.country'],
+      [
+        { provider: { country: '840' }, facility: { country: 'DEU' } },
+        'provider.country',
+        'facility.country',
+      ],
+    ],
+    passes: ['US', 'usa', 'U.S.', 'Canada', 'CAN', 'mx'].map((country) => ({ patient: { country } })),
+  },
+  duplicate_of_billed: {
+    isOtherBilled: true,
+    finds: [
+      [{ other: {} }, 'encounter.date_of_service'],
+      [
+        { encounter: { facility_id: undefined }, other: { facility_id: undefined } },
+        'encounter.date_of_service',
+      ],
+    ],
+    passes: [
+      { other: { provider_id: 'd2' } },
+      { other: { date_of_service: '2026-03-15' } },
+      { other: { voided_at: '2026-03-15' } },
+      { encounter: { voided_at: '2026-03-15' }, other: {} },
     ],
   },
   suspected_duplicate: {
@@ -473,6 +526,7 @@ export interface WorklistItem {
   payer_id: string | null;
   facility_id: string | null;
   provider_id: string | null;
+  billed: { at: string; claim_id: string } | null;
   findings: { rule: string; severity: string; field: string; record: { kind: string; id: string } }[];
 }
 

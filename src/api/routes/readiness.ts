@@ -48,6 +48,13 @@ const findingSchema = z
     source: z.string().meta({ description: 'The source of the requirement' }),
     field: z.string().meta({ description: 'The field at fault, in dot notation if nested' }),
     record: recordSchema.meta({ description: 'The record at fault, in the version that was evaluated' }),
+    claim_id: z
+      .string()
+      .optional()
+      .meta({
+        description: 'For `duplicate_of_billed`: the claim by which the other encounter was billed',
+        examples: ['claim-1'],
+      }),
     billed_version: versionNumber.optional().meta({
       description:
         'For `changed_after_billing`: the version of the record that was billed, or acknowledged since',
@@ -162,7 +169,7 @@ const readEncounterReadiness = endpoint({
 });
 
 function findingView(
-  { rule, severity, text, field, record, billedVersion, since, cause }: CausedFinding,
+  { rule, severity, text, field, record, claimId, billedVersion, since, cause }: CausedFinding,
   names: HistoryPorts['names'],
 ): z.infer<typeof findingSchema> {
   const { event } = cause;
@@ -170,6 +177,7 @@ function findingView(
   return {
     ...{ rule: rule.code, severity, text, source: rule.source, field },
     record: { kind: record.kind, id: record.id, version: record.version },
+    ...(claimId !== undefined && { claim_id: claimId }),
     ...(billedVersion !== undefined && { billed_version: billedVersion }),
     since,
     cause: {
@@ -202,6 +210,15 @@ export const worklistFilterSchema = z.object({
   provider_id: identifier('Only encounters of this billing provider', 'provider-2001').optional(),
   from: day('Only encounters with a day of service on or after this day, as the date was sent'),
   to: day('Only encounters with a day of service on or before this day'),
+  billed: z
+    .enum(['true', 'false'])
+    .optional()
+    .meta({
+      type: 'boolean',
+      description:
+        'Only encounters for which a claim was reported (`true`), or none was (`false`): with `state=ready`, what is still to be billed',
+      examples: [false],
+    }),
 });
 
 const query = pageQuerySchema.extend(worklistFilterSchema.shape);
@@ -227,6 +244,13 @@ const itemSchema = z
     payer_id: z.string().nullable().meta({ description: "Payer of the patient's primary insurance" }),
     facility_id: z.string().nullable(),
     provider_id: z.string().nullable(),
+    billed: z
+      .object({
+        at: timestamp('When it was reported'),
+        claim_id: z.string().meta({ description: "The sender's id of the claim", examples: ['claim-1'] }),
+      })
+      .nullable()
+      .meta({ description: 'The last claim that was sent for it; `null` if none was reported' }),
     findings: z.array(worklistFindingSchema),
   })
   .meta({ id: 'WorklistItem', description: 'An encounter, and what is in the way of billing it.' });
@@ -247,8 +271,8 @@ const pageSchema = pageOf(itemSchema)
       .nullable()
       .meta({
         description:
-          'How many there are. `null` if more than one of `payer_id`, `facility_id`, `provider_id` and ' +
-          'the days is used as a filter',
+          'How many there are. `null` if more than one of `payer_id`, `facility_id`, `provider_id`, ' +
+          '`billed` and the days is used as a filter',
       }),
     progress: z
       .object({
@@ -280,6 +304,7 @@ const worklistExample: z.infer<typeof pageSchema> = {
       ...{ id: 'encounter-4001', state: 'blocked', date_of_service: '2026-03-14T09:30:00Z' },
       ...{ patient_id: 'patient-1001', payer_id: 'payer-1', facility_id: 'facility-3001' },
       provider_id: 'provider-2001',
+      billed: null,
       findings: [
         {
           ...{ rule: 'policy_number_missing', severity: 'blocks', field: 'primary_insurance.policy_number' },
@@ -344,12 +369,13 @@ function worklistView(
 
 function itemOf(entry: WorklistEntry): z.infer<typeof itemSchema> {
   const { encounter_id: id, state, date_of_service = null, patient_id = null } = entry;
-  const { payer_id = null, facility_id = null, provider_id = null } = entry;
+  const { payer_id = null, facility_id = null, provider_id = null, billed: claim } = entry;
   const findings = entry.findings.map(({ rule, severity, field, kind, id }) => ({
     ...{ rule, severity, field },
     record: { kind, id },
   }));
-  return { id, state, date_of_service, patient_id, payer_id, facility_id, provider_id, findings };
+  const billed = claim === undefined ? null : { at: claim.at, claim_id: claim.id };
+  return { id, state, date_of_service, patient_id, payer_id, facility_id, provider_id, billed, findings };
 }
 
 /** The endpoints of readiness for billing. */

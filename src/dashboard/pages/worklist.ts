@@ -124,6 +124,8 @@ const columns = [
   'record_kind',
   'record_id',
   'field',
+  'billed_at',
+  'claim_id',
 ] as const;
 
 /**
@@ -166,7 +168,10 @@ async function* exported(
 
 function linesOf(entry: WorklistEntry): string[] {
   const { encounter_id, state, date_of_service, patient_id, payer_id, facility_id, provider_id } = entry;
-  const own = { encounter_id, state, date_of_service, patient_id, payer_id, facility_id, provider_id };
+  const own = {
+    ...{ encounter_id, state, date_of_service, patient_id, payer_id, facility_id, provider_id },
+    ...{ billed_at: entry.billed?.at, claim_id: entry.billed?.id },
+  };
   const findings = entry.findings.map(({ rule, severity, kind, id, field }) => ({
     ...{ rule, severity, record_kind: kind, record_id: id, field },
   }));
@@ -224,7 +229,7 @@ function stateTabs(workspace: string, { limits }: WorklistQuery, counts?: ShownC
 function ruleChart(workspace: string, { limits, selection }: WorklistQuery, counts?: Tally): Html {
   if (counts === undefined) {
     return empty(
-      'Counts are available for one payer, facility or provider, or for dates, but not for several of these together.',
+      'Counts are available for one payer, facility or provider, for what was or was not billed, or for dates, but not for several of these together.',
     );
   }
   if (isEmpty(counts)) return empty('No encounters match.');
@@ -239,16 +244,16 @@ function ruleChart(workspace: string, { limits, selection }: WorklistQuery, coun
 
 /**
  * Resolves with how many encounters of each of the last months of service are in the selected state and do not meet
- * the selected rule; each bar leads to these. Undefined where a payer, facility or provider is selected: there are no
- * such counts by day. Rejects with `unavailable`.
+ * the selected rule; each bar leads to these. Undefined where a payer, facility or provider is selected, or whether they were
+ * billed: there are no such counts by day. Rejects with `unavailable`.
  */
 async function monthChart(
   readModels: ReadModels,
   workspace: string,
   { selection, limits }: WorklistQuery,
 ): Promise<Html | undefined> {
-  const { state = 'any', rule, payer, facility, provider } = selection;
-  if ([payer, facility, provider].some((one) => one !== undefined)) return undefined;
+  const { state = 'any', rule, payer, facility, provider, billed } = selection;
+  if ([payer, facility, provider, billed].some((one) => one !== undefined)) return undefined;
   const months = lastMonths(selection.to ?? new Date().toISOString());
   const counts = new Map(months.map(({ name }) => [name, 0]));
   const days = { from: months[0]?.from, to: months.at(-1)?.to };
@@ -346,6 +351,11 @@ ${choice('rule', 'Unmet rule', sent.rule ?? '', [
   { value: '', text: 'Any' },
   ...rules.map(({ code, title }) => ({ value: code, text: title })),
 ])}
+${choice('billed', 'Billed', sent.billed ?? '', [
+  { value: '', text: 'Any' },
+  { value: 'false', text: 'Not billed' },
+  { value: 'true', text: 'Billed' },
+])}
 ${line('payer_id', 'Payer ID', 'search', 'Payer of the primary insurance.')}
 ${line('facility_id', 'Facility ID', 'search')}
 ${line('provider_id', 'Provider ID', 'search', 'The billing provider.')}
@@ -384,7 +394,11 @@ function worklistTable(
         cell: ({ encounter_id: id }) =>
           html`<a href="/dashboard${recordPath(workspace, encounter.kind, id)}">${id}</a>`,
       },
-      { title: 'State', cell: ({ state }) => readinessBadge(state) },
+      {
+        title: 'State',
+        cell: ({ state, billed }) =>
+          html`${readinessBadge(state)}${billed && html` ${badge('Billed', 'neutral')}`}`,
+      },
       { title: 'Date of service', cell: ({ date_of_service: date }) => fieldValue(date && dayOf(date)) },
       { title: 'Patient', cell: ({ patient_id: id }) => referred('patient', id) },
       { title: 'Payer', cell: ({ payer_id: id }) => referred('payer', id) },

@@ -13,7 +13,7 @@ import { asUnreadable, type UnreadableError } from '../../platform/errors.ts';
 import type { EventLog } from '../../storage/eventLog.ts';
 import { foldStream } from '../records/queries/records.ts';
 import { billedRecord, partsOf, recordKey } from './rules/facts.ts';
-import type { BilledVersion, BillingFacts, FirstBilled } from './rules/rule.ts';
+import type { BilledVersion, BillingFacts, Claim, FirstBilled } from './rules/rule.ts';
 
 /** Who did something, and when: ISO 8601, UTC. */
 interface Done {
@@ -137,8 +137,13 @@ class BilledVersions {
 
 const AT_ONCE = 50;
 
+/** Returns the last claim of what was billed. */
+export function claimOf({ claimId, at }: Billing): Claim {
+  return { id: claimId, at };
+}
+
 /** What rules look at of what was billed, and where in the log the last billing event is. */
-interface BilledFacts extends Required<Pick<BillingFacts, 'billed' | 'firstBilled'>> {
+interface BilledFacts extends Required<Pick<BillingFacts, 'claim' | 'billed' | 'firstBilled'>> {
   position: Position;
 }
 
@@ -158,7 +163,8 @@ export async function readBilling(
     const billing = (await foldStream(eventLog, stream, evolveBilling))?.billing;
     if (billing === undefined) return undefined;
     const { firstBilled, position } = billing;
-    return { billed: await versions.of(billing, facts), firstBilled, position };
+    const billed = await versions.of(billing, facts);
+    return { claim: claimOf(billing), billed, firstBilled, position };
   };
   const look = async (facts: BillingFacts) => {
     const billed = await read(facts).catch(asUnreadable);
@@ -166,6 +172,27 @@ export async function readBilling(
   };
   for (let at = 0; at < encounters.length; at += AT_ONCE) {
     await Promise.all(encounters.slice(at, at + AT_ONCE).map(look));
+  }
+  return found;
+}
+
+/**
+ * Resolves with the last claims of encounters, by their ids and according to the log; without those that were not billed, or whose
+ * billing cannot be read. Rejects with `unavailable`.
+ */
+export async function readClaims(
+  eventLog: EventLog,
+  workspace: string,
+  encounterIds: readonly string[],
+): Promise<Map<string, Claim>> {
+  const found = new Map<string, Claim>();
+  const look = async (id: string) => {
+    const stream = encounterReadinessStream(workspace, id);
+    const state = await foldStream(eventLog, stream, evolveBilling).catch(asUnreadable);
+    if (state !== undefined && 'billing' in state && state.billing) found.set(id, claimOf(state.billing));
+  };
+  for (let at = 0; at < encounterIds.length; at += AT_ONCE) {
+    await Promise.all(encounterIds.slice(at, at + AT_ONCE).map(look));
   }
   return found;
 }

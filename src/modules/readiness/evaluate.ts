@@ -9,8 +9,8 @@ import { UnreadableError } from '../../platform/errors.ts';
 import type { ReadModels, Row } from '../../storage/readModels.ts';
 import { caughtUp } from '../records/queries/paging.ts';
 import type { QueryPorts } from '../records/queries/records.ts';
-import { readBilling } from './billing.ts';
-import { suspectedDuplicate } from './rules/encounter.ts';
+import { readBilling, readClaims } from './billing.ts';
+import { duplicateOfBilled, suspectedDuplicate } from './rules/encounter.ts';
 import {
   billedRecord,
   factsOf,
@@ -27,6 +27,7 @@ import {
   choiceOf,
   documentCategories,
   filingEnd,
+  type Rule,
   type RuleSettings,
   readRuleSettings,
 } from './rules/rule.ts';
@@ -88,12 +89,15 @@ export async function evaluate(
   const asked = all.filter(
     (facts) => mayBeBilled(facts.encounter.id) || filingEnd(facts, filingLimits) !== undefined,
   );
-  const compared = choiceOf(settings, suspectedDuplicate) === 'off' ? [] : encounters;
+  const isOff = (rule: Rule) => choiceOf(settings, rule) === 'off';
+  const compared = isOff(suspectedDuplicate) && isOff(duplicateOfBilled) ? [] : encounters;
   const [documents, billed, sameVisits] = await Promise.all([
     documentCategories(readModels, workspace, encounters, requiredDocuments),
     readBilling(eventLog, workspace, asked),
     loadSameVisits(readModels, workspace, positions, compared),
   ]);
+  const others = isOff(duplicateOfBilled) ? [] : [...sameVisits.values()].flat().map(({ id }) => id);
+  const sameVisitBilled = await readClaims(eventLog, workspace, [...new Set(others)]);
   return new Map(
     all.flatMap((named) => {
       const { id } = named.encounter;
@@ -102,7 +106,7 @@ export async function evaluate(
       const { position = 0, ...billedFacts } = billing ?? {};
       const facts = {
         ...{ ...named, ...billedFacts },
-        ...{ documents: documents.get(id), sameVisit: sameVisits.get(id) },
+        ...{ documents: documents.get(id), sameVisit: sameVisits.get(id), sameVisitBilled },
       };
       const findings = findingsOf(facts, settings);
       const parts = [...Object.values(partsOf(facts)), ...(facts.merged ?? [])];

@@ -13,9 +13,9 @@ import { evolveRecord, type RecordState } from '../../domain/records/fold.ts';
 import { documentRows } from '../records/queries/documents.ts';
 import { caughtUp } from '../records/queries/paging.ts';
 import { type Evolve, foldStream, type QueryPorts } from '../records/queries/records.ts';
-import { type Billing, evolveBilling, versionsOf } from './billing.ts';
+import { type Billing, claimOf, evolveBilling, versionsOf } from './billing.ts';
 import { visitRows } from './evaluate.ts';
-import { suspectedDuplicate } from './rules/encounter.ts';
+import { duplicateOfBilled, suspectedDuplicate } from './rules/encounter.ts';
 import { billedRecord, factsOf, namedBy, recordKey, sameVisitOf } from './rules/facts.ts';
 import { type Finding, findingsOf } from './rules/index.ts';
 import {
@@ -97,7 +97,7 @@ export class BillingHistory {
       await this.#readDocuments(encounterId);
     }
     const present = { ...noSettings, ...settings.at(-1)?.settings };
-    if (choiceOf(present, suspectedDuplicate) !== 'off') {
+    if ([suspectedDuplicate, duplicateOfBilled].some((rule) => choiceOf(present, rule) !== 'off')) {
       if (isPresent) await caughtUp(this.#ports, recordsModel, 'readiness');
       await this.#readOthers(encounterId, encounters);
     }
@@ -124,7 +124,7 @@ export class BillingHistory {
   }
 
   /**
-   * Reads every version of the other encounters that belong or belonged to a visit to which the encounter belongs or
+   * Reads every version, and what was billed, of the other encounters that belong or belonged to a visit to which the encounter belongs or
    * belonged.
    */
   async #readOthers(encounterId: string, encounters: readonly Step[]): Promise<void> {
@@ -132,7 +132,7 @@ export class BillingHistory {
     const rows = await visitRows(this.#ports.readModels, this.#workspace, versions);
     const ids = new Set([...rows.values()].flat().map(({ id }) => recordIdOf(id)));
     ids.delete(encounterId);
-    await Promise.all([...ids].map((id) => this.#read('encounter', id)));
+    await Promise.all([...ids].flatMap((id) => [this.#read('encounter', id), this.#readBilling(id)]));
   }
 
   async #readDocuments(encounterId: string): Promise<void> {
@@ -237,7 +237,8 @@ export class ReadinessReplay {
   readonly #documents = new Map<string, DocumentCategory | undefined>();
   #settings = noSettings;
   #facts: BillingFacts | undefined;
-  #billing: Billing | undefined;
+  /** What was billed of the encounter, and of others of its visits, by their ids. */
+  readonly #billings = new Map<string, Billing>();
   #known = new Map<string, CausedFinding>();
 
   constructor(encounterId: string) {
@@ -254,7 +255,7 @@ export class ReadinessReplay {
   }
 
   get billing(): Billing | undefined {
-    return this.#billing;
+    return this.#billings.get(this.#encounterId);
   }
 
   /** Including those that will begin or end by themselves some day. */
@@ -265,17 +266,20 @@ export class ReadinessReplay {
   apply(step: Step): void {
     if (step.settings) this.#settings = { ...this.#settings, ...step.settings };
     else if (step.document) this.#documents.set(step.id, step.document.category);
-    else if (step.billing) this.#billing = step.billing;
+    else if (step.billing) this.#billings.set(step.id, step.billing);
     else this.#applyRecord(step);
     const facts = factsOf(this.#records, this.#encounterId);
     const documents = new Set([...this.#documents.values()].filter((one) => one !== undefined));
-    const { firstBilled } = this.#billing ?? {};
+    const { billing } = this;
+    const claims = [...this.#billings].map(([id, one]) => [id, claimOf(one)] as const);
     this.#facts = facts && {
       ...facts,
       documents,
       sameVisit: sameVisitOf(facts.encounter, [...this.#records.values()]),
-      billed: this.#billedVersions(),
-      firstBilled,
+      sameVisitBilled: new Map(claims),
+      claim: billing && claimOf(billing),
+      billed: billing && this.#billedVersions(billing),
+      firstBilled: billing?.firstBilled,
     };
     const found = this.#facts === undefined ? [] : findingsOf(this.#facts, this.#settings);
     this.#known = new Map(
@@ -292,20 +296,24 @@ export class ReadinessReplay {
     this.#records.set(recordKey(kind, id), record);
     this.#versions.set(versionKey(kind, id, version), step);
     // What was billed is erased along with it.
-    if (kind === 'encounter' && id === this.#encounterId && record === undefined) this.#billing = undefined;
+    if (kind === 'encounter' && record === undefined) this.#billings.delete(id);
   }
 
-  #billedVersions(): BilledVersion[] | undefined {
-    if (this.#billing === undefined) return undefined;
-    return versionsOf(this.#billing).map((used) => {
+  #billedVersions(billing: Billing): BilledVersion[] {
+    return versionsOf(billing).map((used) => {
       const step = this.#versions.get(versionKey(used.kind, used.id, used.version));
       return { ...used, fields: step?.record?.fields };
     });
   }
 
-  /** Billing changes no record: where it came too late for a change, the change is the cause. */
+  /**
+   * Billing changes no record: where it came too late for a change, the change is the cause. What the billing of another encounter
+   * brought about has that encounter as its cause, in the version of then.
+   */
   #causeOf({ record: { kind, id, version } }: Finding, step: Step): Step {
-    return step.billing === undefined ? step : (this.#versions.get(versionKey(kind, id, version)) ?? step);
+    if (step.billing === undefined) return step;
+    if (step.id !== this.#encounterId) return { ...step, kind, id, version };
+    return this.#versions.get(versionKey(kind, id, version)) ?? step;
   }
 }
 

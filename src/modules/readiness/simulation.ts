@@ -125,9 +125,7 @@ export async function* simulate(
     });
     const entries = rows.flatMap((row) => entryOf(row) ?? []).filter((entry) => isWithin(entry, question));
     const ids = entries.map(({ encounter_id }) => encounter_id);
-    const billed = new Set(
-      entries.flatMap(({ is_billed, encounter_id }) => (is_billed ? [encounter_id] : [])),
-    );
+    const billed = new Set(entries.flatMap(({ billed, encounter_id }) => (billed ? [encounter_id] : [])));
     const [now, then] = await Promise.all(
       [present, candidate].map((settings) =>
         evaluate(ports, workspace, ids, settings, (id) => billed.has(id)),

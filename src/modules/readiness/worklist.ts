@@ -97,7 +97,7 @@ export interface Worklist extends Page<WorklistEntry> {
 
 /**
  * Resolves with a page of the encounters of a workspace with what is in their way, in the order of their creation, or
- * by days where only days are asked for. It waits up to two seconds for what was acknowledged before the call, and
+ * by days where only days, and whether they were billed, are asked for. It waits up to two seconds for what was acknowledged before the call, and
  * says how up to date it is. A page may have fewer than `limit`, or none, and still have a token. Rejects with
  * `unavailable`, as `readProgress` does, and with `validation_failed` for a token of another list and as
  * `requireSelectedRecords` does.

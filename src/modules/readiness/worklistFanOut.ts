@@ -41,6 +41,8 @@ export interface WorklistSelection {
   /** First and last day of service, such as `2026-03-14`; as the date was sent. */
   from?: string | undefined;
   to?: string | undefined;
+  /** Whether a claim was sent for it. */
+  billed?: 'true' | 'false' | undefined;
 }
 
 /** An encounter that the walk came to. */
@@ -56,12 +58,13 @@ interface Step {
 const CHUNK = 200;
 
 /** Returns the filters by one value, usually the most selective first. */
-function valueFilters({ rule, payer, facility, provider }: WorklistSelection): WorklistFilter[] {
+function valueFilters({ rule, payer, facility, provider, billed }: WorklistSelection): WorklistFilter[] {
   const all: { by: WorklistFilter['by']; value: string | undefined }[] = [
     { by: 'rule', value: rule },
     { by: 'provider', value: provider },
     { by: 'facility', value: facility },
     { by: 'payer', value: payer },
+    { by: 'billed', value: billed },
   ];
   return all.filter((one): one is WorklistFilter => one.value !== undefined);
 }
@@ -72,8 +75,8 @@ function isOfDays({ from, to }: WorklistSelection): boolean {
 }
 
 /**
- * Yields the encounters on the list that leaves few of them, from after a place on; by days where only days are asked
- * for.
+ * Yields the encounters on the list that leaves few of them, from after a place on; by days where only days, and whether they were
+ * billed, are asked for.
  */
 export async function* walkWorklist(
   readModels: ReadModels,
@@ -82,7 +85,8 @@ export async function* walkWorklist(
   after: Pick<Step, 'day' | 'order'> = { day: 0, order: -1 },
 ): AsyncGenerator<Step> {
   const [filter] = valueFilters(selection);
-  if (filter !== undefined || !isOfDays(selection)) {
+  // Days leave fewer than whether something was billed does.
+  if (!isOfDays(selection) || (filter !== undefined && filter.by !== 'billed')) {
     yield* alongLists(readModels, workspace, selection, filter, { ...after, day: 0 });
     return;
   }
@@ -141,7 +145,7 @@ function isWanted(entry: WorklistEntry, selection: WorklistSelection): boolean {
 /**
  * Resolves with how many encounters there are in each state, and by rule, whatever state and rule are selected;
  * undefined where no counts are kept for the rest of the selection: they are kept for one payer, one facility, one
- * provider, or for days, not for several of these together. Rejects with `unavailable`.
+ * provider, for what was billed or was not, or for days, not for several of these together. Rejects with `unavailable`.
  */
 export async function readCounts(
   readModels: ReadModels,
@@ -204,7 +208,7 @@ export async function evaluateRows(
   const streamOf = (id: string) => recordStream(workspace, 'encounter', id);
   const stored = await readModels.load(worklistModel, ids.map(streamOf));
   const rowsBefore = new Map(stored.map((row) => [row.id, row]));
-  const wasBilled = (id: string) => entryOf(rowsBefore.get(streamOf(id)))?.is_billed === true;
+  const wasBilled = (id: string) => entryOf(rowsBefore.get(streamOf(id)))?.billed !== undefined;
   const mayBeBilled = (id: string) => encounters.get(id)?.isBilled === true || wasBilled(id);
   const evaluated = settings
     ? await evaluate(ports, workspace, ids, settings, mayBeBilled)

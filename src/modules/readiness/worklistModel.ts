@@ -6,7 +6,7 @@ import { type ReadinessState, readinessStates } from '../../domain/events/readin
 import type { ModelName, ReadModels, Row } from '../../storage/readModels.ts';
 import type { Evaluation } from './evaluate.ts';
 import { appliesAt, type Finding, readinessState, rulesDigest } from './rules/index.ts';
-import { dayOf, type RuleSettings, type Severity, textOf } from './rules/rule.ts';
+import { type Claim, dayOf, type RuleSettings, type Severity, textOf } from './rules/rule.ts';
 
 /** What is written at once, as a row of its own, so that it can be completed. */
 interface LastWrite {
@@ -106,8 +106,8 @@ export interface WorklistEntry {
   date_of_service?: string | undefined;
   state: ReadinessState;
   findings: WorklistFinding[];
-  /** Whether it was billed: what it depends on is then compared with what was billed. */
-  is_billed?: true;
+  /** The last claim that was sent for it: what it depends on is then compared with what was billed. */
+  billed?: Claim;
   /** When the next finding begins or ends by itself, in milliseconds since 1970. */
   flips_at?: number;
 }
@@ -145,7 +145,7 @@ export function worklistEntry(
     date_of_service: textOf(encounter, 'date_of_service'),
     state: readinessState(facts, standing),
     findings: standing.map(toWorklist),
-    ...(facts.billed !== undefined && { is_billed: true }),
+    ...(facts.claim !== undefined && { billed: facts.claim }),
     ...(flips.length > 0 && { flips_at: Math.min(...flips) }),
   };
 }
@@ -166,7 +166,10 @@ export function finds(entry: WorklistEntry, codes: readonly string[] | undefined
 }
 
 /** A filter of the worklist, besides the state. */
-export type WorklistFilter = { by: 'rule' | 'payer' | 'facility' | 'provider' | 'day'; value: string };
+export type WorklistFilter = {
+  by: 'rule' | 'payer' | 'facility' | 'provider' | 'day' | 'billed';
+  value: string;
+};
 
 export const MINUTE_MS = 60_000;
 
@@ -182,13 +185,14 @@ export function listOf(state: ReadinessState, filter?: WorklistFilter): string {
 
 /** Returns the filters that an encounter matches. */
 export function filtersOf(entry: WorklistEntry): WorklistFilter[] {
-  const { payer_id, facility_id, provider_id, date_of_service } = entry;
+  const { payer_id, facility_id, provider_id, date_of_service, billed } = entry;
   const filters: { by: WorklistFilter['by']; value: string | undefined }[] = [
     ...codesOf(entry).map((value) => ({ by: 'rule', value }) as const),
     { by: 'payer', value: payer_id },
     { by: 'facility', value: facility_id },
     { by: 'provider', value: provider_id },
     { by: 'day', value: date_of_service && dayOf(date_of_service) },
+    { by: 'billed', value: String(billed !== undefined) },
   ];
   return filters.filter((one): one is WorklistFilter => one.value !== undefined);
 }

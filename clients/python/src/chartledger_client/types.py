@@ -1050,7 +1050,8 @@ class ReadinessFinding(TypedDict):
         "rendering_role", "facility_missing", "facility_npi", "facility_tax_id", "clia_number",
         "document_missing", "primary_insurance_missing", "insurance_rank_gap", "coverage_not_in_force",
         "policy_number_missing", "subscriber_incomplete", "payer_code_missing", "address_incomplete",
-        "zip_of_other_state", "suspected_duplicate", "changed_after_billing",
+        "zip_of_other_state", "country_code", "duplicate_of_billed", "suspected_duplicate",
+        "changed_after_billing",
     ]
     # `blocks`: the payer would refuse the claim; `warns`: it may
     severity: Literal["blocks", "warns"]
@@ -1062,6 +1063,8 @@ class ReadinessFinding(TypedDict):
     field: str
     # The record at fault, in the version that was evaluated
     record: ReadinessFindingRecord
+    # For `duplicate_of_billed`: the claim by which the other encounter was billed
+    claim_id: NotRequired[str]
     # For `changed_after_billing`: the version of the record that was billed, or acknowledged since
     billed_version: NotRequired[int]
     # Since when the finding has existed without interruption: the time of `cause`, or a later time at which it began without a write
@@ -1080,7 +1083,7 @@ class WorklistCountsStates(TypedDict):
 
 
 class WorklistCounts(TypedDict):
-    """How many there are. `null` if more than one of `payer_id`, `facility_id`, `provider_id` and the days is used as a filter"""
+    """How many there are. `null` if more than one of `payer_id`, `facility_id`, `provider_id`, `billed` and the days is used as a filter"""
 
     # Encounters in each state; with the filter `rule`, only those with a finding of that rule
     states: WorklistCountsStates
@@ -1112,10 +1115,19 @@ class Worklist(TypedDict):
     items: list[WorklistItem]
     # Pass it as `page_token` to get the next page; `null` on the last page
     next_page_token: str | None
-    # How many there are. `null` if more than one of `payer_id`, `facility_id`, `provider_id` and the days is used as a filter
+    # How many there are. `null` if more than one of `payer_id`, `facility_id`, `provider_id`, `billed` and the days is used as a filter
     counts: WorklistCounts | None
     # How up to date the list is
     progress: WorklistProgress
+
+
+class WorklistItemBilled(TypedDict):
+    """The last claim that was sent for it; `null` if none was reported"""
+
+    # When it was reported
+    at: str
+    # The sender's id of the claim
+    claim_id: str
 
 
 class WorklistItem(TypedDict):
@@ -1130,6 +1142,8 @@ class WorklistItem(TypedDict):
     payer_id: str | None
     facility_id: str | None
     provider_id: str | None
+    # The last claim that was sent for it; `null` if none was reported
+    billed: WorklistItemBilled | None
     findings: list[WorklistFinding]
 
 
@@ -1149,7 +1163,8 @@ class WorklistFinding(TypedDict):
         "rendering_role", "facility_missing", "facility_npi", "facility_tax_id", "clia_number",
         "document_missing", "primary_insurance_missing", "insurance_rank_gap", "coverage_not_in_force",
         "policy_number_missing", "subscriber_incomplete", "payer_code_missing", "address_incomplete",
-        "zip_of_other_state", "suspected_duplicate", "changed_after_billing",
+        "zip_of_other_state", "country_code", "duplicate_of_billed", "suspected_duplicate",
+        "changed_after_billing",
     ]
     severity: Literal["blocks", "warns"]
     # The field at fault, in dot notation if nested
@@ -1771,7 +1786,8 @@ class WorklistQuery(TypedDict):
         "rendering_role", "facility_missing", "facility_npi", "facility_tax_id", "clia_number",
         "document_missing", "primary_insurance_missing", "insurance_rank_gap", "coverage_not_in_force",
         "policy_number_missing", "subscriber_incomplete", "payer_code_missing", "address_incomplete",
-        "zip_of_other_state", "suspected_duplicate", "changed_after_billing",
+        "zip_of_other_state", "country_code", "duplicate_of_billed", "suspected_duplicate",
+        "changed_after_billing",
     ]]
     # Only encounters whose patient has primary insurance with this payer
     payer_id: NotRequired[str]
@@ -1781,6 +1797,8 @@ class WorklistQuery(TypedDict):
     provider_id: NotRequired[str]
     # Only encounters with a day of service on or before this day
     to: NotRequired[str]
+    # Only encounters for which a claim was reported (`true`), or none was (`false`): with `state=ready`, what is still to be billed
+    billed: NotRequired[bool]
 
 
 class SearchQuery(TypedDict):

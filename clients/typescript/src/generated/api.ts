@@ -3048,7 +3048,7 @@ export interface components {
         /** @description A problem with billing an encounter. */
         ReadinessFinding: {
             /** @enum {string} */
-            rule: "service_date_missing" | "service_date_in_future" | "service_before_birth" | "timely_filing" | "filing_limit_near" | "provider_missing" | "provider_npi" | "taxonomy_code" | "taxonomy_code_missing" | "rendering_role" | "facility_missing" | "facility_npi" | "facility_tax_id" | "clia_number" | "document_missing" | "primary_insurance_missing" | "insurance_rank_gap" | "coverage_not_in_force" | "policy_number_missing" | "subscriber_incomplete" | "payer_code_missing" | "address_incomplete" | "zip_of_other_state" | "suspected_duplicate" | "changed_after_billing";
+            rule: "service_date_missing" | "service_date_in_future" | "service_before_birth" | "timely_filing" | "filing_limit_near" | "provider_missing" | "provider_npi" | "taxonomy_code" | "taxonomy_code_missing" | "rendering_role" | "facility_missing" | "facility_npi" | "facility_tax_id" | "clia_number" | "document_missing" | "primary_insurance_missing" | "insurance_rank_gap" | "coverage_not_in_force" | "policy_number_missing" | "subscriber_incomplete" | "payer_code_missing" | "address_incomplete" | "zip_of_other_state" | "country_code" | "duplicate_of_billed" | "suspected_duplicate" | "changed_after_billing";
             /**
              * @description `blocks`: the payer would refuse the claim; `warns`: it may
              * @enum {string}
@@ -3072,6 +3072,11 @@ export interface components {
                  */
                 version: number;
             };
+            /**
+             * @description For `duplicate_of_billed`: the claim by which the other encounter was billed
+             * @example claim-1
+             */
+            claim_id?: string;
             /**
              * @description For `changed_after_billing`: the version of the record that was billed, or acknowledged since
              * @example 6
@@ -3114,7 +3119,7 @@ export interface components {
             items: components["schemas"]["WorklistItem"][];
             /** @description Pass it as `page_token` to get the next page; `null` on the last page */
             next_page_token: string | null;
-            /** @description How many there are. `null` if more than one of `payer_id`, `facility_id`, `provider_id` and the days is used as a filter */
+            /** @description How many there are. `null` if more than one of `payer_id`, `facility_id`, `provider_id`, `billed` and the days is used as a filter */
             counts: {
                 /** @description Encounters in each state; with the filter `rule`, only those with a finding of that rule */
                 states: {
@@ -3157,12 +3162,26 @@ export interface components {
             payer_id: string | null;
             facility_id: string | null;
             provider_id: string | null;
+            /** @description The last claim that was sent for it; `null` if none was reported */
+            billed: {
+                /**
+                 * Format: date-time
+                 * @description When it was reported
+                 * @example 2026-03-14T09:30:00.000Z
+                 */
+                at: string;
+                /**
+                 * @description The sender's id of the claim
+                 * @example claim-1
+                 */
+                claim_id: string;
+            } | null;
             findings: components["schemas"]["WorklistFinding"][];
         };
         /** @description A problem with billing an encounter. */
         WorklistFinding: {
             /** @enum {string} */
-            rule: "service_date_missing" | "service_date_in_future" | "service_before_birth" | "timely_filing" | "filing_limit_near" | "provider_missing" | "provider_npi" | "taxonomy_code" | "taxonomy_code_missing" | "rendering_role" | "facility_missing" | "facility_npi" | "facility_tax_id" | "clia_number" | "document_missing" | "primary_insurance_missing" | "insurance_rank_gap" | "coverage_not_in_force" | "policy_number_missing" | "subscriber_incomplete" | "payer_code_missing" | "address_incomplete" | "zip_of_other_state" | "suspected_duplicate" | "changed_after_billing";
+            rule: "service_date_missing" | "service_date_in_future" | "service_before_birth" | "timely_filing" | "filing_limit_near" | "provider_missing" | "provider_npi" | "taxonomy_code" | "taxonomy_code_missing" | "rendering_role" | "facility_missing" | "facility_npi" | "facility_tax_id" | "clia_number" | "document_missing" | "primary_insurance_missing" | "insurance_rank_gap" | "coverage_not_in_force" | "policy_number_missing" | "subscriber_incomplete" | "payer_code_missing" | "address_incomplete" | "zip_of_other_state" | "country_code" | "duplicate_of_billed" | "suspected_duplicate" | "changed_after_billing";
             /** @enum {string} */
             severity: "blocks" | "warns";
             /** @description The field at fault, in dot notation if nested */
@@ -5326,7 +5345,7 @@ export interface operations {
                 /** @description Only encounters in this state */
                 state?: "ready" | "blocked" | "not_completed" | "voided";
                 /** @description Encounters with a finding of this rule */
-                rule?: "service_date_missing" | "service_date_in_future" | "service_before_birth" | "timely_filing" | "filing_limit_near" | "provider_missing" | "provider_npi" | "taxonomy_code" | "taxonomy_code_missing" | "rendering_role" | "facility_missing" | "facility_npi" | "facility_tax_id" | "clia_number" | "document_missing" | "primary_insurance_missing" | "insurance_rank_gap" | "coverage_not_in_force" | "policy_number_missing" | "subscriber_incomplete" | "payer_code_missing" | "address_incomplete" | "zip_of_other_state" | "suspected_duplicate" | "changed_after_billing";
+                rule?: "service_date_missing" | "service_date_in_future" | "service_before_birth" | "timely_filing" | "filing_limit_near" | "provider_missing" | "provider_npi" | "taxonomy_code" | "taxonomy_code_missing" | "rendering_role" | "facility_missing" | "facility_npi" | "facility_tax_id" | "clia_number" | "document_missing" | "primary_insurance_missing" | "insurance_rank_gap" | "coverage_not_in_force" | "policy_number_missing" | "subscriber_incomplete" | "payer_code_missing" | "address_incomplete" | "zip_of_other_state" | "country_code" | "duplicate_of_billed" | "suspected_duplicate" | "changed_after_billing";
                 /** @description Only encounters whose patient has primary insurance with this payer */
                 payer_id?: string;
                 /** @description Only encounters at this facility */
@@ -5337,6 +5356,8 @@ export interface operations {
                 from?: string;
                 /** @description Only encounters with a day of service on or before this day */
                 to?: string;
+                /** @description Only encounters for which a claim was reported (`true`), or none was (`false`): with `state=ready`, what is still to be billed */
+                billed?: boolean;
             };
             header?: never;
             path?: never;

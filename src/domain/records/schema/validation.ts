@@ -137,8 +137,27 @@ export const npi: Check = (value) => {
   return hasNpiCheckDigit(value) ? undefined : 'has a wrong check digit';
 };
 
+/** Other spellings of the countries whose addresses claims carry in a form of their own. */
+const countrySpellings = new Map([
+  ['USA', 'US'],
+  ['UNITED STATES', 'US'],
+  ['UNITED STATES OF AMERICA', 'US'],
+  ['CAN', 'CA'],
+  ['CANADA', 'CA'],
+]);
+
+/**
+ * Returns the ISO 3166-1 alpha-2 code of a country as people write it: in any case, with periods, and for the United States and Canada
+ * by name or alpha-3 code. Undefined for anything that does not have the form of a code.
+ */
+export function countryCode(country: string): string | undefined {
+  const plain = country.replaceAll('.', '').trim().toUpperCase();
+  const code = countrySpellings.get(plain) ?? plain;
+  return /^[A-Z]{2}$/.test(code) ? code : undefined;
+}
+
 function isUs(country: unknown): boolean {
-  return country === undefined || country === null || country === 'US';
+  return typeof country !== 'string' || countryCode(country) === 'US';
 }
 
 /** The NPI's check digit: Luhn over the 10 digits behind the prefix 80840 (45 CFR 162.406, CMS "NPI check digit"). */

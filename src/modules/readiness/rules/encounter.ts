@@ -97,8 +97,27 @@ export const suspectedDuplicate: Rule = {
       })),
 };
 
+export const duplicateOfBilled: Rule = {
+  code: 'duplicate_of_billed',
+  severity: 'blocks',
+  title: 'No other encounter with the same patient, provider, day of service and facility was billed',
+  source: 'CMS Medicare Claims Processing Manual, chapter 1, section 120: exact and suspect duplicate claims',
+  reads: suspectedDuplicate.reads,
+  comparesEncounters: true,
+  check({ encounter, claim, sameVisit = [], sameVisitBilled }) {
+    // What was billed itself is no claim to come.
+    if (claim !== undefined || sameVisitBilled === undefined) return [];
+    return sameVisitOf(encounter, sameVisit).flatMap((record) => {
+      const billed = sameVisitBilled.get(record.id);
+      const text =
+        'This other encounter has the same patient, provider, day of service and facility, and was billed: the claim would be refused as a duplicate.';
+      return billed === undefined ? [] : [{ record, field: 'date_of_service', text, claimId: billed.id }];
+    });
+  },
+};
+
 /** Rules about documents, in the order in which a claim is filled in. */
 export const documentRules: readonly Rule[] = [documentMissing];
 
 /** Rules about the claim as a whole, in the order in which a claim is filled in. */
-export const claimRules: readonly Rule[] = [suspectedDuplicate, changedAfterBilling];
+export const claimRules: readonly Rule[] = [duplicateOfBilled, suspectedDuplicate, changedAfterBilling];

@@ -1,29 +1,89 @@
-import { passes, state, zipCode } from '../../../domain/records/schema/validation.ts';
-import { distinct, isInUs, missing, type Rule, textOf, wrong } from './rule.ts';
+import { isUspsState } from '../../../domain/records/schema/states.ts';
+import { countryCode, passes, zipCode } from '../../../domain/records/schema/validation.ts';
+import { type BilledRecord, distinct, type Fault, missing, type Rule, textOf, wrong } from './rule.ts';
 
-const needed = ['address_line_1', 'city', 'state', 'zip_code'];
+/** The code of the country of an address, by default the United States; undefined where what was sent is no country's. */
+function countryOf(record: BilledRecord): string | undefined {
+  return countryCode(textOf(record, 'country') ?? 'US');
+}
+
+const addressed = ['patient', 'provider', 'facility'];
+
+/** What an address needs, by the codes of countries. */
+const addressForms: Readonly<Record<string, (record: BilledRecord) => Fault[]>> = {
+  US: (record) => [
+    ...missing(
+      record,
+      ['address_line_1', 'city', 'state', 'zip_code'],
+      'A claim needs street, city, state and ZIP code.',
+    ),
+    ...wrong(
+      record,
+      'state',
+      (value) => isUspsState(value.trim().toUpperCase()),
+      'USPS knows no such state.',
+    ),
+    ...wrong(record, 'zip_code', passes(zipCode), 'This is not a ZIP code, which has five or nine digits.'),
+  ],
+  CA: (record) => [
+    ...missing(
+      record,
+      ['address_line_1', 'city', 'state', 'zip_code'],
+      'A claim needs street, city, province and postal code.',
+    ),
+    ...wrong(
+      record,
+      'state',
+      (value) => provinces.has(value.trim().toUpperCase()),
+      'Canada Post knows no such province.',
+    ),
+    ...wrong(
+      record,
+      'zip_code',
+      (value) => /^[A-Z]\d[A-Z][ -]?\d[A-Z]\d$/i.test(value.trim()),
+      'This is not a Canadian postal code, such as K1A 0B1.',
+    ),
+  ],
+};
+
+/** The provinces and territories (Canada Post, Addressing Guidelines). */
+const provinces = new Set(['AB', 'BC', 'MB', 'NB', 'NL', 'NS', 'NT', 'NU', 'ON', 'PE', 'QC', 'SK', 'YT']);
+
+/** Elsewhere, what stands for state and ZIP code differs, or there is nothing. */
+const addressElsewhere = (record: BilledRecord) =>
+  missing(record, ['address_line_1', 'city'], 'A claim needs street and city.');
 
 const addressIncomplete: Rule = {
   code: 'address_incomplete',
+  version: 2,
   severity: 'blocks',
   title: 'Patient, provider and facility have complete addresses',
   source: 'X12 005010X222A1 (837P), N3 and N4 of loops 2010AA, 2010BA and 2310C; USPS Publication 28',
-  reads: ['patient', 'provider', 'facility'].flatMap((kind) =>
-    [...needed, 'country'].map((field) => `${kind}.${field}`),
+  reads: addressed.flatMap((kind) =>
+    ['address_line_1', 'city', 'state', 'zip_code', 'country'].map((field) => `${kind}.${field}`),
   ),
   check: ({ patient, provider, facility }) =>
-    distinct(patient, provider, facility)
-      .filter(isInUs)
-      .flatMap((record) => [
-        ...missing(record, needed, 'A claim needs street, city, state and ZIP code.'),
-        ...wrong(record, 'state', passes(state), 'USPS knows no such state.'),
-        ...wrong(
-          record,
-          'zip_code',
-          passes(zipCode),
-          'This is not a ZIP code, which has five or nine digits.',
-        ),
-      ]),
+    distinct(patient, provider, facility).flatMap((record) =>
+      (addressForms[countryOf(record) ?? ''] ?? addressElsewhere)(record),
+    ),
+};
+
+const countryUnknown: Rule = {
+  code: 'country_code',
+  severity: 'warns',
+  title:
+    'The country of an address is an ISO 3166-1 alpha-2 code, or a spelling of the United States or Canada',
+  source: 'X12 005010X222A1 (837P), N404; ISO 3166-1',
+  reads: addressed.map((kind) => `${kind}.country`),
+  check: ({ patient, provider, facility }) =>
+    distinct(patient, provider, facility).flatMap((record) =>
+      wrong(
+        record,
+        'country',
+        (value) => countryCode(value) !== undefined,
+        'This is not a country code of two letters: without one, only street and city are checked.',
+      ),
+    ),
 };
 
 /** The states of three-digit ZIP code prefixes (USPS Domestic Mail Manual, L002), as ranges `first-last`; some are shared. */
@@ -110,28 +170,25 @@ function statesOfZip(zipCode: string): readonly string[] {
 
 const zipOfOtherState: Rule = {
   code: 'zip_of_other_state',
+  version: 2,
   severity: 'warns',
   title: 'The ZIP code of an address belongs to its state',
   source: 'USPS Domestic Mail Manual, labeling list L002: three-digit ZIP code prefixes',
-  reads: ['patient', 'provider', 'facility'].flatMap((kind) => [
-    `${kind}.state`,
-    `${kind}.zip_code`,
-    `${kind}.country`,
-  ]),
+  reads: addressed.flatMap((kind) => [`${kind}.state`, `${kind}.zip_code`, `${kind}.country`]),
   check: ({ patient, provider, facility }) =>
     distinct(patient, provider, facility)
-      .filter(isInUs)
+      .filter((record) => countryOf(record) === 'US')
       .flatMap((record) => {
         const states = statesOfZip(textOf(record, 'zip_code') ?? '');
         if (states.length === 0) return [];
         return wrong(
           record,
           'state',
-          (state) => states.includes(state),
+          (state) => states.includes(state.trim().toUpperCase()),
           'The ZIP code belongs to another state.',
         );
       }),
 };
 
 /** Rules about the patient, in the order in which a claim is filled in. */
-export const patientRules: readonly Rule[] = [addressIncomplete, zipOfOtherState];
+export const patientRules: readonly Rule[] = [addressIncomplete, zipOfOtherState, countryUnknown];

@@ -46,11 +46,6 @@ export function distinct(...records: (BilledRecord | undefined)[]): BilledRecord
   return [...byId.values()];
 }
 
-/** Whether the address of a record is one of the United States. */
-export function isInUs({ fields }: BilledRecord): boolean {
-  return fields.country === undefined || fields.country === 'US';
-}
-
 /** Whether an encounter is void: kept and readable, and not billed. */
 export function isVoid({ fields }: Pick<BilledRecord, 'fields'>): boolean {
   return typeof fields.voided_at === 'string';
@@ -187,6 +182,10 @@ export interface BillingFacts {
   documents?: ReadonlySet<DocumentCategory> | undefined;
   /** The other encounters of its visit, in the order of creation; undefined where they were not looked up. */
   sameVisit?: readonly BilledRecord[] | undefined;
+  /** The claims by which others of its visit were billed last, by their ids; undefined where none was. */
+  sameVisitBilled?: ReadonlyMap<string, Claim> | undefined;
+  /** The last claim that was sent for the encounter. Undefined where it was not billed. */
+  claim?: Claim | undefined;
   /** What was last billed for the encounter, or acknowledged since. Undefined where it was not billed. */
   billed?: readonly BilledVersion[] | undefined;
   /**
@@ -194,6 +193,13 @@ export interface BillingFacts {
    * not, or was not looked up, as no filing limit applies.
    */
   firstBilled?: FirstBilled | undefined;
+}
+
+/** A claim that was sent, under the id that its sender gave it. */
+export interface Claim {
+  id: string;
+  /** When it was reported: ISO 8601, UTC. */
+  at: string;
 }
 
 export type FirstBilled = ReadonlyMap<string, number>;
@@ -211,6 +217,8 @@ export interface Fault {
   field: string;
   /** A sentence without any value of a record. */
   text: string;
+  /** The claim by which the record was billed, where that is the fault. */
+  claimId?: string;
   /** The version of the record that was billed, where the fault is to differ from it. */
   billedVersion?: number;
   /** The moment at which it begins by itself, in milliseconds since 1970; default: at once. */
