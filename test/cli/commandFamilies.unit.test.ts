@@ -24,7 +24,7 @@ test.each(entries.map(({ name }) => name))(
 );
 
 test('every command that prints data prints it as JSON, too', async () => {
-  const printing = /^(List|Show|Print|Report|Compare|Simulate|For each)/;
+  const printing = /^(Check|List|Show|Print|Report|Compare|Simulate|For each)/;
   const without: string[] = [];
   const walk = (command: Command, path: string): void => {
     for (const child of command.commands) walk(child, `${path} ${child.name()}`.trim());

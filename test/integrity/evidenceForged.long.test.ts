@@ -105,6 +105,9 @@ test('with nothing to compare with, the exit code is 3', async () => {
   expect(stderr).toMatch(
     /^Nothing was compared: there is no --head, and the read model has no tree yet\. \d+ events/,
   );
+  const asJson = await runCli([...args, '--json'], { env });
+  expect(asJson.code).toBe(3);
+  expect(JSON.parse(asJson.stdout)).toMatchObject({ outcome: 'nothing_compared', log: { compared: 0 } });
   expect((await verify('--save-head', saved)).code).toBe(0);
   const against = await runCli([...args, '--head', saved], { env });
   expect(against).toMatchObject({ code: 0, stderr: '' });

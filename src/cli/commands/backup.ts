@@ -9,7 +9,7 @@ import { terminal } from '../../server/terminal.ts';
 import { ofFile } from '../lib/files.ts';
 import { withLogBar } from '../lib/progress.ts';
 import { ask, count, counted, example, fail, writeLine } from '../lib/terminal.ts';
-import { readPublicKeys } from './verify.ts';
+import { readPublicKeys } from './verifyFile.ts';
 
 interface PassphraseOptions {
   passphraseFile?: string;

@@ -23,7 +23,8 @@ import {
 import { ofFile } from '../lib/files.ts';
 import { kindArgument, parsePositive } from '../lib/options.ts';
 import { count, example, writeLine } from '../lib/terminal.ts';
-import { checkingKeys, readHead } from './verify.ts';
+import { checkingKeys } from './verify.ts';
+import { readHead } from './verifyFile.ts';
 
 interface ProveOptions {
   workspace: string;

@@ -1,26 +1,17 @@
-import { readdir, readFile, stat } from 'node:fs/promises';
+import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Command } from 'commander';
-import { MAX_EVENT_BYTES } from '../../domain/events/event.ts';
 import { INSTALLATION } from '../../domain/events/streams.ts';
 import { treeRoot } from '../../domain/merkle.ts';
 import { recordAccess } from '../../modules/audit/recordAccess.ts';
 import { NOTICES } from '../../modules/erasure/notices.ts';
-import {
-  certificateProblem,
-  certifiedErasures,
-  type ErasureCertificate,
-  parseCertificate,
-} from '../../modules/integrity/erasureCertificate.ts';
-import { type ExportFilters, manifestSchema, writeWhole } from '../../modules/integrity/exportArchive.ts';
-import { type Proof, parseProof, proofProblem } from '../../modules/integrity/proofs.ts';
+import { writeWhole } from '../../modules/integrity/exportArchive.ts';
 import {
   keysOfLog,
-  PublicKeys,
+  type PublicKeys,
   publicKeysOf,
   signTreeHead,
   type TreeHead,
-  treeHeadSchema,
 } from '../../modules/integrity/publicKeys.ts';
 import {
   type DocumentProblem,
@@ -29,7 +20,6 @@ import {
   verifyDocuments,
   verifyWorkspace,
 } from '../../modules/integrity/verify.ts';
-import { verifyExport } from '../../modules/integrity/verifyExport.ts';
 import {
   type RowDifference,
   type VerifiedModel,
@@ -53,12 +43,10 @@ import { terminal } from '../../server/terminal.ts';
 import type { EventLog } from '../../storage/eventLog.ts';
 import { ofFile } from '../lib/files.ts';
 import { createLogProgress } from '../lib/progress.ts';
-import { count, counted, example, fail, untilInterrupted, writeLine } from '../lib/terminal.ts';
+import { count, counted, example, INTERRUPTED, untilInterrupted, writeLine } from '../lib/terminal.ts';
 import { erasureLines } from './erase.ts';
-
-/** Reads the keys for checking signatures from a public key file (PEM). Rejects with `validation_failed` or `conflict`. */
-export const readPublicKeys = (path: string): Promise<PublicKeys> =>
-  ofFile(path, async () => PublicKeys.parse(await readFile(path, 'utf8')));
+import { Findings } from './findings.ts';
+import { readHead, readPublicKeys, verifyFile } from './verifyFile.ts';
 
 /**
  * Returns the keys for checking heads: the key in the file, otherwise the service's own, and the rotations recorded in the log.
@@ -68,21 +56,6 @@ export async function checkingKeys(eventLog: EventLog, path: string | undefined)
   if (path === undefined) return publicKeysOf(await loadSigningKey(eventLog));
   const given = await readPublicKeys(path);
   return (await keysOfLog(eventLog, given)).publicKeys ?? given;
-}
-
-/**
- * Reads the tree head in a file, which may be an export's manifest, signed with a key valid at its time; of one workspace, if
- * given. Rejects with `validation_failed` or `conflict`.
- */
-export async function readHead(path: string, publicKeys: PublicKeys, workspace?: string): Promise<TreeHead> {
-  const text = await ofFile(path, () => readFile(path, 'utf8'));
-  const head = parseHead(text);
-  const problem = head ? publicKeys.problem(head) : 'it is neither a tree head nor the manifest of an export';
-  if (head === undefined || problem) {
-    throw new ServiceError('validation_failed', `${path} is not valid: ${problem}.`);
-  }
-  if (workspace === undefined || head.workspace === workspace) return head;
-  throw new ServiceError('validation_failed', `${path} belongs to the workspace ${head.workspace}.`);
 }
 
 /**
@@ -105,110 +78,20 @@ async function readHeads(folder: string, publicKeys: PublicKeys, workspace: stri
   );
 }
 
-function parseHead(text: string): TreeHead | undefined {
-  try {
-    const value: unknown = JSON.parse(text);
-    return manifestSchema.safeParse(value).data?.tree_head ?? treeHeadSchema.safeParse(value).data;
-  } catch {
-    return undefined;
-  }
-}
-
-/** No proof or certificate is nearly as long: those of a patient contain a tombstone for each encounter and document. */
-const MAX_PROOF_BYTES = 64 * MAX_EVENT_BYTES;
-
-/** Checks an export, a proof or an erasure certificate with public keys alone, and prints the findings. */
-async function verifyFile(path: string, publicKey: string, headFile?: string): Promise<void> {
-  const keys = await readPublicKeys(publicKey);
-  const text = await ofFile(path, () => readShort(path));
-  const certificate = text === undefined ? undefined : parseCertificate(text);
-  if (certificate && 'problem' in certificate) return fail(invalidCertificate(certificate.problem));
-  if (certificate) return verifyCertificate(certificate.certificate, keys, headFile);
-  const found = text === undefined ? undefined : parseProof(text);
-  if (found === undefined) return verifyExportFile(path, keys, headFile);
-  if ('problem' in found) return fail(`The proof is not valid: ${found.problem}.`);
-  const { proof } = found;
-  if (headFile && proof.type === 'chartledger.consistency_proof.v1')
-    return fail('The proof contains both of its heads. Verify it without --head.');
-  const head = headFile === undefined ? undefined : await readHead(headFile, keys);
-  const problem = proofProblem(proof, keys, head);
-  if (problem) return fail(`The proof is not valid: ${problem}.`);
-  writeLine(describeProof(proof));
-}
-
-async function readShort(path: string): Promise<string | undefined> {
-  const { size } = await stat(path);
-  return size > MAX_PROOF_BYTES ? undefined : readFile(path, 'utf8');
-}
-
-function verifyCertificate(certificate: ErasureCertificate, keys: PublicKeys, headFile?: string): void {
-  const problem =
-    headFile === undefined
-      ? certificateProblem(certificate, keys)
-      : 'it contains its own head; verify it without --head';
-  if (problem) {
-    fail(invalidCertificate(problem));
-    return;
-  }
-  const { tombstones, workspace, tree_head } = certificate;
-  writeLine(
-    `${counted(tombstones.length, 'erasure')} in ${workspace} certified; tree head ${tree_head.root}`,
-  );
-  for (const line of certifiedErasures(certificate)) writeLine(`  ${line}`);
-}
-
-function invalidCertificate(problem: string): string {
-  return `The certificate is not valid: ${problem}.`;
-}
-
-async function verifyExportFile(path: string, keys: PublicKeys, headFile?: string): Promise<void> {
-  if (headFile !== undefined)
-    return fail('The manifest of an export contains its head. Verify it without --head.');
-  const { manifest, problem } = await ofFile(path, () => verifyExport(path, keys));
-  if (problem !== undefined || manifest === undefined) return fail(problem ?? '');
-  const { events, workspace, filters, tree_head } = manifest;
-  writeLine(
-    `${counted(events, 'event')} of ${workspace} verified${limitsText(filters)}; tree head ${tree_head.root}`,
-  );
-}
-
-/** Says that an export is not meant to be complete: whoever verifies it must not take it for everything. */
-function limitsText({ kind, from, to }: ExportFilters): string {
-  const limits = [
-    ...(kind === null ? [] : [`of the kind ${kind}`]),
-    ...(from === null ? [] : [`recorded at or after ${from}`]),
-    ...(to === null ? [] : [`recorded before ${to}`]),
-  ];
-  return limits.length === 0 ? '' : `, only those ${limits.join(', ')}`;
-}
-
-function describeProof(proof: Proof): string {
-  if (proof.type === 'chartledger.consistency_proof.v1') {
-    const { first, second } = proof;
-    return `The ${count(first.size)} events of ${first.workspace} are those with which its ${count(second.size)} events begin; tree head ${second.root}`;
-  }
-  const { event, index, tree_head } = proof;
-  const { workspace, size, root } = tree_head;
-  return (
-    `Version ${event.revision + 1} of ${event.stream}, recorded at ${event.recordedAt}, is event ${count(index + 1)} of ` +
-    `${count(size)} of ${workspace}; tree head ${root}`
-  );
-}
-
-/** The exit code of a verification that had nothing to compare with. */
-const NOTHING_COMPARED = 3;
-
 /** Reads every stored document of a workspace, and lists each one that is not what was uploaded: the command then fails. */
-async function verifyStoredDocuments(workspace: string): Promise<void> {
+async function verifyStoredDocuments(findings: Findings, workspace: string): Promise<void> {
   await withLogToVerify(workspace, ({ eventLog }) =>
     withDocumentStore(async (documentStore) => {
       const bar = createLogProgress(terminal().stderr.isTTY === true);
-      const onProblem = (problem: DocumentProblem) => fail(describe(problem));
+      const onProblem = (problem: DocumentProblem) => findings.problem(describe(problem));
       const found = await verifyDocuments({ eventLog, documentStore }, workspace, {
         onProblem,
         onProgress: bar.at,
       }).finally(() => bar.stop());
-      writeLine(`${count(found.verified)} document versions verified, ${count(found.gone)} no longer kept`);
+      const { verified, gone } = found;
+      findings.verified('documents', { verified, gone }, [
+        `${count(verified)} document versions verified, ${count(gone)} no longer kept`,
+      ]);
     }),
   );
 }
@@ -224,7 +107,7 @@ function describe({ what, position, stream, version, objectId }: DocumentProblem
  * Compares the stored rows of the read models with what the log yields: those of a workspace, or all. Lists the first row of each read
  * model that differs: the command then fails.
  */
-async function verifyStoredRecords(workspace: string | undefined): Promise<void> {
+async function verifyStoredRecords(findings: Findings, workspace: string | undefined): Promise<void> {
   await untilInterrupted((signal) =>
     withLogToVerify(workspace ?? INSTALLATION, async ({ eventLog, caller }) => {
       if (workspace === undefined) await recordAccess(eventLog, caller, { action: 'verify' });
@@ -238,7 +121,7 @@ async function verifyStoredRecords(workspace: string | undefined): Promise<void>
         const workspaces = workspace === undefined ? await everyWorkspace() : [workspace];
         return [...found, await verifyWorklist({ eventLog, readModels }, workspaces, signal)];
       }).finally(() => bar.stop());
-      reportRows(verified);
+      reportRows(findings, verified);
     }),
   );
 }
@@ -247,21 +130,20 @@ function everyWorkspace(): Promise<string[]> {
   return withKeys(async ({ known }) => [...known.workspaces.keys()]);
 }
 
-function reportRows(verified: VerifiedModel[]): void {
+function reportRows(findings: Findings, verified: VerifiedModel[]): void {
   const problems = verified.flatMap((model) => problemOf(model) ?? []);
-  for (const problem of problems) fail(problem);
+  for (const problem of problems) findings.problem(problem);
   if (problems.length > 0) return;
   const sum = (what: 'rows' | 'unwritten') => verified.reduce((all, one) => all + one[what], 0);
   if (sum('rows') === 0) {
-    fail('Nothing was compared: the read models have no rows yet.');
-    terminal().exitCode = NOTHING_COMPARED;
+    findings.nothing('Nothing was compared: the read models have no rows yet.');
     return;
   }
   const unwritten = sum('unwritten');
   const more = unwritten > 0 ? `; ${count(unwritten)} not written yet, and not compared` : '';
-  writeLine(
+  findings.verified('read_models', { rows: sum('rows'), models: verified.length, unwritten }, [
     `${counted(sum('rows'), 'row')} of ${count(verified.length)} read models compared with the log${more}`,
-  );
+  ]);
 }
 
 function problemOf({
@@ -295,6 +177,7 @@ interface VerifyOptions {
   publicKey?: string;
   documents?: boolean;
   records?: boolean;
+  json?: boolean;
 }
 
 function summary({ tree, compared }: Verified, heads: readonly TreeHead[]): string {
@@ -303,6 +186,13 @@ function summary({ tree, compared }: Verified, heads: readonly TreeHead[]): stri
   const uncovered = heads.length > 0 && behind > 0 ? `, ${count(behind)} recorded after the newest head` : '';
   const held = heads.length > 1 ? ` and all against ${count(heads.length)} heads` : '';
   return `${counted(size, 'event')} verified, ${count(compared)} of them against the read model${held}${uncovered}; tree head ${treeRoot(tree)}`;
+}
+
+function logPart(workspace: string, { tree, compared, erased }: Verified, heads: readonly TreeHead[]) {
+  return {
+    ...{ workspace, events: tree.size, compared, heads: heads.length, tree_head: treeRoot(tree) },
+    ...{ erased_events: erased.count, erasures: erased.reported },
+  };
 }
 
 /** Returns the heads that the log is compared with, with valid signatures. */
@@ -326,7 +216,7 @@ async function trustedKeys(
   return own && publicKeysOf(own);
 }
 
-async function verifyLog(workspace: string, options: VerifyOptions) {
+async function verifyLog(findings: Findings, workspace: string, options: VerifyOptions) {
   const { saveHead } = options;
   const verifyTree = async ({ eventLog, caller }: Pick<WorkspaceTools, 'eventLog' | 'caller'>) => {
     const trusted = await trustedKeys(eventLog, options);
@@ -339,18 +229,18 @@ async function verifyLog(workspace: string, options: VerifyOptions) {
     ).finally(() => bar.stop());
     const texts = verifiedTexts(found);
     const problems = [...keyProblems, ...texts.problems];
-    for (const problem of problems) fail(problem);
-    for (const remark of texts.remarks) writeLine(`Remark: ${remark}`);
+    for (const problem of problems) findings.problem(problem);
+    for (const remark of texts.remarks) findings.remark(remark);
     if (problems.length > 0) return;
     if (heads.length === 0 && found.compared === 0) {
-      fail(
+      findings.nothing(
         `Nothing was compared: there is no --head, and the read model has no tree yet. ${summary(found, heads)}`,
       );
-      terminal().exitCode = NOTHING_COMPARED;
+      findings.verified('log', logPart(workspace, found, heads), erasureLines(found.erased));
     } else {
-      writeLine(summary(found, heads));
+      const lines = [summary(found, heads), ...erasureLines(found.erased)];
+      findings.verified('log', logPart(workspace, found, heads), lines);
     }
-    for (const line of erasureLines(found.erased)) writeLine(line);
     if (saveHead === undefined) return;
     const key = await loadSigningKey(eventLog);
     const signed = signTreeHead(workspace, found.tree, found.lastEvent, key);
@@ -360,6 +250,17 @@ async function verifyLog(workspace: string, options: VerifyOptions) {
 }
 
 async function verify(file: string | undefined, options: VerifyOptions, command: Command): Promise<void> {
+  const findings = new Findings(options.json);
+  await verifyEach(findings, file, options, command);
+  if (terminal().exitCode !== INTERRUPTED) findings.end();
+}
+
+async function verifyEach(
+  findings: Findings,
+  file: string | undefined,
+  options: VerifyOptions,
+  command: Command,
+): Promise<void> {
   const { workspace, publicKey } = options;
   if (file !== undefined && workspace === undefined) {
     if (publicKey === undefined)
@@ -367,7 +268,7 @@ async function verify(file: string | undefined, options: VerifyOptions, command:
     if (options.heads ?? options.saveHead ?? options.documents)
       command.error('error: --heads, --save-head and --documents require --workspace');
     if (options.records) command.error('error: --records reads the stores, not a file');
-    return verifyFile(file, publicKey, options.head);
+    return verifyFile(findings, { path: file, publicKey, headFile: options.head });
   }
   if (file !== undefined || (workspace === undefined && !options.records)) {
     command.error('error: specify the file of an export or a proof, --workspace or --records');
@@ -375,11 +276,11 @@ async function verify(file: string | undefined, options: VerifyOptions, command:
   if (workspace === undefined) {
     if (options.head ?? options.heads ?? options.saveHead ?? options.documents)
       command.error('error: --head, --heads, --save-head and --documents require --workspace');
-    return verifyStoredRecords(undefined);
+    return verifyStoredRecords(findings, undefined);
   }
-  await verifyLog(workspace, options);
-  if (options.documents) await verifyStoredDocuments(workspace);
-  if (options.records) await verifyStoredRecords(workspace);
+  await verifyLog(findings, workspace, options);
+  if (options.documents) await verifyStoredDocuments(findings, workspace);
+  if (options.records) await verifyStoredRecords(findings, workspace);
 }
 
 /** `chartledger verify` */
@@ -417,6 +318,7 @@ export function addVerifyCommand(program: Command): void {
       'the public key (PEM) of the signing key, or of an earlier or later one; with --workspace, defaults ' +
         "to the service's own key",
     )
+    .option('--json', 'print a JSON object: the outcome, what was verified, and the problems')
     .addHelpText(
       'after',
       example(
