@@ -3,7 +3,7 @@ import type { ErasedEvent, RecordedEvent } from '../../../src/domain/events/even
 import { RECORD_ERASED } from '../../../src/domain/events/payloads.ts';
 import type { EventBatch, EventLog, FollowOptions } from '../../../src/storage/eventLog.ts';
 
-import { appendTombstones, erase } from '../../support/erasure.ts';
+import { appendTombstones, erase, type Removal } from '../../support/erasure.ts';
 import { eventually } from '../../support/eventually.ts';
 import { Follower, followToEnd } from '../../support/log.ts';
 import { TestWorkspace } from '../../support/samples.ts';
@@ -202,6 +202,27 @@ export function eventLogErasure(open: () => Promise<EventLog>, purged: Purged): 
     await expect(log.erase(workspace.stream(), 0, [])).rejects.toSatisfy(says);
     expect(await log.readStream(stream, { limit: 10 })).toEqual(events);
     expect(eventsOf(await followed())).toEqual(events);
+  });
+
+  test('of removals that are asked for together, one that is refused affects no other', async () => {
+    const streams = Array.from({ length: 5 }, () => workspace.stream());
+    await workspace.appendMany(log, 10, streams);
+    const removals: Removal[] = [];
+    for (const stream of streams) removals.push(await appendTombstones(log, workspace, stream));
+    const [kept] = (await log.readStream(streams[2] as string, { limit: 1 })) as [RecordedEvent];
+    const outcomes = await Promise.allSettled(
+      removals.map(([stream, before, erased], index) =>
+        log.erase(stream, before, index === 2 ? erased.slice(1) : erased),
+      ),
+    );
+    expect(outcomes.map(({ status }) => status)).toEqual(
+      streams.map((_, index) => (index === 2 ? 'rejected' : 'fulfilled')),
+    );
+    for (const [index, stream] of streams.entries()) {
+      const [first] = await log.readStream(stream, { limit: 1 });
+      if (index === 2) expect(first).toEqual(kept);
+      else expect(first?.revision).toBe(2);
+    }
   });
 
   test('a removal that does not name every event is refused, and removes none', async () => {

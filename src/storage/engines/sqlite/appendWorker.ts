@@ -8,6 +8,7 @@ import { openForAppending } from './eventLogFile.ts';
 import type {
   AppendOutcome,
   AppendRequest,
+  EraseRequest,
   WriterMessage,
   WriterRequest,
   WriterThreadMessage,
@@ -22,6 +23,8 @@ interface Received<Request = WriterRequest> {
 if (parentPort === null) throw new Error('appendWorker runs as a worker thread');
 const owner = parentPort;
 reportMeasurements();
+/** Events that are removed in one transaction, except where one stream has more. */
+const MOST_ERASED = 200;
 const commitSize = measurements.histogram('chartledger.commit.size', {});
 const commitDuration = measurements.histogram('chartledger.commit.duration', {});
 const { path } = workerData as { path: string };
@@ -43,7 +46,10 @@ function send({ port, answers }: WriterLink, message: WriterMessage): void {
  * them: before, so that nothing is written where nobody would find it, and after, when the file could have gone meanwhile. `work`
  * returns how many events' worth was written, and the answers.
  */
-function execute(to: WriterLink[], work: () => { events: number; outcomes: AppendOutcome[][] }): void {
+function execute(
+  to: WriterLink[],
+  work: () => { events: number; outcomes: (AppendOutcome[] | NotErasable)[] },
+): void {
   const sendAll = (message: WriterMessage) => {
     for (const link of to) send(link, message);
   };
@@ -57,14 +63,16 @@ function execute(to: WriterLink[], work: () => { events: number; outcomes: Appen
     const { events, outcomes } = work();
     if (refuseMoved()) return;
     for (const [index, link] of to.entries()) {
-      send(link, { kind: 'committed', outcomes: outcomes[index] as AppendOutcome[] });
+      const of = outcomes[index] as AppendOutcome[] | NotErasable;
+      send(
+        link,
+        of instanceof NotErasable
+          ? { kind: 'refused', reason: of.message }
+          : { kind: 'committed', outcomes: of },
+      );
     }
     checkpoints.committed(events);
   } catch (error) {
-    if (error instanceof NotErasable) {
-      sendAll({ kind: 'refused', reason: error.message });
-      return;
-    }
     const code = (error as { errcode?: number }).errcode?.toString();
     sendAll({ kind: 'failed', code, problem: fileProblem(path, error) });
   }
@@ -89,15 +97,41 @@ function append(batches: Received<AppendRequest[]>[]): void {
   );
 }
 
+/** Removes what one thread asked for in one transaction. */
+function erase(link: WriterLink, requests: EraseRequest[]): void {
+  execute(
+    requests.map(() => link),
+    () => ({
+      events: countOf(requests),
+      outcomes: writer.erase(requests).map((refusal) => refusal ?? []),
+    }),
+  );
+}
+
+/** Returns how many events are removed. */
+function countOf(requests: readonly EraseRequest[]): number {
+  return requests.reduce((count, { erased }) => count + erased.length, 0);
+}
+
+/** Handles a request that is no batch, and with a removal those that wait behind it on the same link: they share its commit. */
 function executeSingle({ link, request }: Received<Exclude<WriterRequest, AppendRequest[]>>): void {
-  execute([link], () => {
-    if ('erase' in request) {
-      writer.erase(request.erase);
-      return { events: request.erase.erased.length, outcomes: [[]] };
-    }
-    writer.prove(request.prove);
-    return { events: 1, outcomes: [[]] };
-  });
+  if ('prove' in request) {
+    execute([link], () => {
+      writer.prove(request.prove);
+      return { events: 1, outcomes: [[]] };
+    });
+    return;
+  }
+  const requests = [request.erase];
+  let other: WriterRequest | undefined;
+  while (countOf(requests) < MOST_ERASED) {
+    other = receiveMessageOnPort(link.port)?.message as WriterRequest | undefined;
+    if (other === undefined || Array.isArray(other) || 'prove' in other) break;
+    requests.push(other.erase);
+    other = undefined;
+  }
+  erase(link, requests);
+  if (other) handleRequest({ link, request: other });
 }
 
 /** Handles a request, and with a batch those waiting on the other links: they share its commit. */

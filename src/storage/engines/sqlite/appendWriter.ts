@@ -185,6 +185,9 @@ export class AppendWriter {
       begin: db.prepare('BEGIN IMMEDIATE'),
       commit: db.prepare('COMMIT'),
       rollback: db.prepare('ROLLBACK'),
+      savepoint: db.prepare('SAVEPOINT one'),
+      rollbackTo: db.prepare('ROLLBACK TO one'),
+      release: db.prepare('RELEASE one'),
       prove: db.prepare('INSERT OR REPLACE INTO proof (only, bytes) VALUES (1, zeroblob(?))'),
       findStream: db.prepare('SELECT id FROM streams WHERE name = ?'),
       addStream: db.prepare('INSERT INTO streams (name) VALUES (?)'),
@@ -224,22 +227,35 @@ export class AppendWriter {
   }
 
   /**
-   * Removes events in one transaction. Their rows stay, emptied, with the leaf: a page from which rows are deleted is filled with
-   * rows of its neighbors, of which SQLite leaves copies behind. Throws `NotErasable`, with nothing changed.
+   * Removes events of several streams in one transaction. Their rows stay, emptied, with the leaf: a page from which rows are deleted
+   * is filled with rows of its neighbors, of which SQLite leaves copies behind. Returns for each stream why it was left as it was;
+   * undefined where it was not.
    */
-  erase({ stream, before, erased }: EraseRequest): void {
+  erase(requests: readonly EraseRequest[]): (NotErasable | undefined)[] {
+    const { savepoint, release, rollbackTo } = this.#statements;
+    return this.#transaction(() =>
+      requests.map((request) => {
+        savepoint.run();
+        const refusal = this.#erase(request);
+        if (refusal) rollbackTo.run();
+        release.run();
+        return refusal;
+      }),
+    );
+  }
+
+  #erase({ stream, before, erased }: EraseRequest): NotErasable | undefined {
     const { findStream, hasRevision, markErased, emptyEvent, unerased } = this.#statements;
-    this.#transaction(() => {
-      const found = findStream.get(stream) as { id: number } | undefined;
-      if (!found || !hasRevision.get(found.id, before))
-        throw new NotErasable('The stream does not go on behind the events to be erased.');
-      if (!unerased.get(found.id, before)) return;
-      this.#memory.forget();
-      markErased.run(found.id);
-      for (const { position, leaf } of erased) emptyEvent.run(leaf, position, found.id, before);
-      if (unerased.get(found.id, before))
-        throw new NotErasable('An event to be erased is not among those named.');
-    });
+    const found = findStream.get(stream) as { id: number } | undefined;
+    if (!found || !hasRevision.get(found.id, before))
+      return new NotErasable('The stream does not go on behind the events to be erased.');
+    if (!unerased.get(found.id, before)) return undefined;
+    this.#memory.forget();
+    markErased.run(found.id);
+    for (const { position, leaf } of erased) emptyEvent.run(leaf, position, found.id, before);
+    return unerased.get(found.id, before)
+      ? new NotErasable('An event to be erased is not among those named.')
+      : undefined;
   }
 
   #transaction<Result>(work: () => Result): Result {

@@ -60,7 +60,8 @@ export class SqliteLogCopy implements LogCopy {
   }
 
   async erase(stream: string, before: number, erased: readonly ErasedEvent[]): Promise<void> {
-    this.#io(() => new AppendWriter(this.#db).erase({ stream, before, erased }));
+    const [refusal] = this.#io(() => new AppendWriter(this.#db).erase([{ stream, before, erased }]));
+    if (refusal) throw refusal;
     this.#streams.clear();
   }
 

@@ -5,11 +5,11 @@ import { resultCode, TRY_MS, untilFree } from './database.ts';
 import type { PurgeAnswer } from './file.ts';
 import { mergeTermIndexes } from './queries.ts';
 
-/** How long others can have the file between two parts. */
-const PAUSE_MS = 100;
-/** How long the file is held for one part of its pages. */
-const PART_MS = 50;
-const PAGES_A_READ = 256;
+/** How long the file is held without a break. */
+const HOLD_MS = 20;
+/** How long others can have it then: in the first tenth of a second, whoever waits for a SQLite file asks at least every 25 ms. */
+const PAUSE_MS = 50;
+const PAGES_A_READ = 64;
 /** From here on, the first byte of an overflow page could be that of a B-tree page. */
 const MAX_PAGES = 2 ** 25;
 
@@ -61,7 +61,7 @@ async function overwriteFreeSpace(db: DatabaseSync): Promise<void> {
  * connection wrote something before it could begin.
  */
 function overwritePart(db: DatabaseSync, file: number, layout: Layout, first: number): number {
-  const until = performance.now() + PART_MS;
+  const until = performance.now() + HOLD_MS;
   db.exec('BEGIN IMMEDIATE');
   try {
     if (statSync(`${path}-wal`).size > 0) return first;
@@ -124,12 +124,16 @@ function freeSpace(page: Buffer, header: number): [start: number, end: number][]
 async function purge(): Promise<void> {
   const db = new DatabaseSync(path, { timeout: TRY_MS });
   db.exec('PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA secure_delete = ON');
+  let until = performance.now() + HOLD_MS;
   for (const step of mergeTermIndexes(db)) {
+    if (performance.now() > until) {
+      await sleep(PAUSE_MS);
+      until = performance.now() + HOLD_MS;
+    }
     await untilFree(() => {
       step();
       return true;
     });
-    await sleep(1);
   }
   await untilFree(() => emptyLog(db));
   await overwriteFreeSpace(db);

@@ -154,7 +154,7 @@ const PRIVATE_USE = 0xe000;
 /** Not used by any row: positions start at 0. */
 const NO_ENTRY = -1;
 /** Number of an index's pages that one step of a merge writes, which takes some ten milliseconds. */
-const MERGED_PAGES = 200;
+const MERGED_PAGES = 50;
 
 /** Returns the name of the index of terms beside a table of rows; whatever happens to one has to happen to the other. */
 export function termIndex(table: string): string {
