@@ -3,10 +3,10 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { JsonObject } from '../../src/domain/events/event.ts';
 import { catalog } from '../../src/domain/records/catalog.ts';
 import { MAX_FILENAME_LENGTH } from '../../src/domain/records/document.ts';
-import { recordOf } from '../../src/modules/integrations/apply.ts';
 import type { FhirEntry } from '../../src/modules/integrations/fhir/bundle.ts';
 import { type Interpreted, Interpreter } from '../../src/modules/integrations/fhir/interpreter.ts';
 import type { FhirRecords } from '../../src/modules/integrations/fhir/references.ts';
+import { recordOf } from '../../src/modules/integrations/operations.ts';
 
 import type { TestResponse } from '../support/client.ts';
 import {

@@ -35,6 +35,36 @@ describe('of insurances', () => {
     const said = ranks({ 1: '4', 3: 'd' }, { 1: '1', 3: 'a' }, { 1: '2', 3: 'b' }, { 1: '3', 3: 'c' });
     expect(said).toEqual({ ranks: ['a', 'b', 'c'], issues: ['IN1^1^1'] });
   });
+
+  test('those that a message does not name stay, or end where the source sends whole sets', () => {
+    const [insured, bare] = [
+      hl7Message('ADT^A08', [pid, ['IN1', { 1: '2', 3: 'b' }]]),
+      hl7Message('ADT^A08', [pid]),
+    ];
+    const whole = { ...hl7Source, insurance_sets: 'whole' } as const;
+    const had = (message: string, source = hl7Source) => {
+      const { primary_insurance, secondary_insurance, tertiary_insurance } = fieldsOf(
+        mapped(message, source),
+        'patient',
+      );
+      return [primary_insurance, secondary_insurance, tertiary_insurance];
+    };
+    const second = { payer_id: 'b' };
+    expect(had(insured)).toEqual([undefined, second, undefined]);
+    expect(had(insured, whole)).toEqual([null, second, null]);
+    expect(had(bare, whole)).toEqual([undefined, undefined, undefined]);
+  });
+
+  test('the policy number is IN1-36, else IN1-49, and never IN1-2', () => {
+    const numberOf = (fields: Record<number, string>) => {
+      const said = mapped(hl7Message('ADT^A08', [pid, ['IN1', { 1: '1', 2: 'PLAN', 3: 'a', ...fields }]]));
+      return (fieldsOf(said, 'patient').primary_insurance as RecordFields).policy_number;
+    };
+    expect(numberOf({ 36: 'W1', 49: 'M1' })).toBe('W1');
+    expect(numberOf({ 49: '987-65-4321^^^SSA^SS~M1' })).toBe('M1');
+    expect(numberOf({})).toBeUndefined();
+    expect(numberOf({ 36: '""', 49: 'M1' })).toBeUndefined();
+  });
 });
 
 test('the visit number of the authority that the source names is taken', () => {
@@ -43,6 +73,108 @@ test('the visit number of the authority that the source names is taken', () => {
   expect(mapped(hl7Message('ADT^A03', [pid, visit]), source)).toMatchObject({
     operations: [{ kind: 'patient' }, { kind: 'encounter', fields: { id: 'B' } }],
   });
+});
+
+describe('the number of a visit', () => {
+  const read = (
+    kind: string,
+    fields: { account?: string; visit?: string; alternate?: string },
+    source = hl7Source,
+  ) => {
+    const { account = '', visit = '', alternate = '' } = fields;
+    return mapped(
+      hl7Message(kind, [
+        ['PID', { ...pid[1], 18: account }],
+        ['PV1', { 2: 'O', 19: visit, 50: alternate }],
+      ]),
+      source,
+    );
+  };
+
+  test('is PV1-19, or the account number with a warning', () => {
+    const said = read('ADT^A03', { account: 'A-1', visit: 'V-1' });
+    expect([fieldsOf(said, 'encounter').id, said.issues]).toEqual(['V-1', []]);
+    const account = read('ADT^A03', { account: 'A-1' });
+    expect(fieldsOf(account, 'encounter').id).toBe('A-1');
+    expect(account.issues).toMatchObject([{ severity: 'warning', code: '101', location: 'PV1^1^19' }]);
+  });
+
+  test('is where the source says, without a warning', () => {
+    const from = (...visit_from: ('PV1-19' | 'PV1-50' | 'PID-18')[]) => ({ ...hl7Source, visit_from });
+    const all = { account: 'A-1', visit: 'V-1', alternate: 'B-1' };
+    for (const [source, sent, id] of [
+      [from('PID-18', 'PV1-19'), all, 'A-1'],
+      [from('PID-18', 'PV1-19'), { visit: 'V-1' }, 'V-1'],
+      [from('PV1-50'), all, 'B-1'],
+    ] as const) {
+      const said = read('ADT^A03', sent, source);
+      expect([fieldsOf(said, 'encounter').id, said.issues]).toEqual([id, []]);
+    }
+    expect(read('ADT^A03', { account: 'A-1' }, from('PV1-19'))).toMatchObject({
+      ...{ refused: 'AE', issues: [{ code: '101', location: 'PV1^1^19' }] },
+    });
+    expect(read('SIU^S12', { account: 'A-1' })).toMatchObject({ operations: [] });
+    expect(fieldsOf(read('SIU^S12', { account: 'A-1' }, from('PID-18')), 'encounter').id).toBe('A-1');
+  });
+
+  test.each(['ADT^A01', 'ADT^A05', 'ADT^A06', 'ADT^A08', 'BAR^P01', 'DFT^P03'])(
+    'may be missing in %s, which then says something of the patient',
+    (kind) => {
+      expect(read(kind, {})).toMatchObject({ operations: [{ kind: 'patient', fields: { id: '4711' } }] });
+    },
+  );
+
+  test.each(['ADT^A02', 'ADT^A03', 'ADT^A11', 'ADT^A13', 'ADT^A23', 'ADT^A38', 'BAR^P06', 'MDM^T11'])(
+    'must not be missing in %s, which is about the visit alone',
+    (kind) => {
+      const said = read(kind, {});
+      expect(said).toMatchObject({ refused: 'AE' });
+      expect(said.issues).toContainEqual(expect.objectContaining({ code: '101', location: 'PV1^1^19' }));
+    },
+  );
+});
+
+test('of several names one with both parts is taken, the legal one first', () => {
+  const named = (names: string) => {
+    const { first_name, last_name } = fieldsOf(
+      mapped(hl7Message('ADT^A28', [['PID', { ...pid[1], 5: names }]])),
+      'patient',
+    );
+    return [first_name, last_name];
+  };
+  expect(named('Rivera^^^^^^L~Riviera^Bea^^^^^D')).toEqual(['Bea', 'Riviera']);
+  expect(named('Riviera^Bea^^^^^D~Rivera^Beatriz^^^^^L')).toEqual(['Beatriz', 'Rivera']);
+  expect(named('^Bea~Riviera~Rivera^Beatriz')).toEqual(['Beatriz', 'Rivera']);
+});
+
+test('the former id of a patient is the one with the authority of the survivor', () => {
+  const message = hl7Message('ADT^A40', [
+    ['PID', { 3: '999^^^NHS^NH~4711^^^HOSP^MR' }],
+    ['MRG', { 1: '4700^^^HOSP^MR~998^^^NHS^NH' }],
+  ]);
+  expect(mapped(message, { time_zone: 'UTC' })).toMatchObject({ operations: [{ id: '998', into: '999' }] });
+  const source = { time_zone: 'UTC', patient_authority: 'HOSP' };
+  expect(mapped(message, source)).toMatchObject({ operations: [{ id: '4700', into: '4711' }] });
+});
+
+test('several merges in a message are each of the patient before them', () => {
+  const message = hl7Message('ADT^A40', [
+    ...([
+      ['PID', { 3: 'a' }],
+      ['MRG', { 1: 'b' }],
+      ['MRG', { 1: 'c' }],
+    ] as [string, Record<number, string>][]),
+    ...([
+      ['PID', { 3: 'd' }],
+      ['MRG', { 1: 'e' }],
+    ] as [string, Record<number, string>][]),
+  ]);
+  const merges = [
+    ['b', 'a', 'MRG^1'],
+    ['c', 'a', 'MRG^2'],
+    ['e', 'd', 'MRG^3'],
+  ];
+  expect(mapped(message)).toMatchObject({ operations: merges.map(([id, into, at]) => ({ id, into, at })) });
 });
 
 test('without an identifier of the authority the first is taken, and it is said', () => {

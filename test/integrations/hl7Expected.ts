@@ -7,6 +7,7 @@ export const facility = {
   fields: { id: 'ELMST', name: 'ELMST' },
 };
 export const encounter = (fields: object) => ({ type: 'record', kind: 'encounter', at: 'PV1^1', fields });
+export const begunEncounter = (fields: object) => ({ ...encounter(fields), given: 'begun' });
 export const patient = (fields: object) => ({ type: 'record', kind: 'patient', at: 'PID^1', fields });
 export const stay = { id: 'V-1001', patient_id: '4711' };
 
@@ -64,7 +65,7 @@ export const expected: Record<string, { operations: unknown[]; issues: unknown[]
         },
       }),
       ...[attending, facility],
-      encounter({
+      begunEncounter({
         ...stay,
         ...{ provider_id: '1234567893', facility_id: 'ELMST', visit_type: 'inpatient' },
         ...{ date_of_service: '2026-03-14T09:30:00-05:00', status: 'in-progress', is_completed: false },
@@ -163,10 +164,13 @@ export const expected: Record<string, { operations: unknown[]; issues: unknown[]
         }),
         ifAbsent: true,
       },
-      encounter({
-        ...{ id: 'V-3001', patient_id: '4711' },
-        ...{ voided_at: '2026-02-18T11:30:00-06:00', void_reason: 'The patient asked for it' },
-      }),
+      {
+        ...encounter({
+          ...{ id: 'V-3001', patient_id: '4711' },
+          ...{ voided_at: '2026-02-18T11:30:00-06:00', void_reason: 'The patient asked for it' },
+        }),
+        given: 'planned',
+      },
     ],
     issues: [],
   },
@@ -182,7 +186,10 @@ export const expected: Record<string, { operations: unknown[]; issues: unknown[]
   'adt-a40-merge': {
     operations: [
       patient({ id: '4711', first_name: 'Beatriz', last_name: 'Rivera', date_of_birth: '1984-02-29' }),
-      { type: 'merge', id: '4700', into: '4711', at: 'MRG^1' },
+      {
+        ...{ type: 'merge', kind: 'patient', id: '4700', into: '4711', at: 'MRG^1' },
+        fields: { merged_into: '4711' },
+      },
     ],
     issues: [],
   },

@@ -1,10 +1,10 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { type Operation, recordOf } from '../../src/modules/integrations/apply.ts';
 import { acknowledge } from '../../src/modules/integrations/hl7/acknowledge.ts';
 import { splitMessages } from '../../src/modules/integrations/hl7/framing.ts';
 import { conditionNames, parseMessage } from '../../src/modules/integrations/hl7/parser.ts';
 import { mapMessage } from '../../src/modules/integrations/hl7/triggerEvents.ts';
+import { type Operation, recordOf } from '../../src/modules/integrations/operations.ts';
 import { ServiceError } from '../../src/platform/errors.ts';
 
 import { hl7Source } from './hl7Messages.ts';

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { catalogEntry } from '../../src/domain/records/catalog.ts';
 import { validate } from '../../src/domain/records/schema/validation.ts';
 
-import { attending, encounter, expected, facility, patient, stay } from './hl7Expected.ts';
+import { attending, begunEncounter, encounter, expected, facility, patient, stay } from './hl7Expected.ts';
 import { hl7Fixture, hl7Fixtures, hl7Source, mapped } from './hl7Messages.ts';
 
 test.each(Object.entries(expected))('%s', (name, said) => {
@@ -48,7 +48,7 @@ test('a message brings its own delimiters', () => {
       }),
       { ...attending, fields: { id: 'D-9', first_name: 'Kofi', last_name: 'Osei' } },
       { ...facility, fields: { id: 'clinic', name: 'Clinic' } },
-      encounter({
+      begunEncounter({
         ...{
           id: 'V-2001',
           patient_id: '0816',

@@ -1,9 +1,9 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import type { RecordFields } from '../../src/domain/records/schema/kind.ts';
-import type { Origins } from '../../src/modules/integrations/apply.ts';
 import type { Hl7Source } from '../../src/modules/integrations/hl7/context.ts';
 import { type Hl7Refusal, parseMessage } from '../../src/modules/integrations/hl7/parser.ts';
 import { type MappedMessage, mapMessage } from '../../src/modules/integrations/hl7/triggerEvents.ts';
+import type { Origins } from '../../src/modules/integrations/operations.ts';
 
 const folder = 'test/fixtures/hl7';
 

@@ -28,7 +28,7 @@ describe('a message is refused', () => {
     ['AE', '101', 'PID^1^5^1^2', hl7Message('ADT^A01', [['PID', { ...pid[1], 5: 'Rivera' }], visit])],
     ['AE', '101', 'PID^1^7', hl7Message('ADT^A01', [without(7), visit])],
     ['AE', '102', 'PID^1^7', hl7Message('ADT^A01', [['PID', { ...pid[1], 7: '19840230' }], visit])],
-    ['AE', '101', 'PV1^1^19', hl7Message('ADT^A01', [pid])],
+    ['AE', '101', 'PV1^1^19', hl7Message('ADT^A03', [pid])],
     [
       'AE',
       '101',

@@ -1,11 +1,11 @@
 import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import type { JsonObject } from '../../src/domain/events/event.ts';
-import { recordOf } from '../../src/modules/integrations/apply.ts';
 import { sourcedFields } from '../../src/modules/integrations/fields.ts';
 import { parseMessage } from '../../src/modules/integrations/hl7/parser.ts';
 import { mapMessage } from '../../src/modules/integrations/hl7/triggerEvents.ts';
 import { fhirRules, hl7Rules, type MappingRule, ruleOf } from '../../src/modules/integrations/mapping.ts';
+import { recordOf } from '../../src/modules/integrations/operations.ts';
 
 import {
   benefit,

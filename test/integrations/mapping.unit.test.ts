@@ -35,7 +35,7 @@ describe('of a source of HL7 v2', () => {
         ['PV1', { 2: 'O', 19: 'V-1', ...(segment === 'PV1' && { 50: 'A-7^^^VISITS' }) }],
       ];
       expect(fieldsOf(read(segments, { visit_id }), 'encounter').id).toBe('A-7');
-      expect(read(visit({ 2: 'O', 19: 'V-1' }), { visit_id })).toMatchObject({
+      expect(read(visit({ 2: 'O', 19: 'V-1' }), { visit_id }, 'ADT^A03')).toMatchObject({
         issues: [{ severity: 'error', code: '101', location: `${segment}^1^${field}` }],
       });
       expect(read(visit({ 2: 'O', 19: 'V-1' }), { visit_id }, 'SIU^S12')).toMatchObject({

@@ -1,12 +1,12 @@
 import fc from 'fast-check';
 import { expect } from 'vitest';
 import type { JsonObject } from '../../src/domain/events/event.ts';
-import type { Origin, Origins } from '../../src/modules/integrations/apply.ts';
 import { Interpreter } from '../../src/modules/integrations/fhir/interpreter.ts';
 import type { FhirRecords } from '../../src/modules/integrations/fhir/references.ts';
 import { originsOf } from '../../src/modules/integrations/fhir/send.ts';
 import { flatFields } from '../../src/modules/integrations/fields.ts';
 import type { Mapping } from '../../src/modules/integrations/mapping.ts';
+import type { Origin, Origins } from '../../src/modules/integrations/operations.ts';
 import type { Client, TestResponse } from './client.ts';
 import { eventually } from './eventually.ts';
 import { phi } from './output.ts';

@@ -1,6 +1,6 @@
 import { onKind, scopeKinds } from '../../modules/auth/apiKeys.ts';
 import type { FoundKey, KeyDirectory } from '../../modules/auth/keyDirectory.ts';
-import { MessageRecorder, type OperationResult, type RawMessage } from '../../modules/integrations/apply.ts';
+import { MessageRecorder, type RawMessage } from '../../modules/integrations/apply.ts';
 import type { FhirEntry } from '../../modules/integrations/fhir/bundle.ts';
 import { isRefused } from '../../modules/integrations/fhir/interpreter.ts';
 import { contextOf } from '../../modules/integrations/fhir/resources/index.ts';
@@ -17,6 +17,7 @@ import {
   sendMessage,
 } from '../../modules/integrations/fhir/send.ts';
 import type { MessageStore } from '../../modules/integrations/messages/store.ts';
+import type { OperationResult } from '../../modules/integrations/operations.ts';
 import { type SourceCache, sourceOf } from '../../modules/integrations/sources.ts';
 import { type LineResult, TimeSlicer } from '../../modules/records/commands/batchOrder.ts';
 import { type ErrorCode, ServiceError } from '../../platform/errors.ts';

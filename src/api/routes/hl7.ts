@@ -3,6 +3,7 @@ import { MIMEType } from 'node:util';
 import { z } from 'zod';
 import type { FoundKey, KeyDirectory } from '../../modules/auth/keyDirectory.ts';
 import type { Hl7Source } from '../../modules/integrations/hl7/context.ts';
+import { eventsText } from '../../modules/integrations/hl7/events.ts';
 import { splitMessages } from '../../modules/integrations/hl7/framing.ts';
 import {
   type MessageResult,
@@ -89,9 +90,8 @@ export const receiveMessages = endpoint({
   summary: 'Send HL7 v2 messages',
   description:
     'Accepts one or more consecutive HL7 v2 messages, optionally in a batch envelope (FHS, BHS): up to ' +
-    '1,000 messages, 1 MB each and 8 MB in total. Processes them in order: ADT A01, A03, A04, A08, A11, ' +
-    'A13, A28, A31, A40; SIU S12 to S15; DFT P03; MDM T02. The HL7 v2 guide describes how they are ' +
-    'processed. They are read according to the source of the key: its identifiers and its time zone.\n\n' +
+    `1,000 messages, 1 MB each and 8 MB in total. Processes them in order: ${eventsText()}. The HL7 v2 guide ` +
+    'describes what each event does. They are read according to the source of the key: its identifiers and its time zone.\n\n' +
     'The response contains an acknowledgment (ACK) for each message, in order: `AA` if everything in the ' +
     'message is durably stored; `AE` if it is invalid; `AR` if it is not for this service. With `AE` and ' +
     '`AR`, ERR segments say what is wrong and where, and nothing of the message is stored. If a store is ' +

@@ -1,5 +1,5 @@
 import { type Command, InvalidArgumentError, Option } from 'commander';
-import { setIn } from '../../modules/integrations/mapping.ts';
+import { mappingPlaces, setIn } from '../../modules/integrations/mapping.ts';
 import { configureSource, removeSource } from '../../modules/integrations/sourceCommands.ts';
 import {
   bindingTexts,
@@ -7,6 +7,7 @@ import {
   DEFAULT_TIME_ZONE,
   type IdSystemType,
   idSystemTypes,
+  insuranceSets,
   isDefault,
   readSources,
   type Source,
@@ -88,6 +89,8 @@ interface SourceOptions {
   idSystem?: IdSystems;
   patientAuthority?: string;
   visitAuthority?: string;
+  visitFrom?: string[];
+  insuranceSets?: string;
   facility?: string;
   facilityName?: string;
   /** Path of a file. */
@@ -154,6 +157,19 @@ function addSourceOptions(command: Command): Command {
       '--visit-authority <name>',
       'HL7 v2: the assigning authority of the identifier in PV1-19 that is the id of the encounter',
     )
+    .option(
+      '--visit-from <places>',
+      `HL7 v2: where the id of the encounter is, of ${mappingPlaces.visit_id.join(', ')}, separated by commas; the first that ` +
+        'is not empty counts (default: PV1-19, then PID-18 with a warning)',
+      (text: string) => text.split(',').map((place) => place.trim()),
+    )
+    .addOption(
+      new Option(
+        '--insurance-sets <sets>',
+        'HL7 v2: with whole, a message that has insurances (IN1) has all of them, and the others end; with parts, they ' +
+          'stay (default: parts)',
+      ).choices(insuranceSets),
+    )
     .option('--facility <id>', 'HL7 v2: the facility for encounters that do not name one')
     .option('--facility-name <name>', 'HL7 v2: the name of that facility')
     .option(
@@ -179,6 +195,8 @@ async function sourceOfOptions(options: SourceOptions): Promise<Partial<SourceIn
     idSystem,
     patientAuthority,
     visitAuthority,
+    visitFrom,
+    insuranceSets: sets,
     facility,
     facilityName,
     mapping,
@@ -194,6 +212,8 @@ async function sourceOfOptions(options: SourceOptions): Promise<Partial<SourceIn
     id_systems: idSystem,
     patient_authority: patientAuthority,
     visit_authority: visitAuthority,
+    visit_from: visitFrom,
+    insurance_sets: sets,
     retention_days: retentionDays,
     mapping: mapping === undefined ? undefined : await readJsonFile(mapping),
     // Missing parts are refused by name.

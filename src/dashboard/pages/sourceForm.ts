@@ -1,6 +1,6 @@
 import { validationError } from '../../domain/records/schema/validation.ts';
 import type { KeyDirectory } from '../../modules/auth/keyDirectory.ts';
-import { mappingOptions } from '../../modules/integrations/mapping.ts';
+import { mappingOptions, mappingPlaces } from '../../modules/integrations/mapping.ts';
 import { configureSource, removeSource } from '../../modules/integrations/sourceCommands.ts';
 import {
   DEFAULT_RETENTION_DAYS,
@@ -30,12 +30,19 @@ import { sourcePath, sourcesPath, sourcesSection } from '../components/urls.ts';
 import { formatTexts } from './messages.ts';
 import { findSource, type SourcePagePorts } from './sources.ts';
 
+/** What becomes of insurances that a message with insurances does not name. */
+const insuranceChoices = [
+  { value: '', text: 'Those that a message does not name stay' },
+  { value: 'whole', text: 'Whole sets: those that a message with insurances does not name end' },
+];
+
 const systemField = (type: string) => `id_systems.${type}`;
 const names = [
   ...['id', 'format', 'key', 'time_zone', 'retention_days'],
   ...['mllp.networks', 'mllp.certificates', 'mllp.port'],
   ...idSystemTypes.map(systemField),
-  ...['patient_authority', 'visit_authority', 'facility.id', 'facility.name', 'mapping'],
+  ...['patient_authority', 'visit_authority', 'visit_from', 'insurance_sets'],
+  ...['facility.id', 'facility.name', 'mapping'],
 ];
 
 /** The settings of a source in the form of its fields, by their names; empty where nothing is set. */
@@ -46,9 +53,14 @@ function sourceTexts(source: Source): SourceTexts {
   const { id, format, key = '', time_zone, retention_days: days = '' } = source;
   const { networks, certificates, port } = source.mllp ?? {};
   const { id_systems = {}, patient_authority = '', visit_authority = '', facility, mapping } = source;
+  const { visit_from = [], insurance_sets = '' } = source;
   const systems = Object.entries(id_systems).map(([type, uri]) => [systemField(type), uri]);
   return {
     ...{ id, format, key, time_zone, retention_days: String(days), patient_authority, visit_authority },
+    ...{
+      visit_from: visit_from.join(', '),
+      insurance_sets: insurance_sets === 'whole' ? insurance_sets : '',
+    },
     'mllp.networks': networks?.join(', ') ?? '',
     'mllp.certificates': certificates?.join('; ') ?? '',
     'mllp.port': String(port ?? ''),
@@ -89,6 +101,8 @@ function sourceSent(texts: SourceTexts, before: Partial<Source> = {}): SourceInp
     ...{ key: filled('key'), time_zone: filled('time_zone'), mllp: mllpSent(texts) },
     id_systems: systems.length === 0 ? undefined : Object.fromEntries(systems),
     ...{ patient_authority: filled('patient_authority'), visit_authority: filled('visit_authority') },
+    visit_from: filled('visit_from') && listed(texts.visit_from ?? '', /,/),
+    insurance_sets: filled('insurance_sets'),
     facility: facilityId || facilityName ? { id: facilityId, name: facilityName } : undefined,
     retention_days: days === undefined ? undefined : Number(days),
     mapping: mappingSent(filled('mapping')),
@@ -99,13 +113,14 @@ function sourceSent(texts: SourceTexts, before: Partial<Source> = {}): SourceInp
   return Object.fromEntries(set) as SourceInput;
 }
 
+function listed(text: string, separator: RegExp): string[] {
+  const parts = text.split(separator).map((part) => part.trim());
+  return parts.filter(Boolean);
+}
+
 function mllpSent(texts: SourceTexts): SourceInput['mllp'] {
   const { 'mllp.networks': networks = '', 'mllp.certificates': certificates = '', 'mllp.port': port } = texts;
   if (!networks && !certificates && !port) return undefined;
-  const listed = (text: string, separator: RegExp) => {
-    const parts = text.split(separator).map((part) => part.trim());
-    return parts.filter(Boolean);
-  };
   return {
     ...(networks && { networks: listed(networks, /,/) }),
     // Subjects contain commas of their own.
@@ -158,6 +173,8 @@ ${line('mllp.port', 'Port', 'One of the ports in MLLP_PORT. Empty: any of them.'
 <legend>HL7 v2: IDs and facility</legend>
 ${line('patient_authority', 'Assigning authority of patients', 'CX.4 of the identifier in PID-3 that is the patient ID. Empty: the first.')}
 ${line('visit_authority', 'Assigning authority of visits', 'CX.4 of the identifier in PV1-19 that is the encounter ID. Empty: the first.')}
+${line('visit_from', 'Visit number', `Where the encounter ID is, in order of preference: ${mappingPlaces.visit_id.join(', ')}. Empty: PV1-19, then PID-18 with a warning.`)}
+${choice('insurance_sets', 'Insurances', insuranceChoices)}
 ${wrong(details, 'facility')}
 ${line('facility.id', 'Facility ID', 'For encounters without a facility.')}
 ${line('facility.name', 'Facility name')}

@@ -112,6 +112,8 @@ function settingsCell({
   id_systems,
   patient_authority,
   visit_authority,
+  visit_from,
+  insurance_sets,
   facility,
   mapping,
 }: Source): HtmlValue {
@@ -119,6 +121,8 @@ function settingsCell({
     ...id_systems,
     'Patient authority': patient_authority,
     'Visit authority': visit_authority,
+    'Visit number': visit_from?.join(', '),
+    Insurances: insurance_sets && `${insurance_sets} sets`,
     Facility: facility && `${facility.id} (${facility.name})`,
   };
   const lines = Object.entries(named).filter(([, value]) => value !== undefined);

@@ -1,34 +1,34 @@
-import { createHash } from 'node:crypto';
-import { Readable } from 'node:stream';
 import { v7 as uuidv7 } from 'uuid';
 import type { JsonObject } from '../../domain/events/event.ts';
 import type { Caller } from '../../domain/events/newEvent.ts';
-import { documentStream, recordStream } from '../../domain/events/streams.ts';
-import { documentFieldsSchema } from '../../domain/records/document.ts';
-import type { RecordState } from '../../domain/records/fold.ts';
-import { patient } from '../../domain/records/kinds/patient.ts';
-import type { RecordFields } from '../../domain/records/schema/kind.ts';
-import { validate, validationError } from '../../domain/records/schema/validation.ts';
-import { type FieldMessage, ServiceError } from '../../platform/errors.ts';
-import type { DocumentStore } from '../../storage/documentStore.ts';
+import { recordStream } from '../../domain/events/streams.ts';
+import { ServiceError } from '../../platform/errors.ts';
 import type { StateWrite } from '../../storage/stateStore.ts';
 import { type BatchRun, runBatch } from '../records/commands/batch.ts';
 import type { BatchLine, LineResult } from '../records/commands/batchOrder.ts';
-import { FileHead, formatMessage, recognizeFormat } from '../records/commands/documentFormat.ts';
-import { receiveFile, requireEncounter, uploadDocument } from '../records/commands/documents.ts';
-import { referencesNotFound } from '../records/commands/references.ts';
-import {
-  patchRecord,
-  type RecordStates,
-  upsertRecord,
-  type WritePorts,
-  type Written,
-} from '../records/commands/upsert.ts';
+import type { RecordStates } from '../records/commands/upsert.ts';
 import { currentState } from '../records/queries/records.ts';
 import { type MessageClaims, MessageLock } from './messages/claims.ts';
 import type { IncomingMessage, Message, MessageBody } from './messages/message.ts';
 import type { MessageStore, ProcessedMessage } from './messages/store.ts';
+import {
+  type About,
+  type AboutRecord,
+  type Operation,
+  type OperationResult,
+  type RecordOperation,
+  recordOf,
+  saidOf,
+} from './operations.ts';
 import { DEFAULT_RETENTION_DAYS, type Source } from './sources.ts';
+import {
+  continueRecord,
+  type IngestPorts,
+  removeDocumentIfAny,
+  voidEncounters,
+  writeDocument,
+  writeMerge,
+} from './writes.ts';
 
 /** A message as it arrived. */
 export type RawMessage = Pick<MessageBody, 'format' | 'media_type' | 'request'> & {
@@ -94,19 +94,6 @@ export class MessageRecorder {
   }
 }
 
-/** A record that a message concerns, and the result for it. */
-type About = MessageBody['about'][number];
-/** A record that a message concerns. */
-export type AboutRecord = Pick<About, 'kind' | 'id'>;
-
-/** Returns the record of an operation; for a document, its encounter. */
-export function recordOf(operation: Operation): AboutRecord {
-  if (operation.type === 'merge') return { kind: 'patient', id: operation.id };
-  return operation.type === 'document'
-    ? { kind: 'encounter', id: operation.encounterId }
-    : { kind: operation.kind, id: operation.fields.id };
-}
-
 /** Returns each record once, with what is said about it last. */
 export function eachOnce<Entry extends AboutRecord>(entries: readonly Entry[]): Entry[] {
   return [...new Map(entries.map((one) => [JSON.stringify([one.kind, one.id]), one])).values()];
@@ -121,118 +108,8 @@ export function resultOutcome(record: AboutRecord, result: OperationResult | und
 
 /** Returns the result of an operation for its record; none for a document, whose versions are not its encounter's. */
 export function operationOutcome(operation: Operation, result: OperationResult | undefined): About[] {
-  return operation.type === 'document' ? [] : [resultOutcome(recordOf(operation), result)];
-}
-
-/**
- * Uploads a document from a message, unless the last one with its id has the same bytes, name and category. Rejects
- * with `validation_failed`, `not_found` where there is no such encounter, and `unavailable`.
- */
-async function writeDocument(
-  ports: IngestPorts,
-  caller: Caller,
-  document: DocumentOperation,
-  { dryRun, isForeseen }: { dryRun: boolean; isForeseen: boolean },
-): Promise<OperationResult> {
-  const { encounterId, documentId, category, fileName, bytes } = document;
-  const fields = { document_id: documentId, category };
-  if (!isForeseen) await requireEncounter(ports.existence, caller.workspace, encounterId);
-  await requireAcceptable(document, fields);
-  const stream = documentStream(caller.workspace, encounterId, documentId);
-  const [last] = await ports.eventLog.readStream(stream, { direction: 'backwards', limit: 1 });
-  const version = last === undefined ? 0 : last.revision + 1;
-  const sha256 = createHash('sha256').update(bytes).digest('hex');
-  const { data } = last ?? {};
-  const isSame = data?.sha256 === sha256 && data.filename === fileName && data.category === category;
-  // The file of an upload that was not acknowledged may be lost.
-  if (isSame && (await ports.documentStore.has(String(data.object_id)))) {
-    return { outcome: 'unchanged', version, warnings: [] };
-  }
-  const outcome = last?.type === 'DocumentUploaded' ? 'updated' : 'created';
-  if (dryRun) return { outcome, version: version + 1, warnings: [] };
-  const file = await receiveFile(ports.documentStore, fileName, Readable.from([bytes]));
-  // One of several events of a request, each with an id of its own.
-  const own = { ...caller, earlier: { eventId: uuidv7(), appended: false } };
-  const uploaded = await uploadDocument(ports, own, encounterId, { fields, file }, 'any');
-  return { outcome, version: uploaded.version, warnings: [] };
-}
-
-/** Checked before any byte of it goes to the store. Rejects with `validation_failed`. */
-async function requireAcceptable({ fileName, bytes }: DocumentOperation, fields: object): Promise<void> {
-  validate(documentFieldsSchema, fields);
-  const head = new FileHead();
-  head.end(bytes);
-  await head.resume().toArray();
-  const read = async (start: number, end: number) => Readable.from([bytes.subarray(start, end)]);
-  const recognized = await recognizeFormat(fileName, head, { size: bytes.length, read });
-  if ('defect' in recognized) {
-    throw validationError([{ field: 'file', message: formatMessage(recognized.defect) }]);
-  }
-}
-
-/**
- * Records that a patient was merged into another one, unless that is already so. A patient who does not exist is
- * created, with the name and date of birth of the survivor, so that encounters that name that patient are accepted.
- * If the survivor had been merged into that patient before, that merge ends. Rejects with `reference_not_found` where
- * there is no survivor, with `unreadable` and `unavailable`.
- */
-async function writeMerge(
-  ports: IngestPorts,
-  caller: Caller,
-  { id, into }: MergeOperation,
-  { dryRun, isForeseen }: { dryRun: boolean; isForeseen: boolean },
-): Promise<OperationResult> {
-  const { workspace } = caller;
-  const stateOf = async (one: string): Promise<RecordState | undefined> => {
-    const state = await currentState(ports, patient.kind, recordStream(workspace, patient.kind, one));
-    return state?.erased ? undefined : state;
-  };
-  const survivor = await stateOf(into);
-  if (survivor === undefined && !isForeseen) {
-    const { kind, title } = patient;
-    throw referencesNotFound([{ field: 'merged_into', kind, title, id: into }]);
-  }
-  const merged = await stateOf(id);
-  if (survivor === undefined || dryRun) {
-    const outcome = merged === undefined ? 'created' : 'updated';
-    return { outcome, version: (merged?.version ?? 0) + 1, warnings: [] };
-  }
-  const options = { unchanged: 'skip' } as const;
-  // One of several events of a request, each with an id of its own.
-  const own = () => ({ ...caller, earlier: { eventId: uuidv7(), appended: false } });
-  if (await leadsTo(survivor, id, stateOf)) {
-    await patchRecord(ports, own(), patient, into, { merged_into: null }, options);
-  }
-  if (merged)
-    return writeResult(await patchRecord(ports, own(), patient, id, { merged_into: into }, options));
-  const { first_name, last_name, date_of_birth } = survivor.fields;
-  const fields = { id, first_name, last_name, date_of_birth, merged_into: into };
-  return writeResult(await upsertRecord(ports, own(), patient, fields, options));
-}
-
-/** Resolves with whether merges lead from a patient to another one. */
-async function leadsTo(
-  from: RecordState,
-  to: string,
-  stateOf: (id: string) => Promise<RecordState | undefined>,
-): Promise<boolean> {
-  const known = new Set<unknown>();
-  for (let state: RecordState | undefined = from; state !== undefined; ) {
-    const next = state.fields.merged_into;
-    if (next === to) return true;
-    if (typeof next !== 'string' || known.has(next)) return false;
-    known.add(next);
-    state = await stateOf(next);
-  }
-  return false;
-}
-
-function writeResult({ outcome, version, warnings }: Written): OperationResult {
-  return { outcome, version, warnings };
-}
-
-export interface IngestPorts extends WritePorts {
-  documentStore: DocumentStore;
+  const isOfDocument = operation.type === 'document' || operation.type === 'removal';
+  return isOfDocument ? [] : [resultOutcome(recordOf(operation), result)];
 }
 
 /** Whose operations are carried out, and within which limits. */
@@ -254,13 +131,6 @@ export type Guard = (
   operations: readonly Operation[],
 ) => Promise<ReadonlyMap<Operation, { error: ServiceError } | { version: number }>>;
 
-/** The result of an operation. */
-export type OperationResult =
-  | { outcome: 'created' | 'updated' | 'unchanged'; version: number; warnings: FieldMessage[] }
-  /** The record that it would have created exists. */
-  | { outcome: 'left_out' }
-  | { error: unknown };
-
 /**
  * Carries out the operations of a message, in whatever order they come: records that others refer to first, then
  * merges of them, documents last. What changes nothing appends no event. Each is durable when it is reported as
@@ -276,18 +146,38 @@ export async function applyOperations(
   const guarded = await run.guard?.(operations);
   for (const [one, came] of guarded ?? []) if ('error' in came) results.set(one, came);
   const allowed = operations.filter((one) => !results.has(one));
+  const merges = allowed.filter((one) => one.type === 'merge');
+  if (!run.dryRun) for (const one of merges) await continueRecord(ports, run.caller, one);
   const records = allowed.filter((one) => one.type === 'record');
-  const present = await presentAmong(ports, run.caller.workspace, records);
-  const written = records.filter((one) => !present.has(one));
-  for (const one of present) results.set(one, { outcome: 'left_out' });
-  await writeRecords(ports, run, written, results, (one) => ({ ...one, ...guarded?.get(one) }));
-  for (const one of allowed) {
-    if (one.type === 'merge') results.set(one, await mergeResult(ports, run, one, records));
-  }
-  for (const one of allowed) {
-    if (one.type === 'document') results.set(one, await documentResult(ports, run, one, records));
+  const said = await presentlySaid(ports, run, records);
+  for (const one of records) if (!said.has(one)) results.set(one, { outcome: 'left_out' });
+  const written = [...said.keys()];
+  await writeRecords(ports, run, written, results, (one) => ({
+    ...(said.get(one) as RecordOperation),
+    ...guarded?.get(one),
+  }));
+  for (const one of [...merges, ...allowed.filter(({ type }) => type !== 'record' && type !== 'merge')]) {
+    results.set(one, await otherResult(ports, run, one, records));
   }
   return operations.map((one) => results.get(one) as OperationResult);
+}
+
+/** Resolves with what the operations say in the present state of their records; without those that this leaves out. */
+async function presentlySaid(
+  ports: IngestPorts,
+  { caller, states = new Map() }: IngestRun,
+  records: readonly RecordOperation[],
+): Promise<Map<RecordOperation, RecordOperation>> {
+  const present = await presentAmong(ports, caller.workspace, records);
+  const said = new Map<RecordOperation, RecordOperation>();
+  for (const one of records.filter((each) => !present.has(each))) {
+    const stream = recordStream(caller.workspace, one.kind, one.fields.id);
+    if (one.given && !states.has(stream)) states.set(stream, await currentState(ports, one.kind, stream));
+    const state = one.given && states.get(stream);
+    const now = saidOf(one, state?.erased ? undefined : state?.fields);
+    if (now) said.set(one, now);
+  }
+  return said;
 }
 
 /** Resolves with those of the operations whose records already exist, where only missing ones are to be created. */
@@ -333,24 +223,38 @@ function lineResult(result: LineResult): OperationResult {
   return { outcome, version, warnings };
 }
 
-function documentResult(
+/** Carries out an operation that is more than one write, or none of a record. */
+function otherResult(
   ports: IngestPorts,
   run: IngestRun,
-  document: DocumentOperation,
+  operation: Operation,
   records: readonly RecordOperation[],
 ): Promise<OperationResult> {
-  const foreseen = pendingIn(run, records, 'encounter', document.encounterId);
-  return resultOne(run, 'document', () => writeDocument(ports, run.caller, document, foreseen));
-}
-
-function mergeResult(
-  ports: IngestPorts,
-  run: IngestRun,
-  merge: MergeOperation,
-  records: readonly RecordOperation[],
-): Promise<OperationResult> {
-  const foreseen = pendingIn(run, records, 'patient', merge.into);
-  return resultOne(run, 'patient', () => writeMerge(ports, run.caller, merge, foreseen));
+  const { caller } = run;
+  const foreseen = (kind: string, id: string) => pendingIn(run, records, kind, id);
+  switch (operation.type) {
+    case 'merge': {
+      const { kind, into } = operation;
+      return resultOne(run, kind, () => writeMerge(ports, caller, operation, foreseen(kind, into)));
+    }
+    case 'voidAll': {
+      const { patientId } = operation;
+      return resultOne(run, 'encounter', () =>
+        voidEncounters(ports, caller, operation, foreseen('patient', patientId)),
+      );
+    }
+    case 'document':
+    case 'removal': {
+      const pending = foreseen('encounter', operation.encounterId);
+      return resultOne(run, 'document', () =>
+        operation.type === 'document'
+          ? writeDocument(ports, caller, operation, pending)
+          : removeDocumentIfAny(ports, caller, operation, pending),
+      );
+    }
+    default:
+      throw new Error('records are written in groups');
+  }
 }
 
 /** Returns whether it is a dry run, and whether that would have written the record by now. */
@@ -378,59 +282,3 @@ async function resultOne(
     throw error;
   }
 }
-
-/** What a message says about one record: fields as for an upsert, including its id. */
-export interface RecordOperation {
-  type: 'record';
-  kind: string;
-  fields: RecordFields;
-  /** Where the message says it: `PID`, `Bundle.entry[3].resource`. */
-  at: string;
-  /** Where its fields come from; always set for a message that is read again. */
-  origins?: Origins;
-  /**
-   * Only a record that does not exist is written: what is mentioned in passing must not replace what somebody sent.
-   */
-  ifAbsent?: boolean;
-  /** It is based on this version of the record, and is refused where there is another one by then. */
-  version?: number;
-}
-
-/** A document of an encounter. */
-interface DocumentOperation {
-  type: 'document';
-  encounterId: string;
-  documentId: string;
-  category: string;
-  fileName: string;
-  bytes: Buffer;
-  at: string;
-  origins?: Origins;
-}
-
-/** A patient was merged into another one, the survivor, as both are the same person. */
-interface MergeOperation {
-  type: 'merge';
-  id: string;
-  into: string;
-  at: string;
-  origins?: Origins;
-}
-
-export type Operation = RecordOperation | DocumentOperation | MergeOperation;
-
-/** Where a field of a record comes from. */
-export interface Origin {
-  /**
-   * Where the message says it: `PID^1^5^1^1` (HL7 v2, in the form of ERR-2), `Patient.name[0].family` (FHIRPath).
-   * Undefined where it has no place, as with a record named by a setting.
-   */
-  at?: string;
-  /** The source's setting that determined it, where one did: `facility`, `mapping.visit_types`. */
-  setting?: string;
-  /** Name of the rule by which it was read, for FHIR; for HL7 v2 the field determines it. */
-  rule?: string;
-}
-
-/** By the field of a record, dotted inside an insurance. */
-export type Origins = Record<string, Origin>;

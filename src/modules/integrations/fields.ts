@@ -1,4 +1,4 @@
-import type { Operation } from './apply.ts';
+import type { Operation } from './operations.ts';
 
 /**
  * Returns what is said about a field, as a sentence: some messages continue from the name of the field; others are
@@ -64,8 +64,8 @@ function formatOf(timeZone: string): Intl.DateTimeFormat {
 
 /** Returns what an operation says about its record, or about its document, by fields: dotted inside an insurance. */
 export function sourcedFields(operation: Operation): [field: string, value: unknown][] {
-  if (operation.type === 'merge') return [['merged_into', operation.into]];
-  if (operation.type === 'record') return flatFields(operation.fields);
+  if (operation.type === 'removal') return [['document_id', operation.documentId]];
+  if (operation.type !== 'document') return flatFields(operation.fields);
   const { documentId, category, fileName: filename } = operation;
   return flatFields({ document_id: documentId, category, filename, file: undefined });
 }

@@ -134,11 +134,11 @@ export const hl7Rules: readonly MappingRule[] = [
   },
   {
     ...{ name: 'patient.merge', of: ['patient'], fields: ['merged_into'], sets: '`merged_into`' },
-    from: 'PID-3 of the survivor; the patient that has it is the one of MRG-1',
+    from: 'PID-3 of the survivor; the patient that has it is the one of MRG-1, of several identifiers the one with the authority and type of the survivor',
   },
   {
     ...{ name: 'patient.name', of: ['patient'], fields: ['first_name', 'last_name'], sets: 'name' },
-    from: 'PID-5: the one of type `L`, else the first',
+    from: 'PID-5: one with family and given name, the one of type `L` first',
   },
   {
     ...{ name: 'patient.birth', of: ['patient'], fields: ['date_of_birth'], sets: '`date_of_birth`' },
@@ -171,7 +171,7 @@ export const hl7Rules: readonly MappingRule[] = [
   },
   {
     ...{ name: 'insurance.policy', of: ['insurance'], fields: ['policy_number'], sets: '`policy_number`' },
-    from: 'IN1-36',
+    from: 'IN1-36, else IN1-49; never IN1-2',
   },
   {
     ...{ name: 'insurance.group', of: ['insurance'], fields: ['group_number'], sets: '`group_number`' },
@@ -191,7 +191,7 @@ export const hl7Rules: readonly MappingRule[] = [
   },
   {
     ...{ name: 'encounter.id', of: ['encounter'], fields: ['id'], sets: 'encounter `id`' },
-    from: "PV1-19: of several the one of the source's authority, else the first",
+    from: "PV1-19, else PID-18 with a warning, or as the source has it: of several the one of the source's authority, else the first",
   },
   {
     ...{ name: 'encounter.patient', of: ['encounter'], fields: ['patient_id'], sets: '`patient_id`' },
@@ -199,7 +199,7 @@ export const hl7Rules: readonly MappingRule[] = [
   },
   {
     ...{ name: 'encounter.class', of: ['encounter'], fields: ['visit_type'], sets: '`visit_type`' },
-    from: 'PV1-2: `I`, `B` inpatient; `O`, `R` outpatient; `E` emergency; `OBS` observation',
+    from: 'PV1-2: `I`, `B` inpatient; `O`, `R` outpatient; `E` emergency; `OBS` observation; else by A06 and A07',
   },
   {
     ...{ name: 'encounter.attending', of: ['encounter'], fields: ['provider_id'], sets: '`provider_id`' },
@@ -226,7 +226,7 @@ export const hl7Rules: readonly MappingRule[] = [
   {
     ...{ name: 'encounter.void', of: ['encounter'], sets: '`voided_at`, `void_reason`' },
     fields: ['voided_at', 'void_reason'],
-    from: 'EVN-2, else MSH-7; EVN-4, of appointments SCH-6, else the event (MSH-9)',
+    from: 'EVN-2, else MSH-7; EVN-4, of appointments SCH-6, else the event (MSH-9): cancelled, deleted, merged',
   },
   {
     ...{ name: 'payer', of: ['payer'], sets: 'payer' },
@@ -238,12 +238,13 @@ export const hl7Rules: readonly MappingRule[] = [
   },
   {
     ...{ name: 'provider', of: ['provider'], sets: 'provider' },
-    fields: ['id', 'first_name', 'last_name', 'npi'],
-    from: 'PV1-7, FT1-20: id, family name, given name; `npi` of type or authority `NPI`',
+    fields: [...['id', 'first_name', 'last_name', 'npi', 'phone', 'email', 'specialty'], ...hl7Address],
+    from: 'PV1-7, FT1-20: id, family name, given name; `npi` of type or authority `NPI`; of MFN STF-1, STF-3, STF-10, STF-11, STF-15, PRA-5, PRA-6',
   },
   {
-    ...{ name: 'facility', of: ['facility'], fields: ['id', 'name'], sets: 'facility' },
-    from: 'as `facility_id`, which is its name as well; or as the source has it',
+    ...{ name: 'facility', of: ['facility'], sets: 'facility' },
+    fields: ['id', 'name', 'phone', ...hl7Address],
+    from: 'as `facility_id`, which is its name as well; or as the source has it; of MFN the facility of LOC-1, LOC-4 else LOC-2, LOC-5, LOC-6',
   },
   {
     ...{ name: 'document', of: ['document'], sets: 'document' },
@@ -280,6 +281,8 @@ export const mappingPlaces = {
   policy_number: ['IN1-36', 'IN1-2', 'IN1-49'],
   payer_id: ['IN1-3', 'IN1-2', 'IN1-4'],
 } as const;
+
+export type VisitPlace = (typeof mappingPlaces.visit_id)[number];
 
 const organizationKinds = ['payer', 'facility'] as const;
 

@@ -6,7 +6,14 @@ import { identifier, requiredName } from '../../domain/records/schema/fields.ts'
 import type { EventLog } from '../../storage/eventLog.ts';
 import { canonicalNetwork, isInNetworks, type KeyState, keysOfSender } from '../auth/apiKeys.ts';
 import { AggregateCache, foldStream } from '../records/queries/records.ts';
-import { fhirRules, hl7Rules, type MappingRule, mappingSchema, mappingsOfFormat } from './mapping.ts';
+import {
+  fhirRules,
+  hl7Rules,
+  type MappingRule,
+  mappingPlaces,
+  mappingSchema,
+  mappingsOfFormat,
+} from './mapping.ts';
 
 /** How what is sent in a format is read. */
 export const rulesOf: Record<SourceFormat, readonly MappingRule[]> = { fhir: fhirRules, hl7v2: hl7Rules };
@@ -295,8 +302,14 @@ const facilitySchema = z.object({
 /** What a source of a format may have besides what every source has. */
 const ownFields = {
   fhir: ['id_systems'],
-  hl7v2: ['mllp', 'patient_authority', 'visit_authority', 'facility'],
+  hl7v2: [
+    ...(['mllp', 'patient_authority', 'visit_authority', 'visit_from'] as const),
+    ...(['insurance_sets', 'facility'] as const),
+  ],
 } as const satisfies Record<SourceFormat, readonly string[]>;
+
+/** Whether the insurances in a message are all that its patient has. */
+export const insuranceSets = ['parts', 'whole'] as const;
 
 /** The configuration of a source, as validated; `time_zone` may be left out. */
 export const sourceSchema = z
@@ -309,6 +322,8 @@ export const sourceSchema = z
     id_systems: z.partialRecord(z.enum(idSystemTypes), system).optional(),
     patient_authority: authority().optional(),
     visit_authority: authority().optional(),
+    visit_from: z.array(z.enum(mappingPlaces.visit_id)).min(1).max(3).optional(),
+    insurance_sets: z.enum(insuranceSets).optional(),
     facility: facilitySchema.optional(),
     mapping: mappingSchema.optional(),
     retention_days: z.int().min(1).max(MAX_RETENTION_DAYS).optional(),
@@ -325,6 +340,10 @@ export const sourceSchema = z
       const message = `is only for sources of the format ${format}`;
       for (const path of foreign) context.addIssue({ code: 'custom', path, message });
     }
+    if (source.visit_from !== undefined && source.mapping?.visit_id !== undefined) {
+      const message = 'must not be set together with visit_from, which replaces it';
+      context.addIssue({ code: 'custom', path: ['mapping', 'visit_id'], message });
+    }
   });
 
 /**
@@ -337,6 +356,9 @@ export const sourceSchema = z
  * - `id_systems` (FHIR): by resource type, the system of the identifier that is the record's id.
  * - `patient_authority`, `visit_authority` (HL7 v2): the assigning authority (CX.4) of the identifier in PID-3 and
  *   PV1-19 that is the record's id.
+ * - `visit_from` (HL7 v2): where the id of an encounter is, the place that counts most first; default: PV1-19, then
+ *   PID-18 with a warning.
+ * - `insurance_sets` (HL7 v2): with `whole`, insurances that a message does not name end, if it names any.
  * - `facility` (HL7 v2): where encounters are that name no facility.
  * - `mapping`: where the usual rules are wrong about this EMR.
  * - `retention_days`: how long its messages are kept as they arrived; default: `DEFAULT_RETENTION_DAYS`.

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { isJsonObject } from '../../../domain/events/event.ts';
-import type { Operation, RecordOperation } from '../apply.ts';
+import type { Operation, RecordOperation } from '../operations.ts';
 import {
   addressSchema,
   humanNameSchema,

@@ -1,7 +1,7 @@
 import { isJsonObject } from '../../../domain/events/event.ts';
 import type { RecordFields } from '../../../domain/records/schema/kind.ts';
 import { TimeSlicer } from '../../records/commands/batchOrder.ts';
-import type { Operation, Origins, RecordOperation } from '../apply.ts';
+import type { MergeOperation, Operation, Origins, RecordOperation } from '../operations.ts';
 import {
   addressIssues,
   type FhirEntry,
@@ -32,6 +32,11 @@ import {
   refused,
   remarked,
 } from './resources/issues.ts';
+
+/** Returns the merge of a patient into another one. */
+function mergeOfPatients(id: string, into: string, at: string): MergeOperation {
+  return { type: 'merge', kind: 'patient', id, into, fields: { merged_into: into }, at };
+}
 
 /** The fields of a patient that hold insurances, in order. */
 const insuranceRanks = ['primary_insurance', 'secondary_insurance', 'tertiary_insurance'] as const;
@@ -354,7 +359,7 @@ export class Interpreter {
     const resolved = await this.#resolve(one, reference);
     if ('id' in resolved) {
       const { id } = resolved;
-      if (id !== into) this.#operations.add({ type: 'merge', id, into, at: one.entry.at });
+      if (id !== into) this.#operations.add(mergeOfPatients(id, into, one.entry.at));
       return;
     }
     const { expression, diagnostics } = resolved.issue;

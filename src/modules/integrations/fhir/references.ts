@@ -4,7 +4,7 @@ import type { RecordFields } from '../../../domain/records/schema/kind.ts';
 import { ServiceError } from '../../../platform/errors.ts';
 import { currentState, type QueryPorts } from '../../records/queries/records.ts';
 import { searchRecords } from '../../records/queries/search.ts';
-import type { RecordOperation } from '../apply.ts';
+import type { RecordOperation } from '../operations.ts';
 import { identify, type MessageIndex } from './bundle.ts';
 import { identifierOf, type Reference, type Referred, referredBy, systems } from './resources/elements.ts';
 import { mapResource } from './resources/index.ts';

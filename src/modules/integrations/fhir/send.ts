@@ -1,24 +1,20 @@
 import { ServiceError } from '../../../platform/errors.ts';
 import { TimeSlicer } from '../../records/commands/batchOrder.ts';
 import type { QueryPorts } from '../../records/queries/records.ts';
-import {
-  type AboutRecord,
-  applyOperations,
-  eachOnce,
-  type IngestPorts,
-  type IngestRun,
-  type Operation,
-  type OperationResult,
-  type Origin,
-  type Origins,
-  operationOutcome,
-  recordOf,
-  resultOutcome,
-} from '../apply.ts';
+import { applyOperations, eachOnce, type IngestRun, operationOutcome, resultOutcome } from '../apply.ts';
 import { sourcedFields } from '../fields.ts';
 import { fhirRules, IN_PASSING, ruleOf } from '../mapping.ts';
 import { MAX_PROBLEMS } from '../messages/message.ts';
 import type { ProcessedMessage } from '../messages/store.ts';
+import {
+  type AboutRecord,
+  type Operation,
+  type OperationResult,
+  type Origin,
+  type Origins,
+  recordOf,
+} from '../operations.ts';
+import type { IngestPorts } from '../writes.ts';
 import type { FhirEntry } from './bundle.ts';
 import { type Interpreted, type InterpretedEntry, Interpreter, isRefused } from './interpreter.ts';
 import { workspaceRecords } from './references.ts';

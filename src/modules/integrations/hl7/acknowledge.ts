@@ -1,6 +1,6 @@
 import { type ErrorCode, type ServiceError, UnreadableError } from '../../../platform/errors.ts';
-import { type Operation, type OperationResult, recordOf } from '../apply.ts';
 import { fieldSentence } from '../fields.ts';
+import { type Operation, type OperationResult, recordOf } from '../operations.ts';
 import { encode } from './framing.ts';
 import {
   type ConditionCode,

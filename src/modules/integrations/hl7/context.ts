@@ -1,6 +1,6 @@
 import type { RecordFields } from '../../../domain/records/schema/kind.ts';
-import type { Operation, Origin, Origins, RecordOperation } from '../apply.ts';
 import { offsetOf, shownOffset } from '../fields.ts';
+import type { Operation, Origin, Origins, RecordOperation } from '../operations.ts';
 import type { Source } from '../sources.ts';
 import type { ConditionCode, Hl7Issue, Hl7Message, Segment, Value } from './parser.ts';
 
@@ -83,21 +83,37 @@ function sentOffset(text: string): number | undefined {
 export class MappingContext {
   readonly message: Hl7Message;
   readonly source: Hl7Source;
-  readonly issues: Hl7Issue[] = [];
+  /** Each once, by what it says. */
+  readonly #issues: Map<string, Hl7Issue>;
 
-  constructor(message: Hl7Message, source: Hl7Source) {
+  constructor(message: Hl7Message, source: Hl7Source, issues = new Map<string, Hl7Issue>()) {
     this.message = message;
     this.source = source;
+    this.#issues = issues;
+  }
+
+  /** What was noted so far. */
+  get issues(): Hl7Issue[] {
+    return [...this.#issues.values()];
+  }
+
+  /** Returns a context for each group of the message that begins with such a segment; they share the issues. */
+  groups(name: string): MappingContext[] {
+    return this.message.groups(name).map((one) => new MappingContext(one, this.source, this.#issues));
   }
 
   /** Notes that nothing of the message is accepted. */
   refuse(code: ConditionCode, location: string, text: string): void {
-    this.issues.push({ severity: 'error', code, location, text });
+    this.#note({ severity: 'error', code, location, text });
   }
 
   /** Notes that something of the message is not used. */
   warn(code: ConditionCode, location: string, text: string): void {
-    this.issues.push({ severity: 'warning', code, location, text });
+    this.#note({ severity: 'warning', code, location, text });
+  }
+
+  #note(issue: Hl7Issue): void {
+    this.#issues.set(JSON.stringify(issue), issue);
   }
 
   /** Returns a time (TS) in ISO 8601; an invalid one is left out, with a remark. */
@@ -133,12 +149,13 @@ export class MappingContext {
 /** Returns what an event's message says, starting with what the rest refers to. Problems are noted in the context. */
 export type MapEvent = (context: MappingContext) => Operation[];
 
-/** The accepted events of one type of message, by their code. */
-export type EventMappings = ReadonlyMap<string, MapEvent>;
-
 /** How the messages of a source are read. */
 export interface Hl7Source
-  extends Pick<Source, 'time_zone' | 'patient_authority' | 'visit_authority' | 'facility' | 'mapping'> {
+  extends Pick<
+    Source,
+    | ('time_zone' | 'patient_authority' | 'visit_authority' | 'visit_from')
+    | ('insurance_sets' | 'facility' | 'mapping')
+  > {
   /** It may send training and debugging messages as well as production ones (MSH-11, HL7 table 0103). */
   maySendTests?: boolean;
 }

@@ -149,10 +149,12 @@ interface Name {
   repetition: number;
 }
 
-/** Returns the legal name in a field of names (XPN), or the first one. */
+/** Returns the name in a field of names (XPN): one with family and given name, the legal one first. */
 export function nameOf(segment: Segment | undefined, field: number): Name {
   const names: readonly Repetition[] = segment?.repetitions(field) ?? [];
-  const name = names.find((one) => one.value(7) === LEGAL) ?? names[0];
+  const isWhole = (one: Repetition) => Boolean(one.value(1) && one.value(2));
+  const legal = names.filter((one) => one.value(7) === LEGAL);
+  const name = [...legal, ...names].find(isWhole) ?? legal[0] ?? names[0];
   const [first, last] = [sourced(name?.value(2), name?.at(2)), sourced(name?.value(1), name?.at(1))];
   return { first, last, repetition: name?.number ?? 1 };
 }

@@ -1,12 +1,9 @@
-import type { Operation } from '../apply.ts';
 import { inTable } from '../mapping.ts';
-import { type EventMappings, type MappingContext, Sourced } from './context.ts';
+import type { Operation } from '../operations.ts';
+import { type MapEvent, type MappingContext, Sourced } from './context.ts';
 import type { Segment } from './parser.ts';
 import { patientIdOf, patientOf } from './patient.ts';
 import { encounterOf, requiredVisitIdOf } from './records.ts';
-
-/** Medical records (HL7 v2.5.1, chapter 9): documents with their content. */
-export const mdm: EventMappings = new Map([['T02', newDocument]]);
 
 /** Categories by the types of documents (HL7 table 0270); others are `medical_record`. */
 const CATEGORIES: Partial<Record<string, string>> = {
@@ -27,35 +24,90 @@ const BASE64 = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}(?:==)?|[A-Za-z0-9+/]{3
 /** In characters, without the extension. */
 const MOST_OF_NAME = 200;
 
-function newDocument(context: MappingContext): Operation[] {
-  const [patientId, id] = [patientIdOf(context), requiredVisitIdOf(context)];
+/** Where TXA has the number of a document, and of the one that it replaces. */
+const OWN = 12;
+const PARENT = 13;
+
+/** Availabilities (HL7 table 0273) of a document that is no longer one: cancelled, obsolete. */
+const WITHDRAWN = new Set(['CA', 'OB']);
+
+/** What a document is of, and how it is called there. */
+interface Subject {
+  patientId: string;
+  encounterId: string;
+  documentId: string;
+  header: Segment;
+}
+
+/** Returns what the document is of whose number TXA has in a field; undefined where that is not said: an error. */
+function subjectOf(context: MappingContext, field = OWN): Subject | undefined {
+  const [patientId, encounterId] = [patientIdOf(context), requiredVisitIdOf(context)];
   const header = context.message.first('TXA');
-  const documentId = header?.value(12);
-  if (!documentId) context.refuse('101', 'TXA^1^12', 'Send the document number.');
+  const documentId = header?.value(field);
+  if (!documentId) context.refuse('101', `TXA^1^${field}`, 'Send the document number.');
+  if (!patientId || !encounterId || !header || !documentId) return undefined;
+  return { patientId, encounterId, documentId, header };
+}
+
+function storedDocument(context: MappingContext): Operation[] {
+  const subject = subjectOf(context);
   const content = contentOf(context);
-  if (!patientId || !id || !header || !documentId || !content) return [];
+  if (!subject || !content) return [];
+  const { patientId, encounterId, documentId, header } = subject;
   const category = categoryOf(context, header);
   const name = header.value(16);
   return [
     ...patientOf(context, patientId, 'ifAbsent'),
-    ...encounterOf(context, { id, patient_id: patientId }, {}, 'ifAbsent'),
+    ...encounterOf(context, { id: encounterId, patient_id: patientId }, {}, { ifAbsent: true }),
     {
       type: 'document',
-      encounterId: id,
+      encounterId,
       documentId,
       category: category.value,
       fileName: fileNameOf(name ?? documentId, content.extension),
       bytes: content.bytes,
       at: content.segment.at(5),
       origins: {
-        document_id: { at: header.at(12, 1) },
+        document_id: { at: header.at(OWN, 1) },
         category: category.origin,
-        filename: { at: header.at(name == null ? 12 : 16, 1) },
+        filename: { at: header.at(name == null ? OWN : 16, 1) },
         file: { at: content.segment.at(5, 5) },
       },
     },
   ];
 }
+
+/** Removes the document whose number TXA has in a field. */
+function removed(context: MappingContext, field: number): Operation[] {
+  const subject = subjectOf(context, field);
+  if (subject === undefined) return [];
+  const { encounterId, documentId, header } = subject;
+  const origins = { document_id: { at: header.at(field, 1) } };
+  return [{ type: 'removal', encounterId, documentId, at: header.at(field), origins }];
+}
+
+/** A document that is replaced by another one is obsolete (HL7 v2.5.1, 9.5.9). */
+function replaced(context: MappingContext): Operation[] {
+  const header = context.message.first('TXA');
+  const [own, parent] = [header?.value(OWN), header?.value(PARENT)];
+  return parent && parent !== own ? removed(context, PARENT) : [];
+}
+
+function changedStatus(context: MappingContext): Operation[] {
+  const { message } = context;
+  if (WITHDRAWN.has(message.first('TXA')?.value(19) ?? '')) return removed(context, OWN);
+  const hasContent = message.event === 'T04' && message.all('OBX').some((one) => extensionOf(one));
+  return hasContent ? storedDocument(context) : [];
+}
+
+/** Medical records (HL7 v2.5.1, chapter 9): documents with their content, and what becomes of them. */
+export const documentActions = {
+  document: storedDocument,
+  replaceDocument: (context) => [...storedDocument(context), ...replaced(context)],
+  replacedDocument: replaced,
+  documentStatus: changedStatus,
+  cancelDocument: (context) => removed(context, OWN),
+} satisfies Record<string, MapEvent>;
 
 function categoryOf({ source }: MappingContext, header: Segment): Sourced<string> {
   const type = header.value(2) ?? '';

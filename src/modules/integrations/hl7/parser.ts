@@ -283,17 +283,42 @@ export class Hl7Message {
   readonly segments: readonly Segment[];
   readonly #byName = new Map<string, Segment[]>();
 
-  /** `lines`: one segment each, the first of them MSH. */
-  constructor(lines: readonly string[], encoding: Encoding, refusal?: Hl7Refusal) {
+  /** The first of the segments is MSH. */
+  constructor(segments: readonly Segment[], encoding: Encoding, refusal?: Hl7Refusal) {
     this.encoding = encoding;
     this.refusal = refusal;
-    this.segments = lines.map((line) => {
-      const alike = this.#byName.get(line.slice(0, 3)) ?? [];
-      const segment = new Segment(line, alike.length + 1, encoding);
-      alike.push(segment);
-      this.#byName.set(line.slice(0, 3), alike);
-      return segment;
+    this.segments = segments;
+    for (const segment of segments) {
+      const alike = this.#byName.get(segment.name);
+      if (alike) alike.push(segment);
+      else this.#byName.set(segment.name, [segment]);
+    }
+  }
+
+  /** `lines`: one segment each, the first of them MSH. */
+  static of(lines: readonly string[], encoding: Encoding, refusal?: Hl7Refusal): Hl7Message {
+    const counts = new Map<string, number>();
+    const segments = lines.map((line) => {
+      const name = line.split(encoding.delimiters.field, 1)[0] as string;
+      const sequence = (counts.get(name) ?? 0) + 1;
+      counts.set(name, sequence);
+      return new Segment(line, sequence, encoding);
     });
+    return new Hl7Message(segments, encoding, refusal);
+  }
+
+  /**
+   * Returns a message for each segment with a name: with all segments before the first of them, and those from this
+   * one up to the next. With at most one of them, it is the message itself.
+   */
+  groups(name: string): Hl7Message[] {
+    const starts = this.segments.flatMap((segment, place) => (segment.name === name ? [place] : []));
+    if (starts.length <= 1) return [this];
+    const common = this.segments.slice(0, starts[0]);
+    return starts.map(
+      (start, index) =>
+        new Hl7Message([...common, ...this.segments.slice(start, starts[index + 1])], this.encoding),
+    );
   }
 
   get header(): Segment {
@@ -394,7 +419,7 @@ export function parseMessage(bytes: Uint8Array): Hl7Message {
   const delimiters = header.startsWith('MSH') ? delimitersOf(header) : undefined;
   if (delimiters === undefined) {
     const encoding = { delimiters: usualDelimiters, characterSet: BYTES };
-    return new Hl7Message(
+    return Hl7Message.of(
       ['MSH', ...rest.filter((line) => isSegment(line, usualDelimiters))],
       encoding,
       refusal('AR', '102', 'MSH^1^2', 'MSH-1 and MSH-2 must name the delimiters, such as |^~\\&.'),
@@ -402,7 +427,7 @@ export function parseMessage(bytes: Uint8Array): Hl7Message {
   }
   const asBytes = { delimiters, characterSet: BYTES };
   const refused = (why: Hl7Refusal, told = [header, ...rest], encoding = asBytes) =>
-    new Hl7Message(
+    Hl7Message.of(
       told.filter((line) => isSegment(line, delimiters)),
       encoding,
       why,
@@ -419,7 +444,7 @@ export function parseMessage(bytes: Uint8Array): Hl7Message {
       'A message can have at most 10,000 segments, 10,000 repetitions of fields and 100,000 escape characters.';
     return refused(refusal('AE', '104', undefined, remedy));
   }
-  const named = new Hl7Message([header], asBytes).header.value(18) ?? '';
+  const named = Hl7Message.of([header], asBytes).header.value(18) ?? '';
   const characterSet = characterSetOf(named);
   if (characterSet === undefined) {
     return refused(refusal('AR', '103', 'MSH^1^18', `Send ${KNOWN_CHARACTER_SETS}.`));
@@ -435,7 +460,7 @@ export function parseMessage(bytes: Uint8Array): Hl7Message {
     const remedy = `Line ${odd + 1} does not begin with a segment name. Within a field, send line breaks as an escape sequence.`;
     return refused(refusal('AE', '100', undefined, remedy), lines, { delimiters, characterSet });
   }
-  return new Hl7Message(lines, { delimiters, characterSet });
+  return Hl7Message.of(lines, { delimiters, characterSet });
 }
 
 function isSegment(line: string, { field }: Delimiters): boolean {

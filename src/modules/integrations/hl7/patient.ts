@@ -1,5 +1,5 @@
-import type { RecordOperation } from '../apply.ts';
 import { mappingPlaces } from '../mapping.ts';
+import type { RecordOperation } from '../operations.ts';
 import {
   dayOf,
   type InsuranceFields,
@@ -30,8 +30,9 @@ function insurancesOf(context: MappingContext): {
   insurances: Record<string, InsuranceFields | Sourced>;
 } {
   const payers: RecordOperation[] = [];
-  const insurances: Record<string, InsuranceFields | Sourced> = {};
-  for (const [rank, segment] of ranked(context)) {
+  const all = ranked(context);
+  const insurances: Record<string, InsuranceFields | Sourced> = ended(context, new Set(all.keys()));
+  for (const [rank, segment] of all) {
     const { payer_id: place } = context.source.mapping ?? {};
     const { field } = placeOf(place ?? mappingPlaces.payer_id[0]);
     const said = sourced(segment.value(field), segment.at(field, 1), place && 'mapping.payer_id');
@@ -71,6 +72,14 @@ function ranked(context: MappingContext): Map<(typeof RANKS)[number], Segment> {
   return found;
 }
 
+/** Returns the ranks that end, as a source that sends whole sets names insurances, and none of these ranks. */
+function ended(context: MappingContext, named: ReadonlySet<string>): Record<string, Sourced<null>> {
+  if (context.source.insurance_sets !== 'whole' || named.size === 0) return {};
+  const origin = { at: 'IN1^1', setting: 'insurance_sets' };
+  const others = RANKS.filter((rank) => !named.has(rank));
+  return Object.fromEntries(others.map((rank) => [rank, new Sourced(null, origin)]));
+}
+
 function payerOf(segment: Segment, id: Sourced<string>): RecordOperation[] {
   const name = sourced(segment.value(4), segment.at(4, 1));
   if (!name?.value) return [];
@@ -95,11 +104,7 @@ function insuranceOf(context: MappingContext, segment: Segment, payerId: Sourced
   const address = addressOf(segment, 19);
   return {
     payer_id: payerId,
-    policy_number: numberIn(
-      segment,
-      place ?? mappingPlaces.policy_number[0],
-      place && 'mapping.policy_number',
-    ),
+    policy_number: place ? numberIn(segment, place, 'mapping.policy_number') : memberNumberIn(segment),
     group_number: sourced(segment.value(8), segment.at(8, 1)),
     effective_date: context.day(segment, 12),
     termination_date: context.day(segment, 13),
@@ -114,6 +119,11 @@ function insuranceOf(context: MappingContext, segment: Segment, payerId: Sourced
     subscriber_zip_code: address.zip,
     subscriber_country: address.country,
   };
+}
+
+/** Returns the number of the policy, or where it has none that of its member; never that of the plan (IN1-2). */
+function memberNumberIn(segment: Segment): Sourced | undefined {
+  return numberIn(segment, mappingPlaces.policy_number[0]) ?? numberIn(segment, 'IN1-49');
 }
 
 /** Returns the first number at a place that is not a Social Security number. */
@@ -139,21 +149,25 @@ const UNKNOWN = 'U';
 
 /**
  * Returns the identifiers of a field (CX) from which the id is taken: the one of the source's authority, and the
- * first one.
+ * first one, or that of the same authority and type as another identifier.
  */
-function identifiersIn({ source }: MappingContext, segment: Segment | undefined, field: number) {
+function identifiersIn(
+  { source }: MappingContext,
+  segment: Segment | undefined,
+  field: number,
+  like?: Repetition,
+) {
   const all = segment?.repetitions(field) ?? [];
   const isUsable = (one: Repetition) => Boolean(one.value(1)) && !isSsn(one);
-  return { ofAuthority: assignedBy(source.patient_authority, all, isUsable), first: all.find(isUsable) };
+  const isAlike = (one: Repetition) =>
+    isUsable(one) && one.value(4) === like?.value(4) && one.value(5) === like?.value(5);
+  const first = (like && all.find(isAlike)) ?? all.find(isUsable);
+  return { ofAuthority: assignedBy(source.patient_authority, all, isUsable), first };
 }
 
-/** Returns the id of the patient, with its place where it is that of the message, or of that PID. */
-export function sourcedPatientId(
-  context: MappingContext,
-  id: string,
-  segment = context.message.first('PID'),
-): Sourced<string> {
-  const { ofAuthority, first } = identifiersIn(context, segment, 3);
+/** Returns the id of the patient, with its place where it is that of the message. */
+export function sourcedPatientId(context: MappingContext, id: string): Sourced<string> {
+  const { ofAuthority, first } = identifiersIn(context, context.message.first('PID'), 3);
   const found = ofAuthority ?? first;
   if (found?.value(1) !== id) return new Sourced(id, {});
   return new Sourced(id, { at: found.at(1), ...(ofAuthority && { setting: 'patient_authority' }) });
@@ -169,10 +183,21 @@ export function patientIdOf(context: MappingContext): string | undefined {
   return patientIdIn(context, segment, 3);
 }
 
+/** Returns the former id of the patient (MRG-1): of several the one that is like the present one. */
+export function formerPatientIdOf(context: MappingContext, former: Segment): string | undefined {
+  const { ofAuthority, first } = identifiersIn(context, context.message.first('PID'), 3);
+  return patientIdIn(context, former, 1, ofAuthority ?? first);
+}
+
 /** Returns the id of a patient in a field of identifiers (CX); undefined where there is none, which is an error. */
-export function patientIdIn(context: MappingContext, segment: Segment, field: number): string | undefined {
+export function patientIdIn(
+  context: MappingContext,
+  segment: Segment,
+  field: number,
+  like?: Repetition,
+): string | undefined {
   const { patient_authority: authority } = context.source;
-  const { ofAuthority, first } = identifiersIn(context, segment, field);
+  const { ofAuthority, first } = identifiersIn(context, segment, field, like);
   if (authority !== undefined && ofAuthority === undefined && first) {
     context.warn(
       '204',
@@ -194,8 +219,6 @@ export function patientIdIn(context: MappingContext, segment: Segment, field: nu
 /**
  * Returns what a message says about its patient and who pays, payers first.
  *
- * `segment`: the PID that describes the patient, where there are several.
- *
  * - `whole`: it is about the patient, and must contain the name and the date of birth.
  * - `ifNamed`: it may do no more than identify the patient; then nothing of that is used, but insurances need the
  *   name.
@@ -205,8 +228,8 @@ export function patientOf(
   context: MappingContext,
   id: string,
   how: 'whole' | 'ifNamed' | 'ifAbsent',
-  segment = context.message.first('PID') as Segment,
 ): RecordOperation[] {
+  const segment = context.message.first('PID') as Segment;
   const identity = identityOf(segment);
   if (!identity.first_name?.value || !identity.last_name?.value || !identity.date_of_birth) {
     const isInsured = context.message.first('IN1') !== undefined;
@@ -214,7 +237,7 @@ export function patientOf(
     refuseIdentity(context, segment);
   }
   const fields = {
-    id: sourcedPatientId(context, id, segment),
+    id: sourcedPatientId(context, id),
     ...identity,
     ...demographics(context, segment),
   };

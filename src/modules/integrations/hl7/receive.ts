@@ -3,22 +3,19 @@ import type { Caller } from '../../../domain/events/newEvent.ts';
 import { ServiceError } from '../../../platform/errors.ts';
 import type { RecordStates } from '../../records/commands/upsert.ts';
 import {
-  type AboutRecord,
   applyOperations,
   eachOnce,
-  type IngestPorts,
   type IngestRun,
   MessageRecorder,
-  type Operation,
-  type OperationResult,
   operationOutcome,
-  recordOf,
   resultOutcome,
 } from '../apply.ts';
 import type { MessageClaims } from '../messages/claims.ts';
 import { MAX_PROBLEMS, type Message } from '../messages/message.ts';
 import type { MessageStore, ProcessedMessage } from '../messages/store.ts';
+import { type AboutRecord, type Operation, type OperationResult, recordOf } from '../operations.ts';
 import type { Source } from '../sources.ts';
+import type { IngestPorts } from '../writes.ts';
 import { acknowledge, isLater, issuesOf } from './acknowledge.ts';
 import { type Hl7Source, MappingContext } from './context.ts';
 import {
@@ -67,11 +64,10 @@ function subjectsOf(message: Hl7Message, source: Hl7Source): AboutRecord[] {
     ...message.all('PID').map((segment) => patientIdIn(context, segment, 3)),
     ...message.all('MRG').map((segment) => patientIdIn(context, segment, 1)),
   ];
-  const visit = visitIdOf(context);
-  return [
-    ...patients.flatMap((id) => (id === undefined ? [] : [{ kind: 'patient', id }])),
-    ...(visit === undefined ? [] : [{ kind: 'encounter', id: visit }]),
-  ];
+  const visits = context.groups('PV1').map(visitIdOf);
+  const named = (kind: string, ids: (string | undefined)[]) =>
+    ids.flatMap((id) => (id === undefined ? [] : [{ kind, id }]));
+  return [...named('patient', patients), ...named('encounter', visits)];
 }
 
 /** The result of a message. */

@@ -1,5 +1,5 @@
-import type { RecordOperation } from '../apply.ts';
-import { inTable, mappingPlaces } from '../mapping.ts';
+import { inTable, type VisitPlace } from '../mapping.ts';
+import type { RecordOperation } from '../operations.ts';
 import {
   type Hl7Source,
   type MappingContext,
@@ -10,7 +10,7 @@ import {
   unlessCleared,
 } from './context.ts';
 import { assignedBy, isOf, type Place, placeOf } from './dataTypes.ts';
-import type { Repetition, Segment } from './parser.ts';
+import type { Hl7Message, Repetition, Segment } from './parser.ts';
 import { sourcedPatientId } from './patient.ts';
 
 /**
@@ -23,12 +23,13 @@ function facilityOf(
 ): { id: Sourced | undefined; operations: RecordOperation[] } {
   const named = (field: number, component = 1, subcomponent = 1) =>
     sourced(visit?.value(field, component, subcomponent), visit?.at(field, component));
+  if (visit === undefined) return { id: undefined, operations: [] };
   const own = named(39);
   const inMessage = unlessCleared(own) ?? unlessCleared(named(3, 4)) ?? named(3, 4, 2);
   const id = unlessCleared(inMessage) ?? sourced(source.facility?.id, undefined, 'facility');
   if (id === undefined) return { id: inMessage, operations: [] };
   const name = unlessCleared(inMessage) ?? sourced(source.facility?.name, undefined, 'facility');
-  const at = `PV1^1^${own?.value ? 39 : 3}`;
+  const at = visit.at(own?.value ? 39 : 3);
   return { id, operations: [recordOperation('facility', at, { id, name }, true)] };
 }
 
@@ -64,16 +65,20 @@ export function providerOf(
   const same = others.filter(
     (one) => one.value(2) === undefined || (one.value(2) === last.value && one.value(3) === first.value),
   );
-  const numbered = [person, ...same].find(isNpi);
+  const numbered = [person, ...same].find((one) => isNpi(one, ofPeople));
   const npi = sourced(numbered?.value(1), numbered?.at(1));
   const fields = { id: unlessCleared(id), first_name: first, last_name: last, npi };
   return { id, operations: [recordOperation('provider', segment.at(field), fields, true)] };
 }
 
-function isNpi(person: Repetition): boolean {
-  const isTyped = person.value(13) === NPI || isOf(NPI, person, 9) || isOf(NPI_SYSTEM, person, 9);
-  return isTyped && /^\d{10}$/.test(person.value(1) ?? '');
+/** Whether an identifier is an NPI, by its type or its authority, each in a component (XCN, CX). */
+export function isNpi(one: Repetition, { authority, type }: { authority: number; type: number }): boolean {
+  const isTyped = one.value(type) === NPI || isOf(NPI, one, authority) || isOf(NPI_SYSTEM, one, authority);
+  return isTyped && /^\d{10}$/.test(one.value(1) ?? '');
 }
+
+/** Where people (XCN) have it. */
+const ofPeople = { authority: 9, type: 13 };
 
 /** HL7 table 0004, and `OBS`, which many add to it. Other codes have no visit type. */
 const VISIT_TYPES: Partial<Record<string, string>> = {
@@ -84,36 +89,71 @@ const VISIT_TYPES: Partial<Record<string, string>> = {
 /** Its codes without meaning here: not applicable, unknown. */
 const WITHOUT_CLASS = new Set(['N', 'U']);
 
-/** Returns where the number of a visit is. */
-function visitPlaceOf({ mapping }: Hl7Source): Place {
-  return placeOf(mapping?.visit_id ?? mappingPlaces.visit_id[0]);
+/** Where the number of a visit is, unless the source says so: the account number serves where there is none. */
+const USUAL_PLACES: readonly VisitPlace[] = ['PV1-19', 'PID-18'];
+
+/** Returns where the source says that the number of a visit is. */
+function configuredPlacesOf({ visit_from, mapping }: Hl7Source): readonly VisitPlace[] | undefined {
+  return visit_from ?? (mapping?.visit_id && [mapping.visit_id]);
 }
 
-/** The same, in the form of an issue's `location`. */
+/** Returns where the number of a visit may be, the place that counts most first. */
+export function visitPlacesOf(source: Hl7Source): readonly VisitPlace[] {
+  return configuredPlacesOf(source) ?? USUAL_PLACES;
+}
+
+/** Returns the first of these places, in the form of an issue's `location`. */
 export function visitLocationOf({ source }: MappingContext): string {
-  const { segment, field } = visitPlaceOf(source);
+  const { segment, field } = placeOf(visitPlacesOf(source)[0] as VisitPlace);
   return `${segment}^1^${field}`;
 }
 
 /**
- * Returns the number of the visit that a message is about (PV1-19, or the place set for the source); undefined where
- * it names none.
+ * Returns the number of the visit that a message is about; undefined where it names none. An account number that
+ * serves as one by default is remarked on.
  */
 export function visitIdOf(context: MappingContext): string | undefined {
-  return sourcedVisitId(context)?.value;
+  const found = sourcedVisitId(context);
+  if (found?.origin.at?.startsWith('PID') && !configuredPlacesOf(context.source)) {
+    context.warn('101', visitLocationOf(context), 'There is no visit number, so the account number is used.');
+  }
+  return found?.value;
 }
 
-/** The same, with its place. */
+/** Returns the number of the visit of an appointment, which serves for it only where the source says so. */
+export function appointedVisitIdOf({ message, source }: MappingContext): string | undefined {
+  const places = configuredPlacesOf(source) ?? USUAL_PLACES.slice(0, 1);
+  return places.map((place) => visitNumberAt(message, source, place)).find((one) => one)?.value;
+}
+
+/** Returns the number of the visit with its place. */
 function sourcedVisitId({ message, source }: MappingContext): Sourced<string> | undefined {
-  const { segment, field } = visitPlaceOf(source);
+  for (const place of visitPlacesOf(source)) {
+    const found = visitNumberAt(message, source, place);
+    if (found) return found;
+  }
+  return undefined;
+}
+
+/** Returns the number of a visit at a place: the one of the source's authority, else the first. */
+export function visitNumberAt(
+  message: Hl7Message,
+  source: Hl7Source,
+  place: Place | VisitPlace,
+): Sourced<string> | undefined {
+  const { segment, field } = typeof place === 'string' ? placeOf(place) : place;
   const numbers = message.first(segment)?.repetitions(field) ?? [];
   const ofAuthority = assignedBy(source.visit_authority, numbers);
   const found = ofAuthority ?? numbers[0];
-  const setting = source.mapping?.visit_id ? 'mapping.visit_id' : ofAuthority && 'visit_authority';
+  const setting = source.visit_from
+    ? 'visit_from'
+    : source.mapping?.visit_id
+      ? 'mapping.visit_id'
+      : ofAuthority && 'visit_authority';
   return unlessCleared(sourced(found?.value(1), found?.at(1), setting));
 }
 
-/** The same for a message that must name one; a missing number is an error. */
+/** Returns the number of the visit of a message that is about nothing else; a missing one is an error. */
 export function requiredVisitIdOf(context: MappingContext): string | undefined {
   const id = visitIdOf(context);
   if (id === undefined) context.refuse('101', visitLocationOf(context), 'Send the visit number.');
@@ -127,6 +167,8 @@ export interface VisitFields {
   is_completed?: boolean;
   voided_at?: Sourced<string> | null;
   void_reason?: Sourced<string> | null;
+  /** Applies where PV1-2 says nothing. */
+  visit_type?: string;
   date_of_service?: Sourced | undefined;
   rendering_provider_id?: Sourced | undefined;
 }
@@ -135,8 +177,8 @@ export interface VisitFields {
 export function encounterOf(
   context: MappingContext,
   ids: { id: string; patient_id: string },
-  more: VisitFields,
-  how?: 'ifAbsent',
+  { visit_type: usualType, ...more }: VisitFields,
+  when: Pick<RecordOperation, 'ifAbsent' | 'given'> = {},
 ): RecordOperation[] {
   const visit = context.message.first('PV1');
   const attending = providerOf(context, visit, 7);
@@ -145,14 +187,14 @@ export function encounterOf(
     ...sourcedIds(context, ids),
     provider_id: attending.id,
     facility_id: facility.id,
-    visit_type: visitTypeOf(context, visit),
+    visit_type: visitTypeOf(context, visit) ?? sourced(usualType, usualType && context.message.eventPlace),
     date_of_service: context.moment(visit, 44),
     ...eventFields(context, more),
   };
   return [
     ...attending.operations,
     ...facility.operations,
-    recordOperation('encounter', 'PV1^1', fields, how === 'ifAbsent'),
+    { ...recordOperation('encounter', visit?.at() ?? 'PV1^1', fields, when.ifAbsent), ...when },
   ];
 }
 
@@ -175,16 +217,14 @@ function eventFields({ message }: MappingContext, fields: VisitFields): SourcedF
   );
 }
 
-/** Says that a visit does not take place. */
-export function voided(
+/** Says of a visit only what its event does: that it does not take place, or is of another patient. */
+export function visitState(
   context: MappingContext,
   ids: { id: string; patient_id: string },
-  fields: Required<Pick<VisitFields, 'voided_at' | 'void_reason'>>,
+  fields: VisitFields,
 ): RecordOperation {
-  return recordOperation('encounter', 'PV1^1', {
-    ...sourcedIds(context, ids),
-    ...eventFields(context, fields),
-  });
+  const at = context.message.first('PV1')?.at() ?? 'PV1^1';
+  return recordOperation('encounter', at, { ...sourcedIds(context, ids), ...eventFields(context, fields) });
 }
 
 function visitTypeOf(context: MappingContext, visit: Segment | undefined): Sourced | undefined {

@@ -1,17 +1,20 @@
-import type { Operation } from '../apply.ts';
+import type { Operation } from '../operations.ts';
 import {
-  type EventMappings,
   type Hl7Source,
   type MapEvent,
   MappingContext,
-  Sourced,
+  type Sourced,
   sourced,
   unlessCleared,
 } from './context.ts';
-import { mdm } from './mdm.ts';
-import { type Hl7Issue, type Hl7Message, type Hl7Refusal, refusal, type Segment } from './parser.ts';
-import { patientIdIn, patientIdOf, patientOf, sourcedPatientId } from './patient.ts';
+import { type Action, actionsOf } from './events.ts';
+import { documentActions } from './mdm.ts';
+import { merge, moveAccount, moveVisit, renumbered } from './merge.ts';
+import { masterFileActions } from './mfn.ts';
+import { type Hl7Issue, type Hl7Message, type Hl7Refusal, refusal } from './parser.ts';
+import { patientIdOf, patientOf, sourcedPatientId } from './patient.ts';
 import {
+  appointedVisitIdOf,
   encounterOf,
   type NamedProvider,
   providerOf,
@@ -19,134 +22,96 @@ import {
   type VisitFields,
   visitIdOf,
   visitLocationOf,
-  voided,
+  visitState,
 } from './records.ts';
+import { voidFields } from './voiding.ts';
 
-/** Says that the visit of a message does not take place: as of EVN-2, or MSH-7. */
-function cancelledVisit(
-  context: MappingContext,
-  ids: { id: string; patient_id: string },
-  reason: Sourced | undefined,
-): Operation[] {
-  const { message } = context;
-  const since =
-    unlessCleared(context.moment(message.first('EVN'), 2)) ??
-    unlessCleared(context.moment(message.header, 7));
-  if (!since) {
-    context.refuse('101', message.header.at(7), 'Send the time when the message was created.');
-    return [];
-  }
-  const usual = new Sourced(`Cancelled (${message.event})`, { at: message.eventPlace });
-  const fields = { voided_at: since, void_reason: unlessCleared(reason) ?? usual };
-  return [voided(context, ids, fields)];
-}
-
-interface Survivor {
-  segment: Segment;
-  id: string | undefined;
-}
-
-/**
- * Merges patients: each MRG names the one that ends, the preceding PID the one that survives (HL7 v2.5.1, 3.3.40).
- */
-function merge(context: MappingContext): Operation[] {
-  if (context.message.first('PID') === undefined) {
-    context.refuse('100', 'PID^1', 'Send a PID segment.');
-    return [];
-  }
-  const operations: Operation[] = [];
-  const merges = new Set<Segment | undefined>();
-  let survivor: Survivor | undefined;
-  for (const segment of context.message.segments) {
-    if (segment.name === 'PID') {
-      const id = patientIdIn(context, segment, 3);
-      survivor = { segment, id };
-      if (id !== undefined) operations.push(...patientOf(context, id, 'ifNamed', segment));
-    } else if (segment.name === 'MRG') {
-      merges.add(survivor?.segment);
-      const id = patientIdIn(context, segment, 1);
-      if (survivor === undefined) context.refuse('100', segment.at(), 'Send a PID segment before it.');
-      else operations.push(...mergeOf(context, segment, id, survivor));
-    }
-  }
-  for (const pid of context.message.all('PID')) {
-    if (!merges.has(pid)) context.refuse('100', pid.at(), 'Send an MRG segment after it.');
-  }
-  return operations;
-}
-
-function mergeOf(
-  context: MappingContext,
-  segment: Segment,
-  id: string | undefined,
-  { id: into, segment: pid }: Survivor,
-): Operation[] {
-  if (id === undefined || into === undefined) return [];
-  if (id !== into) {
-    const origins = { merged_into: sourcedPatientId(context, into, pid).origin };
-    return [{ type: 'merge', id, into, at: segment.at(), origins }];
-  }
-  context.warn('204', segment.at(1), 'This is the surviving patient, so nothing is merged.');
-  return [];
-}
-
+const valid: VisitFields = { voided_at: null, void_reason: null };
 /** It continues, or begins: even one that was cancelled before. */
-const begun: VisitFields = { status: 'in-progress', is_completed: false, voided_at: null, void_reason: null };
+const begun: VisitFields = { status: 'in-progress', is_completed: false, ...valid };
+const planned: VisitFields = { status: 'planned', is_completed: false };
 const ended: VisitFields = { status: 'finished', is_completed: true };
 const endedTooEarly: VisitFields = { status: 'in-progress', is_completed: false };
 
-/** Patient administration (HL7 v2.5.1, chapter 3). */
-const adt: EventMappings = new Map<string, MapEvent>([
-  ['A01', visit(begun, 'whole')],
-  ['A03', visit(ended, 'ifNamed')],
-  ['A04', visit(begun, 'whole')],
-  ['A08', update],
-  ['A11', cancelVisit],
-  ['A13', visit(endedTooEarly, 'ifNamed')],
-  ['A28', person],
-  ['A31', person],
-  ['A40', merge],
-]);
-
-function visit(fields: VisitFields, how: 'whole' | 'ifNamed'): MapEvent {
-  return (context) => {
-    const [patientId, id] = [patientIdOf(context), requiredVisitIdOf(context)];
-    if (patientId === undefined || id === undefined) return [];
-    const patient = patientOf(context, patientId, how);
-    return [...patient, ...encounterOf(context, { id, patient_id: patientId }, fields)];
-  };
+/** How the patient and the visits of a message are read. */
+interface Reading {
+  patient: 'whole' | 'ifNamed';
+  /** What a message means that names no visit: nothing for the patient alone, a mistake, or only the patient. */
+  unnamed: 'refused' | 'remarked' | 'accepted';
+  given?: 'planned' | 'begun';
 }
 
-/** Updates the patient, and the visit if the message names one. */
-function update(context: MappingContext) {
-  const [patientId, id] = [patientIdOf(context), visitIdOf(context)];
-  if (patientId === undefined) return [];
-  const patient = patientOf(context, patientId, 'whole');
-  return id === undefined
-    ? patient
-    : [...patient, ...encounterOf(context, { id, patient_id: patientId }, {})];
+const aboutBoth: Reading = { patient: 'whole', unnamed: 'remarked' };
+const aboutVisit: Reading = { patient: 'ifNamed', unnamed: 'refused' };
+
+/** Returns what is said of each patient (PID) and each of their visits (PV1). */
+function visit(fields: VisitFields, { patient, unnamed, given }: Reading): MapEvent {
+  return (context) =>
+    context.groups('PID').flatMap((one) => {
+      const patientId = patientIdOf(one);
+      const visits = one.groups('PV1').map((each) => ({ each, id: namedVisitIdOf(each, unnamed) }));
+      if (patientId === undefined) return [];
+      const encounters = visits.flatMap(({ each, id }) =>
+        id === undefined ? [] : encounterOf(each, { id, patient_id: patientId }, fields, given && { given }),
+      );
+      return [...patientOf(one, patientId, patient), ...encounters];
+    });
 }
 
-function cancelVisit(context: MappingContext) {
-  const [patientId, id] = [patientIdOf(context), requiredVisitIdOf(context)];
-  if (patientId === undefined || id === undefined) return [];
-  const event = context.message.first('EVN');
-  const reason = sourced(event?.value(4), event?.at(4));
-  return [
-    ...patientOf(context, patientId, 'ifNamed'),
-    ...cancelledVisit(context, { id, patient_id: patientId }, reason),
-  ];
+function namedVisitIdOf(context: MappingContext, unnamed: Reading['unnamed']): string | undefined {
+  if (unnamed === 'refused') return requiredVisitIdOf(context);
+  const id = visitIdOf(context);
+  if (id === undefined && unnamed === 'remarked') {
+    context.warn('101', visitLocationOf(context), 'There is no visit number, so only the patient is stored.');
+  }
+  return id;
+}
+
+/** Returns what is said of a visit whose class changes; its former number, or that of its patient, ends. */
+function classChange(visitType: string): MapEvent {
+  const change = visit({ visit_type: visitType }, aboutBoth);
+  return (context) => [...change(context), ...renumbered(context)];
+}
+
+/** Voids the visits of a message: as of EVN-2, or MSH-7. */
+function voidVisit(what: string, given?: 'planned'): MapEvent {
+  return (context) =>
+    context.groups('PID').flatMap((one) => {
+      const [patientId, id] = [patientIdOf(one), requiredVisitIdOf(one)];
+      if (patientId === undefined || id === undefined) return [];
+      const event = context.message.first('EVN');
+      const fields = voidFields(one, what, sourced(event?.value(4), event?.at(4)));
+      const operation = visitState(one, { id, patient_id: patientId }, fields);
+      return [...patientOf(one, patientId, 'ifNamed'), { ...operation, ...(given && { given }) }];
+    });
 }
 
 /** Updates only the person: PV1 is present merely because it is required (HL7 v2.5.1, 3.3.28). */
 function person(context: MappingContext) {
+  return context.groups('PID').flatMap((one) => {
+    const patientId = patientIdOf(one);
+    return patientId === undefined ? [] : patientOf(one, patientId, 'whole');
+  });
+}
+
+/** Voids what there is of a person who is deleted (HL7 v2.5.1, 3.3.29). */
+function deletePerson(context: MappingContext): Operation[] {
   const patientId = patientIdOf(context);
-  return patientId === undefined ? [] : patientOf(context, patientId, 'whole');
+  if (patientId === undefined) return [];
+  const { at } = sourcedPatientId(context, patientId).origin;
+  const said = Object.entries(voidFields(context, 'Deleted')).map(
+    ([name, one]) => [name, one, one?.value] as const,
+  );
+  return [
+    {
+      ...{ type: 'voidAll', patientId, at: at ?? 'PID^1^3' },
+      fields: Object.fromEntries(said.map(([name, , value]) => [name, value])),
+      origins: Object.fromEntries(said.map(([name, one]) => [name, one?.origin ?? {}])),
+    },
+  ];
 }
 
 /** Financial management (HL7 v2.5.1, chapter 6): from charges, who was insured and who performed what was charged. */
-const dft: EventMappings = new Map([['P03', charges]]);
-
 function charges(context: MappingContext): Operation[] {
   const [patientId, id] = [patientIdOf(context), visitIdOf(context)];
   if (patientId === undefined) return [];
@@ -154,8 +119,8 @@ function charges(context: MappingContext): Operation[] {
   if (id === undefined) return patient;
   const performer = performerOf(context);
   const fields = { rendering_provider_id: performer.id };
-  const visit = encounterOf(context, { id, patient_id: patientId }, fields);
-  return [...patient, ...performer.operations, ...visit];
+  const encounter = encounterOf(context, { id, patient_id: patientId }, fields);
+  return [...patient, ...performer.operations, ...encounter];
 }
 
 /** Returns who performed the first of them that names somebody. */
@@ -164,42 +129,35 @@ function performerOf(context: MappingContext): NamedProvider {
   return providerOf(context, charge, 20);
 }
 
-const planned: VisitFields = { status: 'planned', is_completed: false };
-
-/** Scheduling (HL7 v2.5.1, chapter 10): appointments that name the visit they are for. */
-const siu: EventMappings = new Map<string, MapEvent>([
-  ['S12', appointment({ ...planned, voided_at: null, void_reason: null })],
-  ['S13', appointment(planned)],
-  ['S14', appointment({})],
-  ['S15', cancelAppointment],
-]);
-
+/** Scheduling (HL7 v2.5.1, chapter 10): appointments that name the visit they are for, until it begins. */
 function appointment(fields: VisitFields): MapEvent {
   return (context) => {
     const ids = namedIds(context);
     if (ids === undefined) return [];
+    const said = { ...fields, date_of_service: startOf(context) };
     return [
       ...patientOf(context, ids.patient_id, 'ifAbsent'),
-      ...encounterOf(context, ids, { ...fields, date_of_service: startOf(context) }),
+      ...encounterOf(context, ids, said, { given: 'planned' }),
     ];
   };
 }
 
-function cancelAppointment(context: MappingContext) {
+function cancelAppointment(context: MappingContext): Operation[] {
   const ids = namedIds(context);
   if (ids === undefined) return [];
   const schedule = context.message.first('SCH');
   const reason =
     unlessCleared(sourced(schedule?.value(6, 2), schedule?.at(6, 2))) ??
     sourced(schedule?.value(6), schedule?.at(6));
-  return [...patientOf(context, ids.patient_id, 'ifAbsent'), ...cancelledVisit(context, ids, reason)];
+  const operation = visitState(context, ids, voidFields(context, 'Cancelled', reason));
+  return [...patientOf(context, ids.patient_id, 'ifAbsent'), { ...operation, given: 'planned' }];
 }
 
 /**
  * Returns the visit and its patient; undefined where none is named, in which case there is nothing to tell billing.
  */
 function namedIds(context: MappingContext): { id: string; patient_id: string } | undefined {
-  const id = visitIdOf(context);
+  const id = appointedVisitIdOf(context);
   if (id === undefined) {
     context.warn('101', visitLocationOf(context), 'The appointment does not name a visit, so it is ignored.');
     return undefined;
@@ -218,19 +176,46 @@ function startOf(context: MappingContext): Sourced | undefined {
   );
 }
 
+/** Patient administration (HL7 v2.5.1, chapter 3), financial management, scheduling; documents and master files. */
+const actions: Record<Action, MapEvent> = {
+  acknowledge: () => [],
+  person,
+  begin: visit(begun, { ...aboutBoth, given: 'begun' }),
+  plan: visit({ ...planned, ...valid }, { ...aboutBoth, given: 'planned' }),
+  change: visit({}, aboutVisit),
+  admit: classChange('inpatient'),
+  release: classChange('outpatient'),
+  update: visit({}, { patient: 'whole', unnamed: 'accepted' }),
+  end: visit(ended, aboutVisit),
+  reopen: visit(endedTooEarly, aboutVisit),
+  cancel: voidVisit('Cancelled'),
+  cancelPlanned: voidVisit('Cancelled', 'planned'),
+  delete: voidVisit('Deleted'),
+  deletePerson,
+  mergePatients: merge({ isOfPatients: true }),
+  mergeAccounts: merge({ places: ['PID-18'] }),
+  mergePatientsAndAccounts: merge({ isOfPatients: true, places: ['PID-18'] }),
+  mergeVisits: merge({ places: ['PV1-19'] }),
+  mergeAlternateVisits: merge({ places: ['PV1-50'] }),
+  moveAccount,
+  moveVisit,
+  book: appointment({ ...planned, ...valid }),
+  reschedule: appointment(planned),
+  modify: appointment({}),
+  cancelAppointment,
+  charge: charges,
+  account: visit({}, { patient: 'ifNamed', unnamed: 'accepted' }),
+  closeAccount: visit({ is_completed: true }, aboutVisit),
+  ...documentActions,
+  ...masterFileActions,
+};
+
 /** What a message says, in the order in which it is to be carried out, and what was not used of it. */
 export interface MappedMessage {
   operations: Operation[];
   /** Only warnings. */
   issues: Hl7Issue[];
 }
-
-const types = new Map<string, EventMappings>([
-  ['ADT', adt],
-  ['SIU', siu],
-  ['DFT', dft],
-  ['MDM', mdm],
-]);
 
 /** HL7 table 0103: production, training, debugging. */
 const PRODUCTION = 'P';
@@ -244,9 +229,9 @@ export function mapMessage(message: Hl7Message, source: Hl7Source): MappedMessag
   if (message.refusal) return message.refusal;
   const unsuitable = unsuitability(message, source);
   if (unsuitable) return unsuitable;
-  const events = types.get(message.type);
+  const events = actionsOf.get(message.type);
   if (events === undefined) {
-    const taken = [...types.keys()].join(', ');
+    const taken = [...actionsOf.keys()].join(', ');
     return refusal(
       'AR',
       '200',
@@ -254,8 +239,8 @@ export function mapMessage(message: Hl7Message, source: Hl7Source): MappedMessag
       `Messages of this type are not supported. The supported types are ${taken}.`,
     );
   }
-  const map = events.get(message.event);
-  if (map === undefined) {
+  const action = events.get(message.event);
+  if (action === undefined) {
     const taken = [...events.keys()].join(', ');
     return refusal(
       'AR',
@@ -265,7 +250,7 @@ export function mapMessage(message: Hl7Message, source: Hl7Source): MappedMessag
     );
   }
   const context = new MappingContext(message, source);
-  const operations = map(context);
+  const operations = actions[action](context);
   const { issues } = context;
   if (issues.some(({ severity }) => severity === 'error')) return { refused: 'AE', issues };
   return { operations, issues };

@@ -11,7 +11,6 @@ import type { KeyDirectory } from '../../auth/keyDirectory.ts';
 import { referencesOf } from '../../records/commands/references.ts';
 import { patchRecord, upsertRecord, type Written } from '../../records/commands/upsert.ts';
 import type { QueryPorts } from '../../records/queries/records.ts';
-import type { Operation, RecordOperation } from '../apply.ts';
 import { Interpreter, isRefused } from '../fhir/interpreter.ts';
 import { type FhirRecords, workspaceRecords } from '../fhir/references.ts';
 import { contextOf } from '../fhir/resources/index.ts';
@@ -20,6 +19,7 @@ import { parseMessage } from '../hl7/parser.ts';
 import { mapMessage } from '../hl7/triggerEvents.ts';
 import { type Message, type MessageState, orderTimeOf } from '../messages/message.ts';
 import type { MessageStore } from '../messages/store.ts';
+import { type Operation, type RecordOperation, saidOf } from '../operations.ts';
 import { readConfigurations, type Source } from '../sources.ts';
 import { bytesOf, readStoredFhir, sourceAt } from './lineage.ts';
 import { isBefore, type OtherWrite, OtherWrites, type ReplayPorts } from './resend.ts';
@@ -69,10 +69,14 @@ class MappedRecords implements FhirRecords {
   }
 
   /** Writes what the message says about a record. */
-  async write({ kind, fields, ifAbsent }: RecordOperation): Promise<void> {
-    const record = await this.#upTo(kind, fields.id, this.#message.at);
+  async write(operation: RecordOperation): Promise<void> {
+    const { kind, ifAbsent } = operation;
+    const record = await this.#upTo(kind, operation.fields.id, this.#message.at);
     // What is mentioned in passing gives way to what others wrote, even later.
     if (ifAbsent && (record.fields !== undefined || record.later.length > 0)) return;
+    const said = saidOf(operation, record.fields);
+    if (said === undefined) return;
+    const { fields } = said;
     record.fields = mergeFields(record.fields ?? noFields, fields);
     record.mapped = { ...record.mapped, ...fields };
     record.messages.push(this.#message.id);

@@ -6,7 +6,6 @@ import type { RecordFields } from '../../../domain/records/schema/kind.ts';
 import type { KeyState } from '../../auth/apiKeys.ts';
 import type { KeyDirectory } from '../../auth/keyDirectory.ts';
 import { foldStream, type QueryPorts } from '../../records/queries/records.ts';
-import { type Operation, type Origins, recordOf } from '../apply.ts';
 import { type FhirEntry, readBundle } from '../fhir/bundle.ts';
 import { Interpreter } from '../fhir/interpreter.ts';
 import { type FhirRecords, workspaceRecords } from '../fhir/references.ts';
@@ -18,6 +17,7 @@ import { mapMessage } from '../hl7/triggerEvents.ts';
 import { hl7Rules, ruleOf } from '../mapping.ts';
 import { type Message, orderTimeOf } from '../messages/message.ts';
 import type { MessageStore } from '../messages/store.ts';
+import { type Operation, type Origins, recordOf } from '../operations.ts';
 import {
   BUILT_IN_SOURCE,
   type Configuration,

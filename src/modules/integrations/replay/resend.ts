@@ -10,15 +10,7 @@ import type { RecordFields } from '../../../domain/records/schema/kind.ts';
 import { ServiceError } from '../../../platform/errors.ts';
 import type { EventLog } from '../../../storage/eventLog.ts';
 import { foldStream, type QueryPorts } from '../../records/queries/records.ts';
-import {
-  type AboutRecord,
-  eachOnce,
-  type Guard,
-  type IngestPorts,
-  type IngestRun,
-  type Operation,
-  recordOf,
-} from '../apply.ts';
+import { eachOnce, type Guard, type IngestRun } from '../apply.ts';
 import { contextOf } from '../fhir/resources/index.ts';
 import { MessageRefused, processedBy, sendMessage } from '../fhir/send.ts';
 import type { Hl7Source } from '../hl7/context.ts';
@@ -27,7 +19,9 @@ import { parseMessage } from '../hl7/parser.ts';
 import { messageOutcome, processMessage, readMessage } from '../hl7/receive.ts';
 import { type Message, orderTimeOf } from '../messages/message.ts';
 import type { MessageStore, ProcessedMessage } from '../messages/store.ts';
+import { type AboutRecord, type Operation, recordOf } from '../operations.ts';
 import { DEFAULT_RETENTION_DAYS, type Source } from '../sources.ts';
+import type { IngestPorts } from '../writes.ts';
 import { bytesOf, readStoredFhir } from './lineage.ts';
 
 /** A write to a record; without fields, it erased the record. */

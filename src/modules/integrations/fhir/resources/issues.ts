@@ -1,8 +1,8 @@
 import { isJsonObject } from '../../../../domain/events/event.ts';
 import { type ErrorCode, ServiceError } from '../../../../platform/errors.ts';
-import type { OperationResult, Origins } from '../../apply.ts';
 import { fieldSentence } from '../../fields.ts';
 import type { Mapping } from '../../mapping.ts';
+import type { OperationResult, Origins } from '../../operations.ts';
 import type { Period, Reference } from './elements.ts';
 
 const address = (type: string, lines = ['address_line_1', 'address_line_2']) => ({
