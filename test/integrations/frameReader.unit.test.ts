@@ -28,7 +28,7 @@ test('frames are the same in whatever pieces they come', () => {
   const content = fc
     .array(fc.constantFrom('M', '|', '\r', '\n', '\x1c', '\x0b', 'é'), { maxLength: 30 })
     .map((signs) => signs.join(''))
-    .filter((text) => !text.includes('\x1c\r') && !text.endsWith('\x1c'));
+    .filter((text) => !['\x1c\r', '\x1c\x0b'].some((end) => text.includes(end)) && !text.endsWith('\x1c'));
   const stray = fc.constantFrom('', '\r\n', '\n', '\x1c\r', 'noise');
   const pieces = fc.array(fc.integer({ min: 1, max: 7 }), { minLength: 1, maxLength: 5 });
   fc.assert(
@@ -42,6 +42,16 @@ test('frames are the same in whatever pieces they come', () => {
       });
     }),
   );
+});
+
+test('FS ends a frame without CR where the next one begins, and nowhere else', () => {
+  const bytes = Buffer.from('\x0bone\x1c\x0btwo\x1c\n\x1cthree\x1c\r\x0bfour\x1c');
+  for (let size = 1; size <= bytes.length; size += 1) {
+    expect(found(bytes, [size])).toEqual({
+      frames: ['one', 'two\x1c\n\x1cthree'].map((text) => ({ text, isTooLarge: false })),
+      isWithin: true,
+    });
+  }
 });
 
 test('a message of the most bytes is whole, and one that is larger is said to be', () => {

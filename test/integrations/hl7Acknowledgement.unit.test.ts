@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { acknowledge } from '../../src/modules/integrations/hl7/acknowledge.ts';
+import { acknowledge, acknowledgements } from '../../src/modules/integrations/hl7/acknowledge.ts';
 import { type Hl7Issue, parseMessage } from '../../src/modules/integrations/hl7/parser.ts';
 
 import { hl7Fixture, hl7Message, mapped, pid } from './hl7Messages.ts';
@@ -35,6 +35,39 @@ test('tells what is wrong, and what was not taken', () => {
     '',
   ]);
 });
+
+/** The codes with which a result is acknowledged, by MSH-15 and MSH-16. */
+function codesOf(code: 'AA' | 'AE' | 'AR', isCommitted: boolean, accept: string, application: string) {
+  const message = parseMessage(Buffer.from(hl7Message('ADT^A28', [pid], { 15: accept, 16: application })));
+  const issues = code === 'AA' ? [] : [error];
+  return acknowledgements(message, { code, issues, isCommitted }, () => stamp).map(
+    (one) => /\rMSA\|(\w\w)\|C-1/.exec(one.toString())?.[1],
+  );
+}
+
+test.each([
+  ['AA', true, '', '', ['AA']],
+  ['AE', false, '', '', ['AE']],
+  ['AA', true, 'AL', 'AL', ['CA', 'AA']],
+  ['AE', true, 'AL', 'AL', ['CA', 'AE']],
+  ['AA', true, 'AL', 'NE', ['CA']],
+  ['AE', true, 'AL', '', ['CA']],
+  ['AA', true, 'NE', 'AL', ['AA']],
+  ['AA', true, '', 'ER', []],
+  ['AE', true, 'ER', 'ER', ['AE']],
+  ['AA', true, 'SU', 'SU', ['CA', 'AA']],
+  ['AE', true, 'SU', 'SU', ['CA']],
+  ['AE', false, 'AL', 'AL', ['CE']],
+  ['AR', false, 'ER', 'AL', ['CR']],
+  ['AR', false, 'NE', 'AL', ['AR']],
+  ['AE', false, 'SU', 'ER', ['AE']],
+  ['AR', false, 'SU', 'SU', []],
+] as const)(
+  '%s (stored: %s) with MSH-15 "%s" and MSH-16 "%s" is acknowledged by %j',
+  (code, isCommitted, accept, application, codes) => {
+    expect(codesOf(code, isCommitted, accept, application)).toEqual(codes);
+  },
+);
 
 test('before v2.5 has one ERR, which knows no warnings', () => {
   const message = parseMessage(hl7Fixture('adt-a13-discharge-cancelled'));

@@ -78,7 +78,10 @@ onEmbeddedEngines((start) => {
     const accesses = await accessesBy(service, async () => {
       const page = await shown(`/messages/${id}?fields=shown`);
       expect(page).toContain(
-        'Last name "Gomez" PID^1^5^1^1 rule patient.name : PID-5: one with family and given name'.replaceAll('"', ''),
+        'Last name "Gomez" PID^1^5^1^1 rule patient.name : PID-5: one with family and given name'.replaceAll(
+          '"',
+          '',
+        ),
       );
     });
     expect(accesses).toMatchObject([{ action: 'message.read', query: { message: id, raw: true } }]);

@@ -60,6 +60,23 @@ onEmbeddedEngines((start) => {
     expect(body.items[0].principal).toEqual({ type: 'source', id: 'lab', name: 'lab' });
   });
 
+  test('storing is acknowledged before the result where the sender wants both, also if frames end without CR', async () => {
+    const { from, port } = await boundSource('enhanced');
+    const both = { 15: 'AL', 16: 'AL' };
+    const stored = registration('M-1', both);
+    const wrong = hl7Message('ADT^A28', [['PID', { 3: 'P-2' }]], { 10: 'M-2', ...both });
+    const other = hl7Message('ORU^R01', [['PID', { 3: 'P-3' }]], { 10: 'M-3', ...both });
+    const sender = await RawSender.connect(port, { from });
+    const appended = await appendedBy(service, async () => {
+      sender.write(`${VT}${stored.text}\x1c${VT}${wrong}\x1c${VT}${other}${END}`);
+      const codes = [];
+      for (let left = 5; left > 0; left -= 1) codes.push((await sender.next()).slice(1, 3).join(' '));
+      expect(codes).toEqual(['CA M-1', 'AA M-1', 'CA M-2', 'AE M-2', 'CR M-3']);
+    });
+    expect(appended).toEqual([`enhanced.patient-${stored.patient}: PatientUpserted`]);
+    await sender.end();
+  });
+
   test('frames are found in whatever pieces they come, and answered one by one in their order', async () => {
     const { from, port } = await boundSource('pieces');
     const [first, second, third] = ['M-1', 'M-2', 'M-3'].map((id) => registration(id));

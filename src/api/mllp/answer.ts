@@ -4,10 +4,10 @@ import type { Caller } from '../../domain/events/newEvent.ts';
 import { recordAccess } from '../../modules/audit/recordAccess.ts';
 import { isInNetworks, type Workspace } from '../../modules/auth/apiKeys.ts';
 import type { KeyDirectory } from '../../modules/auth/keyDirectory.ts';
-import { acknowledge } from '../../modules/integrations/hl7/acknowledge.ts';
+import { acknowledgements } from '../../modules/integrations/hl7/acknowledge.ts';
 import { splitMessages } from '../../modules/integrations/hl7/framing.ts';
 import { type Hl7Issue, parseMessage } from '../../modules/integrations/hl7/parser.ts';
-import { type ReceivePorts, receiveMessage } from '../../modules/integrations/hl7/receive.ts';
+import { newStamp, type ReceivePorts, receiveMessage } from '../../modules/integrations/hl7/receive.ts';
 import {
   claimOf,
   type MllpBinding,
@@ -147,7 +147,7 @@ function isOddlyFramed(bytes: Buffer): boolean {
 }
 
 /**
- * Resolves with the response to a sender's message; by then everything that it says is durable. What left no event is
+ * Resolves with the responses to a sender's message; by then everything that it says is durable. What left no event is
  * in the audit trail. Rejects with `MessageNotAccepted`, and logs why, where the service cannot take it now: the message must
  * then not be acknowledged.
  */
@@ -156,7 +156,7 @@ export async function answerMessage(
   sender: Sender,
   clientIp: string,
   frame: Frame,
-): Promise<Buffer> {
+): Promise<Buffer[]> {
   const startedAt = performance.now();
   const { workspace, source } = sender;
   const caller: Caller = {
@@ -176,7 +176,7 @@ export async function answerMessage(
       ? await refuse(ports, caller, frame, refusal)
       : await receive(ports, caller, sender, frame);
     log(answer.code);
-    return answer.acknowledgement;
+    return answer.acknowledgements;
   } catch (thrown) {
     const error = asServiceError(thrown);
     logFailure(ports.logger, error, { requestId, route: mllpRequest.route }, 'request');
@@ -187,7 +187,7 @@ export async function answerMessage(
 
 interface Answer {
   code: 'AA' | 'AE' | 'AR';
-  acknowledgement: Buffer;
+  acknowledgements: Buffer[];
 }
 
 async function receive(
@@ -214,9 +214,8 @@ async function refuse(
 ): Promise<Answer> {
   await recordRefusal(ports, caller, why);
   const header = parseMessage(bytes.subarray(0, HEADER_BYTES));
-  const stamp = { controlId: uuidv7(), at: new Date() };
-  const issue = { severity: 'error', ...refusal.issue } as const;
-  return { code, acknowledgement: acknowledge(header, code, [issue], stamp) };
+  const result = { code, issues: [{ severity: 'error', ...refusal.issue } as const], isCommitted: false };
+  return { code, acknowledgements: acknowledgements(header, result, newStamp) };
 }
 
 function problemOf(state: Sender['workspace']['state'], { bytes, isTooLarge }: Frame): Refusal | undefined {

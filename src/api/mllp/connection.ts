@@ -31,7 +31,7 @@ export class FrameReader {
   /** Size of the frame that has begun; undefined between frames. */
   #size: number | undefined;
   #stray = 0;
-  /** The last byte was an FS, which ends the frame if a CR follows. */
+  /** The last byte was an FS, which ends the frame if a CR or VT follows. */
   #mayEnd = false;
 
   /** Whether a frame has begun but not ended. */
@@ -45,14 +45,15 @@ export class FrameReader {
     while (rest.length > 0) {
       if (this.#size === undefined) rest = this.#begin(rest);
       else {
-        const end = this.#endIn(rest);
-        if (end === undefined) {
+        const found = this.#endIn(rest);
+        if (found === undefined) {
           this.#buffer(rest);
           return;
         }
+        const [end, mark] = found;
         this.#buffer(rest.subarray(0, end));
         rest = rest.subarray(end);
-        yield this.#nextFrame();
+        yield this.#nextFrame(mark);
       }
     }
   }
@@ -68,11 +69,20 @@ export class FrameReader {
     return bytes.subarray(at + 1);
   }
 
-  /** Returns the place after FS and CR. */
-  #endIn(bytes: Buffer): number | undefined {
-    if (this.#mayEnd && bytes[0] === CR) return 1;
+  /**
+   * Returns the place after the end of the frame, and the size of what ends it: FS and CR, or FS before the VT of the
+   * next frame, as some senders leave the CR out.
+   */
+  #endIn(bytes: Buffer): [end: number, mark: number] | undefined {
+    const ends = (at: number): [number, number] | undefined => {
+      if (bytes[at + 1] === CR) return [at + 2, 2];
+      return bytes[at + 1] === VT ? [at + 1, 1] : undefined;
+    };
+    const open = this.#mayEnd ? ends(-1) : undefined;
+    if (open) return open;
     for (let at = bytes.indexOf(FS); at >= 0; at = bytes.indexOf(FS, at + 1)) {
-      if (bytes[at + 1] === CR) return at + 2;
+      const found = ends(at);
+      if (found) return found;
     }
     return undefined;
   }
@@ -85,8 +95,8 @@ export class FrameReader {
     this.#kept.add(bytes.subarray(0, MAX_MESSAGE_BYTES + 2 - this.#kept.length));
   }
 
-  #nextFrame(): Frame {
-    const size = (this.#size ?? 0) - 2;
+  #nextFrame(mark: number): Frame {
+    const size = (this.#size ?? 0) - mark;
     const bytes = this.#kept.drain().subarray(0, size);
     this.#size = undefined;
     this.#mayEnd = false;

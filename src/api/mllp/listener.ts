@@ -306,7 +306,7 @@ export class MllpListener {
         throw new MessageNotAccepted();
       });
       if (present === undefined) throw new MessageNotAccepted();
-      yield await answerMessage(this.#ports, present, peer.address, { ...frame, bytes });
+      yield* await answerMessage(this.#ports, present, peer.address, { ...frame, bytes });
     }
   }
 

@@ -97,7 +97,8 @@ export const receiveMessages = endpoint({
     '`AR`, ERR segments say what is wrong and where, and nothing of the message is stored. If a store is ' +
     'unavailable, the response is 503 and nothing is acknowledged: send the messages again, which is ' +
     'safe. If an accepted message is sent again with the same content, the same control id (MSH-10) and ' +
-    'the same sender (MSH-3, MSH-4), it is acknowledged as before and changes nothing.',
+    'the same sender (MSH-3, MSH-4), it is acknowledged as before and changes nothing. A message with MSH-15 or ' +
+    'MSH-16 gets the acknowledgments that these ask for: `CA`, `CE` or `CR` for having been stored, then the others.',
   tag: 'HL7 v2',
   permission: 'write',
   body: { required: true, content: contentOf(z.string(), example.sent) },
@@ -138,7 +139,7 @@ async function receiveAll(
       context.requireAdmitted();
       const received = await receiveMessage(ports, run, source, { caller, bytes, type });
       tallyMessage(tally, received);
-      acknowledgements.push(received.acknowledgement);
+      acknowledgements.push(...received.acknowledgements);
     }
   } finally {
     await recordBatch(ports, { caller, options: {}, route: path, status: 200 }, tally);

@@ -25,17 +25,17 @@ interface Stamp {
 /**
  * Returns the acknowledgement (ACK) of a message (HL7 v2.5.1, 2.13.1), addressed to where it came from, in its
  * version, delimiters and character set: `AA` when everything it says is durable, `AE` when it is wrong, `AR` when it
- * is not for this service. Each segment ends with CR.
+ * is not for this service; `CA`, `CE` and `CR` say the same of storing it. Each segment ends with CR.
  */
 export function acknowledge(
   message: Hl7Message,
-  code: 'AA' | 'AE' | 'AR',
+  code: Acknowledged | Committed,
   issues: readonly Hl7Issue[],
   stamp: Stamp,
 ): Buffer {
   const { delimiters, characterSet } = message.encoding;
   const [first] = issues.filter(({ severity }) => severity === 'error');
-  const text = code === 'AA' ? '' : escapeText(first?.text ?? '', delimiters);
+  const text = code === 'AA' || code === 'CA' ? '' : escapeText(first?.text ?? '', delimiters);
   const segments = [
     headerOf(message, stamp),
     ['MSA', code, message.header.text(10), ...(text && [text])],
@@ -43,6 +43,55 @@ export function acknowledge(
   ];
   const lines = segments.map((fields) => `${fields.join(delimiters.field)}\r`);
   return encode(lines.join(''), characterSet);
+}
+
+/** The result of a message. */
+interface Result {
+  code: Acknowledged;
+  issues: readonly Hl7Issue[];
+  /** Whether it was stored, to be carried out. */
+  isCommitted: boolean;
+}
+
+/** The codes of what was carried out, or was not (HL7 table 0008). */
+type Acknowledged = 'AA' | 'AE' | 'AR';
+/** The codes of what was stored, or was not. */
+type Committed = 'CA' | 'CE' | 'CR';
+
+const refusedAs = { AA: 'CE', AE: 'CE', AR: 'CR' } as const;
+
+/**
+ * Returns the acknowledgements of a message, in order. With neither MSH-15 nor MSH-16 it is the one of its result; in
+ * the enhanced mode (HL7 v2.5.1, 2.9.3) those that its sender wants: first that it was stored (`CA`), or why not, then
+ * its result, unless it was not stored and that was said.
+ */
+export function acknowledgements(
+  message: Hl7Message,
+  { code, issues, isCommitted }: Result,
+  stamp: () => Stamp,
+): Buffer[] {
+  const [accept, application] = [15, 16].map((field) => conditionIn(message.header.text(field)));
+  const result = () => acknowledge(message, code, issues, stamp());
+  if (!accept && !application) return [result()];
+  if (isCommitted) {
+    const committed = isWanted(accept, true) ? [acknowledge(message, 'CA', [], stamp())] : [];
+    return isWanted(application, code === 'AA') ? [...committed, result()] : committed;
+  }
+  if (isWanted(accept, false)) return [acknowledge(message, refusedAs[code], issues, stamp())];
+  return isWanted(application, false) ? [result()] : [];
+}
+
+/** When a sender wants an acknowledgement (HL7 table 0155): always, never, of a refusal, of success. */
+const conditions = ['AL', 'NE', 'ER', 'SU'] as const;
+type Condition = (typeof conditions)[number];
+
+/** Returns undefined for anything else, as if the field were empty. */
+function conditionIn(text: string): Condition | undefined {
+  return conditions.find((one) => one === text.trim().toUpperCase());
+}
+
+function isWanted(condition: Condition | undefined, isPositive: boolean): boolean {
+  return condition === 'AL' || condition === (isPositive ? 'SU' : 'ER');
 }
 
 /** Returns the MSH of the response: receiver and sender are swapped. */

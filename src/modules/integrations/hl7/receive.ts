@@ -16,7 +16,7 @@ import type { MessageStore, ProcessedMessage } from '../messages/store.ts';
 import { type AboutRecord, type Operation, type OperationResult, recordOf } from '../operations.ts';
 import type { Source } from '../sources.ts';
 import type { IngestPorts } from '../writes.ts';
-import { acknowledge, isLater, issuesOf } from './acknowledge.ts';
+import { acknowledgements, isLater, issuesOf } from './acknowledge.ts';
 import { type Hl7Source, MappingContext } from './context.ts';
 import {
   type ConditionCode,
@@ -219,6 +219,11 @@ export interface ReceivePorts extends DeduplicatePorts {
   messages: MessageStore;
 }
 
+/** Returns what identifies an acknowledgement made now. */
+export function newStamp() {
+  return { controlId: uuidv7(), at: new Date() };
+}
+
 /** A message as it arrived. */
 interface SentMessage {
   caller: Caller;
@@ -229,7 +234,8 @@ interface SentMessage {
 
 /** The result of a message, and the response to its sender. */
 interface ReceivedMessage extends MessageResult {
-  acknowledgement: Buffer;
+  /** Usually one; in the enhanced mode those that the sender wants. */
+  acknowledgements: Buffer[];
 }
 
 /**
@@ -245,6 +251,7 @@ export async function receiveMessage(
   const raw = { format: 'hl7v2', media_type: type, bytes: [bytes] } as const;
   const keeper = new MessageRecorder(ports.messages, caller, source, raw);
   const taken = await deduplicate(ports, run, source, message, keeper);
-  const stamp = { controlId: uuidv7(), at: new Date() };
-  return { ...taken, acknowledgement: acknowledge(message, taken.code, taken.issues, stamp) };
+  const isReadable = message.refusal === undefined && message.controlId !== '';
+  const isCommitted = taken.code !== 'AR' && isReadable;
+  return { ...taken, acknowledgements: acknowledgements(message, { ...taken, isCommitted }, newStamp) };
 }
