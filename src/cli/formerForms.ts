@@ -7,13 +7,11 @@ interface PresentForm {
 /** Commands of 0.1.0, with what they are called now. */
 const renamed = new Map(
   Object.entries({
-    history: 'records history',
     erase: 'records erase',
     prove: 'records prove',
     'prove-consistency': 'heads prove',
     'signing-key': 'secrets show signing',
     'hold add': 'holds create',
-    hold: 'holds',
     reference: 'code-sets',
     'keys update': 'keys set',
     'keys limit': 'keys set',

@@ -6,6 +6,7 @@ import { version } from '../platform/version.ts';
 import { setUpStores } from '../server/stores.ts';
 import { terminal } from '../server/terminal.ts';
 import { presentForm } from './formerForms.ts';
+import { acceptGuesses, suggestionFor } from './guesses.ts';
 import { CommandError, FAILED, firstSentence } from './lib/terminal.ts';
 
 /** What adds commands to the program, or to a noun. Its module, and all that it uses, is loaded only when needed. */
@@ -329,6 +330,11 @@ function acceptInit(commands: readonly Command[]): void {
   }
 }
 
+/** The commands that have verbs. */
+const nouns = Object.values(commandGroups).flatMap((entries) =>
+  entries.flatMap(({ name, modules }) => (modules === undefined ? [] : [name])),
+);
+
 const WRONG_USAGE = 2;
 
 /** Prints what went wrong, without a stack, and returns the exit code. Commander has already printed its errors. */
@@ -368,14 +374,20 @@ function refusedOptions(error: unknown, options: readonly (string | undefined)[]
  * the terminal's exit code (0; 1 for a failure; 2 for wrong usage), and the reason is on standard error.
  */
 export async function runCommand(args: readonly string[]): Promise<void> {
-  const { words, note } = presentForm(args);
+  const { words: present, note } = presentForm(args);
   if (note !== undefined) terminal().stderr.write(`${note}\n`);
+  const words = acceptGuesses(present, nouns);
   // The program's own options take no values.
   const named = words.filter((word) => !word.startsWith('-'));
   const program = await commandProgram(named[0] === 'help' ? named.slice(1) : named);
+  const suggestion = suggestionFor(named, program);
+  // The parser would suggest what is spelled alike.
+  if (suggestion) for (const one of [program, ...program.commands]) one.showSuggestionAfterError(false);
   try {
     await program.parseAsync(words, { from: 'user' });
   } catch (error) {
     terminal().exitCode = report(error, program);
+    if (suggestion && terminal().exitCode === WRONG_USAGE)
+      terminal().stderr.write(`Did you mean: chartledger ${suggestion}\n`);
   }
 }

@@ -4,10 +4,8 @@ import { presentForm } from '../../src/cli/formerForms.ts';
 const GOES = 'The next release no longer accepts the former name.';
 
 test.each([
-  ['history patient p --workspace clinic', 'records history patient p --workspace clinic', 'records history'],
   ['--init signing-key', '--init secrets show signing', 'secrets show signing'],
   ['hold add --workspace clinic', 'holds create --workspace clinic', 'holds create'],
-  ['hold list --workspace clinic', 'holds list --workspace clinic', 'holds'],
   ['keys limit key_1 --expires 1d', 'keys set key_1 --expires 1d', 'keys set'],
   ['workspaces retention clinic 10', 'retention set 10 --workspace clinic', 'retention set'],
   ['retention --workspace clinic --apply', 'retention apply --workspace clinic', 'retention apply'],

@@ -147,7 +147,8 @@ export function addRetentionCommands(retention: Command): void {
 /** `7`, `off`, `default`. */
 function parseRetention(text: string): RetentionChoice {
   if (text === 'off' || text === 'default') return text;
-  if (/^\d{1,9}$/.test(text)) return Number(text);
+  const [, years] = /^(\d{1,9})(?:y|years?)?$/.exec(text) ?? [];
+  if (years !== undefined) return Number(years);
   throw new InvalidArgumentError('Specify a number of years, off, or default.');
 }
 
