@@ -27,6 +27,7 @@ import {
   messageLinksTable,
   messagesTable,
 } from '../modules/integrations/messages/message.ts';
+import { unusedMessagesTable } from '../modules/integrations/messages/unused.ts';
 import { PublicKeys, publicKeysOf } from '../modules/integrity/publicKeys.ts';
 import { parseSigningKey } from '../modules/integrity/signing.ts';
 import { sentHeadsTable } from '../modules/integrity/treeHeads.ts';
@@ -73,6 +74,7 @@ export const backedUpTables: readonly StateTable<object>[] = [
   messagesTable,
   messageLinksTable,
   messageClaimsTable,
+  unusedMessagesTable,
   reservedRequests,
   sentHeadsTable,
   noticesTable,

@@ -22,6 +22,7 @@ import type { ProcessState } from '../modules/health.ts';
 import { Reservations } from '../modules/idempotency/reservations.ts';
 import { MessageClaims } from '../modules/integrations/messages/claims.ts';
 import { MessageStore } from '../modules/integrations/messages/store.ts';
+import { UnusedMessages } from '../modules/integrations/messages/unused.ts';
 import { SourceCache } from '../modules/integrations/sources.ts';
 import { Keyring } from '../modules/keyring.ts';
 import { ownReadModels } from '../modules/projections/storeIdentity.ts';
@@ -82,6 +83,7 @@ export async function openIngestPorts(
     warnings: openWriteWarnings(eventLog),
     sources: new SourceCache(eventLog),
     messages,
+    unused: new UnusedMessages(stateStore),
     claims: new MessageClaims({ stateStore, clock, messages, secrets }),
   };
   const close = () => {

@@ -1,5 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { hl7Message } from '../integrations/hl7Messages.ts';
 import { type BrowserlessSession, signedIn } from '../support/dashboard.ts';
+import { eventually } from '../support/eventually.ts';
 import { onEmbeddedEngines } from '../support/servers.ts';
 import { changesBy, type TestService } from '../support/service.ts';
 
@@ -47,6 +49,32 @@ onEmbeddedEngines((start) => {
     ...{ id: 'lab', format: 'hl7v2', time_zone: 'America/Denver', retention_days: 30 },
     ...{ patient_authority: 'HOSP', visit_authority: 'VISITS', facility: { id: 'main', name: 'Main' } },
   };
+
+  test('the choices of HL7 v2 are configured, and messages that are not used are counted by event', async () => {
+    const choices = { visit_from: 'PID-18, PV1-19', insurance_sets: 'whole', others: 'accept' };
+    const made = await send('/new', { id: 'engine', format: 'hl7v2', ...choices });
+    expect(made).toMatchObject({
+      status: 303,
+      events: [{ data: { source: { ...choices, visit_from: ['PID-18', 'PV1-19'] } } }],
+    });
+    const edited = (await admin.get(`${root}/engine/edit`)).text;
+    for (const text of ['value="PID-18, PV1-19"', 'value="whole" selected', 'value="accept" selected'])
+      expect(edited).toContain(text);
+    const arrive = async (kind: string) => {
+      const sent = {
+        method: 'POST',
+        body: hl7Message(kind, []),
+        headers: { 'content-type': 'application/hl7-v2' },
+      };
+      expect((await service.send('/hl7/v2', sent)).text).toContain('MSA|AA|');
+    };
+    await eventually(() => arrive('VXU^V04'));
+    for (const kind of ['ORU^R01', 'ORU^R01', 'ORU^R03']) await arrive(kind);
+    const page = await list();
+    expect(page).toContain('Messages of engine that are not used');
+    expect(page.replaceAll(/<[^>]+>/g, ' ')).toMatch(/ORU\^R01\s+2\s[\s\S]+ORU\^R03\s+1\s/);
+    await send('/engine/remove', {});
+  });
 
   test('an administrator configures a source, sees it in the list, and changes it whole', async () => {
     expect(await list()).toContain('Messages in FHIR and HL7 v2 with an API key that no source has');

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { hl7Fixture, hl7Message, mapped, pid } from './hl7Messages.ts';
+import { hl7Fixture, hl7Message, hl7Source, mapped, pid } from './hl7Messages.ts';
 
 describe('a message is refused', () => {
   const visit: [string, Record<number, string>] = ['PV1', { 2: 'I', 19: 'V-1' }];
@@ -63,6 +63,18 @@ describe('a message is refused', () => {
         { severity: 'error', code: '101', location: 'OBX^1^5' },
       ],
     });
+  });
+
+  test('unless its source may send what is not for this service', () => {
+    const source = { ...hl7Source, others: 'accept' } as const;
+    const text: [string, Record<number, string>] = ['OBX', { 2: 'TX', 5: 'words' }];
+    const note = mapped(hl7Message('MDM^T02', [pid, visit, ['TXA', { 12: 'D' }], text]), source);
+    expect(note).toMatchObject({ operations: [], issues: [{ severity: 'warning', location: 'OBX^1^5' }] });
+    for (const kind of ['ORU^R01', 'ADT^A99', 'constructor^A01']) {
+      expect(mapped(hl7Message(kind, [pid]), source)).toEqual({ operations: [], issues: [] });
+    }
+    expect(mapped(hl7Message('ORU^R01', [pid], { 12: '3.0' }), source)).toMatchObject({ refused: 'AR' });
+    expect(mapped(hl7Message('ORU^R01', [pid], { 10: '' }), source)).toMatchObject({ refused: 'AE' });
   });
 
   test('when it is larger than 1 MB, or not in its character set, or a line is no segment', () => {

@@ -3,13 +3,20 @@ import { v7 as uuidv7 } from 'uuid';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { KeyDirectory } from '../../src/modules/auth/keyDirectory.ts';
 import { configureSource, MAX_SOURCES, removeSource } from '../../src/modules/integrations/sourceCommands.ts';
-import { readSources, SourceCache, sourceOf } from '../../src/modules/integrations/sources.ts';
+import {
+  readSources,
+  SourceCache,
+  type SourceInput,
+  sourceOf,
+} from '../../src/modules/integrations/sources.ts';
 import { unavailable } from '../../src/platform/errors.ts';
 import { eventually } from '../support/eventually.ts';
 import { eventsOf } from '../support/log.ts';
 import { inStores } from '../support/readiness.ts';
 import { onEveryEngine } from '../support/servers.ts';
 import { appendedBy, changesBy, type TestService } from '../support/service.ts';
+
+import { hl7Message } from './hl7Messages.ts';
 
 const CONFIGURED = ': SourceConfigured';
 const REMOVED = ': SourceRemoved';
@@ -22,6 +29,9 @@ const plain = {
   id_systems: {},
   patient_authority: null,
   visit_authority: null,
+  visit_from: null,
+  insurance_sets: null,
+  others: null,
   facility: null,
   mapping: {},
   retention_days: 90,
@@ -71,6 +81,67 @@ onEveryEngine((start) => {
     ]);
   });
 
+  test('messages that are not for this service are counted by event, and not kept, where the source says so', async () => {
+    const { workspace, sources } = await workspaceOf('others');
+    const { key } = await service.keys.createKey(workspace, 'Sender', ['write', 'read']);
+    const client = service.as(key);
+    const send = async (...kinds: string[]) => {
+      const body = kinds.map((kind) => hl7Message(kind, [['PID', { 3: 'P-1' }]])).join('\r');
+      const headers = { 'content-type': 'application/hl7-v2' };
+      const { text } = await client.send('/hl7/v2', { method: 'POST', body, headers });
+      return [...text.matchAll(/\rMSA\|(\w\w)/g)].map(([, code]) => code);
+    };
+    const kept = async () =>
+      JSON.parse((await inStores(service, 'messages', 'list', '--workspace', workspace, '--json')).stdout)
+        .length;
+    expect([await send('ORU^R01'), await kept()]).toEqual([['AR'], 1]);
+    const places = ['--visit-from', 'PID-18,PV1-19', '--insurance-sets', 'whole'];
+    await sources('set', 'lab', '--format', 'hl7v2', '--others', 'accept', ...places);
+    await eventually(async () => expect(await send('VXU^V04')).toEqual(['AA']));
+    const before = await kept();
+    const appended = await appendedBy(service, async () => {
+      expect(await send('ORU^R01', 'ORU^R01', 'ADT^Z99', 'Lopez^Maria', 'ADT^A60')).toEqual([
+        'AA',
+        'AA',
+        'AA',
+        'AA',
+        'AA',
+      ]);
+    });
+    // Of an event that is supported but changes nothing, the message is kept.
+    expect([appended, await kept()]).toEqual([[], before + 1]);
+    const { stdout } = await sources('show', 'lab', '--json');
+    const shown = JSON.parse(stdout) as { unused: { event: string; count: number; last_at: string }[] };
+    expect(shown).toMatchObject({
+      id: 'lab',
+      others: 'accept',
+      visit_from: ['PID-18', 'PV1-19'],
+      insurance_sets: 'whole',
+    });
+    expect(shown.unused.map(({ event, count }) => `${event} ${count}`).toSorted()).toEqual([
+      ...['ADT^Z99 1', 'ORU^R01 2', 'VXU^V04 1', 'others 1'],
+    ]);
+    expect((await sources('show', 'lab')).stdout).toMatch(/others=accept[\s\S]+ORU\^R01 +2 /);
+    expect(await sources('show', 'none')).toMatchObject({ code: 1, stderr: expect.stringContaining('not') });
+  });
+
+  test('visit numbers are configured in one place', async () => {
+    const { caller } = await workspaceOf('places');
+    const source: SourceInput = {
+      id: 'lab',
+      format: 'hl7v2',
+      mapping: { visit_id: 'PID-18' },
+      visit_from: ['PV1-19'],
+    };
+    const appended = await appendedBy(service, async () => {
+      await expect(configureSource(ports(), caller, source)).rejects.toMatchObject({
+        code: 'validation_failed',
+        details: [{ field: 'mapping.visit_id', message: expect.stringContaining('visit_from') }],
+      });
+    });
+    expect(appended).toEqual([]);
+  });
+
   test('a source is configured whole, as an event; the same again is none', async () => {
     const { key, workspace, sources, listed } = await workspaceOf('whole');
     expect((await sources('list')).stdout).toBe(`There are no sources yet in workspace ${workspace}.\n`);
@@ -105,7 +176,7 @@ onEveryEngine((start) => {
         metadata: { workspace, principal: { type: 'operator', id: userInfo().username } },
       },
     ]);
-    expect(await listed()).toEqual([{ ...source, mllp: null, id_systems: {}, mapping: {} }]);
+    expect(await listed()).toEqual([{ ...plain, ...source }]);
     const systems = ['Patient=https://hospital.example/mrn?a=b', 'Encounter=urn:oid:2.16.840.1.113883.19.6'];
     const changed = await appendedBy(service, async () => {
       const idSystems = ['--id-system', systems[0], '--id-system', systems[1]];

@@ -35,6 +35,7 @@ import { StoreWatch } from '../../src/modules/health.ts';
 import { Reservations } from '../../src/modules/idempotency/reservations.ts';
 import { MessageClaims } from '../../src/modules/integrations/messages/claims.ts';
 import { MessageStore } from '../../src/modules/integrations/messages/store.ts';
+import { UnusedMessages } from '../../src/modules/integrations/messages/unused.ts';
 import { SourceCache } from '../../src/modules/integrations/sources.ts';
 import { Keyring } from '../../src/modules/keyring.ts';
 import { openAnalyses } from '../../src/modules/readiness/jobs.ts';
@@ -135,6 +136,7 @@ export async function startFaultyApp(
     sources: new SourceCache(eventLog),
     messages,
     claims: new MessageClaims({ stateStore, clock: systemClock, messages, secrets }),
+    unused: new UnusedMessages(stateStore),
     reservations: new Reservations({ stateStore, clock: systemClock, secrets }),
     batches: openBatches(service.config, limiters, logger),
     directory,

@@ -1,5 +1,6 @@
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import { mappingPlaces, setIn } from '../../modules/integrations/mapping.ts';
+import { UnusedMessages } from '../../modules/integrations/messages/unused.ts';
 import { configureSource, removeSource } from '../../modules/integrations/sourceCommands.ts';
 import {
   bindingTexts,
@@ -9,13 +10,18 @@ import {
   idSystemTypes,
   insuranceSets,
   isDefault,
+  otherChoices,
   readSources,
   type Source,
   type SourceFormat,
   type SourceInput,
   sourceFormats,
 } from '../../modules/integrations/sources.ts';
+import { loadConfig } from '../../platform/config.ts';
+import { notFound } from '../../platform/errors.ts';
+import { openOwnStateStore } from '../../server/openStorage.ts';
 import { withWorkspace } from '../../server/stores.ts';
+import { terminal } from '../../server/terminal.ts';
 import { readJsonFile } from '../lib/files.ts';
 import { count, example, printable, writeJson, writeLine, writeTable } from '../lib/terminal.ts';
 
@@ -42,12 +48,45 @@ async function listSources({ workspace, json }: { workspace: string; json?: bool
     );
 }
 
+interface ShowOptions {
+  workspace: string;
+  json?: boolean;
+}
+
+/** Shows a source, with the messages that were not used. */
+async function showSource(id: string, { workspace, json }: ShowOptions): Promise<void> {
+  const { source, unused } = await withWorkspace(workspace, async ({ eventLog }) => {
+    const found = (await readSources(eventLog, workspace)).find((one) => one.id === id);
+    if (found === undefined) throw notFound('Source');
+    const stateStore = await openOwnStateStore(loadConfig(terminal().env), eventLog);
+    try {
+      return { source: found, unused: (await new UnusedMessages(stateStore).of(workspace)).get(id) ?? [] };
+    } finally {
+      await stateStore.close();
+    }
+  });
+  if (json) {
+    writeJson({ ...sourceView(source), unused });
+    return;
+  }
+  writeLine(`Source ${id} in workspace ${workspace}: what is sent as ${source.format} ${senderOf(source)}.`);
+  for (const setting of settingsOf(source)) writeLine(setting);
+  if (unused.length === 0) return;
+  writeTable(
+    ['NOT USED', 'MESSAGES', 'LAST'],
+    unused.map(({ event, count: times, last_at }) => [event, count(times), last_at]),
+  );
+}
+
 const nothingConfigured = {
   key: null,
   mllp: null,
   id_systems: {},
   patient_authority: null,
   visit_authority: null,
+  visit_from: null,
+  insurance_sets: null,
+  others: null,
   facility: null,
   mapping: {},
   retention_days: DEFAULT_RETENTION_DAYS,
@@ -58,11 +97,14 @@ function sourceView({ id, format, time_zone, ...configured }: Source) {
   return { id, format, time_zone, ...nothingConfigured, ...configured };
 }
 
-function settingsOf({ id_systems, patient_authority, visit_authority, facility, mapping }: Source): string[] {
+function settingsOf({ id_systems, facility, mapping, ...source }: Source): string[] {
   const named = {
     ...id_systems,
-    patient: patient_authority,
-    visit: visit_authority,
+    patient: source.patient_authority,
+    visit: source.visit_authority,
+    visit_from: source.visit_from?.join(','),
+    insurance_sets: source.insurance_sets,
+    others: source.others,
     facility: facility && `${facility.id} (${facility.name})`,
     ...Object.fromEntries(setIn(mapping).map(([option, what]) => [option, mappedTo(what)])),
   };
@@ -91,6 +133,7 @@ interface SourceOptions {
   visitAuthority?: string;
   visitFrom?: string[];
   insuranceSets?: string;
+  others?: string;
   facility?: string;
   facilityName?: string;
   /** Path of a file. */
@@ -170,6 +213,13 @@ function addSourceOptions(command: Command): Command {
           'stay (default: parts)',
       ).choices(insuranceSets),
     )
+    .addOption(
+      new Option(
+        '--others <choice>',
+        'HL7 v2: what becomes of messages that are not for this service, such as ORU: with accept, they are acknowledged ' +
+          'with AA, counted and not kept; with reject, they get AR (default: reject)',
+      ).choices(otherChoices),
+    )
     .option('--facility <id>', 'HL7 v2: the facility for encounters that do not name one')
     .option('--facility-name <name>', 'HL7 v2: the name of that facility')
     .option(
@@ -197,6 +247,7 @@ async function sourceOfOptions(options: SourceOptions): Promise<Partial<SourceIn
     visitAuthority,
     visitFrom,
     insuranceSets: sets,
+    others,
     facility,
     facilityName,
     mapping,
@@ -214,6 +265,7 @@ async function sourceOfOptions(options: SourceOptions): Promise<Partial<SourceIn
     visit_authority: visitAuthority,
     visit_from: visitFrom,
     insurance_sets: sets,
+    others,
     retention_days: retentionDays,
     mapping: mapping === undefined ? undefined : await readJsonFile(mapping),
     // Missing parts are refused by name.
@@ -240,6 +292,17 @@ export function addSourceCommands(sources: Command): void {
     .option('--json', 'print a JSON array')
     .addHelpText('after', example('chartledger sources list --workspace clinic'))
     .action(listSources);
+
+  sources
+    .command('show')
+    .description(
+      'Show a source, and how many messages of which event it sent that were acknowledged and not used (--others accept).',
+    )
+    .argument('<id>', 'the id of the source, as listed')
+    .requiredOption('--workspace <id>', 'the workspace')
+    .option('--json', 'print the source as JSON')
+    .addHelpText('after', example('chartledger sources show lab --workspace clinic'))
+    .action(showSource);
 
   addSourceOptions(
     sources

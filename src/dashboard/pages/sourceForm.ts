@@ -36,12 +36,17 @@ const insuranceChoices = [
   { value: 'whole', text: 'Whole sets: those that a message with insurances does not name end' },
 ];
 
+const othersChoices = [
+  { value: '', text: 'Reject them (AR)' },
+  { value: 'accept', text: 'Acknowledge (AA) and count them, and keep nothing' },
+];
+
 const systemField = (type: string) => `id_systems.${type}`;
 const names = [
   ...['id', 'format', 'key', 'time_zone', 'retention_days'],
   ...['mllp.networks', 'mllp.certificates', 'mllp.port'],
   ...idSystemTypes.map(systemField),
-  ...['patient_authority', 'visit_authority', 'visit_from', 'insurance_sets'],
+  ...['patient_authority', 'visit_authority', 'visit_from', 'insurance_sets', 'others'],
   ...['facility.id', 'facility.name', 'mapping'],
 ];
 
@@ -53,13 +58,14 @@ function sourceTexts(source: Source): SourceTexts {
   const { id, format, key = '', time_zone, retention_days: days = '' } = source;
   const { networks, certificates, port } = source.mllp ?? {};
   const { id_systems = {}, patient_authority = '', visit_authority = '', facility, mapping } = source;
-  const { visit_from = [], insurance_sets = '' } = source;
+  const { visit_from = [], insurance_sets = '', others = '' } = source;
   const systems = Object.entries(id_systems).map(([type, uri]) => [systemField(type), uri]);
   return {
     ...{ id, format, key, time_zone, retention_days: String(days), patient_authority, visit_authority },
     ...{
       visit_from: visit_from.join(', '),
       insurance_sets: insurance_sets === 'whole' ? insurance_sets : '',
+      others: others === 'accept' ? others : '',
     },
     'mllp.networks': networks?.join(', ') ?? '',
     'mllp.certificates': certificates?.join('; ') ?? '',
@@ -102,7 +108,7 @@ function sourceSent(texts: SourceTexts, before: Partial<Source> = {}): SourceInp
     id_systems: systems.length === 0 ? undefined : Object.fromEntries(systems),
     ...{ patient_authority: filled('patient_authority'), visit_authority: filled('visit_authority') },
     visit_from: filled('visit_from') && listed(texts.visit_from ?? '', /,/),
-    insurance_sets: filled('insurance_sets'),
+    ...{ insurance_sets: filled('insurance_sets'), others: filled('others') },
     facility: facilityId || facilityName ? { id: facilityId, name: facilityName } : undefined,
     retention_days: days === undefined ? undefined : Number(days),
     mapping: mappingSent(filled('mapping')),
@@ -175,6 +181,7 @@ ${line('patient_authority', 'Assigning authority of patients', 'CX.4 of the iden
 ${line('visit_authority', 'Assigning authority of visits', 'CX.4 of the identifier in PV1-19 that is the encounter ID. Empty: the first.')}
 ${line('visit_from', 'Visit number', `Where the encounter ID is, in order of preference: ${mappingPlaces.visit_id.join(', ')}. Empty: PV1-19, then PID-18 with a warning.`)}
 ${choice('insurance_sets', 'Insurances', insuranceChoices)}
+${choice('others', 'Messages that are not for this service', othersChoices)}
 ${wrong(details, 'facility')}
 ${line('facility.id', 'Facility ID', 'For encounters without a facility.')}
 ${line('facility.name', 'Facility name')}

@@ -1,5 +1,6 @@
 import type { KeyDirectory } from '../../modules/auth/keyDirectory.ts';
 import { setIn } from '../../modules/integrations/mapping.ts';
+import { type UnusedEvent, UnusedMessages } from '../../modules/integrations/messages/unused.ts';
 import {
   BUILT_IN_SOURCE,
   bindingTexts,
@@ -12,6 +13,7 @@ import {
 } from '../../modules/integrations/sources.ts';
 import { notFound } from '../../platform/errors.ts';
 import type { EventLog } from '../../storage/eventLog.ts';
+import type { StateStore } from '../../storage/stateStore.ts';
 import {
   type DashboardRoute,
   type Html,
@@ -23,7 +25,7 @@ import {
   type Visit,
 } from '../components/page.ts';
 import { table } from '../components/tables.ts';
-import { badge, code } from '../components/text.ts';
+import { badge, code, time } from '../components/text.ts';
 import { messagesPath, sourcePath, sourcesPath, sourcesSection } from '../components/urls.ts';
 import { formatTexts } from './messages.ts';
 
@@ -37,6 +39,7 @@ export async function findSource(eventLog: EventLog, { req, workspace }: Visit):
 
 export interface SourcePagePorts {
   eventLog: EventLog;
+  stateStore: StateStore;
   directory: KeyDirectory;
 }
 
@@ -49,13 +52,21 @@ export function sourcesRoutes(ports: SourcePagePorts): DashboardRoute[] {
       roles: requestReaders,
       async handle(visit) {
         await ports.directory.refresh();
-        return { page: listPage(ports, visit, await readSources(ports.eventLog, visit.workspace)) };
+        const { workspace } = visit;
+        const sources = await readSources(ports.eventLog, workspace);
+        const unused = await new UnusedMessages(ports.stateStore).of(workspace);
+        return { page: listPage(ports, visit, sources, unused) };
       },
     },
   ];
 }
 
-function listPage({ directory }: SourcePagePorts, { workspace, may }: Visit, sources: Source[]): Page {
+function listPage(
+  { directory }: SourcePagePorts,
+  { workspace, may }: Visit,
+  sources: Source[],
+  unused: ReadonlyMap<string, readonly UnusedEvent[]>,
+): Page {
   const mayChange = may(integrators);
   return {
     title: sourcesSection,
@@ -64,6 +75,7 @@ function listPage({ directory }: SourcePagePorts, { workspace, may }: Visit, sou
 <p>A source is an EMR that sends FHIR or HL7 v2 to the workspace ${code(workspace)}. Its settings say how its messages are read: which identifiers are the record IDs, and which time zone times are in. The API key of a request, or the MLLP connection, selects the source.</p>
 ${mayChange && html`<p><a role="button" href="/dashboard${sourcesPath(workspace)}/new">Configure a source</a></p>`}
 ${sources.length > 0 && sourceTable(directory, workspace, sources, mayChange)}
+${sources.map(({ id }) => unusedTable(id, unused.get(id) ?? []))}
 ${builtIn(sources)}`,
   };
 }
@@ -96,6 +108,22 @@ function sourceTable(
   );
 }
 
+/** Returns how many messages of which event were acknowledged and not used. */
+function unusedTable(source: string, events: readonly UnusedEvent[]): Html | undefined {
+  if (events.length === 0) return undefined;
+  return html`<h2>Messages of ${source} that are not used</h2>
+<p>They were acknowledged, and nothing else of them was kept.</p>
+${table<UnusedEvent>(
+  `Messages of ${source} that are not used`,
+  [
+    { title: 'Event', isHeader: true, cell: ({ event }) => code(event) },
+    { title: 'Messages', cell: ({ count }) => count.toLocaleString('en-US') },
+    { title: 'Last', cell: ({ last_at }) => time(last_at) },
+  ],
+  events,
+)}`;
+}
+
 /** Returns how messages of the source are recognized. */
 function senderCell({ known }: KeyDirectory, source: Source): HtmlValue {
   if (isDefault(source)) return 'any key that no other source of the format has';
@@ -114,6 +142,7 @@ function settingsCell({
   visit_authority,
   visit_from,
   insurance_sets,
+  others,
   facility,
   mapping,
 }: Source): HtmlValue {
@@ -123,6 +152,7 @@ function settingsCell({
     'Visit authority': visit_authority,
     'Visit number': visit_from?.join(', '),
     Insurances: insurance_sets && `${insurance_sets} sets`,
+    'Other messages': others && `${others}ed`,
     Facility: facility && `${facility.id} (${facility.name})`,
   };
   const lines = Object.entries(named).filter(([, value]) => value !== undefined);

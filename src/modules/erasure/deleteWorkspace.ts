@@ -11,6 +11,7 @@ import { stateOf, type Workspace, type WorkspaceDeletion } from '../auth/apiKeys
 import type { KeyDirectory } from '../auth/keyDirectory.ts';
 import { KeyManager } from '../auth/keyManager.ts';
 import { MessageStore } from '../integrations/messages/store.ts';
+import { unusedMessagesTable } from '../integrations/messages/unused.ts';
 import { removeSource } from '../integrations/sourceCommands.ts';
 import { readSources } from '../integrations/sources.ts';
 import { verificationTable } from '../integrity/jobs.ts';
@@ -178,7 +179,7 @@ export async function deleteWorkspace(
   }
   await requireNoHolds(eventLog, workspace);
   await removeSettings(ports, caller);
-  for (const table of [scorecardTable, simulationTable, verificationTable])
+  for (const table of [scorecardTable, simulationTable, verificationTable, unusedMessagesTable])
     await stateStore.remove<object>(table, [workspace], Number.MAX_SAFE_INTEGER);
   const erased = await erasedSince(eventLog, deletion);
   await manager.completeDeletion(workspace, erased);

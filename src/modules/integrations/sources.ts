@@ -304,12 +304,15 @@ const ownFields = {
   fhir: ['id_systems'],
   hl7v2: [
     ...(['mllp', 'patient_authority', 'visit_authority', 'visit_from'] as const),
-    ...(['insurance_sets', 'facility'] as const),
+    ...(['insurance_sets', 'others', 'facility'] as const),
   ],
 } as const satisfies Record<SourceFormat, readonly string[]>;
 
 /** Whether the insurances in a message are all that its patient has. */
 export const insuranceSets = ['parts', 'whole'] as const;
+
+/** What becomes of messages that are not for this service. */
+export const otherChoices = ['reject', 'accept'] as const;
 
 /** The configuration of a source, as validated; `time_zone` may be left out. */
 export const sourceSchema = z
@@ -324,6 +327,7 @@ export const sourceSchema = z
     visit_authority: authority().optional(),
     visit_from: z.array(z.enum(mappingPlaces.visit_id)).min(1).max(3).optional(),
     insurance_sets: z.enum(insuranceSets).optional(),
+    others: z.enum(otherChoices).optional(),
     facility: facilitySchema.optional(),
     mapping: mappingSchema.optional(),
     retention_days: z.int().min(1).max(MAX_RETENTION_DAYS).optional(),
@@ -359,6 +363,8 @@ export const sourceSchema = z
  * - `visit_from` (HL7 v2): where the id of an encounter is, the place that counts most first; default: PV1-19, then
  *   PID-18 with a warning.
  * - `insurance_sets` (HL7 v2): with `whole`, insurances that a message does not name end, if it names any.
+ * - `others` (HL7 v2): with `accept`, messages of other types and events are acknowledged with `AA`, counted, and not
+ *   kept.
  * - `facility` (HL7 v2): where encounters are that name no facility.
  * - `mapping`: where the usual rules are wrong about this EMR.
  * - `retention_days`: how long its messages are kept as they arrived; default: `DEFAULT_RETENTION_DAYS`.

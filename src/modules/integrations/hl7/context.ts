@@ -154,7 +154,7 @@ export interface Hl7Source
   extends Pick<
     Source,
     | ('time_zone' | 'patient_authority' | 'visit_authority' | 'visit_from')
-    | ('insurance_sets' | 'facility' | 'mapping')
+    | ('insurance_sets' | 'others' | 'facility' | 'mapping')
   > {
   /** It may send training and debugging messages as well as production ones (MSH-11, HL7 table 0103). */
   maySendTests?: boolean;

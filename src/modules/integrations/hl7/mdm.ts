@@ -148,7 +148,7 @@ function contentOf(context: MappingContext): Content | undefined {
       }
     }
   }
-  if (content === undefined && !isBroken) {
+  if (content === undefined && !isBroken && context.source.others !== 'accept') {
     context.refuse('101', 'OBX^1^5', 'Send the document as encapsulated data (ED): a PDF or DOCX in base64.');
   }
   return content;

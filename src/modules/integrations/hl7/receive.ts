@@ -13,6 +13,7 @@ import {
 import type { MessageClaims } from '../messages/claims.ts';
 import { MAX_PROBLEMS, type Message } from '../messages/message.ts';
 import type { MessageStore, ProcessedMessage } from '../messages/store.ts';
+import type { UnusedMessages } from '../messages/unused.ts';
 import { type AboutRecord, type Operation, type OperationResult, recordOf } from '../operations.ts';
 import type { Source } from '../sources.ts';
 import type { IngestPorts } from '../writes.ts';
@@ -27,7 +28,7 @@ import {
 } from './parser.ts';
 import { patientIdIn } from './patient.ts';
 import { visitIdOf } from './records.ts';
-import { type MappedMessage, mapMessage } from './triggerEvents.ts';
+import { isOther, type MappedMessage, mapMessage } from './triggerEvents.ts';
 
 /** Returns the result of an acknowledged message. */
 export function messageOutcome({
@@ -147,6 +148,7 @@ async function applyMessage(
 
 interface DeduplicatePorts extends IngestPorts {
   claims: MessageClaims;
+  unused: UnusedMessages;
 }
 
 const reused: Hl7Issue = {
@@ -157,7 +159,8 @@ const reused: Hl7Issue = {
 };
 
 /**
- * Keeps a message, carries it out as `processMessage` does, and notes its result. A message that was taken before, with
+ * Keeps a message, carries it out as `processMessage` does, and notes its result; of one that is not for this service,
+ * but accepted from its source, only the number is kept. A message that was taken before, with
  * the same content and the same control id from the same sender, is answered as it was then: nothing is carried out,
  * so that it undoes nothing that came later. Rejects as `processMessage` does, and with `unavailable` where the same
  * message is under way and does not finish.
@@ -165,12 +168,17 @@ const reused: Hl7Issue = {
 async function deduplicate(
   ports: DeduplicatePorts,
   run: Omit<IngestRun, 'caller'>,
-  source: Hl7Source,
+  source: Hl7Source & Pick<Source, 'id'>,
   message: Hl7Message,
   keeper: MessageRecorder,
 ): Promise<MessageResult> {
   const own = { ...run, caller: keeper.caller };
   const read = readMessage(message, source);
+  if (!('refused' in read.said) && isOther(message)) {
+    const { workspace } = keeper.caller;
+    await ports.unused.add(workspace, source.id, message);
+    return { code: 'AA', issues: [], subjects: [], operations: [], results: [] };
+  }
   if (message.controlId === '') {
     const taken = await processMessage(ports, own, read, keeper.save(read.about));
     await keeper.processed(messageOutcome(taken));

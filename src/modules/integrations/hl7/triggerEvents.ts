@@ -229,6 +229,7 @@ export function mapMessage(message: Hl7Message, source: Hl7Source): MappedMessag
   if (message.refusal) return message.refusal;
   const unsuitable = unsuitability(message, source);
   if (unsuitable) return unsuitable;
+  if (source.others === 'accept' && isOther(message)) return { operations: [], issues: [] };
   const events = actionsOf.get(message.type);
   if (events === undefined) {
     const taken = [...actionsOf.keys()].join(', ');
@@ -254,6 +255,11 @@ export function mapMessage(message: Hl7Message, source: Hl7Source): MappedMessag
   const { issues } = context;
   if (issues.some(({ severity }) => severity === 'error')) return { refused: 'AE', issues };
   return { operations, issues };
+}
+
+/** Whether messages of this type and event are not for this service. */
+export function isOther({ type, event }: Hl7Message): boolean {
+  return !actionsOf.get(type)?.has(event);
 }
 
 /** Returns why a message is not looked at, whatever it says. */
