@@ -348,8 +348,11 @@ type Retained = 'held' | 'referred_to' | 'changed' | 'unreadable';
 /** Thrown by the last check when a record is in use again. */
 class ChangedConcurrently extends Error {}
 
+/** Records that are erased side by side: each waits for read models, and their appends share commits. */
+const ERASED_AT_ONCE = 16;
+
 /**
- * Erases a workspace's expired records, one at a time, a patient with its encounters; those under legal hold, still referred to,
+ * Erases a workspace's expired records, some at a time, a patient with its encounters; those under legal hold, still referred to,
  * or in use again right before their tombstone are kept and counted. An interruption leaves nothing half done, and another call
  * continues with what is left. Rejects with `unavailable`.
  */
@@ -362,14 +365,25 @@ export async function eraseExpired(
   let position: Position | undefined;
   const tally = { erased: 0, encounters: 0, held: 0, referred_to: 0, changed: 0, unreadable: 0 };
   for await (const records of findExpired(ports, caller.workspace, expiry.before)) {
-    for (const record of records) {
-      if (tally.erased === limit) return { ...tally, position };
-      const outcome = record.state === 'due' ? await eraseOne(ports, caller, expiry, record) : record.state;
-      if (typeof outcome === 'string') tally[outcome] += 1;
-      else {
-        tally.erased += 1;
-        position = Math.max(position ?? 0, outcome.at(-1)?.position ?? 0);
-        tally.encounters += record.encounters;
+    for (let from = 0; from < records.length; ) {
+      const left = limit - tally.erased;
+      if (left === 0) return { ...tally, position };
+      const some = records.slice(from, from + Math.min(ERASED_AT_ONCE, left));
+      from += some.length;
+      const ended = await Promise.allSettled(
+        some.map((record) =>
+          record.state === 'due' ? eraseOne(ports, caller, expiry, record) : record.state,
+        ),
+      );
+      for (const [index, result] of ended.entries()) {
+        if (result.status === 'rejected') throw result.reason;
+        const { value: outcome } = result;
+        if (typeof outcome === 'string') tally[outcome] += 1;
+        else {
+          tally.erased += 1;
+          position = Math.max(position ?? 0, outcome.at(-1)?.position ?? 0);
+          tally.encounters += some[index]?.encounters ?? 0;
+        }
       }
     }
     onBatch(tally);
